@@ -11,11 +11,11 @@ import click
 from nmtalign.cli.messages import Progress, log, warnings_to_stderr
 from nmtalign.cli.options.bitext import (
     BitextOptions,
+    Languages,
     TextOptions,
     bitext_options,
     langs_option,
     text_options,
-    two_languages,
 )
 from nmtalign.cli.options.groups import Command, section
 from nmtalign.cli.options.running import one_blas_thread
@@ -48,7 +48,7 @@ from nmtalign.names import LEARNED_SCORES
 def attention(
     bitext: BitextOptions,
     tokenization: TextOptions,
-    langs: str | None,
+    langs: Languages | None,
     vectors: str,
     score: str,
     force: bool,
@@ -70,7 +70,7 @@ def attention(
     folder = place_of(vectors)
     expect_new_file(Path(folder, FILES[score]), overwrite=force)
     if langs:
-        options["languages"] = two_languages(langs)
+        options["languages"] = langs
     with warnings_to_stderr(), Progress("pairs", bitext.files) as progress:
         pairs = list(progress.counted(bitext.open()))
         report = partial(_report, progress)

@@ -15,13 +15,13 @@ import click
 from nmtalign.cli.messages import Stages, log, log_option, quiet_option, warn, warnings_to_stderr
 from nmtalign.cli.options.bitext import (
     BitextOptions,
+    Languages,
     TextOptions,
     bitext_options,
     langs_option,
     max_length_option,
     text_encoding,
     text_options,
-    two_languages,
 )
 from nmtalign.cli.options.groups import Command, Values, option_group, section, with_options
 from nmtalign.cli.options.model import encoder_options, expert_option, unsafe_pickle_option, with_expert
@@ -101,7 +101,7 @@ def train(
     bitext: BitextOptions,
     max_length: int | None,
     tokenization: TextOptions,
-    langs: str | None,
+    langs: Languages | None,
     output: str,
     force: bool,
     start: Values,
@@ -122,7 +122,7 @@ def train(
     from nmtalign.training.checkpoint import remove_checkpoints
     from nmtalign.training.hyperparameters import preset as named_preset
 
-    languages = two_languages(langs) if langs else (None, None)
+    languages = langs or (None, None)
     encoder = {name: more[name] for name in ENCODER if more[name] is not None}
     options = _vectors(langs, **{name: more[name] for name in VECTORS})
     options["gold"] = [] if more["gold"] is None else gold_of_file(more["gold"], encoding=text_encoding())
@@ -179,7 +179,7 @@ def _explained(state: str) -> Iterator[None]:
 
 
 def _vectors(
-    langs: str | None,
+    langs: Languages | None,
     vectors: str | None,
     source_vectors: str | None,
     target_vectors: str | None,
@@ -192,7 +192,7 @@ def _vectors(
     if (source_vectors is None) != (target_vectors is None) or None not in (vectors, source_vectors):
         raise UsageError("give --vectors DIR, or both --source-vectors and --target-vectors")
     place = vectors or (source_vectors and (source_vectors, target_vectors))
-    sides = place and open_vectors(place, two_languages(langs) if langs else None, **reading)
+    sides = place and open_vectors(place, langs, **reading)
     return {"vectors": sides, "vectors_weight": vectors_weight}
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from nmtalign.cli.options.bitext import text_choices, text_encoding, two_languages
+from nmtalign.cli.options.bitext import LANGUAGES, text_choices, text_encoding
 from nmtalign.cli.options.groups import Decorator, Values, option_group, section, with_options
 from nmtalign.cli.options.types import INPUT, OUTPUT, Encoding, Number, Whole
 from nmtalign.errors import DataError, UsageError
@@ -111,7 +111,12 @@ model_options = option_group(
         metavar="DIR",
         help="Word vectors of two languages: word2int_XX.pkl, embeddings_XX.npz.",
     ),
-    click.option("--langs", metavar="XX,YY", help="Source and target language of --vectors when not plain."),
+    click.option(
+        "--langs",
+        type=LANGUAGES,
+        metavar="XX,YY",
+        help="Source and target language of --vectors, if its folder does not say which is which.",
+    ),
     click.option(
         "--source-vectors", type=INPUT, help="Source word vectors: gensim, word2vec, fastText, GloVe, npz."
     ),
@@ -154,7 +159,7 @@ def load_aligner(options: ModelOptions) -> Aligner:
     if options.source_vectors is not None and options.target_vectors is not None:
         return load((options.source_vectors, options.target_vectors), **settings)
     if options.langs is not None:
-        settings["languages"] = two_languages(options.langs)
+        settings["languages"] = options.langs
     _check_kind(options)
     return load(options.model or options.vectors, **settings)
 
