@@ -74,7 +74,7 @@ output_options = with_options(
     click.option("--probabilities", type=OUTPUT, help="Probabilities of the links, parallel to LINKS."),
     click.option("--pair-scores", type=OUTPUT, help="Probability that a pair is parallel, one a line."),
     click.option("--table", type=OUTPUT, help="One row a link: .csv, .tsv, .jsonl, .parquet."),
-    click.option("--guided", type=OUTPUT, help="Source, target and links between tabs: guided training."),
+    click.option("--guided", type=OUTPUT, help="Source, target and links between tabs, for guided training."),
     click.option(
         "--tokens",
         type=OutputPrefix(*(f".{side}" for side in SIDES)),
@@ -91,9 +91,11 @@ _error_options = option_group(
         "--on-error",
         type=click.Choice(["stop", "skip-marked"]),
         default="stop",
-        help="A bad record: stop, or an empty line and a report.",
+        help="At a bad record: stop, or write an empty line and report it.",
     ),
-    click.option("--error-report", type=OUTPUT, help="Bad records that --on-error skip-marked replaced."),
+    click.option(
+        "--error-report", type=OUTPUT, help="List the records that --on-error skip-marked replaced."
+    ),
     click.option(
         "--strict", is_flag=True, help="Few known words, or swapped sides, are an error (exit code 3)."
     ),
@@ -127,7 +129,7 @@ _written_options = option_group(
         type=click.Choice(VALUES),
         help="What --attention holds.  [softmax without null: forward; else combined]",
     ),
-    click.option("--pieces", type=click.Choice(MARKS), help="Links of the words that marked sub-words make."),
+    click.option("--pieces", type=click.Choice(MARKS), help="Link the words that marked sub-words make."),
 )
 
 

@@ -33,12 +33,15 @@ from nmtalign.names import LEARNED_SCORES
     type=OUTPUT,
     metavar="DIR",
     required=True,
-    help="Word vectors; what is learned goes there, too.",
+    help="Folder of word vectors; what is learned is written there, too.",
 )
 @click.option("--force", is_flag=True, help="Replace the parameters that are there.")
 @section("Learning")
 @click.option(
-    "--score", type=click.Choice(LEARNED_SCORES), required=True, help="Whose parameters are learned."
+    "--score",
+    type=click.Choice(LEARNED_SCORES),
+    required=True,
+    help="Attention score whose parameters are learned.",
 )
 @click.option(
     "--model", type=INPUT, metavar="DIR", help="Aligner to learn from.  [one learned from the text]"

@@ -55,15 +55,19 @@ OLDER = FileType(writes=False, instead_of="output")  # a model that the new one 
 _start_options = option_group(
     "start",
     Values,
-    click.option("--preset", type=click.Choice(PRESETS), default="default", help="Fast or accurate."),
     click.option(
-        "--prior", type=INPUT, help="Word list (word, translation, weight if not 1), or eflomal's priors."
+        "--preset", type=click.Choice(PRESETS), default="default", help="Learn faster, or more accurately."
+    ),
+    click.option(
+        "--prior",
+        type=INPUT,
+        help="Start from a word list (word, translation, weight if not 1), or eflomal's priors.",
     ),
     click.option(
         "--init",
         type=OLDER,
         metavar="DIR",
-        help="Warm start: a model, which also gives --tokenizer, or vectors.",
+        help="Start from a model, which also gives --tokenizer, or from vectors.",
     ),
 )
 
@@ -73,9 +77,7 @@ _start_options = option_group(
 @max_length_option
 @text_options
 @langs_option
-@click.option(
-    "--gold", type=INPUT, help="Gold links of the last pairs, or a line a pair: they teach a rescorer."
-)
+@click.option("--gold", type=INPUT, help="Train a rescorer by gold links of the last pairs, or of all.")
 @section("Output")
 @click.option("-o", "--output", type=OUTPUT, metavar="DIR", required=True, help="Folder for the model.")
 @click.option("--force", is_flag=True, help="Replace the model that is there.")

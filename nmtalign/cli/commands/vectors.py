@@ -125,7 +125,7 @@ def convert(path: str, output: str, to: str, force: bool, **reading: Any) -> Non
 @section("Input")
 @langs_option
 @limit_option
-@click.option("--unicode", type=click.Choice(UNICODE_FORMS), default="none", help="Of the dictionary.")
+@click.option("--unicode", type=click.Choice(UNICODE_FORMS), default="none", help="Normalize the dictionary.")
 @encoding_option
 @section("Neighbors")
 @score_option

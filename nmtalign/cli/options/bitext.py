@@ -60,7 +60,7 @@ encoding_option = click.option(
     default="utf-8",
     expose_value=False,
     callback=lambda context, parameter, value: context.meta.update({__name__: value}),
-    help="Of all input that is text.",
+    help="Encoding of every text file that is read.",
 )
 
 
@@ -118,7 +118,10 @@ _pairs = (
     section("Input"),
     click.option("--pairs", type=INPUT, help="One file with both sides, instead of two texts."),
     click.option(
-        "--pairs-format", type=click.Choice(["auto", *PAIR_FORMATS]), default="auto", help="Of --pairs."
+        "--pairs-format",
+        type=click.Choice(["auto", *PAIR_FORMATS]),
+        default="auto",
+        help="Format of --pairs.",
     ),
     click.option(
         "--sides",
@@ -185,7 +188,9 @@ text_options = option_group(
     TextOptions,
     section("Input"),
     *text_choices(
-        "How lines become words.  [space]", "Look words up in lower case.  [yes]", "Normal form.  [nfc]"
+        "How lines become words.  [space]",
+        "Look words up in lower case.  [yes]",
+        "Unicode normal form in which words are looked up.  [nfc]",
     ),
 )
 

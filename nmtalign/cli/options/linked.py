@@ -91,7 +91,7 @@ class LinkedOptions(CutOptions):
 
 _cut: tuple[Decorator, ...] = (
     section("Input"),
-    *word_choices("Take words in lower case.  [no]", "Normal form of words.  [none]"),
+    *word_choices("Take words in lower case.  [no]", "Unicode normal form of words.  [none]"),
     encoding_option,
 )
 cut_options = option_group("cut", CutOptions, *_cut)

@@ -87,8 +87,10 @@ shard_options = option_group(
     section("Running"),
     click.option("--out-shards", type=OUTPUT, metavar="DIR", help="Keep finished shards here, to resume."),
     click.option("--resume", is_flag=True, help="Resume the run in --out-shards."),
-    click.option("--shard", metavar="I/N", help="Only each N-th shard from the I-th on; N jobs do all."),
-    click.option("--shard-pairs", type=Whole(min=1), default=100_000, help="Sentence pairs of a shard."),
+    click.option(
+        "--shard", metavar="I/N", help="Make only each N-th shard from the I-th on; N jobs make all."
+    ),
+    click.option("--shard-pairs", type=Whole(min=1), default=100_000, help="Sentence pairs in each shard."),
 )
 
 
@@ -235,9 +237,12 @@ engine_options = option_group(
     section("Running"),
     click.option("--workers", type=Whole(min=1), help="Processes; the result is the same.  [cores]"),
     click.option(
-        "--engine", type=click.Choice(["local", "dask"]), default="local", help="Processes or a cluster."
+        "--engine",
+        type=click.Choice(["local", "dask"]),
+        default="local",
+        help="Run in processes here, or on a cluster.",
     ),
-    click.option("--scheduler", metavar="ADDR", help="Of the dask cluster, like tcp://node1:8786."),
+    click.option("--scheduler", metavar="ADDR", help="Address of a dask cluster, like tcp://node1:8786."),
 )
 
 
