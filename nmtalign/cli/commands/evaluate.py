@@ -10,8 +10,7 @@ import click
 from nmtalign import __version__
 from nmtalign.cli.messages import log, warn
 from nmtalign.cli.options.bitext import encoding_option, text_encoding
-from nmtalign.cli.options.groups import Command, Values, option_group, section
-from nmtalign.cli.options.types import INPUT, SEED, Number, Whole
+from nmtalign.cli.options.declare import INPUT, SEED, Command, Number, Values, Whole, option_group, section
 from nmtalign.errors import DataError
 from nmtalign.names import READ_LINKS
 
@@ -93,8 +92,8 @@ def evaluate(
         _print_summary(results[links], intervals.confidence)
     else:
         _print_comparison(results, evaluation.compare(*results.values(), bootstrap=options))
-    formats = f"format:{links_format}|gold:{gold_format}"
-    click.echo(f"settings    {results[links].settings}|{formats}|version:{__version__}")
+    settings = f"{results[links].settings}|format:{links_format}|gold:{gold_format}"
+    click.echo(f"settings    {settings}|version:{__version__}")
 
 
 def _reviewed(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +16,8 @@ from nmtalign.cli.options.bitext import (
     langs_option,
     text_options,
 )
-from nmtalign.cli.options.groups import Command, section
+from nmtalign.cli.options.declare import INPUT, OUTPUT, Command, Whole, section
 from nmtalign.cli.options.running import one_blas_thread
-from nmtalign.cli.options.types import INPUT, OUTPUT, Whole
 from nmtalign.names import LEARNED_SCORES
 
 
@@ -76,12 +74,8 @@ def attention(
         options["languages"] = langs
     with warnings_to_stderr(), Progress("pairs", bitext.files) as progress:
         pairs = list(progress.counted(bitext.open()))
-        report = partial(_report, progress)
-        learned = learn_attention(pairs, folder, score=score, report=report, **vars(tokenization), **options)
+        learned = learn_attention(
+            pairs, folder, score=score, report=progress.stage, **vars(tokenization), **options
+        )
         path = learned.save(folder, overwrite=force)
     log(f"{learned} in {progress.seconds:.1f} s -> {path}")
-
-
-def _report(progress: Progress, line: str) -> None:
-    """Write what was done, with the time since the start."""
-    log(f"{progress.seconds:7.1f} s  {line}", event="stage", seconds=round(progress.seconds, 3))

@@ -17,9 +17,8 @@ from nmtalign.cli.options.bitext import (
     languages_of_files,
     text_options,
 )
-from nmtalign.cli.options.groups import Command, Values, option_group, section
+from nmtalign.cli.options.declare import INPUT, SEED, Command, Values, Whole, option_group, section
 from nmtalign.cli.options.model import pair_output_options, reading_options
-from nmtalign.cli.options.types import INPUT, SEED, Whole
 from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from nmtalign.cli.messages import log, quiet_option
-from nmtalign.cli.options.groups import Command, section
+from nmtalign.cli.options.declare import INPUT, OUTPUT, Command, Number, OutputPrefix, Whole, section
 from nmtalign.cli.options.linked import LinkedOptions, linked_options
 from nmtalign.cli.options.running import write_whole
-from nmtalign.cli.options.types import INPUT, OUTPUT, Number, OutputPrefix, Whole
 from nmtalign.errors import DataError, UsageError
 
 if TYPE_CHECKING:

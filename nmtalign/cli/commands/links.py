@@ -11,10 +11,9 @@ import click
 
 from nmtalign.cli.messages import Progress, log, quiet_option
 from nmtalign.cli.options.bitext import encoding_option, text_encoding
-from nmtalign.cli.options.groups import Command, section, with_options
+from nmtalign.cli.options.declare import INPUT, OUTPUT, Command, OutputPrefix, Whole, section, with_options
 from nmtalign.cli.options.linked import ADVICE, CutOptions, LinkedOptions, cut_options, linked_options
 from nmtalign.cli.options.running import write_whole
-from nmtalign.cli.options.types import INPUT, OUTPUT, OutputPrefix, Whole
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import READ_LINKS, SYMMETRIZATIONS, TAG_FORMATS, WRITTEN_LINKS
 

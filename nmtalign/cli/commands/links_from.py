@@ -25,7 +25,7 @@ from nmtalign.cli.options.bitext import (
     bitext_options,
     languages_of_files,
 )
-from nmtalign.cli.options.groups import Command, Values, option_group, section
+from nmtalign.cli.options.declare import Command, Values, option_group, section
 from nmtalign.cli.options.model import encoder_options, extraction_options
 from nmtalign.cli.options.running import one_blas_thread, open_sink
 from nmtalign.cli.options.sources import SECTION, SourceOptions, source_options

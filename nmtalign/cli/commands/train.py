@@ -23,7 +23,18 @@ from nmtalign.cli.options.bitext import (
     text_encoding,
     text_options,
 )
-from nmtalign.cli.options.groups import Command, Values, option_group, section, with_options
+from nmtalign.cli.options.declare import (
+    INPUT,
+    OUTPUT,
+    Command,
+    FileType,
+    Number,
+    Values,
+    Whole,
+    option_group,
+    section,
+    with_options,
+)
 from nmtalign.cli.options.model import encoder_options, expert_option, unsafe_pickle_option, with_expert
 from nmtalign.cli.options.running import (
     EngineOptions,
@@ -32,7 +43,6 @@ from nmtalign.cli.options.running import (
     one_blas_thread,
     write_whole,
 )
-from nmtalign.cli.options.types import INPUT, OUTPUT, FileType, Number, Whole
 from nmtalign.errors import StoppedError, UsageError
 from nmtalign.names import PRESETS
 
@@ -141,7 +151,6 @@ def train(
     without_long_pairs = partial(limit.pairs, text=options["text"], languages=languages)
     hyperparameters, state = named_preset(start.preset), f"{output.rstrip('/')}.state"
     progress = Stages("pairs", bitext.files, _costs(hyperparameters, **more))
-    report = partial(_report, progress)
     with _explained(state), ExitStack() as stack:
         client = engine.client(stack)
         stack.enter_context(progress)
@@ -149,7 +158,7 @@ def train(
             hyperparameters,
             languages=languages,
             workers=engine.workers,
-            report=report,
+            report=progress.stage,
             warn=warn,
             make_bitext=None if client is None else _on_cluster(client),
             checkpoints=state,
@@ -160,11 +169,12 @@ def train(
         aligner = replace(result.aligner, workers=engine.workers)
         aligner.save(output, overwrite=force)
         remove_checkpoints(state)
-        report(f"model in {output}{limit}")
+        progress.stage(f"model in {output}{limit}")
         if outputs:
             here = client is None or aligner.expert is not None
             batch = result.align() if here else _aligned(client, aligner, without_long_pairs(bitext.open()))
-            _write_links(batch, outputs)
+            texts = batch_texts()
+            write_whole({path: [texts[name](batch)] for name, path in outputs.items()})
     _say_what_is_next(bitext, output, more["links"])
 
 
@@ -220,14 +230,6 @@ def _say_what_is_next(bitext: BitextOptions, model: str, links: str | None) -> N
     log(f"{done}to look at links: {look}; to align new text: {use}", event="next")
 
 
-def _report(progress: Stages, line: str) -> None:
-    """Write what was done, with the time since the start."""
-    seconds = progress.seconds
-    log(f"{seconds:7.1f} s  {line}", event="stage", seconds=round(seconds, 3))
-    if not line.startswith(("rescorer", "expert")):  # the model ends its stage
-        progress.next_stage()
-
-
 def _on_cluster(client: Client) -> BitextFactory:
     """Let the workers of a cluster hold the bitext."""
     from nmtalign.batch.cluster import ClusterProcesses
@@ -253,8 +255,3 @@ def _aligned(client: Client, aligner: Aligner, bitext: Iterator[SentencePair]) -
     from nmtalign.text.bitext import cut
 
     return joined_batches([chunk.batch for chunk in align_on_cluster(client, aligner, cut(bitext))])
-
-
-def _write_links(batch: AlignedBatch, outputs: dict[str, str]) -> None:
-    texts = batch_texts()
-    write_whole({path: [texts[name](batch)] for name, path in outputs.items()})

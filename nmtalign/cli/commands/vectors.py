@@ -19,9 +19,8 @@ from nmtalign.cli.options.bitext import (
     text_encoding,
     text_options,
 )
-from nmtalign.cli.options.groups import Command, section
+from nmtalign.cli.options.declare import INPUT, OUTPUT, Command, Whole, section
 from nmtalign.cli.options.model import force_option, limit_option, reading_options, score_option
-from nmtalign.cli.options.types import INPUT, OUTPUT, Whole
 from nmtalign.names import UNICODE_FORMS, WRITTEN_VECTORS
 
 if TYPE_CHECKING:

@@ -10,8 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nmtalign.cli.options.groups import Decorator, Values, option_group, section
-from nmtalign.cli.options.types import INPUT, Encoding, Whole, check_places
+from nmtalign.cli.options.declare import (
+    INPUT,
+    Decorator,
+    Encoding,
+    Values,
+    Whole,
+    check_places,
+    option_group,
+    section,
+)
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import PAIR_FORMATS, TOKENIZERS, UNICODE_FORMS
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from nmtalign.cli.options.bitext import TextOptions, encoding_option, text_encoding, word_choices
-from nmtalign.cli.options.groups import Decorator, option_group, section
-from nmtalign.cli.options.types import INPUT
+from nmtalign.cli.options.declare import INPUT, Decorator, option_group, section
 from nmtalign.errors import DataError, UsageError
 
 if TYPE_CHECKING:

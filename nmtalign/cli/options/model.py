@@ -9,8 +9,18 @@ import click
 from click.core import ParameterSource
 
 from nmtalign.cli.options.bitext import LANGUAGES, text_choices, text_encoding
-from nmtalign.cli.options.groups import Decorator, Values, option_group, section, with_options
-from nmtalign.cli.options.types import INPUT, OUTPUT, Encoding, Number, Whole
+from nmtalign.cli.options.declare import (
+    INPUT,
+    OUTPUT,
+    Decorator,
+    Encoding,
+    Number,
+    Values,
+    Whole,
+    option_group,
+    section,
+    with_options,
+)
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import (
     DEVICES,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,13 +13,11 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from nmtalign import __version__
-from nmtalign.cli.options.groups import Values, option_group, section
-from nmtalign.cli.options.types import OUTPUT, Whole
+from nmtalign.cli.options.declare import OUTPUT, Values, Whole, option_group, section
 from nmtalign.errors import UsageError
 from nmtalign.names import SIDES
 
 if TYPE_CHECKING:
-    from nmtalign.arrays import ArchiveWriter
     from nmtalign.batch.shards import ShardRun
     from nmtalign.batch.stream import AlignedChunk
     from nmtalign.cli.options.model import ModelOptions
@@ -43,13 +42,9 @@ class ShardOptions(Values):
 
     def part(self) -> tuple[int, int]:
         """Parse ``2/8``."""
-        parts = (self.shard or "1/1").split("/")
-        if (
-            len(parts) == 2
-            and all(part.isdecimal() and len(part) < 10 for part in parts)
-            and 0 < int(parts[0]) <= int(parts[1])
-        ):
-            return int(parts[0]), int(parts[1])
+        given = re.fullmatch(r"(\d{1,9})/(\d{1,9})", self.shard or "1/1", re.ASCII)
+        if given is not None and 0 < (i := int(given[1])) <= (n := int(given[2])):
+            return i, n
         raise UsageError(f"--shard wants I/N with I from 1 to N, like 2/8; found {self.shard!r}")
 
     def open(self, files: Sequence[str], outputs: Mapping[str, str]) -> ShardRun | None:
@@ -179,11 +174,6 @@ def _of_side(chunk: AlignedChunk, side: str) -> list[list[str]]:
     return chunk._replace(lines=lines).pieces()[SIDES.index(side)]
 
 
-def _write_attention(archive: ArchiveWriter, chunk: AlignedChunk) -> None:
-    for number, weights in enumerate(chunk.attention or (), chunk.first):
-        archive.write(f"pair-{number}", weights)
-
-
 def open_sink(output: str, path: str, files: Outputs) -> Sink:
     """Return what writes an output chunk by chunk."""
     from nmtalign.arrays import ArchiveWriter
@@ -191,7 +181,12 @@ def open_sink(output: str, path: str, files: Outputs) -> Sink:
 
     if output == "attention":
         archive = files.enter_context(ArchiveWriter(files.binary(path)))
-        return lambda chunk: _write_attention(archive, chunk)
+
+        def write(chunk: AlignedChunk) -> None:
+            for number, weights in enumerate(chunk.attention or (), chunk.first):
+                archive.write(f"pair-{number}", weights)
+
+        return write
     if output == "table":
         table = files.enter_context(TableWriter(files.name(path)))
         return lambda chunk: table.write(_rows(chunk))
