@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from nmtalign.cli.options.bitext import TextOptions, encoding_option, text_encoding, word_choices
-from nmtalign.cli.options.groups import Decorator, option_group, section
-from nmtalign.cli.options.types import INPUT
+from nmtalign.cli.options.declare import INPUT, Decorator, option_group, section
 from nmtalign.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -88,7 +87,7 @@ class LinkedOptions(CutOptions):
 
 _cut: tuple[Decorator, ...] = (
     section("Input"),
-    *word_choices("Take words in lower case.  [no]", "Normal form of words.  [none]"),
+    *word_choices("Take words in lower case.  [no]", "Unicode normal form of words.  [none]"),
     encoding_option,
 )
 cut_options = option_group("cut", CutOptions, *_cut)
