@@ -135,18 +135,18 @@ def test_a_batch_is_a_sequence_of_pairs(shipped, batch):
 
 def test_attention_of_a_pair_of_a_batch_has_the_bits_of_the_pair_alone(shipped, batch):
     pair, alone = batch[1], shipped.align(*PAIRS[1])
-    assert "_attended" not in vars(pair), "attention is computed when it is asked for"
+    assert "_aligned" not in vars(pair), "attention is computed when it is asked for"
     assert (pair.links, pair.words, pair.score, pair.alignment) == (
         alone.links,
         alone.words,
         alone.score,
         alone.alignment,
     )
-    assert "_attended" not in vars(pair)
+    assert "_aligned" not in vars(pair)
     for name in ("posterior", "forward", "reverse", "scores", "target_null"):
         np.testing.assert_array_equal(getattr(pair, name), getattr(alone, name))
-    assert (pair.settings, pair.extraction, pair.threshold) == (
-        alone.settings,
+    assert (pair.description, pair.extraction, pair.threshold) == (
+        alone.description,
         alone.extraction,
         alone.threshold,
     )

@@ -15,7 +15,6 @@ from typing import Any
 from nmtalign.aligner.decoding import BucketLinks, Decoder, TrainingSize
 from nmtalign.aligner.experts import Expert, with_links
 from nmtalign.aligner.extraction import Extraction, make_extraction
-from nmtalign.aligner.model_folder import open_state, save_state
 from nmtalign.arrays import Reals
 from nmtalign.corpus.coverage import Coverage, coverage, one_word_lines
 from nmtalign.corpus.line_words import links_of_tokens, links_of_words, pair_of_words
@@ -31,10 +30,25 @@ from nmtalign.positions.model import PositionModel, TextScores
 from nmtalign.positions.softmax import SoftmaxPositions
 from nmtalign.scorers.lexicon import Lexicon
 from nmtalign.scorers.scorer import Scorer
-from nmtalign.state import State, Stored
+from nmtalign.state import State, Stored, open_state, save_state
 from nmtalign.text.pairs import Pair, Pairs, Sentence, Words, are_lines, checked_pair, checked_pairs
 from nmtalign.text.tokenization import SPACES, TextSettings
 
+KINDS: dict[str, tuple[str, str]] = {  # of parts: module, and class or function, imported when one is opened
+    "mixture": ("nmtalign.scorers.mixture", "Mixture"),
+    "lexicon": ("nmtalign.scorers.lexicon", "Lexicon"),
+    "dense": ("nmtalign.scorers.dense", "DenseScorer"),
+    "vectors": ("nmtalign.scorers.given_vectors", "VectorScorer"),
+    "embeddings": ("nmtalign.vectors.embeddings", "Embeddings"),
+    "dot": ("nmtalign.scorers.vector_scores", "DotScore"),
+    "bahdanau": ("nmtalign.scorers.vector_scores", "BahdanauScore"),
+    "projected-dot": ("nmtalign.scorers.vector_scores", "ProjectedDot"),
+    "softmax": ("nmtalign.positions.softmax", "SoftmaxPositions"),
+    "hmm": ("nmtalign.positions.hmm", "HiddenMarkov"),
+    "rescored": ("nmtalign.rescoring.rescorer", "Rescored"),
+    "extraction": ("nmtalign.aligner.extraction", "extraction_from_state"),
+    "expert": ("nmtalign.aligner.experts", "Expert"),
+}
 CELLS = 1 << 23  # of the buckets of a text that are scored at a time
 Done = Callable[[int], None] | None
 
@@ -75,7 +89,7 @@ class Aligner(Listed):
     def __repr__(self) -> str:
         languages = "-".join(name or "?" for name in self.languages) if any(self.languages) else ""
         parts = [f"Aligner {languages}".strip(), f"scorers {'+'.join(self.scorer.names)}"]
-        parts.append(self.positions.settings.replace("=", " "))
+        parts.append(self.positions.description.replace("=", " "))
         parts += [str(self.expert)] if self.expert else []
         if "corpus" in self.training:
             parts.append(f"learned from {self.training['corpus'].get('pairs', 0):,} pairs")
@@ -104,7 +118,7 @@ class Aligner(Listed):
         """
         pair = checked_pair(source, target)
         self._with_warning(encode_text([self.words_of(pair)]))
-        return self.attend(pair)
+        return self.align_pair(pair)
 
     def align_batch(
         self,
@@ -174,10 +188,10 @@ class Aligner(Listed):
         save_state(self.state(), folder, overwrite=overwrite)
 
     @property
-    def settings(self) -> str:
-        """The settings that make the links, in one line."""
+    def description(self) -> str:
+        """What makes the links, in one line."""
         learned = f" pairs={self.training['corpus'].get('pairs', 0)}" if "corpus" in self.training else ""
-        parts = f"{self.scorer.settings}{learned} {self.positions.settings} {self.resolved_extraction}"
+        parts = f"{self.scorer.description}{learned} {self.positions.description} {self.resolved_extraction}"
         return f"{parts}{f' {self.expert}' if self.expert else ''} text={self.text}"
 
     @property
@@ -233,7 +247,7 @@ class Aligner(Listed):
     def with_trust_from(self, text: EncodedText) -> Aligner:
         """Return the aligner with the trust in its expert that its own posteriors of a text give."""
         assert self.expert is not None
-        bucket_posteriors = self.positions.posteriors_of(self.scorer.read(text))
+        bucket_posteriors = self.positions.posteriors_of(self.scorer.score_text(text))
         trust = trust_of(bucket_posteriors, text, default_workers(self.workers))
         return replace(self, expert=replace(self.expert, trust=trust))
 
@@ -283,27 +297,23 @@ class Aligner(Listed):
         """Which values of a pair are shown unless told, as of :class:`AlignedPair`."""
         return "combined" if self.positions.has_null else "forward"
 
-    def attend(self, pair: Pair) -> AlignedPair:
+    def align_pair(self, pair: Pair) -> AlignedPair:
         """Align a checked pair as :meth:`align` does, without a warning."""
-        return self._attended(self.encoded([pair]), [pair])[0]
+        return self._aligned(self.encoded([pair]), [pair])[0]
 
-    def attend_words(self, pair: tuple[str, str]) -> AlignedPair:
-        """Align two lines; the links and arrays are those of words between spaces, not of tokens."""
-        return self.attend_lines([pair])[0]
-
-    def attend_lines(self, pairs: Sequence[tuple[str, str]]) -> list[AlignedPair]:
-        """Align many pairs of lines as :meth:`attend_words` does, those of similar length together."""
+    def align_lines(self, pairs: Sequence[tuple[str, str]]) -> list[AlignedPair]:
+        """Align pairs of lines; links and arrays are those of words between spaces, not of tokens."""
         text = self.encoded(pairs)
-        found = self._attended(text, pairs)
+        found = self._aligned(text, pairs)
         if text.line_words is None:
             return found
         sides = [[side.alone(n) for n in range(len(pairs))] for side in text.line_words]
         return list(map(pair_of_words, found, pairs, zip(*sides, strict=True)))
 
-    def _attended(self, text: EncodedText, pairs: Sequence[Pair]) -> list[AlignedPair]:
+    def _aligned(self, text: EncodedText, pairs: Sequence[Pair]) -> list[AlignedPair]:
         unknown = [self.scorer.unknown(*self.words_of(pair)) for pair in pairs]
         more: Any = {"unknown": unknown, "usual": self.usual_values}
-        return self._decoder_of(text).pairs(list(map(self.tokens_of, pairs)), self.settings, **more)
+        return self._decoder_of(text).pairs(list(map(self.tokens_of, pairs)), self.description, **more)
 
     def align_words(self, pairs: Iterable[tuple[Words, Words]]) -> AlignedBatch:
         """Align many pairs of words that are already normalized; warnings as of :meth:`align_batch`."""
@@ -331,7 +341,7 @@ class Aligner(Listed):
             found += _counted(decoder.links_of_buckets(workers), done)
         return decoder.collected(found)
 
-    def attend_text(self, text: EncodedText, values: str) -> tuple[AlignedBatch, list[Reals]]:
+    def align_with_values(self, text: EncodedText, values: str) -> tuple[AlignedBatch, list[Reals]]:
         """Return the links of the tokens of a text, and `values` (T, S) of each pair, all held in memory."""
         batch, found = self._decoder_of(text).attention([values])
         return batch, found[values]
@@ -348,7 +358,7 @@ class Aligner(Listed):
         return self._decoder_of(replace(text, buckets=())).collected(list(_counted(found, done)))
 
     def _decoder_of(self, text: EncodedText) -> Decoder:
-        return self.decoder(self.scorer.read(text))
+        return self.decoder(self.scorer.score_text(text))
 
     def decoder(self, scores: TextScores) -> Decoder:
         """Return the decoder of a text from the scores of its word pairs; UsageError before a needed fit."""
@@ -414,10 +424,10 @@ class _Pairs:
         source, target = map(SPACES.words, pair) if are_lines(pair) else pair
         return tuple(source), tuple(target)
 
-    def attended(self, n: int) -> AlignedPair:
+    def aligned(self, n: int) -> AlignedPair:
         """Align pair n alone, with its attention."""
         pair = self.pairs[n]
-        return self.aligner.attend_words(pair) if are_lines(pair) else self.aligner.attend(pair)
+        return self.aligner.align_lines([pair])[0] if are_lines(pair) else self.aligner.align_pair(pair)
 
     def chosen(self, numbers: Sequence[int]) -> _Pairs:
         """Return some of the pairs."""
@@ -427,9 +437,9 @@ class _Pairs:
 def load_aligner(folder: str | Path) -> Aligner:
     """Open the folder of an aligner, or a shipped one by its name.
 
-    Errors as of :func:`nmtalign.aligner.model_folder.open_state`.
+    Errors as of :func:`nmtalign.state.open_state`.
     """
-    aligner: Aligner = open_state(place_of(folder), Aligner.from_state)
+    aligner: Aligner = open_state(place_of(folder), Aligner.from_state, KINDS)
     return aligner
 
 

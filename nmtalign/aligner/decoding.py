@@ -265,16 +265,10 @@ class Decoder(NamedTuple):
             found[foreign_pairs(self.text, self.vocabularies)] = 0
         return found
 
-    def pair(
-        self, words: BothWords, settings: str, *, unknown: UnknownWords | None = None, usual: str = "combined"
-    ) -> AlignedPair:
-        """Return the one pair of the text with its attention weights, as of :meth:`pairs`."""
-        return self.pairs([words], settings, unknown=[unknown], usual=usual)[0]
-
     def pairs(
         self,
         words: Sequence[BothWords],
-        settings: str,
+        description: str,
         *,
         unknown: Sequence[UnknownWords | None],
         usual: str,
@@ -294,7 +288,7 @@ class Decoder(NamedTuple):
                 **weights,
                 probabilities=dict(zip(links, probabilities[n].tolist(), strict=True)),
                 score=float(batch.scores[n]),
-                settings=settings,
+                description=description,
                 extraction=self.extraction.rule,
                 threshold=self.extraction.least,
                 second=self.extraction.second,

@@ -177,7 +177,7 @@ def _teacher(
         return learn(words, options).aligner, "learned from the same text"
     if isinstance(model, str | Path):
         return load_aligner(model), Path(model).name
-    return fit_text(model, pairs)[0], model.scorer.settings
+    return fit_text(model, pairs)[0], model.scorer.description
 
 
 def _chosen(words: Sequence[Pair]) -> list[int]:
@@ -197,7 +197,7 @@ def _warn_about(aligner: Aligner, text: EncodedText, what: str) -> None:
 
 def _known_vectors(student: Aligner, text: EncodedText) -> tuple[Reals, Reals]:
     """Return the vectors of the source and target words of a text, 0 where there is none."""
-    scores: Any = student.scorer.read(text)
+    scores: Any = student.scorer.score_text(text)
     for name, side in (("source", scores.keys), ("target", scores.queries)):
         if not side.any():
             raise DataError(f"expected vectors of the words of the text, found none of a {name} word")
@@ -215,7 +215,7 @@ def _parts(
     """Return the pairs of a text with the posteriors of the teacher, to whom its words are other numbers."""
     taught = encode_text(words)
     _warn_about(teacher, taught, "model")
-    bucket_posteriors = teacher.positions.posteriors_of(teacher.scorer.read(taught))
+    bucket_posteriors = teacher.positions.posteriors_of(teacher.scorer.score_text(taught))
 
     def of_bucket(k: int) -> list[Part]:
         return list(parts_of(text.buckets[k], bucket_posteriors(k)))

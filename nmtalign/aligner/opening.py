@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from nmtalign.aligner.aligner import Aligner, load_aligner
 from nmtalign.aligner.experts import choose_expert
 from nmtalign.aligner.extraction import make_extraction
-from nmtalign.aligner.model_folder import is_model
 from nmtalign.corpus.parallel import default_workers
 from nmtalign.door import expect_kind, expect_names, place_of, shipped
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import MODEL, VECTORS
+from nmtalign.state import is_model
 from nmtalign.text.pairs import Pair, Pairs, checked_pairs
 
 if TYPE_CHECKING:
@@ -247,7 +247,7 @@ def fit_to(aligner: Aligner, bitext: Pairs) -> Aligner:
     Examples
     --------
     >>> aligner = load("en_fr_vectors", positions="hmm")
-    >>> fit_to(aligner, [("the black cat", "le chat noir")] * 9).positions.settings
+    >>> fit_to(aligner, [("the black cat", "le chat noir")] * 9).positions.description
     'positions=hmm(fitted on 9 pairs)'
     """
     expect_kind(aligner, Aligner, "an aligner")

@@ -50,7 +50,7 @@ class EncoderSimilarities:
     units: str = "words"
 
     @property
-    def settings(self) -> str:
+    def description(self) -> str:
         own = self.encoder
         languages = f" langs={','.join(own.languages)}" if own.languages else ""
         return f"encoder={own.name} layer={own.layer}{languages}"

@@ -223,7 +223,7 @@ class AlignedPair(Viewable):
         Probability of each chosen link.
     score : float, optional
         Pair score: the probability that the two sides are translations, where a null word is known.
-    settings : str
+    description : str
         What made the links, in one line.
     extraction : str
         Name of the method that chose the links.
@@ -254,7 +254,7 @@ class AlignedPair(Viewable):
     reverse: NDArray[np.floating] = None  # type: ignore[assignment]
     probabilities: dict[Link, float] = field(default_factory=dict)
     score: float | None = None
-    settings: str = ""
+    description: str = ""
     extraction: str = ""
     threshold: float | None = None
     second: float | None = None
@@ -312,7 +312,7 @@ class Origin(Protocol):
         """Return the words of pair n."""
         ...
 
-    def attended(self, n: int) -> AlignedPair:
+    def aligned(self, n: int) -> AlignedPair:
         """Align pair n alone, with its attention: the same bits as in the batch."""
         ...
 
@@ -419,9 +419,9 @@ class _PairOfBatch(AlignedPair):
         return origin.tokens(n)  # type: ignore[no-any-return]
 
     @cached_property
-    def _attended(self) -> AlignedPair:
+    def _aligned(self) -> AlignedPair:
         origin, n = self.__dict__["_place"]
-        return origin.attended(n)  # type: ignore[no-any-return]
+        return origin.aligned(n)  # type: ignore[no-any-return]
 
     @cached_property
     def alignment(self) -> Alignment:
@@ -430,8 +430,8 @@ class _PairOfBatch(AlignedPair):
 
 
 _OF_ATTENTION = ("matrix", "forward", "reverse", "scores", "usual")
-for _name in (*_OF_ATTENTION, "settings", "extraction", "threshold", "second"):
-    setattr(_PairOfBatch, _name, property(attrgetter(f"_attended.{_name}")))
+for _name in (*_OF_ATTENTION, "description", "extraction", "threshold", "second"):
+    setattr(_PairOfBatch, _name, property(attrgetter(f"_aligned.{_name}")))
 
 
 def joined_batches(batches: Sequence[AlignedBatch]) -> AlignedBatch:

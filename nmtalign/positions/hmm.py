@@ -71,7 +71,7 @@ class HiddenMarkov(PositionModel):
     fitted_pairs: int | None = None
 
     @property
-    def settings(self) -> str:
+    def description(self) -> str:
         """Name, and the number of pairs that the transitions were fitted to, as one setting."""
         if self.fitted_pairs is None:
             return "positions=hmm"

@@ -89,7 +89,7 @@ class TextScores:
 class PositionModel:
     """Turns scores into posteriors of both directions: where attention may go.
 
-    A subclass has :meth:`over`, :meth:`state` and `settings`; the rest has defaults.
+    A subclass has :meth:`posteriors_of`, :meth:`state` and `description`; the rest has defaults.
     """
 
     gold_log_odds: float = 0.0  # what gold links add to the log odds of link probabilities
@@ -105,7 +105,7 @@ class PositionModel:
         return False
 
     @property
-    def settings(self) -> str:
+    def description(self) -> str:
         """Name and parameters, as one setting."""
         raise NotImplementedError
 

@@ -51,7 +51,7 @@ class SoftmaxPositions(PositionModel):
             raise UsageError(f"positions {self.name} with strength {self.strength} makes no sense")
 
     @property
-    def settings(self) -> str:
+    def description(self) -> str:
         """Name and strength, as one setting."""
         return f"positions={self.name}" + ("" if self.name == "none" else f"({self._strength:g})")
 

@@ -225,18 +225,14 @@ def attention_of(record: Record, aligner: Aligner | None) -> AlignedPair:
     if (cells := cells_of(record, aligner)) > CELLS:
         found = f"expected at most {CELLS:,} weights (target by source words), found {cells:,}"
         raise DataError(f"pair {record.number}: {found}; align gives the links alone")
-    return _attended(record, aligner)
+    return aligner.align_pair(record.pair) if record.typed else aligner.align_lines([record.pair])[0]
 
 
-def _attended(record: Record, aligner: Aligner) -> AlignedPair:
-    return aligner.attend(record.pair) if record.typed else aligner.attend_words(record.pair)
-
-
-def _all_attended(records: Sequence[Record], aligner: Aligner | None) -> list[AlignedPair]:
+def _with_attention(records: Sequence[Record], aligner: Aligner | None) -> list[AlignedPair]:
     """Return the attention of records; that of the lines of files is computed together."""
     if aligner is None or any(record.typed or record.aligned is not None for record in records):
         return [attention_of(record, aligner) for record in records]
-    return aligner.attend_lines([record.pair for record in records])
+    return aligner.align_lines([record.pair for record in records])
 
 
 def parts_of(record: Record, aligner: Aligner | None) -> Parts:
@@ -248,7 +244,7 @@ def _all_parts(records: Sequence[Record], aligner: Aligner | None) -> list[Parts
     if aligner is None:
         return [record.by_part() if record.by_part else {} for record in records]
     names = aligner.scorer.names if len(aligner.scorer.names) > 1 else ()
-    alone = {name: _all_attended(records, aligner.with_scorers([name])) for name in names}
+    alone = {name: _with_attention(records, aligner.with_scorers([name])) for name in names}
     return [{name: found[n].matrix.weights for name, found in alone.items()} for n in range(len(records))]
 
 
@@ -279,7 +275,7 @@ def show(records: Iterable[Record], aligner: Aligner | None = None) -> list[Samp
     while chunk := list(islice(fitting, CHUNK)):
         parts = list(_first_parts(chunk[:BY_PART], aligner)) if not pairs else []
         parts += [{}] * (len(chunk) - len(parts))
-        shown = zip(chunk, _all_attended(chunk, aligner), parts, strict=True)
+        shown = zip(chunk, _with_attention(chunk, aligner), parts, strict=True)
         pairs += [_sample_pair(record, aligned, own) for record, aligned, own in shown]
     if left_out:
         others = f" and {len(left_out) - 1:,} others" if left_out[1:] else ""

@@ -257,7 +257,7 @@ def report_data(pairs: Sequence[SamplePair], corpus: Sequence[Figure] = ()) -> d
     shown = [_pair_data(pair, levels) for pair in pairs]
     return {
         "headline": headline(figures),
-        "settings": made.settings if made else "",
+        "settings": made.description if made else "",
         "rule": _rule(made),
         "gold": with_gold,
         "others": [visible(name) for name in others],

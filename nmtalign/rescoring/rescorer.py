@@ -90,9 +90,9 @@ class Rescored(PositionModel):
     gold_log_odds: float = 0.0  # what the gold links add to the log odds of link probabilities
 
     @property
-    def settings(self) -> str:
+    def description(self) -> str:
         """Those of the position model, and that its posteriors are rescored."""
-        return f"{self.base.settings} rescored=gold"
+        return f"{self.base.description} rescored=gold"
 
     @property
     def has_null(self) -> bool:

@@ -59,9 +59,9 @@ class VectorScorer(Scorer):
     tune: bool = False  # whether to fit the temperature to a text
 
     @property
-    def settings(self) -> str:
+    def description(self) -> str:
         """The score, and the policy for unknown words."""
-        return f"{self.score.settings} unknown={self.source.unknown}"
+        return f"{self.score.description} unknown={self.source.unknown}"
 
     names: ClassVar[tuple[str, ...]] = ("embeddings",)
 
@@ -96,7 +96,7 @@ class VectorScorer(Scorer):
         text = encode_text(pairs)
         references = reference_of(text.source), reference_of(text.target)
         scorer = replace(self, score=replace(self.score, scale=scale), references=references)
-        transitions = fit_transitions(scorer.read(text), transitions, workers)
+        transitions = fit_transitions(scorer.score_text(text), transitions, workers)
         null = NULL if self.score.null is None else self.score.null
         return scorer, HiddenMarkov(transitions, ({}, {}), null, fitted_pairs=len(pairs))
 
@@ -116,7 +116,7 @@ class VectorScorer(Scorer):
         first, second = (frozenset(np.flatnonzero(~side).tolist()) for side in known)
         return first, second
 
-    def read(self, text: EncodedText) -> CellScores:
+    def score_text(self, text: EncodedText) -> CellScores:
         """Look up the words of a text."""
         found = self._vectors(text.source.words, text.target.words)
         return CellScores(text, *self._prepared(*found), self, _known(*found))

@@ -71,7 +71,7 @@ class Mixture(Scorer):
         return tuple(found)
 
     @property
-    def settings(self) -> str:
+    def description(self) -> str:
         """Names of the scorers, and letters of the forms of the lexicon."""
         letters = (map(str, dict.fromkeys(kind.letters)) for kind in self.lexicon.forms)
         return f"scorers={','.join(self.names)} forms={','.join(map('/'.join, letters))}"
@@ -109,7 +109,7 @@ class Mixture(Scorer):
             raise UsageError(f"the mixture has a scorer {scorer.name}; give the new one another name")
         return replace(self, others=(*self.others, scorer))
 
-    def read(self, text: EncodedText, counted: CountedForms | None = None) -> WordPairScores:
+    def score_text(self, text: EncodedText, counted: CountedForms | None = None) -> WordPairScores:
         """Return the scores of a text; `counted` are its forms with their counts, of the training text."""
         counted = counted or CountedForms(*self.lexicon.looked_up(text.source, text.target, text.index))
         mixed = interpolated(emissions(*counted), self.others, text)

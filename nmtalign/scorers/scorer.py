@@ -30,8 +30,8 @@ class EveryWord:
 class Scorer:
     """Scores word pairs or cells: a lexicon with other scorers, given vectors, or a scorer of your own.
 
-    A subclass has `names`, :meth:`read` and :meth:`state`, from which its class restores the scorer
-    (:data:`nmtalign.aligner.model_folder.KINDS`); the rest has defaults.
+    A subclass has `names`, :meth:`score_text` and :meth:`state`, from which its class restores the scorer
+    (:data:`nmtalign.aligner.aligner.KINDS`); the rest has defaults.
     """
 
     lexicon: Any = None  # the lexicon, if there is one
@@ -42,7 +42,7 @@ class Scorer:
         """Names of the scorers that are mixed."""
         raise NotImplementedError
 
-    def read(self, text: EncodedText) -> TextScores:
+    def score_text(self, text: EncodedText) -> TextScores:
         """Look up the words of a text."""
         raise NotImplementedError
 
@@ -51,8 +51,8 @@ class Scorer:
         raise NotImplementedError
 
     @property
-    def settings(self) -> str:
-        """The settings of the scores in one line."""
+    def description(self) -> str:
+        """What makes the scores, in one line."""
         return f"scorers={','.join(self.names)}"
 
     @property
@@ -74,7 +74,9 @@ class Scorer:
         pairs = [pair for pair in pairs if all(pair)]
         if not (positions.unfitted and pairs):
             return self, positions
-        transitions = fit_transitions(self.read(encode_text(pairs)), unfitted_hmm().transitions, workers)
+        transitions = fit_transitions(
+            self.score_text(encode_text(pairs)), unfitted_hmm().transitions, workers
+        )
         return self, HiddenMarkov(transitions, ({}, {}), NULL, fitted_pairs=len(pairs))
 
     def unknown(self, source: Words, target: Words) -> UnknownWords | None:

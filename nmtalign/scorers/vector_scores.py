@@ -47,7 +47,7 @@ class DotScore:
         return not self.unit_length
 
     @property
-    def settings(self) -> str:
+    def description(self) -> str:
         return f"score={self.name} scale={self.scale:.4g}"
 
     def state(self) -> State:
@@ -111,10 +111,10 @@ class BahdanauScore:
     raw: ClassVar[bool] = False
 
     def __repr__(self) -> str:
-        return f"BahdanauScore of {len(self.v)} units, {self.settings}"
+        return f"BahdanauScore of {len(self.v)} units, {self.description}"
 
     @property
-    def settings(self) -> str:
+    def description(self) -> str:
         return f"score=bahdanau({self.origin}) scale={self.scale:.4g}"
 
     def state(self) -> State:
@@ -162,10 +162,10 @@ class ProjectedDot:
     raw: ClassVar[bool] = False
 
     def __repr__(self) -> str:
-        return f"ProjectedDot of {self.W_q.shape[1]} units, {self.settings}"
+        return f"ProjectedDot of {self.W_q.shape[1]} units, {self.description}"
 
     @property
-    def settings(self) -> str:
+    def description(self) -> str:
         return f"score=scaled-dot({self.origin}) scale={self.scale:.4g}"
 
     def state(self) -> State:
@@ -290,7 +290,7 @@ def make_score(
 
     Examples
     --------
-    >>> make_score("scaled-dot", 16).settings
+    >>> make_score("scaled-dot", 16).description
     'score=scaled-dot scale=0.25'
     """
     if temperature is not None and not 0 < temperature < math.inf:

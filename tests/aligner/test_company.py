@@ -101,7 +101,7 @@ def test_a_word_pair_has_one_score_wherever_it_stands(score):
     aligner = over(source, target, score, "none")
     text = encode_text([*PAIRS, *random_pairs([(30, 30)] * 3, seed=2)])
     alike = [{"w7": "w3"}, {"w9": "w4"}]
-    scores, found = aligner.scorer.read(text), {}
+    scores, found = aligner.scorer.score_text(text), {}
     for k, bucket in enumerate(text.buckets):
         for (t, s, b), value in np.ndenumerate(scores.scores(k)):
             if bucket.inside[t, s, b]:

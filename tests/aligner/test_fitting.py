@@ -196,7 +196,7 @@ def test_a_stream_is_fitted_on_its_first_pairs_and_stays_whole(monkeypatch):
     found, pairs = fit_text(hmm_aligner(), iter(text))
     assert list(pairs) == text
     assert set(found.scorer.references[0].words) == {"w1", "w2", "w3"}
-    assert "positions=hmm(fitted on 3 pairs) extract=posterior" in found.settings
+    assert "positions=hmm(fitted on 3 pairs) extract=posterior" in found.description
     plain = vector_aligner(embeddings(1), embeddings(2))
     same, pairs = fit_text(plain, text)
     assert same is plain

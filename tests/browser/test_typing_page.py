@@ -91,7 +91,7 @@ def test_another_model_aligns_the_same_pair(typing_page: Any) -> None:
     page = typing_page
     made = toy_training("fast").aligner.align(*EXAMPLE)
     find(page, "#typing option")[1].click()
-    wait(page, "return document.querySelector('#typing p').textContent === arguments[0]", made.settings)
+    wait(page, "return document.querySelector('#typing p').textContent === arguments[0]", made.description)
     assert links(page) == {tuple(link) for link in made.links}
 
 

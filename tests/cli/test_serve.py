@@ -84,7 +84,7 @@ def test_pairs_are_aligned_as_by_the_library(server: Server) -> None:
     assert [shown["n"] for shown in answer["pairs"]] == [1, 2]
     links = answer["pairs"][1]["l"]
     assert list(zip(links[::3], links[1::3], strict=True)) == made.links
-    assert answer["settings"] == made.settings
+    assert answer["settings"] == made.description
 
 
 def test_each_head_is_shown_by_itself(server: Server) -> None:

@@ -125,7 +125,10 @@ def test_pairs_shown_together_are_those_shown_alone() -> None:
     assert [pair.number for pair in together] == [1, 2, 3, 4, 5, 6, 7]
     for record, pair in zip(corpus, together, strict=True):
         (alone,) = show([record], load())
-        for one, other in ((alone.aligned, pair.aligned), (load().attend_words(record.pair), pair.aligned)):
+        for one, other in (
+            (alone.aligned, pair.aligned),
+            (load().align_lines([record.pair])[0], pair.aligned),
+        ):
             assert one.probabilities == other.probabilities
             assert (one.alignment, one.score, one.tokens) == (other.alignment, other.score, other.tokens)
             for name in ("matrix.weights", "forward", "reverse", "scores"):

@@ -62,8 +62,6 @@ def attention(
     Example: nmtalign vectors attention text.en text.fr --vectors vectors --score bahdanau
     """
     one_blas_thread()
-    from dataclasses import asdict
-
     from nmtalign.aligner.fitting import learn_attention
     from nmtalign.door import place_of
     from nmtalign.output import expect_new_file
@@ -76,9 +74,7 @@ def attention(
     with warnings_to_stderr(), Progress("pairs", bitext.files) as progress:
         pairs = list(progress.counted(bitext.open()))
         report = partial(_report, progress)
-        learned = learn_attention(
-            pairs, folder, score=score, report=report, **asdict(tokenization), **options
-        )
+        learned = learn_attention(pairs, folder, score=score, report=report, **vars(tokenization), **options)
         path = learned.save(folder, overwrite=force)
     log(f"{learned} in {progress.seconds:.1f} s -> {path}")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,7 +18,7 @@ from nmtalign.cli.options.bitext import (
     text_options,
     two_languages,
 )
-from nmtalign.cli.options.groups import Command, option_group, section
+from nmtalign.cli.options.groups import Command, Values, option_group, section
 from nmtalign.cli.options.model import pair_output_options, reading_options
 from nmtalign.cli.options.types import INPUT, SEED, Whole
 from nmtalign.errors import UsageError
@@ -108,18 +107,9 @@ def _tokenized(
         progress.advance(1)
 
 
-@dataclass(frozen=True)
-class MappingOptions:
-    """Which words the mapping is learned from."""
-
-    dictionary: str | None
-    refine: bool
-    words: int
-
-
 _mapping_options = option_group(
     "mapping",
-    MappingOptions,
+    Values,
     section("Mapping"),
     click.option(
         "--dictionary", type=INPUT, help="Seed pairs, `word translation` a line.  [identical strings]"
@@ -142,7 +132,7 @@ def map_(
     target: str,
     output: str,
     force: bool,
-    mapping: MappingOptions,
+    mapping: Values,
     langs: str | None,
     to: str,
     **reading: Any,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from nmtalign.cli.options.bitext import (
     text_options,
     two_languages,
 )
-from nmtalign.cli.options.groups import Command, option_group, section, with_options
+from nmtalign.cli.options.groups import Command, Values, option_group, section, with_options
 from nmtalign.cli.options.model import encoder_options, expert_option, unsafe_pickle_option, with_expert
 from nmtalign.cli.options.running import (
     EngineOptions,
@@ -52,18 +52,9 @@ ENCODER = ("encoder", "layer", "device", "cache")
 OLDER = FileType(writes=False, instead_of="output")  # a model that the new one may replace
 
 
-@dataclass(frozen=True)
-class StartOptions:
-    """What training starts from."""
-
-    preset: str
-    prior: str | None
-    init: str | None
-
-
 _start_options = option_group(
     "start",
-    StartOptions,
+    Values,
     click.option("--preset", type=click.Choice(PRESETS), default="default", help="Fast or accurate."),
     click.option(
         "--prior", type=INPUT, help="Word list (word, translation, weight if not 1), or eflomal's priors."
@@ -113,7 +104,7 @@ def train(
     langs: str | None,
     output: str,
     force: bool,
-    start: StartOptions,
+    start: Values,
     engine: EngineOptions,
     **more: Any,
 ) -> None:
@@ -126,23 +117,22 @@ def train(
     """
     one_blas_thread()
     from nmtalign.aligner.experts import choose_expert
-    from nmtalign.aligner.train import LearnOptions, gold_of_file, learn, warm_start
+    from nmtalign.aligner.train import LearnOptions, gold_of_file, learn, of_corrected_text, warm_start
     from nmtalign.batch.stream import LengthLimit
     from nmtalign.training.checkpoint import remove_checkpoints
     from nmtalign.training.hyperparameters import preset as named_preset
 
     languages = two_languages(langs) if langs else (None, None)
-    encoder = {name: more[name] for name in ENCODER if more[name] is not None}
     options = _vectors(langs, **{name: more[name] for name in VECTORS})
     options["gold"] = [] if more["gold"] is None else gold_of_file(more["gold"], encoding=text_encoding())
-    options["expert"] = choose_expert(given=more["expert"] is not None, **encoder)
-    outputs = {name: more[name] for name in LINKS if more[name] is not None}
+    options["expert"] = choose_expert(given=more["expert"] is not None, **_given(more, ENCODER))
+    outputs = _given(more, LINKS)
     _check_folders(output, outputs, force=force)
     if outputs and engine.engine == "dask" and "-" in bitext.files:
         raise UsageError("--engine dask reads the bitext again for --links; give a file, not standard input")
     with warnings_to_stderr():
         options["prior"], options["text"] = warm_start(
-            start.prior, start.init, asdict(tokenization), languages, encoding=text_encoding()
+            start.prior, start.init, vars(tokenization), languages, encoding=text_encoding()
         )
     limit = LengthLimit(max_length, bitext.files)
     without_long_pairs = partial(limit.pairs, text=options["text"], languages=languages)
@@ -162,7 +152,8 @@ def train(
             checkpoints=state,
             **options,
         )
-        pairs = progress.counted(bitext.open(), then=progress.next_stage)
+        counted = progress.counted(bitext.open(), then=progress.next_stage)
+        pairs = of_corrected_text(counted, more["gold"], encoding=text_encoding())
         result = learn(without_long_pairs(with_expert(pairs, more["expert"])), learn_options)
         aligner = replace(result.aligner, workers=engine.workers)
         aligner.save(output, overwrite=force)
@@ -173,6 +164,10 @@ def train(
             batch = result.align() if here else _aligned(client, aligner, without_long_pairs(bitext.open()))
             _write_links(batch, outputs)
     _say_what_is_next(bitext, output, more["links"])
+
+
+def _given(more: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    return {name: more[name] for name in names if more[name] is not None}
 
 
 @contextmanager
@@ -245,8 +240,8 @@ def _on_cluster(client: Client) -> BitextFactory:
 
 def _check_folders(output: str, outputs: dict[str, str], *, force: bool) -> None:
     """Refuse what cannot be written, before any work is done; a model replaces only another one, by force."""
-    from nmtalign.aligner.model_folder import expect_room_for_model
     from nmtalign.output import expect_folder_of
+    from nmtalign.state import expect_room_for_model
 
     expect_room_for_model(output, overwrite=force)
     for path in outputs.values():

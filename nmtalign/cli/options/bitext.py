@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from nmtalign.cli.options.groups import Decorator, option_group, section
+from nmtalign.cli.options.groups import Decorator, Values, option_group, section
 from nmtalign.cli.options.types import INPUT, Encoding, Whole, check_places
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import PAIR_FORMATS, TOKENIZERS, UNICODE_FORMS
@@ -46,13 +46,8 @@ def text_encoding() -> str:
     return str(click.get_current_context().meta.get(__name__, "utf-8"))
 
 
-@dataclass(frozen=True)
-class PairsOptions:
+class PairsOptions(Values):
     """One file with both sides."""
-
-    pairs: str | None
-    pairs_format: str
-    sides: str | None
 
     def open(self, on_error: Callable[[DataError], None] | None = None) -> Iterator[SentencePair] | None:
         """Yield the sentence pairs; None where no file was named."""
@@ -68,12 +63,8 @@ class PairsOptions:
         return iter(read_bitext(self.pairs, on_error=on_error, **reading))
 
 
-@dataclass(frozen=True)
 class BitextOptions(PairsOptions):
     """Two files, or one with both sides."""
-
-    source: str | None
-    target: str | None
 
     @property
     def files(self) -> list[str]:
@@ -135,31 +126,20 @@ class Tokenizer(click.Choice[str]):
         return value
 
 
-@dataclass(frozen=True)
-class WordOptions:
-    """The form in which words are looked up; None where an option was not given."""
-
-    lowercase: bool | None
-    unicode: str | None
+class TextOptions(Values):
+    """How lines become words, and the form in which these are looked up."""
 
     def settings(self, default: TextSettings | None = None) -> TextSettings:
         """Return the settings of the library; what was not given is that of `default`."""
         from nmtalign.text.tokenization import TextSettings
 
-        values = {field.name: getattr(self, field.name, None) for field in fields(TextSettings)}
-        given = {name: value for name, value in values.items() if value is not None}
+        names = {field.name for field in fields(TextSettings)}
+        given = {name: value for name, value in self.given.items() if name in names}
         return replace(default or TextSettings(), **given)
 
 
-@dataclass(frozen=True)
-class TextOptions(WordOptions):
-    """How lines become words; None where an option was not given."""
-
-    tokenizer: str | None
-
-
 def word_choices(lowercase: str, unicode: str) -> tuple[Decorator, ...]:
-    """Return the options of :class:`WordOptions` with these lines of help."""
+    """Return the options of the form of words with these lines of help."""
     return (
         click.option("--lowercase/--no-lowercase", default=None, help=lowercase),
         click.option("--unicode", type=click.Choice(UNICODE_FORMS), help=unicode),

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
 from nmtalign.cli.options.bitext import text_choices, text_encoding, two_languages
-from nmtalign.cli.options.groups import Decorator, option_group, section, with_options
+from nmtalign.cli.options.groups import Decorator, Values, option_group, section, with_options
 from nmtalign.cli.options.types import INPUT, OUTPUT, Encoding, Number, Whole
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import (
@@ -33,46 +32,8 @@ BYTES = ("strict", "ignore", "replace", "backslashreplace")
 _PLACES = ("model", "vectors", "source_vectors", "target_vectors")
 
 
-@dataclass(frozen=True)
-class LinkOptions:
-    """The values of the options that `links-from` has, too; ``None`` where one was not given."""
-
-    langs: str | None = None
-    extract: str | None = None
-    threshold: float | None = None
-    symmetrize: str | None = None
-    tokenizer: str | None = None
-    encoder: str | None = None
-    layer: int | None = None
-    device: str | None = None
-    cache: str | None = None
-
-    @property
-    def given(self) -> dict[str, Any]:
-        """The options that the user gave."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: value for name, value in values.items() if value is not None}
-
-
-@dataclass(frozen=True)
-class ModelOptions(LinkOptions):
-    """The values of the options; ``None`` leaves the choice to the model."""
-
-    model: str | None = None
-    vectors: str | None = None
-    source_vectors: str | None = None
-    target_vectors: str | None = None
-    limit: int | None = None
-    unsafe_pickle: bool | None = None
-    unknown: str | None = None
-    score: str | None = None
-    temperature: float | None = None
-    bahdanau: str | None = None
-    positions: str | None = None
-    diagonal: float | None = None
-    lowercase: bool | None = None
-    unicode: str | None = None
-    scorers: str | None = None
+class ModelOptions(Values):
+    """What the aligner is made of; what was not given, the model chooses."""
 
     @property
     def places(self) -> dict[str, str]:
@@ -200,8 +161,8 @@ def load_aligner(options: ModelOptions) -> Aligner:
 
 def _check_kind(options: ModelOptions) -> None:
     """Refuse vectors given as a model, and a model given as vectors."""
-    from nmtalign.aligner.model_folder import is_model
     from nmtalign.door import place_of
+    from nmtalign.state import is_model
 
     if options.model is not None and not is_model(place_of(options.model)):
         raise DataError("expected a folder that `nmtalign train` wrote; it holds no model").at(options.model)
