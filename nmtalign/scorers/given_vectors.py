@@ -63,6 +63,11 @@ class VectorScorer(Scorer):
         """The score, and the policy for unknown words."""
         return f"{self.score.settings} unknown={self.source.unknown}"
 
+    @property
+    def caption(self) -> str:
+        """The score."""
+        return self.score.caption
+
     names: ClassVar[tuple[str, ...]] = ("embeddings",)
 
     def state(self) -> State:

@@ -28,6 +28,7 @@ from nmtalign.state import State, Stored
 BITS = 26  # bits of an entry: a product has 52, and a double holds 53
 LARGEST = 1e9  # greatest Bahdanau weight; sums of products of greater weights may be infinite
 FILES = {"bahdanau": "bahdanau.npz", "scaled-dot": "scaled-dot.npz"}  # learned, in the folder of the vectors
+PLAIN = {"dot": "dot product", "scaled-dot": "plain scaled dot-product", "cosine": "cosine"}  # in pictures
 COSINE_SCALES = (8.0, 20.0)  # bounds of sqrt(D), the scale of Vaswani et al. (2017)
 
 
@@ -49,6 +50,11 @@ class DotScore:
     @property
     def settings(self) -> str:
         return f"score={self.name} scale={self.scale:.4g}"
+
+    @property
+    def caption(self) -> str:
+        """The name of the score for pictures."""
+        return f"{PLAIN[self.name]}, scale {self.scale:.3g}"
 
     def state(self) -> State:
         """Return the score as plain values."""
@@ -117,6 +123,11 @@ class BahdanauScore:
     def settings(self) -> str:
         return f"score=bahdanau({self.origin}) scale={self.scale:.4g}"
 
+    @property
+    def caption(self) -> str:
+        """The name of the score for pictures."""
+        return _with_parameters("Bahdanau", self)
+
     def state(self) -> State:
         """Return the weights and the scale."""
         weights = {name: getattr(self, name) for name in ("W", "U", "v", "b")}
@@ -168,6 +179,11 @@ class ProjectedDot:
     def settings(self) -> str:
         return f"score=scaled-dot({self.origin}) scale={self.scale:.4g}"
 
+    @property
+    def caption(self) -> str:
+        """The name of the score for pictures."""
+        return _with_parameters("scaled dot-product", self)
+
     def state(self) -> State:
         """Return the projections and the scale."""
         weights = {"W_q": self.W_q, "W_k": self.W_k}
@@ -191,6 +207,13 @@ class ProjectedDot:
     def __call__(self, queries: Reals, keys: Reals) -> Reals:
         """Return the scores (..., T, S) of queries (..., T, A) and keys (..., S, A)."""
         return np.asarray(dot(queries, keys)) * (self.scale / math.sqrt(self.W_q.shape[1]))
+
+
+def _with_parameters(name: str, score: BahdanauScore | ProjectedDot) -> str:
+    """Return the caption of a score with parameters; those with null are learned by us."""
+    learned = "" if score.null is None else "learned "
+    scale = "" if score.scale == 1 else f", scale {score.scale:.3g}"
+    return f"{name}, {learned}parameters of {score.origin}{scale}"
 
 
 def _projected(vectors: Reals, weights: Reals) -> Reals:

@@ -19,6 +19,8 @@ from nmtalign.aligner.opening import load, vector_aligner
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import Link
 from nmtalign.positions.softmax import SoftmaxPosteriors
+from nmtalign.report.html import report_data
+from nmtalign.report.sample import SamplePair
 from nmtalign.scorers.vector_scores import make_score
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
@@ -304,6 +306,14 @@ def test_settings_name_everything_that_made_the_links():
         "score=cosine scale=10 unknown=zero positions=diagonal(4) extract=mutual threshold=0.25"
         " text=space+lower+nfc"
     )
+
+
+@pytest.mark.parametrize("tokenizer", ["space", "simple"])
+def test_pictures_and_pages_name_the_score_and_the_positions(tokenizer):
+    made = aligner(temperature=0.1, tokenizer=tokenizer)
+    pair = made.attend_words(("w1 w2", "w2 w1"))
+    assert pair.matrix.caption == "cosine, scale 10, positions=diagonal(4)"
+    assert report_data([SamplePair(1, pair)])["caption"] == pair.matrix.caption
 
 
 def test_probability_of_cells_equals_the_joint_matrix():
