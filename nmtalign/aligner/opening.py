@@ -20,7 +20,7 @@ from nmtalign.names import MODEL, VECTORS
 from nmtalign.text.pairs import Pair, Pairs, checked_pairs
 
 if TYPE_CHECKING:
-    from nmtalign.scorers.vector_scores import BahdanauScore, VectorScore
+    from nmtalign.scorers.vector_scores import VectorScore
     from nmtalign.vectors.embeddings import Embeddings
 
 _NAME_VECTORS = f"name vectors, like the shipped {VECTORS}"
@@ -29,7 +29,7 @@ _COMMON = ("extract", "threshold", "symmetrize", *_TEXT, "scorers")
 _ENCODER = ("encoder", "layer", "device", "cache")
 _READING = ("limit", "unsafe_pickle")  # of vectors
 _OF_VECTORS = (
-    *("score", "temperature", "bahdanau", "positions", "diagonal", "unknown", "languages"),
+    *("score", "temperature", "parameters", "positions", "diagonal", "unknown", "languages"),
     *_READING,
 )
 _KINDS: dict[str, tuple[type, str]] = {
@@ -62,7 +62,7 @@ def load(path: str | Path | tuple[Any, Any] | None = None, **settings: Any) -> A
         the encoder), ``device`` (``cpu``, ``cuda``) and ``cache`` (a file that keeps similarities). A model
         that was learned with an encoder needs no setting; any other is then fitted by :func:`fit_to`.
 
-        For vectors: ``score``, ``temperature``, ``bahdanau``, ``positions``, ``diagonal`` and ``unknown``, as
+        For vectors: ``score``, ``temperature``, ``parameters``, ``positions``, ``diagonal``, ``unknown``, as
         :func:`vector_aligner` describes them; ``languages`` (source and target, if the folder does not say);
         ``limit`` (read the first words only); ``unsafe_pickle`` (trust the code in a pickle).
 
@@ -87,9 +87,13 @@ def load(path: str | Path | tuple[Any, Any] | None = None, **settings: Any) -> A
 
 def _opened(path: str | Path | tuple[Any, Any] | None, settings: dict[str, Any]) -> Aligner:
     if isinstance(path, tuple | list):
+        from nmtalign.scorers.vector_scores import how_to_learn
         from nmtalign.vectors.storage import both_embeddings
 
         of_files = any(isinstance(side, str | Path) for side in path)
+        if of_files and settings.get("score") == "bahdanau" and settings.get("parameters") is None:
+            names = f"--source-vectors {path[0]} --target-vectors {path[-1]} -o FILE"
+            raise UsageError(f"the score bahdanau needs parameters; {how_to_learn(names)}")
         return _over(both_embeddings(path, **(_reading(settings) if of_files else {})), settings)
     folder = shipped(MODEL) if path is None else place_of(path)
     if not folder.is_dir():
@@ -133,7 +137,7 @@ def vector_aligner(
     *,
     score: str | VectorScore = "cosine",
     temperature: float | None = None,
-    bahdanau: str | Path | BahdanauScore | None = None,
+    parameters: str | Path | None = None,
     positions: str | None = None,
     diagonal: float | None = None,
     unknown: str | None = None,
@@ -149,8 +153,9 @@ def vector_aligner(
         Score of a target and a source vector; also the `score` of :func:`nmtalign.learn_attention`.
     temperature : float, optional
         Divisor of the scores. Left out: 1; for ``cosine`` 1/sqrt(D), from 1/20 to 1/8.
-    bahdanau : path or BahdanauScore, optional
-        Weights of ``bahdanau``: an npz file with ``W``, ``U``, ``v`` and, if there is one, ``b``.
+    parameters : path, optional
+        npz file of the parameters of ``bahdanau`` (``W``, ``U``, ``v`` and, if there is one, ``b``) or of
+        ``scaled-dot`` (``W_q``, ``W_k``). Left out: those in the folder of the vectors.
     positions : {"diagonal", "none", "hmm"}, optional
         Where attention may go: near the diagonal, anywhere, or as a hidden Markov model says, which
         :func:`nmtalign.fit_to` fits to the text (and the temperature, if it is left out and was not
@@ -176,7 +181,7 @@ def vector_aligner(
         target,
         score=score,
         temperature=temperature,
-        bahdanau=bahdanau,
+        parameters=parameters,
         positions=positions,
         diagonal=diagonal,
         unknown=unknown,

@@ -44,9 +44,8 @@ def embeddings(seed: int, *, dimension: int = 300) -> Embeddings:
 
 
 def aligner(score: str = "cosine", **options) -> Aligner:
-    if score == "bahdanau":
-        options.setdefault("bahdanau", untrained_bahdanau(300))
-    return vector_aligner(embeddings(1), embeddings(2), score=score, **options)
+    own = untrained_bahdanau(300) if score == "bahdanau" else score
+    return vector_aligner(embeddings(1), embeddings(2), score=own, **options)
 
 
 @pytest.mark.parametrize(("grid", "near"), [(2.0**16, 1e-12), (None, 1e-6)])
@@ -242,7 +241,6 @@ def test_the_diagonal_prior_is_added_to_the_scores():
         {"symmetrize": "grow"},
         {"positions": "relative"},
         {"positions": "none", "diagonal": 3.0},
-        {"score": "bahdanau", "bahdanau": None},
     ],
 )
 def test_settings_that_contradict_each_other_are_refused(options):
@@ -380,7 +378,7 @@ def test_spaces_that_have_nothing_in_common_warn(tmp_path: Path) -> None:
         opened(spaces(related=False), tmp_path / "x")
     with pytest.warns(UserWarning, match="look unrelated"):
         load((tmp_path / "x" / "en", tmp_path / "x" / "fr"))
-    opened(spaces(related=False), tmp_path / "y", score="bahdanau", bahdanau=untrained_bahdanau(12))
+    opened(spaces(related=False), tmp_path / "y", score=untrained_bahdanau(12))
 
 
 @pytest.mark.parametrize("size", [0.0625, 1.0, 16.0])  # exact in binary: ties stay ties

@@ -67,7 +67,7 @@ class ModelOptions(LinkOptions):
     unknown: str | None = None
     score: str | None = None
     temperature: float | None = None
-    bahdanau: str | None = None
+    parameters: str | None = None
     positions: str | None = None
     diagonal: float | None = None
     lowercase: bool | None = None
@@ -162,7 +162,12 @@ model_options = option_group(
     click.option(
         "--temperature", type=Number(0, min_open=True), help="Divides scores.  [cosine: 1/sqrt(D), others: 1]"
     ),
-    click.option("--bahdanau", type=INPUT, help="npz with W, U, v (and b) for --score bahdanau."),
+    click.option(
+        "--parameters",
+        type=INPUT,
+        metavar="NPZ",
+        help="Learned, of --score bahdanau or scaled-dot.  [those in --vectors DIR]",
+    ),
     click.option("--positions", type=click.Choice(POSITIONS), help="Position model.  [cosine: diagonal]"),
     click.option("--diagonal", type=Number(min=0), help="Strength of the diagonal prior.  [4]"),
     section("Expert, whose links vote"),
