@@ -27,10 +27,10 @@ _NAME_VECTORS = f"name vectors, like the shipped {VECTORS}"
 _TEXT = ("tokenizer", "lowercase", "unicode")
 _COMMON = ("extract", "threshold", "symmetrize", *_TEXT, "scorers")
 _ENCODER = ("encoder", "layer", "device", "cache")
-_READING = ("limit", "unsafe_pickle")  # of vectors
+READING = ("limit", "unsafe_pickle")  # of vectors
 _OF_VECTORS = (
     *("score", "temperature", "parameters", "positions", "diagonal", "unknown", "languages"),
-    *_READING,
+    *READING,
 )
 _KINDS: dict[str, tuple[type, str]] = {
     **dict.fromkeys(("temperature", "diagonal"), (Real, "a number")),
@@ -128,7 +128,7 @@ def _check_settings(settings: Mapping[str, Any]) -> None:
 def _reading(settings: dict[str, Any]) -> dict[str, Any]:
     """Take out of the settings those of reading vectors, and refuse those of learned models."""
     _check_settings(settings)
-    return {name: settings.pop(name) for name in _READING if name in settings}
+    return {name: settings.pop(name) for name in READING if name in settings}
 
 
 def vector_aligner(
@@ -172,7 +172,7 @@ def vector_aligner(
         vectors were learned, if they say so, else words between spaces in lower case.
     """
     _check_settings(common | {"temperature": temperature, "diagonal": diagonal})
-    if found := ", ".join(name for name in (*_ENCODER, *_READING) if name in common):
+    if found := ", ".join(name for name in (*_ENCODER, *READING) if name in common):
         raise UsageError(f"{found}: only for a folder; leave it out")
     from nmtalign.aligner.over_vectors import over_vectors
 

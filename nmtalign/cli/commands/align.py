@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,7 @@ from nmtalign.cli.options.bitext import (
     max_length_option,
     text_encoding,
 )
-from nmtalign.cli.options.groups import Command, option_group, section, with_options
+from nmtalign.cli.options.groups import Command, Values, option_group, section, with_options
 from nmtalign.cli.options.model import (
     ModelOptions,
     expert_option,
@@ -84,18 +84,9 @@ output_options = with_options(
 )
 
 
-@dataclass(frozen=True)
-class ErrorOptions:
-    """What happens to bad records, and to text of other languages."""
-
-    on_error: str
-    error_report: str | None
-    strict: bool
-
-
 _error_options = option_group(
     "errors",
-    ErrorOptions,
+    Values,
     click.option(
         "--on-error",
         type=click.Choice(["stop", "skip-marked"]),
@@ -109,13 +100,8 @@ _error_options = option_group(
 )
 
 
-@dataclass(frozen=True)
-class WrittenOptions:
+class WrittenOptions(Values):
     """What the links count, and the matrices that are written."""
-
-    pieces: str | None
-    attention: str | None
-    values: str | None
 
     def check(self) -> None:
         """Refuse values that are written nowhere, and another kind of file."""
@@ -163,7 +149,7 @@ _written_options = option_group(
 def align(
     bitext: BitextOptions,
     max_length: int | None,
-    errors: ErrorOptions,
+    errors: Values,
     written: WrittenOptions,
     expert: str | None,
     engine: EngineOptions,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
@@ -11,7 +10,7 @@ import click
 from nmtalign import __version__
 from nmtalign.cli.messages import log, warn
 from nmtalign.cli.options.bitext import encoding_option, text_encoding
-from nmtalign.cli.options.groups import Command, option_group, section
+from nmtalign.cli.options.groups import Command, Values, option_group, section
 from nmtalign.cli.options.types import INPUT, SEED, Number, Whole
 from nmtalign.errors import DataError
 from nmtalign.names import READ_LINKS
@@ -24,18 +23,9 @@ METRICS = ("precision", "recall", "f1", "aer")
 CLEAR = 0.1  # of the error rate: so much lower after a shift, positions are counted otherwise
 
 
-@dataclass(frozen=True)
-class IntervalOptions:
-    """How intervals are estimated."""
-
-    samples: int
-    confidence: float
-    seed: int
-
-
 _interval_options = option_group(
     "intervals",
-    IntervalOptions,
+    Values,
     section("Intervals"),
     click.option("--samples", type=Whole(1), default=1000, help="Bootstrap samples."),
     click.option(
@@ -73,7 +63,7 @@ def evaluate(
     gold_format: str,
     compare: str | None,
     by_sentence: bool,
-    intervals: IntervalOptions,
+    intervals: Values,
 ) -> None:
     """Score LINKS against GOLD: precision, recall, F1 and alignment error rate, in percent.
 
@@ -88,7 +78,7 @@ def evaluate(
     systems = {path: list(read_links(path, **reading)) for path in filter(None, (links, compare))}
     if gold_format == "pharaoh" and are_corrections(gold):
         golds, systems = _reviewed(gold, golds, systems)
-    options = evaluation.Bootstrap(intervals.samples, intervals.confidence, intervals.seed)
+    options = evaluation.Bootstrap(**vars(intervals))
     results = {path: _evaluated(path, system, golds, options) for path, system in systems.items()}
     for path, system in systems.items():
         _warn_of_shift(path, system, golds, results[path])

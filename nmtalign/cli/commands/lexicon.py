@@ -59,7 +59,7 @@ def lexicon(
     """
     from nmtalign.links.lexicon import priors as format_priors
 
-    if linked.given == bool(model) or any(map(os.path.isdir, linked.files)):
+    if bool(linked.given) == bool(model) or any(map(os.path.isdir, linked.files)):
         raise UsageError("expected --model DIR alone, or three files: SOURCE TARGET LINKS")
     found = _of_links(linked) if model is None else _of_model(model)
     entries = [entry for entry in found if max(entry.forward, entry.reverse) >= least]

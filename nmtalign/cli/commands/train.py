@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,15 +15,15 @@ import click
 from nmtalign.cli.messages import Stages, log, log_option, quiet_option, warn, warnings_to_stderr
 from nmtalign.cli.options.bitext import (
     BitextOptions,
+    Languages,
     TextOptions,
     bitext_options,
     langs_option,
     max_length_option,
     text_encoding,
     text_options,
-    two_languages,
 )
-from nmtalign.cli.options.groups import Command, option_group, section, with_options
+from nmtalign.cli.options.groups import Command, Values, option_group, section, with_options
 from nmtalign.cli.options.model import encoder_options, expert_option, unsafe_pickle_option, with_expert
 from nmtalign.cli.options.running import (
     EngineOptions,
@@ -52,18 +52,9 @@ ENCODER = ("encoder", "layer", "device", "cache")
 OLDER = FileType(writes=False, instead_of="output")  # a model that the new one may replace
 
 
-@dataclass(frozen=True)
-class StartOptions:
-    """What training starts from."""
-
-    preset: str
-    prior: str | None
-    init: str | None
-
-
 _start_options = option_group(
     "start",
-    StartOptions,
+    Values,
     click.option("--preset", type=click.Choice(PRESETS), default="default", help="Fast or accurate."),
     click.option(
         "--prior", type=INPUT, help="Word list (word, translation, weight if not 1), or eflomal's priors."
@@ -110,10 +101,10 @@ def train(
     bitext: BitextOptions,
     max_length: int | None,
     tokenization: TextOptions,
-    langs: str | None,
+    langs: Languages | None,
     output: str,
     force: bool,
-    start: StartOptions,
+    start: Values,
     engine: EngineOptions,
     **more: Any,
 ) -> None:
@@ -131,7 +122,7 @@ def train(
     from nmtalign.training.checkpoint import remove_checkpoints
     from nmtalign.training.hyperparameters import preset as named_preset
 
-    languages = two_languages(langs) if langs else (None, None)
+    languages = langs or (None, None)
     encoder = {name: more[name] for name in ENCODER if more[name] is not None}
     options = _vectors(langs, **{name: more[name] for name in VECTORS})
     options["gold"] = [] if more["gold"] is None else gold_of_file(more["gold"], encoding=text_encoding())
@@ -142,7 +133,7 @@ def train(
         raise UsageError("--engine dask reads the bitext again for --links; give a file, not standard input")
     with warnings_to_stderr():
         options["prior"], options["text"] = warm_start(
-            start.prior, start.init, asdict(tokenization), languages, encoding=text_encoding()
+            start.prior, start.init, vars(tokenization), languages, encoding=text_encoding()
         )
     limit = LengthLimit(max_length, bitext.files)
     without_long_pairs = partial(limit.pairs, text=options["text"], languages=languages)
@@ -188,7 +179,7 @@ def _explained(state: str) -> Iterator[None]:
 
 
 def _vectors(
-    langs: str | None,
+    langs: Languages | None,
     vectors: str | None,
     source_vectors: str | None,
     target_vectors: str | None,
@@ -201,7 +192,7 @@ def _vectors(
     if (source_vectors is None) != (target_vectors is None) or None not in (vectors, source_vectors):
         raise UsageError("give --vectors DIR, or both --source-vectors and --target-vectors")
     place = vectors or (source_vectors and (source_vectors, target_vectors))
-    sides = place and open_vectors(place, two_languages(langs) if langs else None, **reading)
+    sides = place and open_vectors(place, langs, **reading)
     return {"vectors": sides, "vectors_weight": vectors_weight}
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
-from dataclasses import fields
+from types import SimpleNamespace
 from typing import Any
 
 import click
@@ -59,24 +59,36 @@ def with_options(*options: Decorator) -> Decorator:
     return decorate
 
 
-def option_group(name: str, kind: type[Any], *options: Decorator) -> Decorator:
-    """Return a decorator that gives a command options and their values as one object.
+class Values(SimpleNamespace):
+    """The values of a group of options by name; a subclass adds what is done with them."""
 
-    Parameters
-    ----------
-    name : str
-        Argument of the command that receives the object.
-    kind : dataclass
-        Its fields are called as the options.
+    @property
+    def given(self) -> dict[str, Any]:
+        """The values other than None, which stands for an option that was not given."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+
+def option_group(name: str, kind: type[Any], *options: Decorator) -> Decorator:
+    """Return a decorator that gives a command options, and their values as its argument `name` of a `kind`.
+
+    A group in a group is one value of the outer one.
     """
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        parameters = vars(command).setdefault("__click_params__", [])
+        before = len(parameters)
+
         @functools.wraps(command)
         def collect(**arguments: Any) -> Any:
-            values = {field.name: arguments.pop(field.name) for field in fields(kind)}
+            values = {value: arguments.pop(value) for value in names}
             return command(**{name: kind(**values)}, **arguments)
 
-        return with_options(*options)(collect)
+        grouped = with_options(*options)(collect)
+        own = parameters[before:]
+        names = {vars(option).get("group", option.name) for option in own if option.expose_value}
+        for option in own:
+            vars(option)["group"] = name
+        return grouped
 
     return decorate
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from nmtalign.cli.options.bitext import WordOptions, encoding_option, text_encoding, word_choices
+from nmtalign.cli.options.bitext import TextOptions, encoding_option, text_encoding, word_choices
 from nmtalign.cli.options.groups import Decorator, option_group, section
 from nmtalign.cli.options.types import INPUT
 from nmtalign.errors import DataError, UsageError
@@ -31,14 +30,8 @@ class LinkedPair(NamedTuple):
     links: Alignment
 
 
-@dataclass(frozen=True)
-class CutOptions(WordOptions):
-    """The form of the words between spaces; None where an option was not given."""
-
-    @property
-    def given(self) -> bool:
-        """Whether the user gave any."""
-        return any(value is not None for value in vars(self).values())
+class CutOptions(TextOptions):
+    """The form of the words between spaces."""
 
     @property
     def text(self) -> TextSettings:
@@ -55,13 +48,8 @@ class CutOptions(WordOptions):
         return (text.words_of_pair(pair) for pair in read_bitext(source, target, encoding=text_encoding()))
 
 
-@dataclass(frozen=True)
 class LinkedOptions(CutOptions):
-    """The values of the options; None where one was not given."""
-
-    source: str | None
-    target: str | None
-    links: str | None
+    """Two texts and the links of their words."""
 
     @property
     def files(self) -> list[str]:

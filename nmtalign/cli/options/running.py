@@ -6,14 +6,13 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from nmtalign import __version__
-from nmtalign.cli.options.groups import option_group, section
+from nmtalign.cli.options.groups import Values, option_group, section
 from nmtalign.cli.options.types import OUTPUT, Whole
 from nmtalign.errors import UsageError
 from nmtalign.names import SIDES
@@ -34,19 +33,13 @@ if TYPE_CHECKING:
 _ALWAYS = ("links", "probabilities", "pair_scores")  # outputs that every run keeps
 
 
-@dataclass(frozen=True)
-class ShardOptions:
-    """The values of the options."""
-
-    out_shards: str | None
-    resume: bool
-    shard: str | None
-    shard_pairs: int
+class ShardOptions(Values):
+    """The folder of a run, and the part of it that this job does."""
 
     @property
     def may_exist(self) -> bool:
         """Whether the folder may hold a run; one of several jobs may find it begun by another."""
-        return self.resume or self.shard is not None
+        return bool(self.resume or self.shard)
 
     def part(self) -> tuple[int, int]:
         """Parse ``2/8``."""
@@ -126,12 +119,13 @@ def assemble(run: ShardRun, output: str, path: str, file: TextIO) -> None:
 
 def describe(files: Sequence[str], options: ModelOptions, **settings: Any) -> dict[str, Any]:
     """Return all that the links depend on: text, model, settings, version."""
+    from nmtalign.cli.options.model import PLACES
     from nmtalign.door import place_of, shipped
     from nmtalign.files import fingerprint
     from nmtalign.names import MODEL
 
-    places = [place_of(place) for place in options.places.values()] or [shipped(MODEL)]
-    places += [Path(options.bahdanau)] if options.bahdanau else []
+    given = [place for name, place in options.given.items() if name in (*PLACES, "parameters")]
+    places = [place_of(place) for place in given] or [shipped(MODEL)]
     for place in places:
         _check_plain(place)
     parts = [file for place in places for file in (sorted(place.rglob("*")) if place.is_dir() else [place])]
@@ -213,13 +207,8 @@ def write_whole(texts: Mapping[str, Iterable[str]]) -> None:
             files.text(path).writelines(lines)
 
 
-@dataclass(frozen=True)
-class EngineOptions:
-    """The values of the options."""
-
-    workers: int | None
-    engine: str
-    scheduler: str | None
+class EngineOptions(Values):
+    """The processes or the cluster that do the work."""
 
     def client(self, stack: ExitStack) -> Client | None:
         """Connect to the cluster until the stack ends; None for the processes of this machine.
