@@ -258,6 +258,7 @@ def report_data(pairs: Sequence[SamplePair], corpus: Sequence[Figure] = ()) -> d
     return {
         "headline": headline(figures),
         "settings": made.description if made else "",
+        "caption": made.matrix.caption if made else "",
         "rule": _rule(made),
         "gold": with_gold,
         "others": [visible(name) for name in others],

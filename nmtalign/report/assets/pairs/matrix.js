@@ -126,7 +126,7 @@ export function drawMatrix(pair, card, space, view, minus = null) {
       "figcaption",
       {},
       scrolls || (pair.cell && !onPaper()) ? zoomButtons(g.cell, again) : null,
-      title,
+      data.caption ? `${title}, score: ${data.caption}` : title,
       minus !== null || String(extentOf(view)) !== String(extentOf(viewOf(pair)))
         ? tellScale(low, high, ramp)
         : null,
