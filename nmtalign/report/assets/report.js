@@ -12,6 +12,7 @@ import { drawIndex, markCurrent } from "./tools/index.js";
 import { drawFinder, find, showAll, showFinder } from "./tools/find.js";
 import { drawConcordance, makeConcordance } from "./tools/concordance.js";
 import { drawErrors } from "./tools/errors.js";
+import { drawFirst } from "./tools/first.js";
 import { makeEditor, showEditor } from "./tools/editor.js";
 
 function chooseTheme() {
@@ -111,6 +112,7 @@ function followKeys(event) {
 
 readAddress();
 drawSummary();
+drawFirst();
 makeEditor();
 makeToolbar();
 drawKey();

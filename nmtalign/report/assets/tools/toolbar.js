@@ -108,7 +108,7 @@ export function drawKey() {
     const sample = svg(
       "svg",
       { width: 16, height: 16, "aria-hidden": "true" },
-      svg("rect", { width: 16, height: 16, fill: colors[10] }),
+      svg("rect", { width: 16, height: 16, fill: colors()[10] }),
     );
     drawMarks(draw, sample, () => [0, 0], 16);
     key.append(html("span", { class: "of-matrix" }, sample, text));
