@@ -43,7 +43,7 @@ from nmtalign.rescoring.training import Sample, gold_of_pairs, learn_from_gold
 from nmtalign.scorers.dense_training import WEIGHT, check_vectors, learn_spectral, make_vectors_scorer
 from nmtalign.scorers.lexicon import Lexicon
 from nmtalign.scorers.mixture import CountedForms, Mixture, WordPairScores
-from nmtalign.text.pairs import Pair, Pairs, are_lines, checked_pairs
+from nmtalign.text.bitext import Pair, Pairs, are_lines, checked_pairs
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training.bitext import FEWEST, bitext_warnings, encode_bitext
 from nmtalign.training.checkpoint import FILE, checkpoint_of
@@ -91,7 +91,7 @@ def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
     ----------
     bitext : Bitext, iterable of (source, target), (list, list), or DataFrame
         Lines of text, or lists of words, which are not cut, as in
-        :func:`~nmtalign.text.pairs.checked_pairs`; read once.
+        :func:`~nmtalign.text.bitext.checked_pairs`; read once.
     preset : {"default", "fast"}
         ``fast`` takes less time and has a higher error.
     tokenizer : {"space", "simple", "moses", "icu"} or "sentencepiece:FILE", optional
@@ -306,7 +306,7 @@ def learn(pairs: Iterable[Pair], options: LearnOptions | None = None) -> Trainin
     Parameters
     ----------
     pairs : iterable of (source, target)
-        Read once; as in :func:`~nmtalign.text.pairs.checked_pairs`.
+        Read once; as in :func:`~nmtalign.text.bitext.checked_pairs`.
     options : LearnOptions, optional
         Options.
 
