@@ -30,7 +30,7 @@ from nmtalign.positions.model import PositionModel, SoftmaxPositions, TextScores
 from nmtalign.scorers.lexicon import Lexicon
 from nmtalign.scorers.scorer import Scorer
 from nmtalign.state import State, Stored, open_state, save_state
-from nmtalign.text.pairs import Pair, Pairs, Sentence, Words, are_lines, checked_pair, checked_pairs
+from nmtalign.text.bitext import Pair, Pairs, Sentence, Words, are_lines, checked_pair, checked_pairs
 from nmtalign.text.tokenization import SPACES, TextSettings
 
 KINDS: dict[str, tuple[str, str]] = {  # of parts: module, and class or function, imported when one is opened

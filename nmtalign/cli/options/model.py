@@ -36,7 +36,7 @@ from nmtalign.names import (
 
 if TYPE_CHECKING:
     from nmtalign.aligner.aligner import Aligner
-    from nmtalign.text.pairs import Pair
+    from nmtalign.text.bitext import Pair
 
 BYTES = ("strict", "ignore", "replace", "backslashreplace")
 PLACES = ("model", "vectors", "source_vectors", "target_vectors")
