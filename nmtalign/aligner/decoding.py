@@ -104,13 +104,6 @@ def parallel_probability(
     """Return the probability that N pairs are parallel, rising with the evidence; 0 where a side is empty.
 
     `evidence` (N,) comes from :func:`evidence_of_pairs`; the lengths (N,) are in words.
-
-    Examples
-    --------
-    >>> lengths = np.array([10, 10, 10, 0])
-    >>> found = parallel_probability(np.array([2.0, 20, 60, 0]), lengths, lengths, TrainingSize())
-    >>> found.round(2).tolist()
-    [0.0, 0.3, 1.0, 0.0]
     """
     features = pair_features(evidence, source_lengths, target_lengths, size)
     logit = (features * np.array(FITTED)[:, None]).sum(axis=0)
@@ -143,15 +136,6 @@ class BucketLinks(NamedTuple):
     evidence: Doubles
 
 
-class ChosenLinks(NamedTuple):
-    """Links of a bucket, the posteriors they were chosen from, and the evidence of all cells, if any."""
-
-    cells: Cells
-    posterior: Reals
-    posteriors: Attention
-    evidence: NDArray[np.float32] | None
-
-
 class Decoder(NamedTuple):
     """Decodes the buckets of a text: posteriors, links, pair scores."""
 
@@ -168,8 +152,8 @@ class Decoder(NamedTuple):
     scores: Callable[[int], Reals] | None = None  # those of a bucket, before the position model
     probabilities: LinkProbabilities | None = None  # of a learned model; posteriors are those of others
 
-    def chosen(self, k: int) -> ChosenLinks:
-        """Compute the posteriors of bucket k and choose links."""
+    def chosen(self, k: int) -> tuple[Cells, Reals, Attention, NDArray[np.float32] | None]:
+        """Return the links of bucket k, their posterior, and the posteriors and evidence of all cells."""
         bucket = self.text.buckets[k]
         posteriors, ratios = self.bucket_posteriors(k)
         (t, s, b), posterior = self._cells(posteriors, bucket)
@@ -177,7 +161,7 @@ class Decoder(NamedTuple):
             kept = np.broadcast_to(self.linkable(k, ratios), bucket.shape)[t, s, b]
             t, s, b, posterior = t[kept], s[kept], b[kept], posterior[kept]
         cell_evidence = None if ratios is None or self.evidence is None else self.evidence(k, ratios)
-        return ChosenLinks((t, s, b), posterior, posteriors, cell_evidence)
+        return (t, s, b), posterior, posteriors, cell_evidence
 
     def links(self, k: int) -> BucketLinks:
         """Compute the links of bucket k, their probability, and the evidence of its pairs."""

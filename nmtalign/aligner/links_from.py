@@ -215,7 +215,10 @@ def open_linker(pairs: Iterator[WordPair], **given: Any) -> tuple[Linker, Iterat
     if kind == "matrices":
         read = partial(read_attention, given[kind], reading, encoding=given.get("encoding", "utf-8"))
     else:
-        translator = _translator(given[kind], given.get("languages"), given.get("device") or "cpu")
+        packages()  # or it says that they are missing, before the text is read
+        device = given.get("device") or "cpu"
+        check_device(device)
+        translator = Translator(str(given[kind]), given.get("languages"), device)
         if reading.shift < 0:
             raise UsageError("shift -1: a translation model has 0 (a word is predicted) or 1 (it is read)")
         if not any(name in given for name in _HEADS):
@@ -223,12 +226,6 @@ def open_linker(pairs: Iterator[WordPair], **given: Any) -> tuple[Linker, Iterat
         reading = replace(reading, normalize=True, shifted=True)
         read = partial(translated, translator, reading)
     return Linker(f"{kind}={given[kind]} {reading}", read, attention_posteriors, extraction, reading), pairs
-
-
-def _translator(name: str | Path, languages: tuple[str, str] | None, device: str) -> Translator:
-    packages()  # or it says that they are missing, before the text is read
-    check_device(device)
-    return Translator(str(name), languages, device)
 
 
 def _of_similarities(kind: str, **given: Any) -> Linker:
@@ -256,25 +253,9 @@ def encoder_linker(
 ) -> Linker:
     """Return what links pairs of words by an encoder and a published method: ``linker.batches(pairs)``.
 
-    Parameters
-    ----------
-    encoder : str or Path
-        Name or folder of a model of the package transformers; of a translation model its encoder is taken.
-    method : str
-        As of :func:`links_from`.
-    units : {"subwords", "words"}
-        What the method links: sub-words, whose links are then joined to links of words, or words, each the
-        mean of its sub-words.
-    layer, languages, device, download
-        As of :class:`nmtalign.encoders.transformer.Encoder`.
-    cache : str or Path, optional
-        File that keeps similarities for the next run, also one that goes on where this one was stopped.
-
-    Raises
-    ------
-    UsageError
-        If a name is unknown, or a package or the device is missing; when links are read, if there is no such
-        layer, or languages do not fit the model.
+    Parameters are those of :func:`links_from`, and `download`, whether the encoder may come from the hub. A
+    UsageError if a name is unknown, or a package or the device is missing; when links are read, if there is
+    no such layer, or languages do not fit the model.
     """
     check_device(device)
     own = _checked(method, units)
