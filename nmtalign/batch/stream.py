@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 from typing import NamedTuple
@@ -19,7 +19,7 @@ from nmtalign.corpus.parallel import streamed
 from nmtalign.corpus.text import EncodedText
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import AlignedBatch, Link
-from nmtalign.text.bitext import CELLS, PAIRS, Chunk, SentencePair, cut
+from nmtalign.text.bitext import CELLS, Chunk, SentencePair
 from nmtalign.text.subwords import join_pieces, word_numbers
 from nmtalign.text.tokenization import LONGEST_TEXT, SPACES, TextSettings
 
@@ -83,31 +83,6 @@ class AlignedChunk(NamedTuple):
         return [source for source, _ in sides], [target for _, target in sides]
 
 
-def align_stream(
-    aligner: Aligner, pairs: Iterable[SentencePair], *, chunk: int = PAIRS, unit: str = "words"
-) -> Iterator[AlignedChunk]:
-    """Align a bitext chunk by chunk; the links do not depend on how it is cut.
-
-    Parameters
-    ----------
-    aligner : Aligner
-    pairs : iterable of SentencePair
-        Read as it is needed.
-    chunk : int
-        Most pairs of a chunk.
-    unit : {"words", "tokens", "bpe", "sentencepiece"}
-        What the links count: the words between spaces of the lines, whatever the tokenizer; the tokens; or
-        the words that those between spaces make when they are sub-words marked like that.
-
-    Yields
-    ------
-    AlignedChunk
-        In order; each pair is in exactly one, also an empty one.
-    """
-    for part in cut(pairs, chunk=chunk):
-        yield align_chunk(aligner, part, unit=unit)
-
-
 def align_chunk(
     aligner: Aligner, chunk: Chunk, *, unit: str = "words", values: str | None = None
 ) -> AlignedChunk:
@@ -117,8 +92,9 @@ def align_chunk(
     ----------
     aligner : Aligner
     chunk : Chunk
-    unit : str
-        As of :func:`align_stream`.
+    unit : {"words", "tokens", "bpe", "sentencepiece"}
+        What the links count: the words between spaces of the lines, whatever the tokenizer; the tokens; or
+        the words that those between spaces make when they are sub-words marked like that.
     values : {"scores", "forward", "reverse", "combined"}, optional
         Keep these of each pair as its attention.
 
@@ -182,21 +158,48 @@ def _made_of(pairs: Sequence[SentencePair], marks: str) -> BothLineWords:
     return sides[0], sides[1]
 
 
+class BadRecords:
+    """Replaces records that do not parse by empty pairs, and calls `write` with a line for each.
+
+    The line holds the number of the pair, a tab, and what is wrong where.
+
+    Examples
+    --------
+    >>> from nmtalign.text.bitext import read_bitext
+    >>> import pathlib, tempfile
+    >>> report = []
+    >>> bad = BadRecords(report.append)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "pairs.txt"
+    ...     _ = path.write_text("a ||| b\\nno sides\\n", encoding="utf-8")
+    ...     list(bad.counted(read_bitext(path, on_error=bad.add)))[1]
+    SentencePair(source='', target='')
+    >>> report[0].split("\\t")[0], bad.count
+    ('2', 1)
+    """
+
+    def __init__(self, write: Callable[[str], object]) -> None:
+        self.count = 0
+        self._write = write
+        self._read = 0
+
+    def add(self, error: DataError) -> None:
+        """Report the record that is being read; give this to ``read_bitext(on_error=...)``."""
+        self.count += 1
+        self._write(f"{self._read + 1}\t{error}\n")
+
+    def counted(self, pairs: Iterable[SentencePair]) -> Iterator[SentencePair]:
+        """Yield the pairs and count them, to know the number of a bad one."""
+        for pair in pairs:
+            yield pair
+            self._read += 1
+
+
 class LengthLimit:
     """Replaces each pair of more than `most` tokens on a side by an empty one, and counts these.
 
-    Parameters
-    ----------
-    most : int, optional
-        None leaves all pairs as they are; one of more than `LONGEST` tokens, or `LONGEST_TEXT` characters, is
-        then an error.
-    files : sequence of str
-        Where the pairs come from, for this error.
-
-    Raises
-    ------
-    DataError
-        With the number of the pair.
+    With None all pairs stay; a pair of more than `LONGEST` tokens, or `LONGEST_TEXT` characters, is then a
+    DataError that names `files`.
 
     Examples
     --------
@@ -231,11 +234,11 @@ class LengthLimit:
             if max(map(len, pair)) <= most // GROWTH:
                 yield pair
                 continue
-            found = _too_long(pair, most, text, languages)
-            if not found:
+            excess = _too_long(pair, most, text, languages)
+            if not excess:
                 yield pair
             elif self.most is None:
-                raise DataError(f"{found}; `max_length={most}` leaves such pairs out").at(
+                raise DataError(f"{excess}; `max_length={most}` leaves such pairs out").at(
                     f"{' and '.join(self._files)}, pair {number:,}"
                 )
             else:
@@ -268,21 +271,13 @@ def align_chunks(
     unit: str = "words",
     values: str | None = None,
 ) -> Generator[AlignedChunk]:
-    """Align chunks on several cores.
-
-    Parameters
-    ----------
-    aligner : Aligner
-    chunks : iterable of Chunk
-        As of :func:`nmtalign.text.bitext.cut`; read as they are needed.
-    workers : int
-    unit, values : str
-        As of :func:`align_chunk`.
+    """Align chunks, which are read as they are needed, on several cores; `unit` and `values` as of
+    :func:`align_chunk`.
 
     Yields
     ------
     AlignedChunk
-        In order; equal for any number of workers.
+        In order; the links depend neither on `workers` nor on how the text is cut.
 
     Raises
     ------
@@ -296,15 +291,15 @@ def align_chunks(
         for chunk in chain(head, chunks):
             yield align_chunk(replace(aligner, workers=workers), chunk, unit=unit, values=values)
         return
-    one, given = replace(aligner, workers=1), deque[Chunk]()
+    one, sent = replace(aligner, workers=1), deque[Chunk]()
 
     def packed() -> Iterator[Packed]:
         for chunk in chain(head, chunks):
-            given.append(chunk)
+            sent.append(chunk)
             yield pack(chunk)
 
-    for found in streamed(lambda own: align_packed(one, own, unit, values), packed(), workers):
-        yield found._replace(lines=given.popleft().lines)
+    for aligned in streamed(lambda lines: align_packed(one, lines, unit, values), packed(), workers):
+        yield aligned._replace(lines=sent.popleft().lines)
 
 
 def pack(chunk: Chunk) -> Packed:
