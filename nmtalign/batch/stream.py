@@ -28,40 +28,18 @@ LONGEST = 100_000  # words a side of a pair: aligned in pieces, but a minute's w
 
 
 class AlignedChunk(NamedTuple):
-    """Consecutive pairs of a bitext and their links.
+    """Consecutive pairs of a bitext and their links."""
 
-    Attributes
-    ----------
-    first : int
-        Number of the first pair, from 1, like the lines of the file.
-    lines : list of SentencePair
-        As they stand in the file.
-    batch : AlignedBatch
-    sizes : list of (int, int)
-        Source and target words of each pair, as they were looked up.
-    coverage : Coverage, optional
-        How many of the words are known; None for links from another program.
-    text : TextSettings
-        What cuts the lines into the words or tokens that the links count.
-    languages : (str or None, str or None)
-    marks : {"bpe", "sentencepiece"}, optional
-        How the words of the lines are marked sub-words, if the links count the words that these make.
-    doubt : str, optional
-        Why links say little that count words between spaces; of the first chunk.
-    attention : list of array of shape (T, S), optional
-        The values of each pair that were asked for; T and S are what the links count.
-    """
-
-    first: int
-    lines: list[SentencePair]
+    first: int  # number of the first pair, from 1, like the lines of the file
+    lines: list[SentencePair]  # as they stand in the file
     batch: AlignedBatch
-    sizes: list[tuple[int, int]]
-    coverage: Coverage | None
-    text: TextSettings
+    sizes: list[tuple[int, int]]  # source and target words of each pair, as they were looked up
+    coverage: Coverage | None  # known words; None for links from another program
+    text: TextSettings  # what cuts the lines into the words or tokens that the links count
     languages: tuple[str | None, str | None]
-    marks: str | None = None
-    doubt: str | None = None
-    attention: list[Reals] | None = None
+    marks: str | None = None  # of the sub-words, "bpe" or "sentencepiece", whose words links count
+    doubt: str | None = None  # why links say little that count words between spaces; of the first chunk
+    attention: list[Reals] | None = None  # (T, S) values of each pair that were asked for
 
     def tokens(self) -> tuple[list[list[str]], list[list[str]]]:
         """Return the source and target words that the links count, as in the lines, sub-words joined."""
@@ -88,20 +66,10 @@ def align_chunk(
 ) -> AlignedChunk:
     """Align the pairs of one chunk.
 
-    Parameters
-    ----------
-    aligner : Aligner
-    chunk : Chunk
-    unit : {"words", "tokens", "bpe", "sentencepiece"}
-        What the links count: the words between spaces of the lines, whatever the tokenizer; the tokens; or
-        the words that those between spaces make when they are sub-words marked like that.
-    values : {"scores", "forward", "reverse", "combined"}, optional
-        Keep these of each pair as its attention.
-
-    Raises
-    ------
-    DataError
-        If a pair has more than `CELLS` of them.
+    The `unit` is what links count: "words" between spaces of the lines, whatever the tokenizer; "tokens"; or
+    with "bpe" and "sentencepiece" the words that those between spaces make when they are sub-words marked
+    like that. `values` ("scores", "forward", "reverse", "combined") are kept of each pair as its attention;
+    a DataError names a pair that has more than `CELLS` of them.
     """
     text = aligner.encoded(chunk.lines, unit=unit, first=chunk.first)
     if values is None:
@@ -159,24 +127,7 @@ def _made_of(pairs: Sequence[SentencePair], marks: str) -> BothLineWords:
 
 
 class BadRecords:
-    """Replaces records that do not parse by empty pairs, and calls `write` with a line for each.
-
-    The line holds the number of the pair, a tab, and what is wrong where.
-
-    Examples
-    --------
-    >>> from nmtalign.text.bitext import read_bitext
-    >>> import pathlib, tempfile
-    >>> report = []
-    >>> bad = BadRecords(report.append)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder) / "pairs.txt"
-    ...     _ = path.write_text("a ||| b\\nno sides\\n", encoding="utf-8")
-    ...     list(bad.counted(read_bitext(path, on_error=bad.add)))[1]
-    SentencePair(source='', target='')
-    >>> report[0].split("\\t")[0], bad.count
-    ('2', 1)
-    """
+    """Reports bad records by `write`, each in a line: number of the pair, a tab, what is wrong where."""
 
     def __init__(self, write: Callable[[str], object]) -> None:
         self.count = 0

@@ -99,19 +99,10 @@ def link_table(pairs: Iterable[AlignedPair] | AlignedPair) -> pd.DataFrame:
 class TableWriter:
     """Write rows of links to a file in one pass; memory does not grow with the number of rows.
 
-    Probabilities are written fixed-point with six digits. In .tsv nothing is quoted; a tab, a line end or a
-    backslash inside a word is written ``\\t``, ``\\n``, ``\\r``, ``\\\\``. Text formats may be compressed
-    (.csv.gz, .bz2, .xz, .zst). The same rows give the same bytes.
-
-    Parameters
-    ----------
-    path : str or Path
-        The ending names the format: .csv, .tsv, .jsonl, or .parquet (needs the extra ``[parquet]``).
-
-    Raises
-    ------
-    UsageError
-        For another ending, or .parquet without pyarrow.
+    The ending names the format: .csv, .tsv, .jsonl (which may be compressed: .csv.gz, .bz2, .xz, .zst), or
+    .parquet, for which the extra ``[parquet]`` is needed. Probabilities are written fixed-point with six
+    digits. In .tsv nothing is quoted; a tab, a line end or a backslash inside a word is written ``\\t``,
+    ``\\n``, ``\\r``, ``\\\\``. The same rows give the same bytes.
 
     Examples
     --------

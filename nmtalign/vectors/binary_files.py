@@ -84,11 +84,6 @@ def read_fasttext_binary(
     """Read an unsupervised fastText model (.bin, plain or gzip, of any version) with all its sub-words.
 
     The vectors equal gensim's: the mean of the word's own row and its n-grams' rows.
-
-    Raises
-    ------
-    DataError
-        If the model is supervised, quantised or pruned, or shorter than it says.
     """
     with reading(path) as file:
         start = file.read(8)  # a magic number and the version, in files since 2017; else as below

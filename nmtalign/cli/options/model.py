@@ -158,13 +158,7 @@ model_options = option_group(
 
 
 def load_aligner(options: ModelOptions) -> Aligner:
-    """Open what the options name; without any, the shipped English-French model.
-
-    Raises
-    ------
-    UsageError
-        If the options contradict each other.
-    """
+    """Open what the options name; without any, the shipped English-French model."""
     _check_one_place(options)
     from nmtalign.aligner.opening import load
 
