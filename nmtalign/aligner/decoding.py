@@ -265,23 +265,18 @@ class Decoder(NamedTuple):
             found[foreign_pairs(self.text, self.vocabularies)] = 0
         return found
 
-    def pair(
-        self, words: BothWords, settings: str, *, unknown: UnknownWords | None = None, usual: str = "combined"
-    ) -> AlignedPair:
-        """Return the one pair of the text with its attention weights, as of :meth:`pairs`."""
-        return self.pairs([words], settings, unknown=[unknown], usual=usual)[0]
-
     def pairs(
         self,
         words: Sequence[BothWords],
-        settings: str,
+        description: str,
         *,
         unknown: Sequence[UnknownWords | None],
         usual: str,
+        caption: str = "",
     ) -> list[AlignedPair]:
         """Return the pairs of the text with their attention weights; `words` are those to show.
 
-        `unknown` and `usual` as of :class:`AlignmentMatrix` and :class:`AlignedPair`.
+        `unknown`, `caption` and `usual` as of :class:`AlignmentMatrix` and :class:`AlignedPair`.
         """
         batch, arrays = self.attention([name for name in VALUES if name != "scores" or self.scores])
         probabilities, made = np.split(batch.probability, batch.offsets[1:-1]), []
@@ -290,11 +285,11 @@ class Decoder(NamedTuple):
             weights = {name: wholes[n] for name, wholes in arrays.items()}
             pair = AlignedPair(
                 Alignment(frozenset(links), *map(len, own)),
-                AlignmentMatrix(weights.pop("combined"), *own, unknown[n]),
+                AlignmentMatrix(weights.pop("combined"), *own, unknown[n], caption),
                 **weights,
                 probabilities=dict(zip(links, probabilities[n].tolist(), strict=True)),
                 score=float(batch.scores[n]),
-                settings=settings,
+                description=description,
                 extraction=self.extraction.rule,
                 threshold=self.extraction.least,
                 second=self.extraction.second,

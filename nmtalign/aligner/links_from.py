@@ -36,7 +36,7 @@ from nmtalign.errors import UsageError
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, BothWords, joined_batches
 from nmtalign.names import UNITS
 from nmtalign.positions.model import BucketPosteriors, Posteriors
-from nmtalign.text.pairs import Pair, Pairs, are_lines, checked_pairs
+from nmtalign.text.bitext import Pair, Pairs, are_lines, checked_pairs
 from nmtalign.text.tokenization import TextSettings
 
 PAIRS = 256  # whose matrices are held in memory
@@ -63,8 +63,8 @@ class Linker:
     reading: Reading | None = None  # of attention
 
     @property
-    def settings(self) -> str:
-        """The settings that make the links, in one line."""
+    def description(self) -> str:
+        """What makes the links, in one line."""
         return f"{self.name} {self.extraction}"
 
     def batches(self, pairs: Iterable[WordPair]) -> Iterator[AlignedBatch]:
@@ -82,7 +82,7 @@ class Linker:
         """Return the links of one pair with its attention."""
         usual = "combined" if self.reading is None else "forward"  # of similarities, of attention
         units, words = _tuples(_units(given)), _tuples(given.words)
-        pair = self._decoder([given]).pair(units, self.settings, usual=usual)
+        pair = self._decoder([given]).pairs([units], self.description, unknown=[None], usual=usual)[0]
         if given.of_word is None:
             return pair
         source, target = (own.tolist() for own in given.of_word)
@@ -280,7 +280,7 @@ def encoder_linker(
     own = _checked(method, units)
     opened = Encoder(str(encoder), layer, device, download, languages)
     source = EncoderSimilarities(opened, own.product, cache, units)
-    name = f"{source.settings} method={method} units={units}"
+    name = f"{source.description} method={method} units={units}"
     return Linker(name, source.read, own.posteriors, make_extraction(own.extract, own.threshold))
 
 

@@ -76,7 +76,7 @@ def align_chunk(
         batch, attention = aligner.align_text(text), None
     else:
         _check_cells(text, chunk.first)
-        batch, attention = aligner.attend_text(text, values)
+        batch, attention = aligner.align_with_values(text, values)
     known = coverage(text.source, text.target, aligner.scorer.vocabularies)
     lengths = text.segments.source_lengths, text.segments.target_lengths
     sizes = list(zip(*(side.tolist() for side in lengths), strict=True))

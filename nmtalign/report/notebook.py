@@ -178,8 +178,8 @@ def _(result: Evaluation) -> Any:
 @to_table.register
 def _(result: Aligner) -> Any:
     parts = {
-        "scorer": result.scorer.settings,
-        "positions": result.positions.settings,
+        "scorer": result.scorer.description,
+        "positions": result.positions.description,
         "extraction": result.resolved_extraction,
         "text": result.text,
     }

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from nmtalign.arrays import ArchiveWriter
 from nmtalign.door import expect_kind
 from nmtalign.errors import UsageError
-from nmtalign.files import open_text
+from nmtalign.files import format_ending, open_text
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, AlignmentMatrix
 from nmtalign.output import Outputs
 
@@ -78,7 +78,7 @@ def link_table(pairs: Iterable[AlignedPair] | AlignedPair) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        As many rows as there are links, in the order of :func:`link_rows`; pairs count from 0.
+        One row for each link, pair by pair, by source and then by target position. Pairs count from 0.
 
     Examples
     --------
@@ -138,9 +138,8 @@ class TableWriter:
 def table_format(path: str | Path) -> str:
     """Return the ending that names the format of a table, looking behind a compression ending."""
     path = Path(path)
-    compressed = path.suffix.lower() in (".gz", ".bz2", ".xz", ".zst")
-    kind = Path(path.stem).suffix.lower() if compressed else path.suffix.lower()
-    if kind not in FORMATS or (compressed and kind == ".parquet"):
+    kind = format_ending(path)
+    if kind not in FORMATS or (kind == ".parquet" and path.suffix.lower() != kind):
         raise UsageError(f"{path}: expected a table file ending in {', '.join(FORMATS)}")
     return kind
 

@@ -315,7 +315,7 @@ def test_project(capsys, tmp_path, format, lines, expected):
         ("xml", ("a dog", "a"), "tags, line 1: expected the source words with tags; word 1 is 'cat'"),
         ("bio", ("O O", "O O"), "tags, line 2: expected a label for each of 1 source words, found 2"),
         ("spans", ("0-3:A", ""), "tags, line 1: expected spans like 0-2:NAME within 2 words"),
-        ("bio", ("O O",), "tags ends after 1"),
+        ("bio", ("O O",), "tags; a line is missing or too many"),
     ],
 )
 def test_project_refuses_annotations_that_do_not_fit(capsys, tmp_path, format, lines, message):
@@ -361,7 +361,7 @@ def test_lexicon_refuses_what_does_not_fit(capsys, tmp_path):
     assert (code, "--model DIR alone" in err) == (2, True)
     code, _, err = run(capsys, "lexicon", text, text, links)
     assert code == 3
-    assert "l ends after 1 lines" in err
+    assert f"expected as many lines in each file, found 2 in {text} and 1 in {links};" in err
     code, _, err = run(capsys, "lexicon", text, text, write(tmp_path / "far", "0-2", ""))
     assert code == 3
     assert "far, line 1: link 0-2 is outside" in err

@@ -176,8 +176,8 @@ def test_a_model_keeps_the_encoder_with_the_constant(stored, tiny, tmp_path):
     for name in ("meta.json", "arrays.npz"):
         assert (tmp_path / "model" / name).read_bytes() == (stored / "model" / name).read_bytes()
     expected, again = links_of(advised.align_batch(TOY.words)), nmtalign.load(tmp_path / "model")
-    assert again.settings == advised.settings
-    assert f"expert=(encoder={tiny} layer=2 method=simalign-argmax yes=" in again.settings
+    assert again.description == advised.description
+    assert f"expert=(encoder={tiny} layer=2 method=simalign-argmax yes=" in again.description
     assert not again.expert.encoder.running["download"]
     assert links_of(again.align_batch(TOY.words)) == expected
     assert links_of(again.align_batch(TOY.words[7:9])) == expected[7:9]

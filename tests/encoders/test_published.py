@@ -187,7 +187,7 @@ def test_a_pair_to_look_at_has_words(random):
     np.testing.assert_allclose(pair.matrix.weights, joined, rtol=1e-6)
     np.testing.assert_allclose(pair.forward.sum(axis=1), 1, rtol=1e-5)
     assert pair.alignment.links == set(next(linker.batches(TEXT[:1])).links(0))
-    assert "units=subwords" in pair.settings
+    assert "units=subwords" in pair.description
 
 
 def test_words_are_means_of_their_subwords(random):

@@ -202,7 +202,7 @@ def align(
         values = written.values_of(aligner)
         chunks = _aligned(aligner, pairs, run, engine.client(stack), unit=unit, values=values)
         stack.enter_context(closing(chunks))
-        settings = aligner.settings
+        settings = aligner.description
         done = partial(say_done, languages_of_files(bitext.source, bitext.target), paths["links"], limit, run)
         write = partial(write_chunks, chunks, progress, errors.strict, done)
         if run is None:

@@ -95,7 +95,7 @@ def _draw_beside(sample: Path, folder: Path) -> None:
     aligners = {name: load(VECTORS, score=score) for name, score in SCORES.items()}
     aligners["learned model"] = load()
     [(lines, gold)] = _records(sample, (BESIDE,))
-    pairs = {name: aligner.attend_words(lines) for name, aligner in aligners.items()}
+    pairs = {name: aligner.align_lines([lines])[0] for name, aligner in aligners.items()}
     matrices = {name: matrices_of(pair, "forward")["forward"] for name, pair in pairs.items()}
     title = "How each target word shares its attention: rows sum to 1, less the null word's share"
     save_heatmaps([draw_heatmap(matrices, gold=gold, title=title)], folder / "attention.png")
@@ -109,7 +109,7 @@ def _figures(sample: Path, numbers: tuple[int, ...]) -> Iterator[Figure]:
 
     aligner = load()
     for number, (lines, gold) in zip(numbers, _records(sample, numbers), strict=True):
-        pair = aligner.attend_words(lines)
+        pair = aligner.align_lines([lines])[0]
         yield draw_heatmap(matrices_of(pair), links=pair.alignment, gold=gold, title=f"pair {number}")
 
 

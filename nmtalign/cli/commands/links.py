@@ -51,33 +51,20 @@ def symmetrize(forward: str, reverse: str, method: str, reversed: bool, output: 
 
     Example: nmtalign symmetrize forward.txt reverse.txt --method grow-diag-final-and -o links.txt
     """
-    write_whole({output: _joined(_both(forward, reverse), method, swapped=reversed)})
+    write_whole({output: _joined((forward, reverse), method, swapped=reversed)})
 
 
-def _joined(lines: Iterator[tuple[Links, ...]], method: str, *, swapped: bool) -> Iterator[str]:
-    from nmtalign.links.formats import format_pharaoh
+def _joined(files: tuple[str, str], method: str, *, swapped: bool) -> Iterator[str]:
+    from nmtalign.files import side_by_side
+    from nmtalign.links.formats import format_pharaoh, read_links
     from nmtalign.links.symmetrization import symmetrize_many
 
+    lines = side_by_side((read_links(path, encoding=text_encoding()) for path in files), files)
     while chunk := list(islice(lines, _TOGETHER)):
         first, second = ([pair[side] for pair in chunk] for side in (0, 1))
         if swapped:
             second = [frozenset((s, t) for t, s in links) for links in second]
         yield from (f"{format_pharaoh(links)}\n" for links in symmetrize_many(first, second, method))
-
-
-def _both(forward: str, reverse: str) -> Iterator[tuple[Links, ...]]:
-    """Yield the links of both files side by side; files of different length are an error at the end."""
-    from nmtalign.links.formats import read_links
-
-    found = [0, 0]
-    for sides in zip_longest(*(read_links(path, encoding=text_encoding()) for path in (forward, reverse))):
-        found = [n + (side is not None) for n, side in zip(found, sides, strict=True)]
-        if found[0] == found[1]:
-            yield sides
-    if found[0] != found[1]:
-        raise DataError(
-            f"expected as many lines in both files, found {found[0]} in {forward} and {found[1]} in {reverse}"
-        )
 
 
 @click.command(cls=Command)
@@ -212,14 +199,11 @@ def _say_written(what: str, paths: list[str], progress: Progress) -> None:
 def _projected(
     linked: LinkedOptions, tags: str, project_line: Callable[..., tuple[str, list[Span]]], lost: list[int]
 ) -> Iterator[str]:
-    from nmtalign.files import read_lines
+    from nmtalign.files import read_lines, side_by_side
     from nmtalign.links.projection import unlinked
 
-    lines = read_lines(tags, encoding=text_encoding())
-    for number, (pair, line) in enumerate(zip_longest(linked.read(), lines), 1):
-        if pair is None or line is None:
-            short = tags if line is None else linked.source
-            raise DataError(f"expected a line of tags for each pair, but {short} ends after {number - 1}")
+    columns, files = (linked.read(), read_lines(tags, encoding=text_encoding())), (str(linked.source), tags)
+    for number, (pair, line) in enumerate(side_by_side(columns, files), 1):
         with _placed(tags, number):
             projected, spans = project_line(line, pair, linked.places)
             lost += [number] * len(unlinked(spans, pair.links))

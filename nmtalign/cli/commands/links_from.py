@@ -81,7 +81,7 @@ def links_from(bitext: BitextOptions, weights: SourceOptions, options: Values, *
         sinks = [open_sink(name, path, stack) for name, path in paths.items()]
         with _resumable(options):
             write_chunks(chunks, progress, False, done, sinks)
-    detail(linker.settings, event="settings")
+    detail(linker.description, event="settings")
 
 
 def _resumable(options: Values) -> AbstractContextManager[None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -129,17 +129,16 @@ def train(
     """
     one_blas_thread()
     from nmtalign.aligner.experts import choose_expert
-    from nmtalign.aligner.train import LearnOptions, gold_of_file, learn, warm_start
+    from nmtalign.aligner.train import LearnOptions, gold_of_file, learn, of_corrected_text, warm_start
     from nmtalign.batch.stream import LengthLimit
     from nmtalign.training.checkpoint import remove_checkpoints
     from nmtalign.training.hyperparameters import preset as named_preset
 
     languages = langs or (None, None)
-    encoder = {name: more[name] for name in ENCODER if more[name] is not None}
     options = _vectors(langs, **{name: more[name] for name in VECTORS})
     options["gold"] = [] if more["gold"] is None else gold_of_file(more["gold"], encoding=text_encoding())
-    options["expert"] = choose_expert(given=more["expert"] is not None, **encoder)
-    outputs = {name: more[name] for name in LINKS if more[name] is not None}
+    options["expert"] = choose_expert(given=more["expert"] is not None, **_given(more, ENCODER))
+    outputs = _given(more, LINKS)
     _check_folders(output, outputs, force=force)
     if outputs and engine.engine == "dask" and "-" in bitext.files:
         raise UsageError("--engine dask reads the bitext again for --links; give a file, not standard input")
@@ -164,7 +163,8 @@ def train(
             checkpoints=state,
             **options,
         )
-        pairs = progress.counted(bitext.open(), then=progress.next_stage)
+        counted = progress.counted(bitext.open(), then=progress.next_stage)
+        pairs = of_corrected_text(counted, more["gold"], encoding=text_encoding())
         result = learn(without_long_pairs(with_expert(pairs, more["expert"])), learn_options)
         aligner = replace(result.aligner, workers=engine.workers)
         aligner.save(output, overwrite=force)
@@ -176,6 +176,10 @@ def train(
             texts = batch_texts()
             write_whole({path: [texts[name](batch)] for name, path in outputs.items()})
     _say_what_is_next(bitext, output, more["links"])
+
+
+def _given(more: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    return {name: more[name] for name in names if more[name] is not None}
 
 
 @contextmanager
@@ -240,8 +244,8 @@ def _on_cluster(client: Client) -> BitextFactory:
 
 def _check_folders(output: str, outputs: dict[str, str], *, force: bool) -> None:
     """Refuse what cannot be written, before any work is done; a model replaces only another one, by force."""
-    from nmtalign.aligner.model_folder import expect_room_for_model
     from nmtalign.output import expect_folder_of
+    from nmtalign.state import expect_room_for_model
 
     expect_room_for_model(output, overwrite=force)
     for path in outputs.values():

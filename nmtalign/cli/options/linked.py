@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -57,6 +56,7 @@ class LinkedOptions(CutOptions):
 
     def read(self) -> Iterator[LinkedPair]:
         """Yield the sentence pairs with their links, one for each line of all three files."""
+        from nmtalign.files import side_by_side
         from nmtalign.links.alignments import Alignment
         from nmtalign.links.formats import read_links
         from nmtalign.text.bitext import read_bitext
@@ -65,11 +65,8 @@ class LinkedOptions(CutOptions):
             raise UsageError("expected three files: SOURCE TARGET LINKS")
         text, encoding = self.text, text_encoding()
         pairs = read_bitext(self.source, self.target, encoding=encoding)
-        records = zip_longest(pairs, read_links(self.links, encoding=encoding))
-        for number, (pair, links) in enumerate(records, 1):
-            if pair is None or links is None:
-                short = self.links if links is None else f"{self.source} and {self.target}"
-                raise DataError(f"expected links for each pair, but {short} ends after {number - 1} lines")
+        columns = pairs, read_links(self.links, encoding=encoding)
+        for number, (pair, links) in enumerate(side_by_side(columns, (self.source, self.links)), 1):
             words = text.words_of_pair(pair)
             try:
                 checked = Alignment(links, *map(len, words))
