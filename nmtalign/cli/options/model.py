@@ -181,13 +181,7 @@ model_options = option_group(
 
 
 def load_aligner(options: ModelOptions) -> Aligner:
-    """Open what the options name; without any, the shipped English-French model.
-
-    Raises
-    ------
-    UsageError
-        If the options contradict each other.
-    """
+    """Open what the options name; without any, the shipped English-French model."""
     place, settings = options.place, options.settings
     from nmtalign.aligner.opening import load
 

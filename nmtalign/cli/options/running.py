@@ -208,13 +208,7 @@ class EngineOptions(Values):
     """The processes or the cluster that do the work."""
 
     def client(self, stack: ExitStack) -> Client | None:
-        """Connect to the cluster until the stack ends; None for the processes of this machine.
-
-        Raises
-        ------
-        UsageError
-            If the options contradict each other or the cluster cannot be reached.
-        """
+        """Connect to the cluster until the stack ends; None for the processes of this machine."""
         if self.engine == "local":
             if self.scheduler is not None:
                 raise UsageError("--scheduler goes with --engine dask; give it too")
