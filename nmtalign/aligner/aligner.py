@@ -26,8 +26,7 @@ from nmtalign.links.alignments import AlignedBatch, AlignedPair, BothWords
 from nmtalign.links.given import GivenLinks, given_links
 from nmtalign.positions.experts import trust_of, voted
 from nmtalign.positions.link_probabilities import LinkProbabilities
-from nmtalign.positions.model import PositionModel, TextScores
-from nmtalign.positions.softmax import SoftmaxPositions
+from nmtalign.positions.model import PositionModel, SoftmaxPositions, TextScores
 from nmtalign.scorers.lexicon import Lexicon
 from nmtalign.scorers.scorer import Scorer
 from nmtalign.state import State, Stored, open_state, save_state
@@ -43,7 +42,7 @@ KINDS: dict[str, tuple[str, str]] = {  # of parts: module, and class or function
     "dot": ("nmtalign.scorers.vector_scores", "DotScore"),
     "bahdanau": ("nmtalign.scorers.vector_scores", "BahdanauScore"),
     "projected-dot": ("nmtalign.scorers.vector_scores", "ProjectedDot"),
-    "softmax": ("nmtalign.positions.softmax", "SoftmaxPositions"),
+    "softmax": ("nmtalign.positions.model", "SoftmaxPositions"),
     "hmm": ("nmtalign.positions.hmm", "HiddenMarkov"),
     "rescored": ("nmtalign.rescoring.rescorer", "Rescored"),
     "extraction": ("nmtalign.aligner.extraction", "extraction_from_state"),
@@ -205,7 +204,7 @@ class Aligner(Listed):
     @property
     def needs_fitting(self) -> bool:
         """Whether something is to be fitted to a text before it is aligned."""
-        return self.scorer.unfitted or self.positions.unfitted or self.needs_trust
+        return self.positions.unfitted or self.needs_trust
 
     @property
     def needs_trust(self) -> bool:

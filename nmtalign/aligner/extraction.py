@@ -105,7 +105,6 @@ class Threshold(Extraction):
     name, default = "threshold", 0.5
 
     def chosen(self, posteriors: Attention, bucket: Bucket) -> Flags:
-        """Choose the likely cells."""
         joint = posteriors.joint
         return np.asarray((joint >= joint.dtype.type(self.least)) & bucket.inside)
 
@@ -120,14 +119,12 @@ class PosteriorDecoding(Threshold):
 
     @property
     def second(self) -> float | None:  # type: ignore[override]
-        """The least p(s|t) or p(t|s) of a second word; None with a given threshold."""
         return SECOND if self.threshold is None else None
 
     def __str__(self) -> str:
         return f"{super().__str__()} second={self.second or 'none'}"
 
     def chosen(self, posteriors: Attention, bucket: Bucket) -> Flags:
-        """Choose the likely cells and the cells of second words."""
         links = super().chosen(posteriors, bucket)
         if self.second is not None:
             links |= grown(links, posteriors.forward, posteriors.reverse)
@@ -160,7 +157,6 @@ class ArgmaxReverse(Argmax):
     name, axes = "argmax-reverse", (0,)
 
     def matrix(self, posteriors: Attention) -> Reals:
-        """Return p(t|s)."""
         return posteriors.reverse
 
 
@@ -170,7 +166,6 @@ class MutualArgmax(Argmax):
     name, axes, one_to_one = "mutual", (1, 0), True
 
     def matrix(self, posteriors: Attention) -> Reals:
-        """Return the joint probability."""
         return posteriors.joint
 
 
@@ -207,7 +202,6 @@ class Itermax(_Stacked):
     name = "itermax"
 
     def stacked(self, posteriors: Attention, stack: Callable[[Reals], Reals]) -> Flags:
-        """Choose by iterated mutual argmax."""
         return itermax(stack(posteriors.joint))
 
 
@@ -217,7 +211,6 @@ class Match(_Stacked):
     name, one_to_one = "match", True
 
     def stacked(self, posteriors: Attention, stack: Callable[[Reals], Reals]) -> Flags:
-        """Choose a matching of maximum weight."""
         return match(stack(posteriors.joint))
 
 
@@ -227,7 +220,6 @@ class Transport(_Stacked):
     name = "transport"
 
     def stacked(self, posteriors: Attention, stack: Callable[[Reals], Reals]) -> Flags:
-        """Choose cells with a large share of the transport plan."""
         weights = stack(posteriors.joint)
         return transport(weights) if self.threshold is None else transport(weights, threshold=self.threshold)
 
@@ -250,14 +242,12 @@ class Symmetrized(_Stacked):
 
     @property
     def rule(self) -> str:
-        """The method that joins both directions."""
         return self.method
 
     def __str__(self) -> str:
         return super().__str__().replace("extract=symmetrize", f"symmetrize={self.method}")
 
     def stacked(self, posteriors: Attention, stack: Callable[[Reals], Reals]) -> Flags:
-        """Join the argmax of both directions."""
         forward, reverse = (stack(one.compared(posteriors)) for one in (Argmax(), ArgmaxReverse()))
         return symmetrize_matrices(argmax_forward(forward), argmax_reverse(reverse), self.method)
 

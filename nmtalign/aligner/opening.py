@@ -38,6 +38,7 @@ _KINDS: dict[str, tuple[type, str]] = {
     "unsafe_pickle": (bool, "True or False"),
     "scorers": (Iterable, "names"),
 }
+FITTED = 5_000  # pairs of a text to which transitions are fitted
 AnyPair = TypeVar("AnyPair", bound=Pair)
 
 
@@ -216,13 +217,10 @@ def fit_text(
     rest = iter(pairs)
     if not aligner.needs_fitting:
         return aligner, rest
-    from nmtalign.scorers.temperature import FITTED
-
     first = list(islice(rest, FITTED))
-    if aligner.scorer.unfitted or aligner.positions.unfitted:
-        words = [aligner.words_of(pair) for pair in first]
-        workers = default_workers(aligner.workers)
-        scorer, positions = aligner.scorer.fitted(words, aligner.positions, workers)
+    words = [words for pair in first if all(words := aligner.words_of(pair))]
+    if aligner.positions.unfitted and words:
+        scorer, positions = aligner.scorer.fitted(words, default_workers(aligner.workers))
         aligner = replace(aligner, scorer=scorer, positions=positions)
     if aligner.needs_trust and first:
         aligner = aligner.with_trust_from(aligner.encoded(first, unit=unit))

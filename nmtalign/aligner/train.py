@@ -39,7 +39,7 @@ from nmtalign.positions.experts import expert_word_counts
 from nmtalign.positions.hmm import HiddenMarkov
 from nmtalign.rescoring.features import FREQUENT
 from nmtalign.rescoring.rescorer import Rescored
-from nmtalign.rescoring.training import Sample, gold_of_pairs, learn_from_gold
+from nmtalign.rescoring.training import gold_of_pairs, learn_from_gold
 from nmtalign.scorers.dense_training import WEIGHT, check_vectors, learn_spectral, make_vectors_scorer
 from nmtalign.scorers.lexicon import Lexicon
 from nmtalign.scorers.mixture import CountedForms, Mixture, WordPairScores
@@ -513,7 +513,8 @@ def train_rescorer(aligner: Aligner, bitext: PreparedBitext, options: LearnOptio
             for k, (n, links) in enumerate(bitext.gold.items())
         ]
     rescorer = learn_from_gold(
-        Sample(scores, aligner.positions.posteriors_of(scores)),
+        scores,
+        aligner.positions.posteriors_of(scores),
         gold,
         frequent=aligner.lexicon.frequent(FREQUENT),
         seed=options.hyperparameters.seed,

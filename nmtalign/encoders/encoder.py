@@ -34,14 +34,8 @@ Stored = tuple[Floats, tuple[Integers, Integers]]  # the matrix, and the words o
 class EncoderSimilarities:
     """Similarities of the token vectors of an encoder.
 
-    Parameters
-    ----------
-    encoder : Encoder
-    product : {"cosine", "dot"}
-    cache : str or Path, optional
-        File that keeps similarities (SQLite), by a hash of all that makes them: content or commit of the
-        model, layer, languages, precision, greatest window, product, units, words.
-    units : {"words", "subwords"}
+    `cache` is a file of SQLite that keeps similarities by a hash of all that makes them: content or commit of
+    the model, layer, languages, precision, greatest window, product, units, words.
     """
 
     encoder: Encoder

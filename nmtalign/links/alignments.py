@@ -33,10 +33,16 @@ class Link(NamedTuple):
 def as_links(links: Any) -> frozenset[Link]:
     """Return pairs of positions as a set of links; a DataError if they are none."""
     try:
-        return frozenset(Link(index(s), index(t)) for s, t in links)
+        return frozenset(Link(_position(s), _position(t)) for s, t in links)
     except (TypeError, ValueError):
         wanted = "expected links as pairs (source, target) of whole numbers"
         raise DataError(f"{wanted}, found {short(links)}") from None
+
+
+def _position(n: Any) -> int:
+    if isinstance(n, bool):
+        raise TypeError
+    return index(n)
 
 
 def _checked(links: Iterable[tuple[int, int]], source_length: int, target_length: int) -> frozenset[Link]:
@@ -95,17 +101,13 @@ class Alignment(Viewable):
 
     def reversed(self) -> Alignment:
         """Return the alignment with source and target swapped."""
-        return Alignment(
-            frozenset(Link(link.target, link.source) for link in self.links),
-            self.target_length,
-            self.source_length,
-        )
+        return Alignment(((t, s) for s, t in self.links), self.target_length, self.source_length)
 
     def to_matrix(self) -> NDArray[np.bool_]:
         """Return the links as a boolean matrix of shape (T, S)."""
         matrix = np.zeros((self.target_length, self.source_length), dtype=bool)  # (T, S)
-        for link in self.links:
-            matrix[link.target, link.source] = True
+        for s, t in self.links:
+            matrix[t, s] = True
         return matrix
 
     @classmethod
@@ -113,8 +115,7 @@ class Alignment(Viewable):
         """Return the alignment of the non-zero cells of a (T, S) matrix."""
         cells = np.asarray(matrix)
         target, source = np.nonzero(cells)
-        links = frozenset(Link(int(s), int(t)) for s, t in zip(source, target, strict=True))
-        return cls(links, cells.shape[1], cells.shape[0])
+        return cls(zip(source, target, strict=True), cells.shape[1], cells.shape[0])
 
 
 @dataclass(frozen=True, repr=False, init=False)
@@ -283,11 +284,10 @@ class AlignedPair(Viewable):
     def probability(self, link: tuple[int, int]) -> float:
         """Return the probability of a chosen link; where it has none of its own, the weight of its cell."""
         (cell,) = as_links([link])
-        found = self.probabilities.get(cell)
-        if found is None:
-            (cell,) = _checked([link], *self.matrix.weights.shape[::-1])
-            found = self.matrix.weights[cell.target, cell.source]
-        return float(found)
+        if cell in self.probabilities:
+            return self.probabilities[cell]
+        _checked([cell], *self.matrix.weights.shape[::-1])
+        return float(self.matrix.weights[cell.target, cell.source])
 
     @property
     def posterior(self) -> NDArray[np.floating]:
@@ -379,8 +379,7 @@ class AlignedBatch(Sequence[AlignedPair], Result):
         return _PairOfBatch(self, number_of(n, len(self))) if numbers is None else self._chosen(numbers)
 
     def _chosen(self, numbers: Sequence[int]) -> AlignedBatch:
-        places = (np.arange(*self.offsets[n : n + 2]) for n in numbers)
-        rows = np.concatenate([np.zeros(0, np.int64), *places])
+        rows = np.concatenate([np.arange(0), *(np.arange(*self.offsets[n : n + 2]) for n in numbers)])
         sizes = np.diff(self.offsets)[numbers]
         return AlignedBatch(
             np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)]),
@@ -401,13 +400,17 @@ class AlignedBatch(Sequence[AlignedPair], Result):
 class _PairOfBatch(AlignedPair):
     """A pair of a batch: its attention is computed when it is asked for."""
 
+    _origin: Origin
+    _n: int
+
     def __init__(self, batch: AlignedBatch, n: int) -> None:
         if batch.origin is None:
             raise UsageError("this batch holds links without words; batch.links(n) returns those of pair n")
         links = batch.links(n)
         probability = batch.probability[batch.offsets[n] : batch.offsets[n + 1]].tolist()
         vars(self).update(
-            _place=(batch.origin, n),
+            _origin=batch.origin,
+            _n=n,
             probabilities=dict(zip(links, probability, strict=True)),
             score=float(batch.scores[n]),
         )
@@ -415,13 +418,11 @@ class _PairOfBatch(AlignedPair):
     @cached_property
     def tokens(self) -> BothWords:
         """All source words and all target words."""
-        origin, n = self.__dict__["_place"]
-        return origin.tokens(n)  # type: ignore[no-any-return]
+        return self._origin.tokens(self._n)
 
     @cached_property
     def _aligned(self) -> AlignedPair:
-        origin, n = self.__dict__["_place"]
-        return origin.aligned(n)  # type: ignore[no-any-return]
+        return self._origin.aligned(self._n)
 
     @cached_property
     def alignment(self) -> Alignment:

@@ -2,7 +2,7 @@
 
 The expected count of a link is the mean of both posteriors in the first iterations, then their product,
 ``p(s|t) p(t|s)`` (Liang et al. 2006). In the last iterations, where the settings have them, the posteriors
-agree (:func:`~nmtalign.positions.forward_backward.hmm_posteriors`).
+agree (:func:`~nmtalign.positions.hmm.hmm_posteriors`).
 
 Axes: B pairs of a bucket, T target words, S source words, P word pairs of the bitext, V vocabulary.
 """
@@ -20,8 +20,7 @@ from nmtalign.corpus.parallel import in_order, shared_zeros
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText
 from nmtalign.corpus.word_pairs import PairIndex
-from nmtalign.positions.forward_backward import BothTransitions, hmm_posteriors
-from nmtalign.positions.hmm import NULL
+from nmtalign.positions.hmm import NULL, BothTransitions, hmm_posteriors
 from nmtalign.positions.model import Emissions, TextScores
 from nmtalign.positions.transitions import TransitionModel, estimate_transitions
 
@@ -142,7 +141,7 @@ class EStep(NamedTuple):
     words: Emissions | None = None  # None in the first iteration
     transitions: BothTransitions | None = None  # None in iterations of IBM model 1
     mean: bool = False  # as in :func:`model1_counts`
-    agree: bool = False  # as in :func:`~nmtalign.positions.forward_backward.hmm_posteriors`
+    agree: bool = False  # as in :func:`~nmtalign.positions.hmm.hmm_posteriors`
     jump_period: int = 1  # jumps are counted in every `jump_period`-th bucket
 
     def counts(self, k: int, bucket: Bucket, cells: Ints) -> BucketCounts:

@@ -7,7 +7,7 @@ import math
 import random
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice, zip_longest
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.corpus.line_words import links_of_words
 from nmtalign.errors import DataError, UsageError
+from nmtalign.files import side_by_side
 from nmtalign.links.alignments import AlignedPair, GoldAlignment, Link
 from nmtalign.links.evaluation import Counts, Evaluation, evaluate
 from nmtalign.links.formats import read_gold, read_links
@@ -91,23 +92,12 @@ def read_corpus(
     columns += (read_gold(path, encoding=encoding) for path in files[: gold is not None])
     columns += (read_links(path, encoding=encoding) for path in files[gold is not None :])
     attention = iter(aligned or ())
-    for number, row in enumerate(zip_longest(*columns), 1):
-        _check_lengths(row, ["the bitext", *map(str, files)], number)
-        pair, *links = row
+    for number, (pair, *links) in enumerate(side_by_side(columns, ["the bitext", *files]), 1):
         golden = links.pop(0) if gold is not None else None
         known = () if aligned is None else next(attention)
         yield Record(number, pair, golden, dict(zip(others or {}, links, strict=True)), *known)
     if aligned is not None:
         next(attention, None)  # raises an error if attention of further pairs follows
-
-
-def _check_lengths(row: tuple[object, ...], places: list[str], number: int) -> None:
-    """Refuse line `number` if some of the files have ended before it."""
-    ended = [place for place, entry in zip(places, row, strict=True) if entry is None]
-    if ended:
-        longer = next(place for place, entry in zip(places, row, strict=True) if entry is not None)
-        found = f"{ended[0]} ends after {number - 1:,} lines, {longer} goes on"
-        raise DataError(f"expected one line of links for each sentence pair; {found}")
 
 
 def random_sample(records: Iterable[Record], size: int, *, seed: int = 1) -> list[Record]:

@@ -34,8 +34,6 @@ ROMAN = str.maketrans(
     {**_ROMAN, **dict(zip("абвгдезийклмнопрстуфхыэё", "abvgdeziyklmnoprstufhyee", strict=True))}
 )
 
-Letters = tuple[int, int]  # letters of the source and target forms of one kind, as in :func:`cut`
-
 
 def short_words(words: Sequence[str]) -> bool:
     """Tell whether the words of a side are as short as in scripts without spaces.
@@ -115,7 +113,7 @@ def forms_of(side: EncodedSide, letters: int) -> tuple[Ints, Forms]:
 class FormPairs:
     """The pairs of forms of one kind that the word pairs of a bitext have."""
 
-    letters: Letters
+    letters: tuple[int, int]
     source_forms: list[str]
     target_forms: list[str]
     # form of each source and target word
@@ -138,7 +136,7 @@ def make_form_pairs(
     source: EncodedSide,
     target: EncodedSide,
     pairs: PairIndex,
-    letters: Letters,
+    letters: tuple[int, int],
     *,
     spelling: float,
     apart: bool = True,

@@ -22,9 +22,9 @@ from nmtalign.corpus.text import EncodedText, encode_text
 from nmtalign.errors import DataError
 from nmtalign.positions.e_step import fit_transitions
 from nmtalign.positions.hmm import NULL, HiddenMarkov, unfitted_hmm
-from nmtalign.positions.model import SCORE_LIMIT, PositionModel, TextScores
+from nmtalign.positions.model import SCORE_LIMIT, TextScores
+from nmtalign.scorers.dense_training import fit_temperature
 from nmtalign.scorers.scorer import Pairs, Scorer
-from nmtalign.scorers.temperature import fit_temperature
 from nmtalign.scorers.vector_scores import VectorScore
 from nmtalign.state import State, Stored
 from nmtalign.vectors.embeddings import Embeddings
@@ -60,13 +60,11 @@ class VectorScorer(Scorer):
 
     @property
     def description(self) -> str:
-        """The score, and the policy for unknown words."""
         return f"{self.score.description} unknown={self.source.unknown}"
 
     names: ClassVar[tuple[str, ...]] = ("embeddings",)
 
     def state(self) -> State:
-        """Return the vectors, the score, and the reference words."""
         sides = {"source": self.source, "target": self.target}
         shares, words = {}, {}
         for name, reference in zip(sides, self.references or (), strict=False):
@@ -76,7 +74,6 @@ class VectorScorer(Scorer):
 
     @classmethod
     def from_state(cls, stored: Stored) -> VectorScorer:
-        """Return what :meth:`state` was made of."""
         source, target = stored.open("source"), stored.open("target")
         references = None
         if stored.meta["lists"]:
@@ -84,11 +81,8 @@ class VectorScorer(Scorer):
         score = stored.open("score", source.dimension)
         return cls(source, target, score, references, stored.value("tune", bool))
 
-    def fitted(self, pairs: Pairs, positions: PositionModel, workers: int) -> tuple[Scorer, PositionModel]:
+    def fitted(self, pairs: Pairs, workers: int) -> tuple[Scorer, HiddenMarkov]:
         """Fit the temperature, if `tune` allows, and the transitions of the hidden Markov model."""
-        pairs = [pair for pair in pairs if all(pair)]
-        if not pairs:
-            return self, positions
         scale, transitions = self.score.scale, unfitted_hmm().transitions
         if self.tune:
             factor, transitions = fit_temperature(pairs, self._table, workers)
@@ -107,17 +101,14 @@ class VectorScorer(Scorer):
 
     @property
     def vocabularies(self) -> tuple[Container[str], Container[str]]:
-        """The source and target words that have a vector."""
         return self.source.vocabulary, self.target.vocabulary
 
     def unknown(self, source: Sequence[str], target: Sequence[str]) -> tuple[frozenset[int], frozenset[int]]:
-        """Return the positions of words without a vector, or with a zero one."""
         known = _known(*self._vectors(source, target))
         first, second = (frozenset(np.flatnonzero(~side).tolist()) for side in known)
         return first, second
 
     def score_text(self, text: EncodedText) -> CellScores:
-        """Look up the words of a text."""
         found = self._vectors(text.source.words, text.target.words)
         return CellScores(text, *self._prepared(*found), self, _known(*found))
 
@@ -203,14 +194,12 @@ class CellScores(TextScores):
     known: tuple[Flags, Flags]  # source and target words with a vector, each (V,)
 
     def prepare(self, *, ratios: bool) -> None:
-        """Compute costly scores once for each word pair, and log Z of all words if ratios are needed."""
         if ratios:
             self._norms  # noqa: B018
         if self.scorer.score.costly:
             self._by_pair  # noqa: B018
 
     def scores(self, k: int) -> Doubles:
-        """Return the scores of bucket k, shape (T, S, B), `PADDED` outside of the sentences."""
         bucket = self.text.buckets[k]
         if self.scorer.score.costly:
             return np.where(bucket.inside, self._by_pair.take(self.text.index.cells[k]), PADDED)
@@ -226,7 +215,6 @@ class CellScores(TextScores):
         return found
 
     def ratios(self, k: int) -> Floats:
-        """Return the likelihood ratios of bucket k to chance, shape (T, S, B), 0 outside of the sentences."""
         bucket = self.text.buckets[k]
         of_source, of_target = self._norms
         logits = np.clip(self.scores(k), -SCORE_LIMIT, SCORE_LIMIT).astype(np.float32)

@@ -51,12 +51,10 @@ class DotScore:
         return f"score={self.name} scale={self.scale:.4g}"
 
     def state(self) -> State:
-        """Return the score as plain values."""
         return State("dot", {"name": self.name, "scale": self.scale, "unit_length": self.unit_length})
 
     @classmethod
     def from_state(cls, stored: Stored, dimension: int) -> DotScore:
-        """Return what :meth:`state` was made of."""
         return cls(stored.text("name"), stored.number("scale", low=0), stored.value("unit_length", bool))
 
     def queries(self, vectors: Reals) -> Reals:
@@ -118,13 +116,11 @@ class BahdanauScore:
         return f"score=bahdanau({self.origin}) scale={self.scale:.4g}"
 
     def state(self) -> State:
-        """Return the weights and the scale."""
         weights = {name: getattr(self, name) for name in ("W", "U", "v", "b")}
         return State("bahdanau", {"scale": self.scale, "origin": self.origin}, weights)
 
     @classmethod
     def from_state(cls, stored: Stored, dimension: int) -> BahdanauScore:
-        """Return what :meth:`state` was made of, for vectors of a dimension."""
         v = stored.array("v", "f", (None,))
         W, U = (stored.array(name, "f", (dimension, len(v))) for name in ("W", "U"))
         b = stored.array("b", "f", (len(v),))
@@ -169,13 +165,11 @@ class ProjectedDot:
         return f"score=scaled-dot({self.origin}) scale={self.scale:.4g}"
 
     def state(self) -> State:
-        """Return the projections and the scale."""
         weights = {"W_q": self.W_q, "W_k": self.W_k}
         return State("projected-dot", {"scale": self.scale, "origin": self.origin}, weights)
 
     @classmethod
     def from_state(cls, stored: Stored, dimension: int) -> ProjectedDot:
-        """Return what :meth:`state` was made of, for vectors of a dimension."""
         W_q = stored.array("W_q", "f", (dimension, None))
         W_k = stored.array("W_k", "f", W_q.shape)
         return cls(W_q, W_k, stored.number("scale", low=0), stored.text("origin"))

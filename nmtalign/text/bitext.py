@@ -23,14 +23,14 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import chain, zip_longest
+from itertools import chain
 from pathlib import Path
 from reprlib import repr as short
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from nmtalign.door import as_path, expect_kind, number_of, numbers_of, one_line
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import check_encoding, named, parse_json, try_lines
+from nmtalign.files import check_encoding, named, parse_json, side_by_side, try_lines
 from nmtalign.text.catalogs import read_po
 from nmtalign.text.columns import ROWS, read_parquet, read_table
 from nmtalign.text.memories import read_tmx, read_xliff
@@ -216,22 +216,12 @@ def _ending(path: str | Path) -> str:
 def _read_two(source: str | Path, target: str | Path, encoding: str) -> Iterator[Record]:
     if str(source) == str(target) == "-":
         raise UsageError("only one side can come from standard input")
-    counts = [0, 0]
-    sides = (try_lines(path, encoding=encoding) for path in (source, target))
-    for first, second in zip_longest(*sides):
-        counts[0] += first is not None
-        counts[1] += second is not None
-        if first is None or second is None:
-            continue  # to the end of the longer file, to name both counts
+    files = source, target
+    for first, second in side_by_side((try_lines(path, encoding=encoding) for path in files), files):
         if isinstance(first, DataError):
             yield first
         else:
             yield second if isinstance(second, DataError) else (first, second)
-    if counts[0] != counts[1]:
-        raise DataError(
-            f"expected as many lines in both files, found {counts[0]} in {source} and {counts[1]} in"
-            f" {target}; a line is missing or too many, so the pairs after it do not belong together"
-        )
 
 
 def _read_one(path: str | Path, format: str, encoding: str, select: Select) -> Iterator[Record]:

@@ -18,7 +18,7 @@ from nmtalign.aligner.extraction import make_extraction
 from nmtalign.aligner.opening import load, vector_aligner
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import Link
-from nmtalign.positions.softmax import SoftmaxPosteriors
+from nmtalign.positions.model import SoftmaxPosteriors
 from nmtalign.scorers.vector_scores import make_score
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary

@@ -13,8 +13,7 @@ from nmtalign.corpus.buckets import PADDED
 from nmtalign.corpus.text import EncodedText
 from nmtalign.errors import UsageError
 from nmtalign.positions.hmm import unfitted_hmm
-from nmtalign.positions.model import TextScores
-from nmtalign.positions.softmax import SoftmaxPositions
+from nmtalign.positions.model import SoftmaxPositions, TextScores
 from nmtalign.report.corpus import Record, show
 from nmtalign.report.html import html_report
 from nmtalign.report.sample import SamplePair

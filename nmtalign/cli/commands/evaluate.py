@@ -10,8 +10,7 @@ import click
 from nmtalign import __version__
 from nmtalign.cli.messages import log, warn
 from nmtalign.cli.options.bitext import encoding_option, text_encoding
-from nmtalign.cli.options.groups import Command, Values, option_group, section
-from nmtalign.cli.options.types import INPUT, SEED, Number, Whole
+from nmtalign.cli.options.declare import INPUT, SEED, Command, Number, Values, Whole, option_group, section
 from nmtalign.errors import DataError
 from nmtalign.names import READ_LINKS
 
@@ -32,9 +31,9 @@ _interval_options = option_group(
         "--confidence",
         type=Number(0, 1, min_open=True, max_open=True),
         default=0.95,
-        help="Of the intervals.",
+        help="Share of the samples within an interval.",
     ),
-    click.option("--seed", type=SEED, default=1, help="Of the bootstrap."),
+    click.option("--seed", type=SEED, default=1, help="Seed of the bootstrap."),
 )
 
 
@@ -43,18 +42,23 @@ _interval_options = option_group(
 @click.argument("links", type=INPUT)
 @click.argument("gold", type=INPUT)
 @click.option(
-    "--links-format", type=click.Choice(READ_LINKS), default="pharaoh", help="Of LINKS and of --compare."
+    "--links-format",
+    type=click.Choice(READ_LINKS),
+    default="pharaoh",
+    help="Format of LINKS and of --compare.",
 )
 @click.option(
     "--gold-format",
     type=click.Choice(READ_LINKS),
     default="pharaoh",
-    help="Of GOLD: in pharaoh (from 0) and talp (from 1), 3-4 is sure and 3p4 possible.",
+    help="Format of GOLD; in pharaoh (from 0) and talp (from 1), 3-4 is sure and 3p4 possible.",
 )
 @click.option("--compare", type=INPUT, metavar="LINKS2", help="Test the difference to these links.")
 @encoding_option
 @section("Output")
-@click.option("--by-sentence", is_flag=True, help="First a table with the scores of each sentence pair.")
+@click.option(
+    "--by-sentence", is_flag=True, help="First print a table with the scores of each sentence pair."
+)
 @_interval_options
 def evaluate(
     links: str,
@@ -88,8 +92,8 @@ def evaluate(
         _print_summary(results[links], intervals.confidence)
     else:
         _print_comparison(results, evaluation.compare(*results.values(), bootstrap=options))
-    formats = f"format:{links_format}|gold:{gold_format}"
-    click.echo(f"settings    {results[links].settings}|{formats}|version:{__version__}")
+    settings = f"{results[links].settings}|format:{links_format}|gold:{gold_format}"
+    click.echo(f"settings    {settings}|version:{__version__}")
 
 
 def _reviewed(

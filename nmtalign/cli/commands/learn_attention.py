@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +10,14 @@ import click
 from nmtalign.cli.messages import Progress, log, warnings_to_stderr
 from nmtalign.cli.options.bitext import (
     BitextOptions,
+    Languages,
     TextOptions,
     bitext_options,
     langs_option,
     text_options,
-    two_languages,
 )
-from nmtalign.cli.options.groups import Command, section
+from nmtalign.cli.options.declare import INPUT, OUTPUT, Command, Whole, section
 from nmtalign.cli.options.running import one_blas_thread
-from nmtalign.cli.options.types import INPUT, OUTPUT, Whole
 from nmtalign.names import LEARNED_SCORES
 
 
@@ -33,12 +31,15 @@ from nmtalign.names import LEARNED_SCORES
     type=OUTPUT,
     metavar="DIR",
     required=True,
-    help="Word vectors; what is learned goes there, too.",
+    help="Folder of word vectors; what is learned is written there, too.",
 )
 @click.option("--force", is_flag=True, help="Replace the parameters that are there.")
 @section("Learning")
 @click.option(
-    "--score", type=click.Choice(LEARNED_SCORES), required=True, help="Whose parameters are learned."
+    "--score",
+    type=click.Choice(LEARNED_SCORES),
+    required=True,
+    help="Attention score whose parameters are learned.",
 )
 @click.option(
     "--model", type=INPUT, metavar="DIR", help="Aligner to learn from.  [one learned from the text]"
@@ -48,7 +49,7 @@ from nmtalign.names import LEARNED_SCORES
 def attention(
     bitext: BitextOptions,
     tokenization: TextOptions,
-    langs: str | None,
+    langs: Languages | None,
     vectors: str,
     score: str,
     force: bool,
@@ -70,15 +71,11 @@ def attention(
     folder = place_of(vectors)
     expect_new_file(Path(folder, FILES[score]), overwrite=force)
     if langs:
-        options["languages"] = two_languages(langs)
+        options["languages"] = langs
     with warnings_to_stderr(), Progress("pairs", bitext.files) as progress:
         pairs = list(progress.counted(bitext.open()))
-        report = partial(_report, progress)
-        learned = learn_attention(pairs, folder, score=score, report=report, **vars(tokenization), **options)
+        learned = learn_attention(
+            pairs, folder, score=score, report=progress.stage, **vars(tokenization), **options
+        )
         path = learned.save(folder, overwrite=force)
     log(f"{learned} in {progress.seconds:.1f} s -> {path}")
-
-
-def _report(progress: Progress, line: str) -> None:
-    """Write what was done, with the time since the start."""
-    log(f"{progress.seconds:7.1f} s  {line}", event="stage", seconds=round(progress.seconds, 3))

@@ -18,8 +18,14 @@ from nmtalign.cli.messages import (
     verbose_option,
     warnings_to_stderr,
 )
-from nmtalign.cli.options.bitext import BitextOptions, Tokenizer, bitext_options, languages_of_files
-from nmtalign.cli.options.groups import Command, Values, option_group, section
+from nmtalign.cli.options.bitext import (
+    LANGUAGES,
+    BitextOptions,
+    Tokenizer,
+    bitext_options,
+    languages_of_files,
+)
+from nmtalign.cli.options.declare import Command, Values, option_group, section
 from nmtalign.cli.options.model import encoder_options, extraction_options
 from nmtalign.cli.options.running import one_blas_thread, open_sink
 from nmtalign.cli.options.sources import SECTION, SourceOptions, source_options
@@ -32,7 +38,9 @@ link_options = option_group(
     section("Links"),
     *extraction_options,
     section(SECTION),
-    click.option("--langs", metavar="XX,YY", help="Languages, as a translation model calls them."),
+    click.option(
+        "--langs", type=LANGUAGES, metavar="XX,YY", help="Languages, as a translation model calls them."
+    ),
     *encoder_options,
 )
 

@@ -11,9 +11,8 @@ import click
 
 from nmtalign.cli.messages import Progress, printable
 from nmtalign.cli.options.bitext import text_encoding
-from nmtalign.cli.options.groups import Command, section, with_options
+from nmtalign.cli.options.declare import INPUT, OUTPUT, Command, Whole, section, with_options
 from nmtalign.cli.options.linked import LinkedOptions, linked_options
-from nmtalign.cli.options.types import INPUT, OUTPUT, Whole
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import SIDES
 

@@ -11,9 +11,8 @@ import click
 
 from nmtalign.cli.messages import Progress, log, warn, warnings_to_stderr
 from nmtalign.cli.options.bitext import BitextOptions, bitext_options
-from nmtalign.cli.options.groups import Command, option_group, section
+from nmtalign.cli.options.declare import COMPARED, INPUT, OUTPUT, SEED, Command, Whole, option_group, section
 from nmtalign.cli.options.records import RecordOptions, covered, record_options, warn_of_doubt
-from nmtalign.cli.options.types import COMPARED, INPUT, OUTPUT, SEED, Whole
 from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from pathlib import Path
 import click
 
 from nmtalign.cli.messages import warnings_to_stderr
-from nmtalign.cli.options.groups import Command, section
-from nmtalign.cli.options.types import INPUT, Whole
+from nmtalign.cli.options.declare import INPUT, Command, Whole, section
 from nmtalign.errors import UsageError
 
 EXAMPLES = {  # one sentence, by language

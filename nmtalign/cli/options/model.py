@@ -8,9 +8,19 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from nmtalign.cli.options.bitext import text_choices, text_encoding, two_languages
-from nmtalign.cli.options.groups import Decorator, Values, option_group, section, with_options
-from nmtalign.cli.options.types import INPUT, OUTPUT, Encoding, Number, Whole
+from nmtalign.cli.options.bitext import LANGUAGES, text_choices, text_encoding
+from nmtalign.cli.options.declare import (
+    INPUT,
+    OUTPUT,
+    Decorator,
+    Encoding,
+    Number,
+    Values,
+    Whole,
+    option_group,
+    section,
+    with_options,
+)
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import (
     DEVICES,
@@ -58,7 +68,7 @@ def _by_hand(context: click.Context, parameter: click.Parameter, value: bool | N
 
 def unsafe_pickle_option(default: bool | None) -> Decorator:
     """Return ``--unsafe-pickle``."""
-    text = "Let pickles run code: for own files only."
+    text = "Let pickles run code; give only files that you trust."
     return click.option("--unsafe-pickle", is_flag=True, default=default, callback=_by_hand, help=text)
 
 
@@ -66,13 +76,14 @@ encoder_options = (
     click.option("--encoder", type=INPUT, metavar="NAME", help="Encoder of Hugging Face, or its folder."),
     click.option("--layer", type=Whole(min=0), help="Layer of --encoder whose states are taken.  [8]"),
     click.option("--device", type=click.Choice(DEVICES), help="Where the encoder runs.  [cpu]"),
-    click.option("--cache", type=OUTPUT, help="Keeps what the encoder found, for the next run."),
+    click.option("--cache", type=OUTPUT, help="File that keeps the encoder's similarities for the next run."),
 )
 expert_option = click.option(
     "--expert",
     type=INPUT,
     metavar="LINKS",
-    help="Links by one who knows more than this text (not: another aligner of it). Empty: no opinion.",
+    help="Pharaoh links by a source that knows more than this text, not by another aligner of the text; an"
+    " empty line is no opinion.",
 )
 
 
@@ -91,7 +102,7 @@ extraction_options = (
     click.option(
         "--extract",
         type=click.Choice(EXTRACTIONS),
-        help="Choice of links.  [posterior; without null: mutual]",
+        help="How links are chosen.  [posterior; without null: mutual]",
     ),
     click.option(
         "--threshold", type=Number(0, 1), help="Least posterior of a link; leaves second words out."
@@ -111,7 +122,12 @@ model_options = option_group(
         metavar="DIR",
         help="Word vectors of two languages: word2int_XX.pkl, embeddings_XX.npz.",
     ),
-    click.option("--langs", metavar="XX,YY", help="Source and target language of --vectors when not plain."),
+    click.option(
+        "--langs",
+        type=LANGUAGES,
+        metavar="XX,YY",
+        help="Source and target language of --vectors, if its folder does not say which is which.",
+    ),
     click.option(
         "--source-vectors", type=INPUT, help="Source word vectors: gensim, word2vec, fastText, GloVe, npz."
     ),
@@ -119,9 +135,11 @@ model_options = option_group(
     click.option("--limit", type=Whole(min=1), help="Read only the first N vectors of a file."),
     unsafe_pickle_option(None),
     click.option("--unknown", type=click.Choice(UNKNOWN_POLICIES), help="Vector of unknown words.  [zero]"),
-    click.option("--score", type=click.Choice(SCORES), help="Attention score.  [cosine]"),
+    click.option("--score", type=click.Choice(SCORES), help="Attention score of two vectors.  [cosine]"),
     click.option(
-        "--temperature", type=Number(0, min_open=True), help="Divides scores.  [cosine: 1/sqrt(D), others: 1]"
+        "--temperature",
+        type=Number(0, min_open=True),
+        help="Divide scores by this.  [cosine: 1/sqrt(D), others: 1]",
     ),
     click.option("--bahdanau", type=INPUT, help="npz with W, U, v (and b) for --score bahdanau."),
     click.option("--positions", type=click.Choice(POSITIONS), help="Position model.  [cosine: diagonal]"),
@@ -134,7 +152,7 @@ model_options = option_group(
     *text_choices(
         "How lines become words.  [the model's, else space]",
         "Look words up in lower case.  [yes]",
-        "Normal form for the look-up.  [nfc]",
+        "Unicode normal form in which words are looked up.  [nfc]",
     ),
 )
 
@@ -154,7 +172,7 @@ def load_aligner(options: ModelOptions) -> Aligner:
     if options.source_vectors is not None and options.target_vectors is not None:
         return load((options.source_vectors, options.target_vectors), **settings)
     if options.langs is not None:
-        settings["languages"] = two_languages(options.langs)
+        settings["languages"] = options.langs
     _check_kind(options)
     return load(options.model or options.vectors, **settings)
 
@@ -183,15 +201,23 @@ def _check_one_place(options: ModelOptions) -> None:
 
 
 limit_option = click.option("--limit", type=Whole(min=1), help="Read only the first N vectors.")
-score_option = click.option("--score", type=click.Choice(RETRIEVAL_SCORES), default="csls")
+score_option = click.option(
+    "--score", type=click.Choice(RETRIEVAL_SCORES), default="csls", help="Measure of nearness."
+)
 
 reading_options = with_options(
     section("Input"),
     click.option(
-        "--from", "format", type=click.Choice(["auto", *READ_VECTORS]), default="auto", help="Format."
+        "--from",
+        "format",
+        type=click.Choice(["auto", *READ_VECTORS]),
+        default="auto",
+        help="Format of the vectors.",
     ),
     limit_option,
-    click.option("--encoding", type=Encoding(), default="utf-8", help="Of words, and of input that is text."),
+    click.option(
+        "--encoding", type=Encoding(), default="utf-8", help="Encoding of the words and of text files."
+    ),
     click.option("--errors", type=click.Choice(BYTES), help="What to do with bytes of another encoding."),
     unsafe_pickle_option(False),
 )

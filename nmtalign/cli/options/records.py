@@ -11,10 +11,9 @@ import click
 
 from nmtalign.cli.messages import warn
 from nmtalign.cli.options.bitext import text_encoding
-from nmtalign.cli.options.groups import Values, option_group, section
+from nmtalign.cli.options.declare import INPUT, Numbers, Values, option_group, section
 from nmtalign.cli.options.model import load_aligner, model_options
 from nmtalign.cli.options.sources import source_options
-from nmtalign.cli.options.types import INPUT, Numbers
 from nmtalign.errors import DataError
 
 if TYPE_CHECKING:

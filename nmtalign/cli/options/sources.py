@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nmtalign.cli.messages import log
-from nmtalign.cli.options.bitext import text_encoding, two_languages
-from nmtalign.cli.options.groups import Values, option_group, section
-from nmtalign.cli.options.types import INPUT, Numbers, Whole
+from nmtalign.cli.options.bitext import text_encoding
+from nmtalign.cli.options.declare import INPUT, Numbers, Values, Whole, option_group, section
 from nmtalign.door import parameter
 from nmtalign.errors import UsageError
 from nmtalign.names import MARKS, METHODS, UNITS
@@ -55,7 +54,7 @@ class SourceOptions(Values):
         given = self.given | options.given
         text = TextSettings(given.pop("tokenizer", "space"), lowercase=False, unicode="none")
         if "langs" in given:
-            given["languages"] = two_languages(given.pop("langs"))
+            given["languages"] = given.pop("langs")
         source_of(given)
         if "matrices" in given:
             given["encoding"] = text_encoding()
