@@ -30,7 +30,7 @@ from nmtalign.positions.model import PositionModel, SoftmaxPositions, TextScores
 from nmtalign.scorers.lexicon import Lexicon
 from nmtalign.scorers.scorer import Scorer
 from nmtalign.state import State, Stored, open_state, save_state
-from nmtalign.text.pairs import Pair, Pairs, Sentence, Words, are_lines, checked_pair, checked_pairs
+from nmtalign.text.bitext import Pair, Pairs, Sentence, Words, are_lines, checked_pair, checked_pairs
 from nmtalign.text.tokenization import SPACES, TextSettings
 
 KINDS: dict[str, tuple[str, str]] = {  # of parts: module, and class or function, imported when one is opened
@@ -311,7 +311,8 @@ class Aligner(Listed):
 
     def _aligned(self, text: EncodedText, pairs: Sequence[Pair]) -> list[AlignedPair]:
         unknown = [self.scorer.unknown(*self.words_of(pair)) for pair in pairs]
-        more: Any = {"unknown": unknown, "usual": self.usual_values}
+        caption = self.scorer.caption and f"{self.scorer.caption}, {self.positions.description}"
+        more: Any = {"unknown": unknown, "usual": self.usual_values, "caption": caption}
         return self._decoder_of(text).pairs(list(map(self.tokens_of, pairs)), self.description, **more)
 
     def align_words(self, pairs: Iterable[tuple[Words, Words]]) -> AlignedBatch:

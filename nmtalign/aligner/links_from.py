@@ -36,7 +36,7 @@ from nmtalign.errors import UsageError
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, BothWords, joined_batches
 from nmtalign.names import UNITS
 from nmtalign.positions.model import BucketPosteriors, Posteriors
-from nmtalign.text.pairs import Pair, Pairs, are_lines, checked_pairs
+from nmtalign.text.bitext import Pair, Pairs, are_lines, checked_pairs
 from nmtalign.text.tokenization import TextSettings
 
 PAIRS = 256  # whose matrices are held in memory

@@ -170,12 +170,15 @@ class AlignmentMatrix(Viewable):
     unknown : (frozenset of int, frozenset of int), optional
         Positions of source and target words without a vector, whose weights say nothing; None where weights
         come from no vectors.
+    caption : str
+        The attention score and positions that made the weights, for pictures; empty where there is no score.
     """
 
     weights: NDArray[np.floating]
     source_tokens: tuple[str, ...]
     target_tokens: tuple[str, ...]
     unknown: UnknownWords | None
+    caption: str
 
     def __init__(
         self,
@@ -183,6 +186,7 @@ class AlignmentMatrix(Viewable):
         source_tokens: Sequence[str],
         target_tokens: Sequence[str],
         unknown: UnknownWords | None = None,
+        caption: str = "",
     ) -> None:
         given = np.asarray(weights)
         if given.dtype.kind not in "biuf":
@@ -195,7 +199,7 @@ class AlignmentMatrix(Viewable):
             raise DataError("the weights hold NaN or infinity")
         weights.flags.writeable = False
         words = {"source_tokens": tuple(source_tokens), "target_tokens": tuple(target_tokens)}
-        vars(self).update({"weights": weights, **words, "unknown": unknown})
+        vars(self).update({"weights": weights, **words, "unknown": unknown, "caption": caption})
 
     def __repr__(self) -> str:
         return "AlignmentMatrix of {} target and {} source words".format(*self.weights.shape)
@@ -204,7 +208,7 @@ class AlignmentMatrix(Viewable):
     def T(self) -> AlignmentMatrix:
         """The matrix with source and target swapped."""
         swapped = None if self.unknown is None else self.unknown[::-1]
-        return AlignmentMatrix(self.weights.T, self.target_tokens, self.source_tokens, swapped)
+        return AlignmentMatrix(self.weights.T, self.target_tokens, self.source_tokens, swapped, self.caption)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

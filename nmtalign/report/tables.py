@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 from nmtalign.arrays import ArchiveWriter
 from nmtalign.door import expect_kind
 from nmtalign.errors import UsageError
-from nmtalign.files import open_text
+from nmtalign.files import format_ending, open_text
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, AlignmentMatrix
 from nmtalign.output import Outputs
 
@@ -150,9 +150,8 @@ class TableWriter:
 def table_format(path: str | Path) -> str:
     """Return the ending that names the format of a table, looking behind a compression ending."""
     path = Path(path)
-    compressed = path.suffix.lower() in (".gz", ".bz2", ".xz", ".zst")
-    kind = Path(path.stem).suffix.lower() if compressed else path.suffix.lower()
-    if kind not in FORMATS or (compressed and kind == ".parquet"):
+    kind = format_ending(path)
+    if kind not in FORMATS or (kind == ".parquet" and path.suffix.lower() != kind):
         raise UsageError(f"{path}: expected a table file ending in {', '.join(FORMATS)}")
     return kind
 

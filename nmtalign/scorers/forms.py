@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from nmtalign.arrays import Bits, Floats, Ints, Longs
 from nmtalign.corpus.sides import EncodedSide, look_up, number_words
 from nmtalign.corpus.word_pairs import PairIndex, distinct, words_of
-from nmtalign.text.marks import normal_form
+from nmtalign.text.tokenization import normal_form
 
 SHORT = 3.0  # mean letters a word, below which a side has short words
 BITS = 127  # size of the hash of letter pairs

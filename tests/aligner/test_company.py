@@ -49,8 +49,8 @@ PAIRS = random_pairs(SIZES)
 
 
 def over(source: Embeddings, target: Embeddings, score: str, positions: str):
-    weights = untrained_bahdanau(25) if score == "bahdanau" else None
-    return vector_aligner(source, target, score=score, bahdanau=weights, positions=positions)
+    own = untrained_bahdanau(25) if score == "bahdanau" else score
+    return vector_aligner(source, target, score=own, positions=positions)
 
 
 def made(score: str, positions: str):

@@ -32,7 +32,7 @@ OUTPUTS = {
     "heatmap": "cache output",
     "report": "cache output",
     "vectors convert": "output",
-    "vectors attention": "vectors",
+    "vectors attention": "output",
     "vectors learn": "output",
     "vectors map": "output",
     "lexicon": "output priors",

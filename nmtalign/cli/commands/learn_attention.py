@@ -10,30 +10,26 @@ import click
 from nmtalign.cli.messages import Progress, log, warnings_to_stderr
 from nmtalign.cli.options.bitext import (
     BitextOptions,
-    Languages,
     TextOptions,
     bitext_options,
-    langs_option,
     text_options,
 )
 from nmtalign.cli.options.declare import INPUT, OUTPUT, Command, Whole, section
+from nmtalign.cli.options.model import PlaceOptions, place_options
 from nmtalign.cli.options.running import one_blas_thread
+from nmtalign.errors import UsageError
 from nmtalign.names import LEARNED_SCORES
 
 
 @click.command(cls=Command)
 @bitext_options
 @text_options
-@langs_option
 @section("Output")
 @click.option(
-    "--vectors",
-    type=OUTPUT,
-    metavar="DIR",
-    required=True,
-    help="Folder of word vectors; what is learned is written there, too.",
+    "-o", "--output", type=OUTPUT, metavar="NPZ", help="File of the parameters.  [in the folder --vectors]"
 )
 @click.option("--force", is_flag=True, help="Replace the parameters that are there.")
+@place_options
 @section("Learning")
 @click.option(
     "--score",
@@ -49,33 +45,46 @@ from nmtalign.names import LEARNED_SCORES
 def attention(
     bitext: BitextOptions,
     tokenization: TextOptions,
-    langs: Languages | None,
-    vectors: str,
+    vectors: PlaceOptions,
+    output: str | None,
     score: str,
     force: bool,
     **options: Any,
 ) -> None:
     """Learn attention over word vectors: Bahdanau's weights, or the projections of scaled dot-product.
 
-    They learn the posteriors that an aligner has for a bitext; the vectors stay as they are. DIR then holds
-    bahdanau.npz or scaled-dot.npz, which `align --vectors DIR --score bahdanau` uses.
+    They learn the posteriors that an aligner has for a bitext; the vectors stay as they are. The folder of
+    --vectors then holds bahdanau.npz or scaled-dot.npz, which `align --vectors DIR --score bahdanau` uses.
+    `align --parameters NPZ` takes a file of any name, also for two files of vectors.
 
     Example: nmtalign vectors attention text.en text.fr --vectors vectors --score bahdanau
     """
     one_blas_thread()
     from nmtalign.aligner.fitting import learn_attention
-    from nmtalign.door import place_of
     from nmtalign.output import expect_new_file
-    from nmtalign.scorers.vector_scores import FILES
 
-    folder = place_of(vectors)
-    expect_new_file(Path(folder, FILES[score]), overwrite=force)
-    if langs:
-        options["languages"] = langs
+    place = vectors.place
+    if place is None:
+        raise UsageError("expected --vectors DIR, or --source-vectors FILE and --target-vectors FILE")
+    path = _file_of(place, output, score)
+    expect_new_file(path, overwrite=force)
+    reading = {"languages": vectors.langs, "limit": vectors.limit, "unsafe_pickle": vectors.unsafe_pickle}
+    options |= {name: value for name, value in reading.items() if value is not None}
     with warnings_to_stderr(), Progress("pairs", bitext.files) as progress:
         pairs = list(progress.counted(bitext.open()))
-        learned = learn_attention(
-            pairs, folder, score=score, report=progress.stage, **vars(tokenization), **options
-        )
-        path = learned.save(folder, overwrite=force)
+        report = progress.stage
+        learned = learn_attention(pairs, place, score=score, report=report, **vars(tokenization), **options)
+        learned.save(path, overwrite=force)
     log(f"{learned} in {progress.seconds:.1f} s -> {path}")
+
+
+def _file_of(place: str | tuple[str, str], output: str | None, score: str) -> Path:
+    """Return the file of the parameters: as named, else in the folder of the vectors."""
+    from nmtalign.door import place_of
+    from nmtalign.scorers.vector_scores import FILES
+
+    if output is not None:
+        return Path(output)
+    if isinstance(place, tuple):
+        raise UsageError("two files of vectors have no folder for the parameters; name a file, -o NPZ")
+    return place_of(place) / FILES[score]

@@ -36,24 +36,38 @@ from nmtalign.names import (
 
 if TYPE_CHECKING:
     from nmtalign.aligner.aligner import Aligner
-    from nmtalign.text.pairs import Pair
+    from nmtalign.text.bitext import Pair
 
 BYTES = ("strict", "ignore", "replace", "backslashreplace")
-_PLACES = ("model", "vectors", "source_vectors", "target_vectors")
+PLACES = ("model", "vectors", "source_vectors", "target_vectors")
 
 
-class ModelOptions(Values):
-    """What the aligner is made of; what was not given, the model chooses."""
+class PlaceOptions(Values):
+    """Where word vectors are, or a model instead of these."""
 
     @property
-    def places(self) -> dict[str, str]:
-        """The model or vectors that the user named."""
-        return {name: value for name, value in self.given.items() if name in _PLACES}
+    def place(self) -> str | tuple[str, str] | None:
+        """The folder, or the files of both sides; UsageError for two places, and for half a place."""
+        if (self.source_vectors is None) != (self.target_vectors is None):
+            raise UsageError("--source-vectors and --target-vectors go together; give both")
+        places = [name for name in PLACES[:3] if name in self.given]
+        if len(places) > 1:
+            names = " and ".join("--" + name.replace("_", "-") for name in places)
+            raise UsageError(f"{names} contradict each other; give one place for the weights")
+        if self.langs is not None and self.vectors is None:
+            raise UsageError("--langs names the languages of --vectors DIR; give both")
+        if self.source_vectors is not None:
+            return self.source_vectors, self.target_vectors
+        return self.given[places[0]] if places else None
+
+
+class ModelOptions(PlaceOptions):
+    """What the aligner is made of; what was not given, the model chooses."""
 
     @property
     def settings(self) -> dict[str, Any]:
         """The settings of a model or vectors by name."""
-        settings = {name: value for name, value in self.given.items() if name not in (*_PLACES, "langs")}
+        settings = {name: value for name, value in self.given.items() if name not in (*PLACES, "langs")}
         if self.scorers is not None:
             settings["scorers"] = tuple(name.strip() for name in self.scorers.split(","))
         return settings
@@ -109,13 +123,7 @@ extraction_options = (
     ),
     click.option("--symmetrize", type=click.Choice(SYMMETRIZATIONS), help="Join both directions' argmax."),
 )
-model_options = option_group(
-    "options",
-    ModelOptions,
-    section("Model"),
-    click.option("--model", type=INPUT, metavar="DIR", help="A learned model.  [the shipped English-French]"),
-    click.option("--scorers", metavar="LIST", help="Scorers of the model to use, by name.  [all]"),
-    section("Vectors, instead of a model"),
+_vectors = (
     click.option(
         "--vectors",
         type=INPUT,
@@ -134,6 +142,16 @@ model_options = option_group(
     click.option("--target-vectors", type=INPUT, help="Target word vectors in the same space."),
     click.option("--limit", type=Whole(min=1), help="Read only the first N vectors of a file."),
     unsafe_pickle_option(None),
+)
+place_options = option_group("vectors", PlaceOptions, section("Vectors"), *_vectors)
+model_options = option_group(
+    "options",
+    ModelOptions,
+    section("Model"),
+    click.option("--model", type=INPUT, metavar="DIR", help="A learned model.  [the shipped English-French]"),
+    click.option("--scorers", metavar="LIST", help="Scorers of the model to use, by name.  [all]"),
+    section("Vectors, instead of a model"),
+    *_vectors,
     click.option("--unknown", type=click.Choice(UNKNOWN_POLICIES), help="Vector of unknown words.  [zero]"),
     click.option("--score", type=click.Choice(SCORES), help="Attention score of two vectors.  [cosine]"),
     click.option(
@@ -141,7 +159,12 @@ model_options = option_group(
         type=Number(0, min_open=True),
         help="Divide scores by this.  [cosine: 1/sqrt(D), others: 1]",
     ),
-    click.option("--bahdanau", type=INPUT, help="npz with W, U, v (and b) for --score bahdanau."),
+    click.option(
+        "--parameters",
+        type=INPUT,
+        metavar="NPZ",
+        help="Learned, of --score bahdanau or scaled-dot.  [those in --vectors DIR]",
+    ),
     click.option("--positions", type=click.Choice(POSITIONS), help="Position model.  [cosine: diagonal]"),
     click.option("--diagonal", type=Number(min=0), help="Strength of the diagonal prior.  [4]"),
     section("Expert, whose links vote"),
@@ -165,39 +188,26 @@ def load_aligner(options: ModelOptions) -> Aligner:
     UsageError
         If the options contradict each other.
     """
-    _check_one_place(options)
+    place, settings = options.place, options.settings
     from nmtalign.aligner.opening import load
 
-    settings = options.settings
-    if options.source_vectors is not None and options.target_vectors is not None:
-        return load((options.source_vectors, options.target_vectors), **settings)
     if options.langs is not None:
         settings["languages"] = options.langs
-    _check_kind(options)
-    return load(options.model or options.vectors, **settings)
+    if isinstance(place, str):
+        check_kind("vectors" if options.model is None else "model", place)
+    return load(place, **settings)
 
 
-def _check_kind(options: ModelOptions) -> None:
+def check_kind(kind: str, place: str) -> None:
     """Refuse vectors given as a model, and a model given as vectors."""
     from nmtalign.door import place_of
     from nmtalign.state import is_model
 
-    if options.model is not None and not is_model(place_of(options.model)):
-        raise DataError("expected a folder that `nmtalign train` wrote; it holds no model").at(options.model)
-    if options.vectors is not None and is_model(place_of(options.vectors)):
-        raise DataError("this is a learned model; give it as --model").at(options.vectors)
-
-
-def _check_one_place(options: ModelOptions) -> None:
-    """Refuse two places for the weights, and half a place."""
-    if (options.source_vectors is None) != (options.target_vectors is None):
-        raise UsageError("--source-vectors and --target-vectors go together; give both")
-    places = [name for name in options.places if name != "target_vectors"]
-    if len(places) > 1:
-        names = " and ".join("--" + name.replace("_", "-") for name in places)
-        raise UsageError(f"{names} contradict each other; give one place for the weights")
-    if options.langs is not None and options.vectors is None:
-        raise UsageError("--langs names the languages of --vectors DIR; give both")
+    if is_model(place_of(place)) != (kind == "model"):
+        no_model = "expected a folder that `nmtalign train` wrote; it holds no model"
+        raise DataError(no_model if kind == "model" else "this is a learned model; give it as --model").at(
+            place
+        )
 
 
 limit_option = click.option("--limit", type=Whole(min=1), help="Read only the first N vectors.")

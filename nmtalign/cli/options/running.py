@@ -116,12 +116,13 @@ def assemble(run: ShardRun, output: str, path: str, file: TextIO) -> None:
 
 def describe(files: Sequence[str], options: ModelOptions, **settings: Any) -> dict[str, Any]:
     """Return all that the links depend on: text, model, settings, version."""
+    from nmtalign.cli.options.model import PLACES
     from nmtalign.door import place_of, shipped
     from nmtalign.files import fingerprint
     from nmtalign.names import MODEL
 
-    places = [place_of(place) for place in options.places.values()] or [shipped(MODEL)]
-    places += [Path(options.bahdanau)] if options.bahdanau else []
+    given = [place for name, place in options.given.items() if name in (*PLACES, "parameters")]
+    places = [place_of(place) for place in given] or [shipped(MODEL)]
     for place in places:
         _check_plain(place)
     parts = [file for place in places for file in (sorted(place.rglob("*")) if place.is_dir() else [place])]
