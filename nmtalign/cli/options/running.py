@@ -179,8 +179,12 @@ def _of_side(chunk: AlignedChunk, side: str) -> list[list[str]]:
 
 
 def _write_attention(archive: ArchiveWriter, chunk: AlignedChunk) -> None:
-    for number, weights in enumerate(chunk.attention or (), chunk.first):
+    from nmtalign.encoders.attention_files import LINKABLE
+
+    for number, (weights, linkable) in enumerate(chunk.attention or (), chunk.first):
         archive.write(f"pair-{number}", weights)
+        if not linkable.all():
+            archive.write(f"{LINKABLE}-{number}", linkable)
 
 
 def open_sink(output: str, path: str, files: Outputs) -> Sink:
