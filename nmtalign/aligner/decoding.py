@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.aligner.extraction import Attention, Extraction
-from nmtalign.arrays import Doubles, Floats, Ints, Longs, Reals
+from nmtalign.arrays import AnyArray, Doubles, Floats, Ints, Longs, Reals
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.coverage import foreign_pairs
 from nmtalign.corpus.long_pairs import Segments
@@ -282,16 +282,16 @@ class Decoder(NamedTuple):
             made.append(pair)
         return made
 
-    def attention(self, names: Sequence[str]) -> tuple[AlignedBatch, dict[str, list[Reals]]]:
+    def attention(self, names: Sequence[str]) -> tuple[AlignedBatch, dict[str, list[AnyArray]]]:
         """Return the links of the text, and the values (T, S) of each pair by their name in `VALUES`.
 
-        ``combined`` are the weights that links are chosen from. Scores are NaN in cells that no piece of a
-        long pair has.
+        ``combined`` are the weights that links are chosen from, ``linkable`` marks cells that may have one.
+        Scores are NaN in cells that no piece of a long pair has.
         """
         # the posteriors of a bucket serve its matrices and its links
         once = self._replace(bucket_posteriors=lru_cache(1)(self.bucket_posteriors))
         found: list[BucketLinks] = []
-        wholes: dict[str, list[Reals]] = {}
+        wholes: dict[str, list[AnyArray]] = {}
         for k, bucket in enumerate(self.text.buckets):
             for name in names:
                 values = once._values(name, k)
@@ -303,17 +303,22 @@ class Decoder(NamedTuple):
             _normalize(wholes.setdefault(name, self._empty(name)), self.text.segments, name)
         return self.collected(found), wholes
 
-    def _empty(self, name: str, dtype: Any = np.float32) -> list[Reals]:
+    def _empty(self, name: str, dtype: Any = np.float32) -> list[AnyArray]:
         segments = self.text.segments
         sizes = zip(segments.target_lengths.tolist(), segments.source_lengths.tolist(), strict=True)
-        return [np.full(size, np.nan if name == "scores" else 0, dtype) for size in sizes]
+        rest = {"scores": np.nan, "linkable": True}.get(name, 0)  # of cells that no piece has
+        return [np.full(size, rest, dtype) for size in sizes]
 
-    def _values(self, name: str, k: int) -> Reals:
+    def _values(self, name: str, k: int) -> AnyArray:
         """Return values (T, S, B) of bucket k."""
         if name == "scores":
             assert self.scores is not None
             return self.scores(k)
-        found = self.bucket_posteriors(k).posteriors
+        found, ratios = self.bucket_posteriors(k)
+        if name == "linkable":
+            bucket = self.text.buckets[k]
+            marked = bucket.inside if self.linkable is None else self.linkable(k, ratios)
+            return np.broadcast_to(marked, bucket.shape)
         if name == "combined":
             return self.extraction.matrix(found)
         return found.forward if name == "forward" else found.reverse

@@ -19,7 +19,7 @@ import numpy as np
 
 from nmtalign.aligner.decoding import Decoder
 from nmtalign.aligner.extraction import Extraction, make_extraction
-from nmtalign.arrays import Flags, Reals
+from nmtalign.arrays import Flags, Floats, Reals
 from nmtalign.corpus.buckets import PADDED, make_buckets
 from nmtalign.corpus.line_words import LineWords, joined_pair, links_of_words, words_of_lines
 from nmtalign.corpus.long_pairs import whole_pairs
@@ -82,7 +82,9 @@ class Linker:
         """Return the links of one pair with its attention."""
         usual = "combined" if self.reading is None else "forward"  # of similarities, of attention
         units, words = _tuples(_units(given)), _tuples(given.words)
-        pair = self._decoder([given]).pairs([units], self.description, unknown=[None], usual=usual)[0]
+        pair = self._decoder([given]).pairs([units], self.description, unknown=[given.unlinked], usual=usual)[
+            0
+        ]
         if given.of_word is None:
             return pair
         source, target = (own.tolist() for own in given.of_word)
@@ -100,7 +102,16 @@ class Linker:
                 found[: own.shape[0], : own.shape[1], column] = own
             return BucketPosteriors(self.posteriors(found, bucket.inside), None)
 
-        return Decoder(text, bucket_posteriors, self.extraction)
+        def linkable(k: int, ratios: Floats | None) -> Flags:
+            bucket = text.buckets[k]
+            found = np.ones(bucket.shape, bool)
+            for column in np.flatnonzero(bucket.pairs >= 0):
+                marks = given[bucket.pairs[column]].linkable
+                if marks is not None:
+                    found[: marks.shape[0], : marks.shape[1], column] = marks
+            return found
+
+        return Decoder(text, bucket_posteriors, self.extraction, linkable=linkable)
 
 
 def _tuples(pair: WordPair) -> BothWords:
