@@ -42,6 +42,14 @@ def three_systems(count: int, length: int) -> list[SamplePair]:
     return found
 
 
+def with_few_words(pair: SamplePair) -> SamplePair:
+    """Return a pair of six words, which are linked here and there."""
+    matrix = pair.aligned.matrix
+    sides = [tuple(f"w{len(word) % 6}" for word in words) for words in pair.aligned.tokens]
+    named = replace(matrix, source_tokens=sides[0], target_tokens=sides[1])
+    return replace(pair, aligned=replace(pair.aligned, matrix=named))
+
+
 def drawn(page: Any, panel: int) -> dict[tuple[int, int], tuple[str, str]]:
     """Return kind and mark of each curve of a panel; a kind with a star is faint, for both panels have it."""
     curves = page.execute_script(
@@ -193,7 +201,7 @@ def won(pair: SamplePair, ours: Links, theirs: Links) -> bool:
 
 def test_filters_find_what_a_slow_search_finds(open_report: Open) -> None:
     pairs = [
-        replace(pair, number=n)
+        with_few_words(replace(pair, number=n))
         for n, pair in enumerate([*three_systems(14, 5), *three_systems(6, 32), *three_systems(3, 4)], 1)
     ]
     page = open_report(pairs)
@@ -211,9 +219,10 @@ def test_filters_find_what_a_slow_search_finds(open_report: Open) -> None:
 
     only_a = {n: a[n] - b[n] for n in a}
     only_b = {n: b[n] - a[n] for n in a}
-    (s, t), (x, y) = min(only_a[1]), min(only_b[3])
-    mine = words[1][0][s], words[1][1][t]
-    others = words[3][0][x], words[3][1][y]
+    named = [(f"w{k}", f"w{m}") for k in range(6) for m in range(6)]
+    mine = next(one for one in named if linked(only_a, *one) not in (set(), linked(a, *one)))
+    others = next(one for one in named if linked(only_b, *one) not in (set(), linked(b, *one)))
+    new = next(one for one in named if linked(b, *one) - linked(a, *one))
     by_either = linked(a, *mine) | linked(b, *mine)
     searches = {
         "is:won": {p.number for p in pairs if won(p, a[p.number], b[p.number])},
@@ -221,6 +230,7 @@ def test_filters_find_what_a_slow_search_finds(open_report: Open) -> None:
         "words:>30": {n for n in a if len(words[n][0]) > 30},
         "words:<5": {n for n in a if len(words[n][0]) < 5},
         f"link:{mine[0].upper()}={mine[1]}": by_either,
+        f"link:{new[0]}={new[1]}": linked(a, *new) | linked(b, *new),
         f"link:{mine[0]}=": linked(a, mine[0], "") | linked(b, mine[0], ""),
         f"a:{mine[0]}={mine[1]}": linked(only_a, *mine),
         f"b:{others[0]}={others[1]}": linked(only_b, *others),
