@@ -184,9 +184,9 @@ class Result:
     def compare(self, other: Any) -> Any:
         """Compare with another result of the same kind.
 
-        Returns a table of links with where they are found (``both``, ``first``, ``second``); for two
-        matrices, a picture of both under one color scale; for two evaluations, their differences with
-        paired bootstrap intervals.
+        Two pairs or batches give a table of their links, which says where each is found (``both``, ``first``
+        or ``second``). Two matrices give a picture of both with one color scale. Two evaluations give their
+        differences with paired bootstrap intervals.
         """
         return _drawing().to_comparison(self, other)
 
@@ -211,19 +211,26 @@ class Viewable(Result):
         return _drawing().to_card(self)
 
     def heatmap(self, **options: Any) -> Figure:
-        """Draw the weights; options as of :func:`nmtalign.report.heatmap.draw_heatmap`.
+        """Draw the weights as a heatmap, or with ``curves=True`` the links as curves between the words.
 
-        An aligned pair also takes ``values``: ``combined``, ``forward``, ``reverse``, ``scores``, or ``all``
-        for the first three side by side. Left out: ``forward`` where the weights are a softmax over vectors,
-        else ``combined``. With ``curves=True`` the links are curves between the words, as of
-        :func:`nmtalign.report.heatmap.draw_curves`.
+        Parameters
+        ----------
+        values : {"combined", "forward", "reverse", "scores", "all"}, optional
+            Which weights of an aligned pair are drawn; ``all`` draws the first three side by side. Left out:
+            ``forward`` where the weights are a softmax over vectors, else ``combined``.
+        gold : GoldAlignment, optional
+            Hand-made links, drawn as boxes.
+        title : str, optional
+            Heading of the picture.
+        **options
+            The other options of :func:`nmtalign.draw_heatmap`.
         """
         figure: Figure = _drawing().to_heatmap(self, **options)
         return figure
 
     def save(self, path: str | Path, **options: Any) -> None:
-        """Save the picture of :meth:`heatmap`, which takes the same options, as .png, .svg or .pdf.
+        """Save the picture as .png, .svg or .pdf, or its numbers as .tsv, .csv or .npz.
 
-        In .tsv, .csv and .npz there are the numbers in its place, of the same ``values``.
+        Options are those of :meth:`heatmap`; numbers take ``values`` alone.
         """
         _drawing().save(self, path, **options)

@@ -323,7 +323,7 @@ LOADED = {  # what is opened, and the settings
     "one language": ("en_fr_vectors", {"languages": "en"}, USAGE, "a source and a target language"),
     "weights": (
         "en_fr_vectors",
-        {"score": "bahdanau", "bahdanau": "nowhere"},
+        {"score": "bahdanau", "parameters": "nowhere"},
         DATA,
         "^nowhere: No such file",
     ),

@@ -54,49 +54,29 @@ Done = Callable[[int], None] | None
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Aligner(Listed):
-    """Aligns the words of sentence pairs: composes a scorer, a position model and an extraction.
+    """Aligns the words of sentence pairs.
 
-    Parameters
-    ----------
-    scorer : Scorer
-        Scores of word pairs.
-    positions : PositionModel, optional
-        Posteriors from scores; a softmax without a prior if left out.
-    extraction : Extraction, optional
-        How links are chosen; left out: posterior decoding where there is a null word, else mutual argmax.
-    text : TextSettings, optional
-        How lines become words.
-    languages : (str or None, str or None), optional
-        Source and target language, where known; tokenizers may use them.
-    training : mapping, optional
-        Settings and corpus it was learned with.
-    workers : int, optional
-        Threads or processes; the links do not depend on it.
-    expert : Expert, optional
-        Whose links vote.
+    :func:`nmtalign.load` opens an aligner, :func:`nmtalign.train` learns one. An aligner never changes:
+    its methods return results, or another aligner.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from nmtalign.scorers.given_vectors import VectorScorer
-    >>> from nmtalign.scorers.vector_scores import make_score
-    >>> from nmtalign.text.vocabulary import Vocabulary
-    >>> from nmtalign.vectors.embeddings import Embeddings
-    >>> english = Embeddings(Vocabulary.from_words(["cat", "black"]), np.eye(2))
-    >>> french = Embeddings(Vocabulary.from_words(["noir", "chat"]), np.eye(2)[::-1].copy())
-    >>> aligner = Aligner(VectorScorer(english, french, make_score("cosine", 2)))
-    >>> aligner.align("Black cat", "chat noir").links
-    [Link(source=0, target=1), Link(source=1, target=0)]
+    >>> import nmtalign as na
+    >>> aligner = na.load()
+    >>> aligner.align("the black cat", "le chat noir").links
+    [Link(source=0, target=0), Link(source=1, target=2), Link(source=2, target=1)]
+    >>> aligner.align_batch([("the cat", "le chat"), ("a dog", "un chien")])
+    AlignedBatch of 2 pairs, 4 links
     """
 
     scorer: Scorer
     positions: PositionModel = field(default_factory=SoftmaxPositions)
-    extraction: Extraction | None = None
+    extraction: Extraction | None = None  # None: posterior decoding with a null word, else mutual argmax
     text: TextSettings = field(default_factory=TextSettings)
     languages: tuple[str | None, str | None] = (None, None)
-    training: Mapping[str, Any] = field(default_factory=dict)
+    training: Mapping[str, Any] = field(default_factory=dict)  # settings and corpus it was learned with
     workers: int | None = None
-    expert: Expert | None = None
+    expert: Expert | None = None  # its links vote
 
     def __post_init__(self) -> None:
         expect_kind(self.scorer, Scorer, "a scorer")
@@ -117,18 +97,18 @@ class Aligner(Listed):
         return one_line(", ".join([*parts, *([f"{known} words known"] if known else [])]))
 
     def align(self, source: Sentence, target: Sentence) -> AlignedPair:
-        """Align two sentences, and return their attention weights, too.
+        """Align two sentences; the result holds links and attention weights.
 
         Parameters
         ----------
         source, target : str or sequence of str
-            A line of text, or its words. Links count the words that the matrix shows: a line's tokens.
+            A line of text, or its words. The links of a line count its tokens, which the matrix shows.
 
         Returns
         -------
         AlignedPair
-            Rows of `forward` and columns of `reverse` sum to 1, less the probability of null where there is
-            a null word. The matrix shows the words as they were given.
+            Links, their probabilities, and attention. A row of `forward` sums to 1, less the probability
+            that its word has no partner; so does a column of `reverse`.
 
         Warns
         -----
@@ -149,26 +129,26 @@ class Aligner(Listed):
     ) -> AlignedBatch:
         """Align many sentence pairs.
 
-        Links of lines count the words between spaces, whatever the tokenizer: those of `align` where a word
-        is one token. Links of lists count the words of these.
+        If the pairs are lines, links count the words between spaces, whatever the tokenizer. If the pairs
+        are lists of words, links count these words.
 
         Parameters
         ----------
         pairs : Bitext, iterable of (source, target), (list, list), or DataFrame
             Lines of text, or lists of their words.
         expert : path or iterable, optional
-            Links of each pair by another system or a person, which vote: Pharaoh lines, or sets of
-            (source, target). Nothing is known of a pair without links. How far they are trusted was learned
-            with the model (:func:`nmtalign.train`), else these pairs tell.
+            Links of each pair, made by another system or a person: Pharaoh lines, or sets of
+            (source, target). They vote on the links. An empty set says nothing about its pair. How much
+            their votes count was learned by :func:`nmtalign.train`, or is estimated from these pairs.
         workers : int, optional
-            Threads or processes; left out, those of the aligner.
+            How many threads or processes work; the links do not depend on it.
         progress : bool
-            Show on stderr how much is done.
+            Show on stderr how many pairs are done.
 
         Returns
         -------
         AlignedBatch
-            One entry for each pair, without links where a side has no words.
+            One entry for each pair; the entry has no links if a side has no words.
 
         Warns
         -----
@@ -188,19 +168,19 @@ class Aligner(Listed):
         return replace(links_of_words(batch, text.line_words), origin=_Pairs(aligner, listed))
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
-        """Write the aligner into a folder, from which :func:`nmtalign.load` opens it.
+        """Save the aligner in a folder; :func:`nmtalign.load` opens it again.
 
         Parameters
         ----------
         folder : str or Path
-            A new or an empty one; it gets its name when the model is whole.
+            A new or an empty folder. It appears when the model is complete.
         overwrite : bool
-            Replace an older model. Anything else that is there is refused all the same.
+            Replace an older model. Any other folder is refused all the same.
 
         Raises
         ------
         UsageError
-            If the folder holds anything else, or the aligner has to be fitted first.
+            If the folder holds anything else, or :func:`nmtalign.fit_to` has to fit the aligner first.
         """
         if self.needs_fitting:
             raise UsageError("this aligner has to be fitted first: aligner = fit_to(aligner, text)")
@@ -242,7 +222,18 @@ class Aligner(Listed):
         return self.extraction or make_extraction(null=self.positions.has_null)
 
     def with_scorers(self, names: str | Iterable[str]) -> Aligner:
-        """Return an aligner by some of its scorers, without rescorer and expert; UsageError if one lacks."""
+        """Return the aligner with only these of its scorers, without a rescorer and without an expert.
+
+        Parameters
+        ----------
+        names : str or iterable of str
+            One or several of ``lexicon``, ``spectral`` and ``vectors``, as the aligner has them.
+
+        Raises
+        ------
+        UsageError
+            If the aligner has no scorer of such a name.
+        """
         expect_kind(names, Iterable, "names of scorers")
         scorer = self.scorer.only({names} if isinstance(names, str) else {str(name) for name in names})
         return replace(self, scorer=scorer, positions=self.positions.without_rescorer, expert=None)
@@ -320,7 +311,8 @@ class Aligner(Listed):
 
     def _aligned(self, text: EncodedText, pairs: Sequence[Pair]) -> list[AlignedPair]:
         unknown = [self.scorer.unknown(*self.words_of(pair)) for pair in pairs]
-        more: Any = {"unknown": unknown, "usual": self.usual_values}
+        caption = self.scorer.caption and f"{self.scorer.caption}, {self.positions.description}"
+        more: Any = {"unknown": unknown, "usual": self.usual_values, "caption": caption}
         return self._decoder_of(text).pairs(list(map(self.tokens_of, pairs)), self.description, **more)
 
     def align_words(self, pairs: Iterable[tuple[Words, Words]]) -> AlignedBatch:

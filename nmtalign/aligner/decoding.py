@@ -256,10 +256,11 @@ class Decoder(NamedTuple):
         *,
         unknown: Sequence[UnknownWords | None],
         usual: str,
+        caption: str = "",
     ) -> list[AlignedPair]:
         """Return the pairs of the text with their attention weights; `words` are those to show.
 
-        `unknown` and `usual` as of :class:`AlignmentMatrix` and :class:`AlignedPair`.
+        `unknown`, `caption` and `usual` as of :class:`AlignmentMatrix` and :class:`AlignedPair`.
         """
         batch, arrays = self.attention([name for name in VALUES if name != "scores" or self.scores])
         probabilities, made = np.split(batch.probability, batch.offsets[1:-1]), []
@@ -268,7 +269,7 @@ class Decoder(NamedTuple):
             weights = {name: wholes[n] for name, wholes in arrays.items()}
             pair = AlignedPair(
                 Alignment(frozenset(links), *map(len, own)),
-                AlignmentMatrix(weights.pop("combined"), *own, unknown[n]),
+                AlignmentMatrix(weights.pop("combined"), *own, unknown[n], caption),
                 **weights,
                 probabilities=dict(zip(links, probabilities[n].tolist(), strict=True)),
                 score=float(batch.scores[n]),

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 
 from nmtalign.aligner.aligner import Aligner, load_aligner
-from nmtalign.aligner.opening import fit_text, vector_aligner
+from nmtalign.aligner.opening import READING, fit_text, vector_aligner
 from nmtalign.aligner.over_vectors import open_vectors
-from nmtalign.aligner.train import BothVectors, LearnOptions, learn
+from nmtalign.aligner.train import LearnOptions, learn
 from nmtalign.arrays import Reals
 from nmtalign.corpus.coverage import coverage
 from nmtalign.corpus.parallel import default_workers, in_order
 from nmtalign.corpus.text import EncodedText, encode_text
-from nmtalign.door import ProgressLine, expect_names, place_of
+from nmtalign.door import ProgressLine, as_path, expect_names, place_of
 from nmtalign.errors import DataError, UsageError
 from nmtalign.output import Outputs, expect_new_file
 from nmtalign.positions.hmm import NULL
@@ -69,12 +69,13 @@ class LearnedAttention:
             return BahdanauScore(wide["W"], wide["U"], wide["v"], wide["b"], **more)
         return ProjectedDot(wide["W_q"], wide["W_k"], **more)
 
-    def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
-        """Write the parameters into the folder of the vectors, and return the file.
+    def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write the parameters into a file .npz, or the folder of the vectors, and return the file.
 
-        A UsageError if it is there, but for `overwrite`.
+        A UsageError if the file is there, but for `overwrite`.
         """
-        path = Path(folder, FILES[self.name])
+        path = as_path(path)
+        path = path if path.suffix == ".npz" else path / FILES[self.name]
         expect_new_file(path, overwrite=overwrite)
         note = np.frombuffer(json.dumps(dict(self.about), ensure_ascii=False).encode(), np.uint8)
         with Outputs() as files:
@@ -84,7 +85,7 @@ class LearnedAttention:
 
 def learn_attention(
     bitext: Pairs,
-    vectors: str | Path | BothVectors,
+    vectors: str | Path | tuple[Any, Any],
     *,
     score: str = "bahdanau",
     model: Aligner | str | Path | None = None,
@@ -100,7 +101,7 @@ def learn_attention(
     ----------
     bitext : iterable of (source, target), or (list, list), or DataFrame
         Lines of text, or lists of words; read once.
-    vectors : path or (Embeddings, Embeddings)
+    vectors : path, (path, path) or (Embeddings, Embeddings)
         Word vectors of both languages, also gensim's, which stay as they are; they need share no space.
     score : {"bahdanau", "scaled-dot"}
     model : Aligner or path, optional
@@ -116,6 +117,7 @@ def learn_attention(
     **text
         ``languages``, ``tokenizer``, ``lowercase``, ``unicode``: how lines become words, as in
         :func:`nmtalign.vector_aligner`. Left out: as the vectors were learned, else words between spaces.
+        ``limit``, ``unsafe_pickle``: how files of vectors are read, as in :func:`nmtalign.load`.
 
     Raises
     ------
@@ -134,7 +136,7 @@ def learn_attention(
     """
     expect_names([score], KINDS, "scores")
     line = ProgressLine(progress)
-    expect_names(text, ("languages", "tokenizer", "lowercase", "unicode"), "options")
+    expect_names(text, ("languages", "tokenizer", "lowercase", "unicode", *READING), "options")
     if not isinstance(units, Integral) or units < 1:
         raise UsageError(f"expected at least 1 unit, found {units!r}")
     workers, student, pairs = default_workers(workers), _student(vectors, **text), list(checked_pairs(bitext))
@@ -161,12 +163,14 @@ def learn_attention(
 
 
 def _student(
-    vectors: str | Path | BothVectors, *, languages: tuple[str, str] | None = None, **text: Any
+    vectors: str | Path | tuple[Any, Any], *, languages: tuple[str, str] | None = None, **text: Any
 ) -> Aligner:
     """Return an aligner over the vectors, which knows how lines become words."""
     if languages is None and isinstance(vectors, str | Path):
         languages = pair_languages(place_of(vectors))
-    return vector_aligner(*open_vectors(vectors, languages), score="dot", languages=languages, **text)
+    reading = {name: text.pop(name) for name in READING if name in text}
+    both = open_vectors(vectors, languages, **reading)
+    return vector_aligner(*both, score="dot", languages=languages, **text)
 
 
 def _teacher(

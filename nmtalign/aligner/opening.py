@@ -20,17 +20,17 @@ from nmtalign.state import is_model
 from nmtalign.text.pairs import Pair, Pairs, checked_pairs
 
 if TYPE_CHECKING:
-    from nmtalign.scorers.vector_scores import BahdanauScore, VectorScore
+    from nmtalign.scorers.vector_scores import VectorScore
     from nmtalign.vectors.embeddings import Embeddings
 
 _NAME_VECTORS = f"name vectors, like the shipped {VECTORS}"
 _TEXT = ("tokenizer", "lowercase", "unicode")
 _COMMON = ("extract", "threshold", "symmetrize", *_TEXT, "scorers")
 _ENCODER = ("encoder", "layer", "device", "cache")
-_READING = ("limit", "unsafe_pickle")  # of vectors
+READING = ("limit", "unsafe_pickle")  # of vectors
 _OF_VECTORS = (
-    *("score", "temperature", "bahdanau", "positions", "diagonal", "unknown", "languages"),
-    *_READING,
+    *("score", "temperature", "parameters", "positions", "diagonal", "unknown", "languages"),
+    *READING,
 )
 _KINDS: dict[str, tuple[type, str]] = {
     **dict.fromkeys(("temperature", "diagonal"), (Real, "a number")),
@@ -63,7 +63,7 @@ def load(path: str | Path | tuple[Any, Any] | None = None, **settings: Any) -> A
         the encoder), ``device`` (``cpu``, ``cuda``) and ``cache`` (a file that keeps similarities). A model
         that was learned with an encoder needs no setting; any other is then fitted by :func:`fit_to`.
 
-        For vectors: ``score``, ``temperature``, ``bahdanau``, ``positions``, ``diagonal`` and ``unknown``, as
+        For vectors: ``score``, ``temperature``, ``parameters``, ``positions``, ``diagonal``, ``unknown``, as
         :func:`vector_aligner` describes them; ``languages`` (source and target, if the folder does not say);
         ``limit`` (read the first words only); ``unsafe_pickle`` (trust the code in a pickle).
 
@@ -88,9 +88,13 @@ def load(path: str | Path | tuple[Any, Any] | None = None, **settings: Any) -> A
 
 def _opened(path: str | Path | tuple[Any, Any] | None, settings: dict[str, Any]) -> Aligner:
     if isinstance(path, tuple | list):
+        from nmtalign.scorers.vector_scores import how_to_learn
         from nmtalign.vectors.storage import both_embeddings
 
         of_files = any(isinstance(side, str | Path) for side in path)
+        if of_files and settings.get("score") == "bahdanau" and settings.get("parameters") is None:
+            names = f"--source-vectors {path[0]} --target-vectors {path[-1]} -o FILE"
+            raise UsageError(f"the score bahdanau needs parameters; {how_to_learn(names)}")
         return _over(both_embeddings(path, **(_reading(settings) if of_files else {})), settings)
     folder = shipped(MODEL) if path is None else place_of(path)
     if not folder.is_dir():
@@ -125,7 +129,7 @@ def _check_settings(settings: Mapping[str, Any]) -> None:
 def _reading(settings: dict[str, Any]) -> dict[str, Any]:
     """Take out of the settings those of reading vectors, and refuse those of learned models."""
     _check_settings(settings)
-    return {name: settings.pop(name) for name in _READING if name in settings}
+    return {name: settings.pop(name) for name in READING if name in settings}
 
 
 def vector_aligner(
@@ -134,7 +138,7 @@ def vector_aligner(
     *,
     score: str | VectorScore = "cosine",
     temperature: float | None = None,
-    bahdanau: str | Path | BahdanauScore | None = None,
+    parameters: str | Path | None = None,
     positions: str | None = None,
     diagonal: float | None = None,
     unknown: str | None = None,
@@ -150,8 +154,9 @@ def vector_aligner(
         Score of a target and a source vector; also the `score` of :func:`nmtalign.learn_attention`.
     temperature : float, optional
         Divisor of the scores. Left out: 1; for ``cosine`` 1/sqrt(D), from 1/20 to 1/8.
-    bahdanau : path or BahdanauScore, optional
-        Weights of ``bahdanau``: an npz file with ``W``, ``U``, ``v`` and, if there is one, ``b``.
+    parameters : path, optional
+        npz file of the parameters of ``bahdanau`` (``W``, ``U``, ``v`` and, if there is one, ``b``) or of
+        ``scaled-dot`` (``W_q``, ``W_k``). Left out: those in the folder of the vectors.
     positions : {"diagonal", "none", "hmm"}, optional
         Where attention may go: near the diagonal, anywhere, or as a hidden Markov model says, which
         :func:`nmtalign.fit_to` fits to the text (and the temperature, if it is left out and was not
@@ -168,7 +173,7 @@ def vector_aligner(
         vectors were learned, if they say so, else words between spaces in lower case.
     """
     _check_settings(common | {"temperature": temperature, "diagonal": diagonal})
-    if found := ", ".join(name for name in (*_ENCODER, *_READING) if name in common):
+    if found := ", ".join(name for name in (*_ENCODER, *READING) if name in common):
         raise UsageError(f"{found}: only for a folder; leave it out")
     from nmtalign.aligner.over_vectors import over_vectors
 
@@ -177,7 +182,7 @@ def vector_aligner(
         target,
         score=score,
         temperature=temperature,
-        bahdanau=bahdanau,
+        parameters=parameters,
         positions=positions,
         diagonal=diagonal,
         unknown=unknown,

@@ -246,7 +246,7 @@ def align_on_cluster(
     aligner : Aligner
     chunks : iterable of Chunk
         The text, as :func:`nmtalign.cut` cuts it; read as it is needed.
-    count : {"words", "tokens"}
+    unit : {"words", "tokens"}
         What the links count: the words between spaces of the lines, or the tokens.
     values : str, optional
         Name of the values (such as ``forward`` or ``combined``) whose matrices are kept for each pair.

@@ -16,8 +16,7 @@ import click
 
 from nmtalign import __version__
 from nmtalign.cli.messages import debug_option, log, printable, switched, write
-from nmtalign.cli.options.groups import check_names, config_option
-from nmtalign.cli.options.types import has_outputs
+from nmtalign.cli.options.declare import check_names, config_option, has_outputs
 
 _HELP = {
     "demo": "Align, evaluate and draw the shipped sample.",

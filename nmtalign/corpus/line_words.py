@@ -384,7 +384,9 @@ def joined_pair(
     return replace(
         pair,
         alignment=Alignment(links, *map(len, shown)),
-        matrix=AlignmentMatrix(of_words("combined", pair.matrix.weights), shown[0], shown[1], unknown),
+        matrix=AlignmentMatrix(
+            of_words("combined", pair.matrix.weights), *shown, unknown, pair.matrix.caption
+        ),
         forward=of_words("forward", pair.forward),
         reverse=of_words("reverse", pair.reverse),
         probabilities=probabilities,

@@ -153,15 +153,16 @@ class Bootstrap:
 
 @dataclass(frozen=True, repr=False)
 class Evaluation(Scored, Listed):
-    """Scores of a corpus, with the counts of each sentence.
+    """Scores of a corpus, which :func:`nmtalign.evaluate` returns.
 
     Attributes
     ----------
     sentences : tuple of Counts
+        How many links of each sentence are right.
     intervals : dict of str to (float, float)
-        Bootstrap interval of each of `METRICS`.
+        Bootstrap interval of ``precision``, ``recall``, ``f1`` and ``aer``.
     settings : str
-        Signature of the settings that made it.
+        What made the scores: number of pairs, and how the intervals were drawn.
     """
 
     sentences: tuple[Counts, ...]

@@ -48,7 +48,7 @@ MEANINGS = {  # of values, where all rows (or columns) sum to 1, and elsewhere
         "attention of a source word, each column sums to 1 at most",
     ),
     "combined": ("both directions together",) * 2,
-    "scores": ("before the softmax",) * 2,
+    "scores": ("before positions and softmax",) * 2,
 }
 _NUMBERS_FIT = 0.3  # inches: the smallest cell that holds a number
 
@@ -316,7 +316,8 @@ def cropped(
             matrix.weights[np.ix_(rows, columns)],
             tuple(matrix.source_tokens[s] for s in columns),
             tuple(matrix.target_tokens[t] for t in rows),
-            matrix.unknown
+            caption=matrix.caption,
+            unknown=matrix.unknown
             and (
                 frozenset(source[s] for s in matrix.unknown[0] if s in source),
                 frozenset(target[t] for t in matrix.unknown[1] if t in target),
@@ -441,10 +442,13 @@ def _uniform(matrices: Iterable[AlignmentMatrix]) -> bool:
 
 
 def _sentences(matrices: Mapping[str, AlignmentMatrix]) -> list[str]:
-    """Return what is to be said of the weights: what they are, which are nearly uniform, unknown words."""
-    sentences = []
+    """Return what is to be said of the weights: of which score, what they are, unknown words."""
+    captions = {matrix.caption for matrix in matrices.values()}
+    sentences = [f"score: {caption}" for caption in captions if caption and len(captions) == 1]
     for name, matrix in matrices.items():
         weights, named = matrix.weights, f"{visible(name)}: " if name else ""
+        if matrix.caption and len(captions) > 1:
+            sentences.append(f"{named}{matrix.caption}")
         if name in MEANINGS:
             whole, part = MEANINGS[name]
             sentences.append(named + (whole if any(_sums(weights)) else part))

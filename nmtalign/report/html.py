@@ -27,13 +27,14 @@ from nmtalign.door import as_path, expect_kind
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedPair, GoldAlignment, Link
 from nmtalign.links.corrections import Correction, read_corrections, text_key
-from nmtalign.links.evaluation import Counts
+from nmtalign.links.evaluation import Counts, Evaluation
 from nmtalign.links.formats import format_gold
 from nmtalign.links.given import GivenGold, given_gold
 from nmtalign.output import Outputs
 from nmtalign.report.sample import SamplePair, best_sources, best_targets, distributions, lexicon, numbered
 from nmtalign.report.style import scale, visible
 from nmtalign.report.summary import Figure, headline, summarize
+from nmtalign.report.systems import comparison_data, evaluations
 
 REPORT, TYPING = "report.js", "tools/typing.js"  # a page begins with one of them
 _IMPORT = re.compile(r'^import (?:\{[^}]*\} from )?"([^"]+)";\n', re.MULTILINE)
@@ -46,6 +47,7 @@ def html_report(
     corpus: Sequence[Figure] = (),
     gold: Sequence[str] | None = None,
     corrections: Mapping[int, Correction] | None = None,
+    systems: Mapping[str, Evaluation] | None = None,
 ) -> str:
     """Return a report of sentence pairs as one HTML file.
 
@@ -63,6 +65,8 @@ def html_report(
     corrections : dict of int to Correction, optional
         Links of pairs of the corpus that somebody looked at, as of
         :func:`nmtalign.links.corrections.read_corrections`.
+    systems : dict of str to Evaluation, optional
+        Of the links and of other systems, which are compared. Left out: of the pairs that are shown.
 
     Returns
     -------
@@ -80,7 +84,8 @@ def html_report(
     shown = {pair.number for pair in pairs}
     rest = {n: line for n, line in enumerate(lines, 1) if line and n not in shown}
     found = _corrections(pairs, corrections or {}, len(lines))
-    whole = {"lines": len(lines), "rest": rest, "corrections": found}
+    whole: dict[str, Any] = {"lines": len(lines), "rest": rest, "corrections": found}
+    whole["systems"] = comparison_data(evaluations(pairs) if systems is None else systems)
     return _page(report_data(pairs, corpus) | whole, title)
 
 
@@ -151,6 +156,7 @@ def write_report(
     title: str = "Word alignment",
     corpus: Sequence[Figure] = (),
     corrections: str | Path | None = None,
+    systems: Mapping[str, Evaluation] | None = None,
 ) -> None:
     """Write a report of aligned pairs as one HTML file, which gets its name when it is whole.
 
@@ -168,6 +174,9 @@ def write_report(
         Figures of the whole corpus, shown before those of the pairs.
     corrections : path, optional
         Links that were corrected in another report of this text, which are shown.
+    systems : dict of str to Evaluation, optional
+        Of the links and of other systems on the whole corpus, which are compared. Left out: of the pairs
+        shown.
 
     Raises
     ------
@@ -192,7 +201,7 @@ def write_report(
     known = {} if corrections is None else read_corrections(corrections)
     if known and lines is None:
         lines = [""] * len(listed)
-    page = html_report(listed, title=title, corpus=corpus, gold=lines, corrections=known)
+    page = html_report(listed, title=title, corpus=corpus, gold=lines, corrections=known, systems=systems)
     with Outputs() as files:
         files.text(path).write(page)
 
@@ -258,6 +267,7 @@ def report_data(pairs: Sequence[SamplePair], corpus: Sequence[Figure] = ()) -> d
     return {
         "headline": headline(figures),
         "settings": made.description if made else "",
+        "caption": made.matrix.caption if made else "",
         "rule": _rule(made),
         "gold": with_gold,
         "others": [visible(name) for name in others],
@@ -289,8 +299,8 @@ def _pair_data(pair: SamplePair, levels: bytearray) -> dict[str, Any]:
     """Return one pair under short keys, for there are many pairs.
 
     Words s, t; links l (source, target, thousandths); gold g (source, target, sure); other systems o;
-    matrices m (as of :func:`pack`); best partners bf, br; null probabilities nt, ns; score p; AER a; F1 with
-    the others d; positions of words without a vector u; key of the words h.
+    matrices m (as of :func:`pack`); links c of each part alone; best partners bf, br; null probabilities nt,
+    ns; score p; AER a; F1 with the others d; positions of words without a vector u; key of the words h.
     """
     aligned, matrix = pair.aligned, pair.aligned.matrix
     return {
@@ -302,6 +312,7 @@ def _pair_data(pair: SamplePair, levels: bytearray) -> dict[str, Any]:
         "g": None if pair.gold is None else _gold_data(pair.gold),
         "o": [[x for link in sorted(other.links) for x in link] for other in pair.others.values()],
         "m": _matrices(pair, levels),
+        "c": {part: [x for link in pair.chosen_by(part) for x in link] for part in pair.parts},
         "bf": best_sources(aligned),
         "br": best_targets(aligned),
         "nt": _null(aligned.target_null),

@@ -37,16 +37,20 @@ def inside(links: frozenset[Link], S: int, T: int, number: int) -> Alignment:
 class SamplePair:
     """One sentence pair of a report.
 
-    Attributes
+    Parameters
     ----------
     number : int
         Line in the corpus, from 1.
     aligned : AlignedPair
+        Links and attention.
     gold : GoldAlignment, optional
+        Hand-made links.
     others : dict of str to Alignment
         Links of other systems by their name.
     parts : dict of str to array of shape (T, S)
         Weights of each scorer or attention head by itself, where there are several.
+    choices : dict of str to Alignment
+        Links that a scorer would choose alone, for those of `parts` where that is known.
 
     Raises
     ------
@@ -59,6 +63,7 @@ class SamplePair:
     gold: GoldAlignment | None = None
     others: Mapping[str, Alignment] = field(default_factory=dict)
     parts: Mapping[str, NDArray[np.floating]] = field(default_factory=dict)
+    choices: Mapping[str, Alignment] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         expect_kind(self.aligned, AlignedPair, "an aligned pair")
@@ -75,6 +80,12 @@ class SamplePair:
         """Return the F1 of the links against those of the system `name`, 1 when neither has any."""
         ours, theirs = self.aligned.alignment.links, self.others[name].links
         return 2 * len(ours & theirs) / (len(ours) + len(theirs)) if ours or theirs else 1.0
+
+    def chosen_by(self, part: str) -> list[tuple[int, int]]:
+        """Return the links of one of `parts` alone; of a head the best source of each target word."""
+        if part in self.choices:
+            return sorted(self.choices[part].links)
+        return [(s, t) for t, s in enumerate(_best(self.parts[part], None)) if s >= 0]
 
 
 def numbered(

@@ -79,7 +79,7 @@ def link_table(pairs: Iterable[AlignedPair] | AlignedPair) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        As many rows as there are links, in the order of :func:`link_rows`; pairs count from 0.
+        One row for each link, pair by pair, by source and then by target position. Pairs count from 0.
 
     Examples
     --------

@@ -62,6 +62,11 @@ class VectorScorer(Scorer):
     def description(self) -> str:
         return f"{self.score.description} unknown={self.source.unknown}"
 
+    @property
+    def caption(self) -> str:
+        """The score."""
+        return self.score.caption
+
     names: ClassVar[tuple[str, ...]] = ("embeddings",)
 
     def state(self) -> State:

@@ -55,6 +55,11 @@ class Scorer:
         return f"scorers={','.join(self.names)}"
 
     @property
+    def caption(self) -> str:
+        """The attention score that pictures name; none of a scorer that counts words."""
+        return ""
+
+    @property
     def vocabularies(self) -> tuple[Container[str], Container[str]]:
         """The source and target words that are known."""
         return EveryWord(), EveryWord()

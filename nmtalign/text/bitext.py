@@ -23,14 +23,14 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import chain, zip_longest
+from itertools import chain
 from pathlib import Path
 from reprlib import repr as short
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from nmtalign.door import as_path, expect_kind, number_of, numbers_of, one_line
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import check_encoding, named, parse_json, try_lines
+from nmtalign.files import check_encoding, named, parse_json, side_by_side, try_lines
 from nmtalign.text.catalogs import read_po
 from nmtalign.text.columns import ROWS, read_parquet, read_table
 from nmtalign.text.memories import read_tmx, read_xliff
@@ -62,7 +62,7 @@ def read_bitext(
     select: Select = None,
     on_error: OnError | None = None,
 ) -> Bitext:
-    """Return the sentence pairs of a bitext, in order, one for each record; they are read when iterated over.
+    """Open a bitext: its sentence pairs in order, one for each record, read when you iterate over them.
 
     Parameters
     ----------
@@ -71,7 +71,8 @@ def read_bitext(
     target : str or Path, optional
         The target side of a two-file bitext.
     format : str
-        One of `FORMATS`, or ``auto``: two files, else by the file's ending, else by its first line.
+        ``moses`` (two files), ``fast-align``, ``tsv``, ``csv``, ``jsonl``, ``tmx``, ``xliff``, ``po``,
+        ``po-fuzzy`` or ``parquet``. ``auto`` goes by the ending of the name, then by the first line.
     encoding : str
         Of text files; XML declares its own, and that of Parquet is UTF-8.
     select : (str, str), optional
@@ -215,22 +216,12 @@ def _ending(path: str | Path) -> str:
 def _read_two(source: str | Path, target: str | Path, encoding: str) -> Iterator[Record]:
     if str(source) == str(target) == "-":
         raise UsageError("only one side can come from standard input")
-    counts = [0, 0]
-    sides = (try_lines(path, encoding=encoding) for path in (source, target))
-    for first, second in zip_longest(*sides):
-        counts[0] += first is not None
-        counts[1] += second is not None
-        if first is None or second is None:
-            continue  # to the end of the longer file, to name both counts
+    files = source, target
+    for first, second in side_by_side((try_lines(path, encoding=encoding) for path in files), files):
         if isinstance(first, DataError):
             yield first
         else:
             yield second if isinstance(second, DataError) else (first, second)
-    if counts[0] != counts[1]:
-        raise DataError(
-            f"expected as many lines in both files, found {counts[0]} in {source} and {counts[1]} in"
-            f" {target}; a line is missing or too many, so the pairs after it do not belong together"
-        )
 
 
 def _read_one(path: str | Path, format: str, encoding: str, select: Select) -> Iterator[Record]:
@@ -350,16 +341,19 @@ class Chunk(NamedTuple):
 def cut(
     pairs: Iterable[SentencePair], *, chunk: int = PAIRS, first: int = 1, cells: float = math.inf
 ) -> Iterator[Chunk]:
-    """Cut a stream into chunks of at most `chunk` pairs and about `CHARACTERS` characters.
+    """Cut a stream of sentence pairs into chunks, so that memory does not grow with the text.
 
     Parameters
     ----------
     pairs : iterable of SentencePair
+        What :func:`nmtalign.read_bitext` returns.
     chunk : int
+        The most pairs of a chunk. Chunks of long lines, about 4 million characters together, have fewer.
     first : int
         Number of the first pair.
     cells : float
-        Where matrices are kept: source by target characters of all pairs of a chunk, about.
+        Limit for runs that keep matrices: the sum, over the pairs of a chunk, of source characters times
+        target characters.
 
     Examples
     --------

@@ -141,16 +141,16 @@ def _hashed(hashes: NDArray[np.uint32], letters: NDArray[np.uint32]) -> NDArray[
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Embeddings:
-    """Word vectors of one language.
+    """Word vectors of one language, made by :func:`nmtalign.load_embeddings` or :meth:`from_gensim`.
 
     Parameters
     ----------
     vocabulary : Vocabulary
-        Row of each word.
+        The words, each with its row of the matrix.
     matrix : array of shape (V, D)
         One vector for each row, floating point; may be memory-mapped.
     subwords : CharacterNgrams, optional
-        Compose vectors of unknown words.
+        Vectors of parts of words, of which those of unknown words are composed.
     unknown : {"zero", "subword", "backoff"}
         What an unknown word gets. ``zero``: the zero vector. ``subword``: a composition of its pieces.
         ``backoff``: the vector of the known word that differs only in case or accents; else the mean of
@@ -168,10 +168,12 @@ class Embeddings:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> cats = Embeddings(Vocabulary.from_words(["cat", "dog"]), np.eye(2, 3))
-    >>> cats.vectors(["dog", "zebra"]).tolist()
-    [[0.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
+    >>> import nmtalign as na
+    >>> english = na.load_embeddings(na.place_of("en_fr_vectors") / "embeddings_en.npz", limit=1000)
+    >>> english
+    Embeddings of 1,000 words, 128 dimensions
+    >>> english.vectors(["house", "no-word"]).any(axis=1).tolist()
+    [True, False]
     """
 
     vocabulary: Vocabulary
@@ -261,7 +263,7 @@ class Embeddings:
         return int(self.matrix.shape[1])
 
     def with_unknown(self, policy: str) -> Embeddings:
-        """Return the same vectors under another policy for unknown words."""
+        """Return the same vectors with another choice of `unknown`."""
         return replace(self, unknown=policy)
 
     def first(self, count: int) -> Embeddings:
@@ -278,12 +280,12 @@ class Embeddings:
         return replace(self, vocabulary=Vocabulary.from_words(words), matrix=self.matrix[rows])
 
     def vectors(self, words: Sequence[str]) -> NDArray[np.floating]:
-        """Return the vector of each word under the policy for unknown words.
+        """Return the vector of each word; `unknown` says what a word without one gets.
 
         Parameters
         ----------
         words : sequence of str
-            N words, normalized as the vocabulary is.
+            N words, spelled as in the vocabulary: most vocabularies are lower-cased.
 
         Returns
         -------
@@ -303,7 +305,7 @@ class Embeddings:
         return result
 
     def coverage(self, words: Sequence[str]) -> Coverage:
-        """Count how many of the words have a vector of their own, or get one by the policy."""
+        """Count how many words have a vector of their own, and how many `unknown` gives one."""
         missing = [word for word in words if word not in self.vocabulary]
         composed = 0
         if missing and self.unknown != "zero":

@@ -81,7 +81,8 @@ def load_embeddings(
     path : path
         A file or folder; for ``word2int`` either of the two files.
     format : str
-        One of :data:`READ_VECTORS`, or ``auto``: the content decides.
+        ``folder``, ``word2int``, ``word2vec``, ``word2vec-binary``, ``fasttext`` or ``gensim``; with
+        ``auto`` the content decides.
     limit : int, optional
         Load only the first words, usually the most frequent ones.
     unsafe_pickle : bool
@@ -92,7 +93,7 @@ def load_embeddings(
     Returns
     -------
     Embeddings
-        With sub-words where the file has them; the policy for unknown words is ``zero``.
+        With sub-words where the file has them. Unknown words get a vector of zeros.
 
     Raises
     ------

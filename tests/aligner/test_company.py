@@ -8,6 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from nmtalign import names
 from nmtalign.aligner.extraction import make_extraction
 from nmtalign.aligner.links_from import Linker
 from nmtalign.aligner.opening import vector_aligner
@@ -15,7 +16,6 @@ from nmtalign.corpus import long_pairs
 from nmtalign.corpus.text import encode_text
 from nmtalign.encoders.files import Given
 from nmtalign.encoders.published import attention_posteriors
-from nmtalign.links.extraction import EXTRACTORS
 from nmtalign.links.symmetrization import METHODS
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
@@ -26,7 +26,7 @@ from tests.scorers.bahdanau import untrained_bahdanau
 pytestmark = pytest.mark.filterwarnings("ignore:(only|the sides are swapped)")  # made-up words
 
 WORDS = [f"w{n}" for n in range(30)]
-EXTRACTIONS = [make_extraction(name) for name in ("posterior", "one-to-one", *EXTRACTORS)]
+EXTRACTIONS = [make_extraction(name) for name in names.EXTRACTIONS]
 EXTRACTIONS += [make_extraction(symmetrize=name) for name in METHODS]
 SCORES = ["dot", "scaled-dot", "cosine", "bahdanau"]
 POSITIONS = ["none", "diagonal", "hmm"]
@@ -49,8 +49,8 @@ PAIRS = random_pairs(SIZES)
 
 
 def over(source: Embeddings, target: Embeddings, score: str, positions: str):
-    weights = untrained_bahdanau(25) if score == "bahdanau" else None
-    return vector_aligner(source, target, score=score, bahdanau=weights, positions=positions)
+    own = untrained_bahdanau(25) if score == "bahdanau" else score
+    return vector_aligner(source, target, score=own, positions=positions)
 
 
 def made(score: str, positions: str):

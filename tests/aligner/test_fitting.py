@@ -39,9 +39,8 @@ def embeddings(seed: int) -> Embeddings:
 
 
 def hmm_aligner(score: str = "cosine", **options) -> Aligner:
-    if score == "bahdanau":
-        options["bahdanau"] = untrained_bahdanau(embeddings(1).dimension)
-    aligner = vector_aligner(embeddings(1), embeddings(2), score=score, positions="hmm", **options)
+    own = untrained_bahdanau(embeddings(1).dimension) if score == "bahdanau" else score
+    aligner = vector_aligner(embeddings(1), embeddings(2), score=own, positions="hmm", **options)
     assert aligner.needs_fitting
     return replace(aligner, workers=1)
 

@@ -19,6 +19,8 @@ from nmtalign.aligner.opening import load, vector_aligner
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import Link
 from nmtalign.positions.model import SoftmaxPosteriors
+from nmtalign.report.html import report_data
+from nmtalign.report.sample import SamplePair
 from nmtalign.scorers.vector_scores import make_score
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
@@ -42,9 +44,8 @@ def embeddings(seed: int, *, dimension: int = 300) -> Embeddings:
 
 
 def aligner(score: str = "cosine", **options) -> Aligner:
-    if score == "bahdanau":
-        options.setdefault("bahdanau", untrained_bahdanau(300))
-    return vector_aligner(embeddings(1), embeddings(2), score=score, **options)
+    own = untrained_bahdanau(300) if score == "bahdanau" else score
+    return vector_aligner(embeddings(1), embeddings(2), score=own, **options)
 
 
 @pytest.mark.parametrize(("grid", "near"), [(2.0**16, 1e-12), (None, 1e-6)])
@@ -240,7 +241,6 @@ def test_the_diagonal_prior_is_added_to_the_scores():
         {"symmetrize": "grow"},
         {"positions": "relative"},
         {"positions": "none", "diagonal": 3.0},
-        {"score": "bahdanau", "bahdanau": None},
     ],
 )
 def test_settings_that_contradict_each_other_are_refused(options):
@@ -304,6 +304,14 @@ def test_settings_name_everything_that_made_the_links():
         "score=cosine scale=10 unknown=zero positions=diagonal(4) extract=mutual threshold=0.25"
         " text=space+lower+nfc"
     )
+
+
+@pytest.mark.parametrize("tokenizer", ["space", "simple"])
+def test_pictures_and_pages_name_the_score_and_the_positions(tokenizer):
+    made = aligner(temperature=0.1, tokenizer=tokenizer)
+    pair = made.attend_words(("w1 w2", "w2 w1"))
+    assert pair.matrix.caption == "cosine, scale 10, positions=diagonal(4)"
+    assert report_data([SamplePair(1, pair)])["caption"] == pair.matrix.caption
 
 
 def test_probability_of_cells_equals_the_joint_matrix():
@@ -370,7 +378,7 @@ def test_spaces_that_have_nothing_in_common_warn(tmp_path: Path) -> None:
         opened(spaces(related=False), tmp_path / "x")
     with pytest.warns(UserWarning, match="look unrelated"):
         load((tmp_path / "x" / "en", tmp_path / "x" / "fr"))
-    opened(spaces(related=False), tmp_path / "y", score="bahdanau", bahdanau=untrained_bahdanau(12))
+    opened(spaces(related=False), tmp_path / "y", score=untrained_bahdanau(12))
 
 
 @pytest.mark.parametrize("size", [0.0625, 1.0, 16.0])  # exact in binary: ties stay ties

@@ -223,7 +223,7 @@ def test_the_direction_of_the_weights_can_be_switched(open_report: Open) -> None
     from selenium.webdriver.support.ui import Select
 
     select = Select(find(page, "[data-key=view]")[0])
-    assert [option.text for option in select.options] == ["combined", "forward", "reverse"]
+    assert [option.text for option in select.options] == ["combined", "forward", "reverse", "gold", "other"]
     pictures = []
     for name, kind in (("combined", "posterior"), ("forward", "attention"), ("reverse", "attention")):
         select.select_by_visible_text(name)
@@ -292,8 +292,9 @@ def test_only_pairs_that_differ(open_report: Open) -> None:
     from selenium.webdriver.support.ui import Select
 
     Select(find(page, "[data-key=compare]")[0]).select_by_visible_text("other")
-    find(page, "[data-key=only]")[0].click()
+    Select(find(page, "#conditions")[0]).select_by_visible_text("pairs that differ")
     assert order(page) == [17]
+    assert page.execute_script("return document.getElementById('search').value") == "is:differ"
 
 
 def test_a_link_to_a_pair_leads_to_it_among_a_thousand_that_are_not_all_drawn(

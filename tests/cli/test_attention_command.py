@@ -112,6 +112,39 @@ def test_bahdanau_without_weights_names_the_command(bitext, vectors, capsys):
 
 
 @pytest.mark.parametrize("score", ["bahdanau", "scaled-dot"])
+def test_two_files_of_vectors_learn_and_align_as_their_folder_does(score, bitext, vectors, tmp_path, capsys):
+    """The same bytes of parameters, which a file of any name gives back."""
+    files = [vectors / f"word2int_{side}.pkl" for side in ("en", "fr")]
+    two = ["--source-vectors", files[0], "--target-vectors", files[1]]
+    learn = ["vectors", "attention", *bitext, "--score", score, "--units", 8]
+    assert run(*learn, *two, "-o", tmp_path / "own.npz") == 0
+    assert run(*learn, "--vectors", vectors) == 0
+    assert (tmp_path / "own.npz").read_bytes() == (vectors / f"{score}.npz").read_bytes()
+    assert run("align", *bitext, "--vectors", vectors, "--score", score, "-o", tmp_path / "folder.txt") == 0
+    own = [*two, "--score", score, "--parameters", tmp_path / "own.npz"]
+    assert run("align", *bitext, *own, "-o", tmp_path / "files.txt", "-v") == 0
+    assert f"score={score}(own.npz)" in capsys.readouterr().err
+    assert (tmp_path / "files.txt").read_bytes() == (tmp_path / "folder.txt").read_bytes()
+
+
+def test_two_files_of_vectors_without_parameters_name_the_command(bitext, vectors, tmp_path, capsys):
+    two = "--source-vectors", vectors / "word2int_en.pkl", "--target-vectors", vectors / "word2int_fr.pkl"
+    assert run("align", *bitext, *two, "--score", "bahdanau") == 2
+    command = "`nmtalign vectors attention SOURCE TARGET {} {} {} {} -o FILE --score bahdanau`".format(*two)
+    assert f"{command}), or give --parameters FILE" in capsys.readouterr().err
+    for given, told in (
+        (two, "two files of vectors have no folder for the parameters; name a file, -o NPZ"),
+        (two[:2], "go together; give both"),
+        ((*two, "--vectors", vectors), "--vectors and --source-vectors contradict each other"),
+        ((), "expected --vectors DIR, or --source-vectors FILE and --target-vectors FILE"),
+    ):
+        assert run("vectors", "attention", *bitext, *given, "--score", "bahdanau") == 2
+        assert told in capsys.readouterr().err
+    assert run("align", *bitext, *two, "--score", "cosine", "--parameters", tmp_path / "own.npz") == 2
+    assert "parameters belong to the scores bahdanau and scaled-dot, not to cosine" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("score", ["bahdanau", "scaled-dot"])
 def test_parameters_of_other_vectors_are_refused(score, bitext, vectors, capsys):
     arrays = ("W", "U") if score == "bahdanau" else ("W_q", "W_k")
     np.savez(vectors / f"{score}.npz", **{name: np.ones((3, 2)) for name in arrays}, v=np.ones(2))

@@ -63,7 +63,7 @@ def test_gold_lines_without_a_pair_are_refused(
         gold.write("0-0\n")
     command = "report", files["source"], files["target"], "--vectors", files["vectors"], "-o", files["out"]
     assert run(*command, "--gold", files["gold"], "--lines", "3") == 3
-    assert "ends after 5 lines" in capsys.readouterr().err
+    assert "found 5 in the bitext and 6 in " in capsys.readouterr().err
     assert not files["out"].exists()
 
 
@@ -113,7 +113,7 @@ def test_the_worst_come_first_with_figures_of_the_whole_corpus(files: dict[str, 
         (["--worst", "1", "--by", "x"], 2, "needs --compare x=LINKS"),
         (["--compare", "x"], 2, "--compare wants NAME=LINKS, found 'x'"),
         (["--compare", "gold=OTHER"], 2, "the name 'gold' is taken"),
-        (["--gold", "SHORT"], 3, "SHORT ends after 1 lines, the bitext goes on"),
+        (["--gold", "SHORT"], 3, "found 5 in the bitext and 1 in SHORT"),
         (["--gold", "WRONG"], 3, "pair 5: link 7-0 is outside a pair of 1 source and 1 target words"),
     ],
 )

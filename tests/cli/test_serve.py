@@ -272,8 +272,10 @@ def test_a_port_that_is_taken_and_models_of_one_name(
     for options, told in (
         (("--model", folders[0], "--port", server.server_port), "give another, or 0 for any"),
         (("--model", folders[0], "--model", folders[1]), "two folders have one name"),
+        (("--model", "en_fr_vectors"), "it holds no model"),
+        (("--vectors", folders[0]), "this is a learned model; give it as --model"),
     ):
         with pytest.raises(SystemExit) as caught:
             main(["serve", *map(str, options)])
-        assert caught.value.code == 2
+        assert caught.value.code == (3 if "model" in told else 2)
         assert told in capsys.readouterr().err

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nmtalign.cli.options.groups import Command, section
+from nmtalign.cli.messages import log, quiet_option
+from nmtalign.cli.options.declare import INPUT, OUTPUT, Command, Number, OutputPrefix, Whole, section
 from nmtalign.cli.options.linked import LinkedOptions, linked_options
 from nmtalign.cli.options.running import write_whole
-from nmtalign.cli.options.types import INPUT, OUTPUT, Number, OutputPrefix, Whole
 from nmtalign.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -32,11 +32,19 @@ _HEADER = "source\ttarget\tlinks\tp(target|source)\tp(source|target)\tassociatio
     metavar="PREFIX",
     help="Write PREFIX.s2t, PREFIX.t2s and PREFIX.tsv instead of showing them.",
 )
-@click.option("--priors", type=OUTPUT, help="Write links as eflomal's priors: LEX source target links.")
-@click.option("--limit", type=Whole(min=1), default=100, help="Most per word.")
-@click.option("--least", type=Number(0), default=0.01, help="Least probability.")
+@click.option(
+    "--priors", type=OUTPUT, help="Write links as eflomal's priors, lines of LEX source target links."
+)
+@click.option(
+    "--limit", type=Whole(min=1), default=100, help="Most translations of a word; without -o, most lines."
+)
+@click.option(
+    "--least", type=Number(0), default=0.01, help="Least probability of a translation, in either direction."
+)
 @section("Model")
 @click.option("--model", type=INPUT, metavar="DIR", help="A learned model, instead of texts and links.")
+@section("Running")
+@quiet_option
 def lexicon(
     linked: LinkedOptions,
     model: str | None,
@@ -59,10 +67,10 @@ def lexicon(
     """
     from nmtalign.links.lexicon import priors as format_priors
 
-    if linked.given == bool(model) or any(map(os.path.isdir, linked.files)):
+    if bool(linked.given) == bool(model) or any(map(os.path.isdir, linked.files)):
         raise UsageError("expected --model DIR alone, or three files: SOURCE TARGET LINKS")
-    found = _of_links(linked) if model is None else _of_model(model)
-    entries = [entry for entry in found if max(entry.forward, entry.reverse) >= least]
+    listed = _of_links(linked) if model is None else _of_model(model)
+    entries = [entry for entry in listed if max(entry.forward, entry.reverse) >= least]
     if word is not None:
         entries = _of_word(entries, word)
     texts = {} if output is None else _texts(entries, output, limit)
@@ -70,8 +78,10 @@ def lexicon(
         texts[priors] = format_priors(entries)
     if texts:
         write_whole(texts)
+        log(f"{len(entries):,} word pairs in {', '.join(texts)}", event="written")
     else:
-        _show(entries, limit)
+        most_linked = sorted(entries, key=lambda entry: -entry.links)[:limit]
+        click.echo("\n".join([_HEADER, *map(_row, most_linked)]))
 
 
 def _of_model(model: str) -> Iterator[Entry]:
@@ -102,13 +112,6 @@ def _of_word(entries: list[Entry], word: str) -> list[Entry]:
         lower = "; a model holds words in lower case" if word != word.lower() else ""
         raise DataError(f"no translation of {word!r} is as probable as --least{lower}")
     return found
-
-
-def _show(entries: list[Entry], limit: int) -> None:
-    """Print the most linked words."""
-    click.echo(_HEADER)
-    for entry in sorted(entries, key=lambda entry: -entry.links)[:limit]:
-        click.echo(_row(entry))
 
 
 def _texts(entries: list[Entry], prefix: str, limit: int) -> dict[str, Iterable[str]]:

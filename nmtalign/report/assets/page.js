@@ -24,7 +24,6 @@ export const state = {
   find: "",
   in: "both",
   whole: false,
-  only: false,
   matrices: root.dataset.kind === "cards" || window.innerWidth > 600,
   linear: false,
   down: false,

@@ -12,6 +12,7 @@ import { drawIndex, markCurrent } from "./tools/index.js";
 import { drawFinder, find, showAll, showFinder } from "./tools/find.js";
 import { drawConcordance, makeConcordance } from "./tools/concordance.js";
 import { drawErrors } from "./tools/errors.js";
+import { drawSystems } from "./tools/systems.js";
 import { makeEditor, showEditor } from "./tools/editor.js";
 
 function chooseTheme() {
@@ -110,6 +111,7 @@ function followKeys(event) {
 }
 
 readAddress();
+drawSystems();
 drawSummary();
 makeEditor();
 makeToolbar();
@@ -136,6 +138,7 @@ document.addEventListener("chosen", () => {
     showEditor();
     drawKey();
   });
+  showFinder();
   find();
 });
 document.addEventListener("sorted", find);

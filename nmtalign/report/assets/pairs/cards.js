@@ -1,7 +1,8 @@
 // The card of a pair: its words, curves and matrices.
 
 import { clamp, data, html, onPaper, percent, room, state } from "../page.js";
-import { besideOf, nameOf, viewOf } from "./pairs.js";
+import { besideOf, viewOf } from "./pairs.js";
+import { letterOf, nameOfPanel, tellPanel } from "./panels.js";
 import { markFound } from "../search.js";
 import { editorOf } from "./corrections.js";
 import { isLong, sizeOfColumns, sizeOfWords } from "./words.js";
@@ -105,7 +106,7 @@ function drawTwo(pair, body, ...views) {
     html(
       "figure",
       { class: "view" },
-      html("figcaption", {}, nameOf(view)),
+      html("figcaption", {}, `${letterOf(pair, view)}: ${nameOfPanel(view)}`, html("small", {}, tellPanel(pair, view))),
       drawSentences(pair, pair.card, size, view),
     );
   showLayout(pair, size.layout);

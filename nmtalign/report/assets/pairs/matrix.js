@@ -16,7 +16,8 @@ import {
   width,
 } from "../page.js";
 import { hideTip, showTip, tip } from "../tooltip.js";
-import { extentOf, positions, toldView, viewOf, weightsOf } from "./pairs.js";
+import { besideOf, extentOf, linksOf, positions, toldView, viewOf, weightsOf } from "./pairs.js";
+import { ownLinks } from "./panels.js";
 import { chooseCell, goldOf } from "./corrections.js";
 import { isLong } from "./words.js";
 import { clearAttention } from "./attention.js";
@@ -103,7 +104,7 @@ export function drawMatrix(pair, card, space, view, minus = null) {
     picture.append(svg("rect", { class: "lacking", x, y, width: wide * g.cell, height: high * g.cell }));
   for (const s of source) band(...place(s, 0), 1, T);
   for (const t of target) band(g.left, place(0, t)[1], S, 1);
-  drawMarks(pair, picture, place, g.cell);
+  drawMarks(picture, place, g.cell, marksOf(pair, view, minus));
   const cursor = svg("g", { class: "cursors" });
   picture.append(cursor);
   const pan = html("div", { class: "pan" }, picture);
@@ -112,7 +113,7 @@ export function drawMatrix(pair, card, space, view, minus = null) {
   if (scrolls) Object.assign(pan.style, { maxWidth: `${space}px`, maxHeight: `${most}px` });
   if (g.size) keepInSight(pan, drawLabels(pair, picture, place, g));
   followCells(pair, card, picture, cursor, place, column, g);
-  const figure = html("figure", { class: "matrix" }, pan);
+  const figure = html("figure", { class: "matrix", "data-view": view }, pan);
   const again = (cell) => {
     pair.cell = cell;
     const [x, y] = [pan.scrollLeft / pan.scrollWidth, pan.scrollTop / pan.scrollHeight];
@@ -126,8 +127,8 @@ export function drawMatrix(pair, card, space, view, minus = null) {
       "figcaption",
       {},
       scrolls || (pair.cell && !onPaper()) ? zoomButtons(g.cell, again) : null,
-      title,
-      minus !== null || String(extentOf(view)) !== String(extentOf(viewOf(pair)))
+      data.caption ? `${title}, score: ${data.caption}` : title,
+      minus !== null || (view[0] !== "=" && String(extentOf(view)) !== String(extentOf(viewOf(pair))))
         ? tellScale(low, high, ramp)
         : null,
     ),
@@ -189,9 +190,20 @@ function drawLabels(pair, picture, place, g) {
   return { above, left, corner: strip(g.left, g.top) };
 }
 
-export function drawMarks(pair, picture, place, cell) {
+// Circles are the links of a panel; diamonds are those of the other panel in the difference of two, else those of the
+// system that is compared with.
+function marksOf(pair, view, minus) {
+  const others = besideOf(pair) === null ? pair.others[state.compare] : null;
+  return {
+    gold: state.edit ? goldOf(pair) : pair.gold,
+    diamonds: minus === null ? others : linksOf(pair, minus),
+    dots: ownLinks(pair, view),
+  };
+}
+
+export function drawMarks(picture, place, cell, { gold, diamonds, dots }) {
   const parts = (key) => place(...positions(key));
-  for (const [key, sure] of (state.edit ? goldOf(pair) : pair.gold) ?? []) {
+  for (const [key, sure] of gold ?? []) {
     const [x, y] = parts(key);
     const gap = Math.min(1.5, cell / 6);
     const box = { x: x + gap, y: y + gap, width: cell - 2 * gap, height: cell - 2 * gap };
@@ -199,7 +211,7 @@ export function drawMarks(pair, picture, place, cell) {
       picture.append(svg("rect", { class: `box ${color} ${sure ? "sure" : "possible"}`, ...box }));
     }
   }
-  for (const key of pair.others[state.compare]?.keys() ?? []) {
+  for (const key of diamonds?.keys() ?? []) {
     const [x, y] = parts(key);
     const h = cell / 2;
     const r = cell * 0.4;
@@ -212,7 +224,7 @@ export function drawMarks(pair, picture, place, cell) {
       );
     }
   }
-  for (const key of pair.links.keys()) {
+  for (const key of dots?.keys() ?? []) {
     const [x, y] = parts(key);
     picture.append(
       svg("circle", {
