@@ -29,11 +29,11 @@ from nmtalign.door import parameter
 from nmtalign.encoders.cross_attention import Reading, best_reading, read_attention, translated
 from nmtalign.encoders.encoder import EncoderSimilarities
 from nmtalign.encoders.files import Given, read_similarities, read_vectors
-from nmtalign.encoders.published import METHODS, USUAL, Method, attention_posteriors
+from nmtalign.encoders.published import METHODS, USUAL, attention_posteriors
 from nmtalign.encoders.transformer import Encoder, WordPair, check_device, packages
 from nmtalign.encoders.translator import Translator
 from nmtalign.errors import UsageError
-from nmtalign.links.alignments import AlignedBatch, AlignedPair, BothWords, joined_batches
+from nmtalign.links.alignments import AlignedBatch, AlignedPair, joined_batches
 from nmtalign.names import UNITS
 from nmtalign.positions.model import BucketPosteriors, Posteriors
 from nmtalign.text.pairs import Pair, Pairs, are_lines, checked_pairs
@@ -81,12 +81,14 @@ class Linker:
     def pair(self, given: Given) -> AlignedPair:
         """Return the links of one pair with its attention."""
         usual = "combined" if self.reading is None else "forward"  # of similarities, of attention
-        units, words = _tuples(_units(given)), _tuples(given.words)
-        pair = self._decoder([given]).pairs([units], self.description, unknown=[None], usual=usual)[0]
+        source, target = map(tuple, _units(given))
+        decoder = self._decoder([given])
+        [pair] = decoder.pairs([(source, target)], self.description, unknown=[None], usual=usual)
         if given.of_word is None:
             return pair
-        source, target = (own.tolist() for own in given.of_word)
-        return joined_pair(pair, words, (source, target))
+        source, target = map(tuple, given.words)
+        numbers = given.of_word[0].tolist(), given.of_word[1].tolist()
+        return joined_pair(pair, (source, target), numbers)
 
     def _decoder(self, given: Sequence[Given]) -> Decoder:
         source, target = encode_pairs(map(_units, given))
@@ -101,11 +103,6 @@ class Linker:
             return BucketPosteriors(self.posteriors(found, bucket.inside), None)
 
         return Decoder(text, bucket_posteriors, self.extraction)
-
-
-def _tuples(pair: WordPair) -> BothWords:
-    source, target = pair
-    return tuple(source), tuple(target)
 
 
 def _units(given: Given) -> WordPair:
@@ -203,7 +200,7 @@ def open_linker(pairs: Iterator[WordPair], **given: Any) -> tuple[Linker, Iterat
     """
     kind = source_of(given)
     if "method" in SETTINGS[kind]:
-        return _of_similarities(kind, **given), pairs
+        return similarity_linker(kind, **given), pairs
     extraction = make_extraction(*(given.get(name) for name in _EXTRACTION), null=False)
     reading = Reading(
         given.get("layers"),
@@ -228,46 +225,31 @@ def open_linker(pairs: Iterator[WordPair], **given: Any) -> tuple[Linker, Iterat
     return Linker(f"{kind}={given[kind]} {reading}", read, attention_posteriors, extraction, reading), pairs
 
 
-def _of_similarities(kind: str, **given: Any) -> Linker:
-    if kind == "encoder":
-        return encoder_linker(**given)
-    path, method, units = given[kind], given.get("method", USUAL), given.get("units", UNITS[0])
-    own, place = _checked(method, units), path if isinstance(path, str | Path) else "arrays"
-    name = f"{kind.replace('_', '-')}={place} method={method}"
-    read = partial(read_similarities, path)
-    if kind == "token_vectors":
-        name, read = f"{name} units={units}", partial(read_vectors, path, own.product, units)
-    return Linker(name, read, own.posteriors, make_extraction(own.extract, own.threshold))
+def similarity_linker(kind: str, **given: Any) -> Linker:
+    """Return what links pairs of words by similarities and a published method: ``linker.batches(pairs)``.
 
-
-def encoder_linker(
-    encoder: str | Path,
-    *,
-    method: str = USUAL,
-    units: str = UNITS[0],
-    layer: int = 8,
-    languages: tuple[str, str] | None = None,
-    device: str = "cpu",
-    cache: str | Path | None = None,
-    download: bool = True,
-) -> Linker:
-    """Return what links pairs of words by an encoder and a published method: ``linker.batches(pairs)``.
-
-    Parameters are those of :func:`links_from`, and `download`, whether the encoder may come from the hub. A
-    UsageError if a name is unknown, or a package or the device is missing; when links are read, if there is
-    no such layer, or languages do not fit the model.
+    Parameters are those of :func:`links_from`, `kind` is the source. A UsageError if a name is unknown, or a
+    package or the device is missing; when links are read, if there is no such layer, or languages do not fit
+    the model.
     """
-    check_device(device)
-    own = _checked(method, units)
-    opened = Encoder(str(encoder), layer, device, download, languages)
-    source = EncoderSimilarities(opened, own.product, cache, units)
-    name = f"{source.description} method={method} units={units}"
-    return Linker(name, source.read, own.posteriors, make_extraction(own.extract, own.threshold))
-
-
-def _checked(method: str, units: str) -> Method:
-    """Return a published method; a UsageError for a name of none."""
-    for name, names, kind in ((method, METHODS, "methods"), (units, UNITS, "units")):
+    path, method, units = given[kind], given.get("method", USUAL), given.get("units", UNITS[0])
+    for name, names, what in ((method, METHODS, "methods"), (units, UNITS, "units")):
         if name not in names:
-            raise UsageError(f"expected one of the {kind} {', '.join(names)}, found {name!r}")
-    return METHODS[method]
+            raise UsageError(f"expected one of the {what} {', '.join(names)}, found {name!r}")
+    own = METHODS[method]
+    if kind == "encoder":
+        running = {
+            name: given[name] for name in ("layer", "device", "download", "languages") if name in given
+        }
+        check_device(running.get("device", "cpu"))
+        source = EncoderSimilarities(Encoder(str(path), **running), own.product, given.get("cache"), units)
+        name, read = source.description, source.read
+    else:
+        name = f"{kind.replace('_', '-')}={path if isinstance(path, str | Path) else 'arrays'}"
+        read = partial(read_similarities, path)
+    name += f" method={method}"
+    if kind != "similarities":
+        name += f" units={units}"
+    if kind == "token_vectors":
+        read = partial(read_vectors, path, own.product, units)
+    return Linker(name, read, own.posteriors, make_extraction(own.extract, own.threshold))
