@@ -12,7 +12,7 @@ import numpy as np
 
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.aligner.experts import with_links
-from nmtalign.arrays import Reals
+from nmtalign.arrays import Flags, Reals
 from nmtalign.corpus.coverage import Coverage, coverage, one_word_lines
 from nmtalign.corpus.line_words import BothLineWords, LineWords, links_of_words, values_of_words
 from nmtalign.corpus.parallel import streamed
@@ -27,6 +27,9 @@ GROWTH = 20  # times as many tokens as characters: a ligature may become 18 lett
 LONGEST = 100_000  # words a side of a pair: aligned in pieces, but a minute's work
 
 
+Attention = list[tuple[Reals, Flags]]
+
+
 class AlignedChunk(NamedTuple):
     """Consecutive pairs of a bitext and their links."""
 
@@ -39,7 +42,7 @@ class AlignedChunk(NamedTuple):
     languages: tuple[str | None, str | None]
     marks: str | None = None  # of the sub-words, "bpe" or "sentencepiece", whose words links count
     doubt: str | None = None  # why links say little that count words between spaces; of the first chunk
-    attention: list[Reals] | None = None  # (T, S) values of each pair that were asked for
+    attention: Attention | None = None  # (T, S) values and linkable cells of each pair that were asked for
 
     def tokens(self) -> tuple[list[list[str]], list[list[str]]]:
         """Return the source and target words that the links count, as in the lines, sub-words joined."""
@@ -103,16 +106,18 @@ def _check_cells(text: EncodedText, first: int) -> None:
 
 
 def _of_words(
-    values: str, attention: Sequence[Reals], levels: Sequence[BothLineWords], chunk: AlignedChunk
-) -> list[Reals]:
+    values: str, attention: Attention, levels: Sequence[BothLineWords], chunk: AlignedChunk
+) -> Attention:
     """Return values of the words that the links of a chunk count, from those of their tokens."""
     found = []
-    for n, (weights, *words) in enumerate(zip(attention, *chunk.tokens(), strict=True)):
+    for n, ((weights, linkable), *words) in enumerate(zip(attention, *chunk.tokens(), strict=True)):
         source, target = (list(range(side)) for side in weights.shape[::-1])
         for level in levels:
             own, other = level[0].sentence(n), level[1].sentence(n)
             source, target = [own[word] for word in source], [other[word] for word in target]
-        found.append(values_of_words(values, weights, (source, target), (len(words[1]), len(words[0]))))
+        where = (source, target), (len(words[1]), len(words[0]))
+        linkable = values_of_words("combined", linkable, *where)  # where any of the tokens may
+        found.append((values_of_words(values, weights, *where), linkable))
     return found
 
 

@@ -189,7 +189,7 @@ def read_pickle(data: bytes, *, encoding: str = "latin-1") -> Any:
     except DataError:
         raise
     except _BROKEN as error:
-        raise DataError(f"not a readable pickle ({type(error).__name__}: {error})") from error
+        raise DataError(f"this is no pickle, or a damaged one; it begins with {data[:8]!r}") from error
 
 
 def _looking_at(keys: slice, code: bytes) -> _Step:

@@ -49,7 +49,7 @@ from nmtalign.vectors.text_files import (
     reading,
     write_text_vectors,
 )
-from nmtalign.vectors.word2int import finite, read_word2int, write_word2int, written_files
+from nmtalign.vectors.word2int import finite, matrix_of, read_word2int, write_word2int, written_files
 
 _FILE_NAMES = {
     "folder": "{}",
@@ -317,10 +317,17 @@ def both_embeddings(vectors: Sequence[Any], **reading: Any) -> tuple[Embeddings,
         raise UsageError(f"expected source and target vectors, found {len(vectors)}: {short(vectors)}")
     source, target = (_as_embeddings(side, **reading) for side in vectors)
     if source.dimension != target.dimension:
-        names = [str(side) if isinstance(side, str | Path) else short(side) for side in vectors]
-        found = f"{names[0]} has {source.dimension} dimensions, {names[1]} has {target.dimension}"
+        first, second = map(_name_of, vectors)
+        found = f"{first} has {source.dimension} dimensions, {second} has {target.dimension}"
         raise DataError(f"{found}; vectors of one space have equal lengths")
     return source, target
+
+
+def _name_of(side: Any) -> str:
+    """Return the file that holds the vectors of a side, or what stands for these."""
+    if not isinstance(side, str | Path):
+        return short(side)
+    return str(matrix_of(Path(side)) if is_word2int(Path(side)) else side)
 
 
 def _as_embeddings(side: Any, **reading: Any) -> Embeddings:

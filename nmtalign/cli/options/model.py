@@ -214,7 +214,10 @@ def check_kind(kind: str, place: str) -> None:
 
 limit_option = click.option("--limit", type=Whole(min=1), help="Read only the first N vectors.")
 score_option = click.option(
-    "--score", type=click.Choice(RETRIEVAL_SCORES), default="csls", help="Measure of nearness."
+    "--score",
+    type=click.Choice(RETRIEVAL_SCORES),
+    default="csls",
+    help="csls: twice the cosine, less the mean cosines of both words to their nearest.",
 )
 
 reading_options = with_options(
