@@ -15,7 +15,7 @@ from typing import Any
 from nmtalign.aligner.decoding import BucketLinks, Decoder, TrainingSize
 from nmtalign.aligner.experts import Expert, with_links
 from nmtalign.aligner.extraction import Extraction, make_extraction
-from nmtalign.arrays import Reals
+from nmtalign.arrays import Flags, Reals
 from nmtalign.corpus.coverage import Coverage, coverage, one_word_lines
 from nmtalign.corpus.line_words import links_of_tokens, links_of_words, pair_of_words
 from nmtalign.corpus.parallel import default_workers, in_order
@@ -341,10 +341,12 @@ class Aligner(Listed):
             found += _counted(decoder.links_of_buckets(workers), done)
         return decoder.collected(found)
 
-    def align_with_values(self, text: EncodedText, values: str) -> tuple[AlignedBatch, list[Reals]]:
-        """Return the links of the tokens of a text, and `values` (T, S) of each pair, all held in memory."""
-        batch, found = self._decoder_of(text).attention([values])
-        return batch, found[values]
+    def align_with_values(
+        self, text: EncodedText, values: str
+    ) -> tuple[AlignedBatch, list[tuple[Reals, Flags]]]:
+        """Return the links of the tokens of a text, and of each pair `values` and linkable cells, (T, S)."""
+        batch, found = self._decoder_of(text).attention([values, "linkable"])
+        return batch, list(zip(found[values], found["linkable"], strict=True))
 
     def _align_parts(
         self, text: EncodedText, parts: Sequence[EncodedText], workers: int, done: Done

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.aligner.extraction import Attention, Extraction
-from nmtalign.arrays import Doubles, Floats, Ints, Longs, Reals
+from nmtalign.arrays import AnyArray, Doubles, Floats, Ints, Longs, Reals
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.coverage import foreign_pairs
 from nmtalign.corpus.long_pairs import Segments
@@ -104,13 +104,6 @@ def parallel_probability(
     """Return the probability that N pairs are parallel, rising with the evidence; 0 where a side is empty.
 
     `evidence` (N,) comes from :func:`evidence_of_pairs`; the lengths (N,) are in words.
-
-    Examples
-    --------
-    >>> lengths = np.array([10, 10, 10, 0])
-    >>> found = parallel_probability(np.array([2.0, 20, 60, 0]), lengths, lengths, TrainingSize())
-    >>> found.round(2).tolist()
-    [0.0, 0.3, 1.0, 0.0]
     """
     features = pair_features(evidence, source_lengths, target_lengths, size)
     logit = (features * np.array(FITTED)[:, None]).sum(axis=0)
@@ -143,15 +136,6 @@ class BucketLinks(NamedTuple):
     evidence: Doubles
 
 
-class ChosenLinks(NamedTuple):
-    """Links of a bucket, the posteriors they were chosen from, and the evidence of all cells, if any."""
-
-    cells: Cells
-    posterior: Reals
-    posteriors: Attention
-    evidence: NDArray[np.float32] | None
-
-
 class Decoder(NamedTuple):
     """Decodes the buckets of a text: posteriors, links, pair scores."""
 
@@ -168,8 +152,8 @@ class Decoder(NamedTuple):
     scores: Callable[[int], Reals] | None = None  # those of a bucket, before the position model
     probabilities: LinkProbabilities | None = None  # of a learned model; posteriors are those of others
 
-    def chosen(self, k: int) -> ChosenLinks:
-        """Compute the posteriors of bucket k and choose links."""
+    def chosen(self, k: int) -> tuple[Cells, Reals, Attention, NDArray[np.float32] | None]:
+        """Return the links of bucket k, their posterior, and the posteriors and evidence of all cells."""
         bucket = self.text.buckets[k]
         posteriors, ratios = self.bucket_posteriors(k)
         (t, s, b), posterior = self._cells(posteriors, bucket)
@@ -177,7 +161,7 @@ class Decoder(NamedTuple):
             kept = np.broadcast_to(self.linkable(k, ratios), bucket.shape)[t, s, b]
             t, s, b, posterior = t[kept], s[kept], b[kept], posterior[kept]
         cell_evidence = None if ratios is None or self.evidence is None else self.evidence(k, ratios)
-        return ChosenLinks((t, s, b), posterior, posteriors, cell_evidence)
+        return (t, s, b), posterior, posteriors, cell_evidence
 
     def links(self, k: int) -> BucketLinks:
         """Compute the links of bucket k, their probability, and the evidence of its pairs."""
@@ -298,16 +282,16 @@ class Decoder(NamedTuple):
             made.append(pair)
         return made
 
-    def attention(self, names: Sequence[str]) -> tuple[AlignedBatch, dict[str, list[Reals]]]:
+    def attention(self, names: Sequence[str]) -> tuple[AlignedBatch, dict[str, list[AnyArray]]]:
         """Return the links of the text, and the values (T, S) of each pair by their name in `VALUES`.
 
-        ``combined`` are the weights that links are chosen from. Scores are NaN in cells that no piece of a
-        long pair has.
+        ``combined`` are the weights that links are chosen from, ``linkable`` marks cells that may have one.
+        Scores are NaN in cells that no piece of a long pair has.
         """
         # the posteriors of a bucket serve its matrices and its links
         once = self._replace(bucket_posteriors=lru_cache(1)(self.bucket_posteriors))
         found: list[BucketLinks] = []
-        wholes: dict[str, list[Reals]] = {}
+        wholes: dict[str, list[AnyArray]] = {}
         for k, bucket in enumerate(self.text.buckets):
             for name in names:
                 values = once._values(name, k)
@@ -319,17 +303,22 @@ class Decoder(NamedTuple):
             _normalize(wholes.setdefault(name, self._empty(name)), self.text.segments, name)
         return self.collected(found), wholes
 
-    def _empty(self, name: str, dtype: Any = np.float32) -> list[Reals]:
+    def _empty(self, name: str, dtype: Any = np.float32) -> list[AnyArray]:
         segments = self.text.segments
         sizes = zip(segments.target_lengths.tolist(), segments.source_lengths.tolist(), strict=True)
-        return [np.full(size, np.nan if name == "scores" else 0, dtype) for size in sizes]
+        rest = {"scores": np.nan, "linkable": True}.get(name, 0)  # of cells that no piece has
+        return [np.full(size, rest, dtype) for size in sizes]
 
-    def _values(self, name: str, k: int) -> Reals:
+    def _values(self, name: str, k: int) -> AnyArray:
         """Return values (T, S, B) of bucket k."""
         if name == "scores":
             assert self.scores is not None
             return self.scores(k)
-        found = self.bucket_posteriors(k).posteriors
+        found, ratios = self.bucket_posteriors(k)
+        if name == "linkable":
+            bucket = self.text.buckets[k]
+            marked = bucket.inside if self.linkable is None else self.linkable(k, ratios)
+            return np.broadcast_to(marked, bucket.shape)
         if name == "combined":
             return self.extraction.matrix(found)
         return found.forward if name == "forward" else found.reverse

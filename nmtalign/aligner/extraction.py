@@ -38,15 +38,8 @@ SECOND = 0.3  # least p(s|t) or p(t|s) of a second word; chosen on the developme
 class Extraction:
     """A method that chooses links; :func:`make_extraction` makes one by its name.
 
-    Parameters
-    ----------
-    threshold : float, optional
-        Least joint probability of a link, from 0 to 1; None takes `default`.
-
-    Raises
-    ------
-    UsageError
-        If the threshold is not a number from 0 to 1.
+    `threshold` is the least joint probability of a link; None takes `default`. A UsageError if it is not a
+    number from 0 to 1.
     """
 
     threshold: float | None = None
@@ -279,13 +272,7 @@ def make_extraction(
         ``posterior`` adds no second words, which are less likely. Default: 0.55 for ``posterior`` and
         ``one-to-one``, 0.5 for ``threshold``, none for other methods.
     symmetrize : str, optional
-        Join the argmax of both directions by this method instead: a name of
-        :data:`nmtalign.links.symmetrization.METHODS`.
-
-    Raises
-    ------
-    UsageError
-        If a name is unknown, a threshold out of bounds, or both a method and `symmetrize` are given.
+        Join the argmax of both directions by this method instead, not beside one.
 
     Examples
     --------
@@ -313,24 +300,16 @@ def extraction_from_state(stored: Stored) -> Extraction:
 
 
 def grown(links: Flags, forward: Reals, reverse: Reals) -> Flags:
-    """Return the links of second words, which link one word to several: *not - ne ... pas*.
+    """Return the links (T, S, ...) of second words, which link one word to several: *not - ne ... pas*.
 
     A target word without a link is linked to s if p(s|t) is above `SECOND` and a neighbor of it is linked to
     s; a source word without a link likewise, by p(t|s).
 
-    Parameters
-    ----------
-    links : bool array of shape (T, S, ...)
-    forward, reverse : arrays of the same shape
-        p(s|t) and p(t|s).
-
     Examples
     --------
     >>> links = np.array([[True, False], [False, False], [False, True]])  # he slept - il a dormi
-    >>> grown(links, np.array([[0.9, 0.0], [0.0, 0.6], [0.0, 0.8]]), np.zeros((3, 2))).astype(int)
-    array([[0, 0],
-           [0, 1],
-           [0, 0]])
+    >>> grown(links, np.array([[0.9, 0.0], [0.0, 0.6], [0.0, 0.8]]), np.zeros((3, 2))).astype(int).tolist()
+    [[0, 0], [0, 1], [0, 0]]
     """
     after, before, source_after, source_before = beside_links(links)
     of_target = (after | before) & (forward > SECOND)

@@ -19,7 +19,7 @@ import numpy as np
 
 from nmtalign.aligner.decoding import Decoder
 from nmtalign.aligner.extraction import Extraction, make_extraction
-from nmtalign.arrays import Flags, Reals
+from nmtalign.arrays import Flags, Floats, Reals
 from nmtalign.corpus.buckets import PADDED, make_buckets
 from nmtalign.corpus.line_words import LineWords, joined_pair, links_of_words, words_of_lines
 from nmtalign.corpus.long_pairs import whole_pairs
@@ -82,7 +82,9 @@ class Linker:
         """Return the links of one pair with its attention."""
         usual = "combined" if self.reading is None else "forward"  # of similarities, of attention
         units, words = _tuples(_units(given)), _tuples(given.words)
-        pair = self._decoder([given]).pairs([units], self.description, unknown=[None], usual=usual)[0]
+        pair = self._decoder([given]).pairs([units], self.description, unknown=[given.unlinked], usual=usual)[
+            0
+        ]
         if given.of_word is None:
             return pair
         source, target = (own.tolist() for own in given.of_word)
@@ -100,7 +102,16 @@ class Linker:
                 found[: own.shape[0], : own.shape[1], column] = own
             return BucketPosteriors(self.posteriors(found, bucket.inside), None)
 
-        return Decoder(text, bucket_posteriors, self.extraction)
+        def linkable(k: int, ratios: Floats | None) -> Flags:
+            bucket = text.buckets[k]
+            found = np.ones(bucket.shape, bool)
+            for column in np.flatnonzero(bucket.pairs >= 0):
+                marks = given[bucket.pairs[column]].linkable
+                if marks is not None:
+                    found[: marks.shape[0], : marks.shape[1], column] = marks
+            return found
+
+        return Decoder(text, bucket_posteriors, self.extraction, linkable=linkable)
 
 
 def _tuples(pair: WordPair) -> BothWords:
@@ -215,7 +226,10 @@ def open_linker(pairs: Iterator[WordPair], **given: Any) -> tuple[Linker, Iterat
     if kind == "matrices":
         read = partial(read_attention, given[kind], reading, encoding=given.get("encoding", "utf-8"))
     else:
-        translator = _translator(given[kind], given.get("languages"), given.get("device") or "cpu")
+        packages()  # or it says that they are missing, before the text is read
+        device = given.get("device") or "cpu"
+        check_device(device)
+        translator = Translator(str(given[kind]), given.get("languages"), device)
         if reading.shift < 0:
             raise UsageError("shift -1: a translation model has 0 (a word is predicted) or 1 (it is read)")
         if not any(name in given for name in _HEADS):
@@ -223,12 +237,6 @@ def open_linker(pairs: Iterator[WordPair], **given: Any) -> tuple[Linker, Iterat
         reading = replace(reading, normalize=True, shifted=True)
         read = partial(translated, translator, reading)
     return Linker(f"{kind}={given[kind]} {reading}", read, attention_posteriors, extraction, reading), pairs
-
-
-def _translator(name: str | Path, languages: tuple[str, str] | None, device: str) -> Translator:
-    packages()  # or it says that they are missing, before the text is read
-    check_device(device)
-    return Translator(str(name), languages, device)
 
 
 def _of_similarities(kind: str, **given: Any) -> Linker:
@@ -256,25 +264,9 @@ def encoder_linker(
 ) -> Linker:
     """Return what links pairs of words by an encoder and a published method: ``linker.batches(pairs)``.
 
-    Parameters
-    ----------
-    encoder : str or Path
-        Name or folder of a model of the package transformers; of a translation model its encoder is taken.
-    method : str
-        As of :func:`links_from`.
-    units : {"subwords", "words"}
-        What the method links: sub-words, whose links are then joined to links of words, or words, each the
-        mean of its sub-words.
-    layer, languages, device, download
-        As of :class:`nmtalign.encoders.transformer.Encoder`.
-    cache : str or Path, optional
-        File that keeps similarities for the next run, also one that goes on where this one was stopped.
-
-    Raises
-    ------
-    UsageError
-        If a name is unknown, or a package or the device is missing; when links are read, if there is no such
-        layer, or languages do not fit the model.
+    Parameters are those of :func:`links_from`, and `download`, whether the encoder may come from the hub. A
+    UsageError if a name is unknown, or a package or the device is missing; when links are read, if there is
+    no such layer, or languages do not fit the model.
     """
     check_device(device)
     own = _checked(method, units)

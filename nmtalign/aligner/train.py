@@ -228,12 +228,7 @@ def warm_start(
     """Return the prior from a word list and from a model or aligned vectors, and how lines become words.
 
     `text` holds fields of :class:`~nmtalign.text.tokenization.TextSettings`; the model, if there is one,
-    supplies fields that are None. `encoding` is the encoding of the word list.
-
-    Raises
-    ------
-    UsageError
-        If the model cuts text in another way, or has no lexicon.
+    supplies those that are None. A UsageError if the model cuts text in another way, or has no lexicon.
     """
     init = None if init is None else place_of(init)
     older = load_aligner(init) if init is not None and is_model(init) else None
@@ -252,55 +247,22 @@ def warm_start(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LearnOptions:
-    """Options of :func:`learn`.
-
-    Parameters
-    ----------
-    hyperparameters : Hyperparameters
-        A preset of :data:`nmtalign.training.hyperparameters.PRESETS` or your own.
-    text : TextSettings
-        How lines become words.
-    languages : (str or None, str or None)
-        For tokenizers.
-    prior : Prior, optional
-        A bilingual word list, an older model, or both.
-    vectors : (Embeddings, Embeddings), optional
-        Word vectors that share a space, mixed with the lexicon.
-    vectors_weight : float, optional
-        Weight of the vectors in the log-linear interpolation, from 0 (none) to 1.
-    gold : sequence of GoldAlignment
-        Gold links of all pairs, or of the last ones, to train a rescorer, as in
-        :func:`nmtalign.rescoring.training.gold_of_pairs`.
-    expert : Expert, optional
-        Whose links are prior counts, and vote; an encoder's, or those that come with the pairs.
-    workers : int, optional
-        Threads or processes; the aligner does not depend on it.
-    report, warn : callable
-        Called with a line of text: progress, and warnings about the bitext.
-    make_bitext : callable, optional
-        As in :class:`nmtalign.training.em.Estimator`: makes the bitext, here or in other processes.
-    checkpoints : str or Path, optional
-        Folder of checkpoints: after an interruption, the same call resumes there and learns the same aligner.
-        :func:`nmtalign.training.checkpoint.remove_checkpoints` removes the folder.
-
-    Raises
-    ------
-    UsageError
-        If the weight is out of bounds, or there are no vectors.
-    """
+    """Options of :func:`learn`; a UsageError if the weight is out of bounds, or there are no vectors."""
 
     hyperparameters: Hyperparameters = PRESETS["default"]
-    text: TextSettings = field(default_factory=TextSettings)
+    text: TextSettings = field(default_factory=TextSettings)  # how lines become words
     languages: Languages = (None, None)
-    prior: Prior | None = None
-    vectors: BothVectors | None = None
-    vectors_weight: float | None = None
-    gold: Sequence[GoldAlignment] = ()
-    expert: Expert | None = None
-    workers: int | None = None
+    prior: Prior | None = None  # a bilingual word list, an older model, or both
+    vectors: BothVectors | None = None  # in one space, mixed with the lexicon
+    vectors_weight: float | None = None  # in the log-linear interpolation, from 0 (none) to 1
+    gold: Sequence[GoldAlignment] = ()  # of all pairs, or of the last ones, to train a rescorer
+    expert: Expert | None = None  # its links are prior counts, and vote
+    workers: int | None = None  # threads or processes; the aligner does not depend on it
+    # called with a line of text: progress, and warnings about the bitext
     report: Callable[[str], None] = field(default=lambda line: None)
     warn: Callable[[str], None] = field(default=lambda line: None)
-    make_bitext: BitextFactory | None = None
+    make_bitext: BitextFactory | None = None  # makes the bitext, here or in other processes
+    # folder of checkpoints: after an interruption, the same call resumes there and learns the same aligner
     checkpoints: str | Path | None = None
 
     def __post_init__(self) -> None:
@@ -312,14 +274,10 @@ class LearnOptions:
 
 
 class TrainingResult(NamedTuple):
-    """Result of training.
+    """The learned aligner, and a function that aligns the bitext without preparing it again.
 
-    Attributes
-    ----------
-    aligner : Aligner
-    align : callable
-        Takes an :class:`~nmtalign.aligner.extraction.Extraction`, or nothing, and returns the links of the
-        bitext itself, without preparing it again; they count what those of `Aligner.align_batch` do.
+    `align` takes an :class:`~nmtalign.aligner.extraction.Extraction`, or nothing; its links count what those
+    of `Aligner.align_batch` do.
     """
 
     aligner: Aligner
@@ -327,24 +285,22 @@ class TrainingResult(NamedTuple):
 
 
 def learn(pairs: Iterable[Pair], options: LearnOptions | None = None) -> TrainingResult:
-    """Learn an aligner from sentence pairs; the result can also align them.
+    """Learn an aligner from checked sentence pairs, read once; the result can also align them.
 
-    Parameters
-    ----------
-    pairs : iterable of (source, target)
-        Read once; as in :func:`~nmtalign.text.bitext.checked_pairs`.
-    options : LearnOptions, optional
-        Options.
-
-    Raises
-    ------
-    DataError
-        If no pair has words on both sides, the vectors do not go together or know no word of a side, or the
-        gold links do not belong to the pairs or are too few.
+    A DataError if no pair has words on both sides, the vectors do not go together or know no word of a side,
+    or the gold links do not belong to the pairs or are too few.
     """
     options = options or LearnOptions()
     bitext = prepare(pairs, options)
-    estimator = make_estimator(bitext, options)
+    estimator = Estimator(
+        bitext.text.source,
+        bitext.text.target,
+        options.hyperparameters,
+        prior=options.prior,
+        workers=options.workers,
+        report=options.report,
+        make_bitext=options.make_bitext,
+    )
     estimated = estimate(estimator, bitext, options)
     aligner = compose(estimated, bitext, options)
     if options.expert is not None:
@@ -363,27 +319,15 @@ def learn(pairs: Iterable[Pair], options: LearnOptions | None = None) -> Trainin
 
 
 class PreparedBitext(NamedTuple):
-    """A bitext that is ready for training.
+    """A bitext that is ready for training."""
 
-    Attributes
-    ----------
-    source, target : EncodedSide
-        Both sides, with the words of the prior.
-    gold : mapping of int to GoldAlignment
-        By number of the pair, from 0; it counts the words between spaces of lines.
-    corpus : mapping
-        What the model folder records about the bitext.
-    text : EncodedText
-        Both sides with long pairs cut into pieces, without buckets.
-    counted : AlignedBatch, optional
-        The links of an expert, or cells of graded similarities, whose probabilities count word pairs.
-    """
-
+    # both sides, with the words of the prior
     source: EncodedSide
     target: EncodedSide
-    gold: Mapping[int, GoldAlignment]
-    corpus: Mapping[str, object]
-    text: EncodedText
+    gold: Mapping[int, GoldAlignment]  # by number of the pair, from 0; positions count the words of lines
+    corpus: Mapping[str, object]  # what the model folder records about the bitext
+    text: EncodedText  # both sides with long pairs cut into pieces, without buckets
+    # the links of an expert, or cells of graded similarities, whose probabilities count word pairs
     counted: AlignedBatch | None
 
 
@@ -449,19 +393,6 @@ def _advice_to_continue(source: EncodedSide, target: EncodedSide, options: Learn
     shares = " and ".join(f"{100 * side.rate:.0f} %" for side in known)
     found = f"the model {MODEL} knows {shares} of the source and target words"
     return [f"{found}; with `init={MODEL}` more is learned than from these {pairs:,} pairs alone"]
-
-
-def make_estimator(bitext: PreparedBitext, options: LearnOptions) -> Estimator:
-    """Return what estimates the parameters of a bitext."""
-    return Estimator(
-        bitext.text.source,
-        bitext.text.target,
-        options.hyperparameters,
-        prior=options.prior,
-        workers=options.workers,
-        report=options.report,
-        make_bitext=options.make_bitext,
-    )
 
 
 def estimate(

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.arrays import Flags, Integers, Longs, Reals
+from nmtalign.arrays import AnyArray, Flags, Integers, Longs, Reals
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import (
     AlignedBatch,
@@ -395,8 +395,8 @@ def joined_pair(
 
 
 def values_of_words(
-    values: str, weights: Reals, words: tuple[Sequence[int], Sequence[int]], shape: tuple[int, int]
-) -> Reals:
+    values: str, weights: AnyArray, words: tuple[Sequence[int], Sequence[int]], shape: tuple[int, int]
+) -> AnyArray:
     """Return one kind of values of the words of a pair from those of their tokens.
 
     Scores and combined weights of two words are the greatest of their tokens. A word attends to the tokens of

@@ -7,14 +7,14 @@ the numbers of a pair do not depend on the other pairs of its bucket.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import AnyArray, Doubles, Floats, Longs
+from nmtalign.arrays import AnyArray, Doubles, Floats
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.sides import EncodedSide, look_up
 from nmtalign.positions.model import BucketPosteriors, PositionModel, Posteriors, TextScores
@@ -25,7 +25,6 @@ from nmtalign.positions.transitions import (
     Transitions,
     bucket_transitions,
     initial_transitions,
-    jump_counts,
 )
 from nmtalign.state import State, Stored
 
@@ -120,48 +119,6 @@ class BothPosteriors(NamedTuple):
     forward: Posterior
     reverse: Posterior
 
-    @property
-    def product(self) -> Floats:
-        """p(s|t) p(t|s), the expected counts of links, shape (T, S, B)."""
-        return np.asarray(self.forward.posterior * self.reverse.posterior.transpose(1, 0, 2))
-
-    def jumps(self, bucket: Bucket, transitions: BothTransitions) -> list[tuple[Longs, Doubles]]:
-        """Return the expected jumps of both directions, as in :func:`jump_counts`; none if not counted."""
-        sides = (bucket.source, bucket.source_lengths), (bucket.target, bucket.target_lengths)
-        return [
-            jump_counts(own.jumps, states, lengths, model)
-            for own, (states, lengths), model in zip(self, sides, transitions, strict=True)
-            if own.jumps is not None
-        ]
-
-
-class _Direction(NamedTuple):
-    """One direction of a bucket: transitions, and the probability of observed words under null (T, B)."""
-
-    transitions: Transitions
-    null: Floats
-
-    def odds(self, ratios: Floats) -> Floats:
-        """Return the emission ratios (T, S, B), observed words first, over those of null."""
-        return np.asarray(ratios * (1 / self.null)[:, None, :], dtype=np.float32)
-
-    def with_likelihood(self, first: Posterior, found: Posterior) -> Posterior:
-        """Return the posterior `found` with the absolute log-likelihood of the posterior `first`."""
-        of_null = np.log(self.null).sum(axis=0, dtype=np.float64)  # (B,)
-        return found._replace(log_likelihood=first.log_likelihood + of_null)
-
-
-def _directions(
-    bucket: Bucket, null_ratios: tuple[Floats, Floats], transitions: BothTransitions, null: float
-) -> Iterator[_Direction]:
-    """Yield the direction in which source words emit target words, and the reverse one."""
-    source, target = (bucket.source, bucket.source_lengths), (bucket.target, bucket.target_lengths)
-    both = (source, target, null_ratios[1]), (target, source, null_ratios[0])
-    for model, ((states, lengths), (observed, _), of_words) in zip(transitions, both, strict=True):
-        of_null = np.float32(null) * of_words[observed]
-        of_null[observed == 0] = 1
-        yield _Direction(bucket_transitions(model, states, lengths, null), of_null)
-
 
 def hmm_posteriors(
     bucket: Bucket,
@@ -187,7 +144,7 @@ def hmm_posteriors(
     agree : bool
         Take `STEPS` steps of symmetric posterior regularization.
     jumps : bool
-        As in :func:`~nmtalign.positions.hmm.forward_backward`.
+        Also count the expected jumps.
 
     Notes
     -----
@@ -202,24 +159,30 @@ def hmm_posteriors(
     Ganchev, Graça, Gillenwater and Taskar (2010), "Posterior regularization for structured latent variable
     models", section 5.2 (symmetric constraints).
     """
-    forward, reverse = _directions(bucket, null_ratios, transitions, null)
-    by_source, by_target = forward.odds(ratios), reverse.odds(ratios.transpose(1, 0, 2))
+    states = (bucket.source, bucket.source_lengths), (bucket.target, bucket.target_lengths)
+    moves = [bucket_transitions(model, *own, null) for model, own in zip(transitions, states, strict=True)]
+    observed = (bucket.target, null_ratios[1]), (bucket.source, null_ratios[0])
+    nulls = [np.where(words, np.float32(null) * own[words], np.float32(1)) for words, own in observed]
+    odds = [  # emission ratios, observed words first, over those of null
+        np.asarray(own * (1 / of_null)[:, None, :], dtype=np.float32)
+        for own, of_null in zip((ratios, ratios.transpose(1, 0, 2)), nulls, strict=True)
+    ]
 
     def both(*, jumps: bool) -> BothPosteriors:
-        return BothPosteriors(
-            forward_backward(by_source, forward.transitions, jumps=jumps),
-            forward_backward(by_target, reverse.transitions, jumps=jumps),
-        )
+        return BothPosteriors(*map(partial(forward_backward, jumps=jumps), odds, moves))
 
     found = first = both(jumps=jumps and not agree)
     for left in reversed(range(STEPS if agree else 0)):
         step = regularization_step(found)
-        by_source *= step
-        by_target /= step.transpose(1, 0, 2)
+        odds[0] *= step
+        odds[1] /= step.transpose(1, 0, 2)
         found = both(jumps=jumps and not left)
+    likelihoods = [  # absolute ones, of the model without regularization
+        before.log_likelihood + np.log(of_null).sum(axis=0, dtype=np.float64)
+        for before, of_null in zip(first, nulls, strict=True)
+    ]
     return BothPosteriors(
-        forward.with_likelihood(first.forward, found.forward),
-        reverse.with_likelihood(first.reverse, found.reverse),
+        *(own._replace(log_likelihood=n) for own, n in zip(found, likelihoods, strict=True))
     )
 
 

@@ -199,23 +199,13 @@ def _log_sum(scores: Reals, axis: int) -> Reals:
 
 @dataclass(frozen=True)
 class SoftmaxPositions(PositionModel):
-    """Softmax over scores, optionally with a prior on the diagonal of the alignment matrix.
+    """Softmax over scores, optionally with a prior on the diagonal of the matrix (as Dyer et al. 2013).
 
-    Parameters
-    ----------
-    name : {"none", "diagonal"}
-        ``diagonal`` adds :func:`nmtalign.attention.positions.diagonal_prior` to the scores.
-    strength : float, optional
-        Strength of the diagonal prior; default 4.
-
-    Raises
-    ------
-    UsageError
-        If the name is unknown, or the strength is negative or given to ``none``.
+    A UsageError if the name is unknown, or the strength is negative or given to ``none``.
     """
 
-    name: str = "none"
-    strength: float | None = None
+    name: str = "none"  # or "diagonal", which adds :func:`nmtalign.attention.positions.diagonal_prior`
+    strength: float | None = None  # of the prior; default 4
 
     def __post_init__(self) -> None:
         if self.name not in SOFTMAX_POSITIONS:

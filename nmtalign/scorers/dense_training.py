@@ -101,16 +101,7 @@ class Links(NamedTuple):
 
 @dataclass(frozen=True)
 class ScaleLikelihood:
-    """L(b) of scores (V, V) between words of two languages, given the shares of the words.
-
-    Examples
-    --------
-    >>> half = np.array([0.5, 0.5])
-    >>> table = ScaleLikelihood(np.array([[1.0, 0.0], [0.0, 1.0]]), (half, half))
-    >>> links = Links(np.array([0, 1, 0]), np.array([0, 1, 1]), np.array([40.0, 40.0, 20.0]))
-    >>> round(table.maximum(links), 3) == round(math.log(40 / 10), 3)
-    True
-    """
+    """L(b) of scores (V, V) between words of two languages, given the shares of the words."""
 
     scores: Reals
     shares: tuple[Reals, Reals]

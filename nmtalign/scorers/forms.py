@@ -87,16 +87,13 @@ class Forms:
     def same(self, other: Forms) -> Longs:
         """Return the number of the identical form on the other side if likely a translation, else -1."""
         if other not in self._same:
-            distinctive = [form if _distinctive(form) else "" for form in self.forms]
+            distinctive = [
+                form if len(form) > 2 or any(map(str.isdigit, form)) else "" for form in self.forms
+            ]
             found = look_up(number_words(other.forms), distinctive)
             found[found == 0] = -1
             self._same[other] = found
         return self._same[other]
-
-
-def _distinctive(form: str) -> bool:
-    """Tell whether two words with this spelling are likely translations."""
-    return len(form) > 2 or any(c.isdigit() for c in form)
 
 
 def forms_of(side: EncodedSide, letters: int) -> tuple[Ints, Forms]:

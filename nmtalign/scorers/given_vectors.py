@@ -17,9 +17,9 @@ import numpy as np
 
 from nmtalign.arrays import Doubles, Flags, Floats, Reals
 from nmtalign.corpus.buckets import PADDED
-from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText, encode_text
 from nmtalign.errors import DataError
+from nmtalign.names import SIDES
 from nmtalign.positions.e_step import fit_transitions
 from nmtalign.positions.hmm import NULL, HiddenMarkov, unfitted_hmm
 from nmtalign.positions.model import SCORE_LIMIT, TextScores
@@ -55,7 +55,7 @@ class VectorScorer(Scorer):
     target: Embeddings
     score: VectorScore
     # frequent source and target words of the fitted text; None takes the first words of the vectors
-    references: tuple[Reference, Reference] | None = None
+    references: tuple[Reference, ...] | None = None
     tune: bool = False  # whether to fit the temperature to a text
 
     @property
@@ -80,29 +80,34 @@ class VectorScorer(Scorer):
     @classmethod
     def from_state(cls, stored: Stored) -> VectorScorer:
         source, target = stored.open("source"), stored.open("target")
-        references = None
-        if stored.meta["lists"]:
-            references = _stored_reference("source", stored), _stored_reference("target", stored)
-        score = stored.open("score", source.dimension)
-        return cls(source, target, score, references, stored.value("tune", bool))
+        references = []
+        for side in SIDES if stored.meta["lists"] else ():
+            words = stored.words(f"{side}_reference")
+            share = stored.array(f"{side}_share", "f", (len(words),), low=0, high=1)
+            references.append(Reference(words, share))
+        score, both = stored.open("score", source.dimension), tuple(references) or None
+        return cls(source, target, score, both, stored.value("tune", bool))
 
     def fitted(self, pairs: Pairs, workers: int) -> tuple[Scorer, HiddenMarkov]:
         """Fit the temperature, if `tune` allows, and the transitions of the hidden Markov model."""
+
+        def table(text: EncodedText) -> Floats:
+            keys, queries = self.prepared(text.source.words, text.target.words)
+            return np.asarray(self.score(queries, keys), dtype=np.float32).T
+
         scale, transitions = self.score.scale, unfitted_hmm().transitions
         if self.tune:
-            factor, transitions = fit_temperature(pairs, self._table, workers)
+            factor, transitions = fit_temperature(pairs, table, workers)
             scale *= factor
-        text = encode_text(pairs)
-        references = reference_of(text.source), reference_of(text.target)
+        text, some = encode_text(pairs), slice(1, REFERENCE + 1)
+        references = tuple(
+            Reference(side.words[some], side.counts[some] / max(side.counts[some].sum(), 1))
+            for side in (text.source, text.target)
+        )
         scorer = replace(self, score=replace(self.score, scale=scale), references=references)
         transitions = fit_transitions(scorer.score_text(text), transitions, workers)
         null = NULL if self.score.null is None else self.score.null
         return scorer, HiddenMarkov(transitions, ({}, {}), null, fitted_pairs=len(pairs))
-
-    def _table(self, text: EncodedText) -> Floats:
-        """Return the scores of all words of a text with each other, (V source, V target)."""
-        keys, queries = self.prepared(text.source.words, text.target.words)
-        return np.asarray(self.score(queries, keys), dtype=np.float32).T
 
     @property
     def vocabularies(self) -> tuple[Container[str], Container[str]]:
@@ -175,17 +180,6 @@ def _log_mean(scores: Reals, share: Doubles) -> Floats:
     np.exp(likelihood, out=likelihood)
     likelihood *= share
     return np.asarray(np.log(likelihood.sum(axis=1)), dtype=np.float32)
-
-
-def _stored_reference(side: str, stored: Stored) -> Reference:
-    words = stored.words(f"{side}_reference")
-    return Reference(words, stored.array(f"{side}_share", "f", (len(words),), low=0, high=1))
-
-
-def reference_of(side: EncodedSide) -> Reference:
-    """Return the most frequent words of a side as a reference."""
-    words, counts = side.words[1 : REFERENCE + 1], side.counts[1 : REFERENCE + 1]
-    return Reference(words, counts / max(counts.sum(), 1))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -77,20 +77,11 @@ class Estimate(NamedTuple):
 
 
 class Estimator:
-    """Expectation-maximization over an encoded bitext.
+    """Expectation-maximization over an encoded bitext, whose vocabularies have the words of the prior.
 
-    Parameters
-    ----------
-    source, target : EncodedSide
-    hyperparameters : Hyperparameters
-    prior : Prior, optional
-        The vocabularies must contain its words.
-    workers : int, optional
-        Threads or processes; the result does not depend on it.
-    report : callable, optional
-        Called with one line of text after each iteration.
-    make_bitext : callable, optional
-        Returns a :class:`CountingBitext` from buckets and sides; default :class:`LocalBitext`.
+    `report` is called with a line of text after each iteration. `make_bitext` returns a
+    :class:`CountingBitext` from buckets and sides; a :class:`LocalBitext` if left out. The result does not
+    depend on the workers.
     """
 
     def __init__(
