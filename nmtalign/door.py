@@ -177,7 +177,7 @@ class Result:
     """A result that can be listed and compared."""
 
     def table(self) -> pd.DataFrame:
-        """Return the result as a table: a row for each link or score, a cell for each weight."""
+        """Return a pandas DataFrame: a row for each link or score; of a matrix, a cell for each weight."""
         table: pd.DataFrame = _drawing().to_table(self)
         return table
 
