@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.aligner.extraction import Attention, Extraction
-from nmtalign.arrays import AnyArray, Doubles, Floats, Ints, Longs, Reals
+from nmtalign.arrays import AnyArray, Doubles, Floats, Ints, Longs, Reals, offsets_of
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.coverage import foreign_pairs
 from nmtalign.corpus.long_pairs import Segments
@@ -216,7 +216,7 @@ class Decoder(NamedTuple):
         counts = np.bincount(pair, minlength=segments.pairs)
         evidence = segments.total(columns[5].astype(np.int64), columns[6].astype(np.float64))
         return AlignedBatch(
-            offsets=np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)]),
+            offsets=offsets_of(counts),
             source=source[order].astype(np.int32),
             target=target[order].astype(np.int32),
             probability=probability[order].astype(np.float32),
