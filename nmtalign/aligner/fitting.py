@@ -115,9 +115,9 @@ def learn_attention(
     progress : bool
         Show progress on stderr.
     **text
-        ``languages``, ``tokenizer``, ``lowercase``, ``unicode``: how lines become words, as in
-        :func:`nmtalign.vector_aligner`. Left out: as the vectors were learned, else words between spaces.
-        ``limit``, ``unsafe_pickle``: how files of vectors are read, as in :func:`nmtalign.load`.
+        ``languages``, ``tokenizer``, ``lowercase`` and ``unicode`` say how lines become words; left out, as
+        the vectors were learned, else words between spaces in lower case. ``limit`` reads only so many words
+        of each file of vectors; ``unsafe_pickle`` trusts the code in a pickle.
 
     Raises
     ------

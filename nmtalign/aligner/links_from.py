@@ -153,14 +153,14 @@ def links_from(
     Parameters
     ----------
     pairs : Bitext, iterable of (source, target), (list, list), or DataFrame
-        Lines of text, or their words; for attention of sub-words these.
+        Lines of text, or lists of words; if the attention is that of sub-words, lists of these.
     tokenizer : str, optional
-        What cuts lines into the tokens that the source knows. Links count the words between spaces of lines.
+        How lines are cut into the tokens of the source. Links count the words between spaces of the lines.
     method : str, optional
-        A published way from similarities to links: ``simalign-itermax`` (if left out), ``simalign-argmax``,
+        How a paper chooses links from similarities: ``simalign-itermax`` (left out), ``simalign-argmax``,
         ``simalign-match``, ``awesome-align``, ``awesome-align-entmax`` or ``transport``.
     **source
-        One of these sources, with its settings, which mean what the options of ``nmtalign links-from`` mean.
+        One of these sources with its settings, which are those of ``nmtalign links-from``.
         Similarities: `encoder`, name or folder of a model of the package transformers (`layer`, `languages`,
         `device`, `cache`, `download`), or `token_vectors`, a file, both with `units`; or `similarities`, a
         file or an array a pair. Attention: `matrices`, a file (`pieces`, `normalize`, `encoding`), or
