@@ -104,11 +104,11 @@ export function drawKey() {
     ),
   );
   if (!onPaper()) key.append(html("span", { class: "of-matrix" }, curve, "attention of a word"));
-  const cell = (draw, text) => {
+  const cell = (draw, text, kind = null) => {
     const sample = svg(
       "svg",
       { width: 16, height: 16, "aria-hidden": "true" },
-      svg("rect", { width: 16, height: 16, fill: colors[10] }),
+      svg("rect", { width: 16, height: 16, fill: colors[10], class: kind }),
     );
     drawMarks(draw, sample, () => [0, 0], 16);
     key.append(html("span", { class: "of-matrix" }, sample, text));
@@ -122,6 +122,7 @@ export function drawKey() {
     cell({ ...nothing, gold: one }, "sure in the gold");
     cell({ ...nothing, gold: new Map([["0-0", 0]]) }, "possible");
   }
+  if (data.pairs.some((pair) => pair.u?.some((side) => side.length))) cell(nothing, "no vector", "lacking");
   if (data.others[state.compare] !== undefined) {
     cell({ ...nothing, others: { [state.compare]: one } }, data.others[state.compare]);
   }
