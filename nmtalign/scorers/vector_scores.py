@@ -332,7 +332,8 @@ def load_parameters(name: str | VectorScore, path: str | Path, dimension: int) -
     """Return the score of a name with the parameters of an npz file; UsageError if the score takes none."""
     if name not in FILES:
         found = name if isinstance(name, str) else "a score that has been made"
-        raise UsageError(f"parameters belong to the scores {' and '.join(FILES)}, not to {found}")
+        wanted = f"parameters belong to the scores {' and '.join(FILES)}; choose one by `score`"
+        raise UsageError(f"{wanted}, not {found}")
     return load_bahdanau(path, dimension) if name == "bahdanau" else load_projections(path, dimension)
 
 
