@@ -32,6 +32,7 @@ from nmtalign.corpus.text import EncodedText, encode_text, line_words_of
 from nmtalign.door import ProgressLine, expect_names, place_of
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedBatch, GoldAlignment, joined_batches
+from nmtalign.links.corrections import are_corrections, read_corrections, text_key
 from nmtalign.links.formats import read_gold
 from nmtalign.links.given import GivenGold, GivenLinks, given_gold, given_links
 from nmtalign.names import MODEL
@@ -44,7 +45,7 @@ from nmtalign.scorers.dense_training import WEIGHT, check_vectors, learn_spectra
 from nmtalign.scorers.lexicon import Lexicon
 from nmtalign.scorers.mixture import CountedForms, Mixture, WordPairScores
 from nmtalign.text.pairs import Pair, Pairs, are_lines, checked_pairs
-from nmtalign.text.tokenization import TextSettings
+from nmtalign.text.tokenization import SPACES, TextSettings
 from nmtalign.training.bitext import FEWEST, bitext_warnings, encode_bitext
 from nmtalign.training.checkpoint import FILE, checkpoint_of
 from nmtalign.training.em import BitextFactory, Estimate, Estimator
@@ -113,6 +114,7 @@ def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
         Weight of the vectors, from 0 (none) to 1 (instead of the lexicon, for the words that have vectors).
     gold : path or iterable, optional
         Gold links of all pairs, or of the last ones, as in :func:`nmtalign.evaluate`, to train a rescorer.
+        A file of corrections has to be one of this text.
     expert : path or iterable, optional
         Links of each pair by one who knows what the text does not say (an encoder, a translation model, a
         person): Pharaoh lines, or sets of (source, target). They are prior counts of word pairs, and vote.
@@ -166,7 +168,8 @@ def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
         warn=notes.append,
     )
     try:
-        pairs = _shown(checked_pairs(bitext), line)
+        file = gold if isinstance(gold, str | Path) else None
+        pairs = of_corrected_text(_shown(checked_pairs(bitext), line), file)
         if (links := options.get("expert")) is not None:
             pairs = with_links(pairs, given_links(links))
         aligner = learn(pairs, learn_options).aligner
@@ -189,6 +192,29 @@ def gold_of_file(path: str | Path, *, encoding: str = "utf-8") -> list[GoldAlign
     if not gold:
         raise DataError("expected gold links, found an empty file; leave it out, or name another").at(path)
     return gold
+
+
+def of_corrected_text(
+    pairs: Iterable[Pair], gold: str | Path | None, *, encoding: str = "utf-8"
+) -> Iterator[Pair]:
+    """Yield the pairs of a bitext; a DataError where corrections in the file of gold are of another text.
+
+    Gold links of other kinds do not say which words they are of.
+    """
+    if gold is None or not are_corrections(gold):
+        yield from pairs
+        return
+    known, number = read_corrections(gold, encoding=encoding), 0
+    for number, pair in enumerate(pairs, 1):
+        own = known.get(number)
+        words = map(SPACES.words, pair) if are_lines(pair) else pair
+        if own is not None and own.text != text_key(*words):
+            expected = f"pair {number:,}: expected a correction of its words"
+            raise DataError(f"{expected}, found one of others; give the text of the report").at(gold)
+        yield pair
+    lines = next((one.pairs for one in known.values()), number)
+    if lines != number:
+        raise DataError(f"expected corrections of a text of {number:,} pairs, found {lines:,}").at(gold)
 
 
 def warm_start(

@@ -30,6 +30,7 @@ from nmtalign.files import foreign, is_text, parse_json
 from nmtalign.text.tokenization import TextSettings
 
 BLOCK = 1000  # pairs in a row
+SEED = 1  # of the places that are shown
 GAP = "…"  # between words of a translation that are not adjacent
 _GAP = -1
 _FORMS = TextSettings()  # lower case, composed letters
@@ -50,6 +51,7 @@ Words = Sequence[str]
 LinkedWords = tuple[Words, Words, Collection[tuple[int, int]]]
 Languages = tuple[str | None, str | None]
 Unit = tuple[int, ...]  # forms of the words of a translation
+Linked = tuple[int, int, list[int]]  # pair of a place in its block, position there, partners
 
 
 class Occurrence(NamedTuple):
@@ -83,13 +85,16 @@ class Spotted(NamedTuple):
         Most frequent first; words that do not stand side by side have ``…`` between them, and nothing, an
         empty string, stands for no link.
     lines : list of Occurrence
-        The first of the places.
+        Places drawn at random, in the order of the corpus; the same each time.
+    among : int
+        Places of which these are drawn: all, or those that have the translation that was asked for.
     """
 
     total: int
     different: int
     translations: list[tuple[str, int]]
     lines: list[Occurrence]
+    among: int
 
 
 # --- numbers on disk -----------------------------------------------------------------------------
@@ -302,7 +307,7 @@ class _Found:
         chosen: list[int] = some[(self.forms[rows] == np.array(unit, np.int64)).all(axis=1)].tolist()
         return chosen
 
-    def linked(self, place: int) -> tuple[int, int, list[int]]:
+    def linked(self, place: int) -> Linked:
         """Return the pair of a place in its block, its position there, and those of its partners."""
         pair = int(np.searchsorted(self.offsets, self.starts[place], "right")) - 1
         partners = self.at[self.ends[place] - self.sizes[place] : self.ends[place]] - self.others[pair]
@@ -421,7 +426,7 @@ class Index:
         limit : int, optional
             Translations named; all if it is left out.
         most : int
-            Lines shown.
+            Lines shown, of places drawn at random; the same each time.
 
         Raises
         ------
@@ -434,16 +439,21 @@ class Index:
         with nullcontext() if self._path is None else foreign(self._path, _EXPECTED):
             forms = self._query(query, side)
             wanted = None if translation is None else self._wanted(translation, 1 - side)
-            counts, lines = Counter[Unit](), list[Occurrence]()
+            counts, among = Counter[Unit](), 0
+            draw, kept = np.random.default_rng(SEED), list[tuple[float, int, Linked]]()
             for number in _common(forms):
-                block = self._block(number)
-                found = _Found(block, forms, side, self._folds[1 - side])
+                found = _Found(self._block(number), forms, side, self._folds[1 - side])
                 counts.update(found.counts())
-                places = found.places(wanted)[: most - len(lines)] if len(lines) < most else []
-                lines += [self._occurrence(block, number, found.linked(p), len(forms), side) for p in places]
+                places = found.places(wanted)
+                among += len(places)
+                keys = draw.random(len(places))
+                best = np.argsort(keys)[:most].tolist()
+                kept += [(keys[k], number, found.linked(places[k])) for k in best]
+                kept = sorted(kept)[:most]
             units = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))[:limit]
             named = [(self._named(unit, 1 - side), count) for unit, count in units]
-        return Spotted(counts.total(), len(counts), named, lines)
+            lines = [self._occurrence(*place, len(forms), side) for place in sorted(own[1:] for own in kept)]
+        return Spotted(counts.total(), len(counts), named, lines, among)
 
     def _query(self, query: str, side: int) -> list[_Form]:
         """Return the forms of a query: cut at spaces, and where there are no such words, as the text was."""
@@ -475,10 +485,8 @@ class Index:
         block.expect_whole(self._folds)
         return block
 
-    def _occurrence(
-        self, block: _Block, number: int, linked: tuple[int, int, list[int]], size: int, side: int
-    ) -> Occurrence:
-        pair, start, partners = linked
+    def _occurrence(self, number: int, linked: Linked, size: int, side: int) -> Occurrence:
+        (pair, start, partners), block = linked, self._block(number)
         own = list(range(start, start + size))
         words = self._sentence(block, pair, 0), self._sentence(block, pair, 1)
         return Occurrence(number * BLOCK + pair + 1, words, (partners, own) if side else (own, partners))

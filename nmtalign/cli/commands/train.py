@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -126,17 +126,16 @@ def train(
     """
     one_blas_thread()
     from nmtalign.aligner.experts import choose_expert
-    from nmtalign.aligner.train import LearnOptions, gold_of_file, learn, warm_start
+    from nmtalign.aligner.train import LearnOptions, gold_of_file, learn, of_corrected_text, warm_start
     from nmtalign.batch.stream import LengthLimit
     from nmtalign.training.checkpoint import remove_checkpoints
     from nmtalign.training.hyperparameters import preset as named_preset
 
     languages = two_languages(langs) if langs else (None, None)
-    encoder = {name: more[name] for name in ENCODER if more[name] is not None}
     options = _vectors(langs, **{name: more[name] for name in VECTORS})
     options["gold"] = [] if more["gold"] is None else gold_of_file(more["gold"], encoding=text_encoding())
-    options["expert"] = choose_expert(given=more["expert"] is not None, **encoder)
-    outputs = {name: more[name] for name in LINKS if more[name] is not None}
+    options["expert"] = choose_expert(given=more["expert"] is not None, **_given(more, ENCODER))
+    outputs = _given(more, LINKS)
     _check_folders(output, outputs, force=force)
     if outputs and engine.engine == "dask" and "-" in bitext.files:
         raise UsageError("--engine dask reads the bitext again for --links; give a file, not standard input")
@@ -162,7 +161,8 @@ def train(
             checkpoints=state,
             **options,
         )
-        pairs = progress.counted(bitext.open(), then=progress.next_stage)
+        counted = progress.counted(bitext.open(), then=progress.next_stage)
+        pairs = of_corrected_text(counted, more["gold"], encoding=text_encoding())
         result = learn(without_long_pairs(with_expert(pairs, more["expert"])), learn_options)
         aligner = replace(result.aligner, workers=engine.workers)
         aligner.save(output, overwrite=force)
@@ -173,6 +173,10 @@ def train(
             batch = result.align() if here else _aligned(client, aligner, without_long_pairs(bitext.open()))
             _write_links(batch, outputs)
     _say_what_is_next(bitext, output, more["links"])
+
+
+def _given(more: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    return {name: more[name] for name in names if more[name] is not None}
 
 
 @contextmanager

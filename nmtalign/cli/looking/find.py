@@ -71,7 +71,7 @@ def index(linked: LinkedOptions, model: str | None, output: str) -> None:
 @click.option("--side", type=click.Choice(SIDES), help="Side of WORD.  [both]")
 @click.option("--translation", metavar="WORDS", help="Lines with this translation only; '' for no link.")
 @click.option("--limit", type=Whole(min=1), default=12, help="Most translations.")
-@click.option("--context", metavar="N", type=Whole(min=0), default=10, help="Most lines of context.")
+@click.option("--context", metavar="N", type=Whole(min=0), default=10, help="Most places shown, at random.")
 @_model
 def find(
     linked: LinkedOptions,
@@ -153,6 +153,8 @@ def _shown(word: str, side: str, spotted: Spotted) -> Iterator[str]:
     if others := spotted.different - len(spotted.translations):
         count = spotted.total - sum(count for _, count in spotted.translations)
         yield f"  {_padded(f'({others:,} others)', 24)} {count:>9,} {count / spotted.total:>7.1%}"
+    if 0 < len(spotted.lines) < spotted.among:
+        yield f"\n  {len(spotted.lines):,} of {spotted.among:,} places, drawn at random, the same each time:"
     for place in spotted.lines:
         yield f"\n{place.line:>9,}  {_in_context(place, 0)}"
         yield f"{'':>9}  {_in_context(place, 1)}"

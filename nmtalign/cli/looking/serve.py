@@ -51,7 +51,7 @@ def example_of(languages: tuple[str | None, str | None]) -> tuple[str, str]:
     type=INPUT,
     metavar="DIR",
     multiple=True,
-    help="A learned model, or vectors; several to choose from.  [the shipped English-French]",
+    help="A learned model, or vectors; several to choose from, two at once.  [the shipped English-French]",
 )
 @section("Running")
 @click.option("--port", type=Whole(min=0, max=65535), default=8765, help="0 takes a free one.")
@@ -59,7 +59,8 @@ def serve(folders: tuple[str, ...], port: int) -> None:
     """Serve a page that aligns pairs as they are typed: curves, matrix, each scorer; until Ctrl-C.
 
     It is served to browsers on this machine alone, and to no page of another site. What is typed is kept
-    nowhere. Lines are pairs: the first source line with the first target line, and so on.
+    nowhere. Lines are pairs: the first source line with the first target line, and so on. Two models are
+    shown side by side, with a mark at each link that only one of them has.
 
     Example: nmtalign serve --model model --model other
     """
