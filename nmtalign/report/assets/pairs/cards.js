@@ -93,7 +93,7 @@ function placeOnPaper(pair) {
 }
 
 function showLayout(pair, layout, left = null, narrow = false) {
-  pair.card.classList.toggle("long", layout === "rows" && left !== null && !onPaper());
+  pair.card.classList.toggle("long", isLong(pair) && left !== null && !onPaper());
   pair.card.classList.toggle("narrow", narrow);
 }
 
