@@ -87,10 +87,8 @@ const KEYS = {
 
 function kindsToTell() {
   if (state.edit) return KEYS.edit;
-  const system = data.others[state.compare] !== undefined;
-  const among = !system || [state.view, state.beside].includes(`=${state.compare}`);
-  if (twoPanels() && state.compare !== "gold" && among) return KEYS.panels;
-  return KEYS[system ? "other" : state.compare];
+  if (twoPanels() && state.compare !== "gold") return KEYS.panels;
+  return KEYS[state.compare] ?? KEYS.other;
 }
 
 export function drawKey() {
