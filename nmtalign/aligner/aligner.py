@@ -289,7 +289,7 @@ class Aligner(Listed):
             return text
         words = None if self.expert.of_tokens or unit == "tokens" else text.line_words
         lengths = text.segments.source_lengths, text.segments.target_lengths
-        return replace(text, expert=links_of_tokens(links, words, lengths, first=first))
+        return replace(text, expert_links=links_of_tokens(links, words, lengths, first=first))
 
     @property
     def usual_values(self) -> str:

@@ -144,8 +144,8 @@ class Expert:
     trust: Trust | None = None
 
     def __repr__(self) -> str:
-        votes = "" if self.trust is None else f" yes={self.trust.yes:.3g} no={self.trust.no:.3g}"
-        return f"expert=({self.encoder or 'links'}{votes})"
+        trust = "" if self.trust is None else " precision={:.3g} recall={:.3g}".format(*self.trust)
+        return f"expert=({self.encoder or 'links'}{trust})"
 
     @property
     def of_tokens(self) -> bool:

@@ -469,7 +469,7 @@ def _gold_log_odds(decoder: Decoder, gold: Sequence[GoldAlignment]) -> float:
         links = zip(bucket.pairs[b].tolist(), s.tolist(), t.tolist(), strict=True)
         right = np.array([(s, t) in gold[n].possible for n, s, t in links], dtype=float)
         judged.append((posterior, evidence[t, s, b], right))
-    return decoder.probabilities.taught(*map(np.concatenate, zip(*judged, strict=True)))
+    return decoder.probabilities.fit_gold_log_odds(*map(np.concatenate, zip(*judged, strict=True)))
 
 
 def expert_with_trust(

@@ -30,26 +30,26 @@ class EncodedText:
     buckets: Sequence[Bucket]
     line_words: BothLineWords | None = None  # of the tokens of lines; None: tokens are the words
     # links of tokens that an expert gives, with their weights; nothing is known of a pair without links
-    expert: AlignedBatch | None = None
+    expert_links: AlignedBatch | None = None
 
     @cached_property
     def index(self) -> PairIndex:
         """The co-occurring word pairs, numbered when they are first asked for."""
         return number_pairs(self.buckets, len(self.target.words))
 
-    def expert_links(self, k: int) -> tuple[Floats, Flags]:
-        """Return the weights of the expert's links in bucket k, (T, S, B), and where there is an opinion."""
+    def expert_cells(self, k: int) -> tuple[Floats, Flags]:
+        """Return the weights of the expert's links in bucket k, (T, S, B), and cells of annotated pairs."""
         bucket, weights = self.buckets[k], np.zeros(self.buckets[k].shape, np.float32)
-        assert self.expert is not None
+        assert self.expert_links is not None
         pair = self.segments.pair[bucket.pairs]
-        first, end = self.expert.offsets[pair], self.expert.offsets[pair + 1]
+        first, end = (self.expert_links.offsets[pair + n] for n in (0, 1))
         end = np.where(bucket.pairs >= 0, end, first)  # filler columns have none
         column = np.repeat(np.arange(len(pair)), end - first)  # of each link
         row = np.arange(len(column)) + np.repeat(end - np.cumsum(end - first), end - first)
-        s = self.expert.source[row] - self.segments.source_start[bucket.pairs][column]
-        t = self.expert.target[row] - self.segments.target_start[bucket.pairs][column]
+        s = self.expert_links.source[row] - self.segments.source_start[bucket.pairs][column]
+        t = self.expert_links.target[row] - self.segments.target_start[bucket.pairs][column]
         here = (s >= 0) & (s < bucket.source_lengths[column]) & (t >= 0) & (t < bucket.target_lengths[column])
-        weights[t[here], s[here], column[here]] = self.expert.probability[row[here]]
+        weights[t[here], s[here], column[here]] = self.expert_links.probability[row[here]]
         return weights, bucket.inside & (end > first)
 
     @property

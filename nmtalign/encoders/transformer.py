@@ -97,7 +97,8 @@ def both_sides(
     """
     if hasattr(tokenizer, "src_lang") != (languages is not None):
         needs = "takes no languages" if languages else "needs source and target language"
-        own_codes = "give `languages` in its own codes; those of an expert, to links_from"
+        command = f"nmtalign links-from SOURCE TARGET --encoder {name} --langs XX,YY -o LINKS"
+        own_codes = f"give `languages` in its own codes; for an aligner {command}, then `expert=LINKS`"
         advice = "leave `languages` out" if languages else own_codes
         raise UsageError(f"{name} {needs}; {advice}")
     if languages is not None:

@@ -31,7 +31,7 @@ OBSERVED, RIGHT, FOUND = 5, 4, 3
 
 
 class Trust(NamedTuple):
-    """How far an expert is trusted, as the sure links of an aligner tell that does not know the expert.
+    """Precision and recall of an expert beside the sure links of an aligner that does not know the expert.
 
     Attributes
     ----------
@@ -43,22 +43,22 @@ class Trust(NamedTuple):
     Examples
     --------
     >>> trust = Trust(0.9, 0.8)
-    >>> round(trust.yes, 3), round(trust.no, 3), round(trust.weight, 3)
-    (3.296, 2.414, 0.656)
+    >>> round(trust.linked_log_odds, 3), round(trust.unlinked_log_odds, 3), round(trust.weight, 3)
+    (3.296, -2.414, 0.656)
     """
 
     precision: float
     recall: float
 
     @property
-    def yes(self) -> float:
+    def linked_log_odds(self) -> float:
         """What a link of the expert adds to the log odds of a cell."""
         return VOTE * max(0.0, math.log(self.precision / (1 - self.precision)))
 
     @property
-    def no(self) -> float:
-        """What a cell without a link of the expert loses."""
-        return -VOTE * math.log(1 - self.recall)
+    def unlinked_log_odds(self) -> float:
+        """What no link of the expert adds to the log odds of a cell; at most 0."""
+        return VOTE * math.log(1 - self.recall)
 
     @property
     def weight(self) -> float:
@@ -70,8 +70,8 @@ def trust_of(bucket_posteriors: Callable[[int], BucketPosteriors], text: Encoded
     """Return the trust in the expert of a text, from the posteriors of its buckets without votes."""
 
     def counts(k: int) -> Doubles:
-        weights, opinion = text.expert_links(k)
-        linked, sure = weights > 0, (bucket_posteriors(k).posteriors.joint > SURE) & opinion
+        weights, annotated = text.expert_cells(k)
+        linked, sure = weights > 0, (bucket_posteriors(k).posteriors.joint > SURE) & annotated
         judged = linked & sure.any(axis=1, keepdims=True) & sure.any(axis=0)
         return np.array([(linked & sure).sum(), judged.sum(), sure.sum()], float)
 
@@ -98,18 +98,19 @@ def voted(
     bucket_posteriors: Callable[[int], BucketPosteriors], text: EncodedText, trust: Trust
 ) -> Callable[[int], BucketPosteriors]:
     """Return a function that computes the posteriors of a bucket with the votes of the text's expert."""
-    if text.expert is None:
+    if text.expert_links is None:
         return bucket_posteriors
 
     def with_votes(k: int) -> BucketPosteriors:
         found, ratios = bucket_posteriors(k)
-        weights, opinion = text.expert_links(k)
-        odds = np.exp(np.where(weights > 0, np.float32(trust.yes), np.float32(-trust.no)))
+        weights, annotated = text.expert_cells(k)
+        log_odds = np.where(weights > 0, trust.linked_log_odds, trust.unlinked_log_odds)
+        odds = np.exp(log_odds, dtype=np.float32)
         forward, reverse = (
-            _of_words(found.forward, odds, opinion, 1),
-            _of_words(found.reverse, odds, opinion, 0),
+            _of_words(found.forward, odds, annotated, 1),
+            _of_words(found.reverse, odds, annotated, 0),
         )
-        joint = np.where(opinion, shifted(found.joint, odds), found.joint)
+        joint = np.where(annotated, shifted(found.joint, odds), found.joint)
         return BucketPosteriors(Posteriors(forward, reverse, joint), ratios)
 
     return with_votes
@@ -127,9 +128,9 @@ def shifted(p: Reals, odds: Reals) -> Reals:
     return np.asarray(grown / (1 - p + grown), p.dtype)
 
 
-def _of_words(p: Reals, odds: Reals, opinion: Flags, axis: int) -> Reals:
+def _of_words(p: Reals, odds: Reals, annotated: Flags, axis: int) -> Reals:
     """Return the distribution over the words of an axis, and null, of multiplied odds against null."""
     grown = p * odds
     null = np.maximum(1 - p.sum(axis=axis, keepdims=True), 0)
     grown /= np.maximum(null + grown.sum(axis=axis, keepdims=True), 1e-30)
-    return np.asarray(np.where(opinion, grown, p), p.dtype)
+    return np.asarray(np.where(annotated, grown, p), p.dtype)

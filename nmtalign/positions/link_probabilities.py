@@ -44,14 +44,14 @@ class LinkProbabilities(NamedTuple):
 
     known: tuple[Flags, Flags]  # the source and the target words (V,) that the training text has
     size: float  # u
-    gold: float = 0.0  # d
+    gold_log_odds: float = 0.0  # d
 
     def of_training_text(self, posterior: Reals, evidence: Reals) -> Doubles:
         """Return the probability of links (L,) of the training text, rising with posterior and evidence."""
         p = np.clip(np.asarray(posterior, np.float64), SUREST, 1 - SUREST)
         constant, of_posterior, of_evidence, of_size = FITTED
         logit = constant + of_posterior * np.log(p / (1 - p)) + of_evidence * np.asarray(evidence, np.float64)
-        return np.asarray(np.minimum(p, 1 / (1 + np.exp(-logit - of_size * self.size - self.gold))))
+        return np.asarray(np.minimum(p, 1 / (1 + np.exp(-logit - of_size * self.size - self.gold_log_odds))))
 
     def of(self, bucket: Bucket, column: Longs, posterior: Reals, evidence: Reals) -> Reals:
         """Return the probability of links (L,) in some columns of a bucket."""
@@ -60,11 +60,11 @@ class LinkProbabilities(NamedTuple):
         found = np.where(seen[column], self.of_training_text(posterior, evidence), posterior)
         return np.asarray(found, np.float32)
 
-    def taught(self, posterior: Reals, evidence: Reals, right: Reals) -> float:
+    def fit_gold_log_odds(self, posterior: Reals, evidence: Reals, right: Reals) -> float:
         """Return d from the links (L,) of gold pairs; `right` is 1 for right ones, 0 for others."""
         low, high = -LARGEST, LARGEST
         for _ in range(STEPS):
             middle = (low + high) / 2
-            sum_ = self._replace(gold=middle).of_training_text(posterior, evidence).sum()
+            sum_ = self._replace(gold_log_odds=middle).of_training_text(posterior, evidence).sum()
             low, high = (middle, high) if sum_ + FEW * middle < right.sum() else (low, middle)
         return (low + high) / 2

@@ -42,7 +42,7 @@ def table(links, forward, reverse, joint):
     joint = np.asarray(joint, np.float32)
     T, S = joint.shape
     text = encode_text([([f"s{n}" for n in range(S)], [f"t{n}" for n in range(T)])])
-    object.__setattr__(text, "expert", batch_of_links([links]))
+    object.__setattr__(text, "expert_links", batch_of_links([links]))
     whole = np.zeros((3, *text.buckets[0].shape), np.float32)
     whole[:, :T, :S, 0] = forward, reverse, joint
     return text, lambda k: BucketPosteriors(Posteriors(*whole), None)
@@ -66,8 +66,8 @@ def test_trust_by_hand():
     joint = [[0.95, 0.1, 0.0, 0.0], [0.0, 0.95, 0.1, 0.0], [0.0, 0.0, 0.95, 0.3], [0.0, 0.0, 0.0, 0.8]]
     text, attend = table([(0, 0), (2, 1), (3, 3), (3, 2)], joint, joint, joint)
     assert trust_of(attend, text, 1) == ((1 + 4) / (2 + 5), (1 + 3) / (3 + 5))
-    assert (Trust(0.5, 0.25).yes, Trust(0.3, 0.25).yes) == (0, 0)
-    assert Trust(0.5, 0.25).no == pytest.approx(1.5 * math.log(4 / 3))
+    assert (Trust(0.5, 0.25).linked_log_odds, Trust(0.3, 0.25).linked_log_odds) == (0, 0)
+    assert Trust(0.5, 0.25).unlinked_log_odds == pytest.approx(1.5 * math.log(3 / 4))
     assert Trust(0.5, 0.25).weight == 1 / 16
     text, attend = table([], joint, joint, joint)
     assert trust_of(attend, text, 1) == (0.8, 0.6)  # nothing is known
@@ -158,7 +158,7 @@ def test_soft_counts_reach_the_prior():
     voteless = advised.with_scorers("lexicon")
     assert links_of(voteless.align_batch(TOY.pairs)) == links_of(by_hand.align_batch(TOY.pairs))
     given = prepare(with_links(TOY.pairs, TOY.links), LearnOptions(expert=Expert(), workers=1))
-    assert given.counted is given.text.expert
+    assert given.counted is given.text.expert_links
 
 
 def test_gold_links_beside_an_expert():
@@ -219,7 +219,7 @@ def test_a_perfect_expert_is_reached(advised):
     ]
     assert found[0] > 0.1 > found[1] > found[2]
     assert found[2] == 0
-    assert advised.expert.trust.yes > 1
+    assert advised.expert.trust.linked_log_odds > 1
 
 
 def test_no_opinion_is_no_expert(advised):
@@ -291,9 +291,9 @@ def test_links_of_words_are_those_of_their_tokens():
     aligner = nmtalign.train(lines, expert=["0-1 1-0"] * 3, **text)
     aligner = replace(aligner, expert=Expert(None, Trust(0.999, 0.99)))
     encoded = aligner.encoded(list(with_links(lines, [frozenset({(0, 1)})] * 3)))
-    weights, opinion = encoded.expert_links(0)
+    weights, annotated = encoded.expert_cells(0)
     assert weights[:4, :4, 0].tolist() == [[0, 0, 0, 0], [0, 0, 0, 0], [0.25, 0.25, 0, 0], [0.25, 0.25, 0, 0]]
-    assert opinion[:4, :4, :3].all()
+    assert annotated[:4, :4, :3].all()
     told = aligner.align_batch(lines, expert=["0-1 1-0"] * 3)
     assert links_of(told)[0] >= {(0, 1), (1, 0)}
 
@@ -305,13 +305,13 @@ def test_votes_reach_the_pieces_of_a_long_pair():
     text = aligner.encoded(list(with_links([(words, words)], links)))
     seen = set()
     for k, bucket in enumerate(text.buckets):
-        weights, opinion = text.expert_links(k)
+        weights, annotated = text.expert_cells(k)
         for column in np.flatnonzero(bucket.pairs >= 0):
             piece = bucket.pairs[column]
             start = text.segments.source_start[piece], text.segments.target_start[piece]
             t, s = np.nonzero(weights[..., column])
             seen |= {(int(start[0] + a), int(start[1] + b)) for a, b in zip(s, t, strict=True)}
-            assert (opinion[..., column] == bucket.inside[..., column]).all()
+            assert (annotated[..., column] == bucket.inside[..., column]).all()
     assert len(text.segments.pair) > 1
     assert {(n, n) for n in range(600)} <= seen <= links[0]
 

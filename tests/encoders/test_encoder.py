@@ -177,7 +177,7 @@ def test_a_model_keeps_the_encoder_with_the_constant(stored, tiny, tmp_path):
         assert (tmp_path / "model" / name).read_bytes() == (stored / "model" / name).read_bytes()
     expected, again = links_of(advised.align_batch(TOY.words)), nmtalign.load(tmp_path / "model")
     assert again.description == advised.description
-    assert f"expert=(encoder={tiny} layer=2 method=simalign-argmax yes=" in again.description
+    assert f"expert=(encoder={tiny} layer=2 method=simalign-argmax precision=" in again.description
     assert not again.expert.encoder.running["download"]
     assert links_of(again.align_batch(TOY.words)) == expected
     assert links_of(again.align_batch(TOY.words[7:9])) == expected[7:9]
@@ -198,7 +198,7 @@ def test_another_encoder_is_trusted_as_the_text_tells(stored, tiny):
     with pytest.raises(UsageError, match="has to be fitted first"):
         other.align(*TOY.pairs[0])
     fitted = nmtalign.fit_to(other, PAIRS)
-    assert fitted.expert.trust.yes > 0
+    assert fitted.expert.trust.linked_log_odds > 0
     told = model.align_batch(TOY.words, expert=TOY.links).origin.aligner
     assert told.expert.encoder is None
     assert told.expert.trust not in (model.expert.trust, None)

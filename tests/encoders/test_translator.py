@@ -193,6 +193,15 @@ def test_links_of_an_encoder_that_needs_languages(tmp_path, capsys):
     given = "links-from", source, target, "--encoder", tmp_path, "--layer", "1", "-q"
     assert run(*given) == 2
     assert "needs source and target language; give --langs in its own codes" in capsys.readouterr().err
+    assert run("train", source, target, "-o", tmp_path / "model", "--encoder", tmp_path, "--layer", "1") == 2
+    told = capsys.readouterr().err
+    command = f"nmtalign links-from SOURCE TARGET --encoder {tmp_path} --langs XX,YY -o LINKS"
+    assert f"for an aligner {command}, then --expert LINKS" in " ".join(told.split())
+    named = [str(source), str(target), *command.split()[4:]]  # the command that it names, and what follows
+    named[named.index("XX,YY")], named[named.index("LINKS")] = "eng_Latn,fra_Latn", tmp_path / "links"
+    assert run("links-from", *named, "--layer", "1", "-q") == 0
+    told = "--expert", tmp_path / "links", "-o", tmp_path / "model", "--preset", "fast", "-q"
+    assert run("train", source, target, *told) == 0
     for count, codes in ((80, "eng_Latn,fra_Latn"), (160, "fra_Latn,eng_Latn")):
         assert run(*given, "--langs", codes, "--cache", tmp_path / "cache") == 0
         found = capsys.readouterr().out
