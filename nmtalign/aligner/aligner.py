@@ -288,7 +288,7 @@ class Aligner(Listed):
         return replace(text, expert=links_of_tokens(links, words, lengths, first=first))
 
     @property
-    def usual_values(self) -> str:
+    def default_values(self) -> str:
         """Which values of a pair are shown unless told, as of :class:`AlignedPair`."""
         return "combined" if self.positions.has_null else "forward"
 
@@ -311,7 +311,7 @@ class Aligner(Listed):
 
     def _attended(self, text: EncodedText, pairs: Sequence[Pair]) -> list[AlignedPair]:
         unknown = [self.scorer.unknown(*self.words_of(pair)) for pair in pairs]
-        more: Any = {"unknown": unknown, "usual": self.usual_values}
+        more: Any = {"unknown": unknown, "default_values": self.default_values}
         return self._decoder_of(text).pairs(list(map(self.tokens_of, pairs)), self.settings, **more)
 
     def align_words(self, pairs: Iterable[tuple[Words, Words]]) -> AlignedBatch:

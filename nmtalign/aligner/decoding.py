@@ -182,18 +182,18 @@ class Decoder(NamedTuple):
     def links(self, k: int) -> BucketLinks:
         """Compute the links of bucket k, their probability, and the evidence of its pairs."""
         bucket, ((t, s, b), posterior, posteriors, cell_evidence) = self.text.buckets[k], self.chosen(k)
-        real, core = np.flatnonzero(bucket.pairs >= 0), self.text.segments.core(bucket)
+        real, core = np.flatnonzero(bucket.pieces >= 0), self.text.segments.core(bucket)
         probability = posterior
         if cell_evidence is None:
             weights = posterior if core is None else posterior * core[t, s, b]
-            evidence = np.asarray(np.bincount(b, weights, len(bucket.pairs)), np.float64)
+            evidence = np.asarray(np.bincount(b, weights, len(bucket.pieces)), np.float64)
         else:
             if self.probabilities is not None:
                 probability = self.probabilities.of(bucket, b, posterior, cell_evidence[t, s, b])
             cell_evidence = cell_evidence if core is None else cell_evidence * core
             evidence = evidence_of_pairs(posteriors.forward, posteriors.reverse, cell_evidence)
-        pair, at_source, at_target = (numbers.astype(np.int32) for numbers in (bucket.pairs[b], s, t))
-        own = bucket.pairs[real], evidence[real]
+        pair, at_source, at_target = (numbers.astype(np.int32) for numbers in (bucket.pieces[b], s, t))
+        own = bucket.pieces[real], evidence[real]
         return BucketLinks(pair, at_source, at_target, posterior, probability, *own)
 
     def _cells(self, posteriors: Attention, bucket: Bucket) -> tuple[Cells, Reals]:
@@ -266,10 +266,15 @@ class Decoder(NamedTuple):
         return found
 
     def pair(
-        self, words: BothWords, settings: str, *, unknown: UnknownWords | None = None, usual: str = "combined"
+        self,
+        words: BothWords,
+        settings: str,
+        *,
+        unknown: UnknownWords | None = None,
+        default_values: str = "combined",
     ) -> AlignedPair:
         """Return the one pair of the text with its attention weights, as of :meth:`pairs`."""
-        return self.pairs([words], settings, unknown=[unknown], usual=usual)[0]
+        return self.pairs([words], settings, unknown=[unknown], default_values=default_values)[0]
 
     def pairs(
         self,
@@ -277,11 +282,11 @@ class Decoder(NamedTuple):
         settings: str,
         *,
         unknown: Sequence[UnknownWords | None],
-        usual: str,
+        default_values: str,
     ) -> list[AlignedPair]:
         """Return the pairs of the text with their attention weights; `words` are those to show.
 
-        `unknown` and `usual` as of :class:`AlignmentMatrix` and :class:`AlignedPair`.
+        `unknown` and `default_values` as of :class:`AlignmentMatrix` and :class:`AlignedPair`.
         """
         batch, arrays = self.attention([name for name in VALUES if name != "scores" or self.scores])
         probabilities, made = np.split(batch.probability, batch.offsets[1:-1]), []
@@ -298,7 +303,7 @@ class Decoder(NamedTuple):
                 extraction=self.extraction.rule,
                 threshold=self.extraction.least,
                 second=self.extraction.second,
-                usual=usual,
+                default_values=default_values,
             )
             made.append(pair)
         return made

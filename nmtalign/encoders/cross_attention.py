@@ -17,7 +17,7 @@ import numpy as np
 from nmtalign.arrays import AnyArray, Reals
 from nmtalign.encoders.attention_files import read_matrices
 from nmtalign.encoders.choice import rank
-from nmtalign.encoders.files import Given, beside
+from nmtalign.encoders.files import PairMatrix, beside
 from nmtalign.encoders.transformer import WordPair
 from nmtalign.encoders.translator import Translator
 from nmtalign.errors import DataError
@@ -45,7 +45,7 @@ class Reading:
     normalize : bool
         Divide each row by its sum. Otherwise rows have to sum to 1, the end of the sentence included, or to
         be zero: a word without attention.
-    shifted : bool
+    rows_fit : bool
         Whether row t has the weights of target word t already, as those of :func:`translated`.
     """
 
@@ -54,7 +54,7 @@ class Reading:
     shift: int = 0
     pieces: str | None = None
     normalize: bool = False
-    shifted: bool = False
+    rows_fit: bool = False
 
     def __str__(self) -> str:
         layers, heads = (
@@ -68,11 +68,11 @@ class Reading:
         """Return the words made of the pieces of a line."""
         return list(pieces) if self.pieces is None else join_pieces(pieces, self.pieces)
 
-    def given(self, pieces: WordPair, attention: AnyArray) -> Given:
+    def given(self, pieces: WordPair, attention: AnyArray) -> PairMatrix:
         """Return the words of one pair of pieces with their weights; errors as of :meth:`weights`."""
         weights = self.weights(attention, *pieces)
         words = self.words(pieces[0]), self.words(pieces[1])
-        return Given(words, weights, by_head=partial(self.by_head, attention, *pieces))
+        return PairMatrix(words, weights, by_head=partial(self.by_head, attention, *pieces))
 
     def weights(self, attention: AnyArray, source: Sequence[str], target: Sequence[str]) -> Reals:
         """Return the weights of the words of one pair, target words by source words; rows sum to 1 at most.
@@ -160,7 +160,7 @@ class Reading:
 
     def _shifted(self, weights: Reals, S: int, T: int) -> Reals:
         """Return the rows of the target pieces; a piece without a row gets zeros."""
-        rows = np.arange(T) + (0 if self.shifted else self.shift)
+        rows = np.arange(T) + (0 if self.rows_fit else self.shift)
         there = (rows >= 0) & (rows < len(weights))
         shifted = np.zeros((T, S))
         shifted[there] = weights[rows[there], :S]
@@ -169,12 +169,12 @@ class Reading:
 
 def read_attention(
     path: str | Path, reading: Reading, pairs: Iterable[WordPair], *, encoding: str = "utf-8"
-) -> Iterator[Given]:
+) -> Iterator[PairMatrix]:
     """Yield the weights in a file for each pair of pieces; DataError if they do not fit."""
     return beside(pairs, read_matrices(path, encoding=encoding), path, reading.given)
 
 
-def translated(translator: Translator, reading: Reading, pairs: Iterable[WordPair]) -> Iterator[Given]:
+def translated(translator: Translator, reading: Reading, pairs: Iterable[WordPair]) -> Iterator[PairMatrix]:
     """Yield the cross-attention of a translation model for each pair of words."""
     words, again, asked = tee(pairs, 3)
     found = (
@@ -221,5 +221,7 @@ def _chosen(weights: Reals, axis: int, numbers: tuple[int, ...] | None, name: st
 def _membership(numbers: Sequence[int]) -> Reals:
     """Return which pieces are part of which word, shape (words, pieces)."""
     words = numbers[-1] + 1 if numbers else 0
-    of_word: Reals = np.equal.outer(np.arange(words), np.asarray(numbers, dtype=np.int64)).astype(np.float64)
-    return of_word
+    word_of_piece: Reals = np.equal.outer(np.arange(words), np.asarray(numbers, dtype=np.int64)).astype(
+        np.float64
+    )
+    return word_of_piece

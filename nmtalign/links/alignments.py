@@ -233,7 +233,7 @@ class AlignedPair(Viewable):
         Least posterior of a link, where the method has one.
     second : float, optional
         Least probability of a second word in its direction, where the method looks for second words.
-    usual : str
+    default_values : str
         Which values a picture shows unless told: ``forward`` where they are a softmax of scores, without a
         null word; else ``combined``.
     scores : array of shape (T, S)
@@ -260,7 +260,7 @@ class AlignedPair(Viewable):
     extraction: str = ""
     threshold: float | None = None
     second: float | None = None
-    usual: str = "combined"
+    default_values: str = "combined"
     scores: NDArray[np.floating] = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
@@ -433,7 +433,7 @@ _OF_ATTENTION = (
     "forward",
     "reverse",
     "scores",
-    "usual",
+    "default_values",
     "settings",
     "extraction",
     "threshold",

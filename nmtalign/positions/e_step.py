@@ -122,7 +122,7 @@ def hmm_counts(
         bucket, words.pairs.take(cells), nulls, transitions, null, agree=agree, jumps=jumps
     )
     (forward, reverse), link = found, found.product
-    real = bucket.pairs >= 0
+    real = bucket.pieces >= 0
     counts = BucketCounts(
         _links(cells, link),
         Sparse(bucket.source, _unaligned(reverse.posterior.sum(axis=1))),

@@ -72,12 +72,12 @@ def trust_of(bucket_posteriors: Callable[[int], BucketPosteriors], text: Encoded
     def counts(k: int) -> Doubles:
         weights, opinion = text.expert_links(k)
         linked, sure = weights > 0, (bucket_posteriors(k).posteriors.joint > SURE) & opinion
-        judged = linked & sure.any(axis=1, keepdims=True) & sure.any(axis=0)
-        return np.array([(linked & sure).sum(), judged.sum(), sure.sum()], float)
+        comparable = linked & sure.any(axis=1, keepdims=True) & sure.any(axis=0)
+        return np.array([(linked & sure).sum(), comparable.sum(), sure.sum()], float)
 
     found = in_order(counts, range(len(text.buckets)), workers, cells=text.cells)
-    both, judged, sure = sum(found, np.zeros(3)).tolist()
-    return Trust((both + RIGHT) / (judged + OBSERVED), (both + FOUND) / (sure + OBSERVED))
+    both, comparable, sure = sum(found, np.zeros(3)).tolist()
+    return Trust((both + RIGHT) / (comparable + OBSERVED), (both + FOUND) / (sure + OBSERVED))
 
 
 def expert_word_counts(

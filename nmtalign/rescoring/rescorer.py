@@ -134,7 +134,7 @@ class Rescored(PositionModel):
     @classmethod
     def from_state(cls, stored: Stored, vocabularies: object) -> Rescored:
         """Return what :meth:`state` was made of; `vocabularies` are for the position model."""
-        weights = Weights(*(stored.packed[stored.place + name] for name in Weights._fields))
+        weights = Weights(*(stored.packed[stored.prefix + name] for name in Weights._fields))
         weights.check()
         for name, own in weights._asdict().items():
             stored.array(name, "f", own.shape)  # finite
@@ -197,8 +197,8 @@ class Reader:
         w = np.float32(self.rescorer.weight)
         mixed = mix(forward, e, w, inside, axis=1), mix(reverse, e, w, inside, axis=0)
         doubtful = (np.maximum(forward, reverse) > MIN_POSTERIOR) & inside
-        judged = np.where(doubtful, sigmoid((1 - w) * log_odds(joint) + w * e), joint)
-        return *mixed, with_style(judged, self.rescorer.style, bucket, self.known.frequent)
+        corrected = np.where(doubtful, sigmoid((1 - w) * log_odds(joint) + w * e), joint)
+        return *mixed, with_style(corrected, self.rescorer.style, bucket, self.known.frequent)
 
 
 def mix(p: Floats, e: Floats, weight: np.floating, inside: Flags, axis: int) -> Floats:
