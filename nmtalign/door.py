@@ -23,7 +23,7 @@ DICTIONARIES, MATRICES = (".pkl", ".json"), (".npz", ".npy")  # of the form word
 LONGEST = 180  # characters of a result in one line
 _PAUSE = 0.2  # seconds between two writings of progress
 # of the data that comes with nmtalign: inside the installed package, or data/ of a checkout
-_PLACES = (Path(__file__).parent / "data", Path(__file__).parent.parent / "data")
+_DATA = (Path(__file__).parent / "data", Path(__file__).parent.parent / "data")
 
 
 def one_line(text: str) -> str:
@@ -53,7 +53,7 @@ def shipped(name: str) -> Path:
     >>> shipped("en_fr_sample").name
     'en_fr_sample'
     """
-    for folder in _PLACES:
+    for folder in _DATA:
         if (folder / name).exists():
             return folder / name
     raise UsageError(f"this installation of nmtalign holds no data named {name!r}; name your own files")
@@ -66,7 +66,7 @@ def place_of(path: str | Path) -> Path:
     (True, False)
     """
     path = as_path(path)
-    paths = [path, *(folder / path for folder in _PLACES)]
+    paths = [path, *(folder / path for folder in _DATA)]
     return next((path for path in paths if path.exists()), path)
 
 

@@ -66,15 +66,15 @@ class State:
             np.savez_compressed(folder / "arrays.npz", **packed)  # type: ignore[arg-type]
         return meta
 
-    def _written(self, folder: Path, place: str, packed: dict[str, NDArray[Any]]) -> dict[str, Any]:
-        packed |= {place + name: array for name, array in self.arrays.items()}
+    def _written(self, folder: Path, prefix: str, packed: dict[str, NDArray[Any]]) -> dict[str, Any]:
+        packed |= {prefix + name: array for name, array in self.arrays.items()}
         for name, array in self.large.items():
-            write_array(folder / f"{place}{name}.npy", array)
+            write_array(folder / f"{prefix}{name}.npy", array)
         for name, words in self.words.items():
-            _write_words(words, folder / f"{place}{name}.txt")
+            _write_words(words, folder / f"{prefix}{name}.txt")
         for name, path in self.files.items():
-            shutil.copyfile(path, folder / f"{place}{name}")
-        parts = {name: part._written(folder, f"{place}{name}.", packed) for name, part in self.parts.items()}
+            shutil.copyfile(path, folder / f"{prefix}{name}")
+        parts = {name: part._written(folder, f"{prefix}{name}.", packed) for name, part in self.parts.items()}
         counts = {name: len(words) for name, words in self.words.items()}
         return {"kind": self.kind, **self.values, "lists": counts, "parts": parts}
 
@@ -97,12 +97,12 @@ class Stored:
     packed: Arrays  # of arrays.npz
     kinds: Mapping[str, Callable[..., Any]]  # what makes a part of each kind, from its Stored state
     file: Callable[[str], Path]  # gives the path of a file of the folder by its name, if it may be opened
-    place: str = ""  # of the part in the folder
+    prefix: str = ""  # of the names of the part's files and arrays
 
     def part(self, name: str) -> Stored:
         """Return the state of a part."""
-        place = f"{self.place}{name}."
-        return replace(self, meta=_entry(self.meta["parts"], name, dict, self._meta), place=place)
+        prefix = f"{self.prefix}{name}."
+        return replace(self, meta=_entry(self.meta["parts"], name, dict, self._meta), prefix=prefix)
 
     def parts(self) -> list[str]:
         """Return the names of the parts."""
@@ -139,17 +139,17 @@ class Stored:
 
     def array(self, name: str, kind: str, shape: Shape, **bounds: float) -> NDArray[Any]:
         """Return a packed array; parameters as of :func:`nmtalign.arrays.expect_array`."""
-        place = f"{self.folder / 'arrays.npz'}, {self.place}{name}"
-        return expect_array(self.packed[self.place + name], kind, shape, **bounds, name=place)
+        place = f"{self.folder / 'arrays.npz'}, {self.prefix}{name}"
+        return expect_array(self.packed[self.prefix + name], kind, shape, **bounds, name=place)
 
     def large(self, name: str, kind: str, shape: Shape, **bounds: float) -> NDArray[Any]:
         """Return an array that has a file of its own."""
-        path = self.file(f"{self.place}{name}.npy")
+        path = self.file(f"{self.prefix}{name}.npy")
         return expect_array(read_array(path), kind, shape, **bounds, name=path)
 
     def words(self, name: str) -> list[str]:
         """Return a word list."""
-        path = self.file(f"{self.place}{name}.txt")
+        path = self.file(f"{self.prefix}{name}.txt")
         count = expect_whole(self.meta["lists"][name], low=0, name=self._meta)
         words = read_utf8(path).split("\n")[:-1]
         if len(words) != count:

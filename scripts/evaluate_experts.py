@@ -48,7 +48,7 @@ from nmtalign.aligner.experts import METHOD, EncoderLinks, Expert
 from nmtalign.aligner.extraction import make_extraction
 from nmtalign.aligner.links_from import Linker
 from nmtalign.aligner.train import LearnOptions, learn
-from nmtalign.encoders.files import Given
+from nmtalign.encoders.files import PairMatrix
 from nmtalign.encoders.published import METHODS
 from nmtalign.links.extraction import mutual_argmax
 
@@ -178,10 +178,10 @@ def encoder_of(corpus: Corpus, alike: list[np.ndarray]) -> Expert:
     """Return an encoder that finds these similarities in the gold lines, and has no opinion on others."""
     known = dict(zip(corpus.gold_text, alike, strict=True))
 
-    def read(pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> Iterator[Given]:
+    def read(pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> Iterator[PairMatrix]:
         for source, target in pairs:
             own = known.get((" ".join(source), " ".join(target)))
-            yield Given(([], []), np.zeros((0, 0))) if own is None else Given((source, target), own)
+            yield PairMatrix(([], []), np.zeros((0, 0))) if own is None else PairMatrix((source, target), own)
 
     encoder = EncoderLinks("similarities", {})
     extraction = make_extraction(METHODS[METHOD].extract)

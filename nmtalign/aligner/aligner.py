@@ -292,7 +292,7 @@ class Aligner(Listed):
         return replace(text, expert_links=links_of_tokens(links, words, lengths, first=first))
 
     @property
-    def usual_values(self) -> str:
+    def default_values(self) -> str:
         """Which values of a pair are shown unless told, as of :class:`AlignedPair`."""
         return "combined" if self.positions.has_null else "forward"
 

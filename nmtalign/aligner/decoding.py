@@ -162,18 +162,18 @@ class Decoder(NamedTuple):
     def links(self, k: int) -> BucketLinks:
         """Compute the links of bucket k, their probability, and the evidence of its pairs."""
         bucket, ((t, s, b), posterior, posteriors, cell_evidence) = self.text.buckets[k], self.chosen(k)
-        real, core = np.flatnonzero(bucket.pairs >= 0), self.text.segments.core(bucket)
+        real, core = np.flatnonzero(bucket.pieces >= 0), self.text.segments.core(bucket)
         probability = posterior
         if cell_evidence is None:
             weights = posterior if core is None else posterior * core[t, s, b]
-            evidence = np.asarray(np.bincount(b, weights, len(bucket.pairs)), np.float64)
+            evidence = np.asarray(np.bincount(b, weights, len(bucket.pieces)), np.float64)
         else:
             if self.probabilities is not None:
                 probability = self.probabilities.of(bucket, b, posterior, cell_evidence[t, s, b])
             cell_evidence = cell_evidence if core is None else cell_evidence * core
             evidence = evidence_of_pairs(posteriors.forward, posteriors.reverse, cell_evidence)
-        pair, at_source, at_target = (numbers.astype(np.int32) for numbers in (bucket.pairs[b], s, t))
-        own = bucket.pairs[real], evidence[real]
+        pair, at_source, at_target = (numbers.astype(np.int32) for numbers in (bucket.pieces[b], s, t))
+        own = bucket.pieces[real], evidence[real]
         return BucketLinks(pair, at_source, at_target, posterior, probability, *own)
 
     def _cells(self, posteriors: Attention, bucket: Bucket) -> tuple[Cells, Reals]:
@@ -273,7 +273,7 @@ class Decoder(NamedTuple):
                 extraction=self.extraction.rule,
                 threshold=self.extraction.least,
                 second=self.extraction.second,
-                usual=usual,
+                default_values=default_values,
             )
             made.append(pair)
         return made

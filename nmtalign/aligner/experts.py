@@ -72,13 +72,13 @@ class EncoderLinks:
     ----------
     name : str
         Of an encoder of the package transformers, or its folder.
-    running : mapping
+    encoder_options : mapping
         `layer`, `device`, `cache`, as of :func:`nmtalign.links_from`; and `download`.
     method : str
     """
 
     name: str
-    running: dict[str, Any]
+    encoder_options: dict[str, Any]
     method: str = METHOD
 
     @cached_property
@@ -92,7 +92,7 @@ class EncoderLinks:
         """The layer whose states are compared."""
         from nmtalign.encoders.transformer import Encoder
 
-        return int(self.running.get("layer", Encoder.layer))
+        return int(self.encoder_options.get("layer", Encoder.layer))
 
     @property
     def place(self) -> str:
@@ -180,12 +180,16 @@ class Expert:
         trust = Trust(*(stored.number(name, low=0, high=BELOW_1) for name in Trust._fields))
         if "encoder" not in stored.meta:
             return cls(None, trust)
-        running = {"layer": stored.whole("layer", low=0, high=1000), "download": False}
-        return cls(EncoderLinks(stored.text("encoder"), running, stored.text("method")), trust)
+        encoder_options = {"layer": stored.whole("layer", low=0, high=1000), "download": False}
+        return cls(EncoderLinks(stored.text("encoder"), encoder_options, stored.text("method")), trust)
 
 
 def choose_expert(
-    older: Expert | None = None, *, given: bool = False, encoder: str | Path | None = None, **running: Any
+    older: Expert | None = None,
+    *,
+    given: bool = False,
+    encoder: str | Path | None = None,
+    **encoder_options: Any,
 ) -> Expert | None:
     """Return the expert that settings name.
 
@@ -195,8 +199,8 @@ def choose_expert(
         That of the model; where it is the same encoder, it is trusted as it was.
     given : bool
         Whether pairs come with the links of an expert.
-    encoder, **running
-        As of :class:`EncoderLinks`; `running` alone is for the encoder of the model.
+    encoder, **encoder_options
+        As of :class:`EncoderLinks`; `encoder_options` alone is for the encoder of the model.
 
     Raises
     ------
@@ -205,14 +209,14 @@ def choose_expert(
     """
     trust, own = (None, None) if older is None else (older.trust, older.encoder)
     if encoder is None:
-        if running and (own is None or "layer" in running):
-            raise UsageError(f"{', '.join(running)}: only with an encoder (`encoder=NAME`)")
-        if own is not None and running:
-            return Expert(replace(own, running=own.running | running), trust)
+        if encoder_options and (own is None or "layer" in encoder_options):
+            raise UsageError(f"{', '.join(encoder_options)}: only with an encoder (`encoder=NAME`)")
+        if own is not None and encoder_options:
+            return Expert(replace(own, encoder_options=own.encoder_options | encoder_options), trust)
         return Expert() if given else older
     if given:
         raise UsageError("the links of an expert or an encoder: give one of both")
-    found = EncoderLinks(str(encoder), running)
+    found = EncoderLinks(str(encoder), encoder_options)
     found.check()
     same = own is not None and str(own) == str(replace(found, name=found.place))
     return Expert(found, trust if same else None)

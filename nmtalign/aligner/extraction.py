@@ -175,7 +175,7 @@ class _Stacked(Extraction):
         """Choose cells of pairs of equal lengths together."""
         found = np.zeros(bucket.shape, dtype=bool)
         lengths = np.stack([bucket.source_lengths, bucket.target_lengths])
-        for S, T in np.unique(lengths[:, bucket.pairs >= 0], axis=1).T:
+        for S, T in np.unique(lengths[:, bucket.pieces >= 0], axis=1).T:
             columns = np.flatnonzero((lengths[0] == S) & (lengths[1] == T))
 
             def stack(weights: Reals, S: int = S, T: int = T, at: Longs = columns) -> Reals:

@@ -57,7 +57,7 @@ class Linker:
     """A source of matrices, and what makes links of them."""
 
     name: str  # of the source, with its settings
-    read: Callable[[Iterable[WordPair]], Iterator[Given]]
+    read: Callable[[Iterable[WordPair]], Iterator[PairMatrix]]
     posteriors: Callable[[Reals, Flags], Posteriors]
     extraction: Extraction
     reading: Reading | None = None  # of attention
@@ -73,12 +73,12 @@ class Linker:
         while part := list(islice(given, PAIRS)):
             yield self.align(part)
 
-    def align(self, given: Sequence[Given]) -> AlignedBatch:
+    def align(self, given: Sequence[PairMatrix]) -> AlignedBatch:
         """Return the links of the words of some pairs."""
         batch = self._decoder(given).align(1)
         return links_of_words(batch, (_line_words(given, 0), _line_words(given, 1)))
 
-    def pair(self, given: Given) -> AlignedPair:
+    def pair(self, given: PairMatrix) -> AlignedPair:
         """Return the links of one pair with its attention."""
         usual = "combined" if self.reading is None else "forward"  # of similarities, of attention
         source, target = map(tuple, _units(given))
@@ -90,7 +90,7 @@ class Linker:
         numbers = given.of_word[0].tolist(), given.of_word[1].tolist()
         return joined_pair(pair, (source, target), numbers)
 
-    def _decoder(self, given: Sequence[Given]) -> Decoder:
+    def _decoder(self, given: Sequence[PairMatrix]) -> Decoder:
         source, target = encode_pairs(map(_units, given))
         text = EncodedText(source, target, whole_pairs(source, target), make_buckets(source, target))
 
@@ -126,17 +126,20 @@ class _GivenScores(TextScores):
         return found
 
 
-def _units(given: Given) -> WordPair:
+def _units(given: PairMatrix) -> WordPair:
     """Return what the matrix is of; sub-words have no text, which no method asks for."""
-    if given.of_word is None:
+    if given.word_of_piece is None:
         return given.words
-    source, target = given.of_word
+    source, target = given.word_of_piece
     return [""] * len(source), [""] * len(target)
 
 
-def _line_words(given: Sequence[Given], side: int) -> LineWords:
+def _line_words(given: Sequence[PairMatrix], side: int) -> LineWords:
     """Return the words of what the matrices are of."""
-    numbers = [np.arange(len(own.words[side])) if own.of_word is None else own.of_word[side] for own in given]
+    numbers = [
+        np.arange(len(own.words[side])) if own.word_of_piece is None else own.word_of_piece[side]
+        for own in given
+    ]
     offsets = np.cumsum([0, *map(len, numbers)])
     return LineWords(np.concatenate([np.zeros(0, np.int64), *numbers]), offsets)
 
@@ -241,7 +244,7 @@ def open_linker(pairs: Iterator[WordPair], **given: Any) -> tuple[Linker, Iterat
             raise UsageError("shift -1: a translation model has 0 (a word is predicted) or 1 (it is read)")
         if not any(name in given for name in _HEADS):
             reading, pairs = best_reading(translator, pairs)
-        reading = replace(reading, normalize=True, shifted=True)
+        reading = replace(reading, normalize=True, rows_fit=True)
         read = partial(translated, translator, reading)
     return Linker(f"{kind}={given[kind]} {reading}", read, attention_posteriors, extraction, reading), pairs
 

@@ -462,11 +462,11 @@ def train_rescorer(aligner: Aligner, bitext: PreparedBitext, options: LearnOptio
 def _gold_log_odds(decoder: Decoder, gold: Sequence[GoldAlignment]) -> float:
     """Return what the gold links of the pairs of a text add to the log odds of link probabilities."""
     assert decoder.probabilities is not None  # as of every learned model
-    judged: list[tuple[Reals, ...]] = []
+    outcomes: list[tuple[Reals, ...]] = []
     for k, bucket in enumerate(decoder.text.buckets):
         (t, s, b), posterior, _, evidence = decoder.chosen(k)
         assert evidence is not None
-        links = zip(bucket.pairs[b].tolist(), s.tolist(), t.tolist(), strict=True)
+        links = zip(bucket.pieces[b].tolist(), s.tolist(), t.tolist(), strict=True)
         right = np.array([(s, t) in gold[n].possible for n, s, t in links], dtype=float)
         judged.append((posterior, evidence[t, s, b], right))
     return decoder.probabilities.fit_gold_log_odds(*map(np.concatenate, zip(*judged, strict=True)))

@@ -152,7 +152,7 @@ class BadRecords:
 
 
 class LengthLimit:
-    """Replaces each pair of more than `most` tokens on a side by an empty one, and counts these.
+    """Replaces each pair of more than `longest` tokens on a side by an empty one, and counts these.
 
     With None all pairs stay; a pair of more than `LONGEST` tokens, or `LONGEST_TEXT` characters, is then a
     DataError that names `files`.
@@ -166,16 +166,16 @@ class LengthLimit:
     1
     """
 
-    def __init__(self, most: int | None, files: Sequence[str] = ()) -> None:
-        self.most = None if most is None else min(most, LONGEST)
+    def __init__(self, longest: int | None, files: Sequence[str] = ()) -> None:
+        self.longest = None if longest is None else min(longest, LONGEST)
         self.count, self._files = 0, files
 
     def __str__(self) -> str:
         """Return what to add to a closing line."""
-        if self.most is None:
+        if self.longest is None:
             return ""
         pairs = "pair" if self.count == 1 else "pairs"
-        return f", {self.count:,} {pairs} of more than {self.most:,} words left out"
+        return f", {self.count:,} {pairs} of more than {self.longest:,} words left out"
 
     def pairs(
         self,
@@ -185,9 +185,9 @@ class LengthLimit:
     ) -> Iterator[SentencePair]:
         """Yield the pairs in order; `text` cuts them into tokens."""
         self.count = 0
-        most = LONGEST if self.most is None else self.most
+        longest = LONGEST if self.longest is None else self.longest
         for number, pair in enumerate(pairs, 1):
-            if max(map(len, pair)) <= most // GROWTH:
+            if max(map(len, pair)) <= longest // GROWTH:
                 yield pair
                 continue
             excess = _too_long(pair, most, text, languages)
@@ -203,14 +203,14 @@ class LengthLimit:
 
 
 def _too_long(
-    pair: SentencePair, most: int, text: TextSettings, languages: tuple[str | None, str | None]
+    pair: SentencePair, longest: int, text: TextSettings, languages: tuple[str | None, str | None]
 ) -> str:
     """Say by how much a pair is too long, characters before words are cut; "" of others."""
     characters = max(map(len, pair))
     if characters > LONGEST_TEXT:
         return f"expected at most {LONGEST_TEXT:,} characters a side, found {characters:,}"
     words = max(map(len, text.pieces_of_pair(pair, languages)))
-    return f"expected at most {most:,} words a side, found {words:,}" if words > most else ""
+    return f"expected at most {longest:,} words a side, found {words:,}" if words > longest else ""
 
 
 # first line number, source and target lines, links of an expert

@@ -26,7 +26,7 @@ SPREAD = 3  # buckets of similar source length, before the range of lengths is w
 class Bucket:
     """B sentence pairs of similar length, padded with word 0 to S and T words."""
 
-    pairs: Longs  # (B,): number of each pair in the bitext; -1 marks a filler column
+    pieces: Longs  # (B,): number of the pair, or of the piece of a long one, in each column; -1 is a filler
     # (S, B) and (T, B)
     source: Ints
     target: Ints
@@ -37,7 +37,7 @@ class Bucket:
     @property
     def shape(self) -> tuple[int, int, int]:
         """(T, S, B)."""
-        return len(self.target), len(self.source), len(self.pairs)
+        return len(self.target), len(self.source), len(self.pieces)
 
     @property
     def inside(self) -> Flags:
@@ -47,7 +47,7 @@ class Bucket:
     @property
     def cells(self) -> int:
         """Number of cells of its emission array."""
-        return len(self.target) * len(self.source) * len(self.pairs)
+        return len(self.target) * len(self.source) * len(self.pieces)
 
 
 def _grid(lengths: Longs) -> Longs:

@@ -73,7 +73,7 @@ class Segments:
         """Say which cells (T, S, B) of a bucket belong to the core of their piece; None if all do."""
         if len(self.pair) == self.pairs:
             return None
-        piece, (T, S, _) = bucket.pairs, bucket.shape
+        piece, (T, S, _) = bucket.pieces, bucket.shape
         t = self.target_start[piece] + np.arange(T)[:, None]
         s = self.source_start[piece] + np.arange(S)[:, None]
         rows = (piece >= 0) & (t >= self.core_start[piece]) & (t < self.core_stop[piece])  # (T, B)
@@ -82,8 +82,8 @@ class Segments:
 
     def paste(self, bucket: Bucket, weights: Reals, matrices: Sequence[Reals]) -> None:
         """Write the cores of a bucket's pieces (T, S, B) into the matrices (T, S) of their pairs."""
-        for column in np.flatnonzero(bucket.pairs >= 0):
-            piece = bucket.pairs[column]
+        for column in np.flatnonzero(bucket.pieces >= 0):
+            piece = bucket.pieces[column]
             top, left = self.target_start[piece], self.source_start[piece]
             t = slice(self.core_start[piece], self.core_stop[piece])
             s = slice(self.source_core_start[piece], self.source_core_stop[piece])

@@ -62,7 +62,7 @@ class Reading:
         """Return the words of one pair of pieces with their weights."""
         weights = self.weights(attention, *pieces)
         words = self.words(pieces[0]), self.words(pieces[1])
-        return Given(words, weights, by_head=partial(self.by_head, attention, *pieces))
+        return PairMatrix(words, weights, by_head=partial(self.by_head, attention, *pieces))
 
     def weights(self, attention: AnyArray, source: Sequence[str], target: Sequence[str]) -> Reals:
         """Return the weights (T, S) of the words of one pair; rows sum to 1 at most.
@@ -135,7 +135,7 @@ class Reading:
 
     def _shifted(self, weights: Reals, S: int, T: int) -> Reals:
         """Return the rows of the target pieces; a piece without a row gets zeros."""
-        rows = np.arange(T) + (0 if self.shifted else self.shift)
+        rows = np.arange(T) + (0 if self.rows_fit else self.shift)
         there = (rows >= 0) & (rows < len(weights))
         shifted = np.zeros((T, S))
         shifted[there] = weights[rows[there], :S]
@@ -144,12 +144,12 @@ class Reading:
 
 def read_attention(
     path: str | Path, reading: Reading, pairs: Iterable[WordPair], *, encoding: str = "utf-8"
-) -> Iterator[Given]:
+) -> Iterator[PairMatrix]:
     """Yield the weights in a file for each pair of pieces; DataError if they do not fit."""
     return marked(beside(pairs, read_matrices(path, encoding=encoding), path, reading.given), path)
 
 
-def translated(translator: Translator, reading: Reading, pairs: Iterable[WordPair]) -> Iterator[Given]:
+def translated(translator: Translator, reading: Reading, pairs: Iterable[WordPair]) -> Iterator[PairMatrix]:
     """Yield the cross-attention of a translation model for each pair of words."""
     words, again, asked = tee(pairs, 3)
     found = (

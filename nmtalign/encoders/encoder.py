@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from nmtalign.arrays import Floats, Integers
-from nmtalign.encoders.files import Given, similar
+from nmtalign.encoders.files import PairMatrix, similar
 from nmtalign.encoders.transformer import LONGEST, PRECISION, Encoder, WordPair
 from nmtalign.errors import DataError, NmtalignError
 
@@ -49,15 +49,15 @@ class EncoderSimilarities:
         languages = f" langs={','.join(own.languages)}" if own.languages else ""
         return f"encoder={own.name} layer={own.layer}{languages}"
 
-    def read(self, pairs: Iterable[WordPair]) -> Iterator[Given]:
+    def read(self, pairs: Iterable[WordPair]) -> Iterator[PairMatrix]:
         """Yield the similarities of each pair; a DataError if a pair has more than `CELLS`."""
         numbered = enumerate(pairs, 1)
         while part := dict(islice(numbered, PAIRS)):
             found = self._found({number: words for number, words in part.items() if all(words)})
             for number, words in part.items():
-                yield found.get(number) or Given(words, np.zeros((len(words[1]), len(words[0]))))
+                yield found.get(number) or PairMatrix(words, np.zeros((len(words[1]), len(words[0]))))
 
-    def _found(self, pairs: Mapping[int, WordPair]) -> dict[int, Given]:
+    def _found(self, pairs: Mapping[int, WordPair]) -> dict[int, PairMatrix]:
         """Return the similarities of some pairs by their number, from the cache or the encoder."""
         if self.cache is None:
             return self._computed(pairs)
@@ -65,7 +65,7 @@ class EncoderSimilarities:
         stored = zip(pairs.items(), cache.read(list(keys.values())), strict=True)
         of_words = self.units == "words"
         found = {
-            number: Given(words, own[0], None if of_words else own[1])
+            number: PairMatrix(words, own[0], None if of_words else own[1])
             for (number, words), own in stored
             if own is not None
         }
@@ -73,11 +73,13 @@ class EncoderSimilarities:
         cache.write({keys[number]: given for number, given in new.items()})
         return found | new
 
-    def _computed(self, pairs: Mapping[int, WordPair]) -> dict[int, Given]:
+    def _computed(self, pairs: Mapping[int, WordPair]) -> dict[int, PairMatrix]:
         vectors = self.encoder.vectors(pairs) if pairs else []
         found = {}
         for (number, pair), own in zip(pairs.items(), vectors, strict=True):
-            sizes = map(len, pair) if self.units == "words" else (len(of_word) for _, of_word in own)
+            sizes = (
+                map(len, pair) if self.units == "words" else (len(word_of_piece) for _, word_of_piece in own)
+            )
             if (cells := prod(sizes)) > CELLS:
                 expected = (
                     f"expected at most {CELLS:,} cells (target by source {self.units}), found {cells:,}"
@@ -101,9 +103,9 @@ class EncoderSimilarities:
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _packed(given: Given) -> bytes:
+def _packed(given: PairMatrix) -> bytes:
     """Return an entry: a checksum, T and S, how many numbers of words follow and these, the matrix."""
-    numbers = np.concatenate(given.of_word or [[]])
+    numbers = np.concatenate(given.word_of_piece or [[]])
     header = np.concatenate([given.matrix.shape, [len(numbers)], numbers]).astype("<i4")
     body = header.tobytes() + given.matrix.astype("<f4").tobytes()
     return zlib.crc32(body).to_bytes(4, "little") + body
@@ -132,7 +134,7 @@ class _Cache:
         rows = self._run("SELECT value FROM similarities WHERE key = ?", [(key,) for key in keys])
         return [None if row is None else _unpacked(row[0]) for row in rows]
 
-    def write(self, found: Mapping[str, Given]) -> None:
+    def write(self, found: Mapping[str, PairMatrix]) -> None:
         """Store entries."""
         rows = [(key, _packed(own)) for key, own in found.items()]
         self._run("INSERT OR REPLACE INTO similarities VALUES (?, ?)", rows)

@@ -72,8 +72,8 @@ def beside(
     pairs: Iterable[WordPair],
     found: Iterator[Item],
     path: str | Path,
-    make: Callable[[WordPair, Item], Given],
-) -> Iterator[Given]:
+    make: Callable[[WordPair, Item], PairMatrix],
+) -> Iterator[PairMatrix]:
     """Yield what `make` makes of each pair and of what a file has `found` for the pair.
 
     A DataError if the file has fewer or more than there are pairs; with the number of the pair if `make`
@@ -111,7 +111,9 @@ def finite(matrix: Reals) -> Floats:
     return found
 
 
-def read_similarities(given: str | Path | Iterable[AnyArray], pairs: Iterable[WordPair]) -> Iterator[Given]:
+def read_similarities(
+    given: str | Path | Iterable[AnyArray], pairs: Iterable[WordPair]
+) -> Iterator[PairMatrix]:
     """Yield similarities, an array (T, S) a pair, given or of an .npz file in :func:`in_order`."""
     if isinstance(given, str | Path):
         return marked(beside(pairs, read_npz(given), given, _similarities), given)
@@ -119,17 +121,17 @@ def read_similarities(given: str | Path | Iterable[AnyArray], pairs: Iterable[Wo
     return beside(pairs, map(np.asarray, given), "similarities", _similarities)
 
 
-def _similarities(words: WordPair, found: Reals) -> Given:
+def _similarities(words: WordPair, found: Reals) -> PairMatrix:
     S, T = map(len, words)
     if not S * T:
-        return Given(words, np.zeros((T, S)))
+        return PairMatrix(words, np.zeros((T, S)))
     if found.shape != (T, S) or found.dtype.kind not in "biuf":
         raise DataError(f"expected {T} target by {S} source words, found {found.dtype} {found.shape}")
-    return Given(words, finite(found))
+    return PairMatrix(words, finite(found))
 
 
 @np.errstate(invalid="ignore", over="ignore")  # `finite` tells
-def similar(words: WordPair, found: Sequence[Tokens], product: str, units: str) -> Given:
+def similar(words: WordPair, found: Sequence[Tokens], product: str, units: str) -> PairMatrix:
     """Return the products of the vectors of a pair; of sub-words, if there are any, or of the means of words.
 
     `found` has vectors (L, D) of source and target, and the word of each if they are of sub-words.
@@ -137,16 +139,16 @@ def similar(words: WordPair, found: Sequence[Tokens], product: str, units: str) 
     if units == "words":
         pairs = zip(found, words, strict=True)
         means = [own if of is None else _means(own, of, len(side)) for (own, of), side in pairs]
-        return Given(words, finite(PRODUCTS[product](*means)))
+        return PairMatrix(words, finite(PRODUCTS[product](*means)))
     source, target = (np.arange(len(own)) if of is None else of for own, of in found)
-    return Given(words, finite(PRODUCTS[product](*(own for own, _ in found))), (source, target))
+    return PairMatrix(words, finite(PRODUCTS[product](*(own for own, _ in found))), (source, target))
 
 
-def _means(vectors: Reals, of_word: Integers, count: int) -> Reals:
+def _means(vectors: Reals, word_of_piece: Integers, count: int) -> Reals:
     """Return the mean vector of the sub-words of each word; zeros for a word without any."""
     sums = np.zeros((count, vectors.shape[1]), vectors.dtype)
-    np.add.at(sums, of_word, vectors)
-    return np.asarray(sums / np.maximum(np.bincount(of_word, minlength=count), 1)[:, None])
+    np.add.at(sums, word_of_piece, vectors)
+    return np.asarray(sums / np.maximum(np.bincount(word_of_piece, minlength=count), 1)[:, None])
 
 
 def read_vectors(path: str | Path, product: str, units: str, pairs: Iterable[WordPair]) -> Iterator[Given]:
@@ -173,11 +175,11 @@ def read_vectors(path: str | Path, product: str, units: str, pairs: Iterable[Wor
     return beside(pairs, rows, path, lambda words, found: _products(words, found, product, units))
 
 
-def _products(words: WordPair, found: Sequence[Tokens], product: str, units: str) -> Given:
+def _products(words: WordPair, found: Sequence[Tokens], product: str, units: str) -> PairMatrix:
     if not all(words):
-        return Given(words, np.zeros((len(words[1]), len(words[0]))))
-    for name, (vectors, of_word), side in zip(SIDES, found, words, strict=True):
-        count = sum(vectors.shape[:1]) if of_word is None else _count_words(vectors, of_word)
+        return PairMatrix(words, np.zeros((len(words[1]), len(words[0]))))
+    for name, (vectors, word_of_piece), side in zip(SIDES, found, words, strict=True):
+        count = sum(vectors.shape[:1]) if word_of_piece is None else _count_words(vectors, word_of_piece)
         if vectors.ndim != 2 or count != len(side) or vectors.shape[1] != found[0][0].shape[-1]:
             expected = f"expected vectors of {len(side)} {name} words, all of one length"
             raise DataError(f"{expected}, found an array of {vectors.shape} of {count} words")
@@ -211,7 +213,7 @@ def _of_folder(path: Path, side: str) -> _Side:
     if not rows.exists():
         raise DataError(f"expected a file {rows.name} with the vectors of all words").at(path)
     vectors = Rows(file_in(path, rows.name))
-    of_word = Rows(file_in(path, words.name)) if words.exists() else None
+    word_of_piece = Rows(file_in(path, words.name)) if words.exists() else None
     lengths = read_array(file_in(path, f"{side}_lengths.npy"))
     if lengths.dtype.kind not in "iu" or lengths.ndim != 1:
         found = f"expected the words of each pair, found {lengths.dtype} of shape {lengths.shape}"
@@ -228,7 +230,7 @@ def _of_folder(path: Path, side: str) -> _Side:
 
     def read(n: int) -> Tokens:
         own = int(ends[n] - lengths[n]), int(ends[n])
-        return vectors.read(*own), None if of_word is None else of_word.read(*own)
+        return vectors.read(*own), None if word_of_piece is None else word_of_piece.read(*own)
 
     return _Side(len(lengths), read)
 

@@ -159,13 +159,13 @@ class Pieces:
     def inside(self, words: Sequence[str]) -> tuple[list[int], Longs]:
         """Return the sub-words of a sentence without special ones, and the word of each."""
         pieces = self.of(words)
-        of_word = np.repeat(np.arange(len(words)), [len(piece) for piece in pieces])
-        return [number for piece in pieces for number in piece], of_word
+        word_of_piece = np.repeat(np.arange(len(words)), [len(piece) for piece in pieces])
+        return [number for piece in pieces for number in piece], word_of_piece
 
     def whole(self, words: Sequence[str]) -> tuple[list[int], Longs]:
         """Return all sub-words of a sentence, and the word of each; -1 for special ones."""
-        (ids, of_word), (before, after) = self.inside(words), self.special
-        return [*before, *ids, *after], np.pad(of_word, (len(before), len(after)), constant_values=-1)
+        (ids, word_of_piece), (before, after) = self.inside(words), self.special
+        return [*before, *ids, *after], np.pad(word_of_piece, (len(before), len(after)), constant_values=-1)
 
     def windows(self, sentence: int, ids: Sequence[int]) -> Iterator[Window]:
         """Yield the windows of the sub-words of a sentence; each overlaps the next by half."""
@@ -230,11 +230,11 @@ class Encoder:
         windows: list[Window] = []
         for number, pair in pairs.items():
             for pieces, words in zip(sides, pair, strict=True):
-                ids, of_word = pieces.inside(words)
+                ids, word_of_piece = pieces.inside(words)
                 own = list(pieces.windows(len(found), ids))
                 if len(own) > 1:
                     self._tell_long(number, len(ids), pieces.limit)
-                found.append((np.zeros((len(ids), width), np.float32), of_word))
+                found.append((np.zeros((len(ids), width), np.float32), word_of_piece))
                 windows += own
         for batch in batches(windows, TOKENS if self.device == "cpu" else OF_DEVICE):
             states = within_memory(self._run, batch, self.device)

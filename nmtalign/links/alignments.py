@@ -239,7 +239,7 @@ class AlignedPair(Viewable):
         Least posterior of a link, where the method has one.
     second : float, optional
         Least probability of a second word in its direction, where the method looks for second words.
-    usual : str
+    default_values : str
         Which values a picture shows unless told: ``forward`` where they are a softmax of scores, without a
         null word; else ``combined``.
     scores : array of shape (T, S)
@@ -266,7 +266,7 @@ class AlignedPair(Viewable):
     extraction: str = ""
     threshold: float | None = None
     second: float | None = None
-    usual: str = "combined"
+    default_values: str = "combined"
     scores: NDArray[np.floating] = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:

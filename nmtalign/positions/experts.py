@@ -76,8 +76,8 @@ def trust_of(bucket_posteriors: Callable[[int], BucketPosteriors], text: Encoded
         return np.array([(linked & sure).sum(), judged.sum(), sure.sum()], float)
 
     found = in_order(counts, range(len(text.buckets)), workers, cells=text.cells)
-    both, judged, sure = sum(found, np.zeros(3)).tolist()
-    return Trust((both + RIGHT) / (judged + OBSERVED), (both + FOUND) / (sure + OBSERVED))
+    both, comparable, sure = sum(found, np.zeros(3)).tolist()
+    return Trust((both + RIGHT) / (comparable + OBSERVED), (both + FOUND) / (sure + OBSERVED))
 
 
 def expert_word_counts(

@@ -281,7 +281,7 @@ def report_data(pairs: Sequence[SamplePair], corpus: Sequence[Figure] = ()) -> d
         "others": [visible(name) for name in others],
         "compare": "gold" if with_gold else "0" if others else "none",
         "views": ["combined", *directions, *parts],
-        "usual": made.usual if made else "combined",
+        "usual": made.default_values if made else "combined",
         "parts": "attention" if made is None or made.scores is None else "posterior",  # of heads, of scorers
         "colors": scale(),
         "paper": scale(LIGHT),
@@ -349,7 +349,11 @@ def _gold_data(gold: GoldAlignment) -> list[int]:
 def _matrices(pair: SamplePair, levels: bytearray) -> dict[str, tuple[float, float, int]]:
     aligned = pair.aligned
     named = {"combined": aligned.matrix.weights, "forward": aligned.forward, "reverse": aligned.reverse}
-    if aligned.usual == "forward" and aligned.scores is not None and np.isfinite(aligned.scores).all():
+    if (
+        aligned.default_values == "forward"
+        and aligned.scores is not None
+        and np.isfinite(aligned.scores).all()
+    ):
         named["scores"] = aligned.scores  # which the reasons of the page tell
     named |= pair.parts
     named |= {f"={n}": pair.weights[name] for n, name in enumerate(pair.others) if name in pair.weights}

@@ -45,9 +45,9 @@ class AnnotationStyle:
     def add(self, joint: Floats, bucket: Bucket, places: Counts, sure: Flags, possible: Flags) -> None:
         """Count the free words of a bucket; links that are only possible do not count."""
         for kind, (cells, place) in enumerate(free_words(joint, bucket, places)):
-            judged = cells & (sure | ~possible)
-            self._seen[kind] += np.bincount(place[judged], minlength=FREQUENT + 1)
-            self._linked[kind] += np.bincount(place[judged & sure], minlength=FREQUENT + 1)
+            annotated = cells & (sure | ~possible)
+            self._seen[kind] += np.bincount(place[annotated], minlength=FREQUENT + 1)
+            self._linked[kind] += np.bincount(place[annotated & sure], minlength=FREQUENT + 1)
 
     def shares(self) -> Floats:
         """Return the share of free words that are linked, by kind and place, shape (KINDS, FREQUENT + 1)."""

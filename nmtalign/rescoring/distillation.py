@@ -115,7 +115,7 @@ class Part(NamedTuple):
 
 def parts_of(bucket: Bucket, found: BucketPosteriors) -> Iterator[Part]:
     """Yield parts of the pairs of a bucket in random order, without filler columns."""
-    columns = np.random.default_rng(0).permutation(np.flatnonzero(bucket.pairs >= 0))
+    columns = np.random.default_rng(0).permutation(np.flatnonzero(bucket.pieces >= 0))
     size = STEP // PARTS
     for start in range(0, len(columns), size):
         chosen = columns[start : start + size]

@@ -170,7 +170,7 @@ def part_of(bucket: Bucket, columns: slice) -> Bucket:
     """Return a bucket with some of the pairs."""
     return replace(
         bucket,
-        pairs=bucket.pairs[columns],
+        pieces=bucket.pieces[columns],
         source=np.ascontiguousarray(bucket.source[:, columns]),
         target=np.ascontiguousarray(bucket.target[:, columns]),
         source_lengths=bucket.source_lengths[columns],

@@ -67,8 +67,8 @@ def learn_from_gold(
 def _gold_cells(bucket: Bucket, gold: Sequence[GoldAlignment]) -> tuple[Flags, Flags]:
     """Return the sure and the possible links of a bucket, each (T, S, B)."""
     sure, possible = np.zeros((2, *bucket.shape), dtype=bool)
-    for column in np.flatnonzero(bucket.pairs >= 0).tolist():
-        own = gold[int(bucket.pairs[column])]
+    for column in np.flatnonzero(bucket.pieces >= 0).tolist():
+        own = gold[int(bucket.pieces[column])]
         for cells, links in ((sure, own.sure), (possible, own.possible)):
             for s, t in links:
                 cells[t, s, column] = True
@@ -93,7 +93,7 @@ def minibatches(
         doubtful = (np.maximum(found.forward, found.reverse) > MIN_POSTERIOR) & bucket.inside
         importance = doubtful.astype(np.float32)
         importance[possible] *= SURE * sure[possible]
-        for n in np.flatnonzero(bucket.pairs >= 0).tolist():
+        for n in np.flatnonzero(bucket.pieces >= 0).tolist():
             chosen = importance[..., n] > 0
             if chosen.any():
                 wanted = sure[..., n].astype(np.float32)[chosen, None, None]

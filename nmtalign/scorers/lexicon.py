@@ -218,10 +218,10 @@ class StoredForms(NamedTuple):
         of_source = stored.array("pairs", "i", (len(source.linked),), low=0, high=forms)
         if of_source.sum() != pairs:
             found = f"expected {pairs:,} word pairs of all forms, found {of_source.sum():,}"
-            raise DataError(found).at(f"{stored.folder / 'arrays.npz'}, {stored.place}pairs")
+            raise DataError(found).at(f"{stored.folder / 'arrays.npz'}, {stored.prefix}pairs")
         targets = stored.large("targets", "i", (pairs,), low=0, high=forms - 1)
         keys = np.repeat(np.arange(len(of_source)) * forms, of_source) + targets
-        expect_rising(keys, name=stored.folder / f"{stored.place}targets.npy")
+        expect_rising(keys, name=stored.folder / f"{stored.prefix}targets.npy")
         return cls((first, second), keys, stored.large("counts", "f", (pairs,), low=0), source, target)
 
     def table(self, least: float) -> Any:

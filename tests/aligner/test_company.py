@@ -14,7 +14,7 @@ from nmtalign.aligner.links_from import Linker
 from nmtalign.aligner.opening import vector_aligner
 from nmtalign.corpus import long_pairs
 from nmtalign.corpus.text import encode_text
-from nmtalign.encoders.files import Given
+from nmtalign.encoders.files import PairMatrix
 from nmtalign.encoders.published import attention_posteriors
 from nmtalign.links.symmetrization import METHODS
 from nmtalign.text.vocabulary import Vocabulary
@@ -113,7 +113,7 @@ def test_a_word_pair_has_one_score_wherever_it_stands(score):
 
 def external(pairs, weights, extraction):
     linker = Linker("", iter, attention_posteriors, extraction)
-    return linker.align([Given(*own) for own in zip(pairs, weights, strict=True)])
+    return linker.align([PairMatrix(*own) for own in zip(pairs, weights, strict=True)])
 
 
 @pytest.mark.parametrize("extraction", [e for e in EXTRACTIONS if e.least is None], ids=str)

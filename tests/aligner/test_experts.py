@@ -17,7 +17,7 @@ from nmtalign.aligner.train import LearnOptions, learn, prepare
 from nmtalign.batch.stream import align_chunks
 from nmtalign.corpus.sides import encode
 from nmtalign.corpus.text import encode_text
-from nmtalign.encoders.files import Given
+from nmtalign.encoders.files import PairMatrix
 from nmtalign.encoders.published import METHODS, soft_posteriors
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.given import batch_of_links
@@ -90,7 +90,7 @@ def similarity(pair) -> np.ndarray:
 
 def encoder(method="simalign-argmax") -> EncoderLinks:
     found, own = EncoderLinks("e", {}), METHODS[method]
-    read = lambda pairs: (Given(pair, similarity(pair)) for pair in pairs)  # noqa: E731
+    read = lambda pairs: (PairMatrix(pair, similarity(pair)) for pair in pairs)  # noqa: E731
     found.__dict__["_linker"] = Linker("e", read, own.posteriors, make_extraction(own.extract, own.threshold))
     return found
 
@@ -131,8 +131,13 @@ def test_the_similarities_of_one_word_or_of_equal_words():
 
 def test_the_count_of_words_is_the_greatest_of_their_sub_words():
     own, pair = encoder(), (["ab", "c"], ["xy"])
-    matrix, of_word = np.array([[0.9, 0.1, 0.2], [0.3, 0.8, 0.1]]), (np.array([0, 0, 1]), np.array([0, 0]))
-    own.__dict__["_linker"] = replace(own._linker, read=lambda pairs: iter([Given(pair, matrix, of_word)]))
+    matrix, word_of_piece = (
+        np.array([[0.9, 0.1, 0.2], [0.3, 0.8, 0.1]]),
+        (np.array([0, 0, 1]), np.array([0, 0])),
+    )
+    own.__dict__["_linker"] = replace(
+        own._linker, read=lambda pairs: iter([PairMatrix(pair, matrix, word_of_piece)])
+    )
     links, counts = own.counted([pair])
     assert links_of(links) == [{(0, 0)}]
     assert (counts.links(0), counts.probability[0]) == ([(0, 0)], pytest.approx(soft_counts(matrix).max()))

@@ -15,7 +15,7 @@ from nmtalign.aligner.extraction import make_extraction
 from nmtalign.aligner.links_from import Linker
 from nmtalign.encoders.attention_files import read_matrices
 from nmtalign.encoders.cross_attention import Reading
-from nmtalign.encoders.files import Given
+from nmtalign.encoders.files import PairMatrix
 from nmtalign.encoders.published import attention_posteriors
 from nmtalign.errors import DataError
 
@@ -136,13 +136,13 @@ def linker(extraction, name=""):
 
 def pair_of(weights, words, extraction, name=""):
     """One pair to look at."""
-    return linker(extraction, name).pair(Given(words, weights))
+    return linker(extraction, name).pair(PairMatrix(words, weights))
 
 
 def batch_of(weights, extraction):
     """The links of one pair of as many different words as the weights have columns and rows."""
     words = tuple([f"w{n}" for n in range(size)] for size in weights.shape[::-1])
-    return linker(extraction).align([Given(words, weights)])
+    return linker(extraction).align([PairMatrix(words, weights)])
 
 
 def test_a_pair_to_look_at_has_the_links_and_weights():

@@ -159,7 +159,7 @@ def test_scores_over_vectors_are_told_with_the_next_best(open_report: Open) -> N
         forward=forward,
         reverse=forward,
         extraction="mutual",
-        usual="forward",
+        default_values="forward",
         scores=scores,
     )
     page = open_report([SamplePair(1, pair)])

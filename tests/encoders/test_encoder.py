@@ -79,14 +79,14 @@ def check_against_the_library(folder, layer):
     model = transformers.AutoModel.from_pretrained(folder).eval()
     pairs = {n: (words, words[::-1]) for n, words in enumerate(sentences)}
     both = Encoder(str(folder), layer).vectors(pairs)
-    for words, (vectors, of_word) in (
+    for words, (vectors, word_of_piece) in (
         (pairs[n][side], both[n][side]) for n in range(len(sentences)) for side in (0, 1)
     ):
         given = tokenizer(words, is_split_into_words=True, return_tensors="pt")
         with torch.no_grad():
             states = model(given["input_ids"], output_hidden_states=True).hidden_states[layer][0].numpy()
         np.testing.assert_allclose(vectors, states[1:-1], atol=2e-5)
-        assert of_word.tolist() == given.word_ids(0)[1:-1]
+        assert word_of_piece.tolist() == given.word_ids(0)[1:-1]
 
 
 @pytest.mark.parametrize("layer", range(LAYERS + 1))
@@ -121,9 +121,9 @@ def test_long_sentences_are_read_whole_and_told(tiny, tmp_path, capsys):
     words, other = ["ma1", "x2"] * 100, ["MB3", "X2"] * 100
     encoder = Encoder(str(tiny), LAYERS)
     with pytest.warns(UserWarning, match=r"pair 7 has 300 sub-words, .* takes 64; .* by overlapping windows"):
-        ((long, of_word), _) = encoder.vectors({7: (words, other)})[0]
+        ((long, word_of_piece), _) = encoder.vectors({7: (words, other)})[0]
     assert long.shape == (300, 32)
-    assert of_word.tolist() == [2 * n + k for n in range(100) for k in (0, 0, 1)]
+    assert word_of_piece.tolist() == [2 * n + k for n in range(100) for k in (0, 0, 1)]
     ids = torch.tensor([[2, *encoder._opened[1][0].inside(words)[0][:62], 3]])
     model = transformers.AutoModel.from_pretrained(tiny).eval()
     with torch.no_grad():

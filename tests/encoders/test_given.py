@@ -111,19 +111,23 @@ def test_links_of_subwords_are_joined_or_subwords_to_words_by_mean(tmp_path):
     parts = {"source": [], "target": []}
     for pair in TOY.words:
         for side, words in zip(parts, pair, strict=True):
-            of_word = np.repeat(np.arange(len(words)), rng.integers(1, 4, len(words)))
-            parts[side].append((rng.normal(size=(len(of_word), 5)), of_word))
+            word_of_piece = np.repeat(np.arange(len(words)), rng.integers(1, 4, len(words)))
+            parts[side].append((rng.normal(size=(len(word_of_piece), 5)), word_of_piece))
     (tmp_path / "v").mkdir()
     pieces, words = {}, {}
     for side, own in parts.items():
-        for n, (vectors, of_word) in enumerate(own):
-            pieces[f"{side}-{n}"], pieces[f"words-{side}-{n}"] = vectors, of_word
+        for n, (vectors, word_of_piece) in enumerate(own):
+            pieces[f"{side}-{n}"], pieces[f"words-{side}-{n}"] = vectors, word_of_piece
             words[f"{side}-{n}"] = np.array(
-                [vectors[of_word == k].mean(axis=0) for k in range(len(set(of_word.tolist())))]
+                [vectors[word_of_piece == k].mean(axis=0) for k in range(len(set(word_of_piece.tolist())))]
             )
         np.save(tmp_path / "v" / f"{side}.npy", np.concatenate([vectors for vectors, _ in own]))
-        np.save(tmp_path / "v" / f"{side}_words.npy", np.concatenate([of_word for _, of_word in own]))
-        np.save(tmp_path / "v" / f"{side}_lengths.npy", np.array([len(of_word) for _, of_word in own]))
+        np.save(
+            tmp_path / "v" / f"{side}_words.npy", np.concatenate([word_of_piece for _, word_of_piece in own])
+        )
+        np.save(
+            tmp_path / "v" / f"{side}_lengths.npy", np.array([len(word_of_piece) for _, word_of_piece in own])
+        )
     np.savez(tmp_path / "pieces.npz", **pieces)
     np.savez(tmp_path / "words.npz", **words)
     places = [tmp_path / name for name in ("words.npz", "pieces.npz", "v")]

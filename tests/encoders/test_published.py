@@ -181,7 +181,7 @@ def test_a_pair_to_look_at_has_words(random):
     given = next(linker.read(TEXT))
     pair, joined = linker.pair(given), np.zeros((len(TEXT[0][1]), len(TEXT[0][0])))
     for (t, s), similarity in np.ndenumerate(given.matrix):
-        cell = given.of_word[1][t], given.of_word[0][s]
+        cell = given.word_of_piece[1][t], given.word_of_piece[0][s]
         joined[cell] = max(joined[cell], (1 + similarity) / 2)
     assert pair.tokens == tuple(map(tuple, TEXT[0]))
     np.testing.assert_allclose(pair.matrix.weights, joined, rtol=1e-6)
@@ -195,7 +195,9 @@ def test_words_are_means_of_their_subwords(random):
     found = links_of(nmtalign.links_from(TEXT, encoder=folder, layer=LAYER, units="words"))
     for n, pair in enumerate(vectors):
         means = []
-        for states, of_word in pair:
-            own = [states[np.array(of_word) == word].mean(axis=0) for word in range(max(of_word) + 1)]
+        for states, word_of_piece in pair:
+            own = [
+                states[np.array(word_of_piece) == word].mean(axis=0) for word in range(max(word_of_piece) + 1)
+            ]
             means.append((np.array(own), list(range(len(own)))))
         assert found[n] == simalign(means, "itermax")

@@ -170,7 +170,7 @@ def test_the_encoder_of_a_translation_model_is_that_of_the_library(kind, marian,
         encoder = Encoder(model.name, layer, languages=model.languages)
         found = encoder.vectors({n: (s.split(), t.split()) for n, (s, t) in pairs.items()})
         for pair, both in zip(pairs.values(), found, strict=True):
-            for side, text, (vectors, of_word) in zip((0, 1), pair, both, strict=True):
+            for side, text, (vectors, word_of_piece) in zip((0, 1), pair, both, strict=True):
                 ids = tokenizer(text)["input_ids"] if not side else tokenizer(text_target=text)["input_ids"]
                 if model.languages:
                     code = model.languages[side] if kind == "nllb" else f"__{model.languages[side]}__"
@@ -182,7 +182,7 @@ def test_the_encoder_of_a_translation_model_is_that_of_the_library(kind, marian,
                 words = np.cumsum([piece.startswith("▁") for piece in pieces]) - 1
                 kept = (words >= 0) & ~np.isin(ids, tokenizer.all_special_ids)
                 np.testing.assert_allclose(vectors, states.numpy()[kept], atol=2e-5)
-                assert of_word.tolist() == words[kept].tolist()
+                assert word_of_piece.tolist() == words[kept].tolist()
     with pytest.raises(UsageError, match=f"there is no layer {layers + 1}: "):
         Encoder(model.name, layers + 1, languages=model.languages).check()
 

@@ -162,7 +162,7 @@ def test_padded_buckets_equal_each_pair_by_itself():
     jumps, padded = jump_tables(0, len(source.words) - 1, own=5), 0
     for bucket in make_buckets(source, target):
         found = attend(bucket, ratio, jumps)
-        for b in np.flatnonzero(bucket.pairs >= 0):
+        for b in np.flatnonzero(bucket.pieces >= 0):
             S, T = bucket.source_lengths[b], bucket.target_lengths[b]
             padded += bucket.shape[:2] != (T, S)
             expected = naive_attend(bucket.source[:S, b], bucket.target[:T, b], ratio, jumps)
@@ -183,7 +183,7 @@ def test_the_company_of_a_pair_changes_no_bit_of_it():
     for numbers in [np.arange(len(lengths)), *np.array_split(np.arange(len(lengths)), 7), np.array([0])]:
         for bucket in make_buckets(without_others(source, numbers), without_others(target, numbers)):
             posterior = attend(bucket, ratio, jumps)
-            for b, n in enumerate(bucket.pairs.tolist()):
+            for b, n in enumerate(bucket.pieces.tolist()):
                 if n < 0:
                     continue
                 S, T = bucket.source_lengths[b], bucket.target_lengths[b]
@@ -296,7 +296,7 @@ def test_widths_of_expected_jumps():
         posterior = attend(bucket, ratio, jumps)
         place, count = jump_counts(posterior.jumps, bucket.source, bucket.source_lengths, jumps)
         found += np.bincount(place, count, found.size).reshape(found.shape)
-        for b in np.flatnonzero(bucket.pairs >= 0):
+        for b in np.flatnonzero(bucket.pieces >= 0):
             S = int(bucket.source_lengths[b])
             classes = [0, *jumps.classes[bucket.source[:S, b]].tolist()]
             for i in range(S + 1):
@@ -352,7 +352,7 @@ def test_the_likelihood_of_both_directions_is_that_of_the_words_not_over_null(ag
     for bucket in make_buckets(source, target):
         emission = ratio[bucket.source[None], bucket.target[:, None]]
         found = hmm_posteriors(bucket, emission, (null[0], null[1]), models, P0, agree=agree)
-        for b in np.flatnonzero(bucket.pairs >= 0):
+        for b in np.flatnonzero(bucket.pieces >= 0):
             words = bucket.source[: bucket.source_lengths[b], b], bucket.target[: bucket.target_lengths[b], b]
             for way, model, (states, observed), of_null, table in (
                 (found.forward, models[0], words, null[1], ratio),

@@ -120,7 +120,7 @@ class WrittenOptions(Values):
 
     def values_of(self, aligner: Aligner) -> str | None:
         """Return which values of each pair are kept."""
-        return None if self.attention is None else self.values or aligner.usual_values
+        return None if self.attention is None else self.values or aligner.default_values
 
 
 _written_options = option_group(

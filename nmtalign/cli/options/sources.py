@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from nmtalign.aligner.links_from import Linker
     from nmtalign.encoders.cross_attention import Reading
-    from nmtalign.encoders.files import Given
+    from nmtalign.encoders.files import PairMatrix
     from nmtalign.encoders.transformer import WordPair
     from nmtalign.links.alignments import AlignedPair
     from nmtalign.text.bitext import SentencePair
@@ -79,7 +79,9 @@ class SourceOptions(Values):
         for given, pair in zip(linker.read(words), again, strict=False):
             own = None if self.pieces else words_of_lines([pair], text)
 
-            def by_part(given: Given = given, pair: SentencePair = pair, own: Any = own) -> dict[str, Any]:
+            def by_part(
+                given: PairMatrix = given, pair: SentencePair = pair, own: Any = own
+            ) -> dict[str, Any]:
                 heads = given.by_head()
                 if own is None:
                     return heads
