@@ -312,7 +312,7 @@ class Aligner(Listed):
     def _aligned(self, text: EncodedText, pairs: Sequence[Pair]) -> list[AlignedPair]:
         unknown = [self.scorer.unknown(*self.words_of(pair)) for pair in pairs]
         caption = self.scorer.caption and f"{self.scorer.caption}, {self.positions.description}"
-        more: Any = {"unknown": unknown, "usual": self.usual_values, "caption": caption}
+        more: Any = {"unknown": unknown, "default_values": self.default_values, "caption": caption}
         return self._decoder_of(text).pairs(list(map(self.tokens_of, pairs)), self.description, **more)
 
     def align_words(self, pairs: Iterable[tuple[Words, Words]]) -> AlignedBatch:

@@ -251,12 +251,12 @@ class Decoder(NamedTuple):
         description: str,
         *,
         unknown: Sequence[UnknownWords | None],
-        usual: str,
+        default_values: str,
         caption: str = "",
     ) -> list[AlignedPair]:
         """Return the pairs of the text with their attention weights; `words` are those to show.
 
-        `unknown`, `caption` and `usual` as of :class:`AlignmentMatrix` and :class:`AlignedPair`.
+        `unknown`, `caption` and `default_values` as of :class:`AlignmentMatrix` and :class:`AlignedPair`.
         """
         batch, arrays = self.attention([name for name in VALUES if name != "scores" or self.scores])
         probabilities, made = np.split(batch.probability, batch.offsets[1:-1]), []

@@ -85,7 +85,7 @@ class EncoderLinks:
     def _linker(self) -> Linker:
         from nmtalign.aligner.links_from import similarity_linker
 
-        return similarity_linker("encoder", encoder=self.name, method=self.method, **self.running)
+        return similarity_linker("encoder", encoder=self.name, method=self.method, **self.encoder_options)
 
     @property
     def layer(self) -> int:

@@ -28,7 +28,7 @@ from nmtalign.corpus.text import EncodedText
 from nmtalign.door import parameter
 from nmtalign.encoders.cross_attention import Reading, best_reading, read_attention, translated
 from nmtalign.encoders.encoder import EncoderSimilarities
-from nmtalign.encoders.files import Given, read_similarities, read_vectors
+from nmtalign.encoders.files import PairMatrix, read_similarities, read_vectors
 from nmtalign.encoders.published import METHODS, USUAL, attention_posteriors
 from nmtalign.encoders.transformer import Encoder, WordPair, check_device, packages
 from nmtalign.encoders.translator import Translator
@@ -80,14 +80,16 @@ class Linker:
 
     def pair(self, given: PairMatrix) -> AlignedPair:
         """Return the links of one pair with its attention."""
-        usual = "combined" if self.reading is None else "forward"  # of similarities, of attention
+        default_values = "combined" if self.reading is None else "forward"  # of similarities, of attention
         source, target = map(tuple, _units(given))
         decoder, unknown = self._decoder([given]), [given.unlinked]
-        [pair] = decoder.pairs([(source, target)], self.description, unknown=unknown, usual=usual)
-        if given.of_word is None:
+        [pair] = decoder.pairs(
+            [(source, target)], self.description, unknown=unknown, default_values=default_values
+        )
+        if given.word_of_piece is None:
             return pair
         source, target = map(tuple, given.words)
-        numbers = given.of_word[0].tolist(), given.of_word[1].tolist()
+        numbers = given.word_of_piece[0].tolist(), given.word_of_piece[1].tolist()
         return joined_pair(pair, (source, target), numbers)
 
     def _decoder(self, given: Sequence[PairMatrix]) -> Decoder:
@@ -105,7 +107,7 @@ class Linker:
 class _GivenScores(TextScores):
     """Matrices that were given, as the scores of a text, and the cells that may have links."""
 
-    def __init__(self, text: EncodedText, given: Sequence[Given]) -> None:
+    def __init__(self, text: EncodedText, given: Sequence[PairMatrix]) -> None:
         self.text = text
         self.given = given
 
@@ -119,8 +121,8 @@ class _GivenScores(TextScores):
         """Return the matrices of bucket k (T, S, B), `rest` where there is none."""
         bucket = self.text.buckets[k]
         found = np.full(bucket.shape, rest)
-        for column in np.flatnonzero(bucket.pairs >= 0):
-            matrix = matrices[bucket.pairs[column]]
+        for column in np.flatnonzero(bucket.pieces >= 0):
+            matrix = matrices[bucket.pieces[column]]
             if matrix is not None:
                 found[: matrix.shape[0], : matrix.shape[1], column] = matrix
         return found

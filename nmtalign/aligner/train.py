@@ -468,8 +468,8 @@ def _gold_log_odds(decoder: Decoder, gold: Sequence[GoldAlignment]) -> float:
         assert evidence is not None
         links = zip(bucket.pieces[b].tolist(), s.tolist(), t.tolist(), strict=True)
         right = np.array([(s, t) in gold[n].possible for n, s, t in links], dtype=float)
-        judged.append((posterior, evidence[t, s, b], right))
-    return decoder.probabilities.fit_gold_log_odds(*map(np.concatenate, zip(*judged, strict=True)))
+        outcomes.append((posterior, evidence[t, s, b], right))
+    return decoder.probabilities.fit_gold_log_odds(*map(np.concatenate, zip(*outcomes, strict=True)))
 
 
 def expert_with_trust(

@@ -190,11 +190,11 @@ class LengthLimit:
             if max(map(len, pair)) <= longest // GROWTH:
                 yield pair
                 continue
-            excess = _too_long(pair, most, text, languages)
+            excess = _too_long(pair, longest, text, languages)
             if not excess:
                 yield pair
-            elif self.most is None:
-                raise DataError(f"{excess}; `max_length={most}` leaves such pairs out").at(
+            elif self.longest is None:
+                raise DataError(f"{excess}; `max_length={longest}` leaves such pairs out").at(
                     f"{' and '.join(self._files)}, pair {number:,}"
                 )
             else:

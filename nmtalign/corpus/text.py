@@ -41,13 +41,13 @@ class EncodedText:
         """Return the weights of the expert's links in bucket k, (T, S, B), and cells of annotated pairs."""
         bucket, weights = self.buckets[k], np.zeros(self.buckets[k].shape, np.float32)
         assert self.expert_links is not None
-        pair = self.segments.pair[bucket.pairs]
+        pair = self.segments.pair[bucket.pieces]
         first, end = (self.expert_links.offsets[pair + n] for n in (0, 1))
-        end = np.where(bucket.pairs >= 0, end, first)  # filler columns have none
+        end = np.where(bucket.pieces >= 0, end, first)  # filler columns have none
         column = np.repeat(np.arange(len(pair)), end - first)  # of each link
         row = np.arange(len(column)) + np.repeat(end - np.cumsum(end - first), end - first)
-        s = self.expert_links.source[row] - self.segments.source_start[bucket.pairs][column]
-        t = self.expert_links.target[row] - self.segments.target_start[bucket.pairs][column]
+        s = self.expert_links.source[row] - self.segments.source_start[bucket.pieces][column]
+        t = self.expert_links.target[row] - self.segments.target_start[bucket.pieces][column]
         here = (s >= 0) & (s < bucket.source_lengths[column]) & (t >= 0) & (t < bucket.target_lengths[column])
         weights[t[here], s[here], column[here]] = self.expert_links.probability[row[here]]
         return weights, bucket.inside & (end > first)

@@ -17,7 +17,7 @@ import numpy as np
 
 from nmtalign.arrays import AnyArray, Longs, Reals
 from nmtalign.encoders.attention_files import read_matrices
-from nmtalign.encoders.files import Given, beside, marked
+from nmtalign.encoders.files import PairMatrix, beside, marked
 from nmtalign.encoders.transformer import WordPair
 from nmtalign.encoders.translator import CrossAttention, Translator, membership
 from nmtalign.errors import DataError
@@ -44,7 +44,7 @@ class Reading:
     normalize: bool = (
         False  # divide rows by their sums; else they sum to 1, with the end of the sentence, or to 0
     )
-    shifted: bool = False  # whether row t has the weights of target word t already, as those of `translated`
+    rows_fit: bool = False  # whether row t has the weights of target word t already, as those of `translated`
 
     def __str__(self) -> str:
         layers, heads = (
@@ -58,7 +58,7 @@ class Reading:
         """Return the words made of the pieces of a line."""
         return list(pieces) if self.pieces is None else join_pieces(pieces, self.pieces)
 
-    def given(self, pieces: WordPair, attention: AnyArray) -> Given:
+    def given(self, pieces: WordPair, attention: AnyArray) -> PairMatrix:
         """Return the words of one pair of pieces with their weights."""
         weights = self.weights(attention, *pieces)
         words = self.words(pieces[0]), self.words(pieces[1])

@@ -50,12 +50,12 @@ def dot_products(source: Reals, target: Reals) -> Reals:
 PRODUCTS = {"cosine": cosines, "dot": dot_products}
 
 
-class Given(NamedTuple):
+class PairMatrix(NamedTuple):
     """What a source gives for one sentence pair."""
 
     words: WordPair  # those that the matrix is of, source and target
     matrix: Reals  # (T, S), of words or of sub-words
-    of_word: tuple[Integers, Integers] | None = None  # the word of each source and target sub-word
+    word_of_piece: tuple[Integers, Integers] | None = None  # the word of each source and target sub-word
     by_head: Callable[[], dict[str, Reals]] = dict  # computes the matrix of each attention head by name
     linkable: Flags | None = None  # (T, S) cells that may have links; all, if left out
 
@@ -93,7 +93,7 @@ def beside(
         raise DataError(f"expected arrays for {number} pairs, as the text has, found more").at(path)
 
 
-def marked(given: Iterator[Given], path: str | Path) -> Iterator[Given]:
+def marked(given: Iterator[PairMatrix], path: str | Path) -> Iterator[PairMatrix]:
     """Yield what an .npz file gives for each pair with the cells that may have links, where the file says."""
     for number, (own, linkable) in enumerate(zip(given, read_linkable(path), strict=False), 1):
         if linkable is not None and (linkable.dtype != bool or linkable.shape != own.matrix.shape):
@@ -151,7 +151,9 @@ def _means(vectors: Reals, word_of_piece: Integers, count: int) -> Reals:
     return np.asarray(sums / np.maximum(np.bincount(word_of_piece, minlength=count), 1)[:, None])
 
 
-def read_vectors(path: str | Path, product: str, units: str, pairs: Iterable[WordPair]) -> Iterator[Given]:
+def read_vectors(
+    path: str | Path, product: str, units: str, pairs: Iterable[WordPair]
+) -> Iterator[PairMatrix]:
     """Yield products of the token vectors of other programs, of sub-words or of words (`units`).
 
     `path` is an .npz file of arrays (words, D), two a pair, whose names begin with ``source`` or ``target``

@@ -439,7 +439,7 @@ class _PairOfBatch(AlignedPair):
         return Alignment(frozenset(self.probabilities), *map(len, self.tokens))
 
 
-_OF_ATTENTION = ("matrix", "forward", "reverse", "scores", "usual")
+_OF_ATTENTION = ("matrix", "forward", "reverse", "scores", "default_values")
 for _name in (*_OF_ATTENTION, "description", "extraction", "threshold", "second"):
     setattr(_PairOfBatch, _name, property(attrgetter(f"_aligned.{_name}")))
 

@@ -119,7 +119,7 @@ def hmm_counts(
     model = (words.source_null, words.target_null), transitions, null
     found = hmm_posteriors(bucket, words.pairs.take(cells), *model, agree=agree, jumps=jumps)
     forward, reverse = found
-    real = bucket.pairs >= 0
+    real = bucket.pieces >= 0
     states = (bucket.source, bucket.source_lengths), (bucket.target, bucket.target_lengths)
     counted = [
         None if own.jumps is None else Sparse(*jump_counts(own.jumps, *side, own_model))

@@ -72,8 +72,8 @@ def trust_of(bucket_posteriors: Callable[[int], BucketPosteriors], text: Encoded
     def counts(k: int) -> Doubles:
         weights, annotated = text.expert_cells(k)
         linked, sure = weights > 0, (bucket_posteriors(k).posteriors.joint > SURE) & annotated
-        judged = linked & sure.any(axis=1, keepdims=True) & sure.any(axis=0)
-        return np.array([(linked & sure).sum(), judged.sum(), sure.sum()], float)
+        comparable = linked & sure.any(axis=1, keepdims=True) & sure.any(axis=0)
+        return np.array([(linked & sure).sum(), comparable.sum(), sure.sum()], float)
 
     found = in_order(counts, range(len(text.buckets)), workers, cells=text.cells)
     both, comparable, sure = sum(found, np.zeros(3)).tolist()

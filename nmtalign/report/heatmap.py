@@ -257,7 +257,7 @@ def matrices_of(pair: AlignedPair, values: str | None = None) -> dict[str, Align
     DataError
         If `values` is ``scores``, and the pair was too long to be aligned in one piece.
     """
-    values = pair.usual if values is None else values
+    values = pair.default_values if values is None else values
     arrays = {
         "forward": pair.forward,
         "reverse": pair.reverse,

@@ -83,8 +83,8 @@ class Rescorer:
         e = self.scores(bucket, known, ratios, nulls, forward, reverse, joint)
         inside, w = bucket.inside, np.float32(self.weight)
         doubtful = (np.maximum(forward, reverse) > MIN_POSTERIOR) & inside
-        judged = np.where(doubtful, sigmoid((1 - w) * log_odds(joint) + w * e), joint)
-        joint = with_style(judged, self.style, bucket, known.frequent)
+        corrected = np.where(doubtful, sigmoid((1 - w) * log_odds(joint) + w * e), joint)
+        joint = with_style(corrected, self.style, bucket, known.frequent)
         forward, reverse = mix(forward, e, w, inside, axis=1), mix(reverse, e, w, inside, axis=0)
         return BucketPosteriors(Posteriors(forward, reverse, joint), ratios)
 
@@ -132,7 +132,7 @@ class Rescored(PositionModel):
 
     @classmethod
     def from_state(cls, stored: Stored, vocabularies: object) -> Rescored:
-        network = Network(*(stored.packed[stored.place + name] for name in Network._fields))
+        network = Network(*(stored.packed[stored.prefix + name] for name in Network._fields))
         network.check()
         for name, own in network._asdict().items():
             stored.array(name, "f", own.shape)  # finite

@@ -178,7 +178,7 @@ def test_a_model_keeps_the_encoder_with_the_constant(stored, tiny, tmp_path):
     expected, again = links_of(advised.align_batch(TOY.words)), nmtalign.load(tmp_path / "model")
     assert again.description == advised.description
     assert f"expert=(encoder={tiny} layer=2 method=simalign-argmax precision=" in again.description
-    assert not again.expert.encoder.running["download"]
+    assert not again.expert.encoder.encoder_options["download"]
     assert links_of(again.align_batch(TOY.words)) == expected
     assert links_of(again.align_batch(TOY.words[7:9])) == expected[7:9]
     assert again.align(*TOY.pairs[8]).links == sorted(expected[8])
@@ -284,8 +284,8 @@ def test_words_that_the_tokenizer_loses(encoder, tmp_path):
             assert [own.matrix.shape for own in found] == sizes
             assert [own.matrix.any() for own in found] == [True, False, False]
             if units == "subwords":
-                of_word = [[side.tolist() for side in own.of_word] for own in found]
-                assert of_word == [[[0, 2], [0]], [[], [0, 1]], [[], []]]
+                word_of_piece = [[side.tolist() for side in own.word_of_piece] for own in found]
+                assert word_of_piece == [[[0, 2], [0]], [[], [0, 1]], [[], []]]
     linker = replace(
         similarity_linker("encoder", encoder="x"), read=EncoderSimilarities(encoder, units="subwords").read
     )
