@@ -217,6 +217,12 @@ def unpacked(file: io.FileIO, ending: str) -> io.BufferedReader:
     return io.BufferedReader(_Bounded(_UNPACKERS[ending](file), file), _BLOCK)
 
 
+def format_ending(path: str | Path) -> str:
+    """Return the ending that names the format: ``.tsv`` of ``pairs.tsv.gz``."""
+    name = Path(path)
+    return Path(name.stem).suffix.lower() if name.suffix.lower() in _UNPACKERS else name.suffix.lower()
+
+
 def open_binary(path: str | Path, mode: str = "r") -> BinaryIO:
     """Open `path` as bytes, packed by its ending (.gz, .bz2, .xz, .zst); ``-`` for the standard streams."""
     if mode not in ("r", "w"):

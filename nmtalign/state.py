@@ -48,29 +48,14 @@ Arrays = Mapping[str, NDArray[Any]]
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """What a part is made of.
+    """What a part is made of."""
 
-    Attributes
-    ----------
-    kind : str
-        Which class makes the part again.
-    values : mapping
-        Plain values for JSON.
-    arrays, large : mapping of str to array
-        Small arrays, which are packed together, and large ones, which have a file each.
-    words : mapping of str to sequence of str
-        Word lists.
-    files : mapping of str to path
-        Files that are copied under a name.
-    parts : mapping of str to State
-    """
-
-    kind: str
-    values: Mapping[str, Any] = field(default_factory=dict)
-    arrays: Arrays = field(default_factory=dict)
-    large: Arrays = field(default_factory=dict)
-    words: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    files: Mapping[str, str | Path] = field(default_factory=dict)
+    kind: str  # which class makes the part again
+    values: Mapping[str, Any] = field(default_factory=dict)  # plain, for JSON
+    arrays: Arrays = field(default_factory=dict)  # small ones, which are packed together
+    large: Arrays = field(default_factory=dict)  # which have a file each
+    words: Mapping[str, Sequence[str]] = field(default_factory=dict)  # word lists
+    files: Mapping[str, str | Path] = field(default_factory=dict)  # that are copied under a name
     parts: Mapping[str, State] = field(default_factory=dict)
 
     def write(self, folder: Path) -> dict[str, Any]:
@@ -117,7 +102,7 @@ class Stored:
     def part(self, name: str) -> Stored:
         """Return the state of a part."""
         place = f"{self.place}{name}."
-        return replace(self, meta=_entry(self.meta["parts"], name, dict), place=place)
+        return replace(self, meta=_entry(self.meta["parts"], name, dict, self._meta), place=place)
 
     def parts(self) -> list[str]:
         """Return the names of the parts."""
@@ -138,10 +123,7 @@ class Stored:
 
     def value(self, name: str, kind: type) -> Any:
         """Return a plain value of a type."""
-        try:
-            return _entry(self.meta, name, kind)
-        except DataError as error:
-            raise error.at(self._meta) from None
+        return _entry(self.meta, name, kind, self._meta)
 
     def text(self, name: str) -> str:
         """Return a text."""
@@ -175,11 +157,11 @@ class Stored:
         return words
 
 
-def _entry(meta: Mapping[str, Any], name: str, kind: type) -> Any:
-    found = meta.get(name)
-    if not isinstance(found, kind):
-        raise DataError(f"expected {kind.__name__} as {name!r}, found {type(found).__name__}")
-    return found
+def _entry(meta: Mapping[str, Any], name: str, kind: type, path: Path) -> Any:
+    value = meta.get(name)
+    if not isinstance(value, kind):
+        raise DataError(f"expected {kind.__name__} as {name!r}, found {type(value).__name__}").at(path)
+    return value
 
 
 def is_model(folder: str | Path) -> bool:

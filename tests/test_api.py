@@ -357,6 +357,13 @@ CALLS = {
     "wrong gold": (lambda: na.evaluate([LINKS], [7]), DATA, "pair 1: expected links as pairs .*found 7"),
     "fewer gold": (lambda: na.evaluate([LINKS] * 2, [LINKS]), DATA, "have gold links, 1, found 2"),
     "halves as links": (lambda: na.GoldAlignment({(0.5, 1)}, {(0.5, 1)}), DATA, "of whole numbers"),
+    "truth values as links": (lambda: na.Alignment({(True, False)}, 2, 2), DATA, "of whole numbers"),
+    "links by number": (lambda: na.evaluate({0: LINKS}, [LINKS]), USAGE, "links of each pair, .*found {0"),
+    "a pair of words to cut": (
+        lambda: list(na.cut([("a", "b"), (["a"], ["b"])])),
+        DATA,
+        "pair 2: expected lines of text for all pairs, found lists of words",
+    ),
     "letters as links": (lambda: na.Alignment("0-0", 2, 2), DATA, "of whole numbers, found '0-0'"),
     "a link outside": (lambda: na.Alignment({(5, 0)}, 2, 2), DATA, "link 5-0 is outside"),
     "a stray link": (lambda: na.GoldAlignment({(0, 0)}, set()), DATA, "not among the possible"),

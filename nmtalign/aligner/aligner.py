@@ -15,7 +15,7 @@ from typing import Any
 from nmtalign.aligner.decoding import BucketLinks, Decoder, TrainingSize
 from nmtalign.aligner.experts import Expert, with_links
 from nmtalign.aligner.extraction import Extraction, make_extraction
-from nmtalign.arrays import Reals
+from nmtalign.arrays import Flags, Reals
 from nmtalign.corpus.coverage import Coverage, coverage, one_word_lines
 from nmtalign.corpus.line_words import links_of_tokens, links_of_words, pair_of_words
 from nmtalign.corpus.parallel import default_workers, in_order
@@ -30,7 +30,7 @@ from nmtalign.positions.model import PositionModel, SoftmaxPositions, TextScores
 from nmtalign.scorers.lexicon import Lexicon
 from nmtalign.scorers.scorer import Scorer
 from nmtalign.state import State, Stored, open_state, save_state
-from nmtalign.text.pairs import Pair, Pairs, Sentence, Words, are_lines, checked_pair, checked_pairs
+from nmtalign.text.bitext import Pair, Pairs, Sentence, Words, are_lines, checked_pair, checked_pairs
 from nmtalign.text.tokenization import SPACES, TextSettings
 
 KINDS: dict[str, tuple[str, str]] = {  # of parts: module, and class or function, imported when one is opened
@@ -341,10 +341,12 @@ class Aligner(Listed):
             found += _counted(decoder.links_of_buckets(workers), done)
         return decoder.collected(found)
 
-    def align_with_values(self, text: EncodedText, values: str) -> tuple[AlignedBatch, list[Reals]]:
-        """Return the links of the tokens of a text, and `values` (T, S) of each pair, all held in memory."""
-        batch, found = self._decoder_of(text).attention([values])
-        return batch, found[values]
+    def align_with_values(
+        self, text: EncodedText, values: str
+    ) -> tuple[AlignedBatch, list[tuple[Reals, Flags]]]:
+        """Return the links of the tokens of a text, and of each pair `values` and linkable cells, (T, S)."""
+        batch, found = self._decoder_of(text).attention([values, "linkable"])
+        return batch, list(zip(found[values], found["linkable"], strict=True))
 
     def _align_parts(
         self, text: EncodedText, parts: Sequence[EncodedText], workers: int, done: Done
@@ -373,7 +375,7 @@ class Aligner(Listed):
             known, gold = (source > 0, target > 0), self.positions.gold_log_odds
             probabilities = LinkProbabilities(known, size.log_size, gold)
         parts = scores.text, bucket_posteriors, self.resolved_extraction
-        return Decoder(*parts, scores, self.positions.has_null, size, probabilities)
+        return Decoder(*parts, scores.linkable, scores, self.positions.has_null, size, probabilities)
 
     def covered(self, pairs: Sequence[tuple[str, str]]) -> Coverage:
         """Count how many words of pairs of lines are known."""

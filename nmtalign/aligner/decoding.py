@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.aligner.extraction import Attention, Extraction
-from nmtalign.arrays import Doubles, Floats, Ints, Longs, Reals
+from nmtalign.arrays import AnyArray, Doubles, Flags, Floats, Ints, Longs, Reals, offsets_of
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.coverage import foreign_pairs
 from nmtalign.corpus.long_pairs import Segments
@@ -142,7 +142,9 @@ class Decoder(NamedTuple):
     text: EncodedText
     bucket_posteriors: Callable[[int], BucketPosteriors]  # gives the posteriors of the bucket of a number
     extraction: Extraction
-    scores: TextScores | None = None  # before the position model; None where every pair has attention
+    # as of :meth:`nmtalign.positions.model.TextScores.linkable`; None where every pair has attention
+    linkable: Callable[[int, Floats | None], Flags] | None = None
+    scores: TextScores | None = None  # before the position model
     has_null: bool = False  # whether there is a null word, and with it evidence
     size: TrainingSize = TrainingSize()
     probabilities: LinkProbabilities | None = None  # of a learned model; posteriors are those of others
@@ -152,11 +154,10 @@ class Decoder(NamedTuple):
         bucket = self.text.buckets[k]
         posteriors, ratios = self.bucket_posteriors(k)
         (t, s, b), posterior = self._cells(posteriors, bucket)
-        cell_evidence = None
-        if self.scores is not None:
-            kept = np.broadcast_to(self.scores.linkable(k, ratios), bucket.shape)[t, s, b]
+        if self.linkable is not None:
+            kept = np.broadcast_to(self.linkable(k, ratios), bucket.shape)[t, s, b]
             t, s, b, posterior = t[kept], s[kept], b[kept], posterior[kept]
-            cell_evidence = None if ratios is None else self.scores.evidence(k, ratios)
+        cell_evidence = None if ratios is None or self.scores is None else self.scores.evidence(k, ratios)
         return (t, s, b), posterior, posteriors, cell_evidence
 
     def links(self, k: int) -> BucketLinks:
@@ -212,7 +213,7 @@ class Decoder(NamedTuple):
         counts = np.bincount(pair, minlength=segments.pairs)
         evidence = segments.total(columns[5].astype(np.int64), columns[6].astype(np.float64))
         return AlignedBatch(
-            offsets=np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)]),
+            offsets=offsets_of(counts),
             source=source[order].astype(np.int32),
             target=target[order].astype(np.int32),
             probability=probability[order].astype(np.float32),
@@ -278,16 +279,16 @@ class Decoder(NamedTuple):
             made.append(pair)
         return made
 
-    def attention(self, names: Sequence[str]) -> tuple[AlignedBatch, dict[str, list[Reals]]]:
+    def attention(self, names: Sequence[str]) -> tuple[AlignedBatch, dict[str, list[AnyArray]]]:
         """Return the links of the text, and the values (T, S) of each pair by their name in `VALUES`.
 
-        ``combined`` are the weights that links are chosen from. Scores are NaN in cells that no piece of a
-        long pair has.
+        ``combined`` are the weights that links are chosen from, ``linkable`` marks cells that may have one.
+        Scores are NaN in cells that no piece of a long pair has.
         """
         # the posteriors of a bucket serve its matrices and its links
         once = self._replace(bucket_posteriors=lru_cache(1)(self.bucket_posteriors))
         found: list[BucketLinks] = []
-        wholes: dict[str, list[Reals]] = {}
+        wholes: dict[str, list[AnyArray]] = {}
         for k, bucket in enumerate(self.text.buckets):
             for name in names:
                 values = once._values(name, k)
@@ -299,17 +300,22 @@ class Decoder(NamedTuple):
             _normalize(wholes.setdefault(name, self._empty(name)), self.text.segments, name)
         return self.collected(found), wholes
 
-    def _empty(self, name: str, dtype: Any = np.float32) -> list[Reals]:
+    def _empty(self, name: str, dtype: Any = np.float32) -> list[AnyArray]:
         segments = self.text.segments
         sizes = zip(segments.target_lengths.tolist(), segments.source_lengths.tolist(), strict=True)
-        return [np.full(size, np.nan if name == "scores" else 0, dtype) for size in sizes]
+        rest = {"scores": np.nan, "linkable": True}.get(name, 0)  # of cells that no piece has
+        return [np.full(size, rest, dtype) for size in sizes]
 
-    def _values(self, name: str, k: int) -> Reals:
+    def _values(self, name: str, k: int) -> AnyArray:
         """Return values (T, S, B) of bucket k."""
         if name == "scores":
             assert self.scores is not None
             return self.scores.scores(k)
-        found = self.bucket_posteriors(k).posteriors
+        found, ratios = self.bucket_posteriors(k)
+        if name == "linkable":
+            bucket = self.text.buckets[k]
+            marked = bucket.inside if self.linkable is None else self.linkable(k, ratios)
+            return np.broadcast_to(marked, bucket.shape)
         if name == "combined":
             return self.extraction.matrix(found)
         return found.forward if name == "forward" else found.reverse

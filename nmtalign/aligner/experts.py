@@ -18,8 +18,7 @@ from nmtalign.links.alignments import AlignedBatch, Link, joined_batches
 from nmtalign.links.given import batch_of_links
 from nmtalign.positions.experts import Trust
 from nmtalign.state import State, Stored
-from nmtalign.text.bitext import SentencePair
-from nmtalign.text.pairs import Pair, Words
+from nmtalign.text.bitext import Pair, SentencePair, Words
 
 if TYPE_CHECKING:
     from nmtalign.aligner.links_from import Linker

@@ -27,7 +27,7 @@ from nmtalign.output import Outputs, expect_new_file
 from nmtalign.positions.hmm import NULL
 from nmtalign.rescoring.distillation import KINDS, Part, learn_parameters, parts_of
 from nmtalign.scorers.vector_scores import FILES, BahdanauScore, ProjectedDot, VectorScore
-from nmtalign.text.pairs import Pair, Pairs, checked_pairs
+from nmtalign.text.bitext import Pair, Pairs, checked_pairs
 from nmtalign.vectors.storage import pair_languages
 
 UNITS = 128  # of learned attention

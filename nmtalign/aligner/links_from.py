@@ -19,7 +19,7 @@ import numpy as np
 
 from nmtalign.aligner.decoding import Decoder
 from nmtalign.aligner.extraction import Extraction, make_extraction
-from nmtalign.arrays import Flags, Reals
+from nmtalign.arrays import Flags, Floats, Reals
 from nmtalign.corpus.buckets import PADDED, make_buckets
 from nmtalign.corpus.line_words import LineWords, joined_pair, links_of_words, words_of_lines
 from nmtalign.corpus.long_pairs import whole_pairs
@@ -36,7 +36,7 @@ from nmtalign.errors import UsageError
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, joined_batches
 from nmtalign.names import UNITS
 from nmtalign.positions.model import BucketPosteriors, Posteriors
-from nmtalign.text.pairs import Pair, Pairs, are_lines, checked_pairs
+from nmtalign.text.bitext import Pair, Pairs, are_lines, checked_pairs
 from nmtalign.text.tokenization import TextSettings
 
 PAIRS = 256  # whose matrices are held in memory
@@ -83,7 +83,7 @@ class Linker:
         usual = "combined" if self.reading is None else "forward"  # of similarities, of attention
         source, target = map(tuple, _units(given))
         decoder = self._decoder([given])
-        [pair] = decoder.pairs([(source, target)], self.description, unknown=[None], usual=usual)
+        [pair] = decoder.pairs([(source, target)], self.description, unknown=[given.unlinked], usual=usual)
         if given.of_word is None:
             return pair
         source, target = map(tuple, given.words)
@@ -102,7 +102,16 @@ class Linker:
                 found[: own.shape[0], : own.shape[1], column] = own
             return BucketPosteriors(self.posteriors(found, bucket.inside), None)
 
-        return Decoder(text, bucket_posteriors, self.extraction)
+        def linkable(k: int, ratios: Floats | None) -> Flags:
+            bucket = text.buckets[k]
+            found = np.ones(bucket.shape, bool)
+            for column in np.flatnonzero(bucket.pairs >= 0):
+                marks = given[bucket.pairs[column]].linkable
+                if marks is not None:
+                    found[: marks.shape[0], : marks.shape[1], column] = marks
+            return found
+
+        return Decoder(text, bucket_posteriors, self.extraction, linkable=linkable)
 
 
 def _units(given: Given) -> WordPair:

@@ -17,7 +17,7 @@ from nmtalign.door import expect_kind, expect_names, place_of, shipped
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import MODEL, VECTORS
 from nmtalign.state import is_model
-from nmtalign.text.pairs import Pair, Pairs, checked_pairs
+from nmtalign.text.bitext import Pair, Pairs, checked_pairs
 
 if TYPE_CHECKING:
     from nmtalign.scorers.vector_scores import VectorScore

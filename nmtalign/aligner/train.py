@@ -44,7 +44,7 @@ from nmtalign.scorers.dense_training import WEIGHT, check_vectors, learn_spectra
 from nmtalign.scorers.lexicon import Lexicon
 from nmtalign.scorers.mixture import CountedForms, Mixture, WordPairScores
 from nmtalign.state import is_model
-from nmtalign.text.pairs import Pair, Pairs, are_lines, checked_pairs
+from nmtalign.text.bitext import Pair, Pairs, are_lines, checked_pairs
 from nmtalign.text.tokenization import SPACES, TextSettings
 from nmtalign.training.bitext import FEWEST, bitext_warnings, encode_bitext
 from nmtalign.training.checkpoint import FILE, checkpoint_of

@@ -17,7 +17,7 @@ import numpy as np
 
 from nmtalign.arrays import AnyArray, Longs, Reals
 from nmtalign.encoders.attention_files import read_matrices
-from nmtalign.encoders.files import Given, beside
+from nmtalign.encoders.files import Given, beside, marked
 from nmtalign.encoders.transformer import WordPair
 from nmtalign.encoders.translator import CrossAttention, Translator, membership
 from nmtalign.errors import DataError
@@ -146,7 +146,7 @@ def read_attention(
     path: str | Path, reading: Reading, pairs: Iterable[WordPair], *, encoding: str = "utf-8"
 ) -> Iterator[Given]:
     """Yield the weights in a file for each pair of pieces; DataError if they do not fit."""
-    return beside(pairs, read_matrices(path, encoding=encoding), path, reading.given)
+    return marked(beside(pairs, read_matrices(path, encoding=encoding), path, reading.given), path)
 
 
 def translated(translator: Translator, reading: Reading, pairs: Iterable[WordPair]) -> Iterator[Given]:

@@ -11,9 +11,20 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from nmtalign.arrays import AnyArray, Archive, Floats, Integers, Reals, Rows, in_order, is_archive, read_array
+from nmtalign.arrays import (
+    AnyArray,
+    Archive,
+    Flags,
+    Floats,
+    Integers,
+    Reals,
+    Rows,
+    in_order,
+    is_archive,
+    read_array,
+)
 from nmtalign.door import expect_kind
-from nmtalign.encoders.attention_files import read_npz
+from nmtalign.encoders.attention_files import read_linkable, read_npz
 from nmtalign.encoders.transformer import WordPair
 from nmtalign.errors import DataError
 from nmtalign.files import file_in
@@ -47,6 +58,15 @@ class Given(NamedTuple):
     matrix: Reals  # (T, S), of words or of sub-words
     of_word: tuple[Integers, Integers] | None = None  # the word of each source and target sub-word
     by_head: Callable[[], dict[str, Reals]] = dict  # computes the matrix of each attention head by name
+    linkable: Flags | None = None  # (T, S) cells that may have links; all, if left out
+
+    @property
+    def unlinked(self) -> tuple[frozenset[int], frozenset[int]] | None:
+        """Source and target words that may have no link at all; None where nothing is said of cells."""
+        if self.linkable is None:
+            return None
+        source, target = (np.flatnonzero(~self.linkable.any(axis=axis)).tolist() for axis in (0, 1))
+        return frozenset(source), frozenset(target)
 
 
 def beside(
@@ -74,6 +94,16 @@ def beside(
         raise DataError(f"expected arrays for {number} pairs, as the text has, found more").at(path)
 
 
+def marked(given: Iterator[Given], path: str | Path) -> Iterator[Given]:
+    """Yield what an .npz file gives for each pair with the cells that may have links, where the file says."""
+    for number, (own, linkable) in enumerate(zip(given, read_linkable(path), strict=False), 1):
+        if linkable is not None and (linkable.dtype != bool or linkable.shape != own.matrix.shape):
+            found = f"{linkable.dtype} of shape {linkable.shape}"
+            expected = f"expected linkable cells as bool of shape {own.matrix.shape}"
+            raise DataError(f"pair {number}: {expected}, found {found}").at(path)
+        yield own if linkable is None else own._replace(linkable=linkable)
+
+
 def finite(matrix: Reals) -> Floats:
     """Return similarities in single precision; a DataError if one is no number."""
     found = np.asarray(matrix, np.float32)
@@ -85,7 +115,7 @@ def finite(matrix: Reals) -> Floats:
 def read_similarities(given: str | Path | Iterable[AnyArray], pairs: Iterable[WordPair]) -> Iterator[Given]:
     """Yield similarities, an array (T, S) a pair, given or of an .npz file in :func:`in_order`."""
     if isinstance(given, str | Path):
-        return beside(pairs, read_npz(given), given, _similarities)
+        return marked(beside(pairs, read_npz(given), given, _similarities), given)
     expect_kind(given, Iterable, "a file of similarities, or an array for each pair")
     return beside(pairs, map(np.asarray, given), "similarities", _similarities)
 

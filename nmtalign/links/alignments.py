@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from nmtalign.arrays import offsets_of
 from nmtalign.door import Result, Viewable, number_of, numbers_of, one_line
 from nmtalign.errors import DataError, UsageError
 
@@ -386,7 +387,7 @@ class AlignedBatch(Sequence[AlignedPair], Result):
         rows = np.concatenate([np.arange(0), *(np.arange(*self.offsets[n : n + 2]) for n in numbers)])
         sizes = np.diff(self.offsets)[numbers]
         return AlignedBatch(
-            np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)]),
+            offsets_of(sizes),
             self.source[rows],
             self.target[rows],
             self.probability[rows],
@@ -441,10 +442,8 @@ for _name in (*_OF_ATTENTION, "description", "extraction", "threshold", "second"
 
 def joined_batches(batches: Sequence[AlignedBatch]) -> AlignedBatch:
     """Concatenate batches."""
-    starts = np.cumsum([0, *(len(batch.source) for batch in batches)])
-    offsets = [batch.offsets[1:] + start for batch, start in zip(batches, starts, strict=False)]
     return AlignedBatch(
-        np.concatenate([np.zeros(1, np.int64), *offsets]),
+        offsets_of(np.concatenate([np.diff(batch.offsets) for batch in batches])),
         np.concatenate([batch.source for batch in batches]),
         np.concatenate([batch.target for batch in batches]),
         np.concatenate([batch.probability for batch in batches]),

@@ -15,10 +15,9 @@ from typing import Any, NamedTuple
 
 from nmtalign.door import as_path
 from nmtalign.errors import DataError
-from nmtalign.files import named, parse_json, read_lines
+from nmtalign.files import format_ending, named, parse_json, read_lines
 from nmtalign.links.alignments import GoldAlignment, Link
 
-ENDING = ".jsonl"  # of the names of files with corrections, where gold links may stand, too
 _TYPES = {"pair": int, "pairs": int, "text": str, "by": str, "at": str}
 
 
@@ -47,8 +46,7 @@ def text_key(source: Sequence[str], target: Sequence[str]) -> str:
 
 def are_corrections(path: str | Path) -> bool:
     """Tell by its name whether a file of gold links holds corrections."""
-    packed = "", ".gz", ".bz2", ".xz", ".zst"
-    return as_path(path).name.endswith(tuple(ENDING + ending for ending in packed))
+    return format_ending(as_path(path)) == ".jsonl"
 
 
 def read_corrections(path: str | Path, *, encoding: str = "utf-8") -> dict[int, Correction]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from itertools import chain
 from pathlib import Path
 from reprlib import repr as short
@@ -124,7 +124,7 @@ def _gold(given: Any) -> GoldAlignment:
 
 def _each(given: Any, parse: Callable[[Any], Parsed], what: str) -> Iterator[Parsed]:
     """Return an iterator over what is given for each pair; a DataError names the pair."""
-    if not isinstance(given, Iterable):
+    if not isinstance(given, Iterable) or isinstance(given, Mapping | Set):  # these have no order
         raise UsageError(f"expected {what} of each pair, or a path, found {short(given)}")
     rows = enumerate(begun(given, what) if isinstance(given, Iterator) else given, 1)
     return (_parsed(row, number, parse) for number, row in rows)

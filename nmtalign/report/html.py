@@ -31,8 +31,16 @@ from nmtalign.links.evaluation import Counts, Evaluation
 from nmtalign.links.formats import format_gold
 from nmtalign.links.given import GivenGold, given_gold
 from nmtalign.output import Outputs
-from nmtalign.report.sample import SamplePair, best_sources, best_targets, distributions, lexicon, numbered
-from nmtalign.report.style import scale, visible
+from nmtalign.report.sample import (
+    SamplePair,
+    best_sources,
+    best_targets,
+    distributions,
+    lexicon,
+    most_instructive,
+    numbered,
+)
+from nmtalign.report.style import LIGHT, scale, visible
 from nmtalign.report.summary import Figure, headline, summarize
 from nmtalign.report.systems import comparison_data, evaluations
 
@@ -118,8 +126,8 @@ def html_cards(pairs: Sequence[SamplePair]) -> str:
 def html_typing(models: Sequence[str], example: tuple[str, str]) -> str:
     """Return a page that shows the cards of pairs that are typed into it.
 
-    It sends ``{"model": ..., "source": ..., "target": ...}`` to ``pairs`` at the server it comes from, and is
-    answered with :func:`report_data`, or ``{"error": ...}``.
+    It sends ``{"models": [...], "source": ..., "target": ...}`` to ``pairs`` at the server it comes from, and
+    is answered with :func:`report_data`, or ``{"error": ...}``. Two models are shown side by side.
     """
     data = report_data([]) | {"models": list(models), "example": example}
     return _page(data, "Word alignment", kind="cards", module=TYPING, connect="'self'")
@@ -262,7 +270,7 @@ def report_data(pairs: Sequence[SamplePair], corpus: Sequence[Figure] = ()) -> d
     ]
     parts = dict.fromkeys(name for pair in pairs for name in pair.parts)
     figures = [*corpus, *summarize(pairs)]
-    levels = bytearray()
+    levels, first = bytearray(), most_instructive(pairs)
     shown = [_pair_data(pair, levels) for pair in pairs]
     return {
         "headline": headline(figures),
@@ -276,8 +284,10 @@ def report_data(pairs: Sequence[SamplePair], corpus: Sequence[Figure] = ()) -> d
         "usual": made.usual if made else "combined",
         "parts": "attention" if made is None or made.scores is None else "posterior",  # of heads, of scorers
         "colors": scale(),
+        "paper": scale(LIGHT),
         "differences": scale("PuOr"),
         "summary": [figure[:3] for figure in figures],
+        "first": first and (first[0], *first[1]),
         "plots": [distribution._asdict() for distribution in distributions(pairs)],
         "lexicon": [
             (visible(e.source), visible(e.target), e.links, round(1000 * e.probability))
@@ -342,6 +352,7 @@ def _matrices(pair: SamplePair, levels: bytearray) -> dict[str, tuple[float, flo
     if aligned.usual == "forward" and aligned.scores is not None and np.isfinite(aligned.scores).all():
         named["scores"] = aligned.scores  # which the reasons of the page tell
     named |= pair.parts
+    named |= {f"={n}": pair.weights[name] for n, name in enumerate(pair.others) if name in pair.weights}
     return {name: pack(weights, levels) for name, weights in named.items() if weights is not None}
 
 

@@ -47,18 +47,10 @@ Png = tuple[bytes, dict[str, int]]  # a picture, and how large it is shown
 
 @dataclass(frozen=True, repr=False)
 class Page:
-    """An HTML page that a notebook shows in a frame.
+    """An HTML page that a notebook shows in a frame."""
 
-    Attributes
-    ----------
-    html : str
-        The whole page.
-    height : int
-        Of the frame, in pixels.
-    """
-
-    html: str
-    height: int = HEIGHT
+    html: str  # the whole page
+    height: int = HEIGHT  # of the frame, in pixels
 
     def _repr_html_(self) -> str:
         style = f"width:100%;height:{self.height}px;border:0;resize:vertical"

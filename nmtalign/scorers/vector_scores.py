@@ -122,7 +122,7 @@ class LearnedScore:
 
     @property
     def caption(self) -> str:
-        """The name of the score for pictures; parameters with null are learned by us."""
+        """The name of the score for pictures; we learned those with a null probability."""
         learned = "" if self.null is None else "learned "
         scale = "" if self.scale == 1 else f", scale {self.scale:.3g}"
         return f"{self.title}, {learned}parameters of {self.origin}{scale}"

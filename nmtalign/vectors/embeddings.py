@@ -33,11 +33,6 @@ _FNV_START, _FNV_PRIME = np.uint32(2166136261), np.uint32(16777619)
 class Coverage:
     """How many of the `total` words asked for have a vector of their own. Counts add up.
 
-    Attributes
-    ----------
-    total, known, composed : int
-        Words asked for; those with a row of their own; unknown ones that the policy gave a vector.
-
     Examples
     --------
     >>> print(Coverage(total=8, known=6, composed=1) + Coverage(total=2, known=2))
@@ -45,8 +40,8 @@ class Coverage:
     """
 
     total: int = 0
-    known: int = 0
-    composed: int = 0
+    known: int = 0  # words with a row of their own
+    composed: int = 0  # unknown words that the policy gave a vector
 
     def __add__(self, other: Coverage) -> Coverage:
         return Coverage(self.total + other.total, self.known + other.known, self.composed + other.composed)
@@ -66,22 +61,12 @@ class CharacterNgrams:
     """fastText's sub-words: one vector for each hash bucket of character n-grams.
 
     The hash is 32-bit FNV-1a over the UTF-8 bytes, each taken as a signed number, modulo K. gensim has it
-    too, but its import takes 1.6 s, and it hashes word by word in seven times the time.
-
-    Parameters
-    ----------
-    matrix : array of shape (K, D)
-        The vectors of the K buckets.
-    shortest, longest : int
-        Length of the n-grams in characters; a word is read as ``<word>``.
-
-    References
-    ----------
-    Bojanowski et al. (2017), "Enriching word vectors with subword information", section 3.2.
+    too, but its import takes 1.6 s, and it hashes word by word in seven times the time. Bojanowski et al.
+    (2017), "Enriching word vectors with subword information", section 3.2.
     """
 
-    matrix: NDArray[Any]
-    shortest: int
+    matrix: NDArray[Any]  # (K, D), vectors of the buckets
+    shortest: int  # characters of an n-gram of <word>
     longest: int
 
     def __post_init__(self) -> None:
@@ -320,11 +305,9 @@ class Embeddings:
     def _back_off(self, word: str) -> NDArray[np.floating]:
         """Return the vector of an unknown word under the policy ``backoff``, shape (D,)."""
         rows = self._relatives(fold(word))
-        if len(rows):
-            mean: NDArray[np.floating] = np.asarray(self.matrix[rows], dtype=np.float32).mean(axis=0)
-            return mean
-        direction: NDArray[np.floating] = self._typical_length * spelling_direction(word, self.dimension)
-        return direction
+        if rows:
+            return np.asarray(np.asarray(self.matrix[rows], dtype=np.float32).mean(axis=0))
+        return np.asarray(self._typical_length * spelling_direction(word, self.dimension))
 
     def _relatives(self, folded: str) -> list[int]:
         """Rows of the known words spelled alike, else of those that share the longest prefix."""
@@ -365,13 +348,11 @@ def spelling_direction(word: str, dimension: int) -> NDArray[np.float32]:
     """Return a unit vector, shape (D,), of hash bits of the folded spelling: the same on every machine."""
     digest = hashlib.shake_256(fold(word).encode("utf-8", "surrogatepass")).digest(-(-dimension // 8))
     bits = np.unpackbits(np.frombuffer(digest, np.uint8))[:dimension]
-    unit: NDArray[np.float32] = ((2.0 * bits - 1.0) / np.sqrt(dimension)).astype(np.float32)
-    return unit
+    return np.asarray((2.0 * bits - 1.0) / np.sqrt(dimension), np.float32)
 
 
 def unit_rows(matrix: NDArray[Any]) -> NDArray[np.floating]:
     """Return the rows at unit length in float32 or wider; a zero row stays zero, shape (V, D)."""
     wide = np.asarray(matrix, dtype=np.result_type(matrix.dtype, np.float32))
     lengths = np.linalg.norm(wide, axis=1, keepdims=True)  # (V, 1)
-    result: NDArray[np.floating] = wide / np.where(lengths > 0, lengths, 1)
-    return result
+    return np.asarray(wide / np.where(lengths > 0, lengths, 1))

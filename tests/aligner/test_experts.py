@@ -14,7 +14,7 @@ from nmtalign.aligner.experts import EncoderLinks, Expert, with_links
 from nmtalign.aligner.extraction import make_extraction
 from nmtalign.aligner.links_from import Linker
 from nmtalign.aligner.train import LearnOptions, learn, prepare
-from nmtalign.batch.stream import align_chunks, align_stream
+from nmtalign.batch.stream import align_chunks
 from nmtalign.corpus.sides import encode
 from nmtalign.corpus.text import encode_text
 from nmtalign.encoders.files import Given
@@ -253,7 +253,7 @@ def test_the_same_links_in_any_company(advised):
     whole = advised.align_batch(TOY.pairs, expert=expert)
     pairs = [SentencePair(*pair) for pair in TOY.pairs]
     for chunks in (
-        align_stream(advised, with_links(pairs, expert), chunk=7),
+        align_chunks(advised, cut(with_links(pairs, expert), chunk=7), workers=1),
         align_chunks(advised, cut(with_links(pairs, expert), chunk=3), workers=2),
     ):
         own = [chunk.batch for chunk in chunks]

@@ -61,9 +61,8 @@ if TYPE_CHECKING:
     from distributed import Client
 
     from nmtalign.aligner.aligner import Aligner
-    from nmtalign.batch.marking import BadRecords
     from nmtalign.batch.shards import ShardRun
-    from nmtalign.batch.stream import AlignedChunk, LengthLimit
+    from nmtalign.batch.stream import AlignedChunk, BadRecords, LengthLimit
     from nmtalign.cli.options.running import Sink
     from nmtalign.corpus.coverage import Coverage
     from nmtalign.output import Outputs
@@ -235,7 +234,7 @@ def paths_of(output: str | None, tokens: str | None, **more: str | None) -> dict
 
 def _bad_records(on_error: str, path: str | None, files: Outputs) -> BadRecords | None:
     """Open the report of bad records, if they are to be replaced."""
-    from nmtalign.batch.marking import BadRecords
+    from nmtalign.batch.stream import BadRecords
 
     if (on_error == "skip-marked") != (path is not None):
         raise UsageError("--on-error skip-marked and --error-report FILE go together; give both")

@@ -16,7 +16,7 @@ from nmtalign.names import READ_LINKS
 
 if TYPE_CHECKING:
     from nmtalign.links.alignments import GoldAlignment, Link
-    from nmtalign.links.evaluation import Bootstrap, Difference, Evaluation, Links
+    from nmtalign.links.evaluation import Difference, Evaluation, Links
 
 METRICS = ("precision", "recall", "f1", "aer")
 CLEAR = 0.1  # of the error rate: so much lower after a shift, positions are counted otherwise
@@ -83,8 +83,12 @@ def evaluate(
     if gold_format == "pharaoh" and are_corrections(gold):
         golds, systems = _reviewed(gold, golds, systems)
     options = evaluation.Bootstrap(**vars(intervals))
-    results = {path: _evaluated(path, system, golds, options) for path, system in systems.items()}
+    results = {}
     for path, system in systems.items():
+        try:
+            results[path] = evaluation.evaluate(system, golds, bootstrap=options)
+        except DataError as error:
+            raise error.at(path) from None
         _warn_of_shift(path, system, golds, results[path])
     if by_sentence:
         _print_sentences(results)
@@ -108,17 +112,6 @@ def _reviewed(
     log(f"scored on the {len(numbers):,} of {len(golds):,} pairs that were reviewed", event="reviewed")
     at = [n - 1 for n in numbers]
     return [golds[n] for n in at], {path: [system[n] for n in at] for path, system in systems.items()}
-
-
-def _evaluated(
-    path: str, system: Sequence[Links], golds: Sequence[GoldAlignment], options: Bootstrap
-) -> Evaluation:
-    from nmtalign.links import evaluation
-
-    try:
-        return evaluation.evaluate(system, golds, bootstrap=options)
-    except DataError as error:
-        raise error.at(path) from None
 
 
 def _warn_of_shift(

@@ -146,4 +146,7 @@ def map_(
             seeds = read_dictionary(mapping.dictionary, encoding=reading["encoding"])
         learned = map_spaces(first, second, seeds, refine=mapping.refine, words=mapping.words)
         save_pair(learned.source, learned.target, output, languages=languages, format=to, overwrite=force)
-    log(f"{learned} -> {output}")
+    lost = (
+        "" if first.subwords is None is second.subwords else "; sub-words cannot be mapped, and are left out"
+    )
+    log(f"{learned} -> {output}{lost}")

@@ -163,7 +163,7 @@ def evaluate(
 def neighbors(
     folder: str, words: tuple[str, ...], langs: Languages | None, score: str, count: int, limit: int | None
 ) -> None:
-    """List the nearest words of the other language: word, neighbor, score, between tabs.
+    """List the nearest words of the other language: word, neighbor and score, which the first line names.
 
     Example: nmtalign vectors neighbors en_fr_vectors house cat
     """
@@ -173,6 +173,7 @@ def neighbors(
 
     with warnings_to_stderr():
         source, target = load_pair(place_of(folder), languages=langs, limit=limit)
+        click.echo(f"word\tneighbor\t{score}")
         for word, found in find(source, target, words, count=count, score=score).items():
             for one in found:
                 click.echo(f"{word}\t{one.word}\t{one.score:.4f}")

@@ -101,13 +101,7 @@ class BitextOptions(PairsOptions):
         return [path for path in (self.source, self.target, self.pairs) if path is not None]
 
     def open(self, on_error: Callable[[DataError], None] | None = None) -> Iterator[SentencePair]:
-        """Yield the sentence pairs.
-
-        Raises
-        ------
-        UsageError
-            If neither two files nor one with both sides were named.
-        """
+        """Yield the sentence pairs of two files, or of one with both sides."""
         from nmtalign.text.bitext import read_bitext
 
         pairs = super().open(on_error)

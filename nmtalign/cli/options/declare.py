@@ -35,11 +35,7 @@ _STANDARD = "-"  # input or output
 class FileType(click.Path):
     """A file or folder that a command reads or writes.
 
-    Parameters
-    ----------
-    writes : bool
-    instead_of : str, optional
-        Of an input: the output that takes its place when it is whole, and so may be the same.
+    An input may be the same as the output that takes its place when it is whole, `instead_of` it.
     """
 
     def __init__(self, *, writes: bool, instead_of: str | None = None) -> None:
@@ -173,13 +169,7 @@ def check_places(
     writes: bool = False,
     instead_of: str | None = None,
 ) -> None:
-    """Compare the files that an option names with those of the options before.
-
-    Raises
-    ------
-    UsageError
-        If two outputs are one file, or an output is an input.
-    """
+    """Compare the files that an option names with those of the options before; no output is given twice."""
     if param is None or ctx is None or ctx.resilient_parsing:
         return
     use = _Use(param, [place for place in places if place], writes, instead_of)
@@ -335,15 +325,7 @@ def option_group(name: str, kind: type[Any], *options: Decorator) -> Decorator:
 
 
 def read_config(path: str) -> dict[str, Any]:
-    """Read a TOML file with one table for each command: ``[align]``, ``[vectors.learn]``.
-
-    Names are those of the long options without ``--``.
-
-    Raises
-    ------
-    DataError
-        If the file is not there or no TOML.
-    """
+    """Read a TOML file: a table for each command, such as ``[vectors.learn]``, with its long options."""
     import tomllib
 
     with foreign(path, "expected TOML"):

@@ -55,13 +55,7 @@ class LinkedOptions(CutOptions):
         return [path for path in (self.source, self.target, self.links) if path is not None]
 
     def read(self) -> Iterator[LinkedPair]:
-        """Yield the sentence pairs.
-
-        Raises
-        ------
-        DataError
-            If a link is outside its pair, or the files are of different length.
-        """
+        """Yield the sentence pairs with their links, one for each line of all three files."""
         from nmtalign.files import side_by_side
         from nmtalign.links.alignments import Alignment
         from nmtalign.links.formats import read_links

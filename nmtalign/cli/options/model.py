@@ -36,7 +36,7 @@ from nmtalign.names import (
 
 if TYPE_CHECKING:
     from nmtalign.aligner.aligner import Aligner
-    from nmtalign.text.pairs import Pair
+    from nmtalign.text.bitext import Pair
 
 BYTES = ("strict", "ignore", "replace", "backslashreplace")
 PLACES = ("model", "vectors", "source_vectors", "target_vectors")
@@ -181,13 +181,7 @@ model_options = option_group(
 
 
 def load_aligner(options: ModelOptions) -> Aligner:
-    """Open what the options name; without any, the shipped English-French model.
-
-    Raises
-    ------
-    UsageError
-        If the options contradict each other.
-    """
+    """Open what the options name; without any, the shipped English-French model."""
     place, settings = options.place, options.settings
     from nmtalign.aligner.opening import load
 
@@ -212,7 +206,10 @@ def check_kind(kind: str, place: str) -> None:
 
 limit_option = click.option("--limit", type=Whole(min=1), help="Read only the first N vectors.")
 score_option = click.option(
-    "--score", type=click.Choice(RETRIEVAL_SCORES), default="csls", help="Measure of nearness."
+    "--score",
+    type=click.Choice(RETRIEVAL_SCORES),
+    default="csls",
+    help="csls: twice the cosine, less the mean cosines of both words to their nearest.",
 )
 
 reading_options = with_options(

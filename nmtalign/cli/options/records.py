@@ -34,11 +34,7 @@ class RecordOptions(Values):
     ) -> tuple[Aligner | None, Iterator[Record]]:
         """Return the aligner, none for attention of other programs, and the records of a bitext.
 
-        Parameters
-        ----------
-        bitext : iterator of SentencePair
-        others : dict of str to path, optional
-            Links of other systems.
+        `others` are the files with links of other systems.
         """
         from nmtalign.aligner.opening import fit_text
         from nmtalign.report.corpus import read_corpus
@@ -88,13 +84,7 @@ def warn_of_doubt(known: Iterable[Coverage]) -> None:
 
 
 def pick(records: Iterable[Item], lines: Sequence[int]) -> Iterator[tuple[int, Item]]:
-    """Yield the numbered records that `lines` (sorted, from 1) names; stops reading after the last.
-
-    Raises
-    ------
-    DataError
-        If the records end before the last line.
-    """
+    """Yield the numbered records that `lines` (sorted, from 1) names; read no further than the last."""
     wanted = iter(lines)
     next_line = next(wanted, None)
     count = 0

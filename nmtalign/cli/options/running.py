@@ -178,14 +178,17 @@ def _of_side(chunk: AlignedChunk, side: str) -> list[list[str]]:
 def open_sink(output: str, path: str, files: Outputs) -> Sink:
     """Return what writes an output chunk by chunk."""
     from nmtalign.arrays import ArchiveWriter
+    from nmtalign.encoders.attention_files import LINKABLE
     from nmtalign.report.tables import TableWriter
 
     if output == "attention":
         archive = files.enter_context(ArchiveWriter(files.binary(path)))
 
         def write(chunk: AlignedChunk) -> None:
-            for number, weights in enumerate(chunk.attention or (), chunk.first):
+            for number, (weights, linkable) in enumerate(chunk.attention or (), chunk.first):
                 archive.write(f"pair-{number}", weights)
+                if not linkable.all():
+                    archive.write(f"{LINKABLE}-{number}", linkable)
 
         return write
     if output == "table":
@@ -208,13 +211,7 @@ class EngineOptions(Values):
     """The processes or the cluster that do the work."""
 
     def client(self, stack: ExitStack) -> Client | None:
-        """Connect to the cluster until the stack ends; None for the processes of this machine.
-
-        Raises
-        ------
-        UsageError
-            If the options contradict each other or the cluster cannot be reached.
-        """
+        """Connect to the cluster until the stack ends; None for the processes of this machine."""
         if self.engine == "local":
             if self.scheduler is not None:
                 raise UsageError("--scheduler goes with --engine dask; give it too")

@@ -13,6 +13,7 @@ import { drawFinder, find, showAll, showFinder } from "./tools/find.js";
 import { drawConcordance, makeConcordance } from "./tools/concordance.js";
 import { drawErrors } from "./tools/errors.js";
 import { drawSystems } from "./tools/systems.js";
+import { drawFirst } from "./tools/first.js";
 import { makeEditor, showEditor } from "./tools/editor.js";
 
 function chooseTheme() {
@@ -113,6 +114,7 @@ function followKeys(event) {
 readAddress();
 drawSystems();
 drawSummary();
+drawFirst();
 makeEditor();
 makeToolbar();
 drawKey();

@@ -15,6 +15,7 @@ export function makeCard(pair) {
   const facts = [`${pair.S} : ${pair.T} words`, `${pair.links.size} links`];
   if (pair.p !== null) facts.push(`score ${pair.p.toFixed(2)}`);
   if (pair.error !== null) facts.push(`AER ${percent(pair.error)}`);
+  if (pair.told) facts.push(pair.told);
   data.others.forEach((name, i) => facts.push(`F1 with ${name} ${percent(pair.d[i])}`));
   const told = { "aria-label": `Save pair ${pair.n} as SVG`, title: "Save as SVG" };
   const save = html("button", { type: "button", class: "save", ...told }, "↓");

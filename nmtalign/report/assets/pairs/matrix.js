@@ -43,20 +43,21 @@ export function matrixSizes(pair, space) {
 function weightsToDraw(pair, view, minus) {
   const w = weightsOf(pair, view);
   const [low, high] = extentOf(view);
-  const last = colors.length - 1;
+  const last = colors().length - 1;
   if (minus === null) {
     return {
       w,
       low,
       high,
-      ramp: colors,
+      ramp: colors(),
       title: toldView(view),
       level: (x) => (high > low ? Math.round(toScale(clamp((x - low) / (high - low), 0, 1)) * last) : last),
     };
   }
   const other = weightsOf(pair, minus);
   const difference = w.map((x, i) => x - other[i]);
-  const most = difference.reduce((m, x) => Math.max(m, Math.abs(x)), 1e-6);
+  const [least, largest] = extentOf(minus);
+  const most = Math.max(high - least, largest - low, 1e-6); // the same for all pairs
   const level = (x) => Math.round((0.5 + (Math.sign(x) * toScale(Math.abs(x) / most)) / 2) * last);
   return {
     w: difference,
@@ -86,7 +87,11 @@ export function drawMatrix(pair, card, space, view, minus = null) {
       `Matrix of pair ${pair.n}, ${title}: ${shape}. ` + "Arrow keys move from cell to cell.",
   });
   picture.append(
-    svg("rect", { x: g.left, y: g.top, width: S * g.cell, height: T * g.cell, fill: ramp[ground] }),
+    svg("rect", {
+      class: "ground",
+      ...{ x: g.left, y: g.top, width: S * g.cell, height: T * g.cell },
+      fill: ramp[ground],
+    }),
   );
   const levels = new Map();
   for (let t = 0; t < T; t++) {
@@ -110,7 +115,10 @@ export function drawMatrix(pair, card, space, view, minus = null) {
   const pan = html("div", { class: "pan" }, picture);
   const most = clamp(window.innerHeight - barHeight() - 110, 240, 1.2 * space);
   const scrolls = !onPaper() && (g.left + S * g.cell + 8 > space || g.top + T * g.cell + 8 > most);
-  if (scrolls) Object.assign(pan.style, { maxWidth: `${space}px`, maxHeight: `${most}px` });
+  if (scrolls) {
+    Object.assign(pan.style, { maxWidth: `${space}px`, maxHeight: `${most}px` });
+    followDrag(pan);
+  }
   if (g.size) keepInSight(pan, drawLabels(pair, picture, place, g));
   followCells(pair, card, picture, cursor, place, column, g);
   const figure = html("figure", { class: "matrix", "data-view": view }, pan);
@@ -161,6 +169,29 @@ function keepInSight(pan, { above, left, corner }) {
     for (const other of pan.closest(".pair").querySelectorAll(".pan")) other.scrollTo(x, y);
     hideTip();
   });
+}
+
+// A mouse drags the matrix; fingers move it as they move the page.
+function followDrag(pan) {
+  let held = null;
+  let moved = false;
+  pan.classList.add("movable");
+  pan.addEventListener("pointerdown", (event) => {
+    moved = false;
+    if (event.pointerType === "touch" || event.button || !event.target.closest("svg")) return;
+    held = [pan.scrollLeft + event.clientX, pan.scrollTop + event.clientY];
+  });
+  pan.addEventListener("pointermove", (event) => {
+    if (!held) return;
+    const [x, y] = [held[0] - event.clientX, held[1] - event.clientY];
+    if (!moved && Math.hypot(x - pan.scrollLeft, y - pan.scrollTop) < 5) return;
+    moved = true;
+    pan.setPointerCapture(event.pointerId);
+    pan.scrollTo(x, y);
+  });
+  for (const end of ["pointerup", "pointercancel"]) pan.addEventListener(end, () => (held = null));
+  // a drag ends with a click, which chooses no cell
+  pan.addEventListener("click", (event) => moved && event.stopPropagation(), true);
 }
 
 // A square root shows small weights; linear colors are those of `nmtalign heatmap --linear`.
@@ -327,10 +358,10 @@ function followCells(pair, card, picture, cursor, place, column, g) {
 }
 
 // The colors of the weights that all pairs show; others tell theirs below the matrix.
-export const tellColors = (view) => tellScale(...extentOf(view), colors, toldView(view));
+export const tellColors = (view) => tellScale(...extentOf(view), colors(), toldView(view));
 
 function tellScale(low, high, ramp, name = "") {
-  const middle = ramp === colors ? `, middle ${share(low + (high - low) / 4)}` : "";
+  const middle = ramp !== data.differences ? `, middle ${share(low + (high - low) / 4)}` : "";
   const told = state.linear ? "linear scale" : `square-root scale${middle}`;
   return html("span", { class: "of-matrix scales" }, name, scaleBar(low, high, ramp), told);
 }

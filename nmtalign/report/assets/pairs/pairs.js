@@ -34,6 +34,7 @@ export class Pair {
   decoded = {};
   pinned = null;
   check = null;
+  told = null; // its error to begin with
   cell = null; // pixels of a cell of its matrix, where that was chosen
   h;
   reviewed = null; // its correction, where somebody has looked

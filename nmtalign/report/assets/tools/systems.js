@@ -15,8 +15,7 @@ function difference(base, row) {
 
 export function drawSystems() {
   const fold = byId("systems");
-  const link = document.querySelector("nav [href='#systems']");
-  fold.hidden = link.hidden = !data.systems;
+  fold.hidden = !data.systems;
   if (!data.systems) return;
   const { verdict, pairs, rows } = data.systems;
   const compared = Object.keys(data.systems.differences).length;

@@ -121,7 +121,7 @@ export function drawKey() {
     const sample = svg(
       "svg",
       { width: 16, height: 16, "aria-hidden": "true" },
-      svg("rect", { width: 16, height: 16, fill: colors[10] }),
+      svg("rect", { width: 16, height: 16, fill: colors()[10] }),
     );
     drawMarks(sample, () => [0, 0], 16, { gold: null, diamonds: null, dots: null, ...marks });
     key.append(html("span", { class: "of-matrix" }, sample, text));
