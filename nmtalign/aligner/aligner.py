@@ -375,7 +375,7 @@ class Aligner(Listed):
             known, gold = (source > 0, target > 0), self.positions.gold_log_odds
             probabilities = LinkProbabilities(known, size.log_size, gold)
         parts = scores.text, bucket_posteriors, self.resolved_extraction
-        return Decoder(*parts, scores, self.positions.has_null, size, probabilities)
+        return Decoder(*parts, scores.linkable, scores, self.positions.has_null, size, probabilities)
 
     def covered(self, pairs: Sequence[tuple[str, str]]) -> Coverage:
         """Count how many words of pairs of lines are known."""

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.aligner.extraction import Attention, Extraction
-from nmtalign.arrays import AnyArray, Doubles, Floats, Ints, Longs, Reals, offsets_of
+from nmtalign.arrays import AnyArray, Doubles, Flags, Floats, Ints, Longs, Reals, offsets_of
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.coverage import foreign_pairs
 from nmtalign.corpus.long_pairs import Segments
@@ -142,7 +142,9 @@ class Decoder(NamedTuple):
     text: EncodedText
     bucket_posteriors: Callable[[int], BucketPosteriors]  # gives the posteriors of the bucket of a number
     extraction: Extraction
-    scores: TextScores | None = None  # before the position model; None where every pair has attention
+    # as of :meth:`nmtalign.positions.model.TextScores.linkable`; None where every pair has attention
+    linkable: Callable[[int, Floats | None], Flags] | None = None
+    scores: TextScores | None = None  # before the position model
     has_null: bool = False  # whether there is a null word, and with it evidence
     size: TrainingSize = TrainingSize()
     probabilities: LinkProbabilities | None = None  # of a learned model; posteriors are those of others
@@ -152,11 +154,10 @@ class Decoder(NamedTuple):
         bucket = self.text.buckets[k]
         posteriors, ratios = self.bucket_posteriors(k)
         (t, s, b), posterior = self._cells(posteriors, bucket)
-        cell_evidence = None
-        if self.scores is not None:
-            kept = np.broadcast_to(self.scores.linkable(k, ratios), bucket.shape)[t, s, b]
+        if self.linkable is not None:
+            kept = np.broadcast_to(self.linkable(k, ratios), bucket.shape)[t, s, b]
             t, s, b, posterior = t[kept], s[kept], b[kept], posterior[kept]
-            cell_evidence = None if ratios is None else self.scores.evidence(k, ratios)
+        cell_evidence = None if ratios is None or self.scores is None else self.scores.evidence(k, ratios)
         return (t, s, b), posterior, posteriors, cell_evidence
 
     def links(self, k: int) -> BucketLinks:

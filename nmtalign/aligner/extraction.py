@@ -5,14 +5,13 @@ Axes: B pairs of a bucket, T target words, S source words.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from numbers import Real
 from typing import ClassVar
 
 import numpy as np
 
-from nmtalign.arrays import Flags, Longs, Reals
+from nmtalign.arrays import Flags, Reals
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.errors import UsageError
 from nmtalign.links.extraction import (
@@ -171,21 +170,21 @@ class OneToOne(MutualArgmax):
 class _Stacked(Extraction):
     """A method for matrices without padding, applied to pairs of equal lengths together."""
 
+    def weights(self, posteriors: Attention) -> tuple[Reals, ...]:
+        """Return the weights (T, S, B) that the method compares."""
+        return (posteriors.joint,)
+
     def chosen(self, posteriors: Attention, bucket: Bucket) -> Flags:
-        """Choose cells of pairs of equal lengths together."""
         found = np.zeros(bucket.shape, dtype=bool)
-        lengths = np.stack([bucket.source_lengths, bucket.target_lengths])
+        lengths, weights = np.stack([bucket.source_lengths, bucket.target_lengths]), self.weights(posteriors)
         for S, T in np.unique(lengths[:, bucket.pieces >= 0], axis=1).T:
             columns = np.flatnonzero((lengths[0] == S) & (lengths[1] == T))
-
-            def stack(weights: Reals, S: int = S, T: int = T, at: Longs = columns) -> Reals:
-                return np.moveaxis(weights[:T, :S, at], -1, 0)  # (B, T, S)
-
-            found[:T, :S, columns] = np.moveaxis(self.stacked(posteriors, stack), 0, -1)
+            stacks = [np.moveaxis(own[:T, :S, columns], -1, 0) for own in weights]  # (B, T, S)
+            found[:T, :S, columns] = np.moveaxis(self.stacked(*stacks), 0, -1)
         return found
 
-    def stacked(self, posteriors: Attention, stack: Callable[[Reals], Reals]) -> Flags:
-        """Choose cells (B, T, S) of pairs of equal lengths; `stack` returns their weights (B, T, S)."""
+    def stacked(self, *weights: Reals) -> Flags:
+        """Choose cells (B, T, S) of pairs of equal lengths by their weights."""
         raise NotImplementedError
 
 
@@ -194,8 +193,8 @@ class Itermax(_Stacked):
 
     name = "itermax"
 
-    def stacked(self, posteriors: Attention, stack: Callable[[Reals], Reals]) -> Flags:
-        return itermax(stack(posteriors.joint))
+    def stacked(self, *weights: Reals) -> Flags:
+        return itermax(*weights)
 
 
 class Match(_Stacked):
@@ -203,8 +202,8 @@ class Match(_Stacked):
 
     name, one_to_one = "match", True
 
-    def stacked(self, posteriors: Attention, stack: Callable[[Reals], Reals]) -> Flags:
-        return match(stack(posteriors.joint))
+    def stacked(self, *weights: Reals) -> Flags:
+        return match(*weights)
 
 
 class Transport(_Stacked):
@@ -212,9 +211,10 @@ class Transport(_Stacked):
 
     name = "transport"
 
-    def stacked(self, posteriors: Attention, stack: Callable[[Reals], Reals]) -> Flags:
-        weights = stack(posteriors.joint)
-        return transport(weights) if self.threshold is None else transport(weights, threshold=self.threshold)
+    def stacked(self, *weights: Reals) -> Flags:
+        if self.threshold is None:
+            return transport(*weights)
+        return transport(*weights, threshold=self.threshold)
 
     def _kept(self, probability: Reals) -> Flags:
         return np.asarray(probability > 0)
@@ -240,8 +240,11 @@ class Symmetrized(_Stacked):
     def __str__(self) -> str:
         return super().__str__().replace("extract=symmetrize", f"symmetrize={self.method}")
 
-    def stacked(self, posteriors: Attention, stack: Callable[[Reals], Reals]) -> Flags:
-        forward, reverse = (stack(one.compared(posteriors)) for one in (Argmax(), ArgmaxReverse()))
+    def weights(self, posteriors: Attention) -> tuple[Reals, ...]:
+        return Argmax().compared(posteriors), ArgmaxReverse().compared(posteriors)
+
+    def stacked(self, *weights: Reals) -> Flags:
+        forward, reverse = weights
         return symmetrize_matrices(argmax_forward(forward), argmax_reverse(reverse), self.method)
 
 

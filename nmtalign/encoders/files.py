@@ -31,6 +31,7 @@ from nmtalign.files import file_in
 from nmtalign.names import SIDES
 
 Tokens = tuple[Reals, Integers | None]  # vectors of words, or of sub-words and the word of each
+Side = tuple[int, Callable[[int], Tokens]]
 Item = TypeVar("Item")
 
 
@@ -168,12 +169,11 @@ def read_vectors(
     pair has not a vector for each word.
     """
     opened = _of_folder if Path(path).is_dir() else _of_archive
-    sides = [opened(Path(path), side) for side in SIDES]
-    counts = [side.sentences for side in sides]
+    counts, sides = zip(*(opened(Path(path), side) for side in SIDES), strict=True)
     if counts[0] != counts[1]:
         found = f"{counts[0]} source and {counts[1]} target lines"
         raise DataError(f"expected vectors of both sides of each pair, found {found}").at(path)
-    rows = ([side.read(n) for side in sides] for n in range(counts[0]))
+    rows = ([read(n) for read in sides] for n in range(counts[0]))
     return beside(pairs, rows, path, lambda words, found: _products(words, found, product, units))
 
 
@@ -188,14 +188,8 @@ def _products(words: WordPair, found: Sequence[Tokens], product: str, units: str
     return similar(words, found, product, units)
 
 
-class _Side(NamedTuple):
-    """One side of a text; `read` gives the vectors of a sentence, and the word of each if of sub-words."""
-
-    sentences: int
-    read: Callable[[int], Tokens]
-
-
-def _of_archive(path: Path, side: str) -> _Side:
+def _of_archive(path: Path, side: str) -> Side:
+    """Return how many sentences a side has, and what gives the vectors of a sentence."""
     if not is_archive(path):
         raise DataError("expected an .npz file or a folder with token vectors").at(path)
     archive = Archive(path)
@@ -205,12 +199,10 @@ def _of_archive(path: Path, side: str) -> _Side:
     )
     if words and len(words) != len(vectors):
         raise DataError(f"expected {len(vectors)} arrays words-{side}, found {len(words)}").at(path)
-    return _Side(
-        len(vectors), lambda n: (archive.read(vectors[n]), archive.read(words[n]) if words else None)
-    )
+    return len(vectors), lambda n: (archive.read(vectors[n]), archive.read(words[n]) if words else None)
 
 
-def _of_folder(path: Path, side: str) -> _Side:
+def _of_folder(path: Path, side: str) -> Side:
     rows, words = path / f"{side}.npy", path / f"{side}_words.npy"
     if not rows.exists():
         raise DataError(f"expected a file {rows.name} with the vectors of all words").at(path)
@@ -234,7 +226,7 @@ def _of_folder(path: Path, side: str) -> _Side:
         own = int(ends[n] - lengths[n]), int(ends[n])
         return vectors.read(*own), None if word_of_piece is None else word_of_piece.read(*own)
 
-    return _Side(len(lengths), read)
+    return len(lengths), read
 
 
 def _count_words(vectors: Reals, words: Integers) -> int:

@@ -52,21 +52,13 @@ class Posterior(NamedTuple):
 
 
 def forward_backward(odds: Floats, transitions: Transitions, *, jumps: bool = False) -> Posterior:
-    """Run the forward-backward algorithm on a bucket of sentence pairs.
+    """Run the forward-backward algorithm on a bucket of sentence pairs; count the expected `jumps`, if asked.
 
-    Parameters
-    ----------
-    odds : array of shape (T, S, B)
-        Likelihood of target word t under source word s, over its likelihood under the null word times the
-        probability of null; 0 in padded cells. Null-aligned words and padding therefore change nothing.
-    jumps : bool
-        Also count the expected jumps.
-
-    Notes
-    -----
-    Alphas only grow from word to word. Before an overflow, alphas are divided by a power of two, which is
-    exact. Alphas below `LOST` of the greatest become 0: they do not change sums in single precision, and
-    subnormal numbers slow products down many times.
+    `odds` (T, S, B) are the likelihood of target word t under source word s, over its likelihood under the
+    null word times the probability of null; 0 in padded cells. Null-aligned words and padding therefore
+    change nothing. Alphas only grow from word to word. Before an overflow, alphas are divided by a power of
+    two, which is exact. Alphas below `LOST` of the greatest become 0: they do not change sums in single
+    precision, and subnormal numbers slow products down many times.
 
     References
     ----------
@@ -132,19 +124,9 @@ def hmm_posteriors(
 ) -> BothPosteriors:
     """Return the posteriors of the HMM in both directions.
 
-    Parameters
-    ----------
-    bucket : Bucket
-    ratios : float32 array of shape (T, S, B)
-        Likelihood ratio of each cell to chance.
-    null_ratios : (array, array) of shape (V + 1,)
-        Likelihood ratio of each source and each target word under the null word.
-    null : float
-        Probability of the null word.
-    agree : bool
-        Take `STEPS` steps of symmetric posterior regularization.
-    jumps : bool
-        Also count the expected jumps.
+    `ratios` (T, S, B) are the likelihood ratios of cells to chance, `null_ratios` (V + 1,) those of source
+    and of target words under the null word, `null` is the probability of the null word. With `agree`, `STEPS`
+    steps of symmetric posterior regularization are taken.
 
     Notes
     -----

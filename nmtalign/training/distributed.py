@@ -129,7 +129,11 @@ class DistributedBitext:
         own = [buckets[k] for k in numbers]
         source = np.unique(np.concatenate([np.zeros(1, np.int32), *(b.source.ravel() for b in own)]))
         target = np.unique(np.concatenate([np.zeros(1, np.int32), *(b.target.ravel() for b in own)]))
-        own = [replace(b, source=_numbers(source, b.source), target=_numbers(target, b.target)) for b in own]
+        places = [(np.searchsorted(source, b.source), np.searchsorted(target, b.target)) for b in own]
+        own = [
+            replace(b, source=s.astype(np.int32), target=t.astype(np.int32))
+            for b, (s, t) in zip(own, places, strict=True)
+        ]
         shard = self._processes.keep(open_shard, numbers, own, (len(source), len(target)))
         return RemoteShard(shard, source, target, np.zeros(0, np.int32))
 
@@ -152,17 +156,13 @@ class DistributedBitext:
             ]
             return PairIndex(*words_of(keys, targets), []), found
         keys = keys[frequent_or_associated(keys, counts, source, target)]
-        found = [
-            self._thinned(own, numbers_among(keys, theirs))
-            for own, theirs in zip(held, of_shards, strict=True)
-        ]
+        found = []
+        for own, theirs in zip(held, of_shards, strict=True):  # pairs that are not kept share one number
+            numbers = numbers_among(keys, theirs)
+            kept = numbers != SHARED
+            pairs = np.concatenate([[0, SHARED], numbers[1:][kept[1:]]]).astype(np.int32)
+            found.append(own._replace(shard=self._processes.keep(thinned, own.shard, kept), pairs=pairs))
         return kept_index(keys, targets, []), found
-
-    def _thinned(self, own: RemoteShard, numbers: Ints) -> RemoteShard:
-        """Give one shared number to the pairs of a shard that are not kept."""
-        kept = numbers != SHARED
-        pairs = np.concatenate([[0, SHARED], numbers[1:][kept[1:]]]).astype(np.int32)
-        return own._replace(shard=self._processes.keep(thinned, own.shard, kept), pairs=pairs)
 
     def expected_counts(self, step: EStep) -> ExpectedCounts:
         """Return the expected counts of one E-step, summed in the order of the shards."""
@@ -177,7 +177,3 @@ class DistributedBitext:
                 total[place] += own
             likelihood += found.log_likelihood
         return ExpectedCounts(sums[0], sums[1], sums[2], sums[3], sums[4], likelihood)
-
-
-def _numbers(words: Ints, bucket: Ints) -> Ints:
-    return np.searchsorted(words, bucket).astype(np.int32)

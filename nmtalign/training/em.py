@@ -29,7 +29,6 @@ from nmtalign.scorers.lexicon import (
     FormPairCounts,
     Lexicon,
     Smoothing,
-    StoredForms,
     emissions,
     form_pair_counts,
     stored_forms,
@@ -141,7 +140,9 @@ class Estimator:
         stored = [stored_forms(*pair) for pair in zip(self.forms, pruned, strict=True)]
         if self.form_priors:
             stored = [prior.fill(forms) for prior, forms in zip(self.form_priors, stored, strict=True)]
-        return Estimate(self.forms, pruned, transitions, self._lexicon(stored))
+        words = self.source.words, self.target.words, self.source.counts, self.target.counts
+        lexicon = Lexicon(*words, stored, self.smoothing, self.hyperparameters.spelling)
+        return Estimate(self.forms, pruned, transitions, lexicon)
 
     @property
     def smoothing(self) -> Smoothing:
@@ -157,13 +158,19 @@ class Estimator:
         if older is not None:
             none = [np.zeros(n) for n in (len(self.index), len(self.source.words), len(self.target.words))]
             return ExpectedCounts(none[0], none[1], none[2], np.zeros(0), np.zeros(0), 0.0), older
-        counts = self._e_step(EStep(self.hyperparameters.model1_null))
-        for number in range(1, self.hyperparameters.model1_iterations):
-            counts = self._model1_iteration(counts, mean=number <= self.hyperparameters.mean_iterations)
-            self.report(f"model 1, iteration {number} of {self.hyperparameters.model1_iterations - 1}")
-        frequent = self.hyperparameters.lexicalized_words
+        hyperparameters = self.hyperparameters
+        counts = self._e_step(EStep(hyperparameters.model1_null))
+        for number in range(1, hyperparameters.model1_iterations):
+            smoothing, mean = (
+                self.smoothing._replace(floor=MIN_LINK),
+                number <= hyperparameters.mean_iterations,
+            )
+            words = emissions(self.forms, self._form_counts(counts), smoothing, self.workers)
+            counts = self._e_step(EStep(hyperparameters.model1_null, words, mean=mean))
+            self.report(f"model 1, iteration {number} of {hyperparameters.model1_iterations - 1}")
         first, second = (
-            initial_transitions(len(side.words) - 1, frequent) for side in (self.source, self.target)
+            initial_transitions(len(side.words) - 1, hyperparameters.lexicalized_words)
+            for side in (self.source, self.target)
         )
         return counts, (first, second)
 
@@ -174,11 +181,6 @@ class Estimator:
             return found
         both = zip(self.form_priors, self.forms, found, strict=True)
         return [prior.add_to(forms, counted) for prior, forms, counted in both]
-
-    def _model1_iteration(self, counts: ExpectedCounts, *, mean: bool) -> ExpectedCounts:
-        smoothing = self.smoothing._replace(floor=MIN_LINK)
-        words = emissions(self.forms, self._form_counts(counts), smoothing, self.workers)
-        return self._e_step(EStep(self.hyperparameters.model1_null, words, mean=mean))
 
     def _hmm_iteration(
         self, counts: ExpectedCounts, transitions: BothTransitions, number: int
@@ -218,11 +220,6 @@ class Estimator:
             for side in (counts.source, counts.target)
         )
         return counts._replace(source=source, target=target)
-
-    def _lexicon(self, stored: list[StoredForms]) -> Lexicon:
-        source, target, spelling = self.source, self.target, self.hyperparameters.spelling
-        counts = source.counts, target.counts
-        return Lexicon(source.words, target.words, *counts, stored, self.smoothing, spelling)
 
 
 def _as_arrays(counts: ExpectedCounts, transitions: BothTransitions, done: int) -> Arrays:
