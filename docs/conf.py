@@ -34,6 +34,7 @@ extensions = [
 templates_path = ["templates"]
 copybutton_prompt_text = r">>> |\.\.\. "
 copybutton_prompt_is_regexp = True
+copybutton_selector = "div:not(.highlight-text) > div.highlight > pre"  # output is not copied
 html_theme = "furo"
 html_title = f"nmtalign {version}"
 html_copy_source = html_show_copyright = smartquotes = False
@@ -54,7 +55,7 @@ MEMBERS = {
     "AlignedPair": ["links", "words", "probability", "tokens", "posterior", *_OF_NULL, *_OF_PICTURES],
     "AlignedBatch": ["links", *_OF_RESULTS],
     "Alignment": ["to_matrix", "from_matrix", "reversed", *_OF_PICTURES],
-    "AlignmentMatrix": ["T", *_OF_PICTURES],
+    "AlignmentMatrix": _OF_PICTURES,
     "Bitext": ["frame"],
     "Embeddings": ["vectors", "coverage", "dimension", "first", "with_unknown", "from_gensim", "to_gensim"],
     "Evaluation": ["aer", "precision", "recall", "f1", *_OF_RESULTS],

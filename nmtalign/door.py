@@ -166,7 +166,7 @@ class Result:
     """A result that can be listed and compared."""
 
     def table(self) -> pd.DataFrame:
-        """Return the result as a table: a row for each link or score, a cell for each weight."""
+        """Return a pandas DataFrame: a row for each link or score; of a matrix, a cell for each weight."""
         return cast("pd.DataFrame", _drawing().to_table(self))
 
     def compare(self, other: Any) -> Any:

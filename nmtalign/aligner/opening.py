@@ -43,15 +43,15 @@ AnyPair = TypeVar("AnyPair", bound=Pair)
 
 
 def load(path: str | Path | tuple[Any, Any] | None = None, **settings: Any) -> Aligner:
-    """Open an aligner.
+    """Open a learned model, or make an aligner over word vectors.
 
     Parameters
     ----------
     path : str or Path, or (Embeddings, Embeddings), optional
-        A learned model, or a folder with word vectors of two languages (``word2int_XX.pkl`` and
-        ``embeddings_XX.npz``, or sub-folders of the own format), or the name of shipped ones, or source and
-        target vectors: two files, embeddings or gensim's KeyedVectors. Left out: the shipped English-French
-        model, whatever the settings.
+        The folder of a learned model; or a folder with word vectors of two languages (``word2int_XX.pkl``
+        and ``embeddings_XX.npz``, or sub-folders that nmtalign wrote); or the name of shipped vectors; or
+        source and target vectors: two files, embeddings or gensim's KeyedVectors. Left out: the shipped
+        English-French model.
     **settings
         For all: ``extract`` (how links are chosen: ``posterior``, ``mutual``, ``one-to-one`` and others, see
         ``nmtalign align --help``), ``threshold`` (least posterior of a link), ``symmetrize`` (how the best
@@ -63,9 +63,12 @@ def load(path: str | Path | tuple[Any, Any] | None = None, **settings: Any) -> A
         the encoder), ``device`` (``cpu``, ``cuda``) and ``cache`` (a file that keeps similarities). A model
         that was learned with an encoder needs no setting; any other is then fitted by :func:`fit_to`.
 
-        For vectors: ``score``, ``temperature``, ``parameters``, ``positions``, ``diagonal``, ``unknown``, as
-        :func:`vector_aligner` describes them; ``languages`` (source and target, if the folder does not say);
-        ``limit`` (read the first words only); ``unsafe_pickle`` (trust the code in a pickle).
+        For vectors: ``score`` (``cosine``, ``dot``, ``scaled-dot``, ``bahdanau``) with its ``parameters`` (a
+        file) and ``temperature`` (divisor of the scores); ``positions`` (``diagonal``, ``none``, ``hmm``)
+        with the strength of ``diagonal``; ``unknown`` (``zero``, ``subword``, ``backoff``: what a word
+        without a vector gets). :func:`vector_aligner` says more. Also ``languages`` (source and target, if
+        the folder does not say), ``limit`` (read only so many words of each side) and ``unsafe_pickle``
+        (trust the code in a pickle).
 
     Raises
     ------

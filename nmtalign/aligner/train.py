@@ -112,7 +112,8 @@ def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
     vectors_weight : float, optional
         Weight of the vectors, from 0 (none) to 1 (instead of the lexicon, for the words that have vectors).
     gold : path or iterable, optional
-        Gold links of all pairs, or of the last ones, as in :func:`nmtalign.evaluate`, to train a rescorer.
+        Gold links of all pairs, or of the last ones: a file, gold alignments, sets of (source, target) or
+        Pharaoh lines. They train a rescorer.
         A file of corrections has to be one of this text.
     expert : path or iterable, optional
         Links of each pair, made by an encoder, a translation model or a person: Pharaoh lines, or sets of

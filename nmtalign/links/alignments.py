@@ -160,7 +160,7 @@ class GoldAlignment:
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class AlignmentMatrix(Viewable):
-    """Attention weights of one sentence pair, read-only and finite.
+    """Attention weights of one sentence pair, read-only and finite; ``matrix.T`` swaps source and target.
 
     Parameters
     ----------
@@ -222,9 +222,11 @@ class AlignedPair(Viewable):
         The chosen links.
     matrix : AlignmentMatrix
         The weights from which the links were chosen: both directions combined, shape (T, S).
-    forward, reverse : array of shape (T, S)
-        Weights of each direction: rows of `forward` sum to at most 1 (target words attend to source words;
-        the rest is the null word), columns of `reverse` sum to at most 1. None in a picture of one matrix.
+    forward : array of shape (T, S)
+        Attention of target words to source words: rows sum to at most 1, the rest is the null word's. None
+        in a picture of one matrix.
+    reverse : array of shape (T, S)
+        Attention of source words to target words: columns sum to at most 1.
     probabilities : dict of Link to float
         Probability of each chosen link.
     score : float, optional
@@ -250,8 +252,8 @@ class AlignedPair(Viewable):
     >>> pair = nmtalign.load().align("the black cat", "le chat noir")
     >>> pair
     the-le  black-noir  cat-chat
-    >>> [(source, target) for source, target, probability in pair.words if probability > 0.5]
-    [('the', 'le'), ('black', 'noir'), ('cat', 'chat')]
+    >>> [source for source, target, probability in pair.words if probability > 0.5]
+    ['the', 'black', 'cat']
     """
 
     alignment: Alignment
@@ -340,8 +342,10 @@ class AlignedBatch(Sequence[AlignedPair], Result):
     ----------
     offsets : int64 array of shape (N + 1,)
         The links of pair n are rows ``offsets[n]:offsets[n + 1]``, sorted by source, then target.
-    source, target : int32 arrays of shape (L,)
-        Positions of the L links of all pairs, from 0.
+    source : int32 array of shape (L,)
+        Position of the source word of each of the L links, from 0.
+    target : int32 array of shape (L,)
+        Position of its target word.
     probability : float32 array of shape (L,)
         Probability of each link.
     scores : float64 array of shape (N,)

@@ -312,10 +312,18 @@ def cropped(
 
 
 def save_heatmaps(figures: Iterable[Figure], path: str | Path, *, dpi: int = 150) -> None:
-    """Save pictures: one into a .png, .svg (text stays text) or .pdf, several as the pages of a .pdf.
+    """Save pictures: one as .png, .svg (text stays text) or .pdf, several as the pages of a .pdf.
 
-    The same figures give the same bytes. `figures` is read one at a time, so memory does not grow with
-    the number of pages. `dpi` is dots per inch, for .png. An older file stays until the new one is whole.
+    The same figures give the same bytes. An older file stays until the new one is complete.
+
+    Parameters
+    ----------
+    figures : iterable of Figure
+        Read one at a time, so that memory does not grow with the number of pages.
+    path : str or Path
+        The file; its ending chooses the format.
+    dpi : int
+        Dots per inch of a .png.
 
     Raises
     ------

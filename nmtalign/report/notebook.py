@@ -62,6 +62,13 @@ class Page:
 def show(pairs: Iterable[AlignedPair], *, title: str = "Word alignment") -> Page:
     """Return the report of some aligned pairs for a notebook.
 
+    Parameters
+    ----------
+    pairs : iterable of AlignedPair
+        All are shown; a slice of a batch, such as ``batch[:20]``, chooses some.
+    title : str
+        Heading of the page.
+
     Examples
     --------
     >>> import nmtalign
