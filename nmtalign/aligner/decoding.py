@@ -313,8 +313,9 @@ class Decoder(NamedTuple):
             return self.scores.scores(k)
         found, ratios = self.bucket_posteriors(k)
         if name == "linkable":
-            assert self.scores is not None
-            return np.broadcast_to(self.scores.linkable(k, ratios), self.text.buckets[k].shape)
+            bucket = self.text.buckets[k]
+            marked = bucket.inside if self.linkable is None else self.linkable(k, ratios)
+            return np.broadcast_to(marked, bucket.shape)
         if name == "combined":
             return self.extraction.matrix(found)
         return found.forward if name == "forward" else found.reverse

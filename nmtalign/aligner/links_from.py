@@ -35,7 +35,7 @@ from nmtalign.encoders.translator import Translator
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, joined_batches
 from nmtalign.names import UNITS
-from nmtalign.positions.model import BucketPosteriors, Posteriors, TextScores
+from nmtalign.positions.model import BucketPosteriors, Posteriors
 from nmtalign.text.bitext import Pair, Pairs, are_lines, checked_pairs
 from nmtalign.text.tokenization import TextSettings
 
@@ -96,36 +96,24 @@ class Linker:
         source, target = encode_pairs(map(_units, given))
         text = EncodedText(source, target, whole_pairs(source, target), make_buckets(source, target))
 
-        scores = _GivenScores(text, given)
+        def in_bucket(k: int, matrices: Sequence[AnyArray | None], rest: float) -> AnyArray:
+            """Return the matrices of bucket k (T, S, B), `rest` where there is none."""
+            bucket = text.buckets[k]
+            found = np.full(bucket.shape, rest)
+            for column in np.flatnonzero(bucket.pieces >= 0):
+                matrix = matrices[bucket.pieces[column]]
+                if matrix is not None:
+                    found[: matrix.shape[0], : matrix.shape[1], column] = matrix
+            return found
 
         def bucket_posteriors(k: int) -> BucketPosteriors:
-            return BucketPosteriors(self.posteriors(scores.scores(k), text.buckets[k].inside), None)
+            matrices = in_bucket(k, [pair.matrix for pair in given], PADDED)
+            return BucketPosteriors(self.posteriors(matrices, text.buckets[k].inside), None)
 
-        return Decoder(text, bucket_posteriors, self.extraction, scores)
+        def linkable(k: int, ratios: Floats | None) -> Flags:
+            return in_bucket(k, [pair.linkable for pair in given], True)
 
-
-class _GivenScores(TextScores):
-    """Matrices that were given, as the scores of a text, and the cells that may have links."""
-
-    def __init__(self, text: EncodedText, given: Sequence[PairMatrix]) -> None:
-        self.text = text
-        self.given = given
-
-    def scores(self, k: int) -> Reals:
-        return self._of_bucket(k, [given.matrix for given in self.given], PADDED)
-
-    def linkable(self, k: int, ratios: Floats | None) -> Flags:
-        return self._of_bucket(k, [given.linkable for given in self.given], True)
-
-    def _of_bucket(self, k: int, matrices: Sequence[AnyArray | None], rest: float) -> AnyArray:
-        """Return the matrices of bucket k (T, S, B), `rest` where there is none."""
-        bucket = self.text.buckets[k]
-        found = np.full(bucket.shape, rest)
-        for column in np.flatnonzero(bucket.pieces >= 0):
-            matrix = matrices[bucket.pieces[column]]
-            if matrix is not None:
-                found[: matrix.shape[0], : matrix.shape[1], column] = matrix
-        return found
+        return Decoder(text, bucket_posteriors, self.extraction, linkable)
 
 
 def _units(given: PairMatrix) -> WordPair:

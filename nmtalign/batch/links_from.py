@@ -30,9 +30,9 @@ def links_of_source(
     """
     given = linker.read(words)
     for part in cut(pairs, chunk=PAIRS):
-        own = list(islice(given, len(part.lines)))
-        sizes = [(len(source), len(target)) for (source, target), *_ in own]
-        batch, shown = linker.align(own), text
+        matrices = list(islice(given, len(part.lines)))
+        sizes = [(len(source), len(target)) for (source, target), *_ in matrices]
+        batch, shown = linker.align(matrices), text
         if unit == "words" and not marks:
             batch, shown = links_of_words(batch, words_of_lines(part.lines, text)), SPACES
         yield AlignedChunk(*part, batch, sizes, None, shown, (None, None), marks)

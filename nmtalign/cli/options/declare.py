@@ -316,7 +316,8 @@ def option_group(name: str, kind: type[Any], *options: Decorator) -> Decorator:
 
         grouped = with_options(*options)(collect)
         own = parameters[before:]
-        names = {vars(option).get("group", option.name) for option in own if option.expose_value}
+        exposed = (option for option in reversed(own) if option.expose_value)  # decorators add the last first
+        names = dict.fromkeys(vars(option).get("group", option.name) for option in exposed)
         for option in own:
             vars(option)["group"] = name
         return grouped

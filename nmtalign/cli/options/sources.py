@@ -77,19 +77,19 @@ class SourceOptions(Values):
         bitext, again = tee(bitext)
         linker, text, words = self.open(options, bitext)
         for given, pair in zip(linker.read(words), again, strict=False):
-            own = None if self.pieces else words_of_lines([pair], text)
+            line_words = None if self.pieces else words_of_lines([pair], text)
 
             def by_part(
-                given: PairMatrix = given, pair: SentencePair = pair, own: Any = own
+                given: PairMatrix = given, pair: SentencePair = pair, line_words: Any = line_words
             ) -> dict[str, Any]:
                 heads = given.by_head()
-                if own is None:
+                if line_words is None:
                     return heads
                 shape = len(SPACES.words(pair.target)), len(SPACES.words(pair.source))
-                where = (own[0].sentence(0), own[1].sentence(0)), shape
+                where = (line_words[0].sentence(0), line_words[1].sentence(0)), shape
                 return {name: values_of_words("forward", head, *where) for name, head in heads.items()}
 
-            yield pair_of_words(linker.pair(given), pair, own), by_part
+            yield pair_of_words(linker.pair(given), pair, line_words), by_part
 
 
 def _tell(reading: Reading) -> None:
