@@ -505,7 +505,7 @@ CALLS = {
     "words without a vocabulary": (
         lambda: na.Embeddings(["a"], np.eye(1)),
         USAGE,
-        r"Vocabulary.from_words\(words\), found \['a'\]",
+        r"Embeddings.of\(words, matrix\) makes one, found \['a'\]",
     ),
     "vectors in a list": (
         lambda: na.Embeddings(Vocabulary.from_words(["a"]), [[1.0]]),

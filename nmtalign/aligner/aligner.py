@@ -374,17 +374,8 @@ class Aligner(Listed):
             source, target = scores.training_counts
             known, gold = (source > 0, target > 0), self.positions.gold_log_odds
             probabilities = LinkProbabilities(known, size.log_size, gold)
-        return Decoder(
-            scores.text,
-            bucket_posteriors,
-            self.resolved_extraction,
-            scores.evidence if self.positions.has_null else None,
-            size,
-            scores.vocabularies,
-            scores.linkable,
-            scores.scores,
-            probabilities,
-        )
+        parts = scores.text, bucket_posteriors, self.resolved_extraction
+        return Decoder(*parts, scores, self.positions.has_null, size, probabilities)
 
     def covered(self, pairs: Sequence[tuple[str, str]]) -> Coverage:
         """Count how many words of pairs of lines are known."""

@@ -21,7 +21,7 @@ Axes: B pairs of a bucket, T target words, S source words, L links, N sentence p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -46,7 +46,7 @@ from nmtalign.links.alignments import (
 from nmtalign.names import VALUES
 from nmtalign.positions.hmm import THRESHOLD
 from nmtalign.positions.link_probabilities import LinkProbabilities
-from nmtalign.positions.model import BucketPosteriors, Cells
+from nmtalign.positions.model import BucketPosteriors, Cells, TextScores
 
 LONGEST = 500  # words
 MAX_LENGTH_DEVIATION = 6.0
@@ -142,14 +142,9 @@ class Decoder(NamedTuple):
     text: EncodedText
     bucket_posteriors: Callable[[int], BucketPosteriors]  # gives the posteriors of the bucket of a number
     extraction: Extraction
-    # as of :meth:`nmtalign.positions.model.TextScores.evidence`; None where there is no null word
-    evidence: Callable[[int, NDArray[np.float32]], NDArray[np.float32]] | None = None
+    scores: TextScores | None = None  # before the position model; None where every pair has attention
+    has_null: bool = False  # whether there is a null word, and with it evidence
     size: TrainingSize = TrainingSize()
-    # words that a learned model knows; None where others than known words are evidence
-    vocabularies: tuple[Container[str], Container[str]] | None = None
-    # as of :meth:`nmtalign.positions.model.TextScores.linkable`; None where every pair has attention
-    linkable: Callable[[int, NDArray[np.float32] | None], NDArray[np.bool_]] | None = None
-    scores: Callable[[int], Reals] | None = None  # those of a bucket, before the position model
     probabilities: LinkProbabilities | None = None  # of a learned model; posteriors are those of others
 
     def chosen(self, k: int) -> tuple[Cells, Reals, Attention, NDArray[np.float32] | None]:
@@ -157,10 +152,11 @@ class Decoder(NamedTuple):
         bucket = self.text.buckets[k]
         posteriors, ratios = self.bucket_posteriors(k)
         (t, s, b), posterior = self._cells(posteriors, bucket)
-        if self.linkable is not None:
-            kept = np.broadcast_to(self.linkable(k, ratios), bucket.shape)[t, s, b]
+        cell_evidence = None
+        if self.scores is not None:
+            kept = np.broadcast_to(self.scores.linkable(k, ratios), bucket.shape)[t, s, b]
             t, s, b, posterior = t[kept], s[kept], b[kept], posterior[kept]
-        cell_evidence = None if ratios is None or self.evidence is None else self.evidence(k, ratios)
+            cell_evidence = None if ratios is None else self.scores.evidence(k, ratios)
         return (t, s, b), posterior, posteriors, cell_evidence
 
     def links(self, k: int) -> BucketLinks:
@@ -242,11 +238,11 @@ class Decoder(NamedTuple):
         It is 0 where no word of a side is known: nothing can be said of such a pair.
         """
         S, T = self.text.segments.source_lengths, self.text.segments.target_lengths
-        if self.evidence is None:
+        if self.scores is None or not self.has_null:
             return np.asarray(2 * evidence / np.maximum(S + T, 1))
         found = parallel_probability(evidence, S, T, self.size)
-        if self.vocabularies is not None:
-            found[foreign_pairs(self.text, self.vocabularies)] = 0
+        if self.scores.vocabularies is not None:  # else others than known words are evidence
+            found[foreign_pairs(self.text, self.scores.vocabularies)] = 0
         return found
 
     def pairs(
@@ -313,12 +309,11 @@ class Decoder(NamedTuple):
         """Return values (T, S, B) of bucket k."""
         if name == "scores":
             assert self.scores is not None
-            return self.scores(k)
+            return self.scores.scores(k)
         found, ratios = self.bucket_posteriors(k)
         if name == "linkable":
-            bucket = self.text.buckets[k]
-            marked = bucket.inside if self.linkable is None else self.linkable(k, ratios)
-            return np.broadcast_to(marked, bucket.shape)
+            assert self.scores is not None
+            return np.broadcast_to(self.scores.linkable(k, ratios), self.text.buckets[k].shape)
         if name == "combined":
             return self.extraction.matrix(found)
         return found.forward if name == "forward" else found.reverse

@@ -83,9 +83,9 @@ class EncoderLinks:
 
     @cached_property
     def _linker(self) -> Linker:
-        from nmtalign.aligner.links_from import encoder_linker
+        from nmtalign.aligner.links_from import similarity_linker
 
-        return encoder_linker(self.name, method=self.method, **self.running)
+        return similarity_linker("encoder", encoder=self.name, method=self.method, **self.running)
 
     @property
     def layer(self) -> int:

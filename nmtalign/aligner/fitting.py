@@ -57,7 +57,8 @@ class LearnedAttention:
         return f"LearnedAttention: {self}"
 
     def __str__(self) -> str:
-        learned = f"held-out loss {self.about['held-out loss']}, {self.about['pairs']:,} pairs"
+        pairs = self.about["pairs"]
+        learned = f"held-out loss {self.about['held-out loss']}, {pairs:,} pair{'s'[: pairs != 1]}"
         return f"{self.name} of {self.about['units']} units, {learned}"
 
     @property
@@ -148,6 +149,8 @@ def learn_attention(
     known = _known_vectors(student, own)
     taught = [teacher.words_of(student.tokens_of(pairs[n])) for n in chosen]  # cut alike, looked up by itself
     parts = _parts(teacher, own, taught, workers)
+    if len(parts) == 1:
+        warnings.warn("so few pairs that none are held out: the loss is that of learning", stacklevel=2)
     first = KINDS[score].start(known[0].shape[1], units, [_mean_length(side) for side in known])
     learned, loss = learn_parameters(first, known, parts, workers=workers, report=report or line.show)
     line.show(f"attention learned from {len(chosen):,} pairs", last=True)

@@ -19,7 +19,7 @@ import numpy as np
 
 from nmtalign.aligner.decoding import Decoder
 from nmtalign.aligner.extraction import Extraction, make_extraction
-from nmtalign.arrays import Flags, Floats, Reals
+from nmtalign.arrays import AnyArray, Flags, Floats, Reals
 from nmtalign.corpus.buckets import PADDED, make_buckets
 from nmtalign.corpus.line_words import LineWords, joined_pair, links_of_words, words_of_lines
 from nmtalign.corpus.long_pairs import whole_pairs
@@ -29,13 +29,13 @@ from nmtalign.door import parameter
 from nmtalign.encoders.cross_attention import Reading, best_reading, read_attention, translated
 from nmtalign.encoders.encoder import EncoderSimilarities
 from nmtalign.encoders.files import Given, read_similarities, read_vectors
-from nmtalign.encoders.published import METHODS, USUAL, Method, attention_posteriors
+from nmtalign.encoders.published import METHODS, USUAL, attention_posteriors
 from nmtalign.encoders.transformer import Encoder, WordPair, check_device, packages
 from nmtalign.encoders.translator import Translator
 from nmtalign.errors import UsageError
-from nmtalign.links.alignments import AlignedBatch, AlignedPair, BothWords, joined_batches
+from nmtalign.links.alignments import AlignedBatch, AlignedPair, joined_batches
 from nmtalign.names import UNITS
-from nmtalign.positions.model import BucketPosteriors, Posteriors
+from nmtalign.positions.model import BucketPosteriors, Posteriors, TextScores
 from nmtalign.text.bitext import Pair, Pairs, are_lines, checked_pairs
 from nmtalign.text.tokenization import TextSettings
 
@@ -81,42 +81,49 @@ class Linker:
     def pair(self, given: Given) -> AlignedPair:
         """Return the links of one pair with its attention."""
         usual = "combined" if self.reading is None else "forward"  # of similarities, of attention
-        units, words = _tuples(_units(given)), _tuples(given.words)
-        pair = self._decoder([given]).pairs([units], self.description, unknown=[given.unlinked], usual=usual)[
-            0
-        ]
+        source, target = map(tuple, _units(given))
+        decoder, unknown = self._decoder([given]), [given.unlinked]
+        [pair] = decoder.pairs([(source, target)], self.description, unknown=unknown, usual=usual)
         if given.of_word is None:
             return pair
-        source, target = (own.tolist() for own in given.of_word)
-        return joined_pair(pair, words, (source, target))
+        source, target = map(tuple, given.words)
+        numbers = given.of_word[0].tolist(), given.of_word[1].tolist()
+        return joined_pair(pair, (source, target), numbers)
 
     def _decoder(self, given: Sequence[Given]) -> Decoder:
         source, target = encode_pairs(map(_units, given))
         text = EncodedText(source, target, whole_pairs(source, target), make_buckets(source, target))
 
+        scores = _GivenScores(text, given)
+
         def bucket_posteriors(k: int) -> BucketPosteriors:
-            bucket = text.buckets[k]
-            found = np.full(bucket.shape, PADDED)
-            for column in np.flatnonzero(bucket.pairs >= 0):
-                own = given[bucket.pairs[column]].matrix
-                found[: own.shape[0], : own.shape[1], column] = own
-            return BucketPosteriors(self.posteriors(found, bucket.inside), None)
+            return BucketPosteriors(self.posteriors(scores.scores(k), text.buckets[k].inside), None)
 
-        def linkable(k: int, ratios: Floats | None) -> Flags:
-            bucket = text.buckets[k]
-            found = np.ones(bucket.shape, bool)
-            for column in np.flatnonzero(bucket.pairs >= 0):
-                marks = given[bucket.pairs[column]].linkable
-                if marks is not None:
-                    found[: marks.shape[0], : marks.shape[1], column] = marks
-            return found
-
-        return Decoder(text, bucket_posteriors, self.extraction, linkable=linkable)
+        return Decoder(text, bucket_posteriors, self.extraction, scores)
 
 
-def _tuples(pair: WordPair) -> BothWords:
-    source, target = pair
-    return tuple(source), tuple(target)
+class _GivenScores(TextScores):
+    """Matrices that were given, as the scores of a text, and the cells that may have links."""
+
+    def __init__(self, text: EncodedText, given: Sequence[Given]) -> None:
+        self.text = text
+        self.given = given
+
+    def scores(self, k: int) -> Reals:
+        return self._of_bucket(k, [given.matrix for given in self.given], PADDED)
+
+    def linkable(self, k: int, ratios: Floats | None) -> Flags:
+        return self._of_bucket(k, [given.linkable for given in self.given], True)
+
+    def _of_bucket(self, k: int, matrices: Sequence[AnyArray | None], rest: float) -> AnyArray:
+        """Return the matrices of bucket k (T, S, B), `rest` where there is none."""
+        bucket = self.text.buckets[k]
+        found = np.full(bucket.shape, rest)
+        for column in np.flatnonzero(bucket.pairs >= 0):
+            matrix = matrices[bucket.pairs[column]]
+            if matrix is not None:
+                found[: matrix.shape[0], : matrix.shape[1], column] = matrix
+        return found
 
 
 def _units(given: Given) -> WordPair:
@@ -214,7 +221,7 @@ def open_linker(pairs: Iterator[WordPair], **given: Any) -> tuple[Linker, Iterat
     """
     kind = source_of(given)
     if "method" in SETTINGS[kind]:
-        return _of_similarities(kind, **given), pairs
+        return similarity_linker(kind, **given), pairs
     extraction = make_extraction(*(given.get(name) for name in _EXTRACTION), null=False)
     reading = Reading(
         given.get("layers"),
@@ -239,46 +246,31 @@ def open_linker(pairs: Iterator[WordPair], **given: Any) -> tuple[Linker, Iterat
     return Linker(f"{kind}={given[kind]} {reading}", read, attention_posteriors, extraction, reading), pairs
 
 
-def _of_similarities(kind: str, **given: Any) -> Linker:
-    if kind == "encoder":
-        return encoder_linker(**given)
-    path, method, units = given[kind], given.get("method", USUAL), given.get("units", UNITS[0])
-    own, place = _checked(method, units), path if isinstance(path, str | Path) else "arrays"
-    name = f"{kind.replace('_', '-')}={place} method={method}"
-    read = partial(read_similarities, path)
-    if kind == "token_vectors":
-        name, read = f"{name} units={units}", partial(read_vectors, path, own.product, units)
-    return Linker(name, read, own.posteriors, make_extraction(own.extract, own.threshold))
+def similarity_linker(kind: str, **given: Any) -> Linker:
+    """Return what links pairs of words by similarities and a published method: ``linker.batches(pairs)``.
 
-
-def encoder_linker(
-    encoder: str | Path,
-    *,
-    method: str = USUAL,
-    units: str = UNITS[0],
-    layer: int = 8,
-    languages: tuple[str, str] | None = None,
-    device: str = "cpu",
-    cache: str | Path | None = None,
-    download: bool = True,
-) -> Linker:
-    """Return what links pairs of words by an encoder and a published method: ``linker.batches(pairs)``.
-
-    Parameters are those of :func:`links_from`, and `download`, whether the encoder may come from the hub. A
-    UsageError if a name is unknown, or a package or the device is missing; when links are read, if there is
-    no such layer, or languages do not fit the model.
+    Parameters are those of :func:`links_from`, `kind` is the source. A UsageError if a name is unknown, or a
+    package or the device is missing; when links are read, if there is no such layer, or languages do not fit
+    the model.
     """
-    check_device(device)
-    own = _checked(method, units)
-    opened = Encoder(str(encoder), layer, device, download, languages)
-    source = EncoderSimilarities(opened, own.product, cache, units)
-    name = f"{source.description} method={method} units={units}"
-    return Linker(name, source.read, own.posteriors, make_extraction(own.extract, own.threshold))
-
-
-def _checked(method: str, units: str) -> Method:
-    """Return a published method; a UsageError for a name of none."""
-    for name, names, kind in ((method, METHODS, "methods"), (units, UNITS, "units")):
+    path, method, units = given[kind], given.get("method", USUAL), given.get("units", UNITS[0])
+    for name, names, what in ((method, METHODS, "methods"), (units, UNITS, "units")):
         if name not in names:
-            raise UsageError(f"expected one of the {kind} {', '.join(names)}, found {name!r}")
-    return METHODS[method]
+            raise UsageError(f"expected one of the {what} {', '.join(names)}, found {name!r}")
+    own = METHODS[method]
+    if kind == "encoder":
+        running = {
+            name: given[name] for name in ("layer", "device", "download", "languages") if name in given
+        }
+        check_device(running.get("device", "cpu"))
+        source = EncoderSimilarities(Encoder(str(path), **running), own.product, given.get("cache"), units)
+        name, read = source.description, source.read
+    else:
+        name = f"{kind.replace('_', '-')}={path if isinstance(path, str | Path) else 'arrays'}"
+        read = partial(read_similarities, path)
+    name += f" method={method}"
+    if kind != "similarities":
+        name += f" units={units}"
+    if kind == "token_vectors":
+        read = partial(read_vectors, path, own.product, units)
+    return Linker(name, read, own.posteriors, make_extraction(own.extract, own.threshold))

@@ -384,16 +384,18 @@ def _linked(
 
 
 def _advice_to_continue(source: EncodedSide, target: EncodedSide, options: LearnOptions) -> list[str]:
-    """Return a line of advice if a text is small and the shipped model knows its words."""
+    """Return a line of advice if a text is small, and the shipped model could be continued with it."""
     pairs = len(source.lengths)
     if options.prior is not None or not FEWEST <= pairs <= SMALL:
         return []
-    known = coverage(source, target, load_aligner(MODEL).scorer.vocabularies)
+    model = load_aligner(MODEL)
+    if options.text not in (TextSettings(), model.text):  # chosen, so that `init` would be refused
+        return []
+    known = coverage(source, target, model.scorer.vocabularies)
     if min(side.total for side in known) < pairs or min(side.rate for side in known) < KNOWN:
         return []
     shares = " and ".join(f"{100 * side.rate:.0f} %" for side in known)
-    found = f"the model {MODEL} knows {shares} of the source and target words"
-    return [f"{found}; with `init={MODEL}` more is learned than from these {pairs:,} pairs alone"]
+    return [f"the model {MODEL} knows {shares} of these words; `init={MODEL}` starts training from it"]
 
 
 def estimate(

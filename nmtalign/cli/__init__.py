@@ -36,7 +36,7 @@ _HELP = {
     "index": "Make the index of a corpus that find searches.",
     "serve": "Align pairs in the browser as they are typed.",
 }
-_OF_LINKS = ("symmetrize", "convert", "phrases", "project")
+_OF_LINKS = ("symmetrize", "convert", "phrases", "project", "lexicon")
 _MODULES = {  # the rest is called as its command
     **dict.fromkeys(_OF_LINKS, "commands.links"),
     **dict.fromkeys(("find", "index"), "looking.find"),

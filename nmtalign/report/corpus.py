@@ -300,4 +300,4 @@ def _sample_pair(
 ) -> SamplePair:
     T, S = aligned.matrix.weights.shape
     others = {name: inside(links, S, T, record.number) for name, links in record.others.items()}
-    return SamplePair(record.number, aligned, record.gold, others, parts, choices)
+    return SamplePair(record.number, aligned, record.gold, others, parts, choices=choices)

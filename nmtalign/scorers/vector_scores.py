@@ -101,8 +101,8 @@ class LearnedScore:
     origin: str = ""  # file of the weights, or "untrained"
     null: float | None = None  # probability of null of the aligner that taught the weights
     name: ClassVar[str]
+    title: ClassVar[str]  # name for pictures
     kind: ClassVar[str]  # of the state
-    title: ClassVar[str]  # in pictures
     costly: ClassVar[bool] = False
     raw: ClassVar[bool] = False
 
@@ -147,9 +147,9 @@ class BahdanauScore(LearnedScore):
     v: Reals
     b: Reals
     name: ClassVar[str] = "bahdanau"
+    title: ClassVar[str] = "Bahdanau"
     kind: ClassVar[str] = "bahdanau"
     costly: ClassVar[bool] = True
-    title: ClassVar[str] = "Bahdanau"  # in pictures
 
     @classmethod
     def from_state(cls, stored: Stored, dimension: int) -> BahdanauScore:
@@ -184,8 +184,8 @@ class ProjectedDot(LearnedScore):
     W_q: Reals
     W_k: Reals
     name: ClassVar[str] = "scaled-dot"
-    kind: ClassVar[str] = "projected-dot"
     title: ClassVar[str] = "scaled dot-product"
+    kind: ClassVar[str] = "projected-dot"
 
     @classmethod
     def from_state(cls, stored: Stored, dimension: int) -> ProjectedDot:
@@ -332,7 +332,8 @@ def load_parameters(name: str | VectorScore, path: str | Path, dimension: int) -
     """Return the score of a name with the parameters of an npz file; UsageError if the score takes none."""
     if name not in FILES:
         found = name if isinstance(name, str) else "a score that has been made"
-        raise UsageError(f"parameters belong to the scores {' and '.join(FILES)}, not to {found}")
+        wanted = f"parameters belong to the scores {' and '.join(FILES)}; choose one by `score`"
+        raise UsageError(f"{wanted}, not {found}")
     return load_bahdanau(path, dimension) if name == "bahdanau" else load_projections(path, dimension)
 
 

@@ -15,7 +15,7 @@ from reprlib import repr as short
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from nmtalign.door import expect_kind
 from nmtalign.errors import DataError, UsageError
@@ -168,7 +168,7 @@ class Embeddings:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        expect_kind(self.vocabulary, Vocabulary, "a vocabulary, as of Vocabulary.from_words(words)")
+        expect_kind(self.vocabulary, Vocabulary, "a vocabulary; Embeddings.of(words, matrix) makes one")
         expect_kind(self.matrix, np.ndarray, "an array of vectors")
         if self.matrix.ndim != 2 or self.matrix.dtype.kind != "f":
             found = f"{self.matrix.dtype} of shape {self.matrix.shape}"
@@ -185,6 +185,26 @@ class Embeddings:
     def __repr__(self) -> str:
         pieces = "" if self.subwords is None else f", {len(self.subwords.matrix):,} vectors of sub-words"
         return f"Embeddings of {len(self):,} words, {self.dimension} dimensions{pieces}"
+
+    @classmethod
+    def of(cls, words: Mapping[str, int] | Sequence[str], matrix: ArrayLike) -> Embeddings:
+        """Return the rows of a matrix as the vectors of words.
+
+        Parameters
+        ----------
+        words : mapping of str to int, or sequence of str
+            The row of each word (``word2int``), or the words in the order of the rows.
+        matrix : array of shape (V, D)
+
+        Examples
+        --------
+        >>> Embeddings.of({"cat": 1, "dog": 0}, np.eye(2)).vectors(["cat"]).tolist()
+        [[0.0, 1.0]]
+        """
+        if isinstance(words, str) or not isinstance(words, Mapping | Sequence):
+            raise UsageError(f"expected a dictionary word -> row, or a list of words, found {short(words)}")
+        known = Vocabulary(words) if isinstance(words, Mapping) else Vocabulary.from_words(words)
+        return cls(known, np.asarray(matrix))
 
     @classmethod
     def from_gensim(cls, vectors: Any) -> Embeddings:

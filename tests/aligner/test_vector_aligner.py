@@ -309,7 +309,7 @@ def test_settings_name_everything_that_made_the_links():
 @pytest.mark.parametrize("tokenizer", ["space", "simple"])
 def test_pictures_and_pages_name_the_score_and_the_positions(tokenizer):
     made = aligner(temperature=0.1, tokenizer=tokenizer)
-    pair = made.attend_words(("w1 w2", "w2 w1"))
+    (pair,) = made.align_lines([("w1 w2", "w2 w1")])
     assert pair.matrix.caption == "cosine, scale 10, positions=diagonal(4)"
     assert report_data([SamplePair(1, pair)])["caption"] == pair.matrix.caption
 

@@ -124,9 +124,9 @@ def test_possible_links_of_the_gold_are_no_difference(open_report: Open) -> None
     assert drawn(page, 1)[3, 0] == ("maybe*", "")
 
 
-@pytest.mark.parametrize("against", ["nothing", "other"])
+@pytest.mark.parametrize("against", ["nothing", "other", "third"])
 def test_without_gold_panels_are_compared_with_each_other(open_report: Open, against: str) -> None:
-    page = open_report([CAT])
+    page = open_report([replace(CAT, others={**CAT.others, "third": Alignment(frozenset(), 4, 4)})])
     choose(page, "compare", against)
     choose(page, "beside", "other")
     for panel, (own, other, mark) in enumerate(((OURS, THEIRS, "only A"), (THEIRS, OURS, "theirs B"))):

@@ -141,7 +141,8 @@ def test_two_files_of_vectors_without_parameters_name_the_command(bitext, vector
         assert run("vectors", "attention", *bitext, *given, "--score", "bahdanau") == 2
         assert told in capsys.readouterr().err
     assert run("align", *bitext, *two, "--score", "cosine", "--parameters", tmp_path / "own.npz") == 2
-    assert "parameters belong to the scores bahdanau and scaled-dot, not to cosine" in capsys.readouterr().err
+    told = "parameters belong to the scores bahdanau and scaled-dot; choose one by --score, not cosine"
+    assert told in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("score", ["bahdanau", "scaled-dot"])
@@ -181,6 +182,13 @@ def test_python_takes_an_aligner_and_refuses_scores_without_parameters(vectors, 
         na.learn_attention(pairs, vectors, score="cosine")
     with pytest.raises(na.UsageError, match="at least 1 unit"):
         na.learn_attention(pairs, vectors, units=0)
+
+
+def test_of_one_pair_nothing_is_held_out_and_python_says_so(vectors):
+    pair = [("one two", "un deux")]
+    with pytest.warns(UserWarning, match="so few pairs that none are held out"):
+        learned = na.learn_attention(pair, vectors, model=na.load(), units=4)
+    assert str(learned).endswith(", 1 pair")
 
 
 def test_an_empty_text_is_bad_data(vectors, tmp_path, capsys):

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import nmtalign
-from nmtalign.aligner.links_from import encoder_linker
+from nmtalign.aligner.links_from import similarity_linker
 from nmtalign.cli import main
 from nmtalign.encoders import transformer
 from nmtalign.encoders.encoder import EncoderSimilarities
@@ -286,7 +286,9 @@ def test_words_that_the_tokenizer_loses(encoder, tmp_path):
             if units == "subwords":
                 of_word = [[side.tolist() for side in own.of_word] for own in found]
                 assert of_word == [[[0, 2], [0]], [[], [0, 1]], [[], []]]
-    linker = replace(encoder_linker("x"), read=EncoderSimilarities(encoder, units="subwords").read)
+    linker = replace(
+        similarity_linker("encoder", encoder="x"), read=EncoderSimilarities(encoder, units="subwords").read
+    )
     assert links_of(next(linker.batches(pairs)))[1:] == [set(), set()]
 
 

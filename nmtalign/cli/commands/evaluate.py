@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from nmtalign import __version__
 from nmtalign.cli.messages import log, warn
 from nmtalign.cli.options.bitext import encoding_option, text_encoding
-from nmtalign.cli.options.declare import INPUT, SEED, Command, Number, Values, Whole, option_group, section
+from nmtalign.cli.options.declare import INPUT, SEED, Command, Number, Whole, section
 from nmtalign.errors import DataError
 from nmtalign.names import READ_LINKS
 
@@ -20,21 +20,6 @@ if TYPE_CHECKING:
 
 METRICS = ("precision", "recall", "f1", "aer")
 CLEAR = 0.1  # of the error rate: so much lower after a shift, positions are counted otherwise
-
-
-_interval_options = option_group(
-    "intervals",
-    Values,
-    section("Intervals"),
-    click.option("--samples", type=Whole(1), default=1000, help="Bootstrap samples."),
-    click.option(
-        "--confidence",
-        type=Number(0, 1, min_open=True, max_open=True),
-        default=0.95,
-        help="Share of the samples within an interval.",
-    ),
-    click.option("--seed", type=SEED, default=1, help="Seed of the bootstrap."),
-)
 
 
 @click.command(cls=Command)
@@ -59,7 +44,15 @@ _interval_options = option_group(
 @click.option(
     "--by-sentence", is_flag=True, help="First print a table with the scores of each sentence pair."
 )
-@_interval_options
+@section("Intervals")
+@click.option("--samples", type=Whole(1), default=1000, help="Bootstrap samples.")
+@click.option(
+    "--confidence",
+    type=Number(0, 1, min_open=True, max_open=True),
+    default=0.95,
+    help="Share of the samples within an interval.",
+)
+@click.option("--seed", type=SEED, default=1, help="Seed of the bootstrap.")
 def evaluate(
     links: str,
     gold: str,
@@ -67,7 +60,7 @@ def evaluate(
     gold_format: str,
     compare: str | None,
     by_sentence: bool,
-    intervals: Values,
+    **intervals: Any,
 ) -> None:
     """Score LINKS against GOLD: precision, recall, F1 and alignment error rate, in percent.
 
@@ -82,7 +75,7 @@ def evaluate(
     systems = {path: list(read_links(path, **reading)) for path in filter(None, (links, compare))}
     if gold_format == "pharaoh" and are_corrections(gold):
         golds, systems = _reviewed(gold, golds, systems)
-    options = evaluation.Bootstrap(**vars(intervals))
+    options = evaluation.Bootstrap(**intervals)
     results = {}
     for path, system in systems.items():
         try:
@@ -93,7 +86,7 @@ def evaluate(
     if by_sentence:
         _print_sentences(results)
     if compare is None:
-        _print_summary(results[links], intervals.confidence)
+        _print_summary(results[links], options.confidence)
     else:
         _print_comparison(results, evaluation.compare(*results.values(), bootstrap=options))
     settings = f"{results[links].settings}|format:{links_format}|gold:{gold_format}"

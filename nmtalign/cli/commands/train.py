@@ -29,13 +29,17 @@ from nmtalign.cli.options.declare import (
     Command,
     FileType,
     Number,
-    Values,
-    Whole,
     option_group,
     section,
     with_options,
 )
-from nmtalign.cli.options.model import encoder_options, expert_option, unsafe_pickle_option, with_expert
+from nmtalign.cli.options.model import (
+    PlaceOptions,
+    encoder_options,
+    expert_option,
+    vector_files,
+    with_expert,
+)
 from nmtalign.cli.options.running import (
     EngineOptions,
     batch_texts,
@@ -57,28 +61,16 @@ if TYPE_CHECKING:
 
 
 LINKS = ("links", "probabilities", "pair_scores")  # outputs of the bitext itself
-VECTORS = ("vectors", "source_vectors", "target_vectors", "vectors_weight", "limit", "unsafe_pickle")
 ENCODER = ("encoder", "layer", "device", "cache")
 OLDER = FileType(writes=False, instead_of="output")  # a model that the new one may replace
 
 
-_start_options = option_group(
-    "start",
-    Values,
-    click.option(
-        "--preset", type=click.Choice(PRESETS), default="default", help="Learn faster, or more accurately."
-    ),
-    click.option(
-        "--prior",
-        type=INPUT,
-        help="Start from a word list (word, translation, weight if not 1), or eflomal's priors.",
-    ),
-    click.option(
-        "--init",
-        type=OLDER,
-        metavar="DIR",
-        help="Start from a model, which also gives --tokenizer, or from vectors.",
-    ),
+_vector_options = option_group(
+    "vectors",
+    PlaceOptions,
+    section("Vectors, mixed with the lexicon"),
+    *vector_files,
+    click.option("--vectors-weight", type=Number(0, 1), help="Weight of the vectors, from 0 to 1.  [0.45]"),
 )
 
 
@@ -95,14 +87,21 @@ _start_options = option_group(
 @click.option("--probabilities", type=OUTPUT, help="Probabilities of the links, parallel to --links.")
 @click.option("--pair-scores", type=OUTPUT, help="Probability that a pair is parallel, one a line.")
 @section("Model")
-@_start_options
-@section("Vectors, mixed with the lexicon")
-@click.option("--vectors", type=INPUT, metavar="DIR", help="Word vectors of both languages in one space.")
-@click.option("--source-vectors", type=INPUT, help="Source word vectors, instead of --vectors.")
-@click.option("--target-vectors", type=INPUT, help="Target word vectors in the same space.")
-@click.option("--limit", type=Whole(min=1), help="Read only the first N vectors of a file.")
-@unsafe_pickle_option(False)
-@click.option("--vectors-weight", type=Number(0, 1), help="Weight of the vectors, from 0 to 1.  [0.45]")
+@click.option(
+    "--preset", type=click.Choice(PRESETS), default="default", help="Learn faster, or more accurately."
+)
+@click.option(
+    "--prior",
+    type=INPUT,
+    help="Start from a word list (word, translation, weight if not 1), or eflomal's priors.",
+)
+@click.option(
+    "--init",
+    type=OLDER,
+    metavar="DIR",
+    help="Start from a model, which also gives --tokenizer, or from vectors.",
+)
+@_vector_options
 @section("Expert, whose links are prior counts and vote")
 @expert_option
 @with_options(*encoder_options)
@@ -116,7 +115,7 @@ def train(
     langs: Languages | None,
     output: str,
     force: bool,
-    start: Values,
+    vectors: PlaceOptions,
     engine: EngineOptions,
     **more: Any,
 ) -> None:
@@ -128,27 +127,24 @@ def train(
     Example: nmtalign train text.en text.fr -o model --links links.txt
     """
     one_blas_thread()
-    from nmtalign.aligner.experts import choose_expert
-    from nmtalign.aligner.train import LearnOptions, gold_of_file, learn, of_corrected_text, warm_start
+    from nmtalign.aligner.train import LearnOptions, learn, of_corrected_text, warm_start
     from nmtalign.batch.stream import LengthLimit
     from nmtalign.training.checkpoint import remove_checkpoints
     from nmtalign.training.hyperparameters import preset as named_preset
 
     languages = langs or (None, None)
-    options = _vectors(langs, **{name: more[name] for name in VECTORS})
-    options["gold"] = [] if more["gold"] is None else gold_of_file(more["gold"], encoding=text_encoding())
-    options["expert"] = choose_expert(given=more["expert"] is not None, **_given(more, ENCODER))
+    options = _teachers(vectors, langs, more)
     outputs = _given(more, LINKS)
     _check_folders(output, outputs, force=force)
     if outputs and engine.engine == "dask" and "-" in bitext.files:
         raise UsageError("--engine dask reads the bitext again for --links; give a file, not standard input")
     with warnings_to_stderr():
         options["prior"], options["text"] = warm_start(
-            start.prior, start.init, vars(tokenization), languages, encoding=text_encoding()
+            more["prior"], more["init"], vars(tokenization), languages, encoding=text_encoding()
         )
     limit = LengthLimit(max_length, bitext.files)
     without_long_pairs = partial(limit.pairs, text=options["text"], languages=languages)
-    hyperparameters, state = named_preset(start.preset), f"{output.rstrip('/')}.state"
+    hyperparameters, state = named_preset(more["preset"]), f"{output.rstrip('/')}.state"
     progress = Stages("pairs", bitext.files, _costs(hyperparameters, **more))
     with _explained(state), ExitStack() as stack:
         client = engine.client(stack)
@@ -182,6 +178,20 @@ def _given(more: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
     return {name: more[name] for name in names if more[name] is not None}
 
 
+def _teachers(vectors: PlaceOptions, langs: Languages | None, more: dict[str, Any]) -> dict[str, Any]:
+    """Open what the model learns from beside the bitext, as arguments of `learn`."""
+    from nmtalign.aligner.experts import choose_expert
+    from nmtalign.aligner.over_vectors import open_vectors
+    from nmtalign.aligner.train import gold_of_file
+
+    return {
+        "vectors": vectors.place and open_vectors(vectors.place, langs, **vectors.reading),
+        "vectors_weight": vectors.vectors_weight,
+        "gold": [] if more["gold"] is None else gold_of_file(more["gold"], encoding=text_encoding()),
+        "expert": choose_expert(given=more["expert"] is not None, **_given(more, ENCODER)),
+    }
+
+
 @contextmanager
 def _explained(state: str) -> Iterator[None]:
     """Say how a run that was stopped goes on, if there is a checkpoint."""
@@ -192,24 +202,6 @@ def _explained(state: str) -> Iterator[None]:
             raise
         where = f"{state} holds the state of training; the same command goes on from there"
         raise StoppedError(f"interrupted\nnmtalign: {where}") from None
-
-
-def _vectors(
-    langs: Languages | None,
-    vectors: str | None,
-    source_vectors: str | None,
-    target_vectors: str | None,
-    vectors_weight: float | None,
-    **reading: Any,
-) -> dict[str, Any]:
-    """Open the word vectors that are to be mixed with the lexicon, as arguments of `learn`."""
-    from nmtalign.aligner.over_vectors import open_vectors
-
-    if (source_vectors is None) != (target_vectors is None) or None not in (vectors, source_vectors):
-        raise UsageError("give --vectors DIR, or both --source-vectors and --target-vectors")
-    place = vectors or (source_vectors and (source_vectors, target_vectors))
-    sides = place and open_vectors(place, langs, **reading)
-    return {"vectors": sides, "vectors_weight": vectors_weight}
 
 
 def _costs(hyperparameters: Hyperparameters, **more: Any) -> list[float]:

@@ -54,11 +54,16 @@ class PlaceOptions(Values):
         if len(places) > 1:
             names = " and ".join("--" + name.replace("_", "-") for name in places)
             raise UsageError(f"{names} contradict each other; give one place for the weights")
-        if self.langs is not None and self.vectors is None:
+        if "langs" in self.given and self.vectors is None:
             raise UsageError("--langs names the languages of --vectors DIR; give both")
         if self.source_vectors is not None:
             return self.source_vectors, self.target_vectors
         return self.given[places[0]] if places else None
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How files of vectors are read."""
+        return {name: value for name, value in self.given.items() if name in ("limit", "unsafe_pickle")}
 
 
 class ModelOptions(PlaceOptions):
@@ -123,7 +128,7 @@ extraction_options = (
     ),
     click.option("--symmetrize", type=click.Choice(SYMMETRIZATIONS), help="Join both directions' argmax."),
 )
-_vectors = (
+vector_files = (
     click.option(
         "--vectors",
         type=INPUT,
@@ -131,17 +136,20 @@ _vectors = (
         help="Word vectors of two languages: word2int_XX.pkl, embeddings_XX.npz.",
     ),
     click.option(
-        "--langs",
-        type=LANGUAGES,
-        metavar="XX,YY",
-        help="Source and target language of --vectors, if its folder does not say which is which.",
-    ),
-    click.option(
         "--source-vectors", type=INPUT, help="Source word vectors: gensim, word2vec, fastText, GloVe, npz."
     ),
     click.option("--target-vectors", type=INPUT, help="Target word vectors in the same space."),
     click.option("--limit", type=Whole(min=1), help="Read only the first N vectors of a file."),
     unsafe_pickle_option(None),
+)
+_vectors = (
+    *vector_files,
+    click.option(
+        "--langs",
+        type=LANGUAGES,
+        metavar="XX,YY",
+        help="Source and target language of --vectors, if its folder does not say which is which.",
+    ),
 )
 place_options = option_group("vectors", PlaceOptions, section("Vectors"), *_vectors)
 model_options = option_group(

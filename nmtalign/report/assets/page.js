@@ -44,7 +44,7 @@ export const html = (tag, attributes = {}, ...children) =>
 export const svg = (tag, attributes = {}, ...children) =>
   fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 export const clamp = (x, low, high) => Math.min(Math.max(x, low), high);
-export const quote = (word) => `\u2068‘${word}’\u2069`; // isolates keep right-to-left words inside their quotes
+export const quote = (word) => `‘\u2068${word}\u2069’`; // isolates keep right-to-left words inside their quotes
 export const share = (p) => (p < 0.005 && p > 0 ? "< 0.01" : p.toFixed(2));
 export const percent = (x) => `${(100 * x).toFixed(1)} %`;
 export const lower = (word) => word.normalize("NFC").toLowerCase();

@@ -94,7 +94,7 @@ function placeOnPaper(pair) {
 }
 
 function showLayout(pair, layout, left = null, narrow = false) {
-  pair.card.classList.toggle("long", layout === "rows" && left !== null && !onPaper());
+  pair.card.classList.toggle("long", isLong(pair) && left !== null && !onPaper());
   pair.card.classList.toggle("narrow", narrow);
 }
 

@@ -136,7 +136,7 @@ export function drawMatrix(pair, card, space, view, minus = null) {
       {},
       scrolls || (pair.cell && !onPaper()) ? zoomButtons(g.cell, again) : null,
       data.caption ? `${title}, score: ${data.caption}` : title,
-      minus !== null || (view[0] !== "=" && String(extentOf(view)) !== String(extentOf(viewOf(pair))))
+      minus !== null || (pair.m[view] && String(extentOf(view)) !== String(extentOf(viewOf(pair))))
         ? tellScale(low, high, ramp)
         : null,
     ),
@@ -174,24 +174,19 @@ function keepInSight(pan, { above, left, corner }) {
 // A mouse drags the matrix; fingers move it as they move the page.
 function followDrag(pan) {
   let held = null;
-  let moved = false;
   pan.classList.add("movable");
   pan.addEventListener("pointerdown", (event) => {
-    moved = false;
-    if (event.pointerType === "touch" || event.button || !event.target.closest("svg")) return;
+    if (event.pointerType === "touch" || !event.target.closest("svg")) return;
     held = [pan.scrollLeft + event.clientX, pan.scrollTop + event.clientY];
   });
   pan.addEventListener("pointermove", (event) => {
-    if (!held) return;
+    if (!held || event.buttons !== 1) return (held = null);
     const [x, y] = [held[0] - event.clientX, held[1] - event.clientY];
-    if (!moved && Math.hypot(x - pan.scrollLeft, y - pan.scrollTop) < 5) return;
-    moved = true;
-    pan.setPointerCapture(event.pointerId);
+    const near = Math.hypot(x - pan.scrollLeft, y - pan.scrollTop) < 5;
+    if (near && !pan.hasPointerCapture(event.pointerId)) return;
+    pan.setPointerCapture(event.pointerId); // the click at the end is then one on no cell
     pan.scrollTo(x, y);
   });
-  for (const end of ["pointerup", "pointercancel"]) pan.addEventListener(end, () => (held = null));
-  // a drag ends with a click, which chooses no cell
-  pan.addEventListener("click", (event) => moved && event.stopPropagation(), true);
 }
 
 // A square root shows small weights; linear colors are those of `nmtalign heatmap --linear`.

@@ -100,10 +100,12 @@ export function weightsOf(pair, view) {
 
 export const extents = new Map();
 
-// The smallest and the largest weight of a view in all pairs, so that a color means the same in all of them.
+// The smallest and the largest weight of a view in all pairs, so that a color means the same in all of them; of another
+// system also those of the report.
 export function extentOf(view) {
   if (!extents.has(view)) {
-    const own = pairs.map((pair) => pair.m[view]).filter(Boolean);
+    const alike = view[0] === "=" ? [view, "combined"] : [view];
+    const own = pairs.filter(({ m }) => m[view]).flatMap(({ m }) => alike.map((name) => m[name]));
     const least = own.reduce((low, [one]) => Math.min(low, one), Infinity);
     const most = own.reduce((high, [, one]) => Math.max(high, one), -Infinity);
     extents.set(view, own.length ? [least, most] : [0, 1]);

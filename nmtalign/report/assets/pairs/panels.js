@@ -1,10 +1,11 @@
-// What a panel draws: its own links, beside those of the gold, of another system, or of the panel next to it.
+// What a panel draws: its own links beside those of the gold, else of the panel next to it, or, where it stands alone,
+// of another system.
 
 import { data, state } from "../page.js";
 import { besideOf, linksOf, nameOf, viewOf } from "./pairs.js";
 
 export const TAGS = { wrong: "×", missed: "+", only: "A", other: "B", theirs: "B" };
-const SIGNS = { wrong: "×", missed: "+", other: "+" }; // beside the letter of a panel
+const SIGNS = { wrong: "×", missed: "+" }; // beside the letter of a panel
 
 // A single panel draws the links of the report, whatever weights it shows.
 export const ownLinks = (pair, view) =>
@@ -42,19 +43,14 @@ function kindsOf(pair, view, own, next) {
       ...missed.map(([key]) => [key, "missed"]),
     ];
   }
-  const reference = `=${state.compare}`;
-  const other = pair.others[state.compare];
-  if (other && reference !== view && reference !== next) {
-    const lacking = [...other.keys()].filter((key) => !own.has(key));
-    return [
-      ...keys.map((key) => [key, other.has(key) ? "both" : "only"]),
-      ...lacking.map((key) => [key, "other"]),
-    ];
-  }
-  if (next === null) return keys.map((key) => [key, "both"]);
-  const theirs = linksOf(pair, next);
-  const alone = letterOf(pair, view) === "A" ? "only" : "theirs";
-  return keys.map((key) => [key, theirs.has(key) ? "both" : alone]);
+  const other = next === null ? pair.others[state.compare] : linksOf(pair, next);
+  if (!other) return keys.map((key) => [key, "both"]);
+  const alone = next !== null && letterOf(pair, view) === "B" ? "theirs" : "only";
+  const lacking = next === null ? [...other.keys()].filter((key) => !own.has(key)) : [];
+  return [
+    ...keys.map((key) => [key, other.has(key) ? "both" : alone]),
+    ...lacking.map((key) => [key, "other"]),
+  ];
 }
 
 // "9 links, 2 only here, 1 wrong, 3 missing"

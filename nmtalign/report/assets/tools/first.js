@@ -3,7 +3,7 @@
 import { byId, data, quote, share } from "../page.js";
 import { byNumber, pairs } from "../pairs/pairs.js";
 
-const CLOSED = "nmtalign explained";
+const CLOSED = "nmtalign-explained";
 
 const COLORS = data.gold
   ? "Green links are in the gold, orange ones marked × are not, and dashed blue ones marked + are missing. "

@@ -87,10 +87,8 @@ const KEYS = {
 
 function kindsToTell() {
   if (state.edit) return KEYS.edit;
-  const system = data.others[state.compare] !== undefined;
-  const among = !system || [state.view, state.beside].includes(`=${state.compare}`);
-  if (twoPanels() && state.compare !== "gold" && among) return KEYS.panels;
-  return KEYS[system ? "other" : state.compare];
+  if (twoPanels() && state.compare !== "gold") return KEYS.panels;
+  return KEYS[state.compare] ?? KEYS.other;
 }
 
 export function drawKey() {
@@ -117,11 +115,11 @@ export function drawKey() {
     ),
   );
   if (!onPaper()) key.append(html("span", { class: "of-matrix" }, curve, "attention of a word"));
-  const cell = (marks, text) => {
+  const cell = (marks, text, kind = null) => {
     const sample = svg(
       "svg",
       { width: 16, height: 16, "aria-hidden": "true" },
-      svg("rect", { width: 16, height: 16, fill: colors()[10] }),
+      svg("rect", { width: 16, height: 16, fill: colors()[10], class: kind }),
     );
     drawMarks(sample, () => [0, 0], 16, { gold: null, diamonds: null, dots: null, ...marks });
     key.append(html("span", { class: "of-matrix" }, sample, text));
@@ -133,6 +131,9 @@ export function drawKey() {
   if (data.gold) {
     cell({ gold: one }, "sure in the gold");
     cell({ gold: new Map([["0-0", 0]]) }, "possible");
+  }
+  if (data.pairs.some((pair) => pair.u?.some((side) => side.length))) {
+    cell({}, "no vector", "lacking");
   }
   const diamonds = twoPanels() ? `B: ${nameOf(state.beside)}` : data.others[state.compare];
   if (diamonds !== undefined) cell({ diamonds: one }, diamonds);
