@@ -7,6 +7,7 @@ leaves; ``sh`` marks commands of other programs and of other machines.
 from __future__ import annotations
 
 import doctest
+import inspect
 import re
 import shlex
 import shutil
@@ -139,6 +140,12 @@ def test_every_public_name_has_an_entry():
         text = (DOCS / "reference" / f"{page}.md").read_text(encoding="utf-8")
         listed = re.findall(rf"^   {module.__name__}\.(\w+)$", text, re.MULTILINE)
         assert sorted(listed) == sorted({*module.__all__} - {"__version__", "attention"})
+
+
+def test_docstrings_of_public_names_stand_by_themselves():
+    for name in nmtalign.__all__:
+        text = inspect.getdoc(getattr(nmtalign, name)) or ""
+        assert not re.search(r"from nmtalign\.|[Aa]s of :|:data:", text), name
 
 
 def test_every_command_has_an_entry():

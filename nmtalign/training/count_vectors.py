@@ -62,7 +62,7 @@ def count_embeddings(
 
     Examples
     --------
-    >>> from nmtalign.aligner.train import train
+    >>> from nmtalign import train
     >>> bitext = [("a house", "une maison"), ("the house", "la maison"), ("a car", "une auto")] * 5
     >>> english, french = count_embeddings(train(bitext).lexicon, dimension=4)
     >>> scores = english.vectors(["house", "car"]) @ french.vectors(["maison", "auto"]).T
