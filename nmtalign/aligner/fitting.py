@@ -27,7 +27,7 @@ from nmtalign.output import Outputs, expect_new_file
 from nmtalign.positions.hmm import NULL
 from nmtalign.rescoring.distillation import KINDS, Part, learn_parameters, parts_of
 from nmtalign.scorers.vector_scores import FILES, BahdanauScore, ProjectedDot, VectorScore
-from nmtalign.text.pairs import Pair, Pairs, checked_pairs
+from nmtalign.text.bitext import Pair, Pairs, checked_pairs
 from nmtalign.vectors.storage import pair_languages
 
 UNITS = 128  # of learned attention
@@ -116,9 +116,9 @@ def learn_attention(
     progress : bool
         Show progress on stderr.
     **text
-        ``languages``, ``tokenizer``, ``lowercase``, ``unicode``: how lines become words, as in
-        :func:`nmtalign.vector_aligner`. Left out: as the vectors were learned, else words between spaces.
-        ``limit``, ``unsafe_pickle``: how files of vectors are read, as in :func:`nmtalign.load`.
+        ``languages``, ``tokenizer``, ``lowercase`` and ``unicode`` say how lines become words; left out, as
+        the vectors were learned, else words between spaces in lower case. ``limit`` reads only so many words
+        of each file of vectors; ``unsafe_pickle`` trusts the code in a pickle.
 
     Raises
     ------
@@ -184,7 +184,7 @@ def _teacher(
         return learn(words, options).aligner, "learned from the same text"
     if isinstance(model, str | Path):
         return load_aligner(model), Path(model).name
-    return fit_text(model, pairs)[0], model.scorer.settings
+    return fit_text(model, pairs)[0], model.scorer.description
 
 
 def _chosen(words: Sequence[Pair]) -> list[int]:
@@ -204,7 +204,7 @@ def _warn_about(aligner: Aligner, text: EncodedText, what: str) -> None:
 
 def _known_vectors(student: Aligner, text: EncodedText) -> tuple[Reals, Reals]:
     """Return the vectors of the source and target words of a text, 0 where there is none."""
-    scores: Any = student.scorer.read(text)
+    scores: Any = student.scorer.score_text(text)
     for name, side in (("source", scores.keys), ("target", scores.queries)):
         if not side.any():
             raise DataError(f"expected vectors of the words of the text, found none of a {name} word")
@@ -222,7 +222,7 @@ def _parts(
     """Return the pairs of a text with the posteriors of the teacher, to whom its words are other numbers."""
     taught = encode_text(words)
     _warn_about(teacher, taught, "model")
-    bucket_posteriors = teacher.positions.posteriors_of(teacher.scorer.read(taught))
+    bucket_posteriors = teacher.positions.posteriors_of(teacher.scorer.score_text(taught))
 
     def of_bucket(k: int) -> list[Part]:
         return list(parts_of(text.buckets[k], bucket_posteriors(k)))

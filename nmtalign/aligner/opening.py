@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from nmtalign.aligner.aligner import Aligner, load_aligner
 from nmtalign.aligner.experts import choose_expert
 from nmtalign.aligner.extraction import make_extraction
-from nmtalign.aligner.model_folder import is_model
 from nmtalign.corpus.parallel import default_workers
 from nmtalign.door import expect_kind, expect_names, place_of, shipped
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import MODEL, VECTORS
-from nmtalign.text.pairs import Pair, Pairs, checked_pairs
+from nmtalign.state import is_model
+from nmtalign.text.bitext import Pair, Pairs, checked_pairs
 
 if TYPE_CHECKING:
     from nmtalign.scorers.vector_scores import VectorScore
@@ -38,19 +38,20 @@ _KINDS: dict[str, tuple[type, str]] = {
     "unsafe_pickle": (bool, "True or False"),
     "scorers": (Iterable, "names"),
 }
+FITTED = 5_000  # pairs of a text to which transitions are fitted
 AnyPair = TypeVar("AnyPair", bound=Pair)
 
 
 def load(path: str | Path | tuple[Any, Any] | None = None, **settings: Any) -> Aligner:
-    """Open an aligner.
+    """Open a learned model, or make an aligner over word vectors.
 
     Parameters
     ----------
     path : str or Path, or (Embeddings, Embeddings), optional
-        A learned model, or a folder with word vectors of two languages (``word2int_XX.pkl`` and
-        ``embeddings_XX.npz``, or sub-folders of the own format), or the name of shipped ones, or source and
-        target vectors: two files, embeddings or gensim's KeyedVectors. Left out: the shipped English-French
-        model, whatever the settings.
+        The folder of a learned model; or a folder with word vectors of two languages (``word2int_XX.pkl``
+        and ``embeddings_XX.npz``, or sub-folders that nmtalign wrote); or the name of shipped vectors; or
+        source and target vectors: two files, embeddings or gensim's KeyedVectors. Left out: the shipped
+        English-French model.
     **settings
         For all: ``extract`` (how links are chosen: ``posterior``, ``mutual``, ``one-to-one`` and others, see
         ``nmtalign align --help``), ``threshold`` (least posterior of a link), ``symmetrize`` (how the best
@@ -62,9 +63,12 @@ def load(path: str | Path | tuple[Any, Any] | None = None, **settings: Any) -> A
         the encoder), ``device`` (``cpu``, ``cuda``) and ``cache`` (a file that keeps similarities). A model
         that was learned with an encoder needs no setting; any other is then fitted by :func:`fit_to`.
 
-        For vectors: ``score``, ``temperature``, ``parameters``, ``positions``, ``diagonal``, ``unknown``, as
-        :func:`vector_aligner` describes them; ``languages`` (source and target, if the folder does not say);
-        ``limit`` (read the first words only); ``unsafe_pickle`` (trust the code in a pickle).
+        For vectors: ``score`` (``cosine``, ``dot``, ``scaled-dot``, ``bahdanau``) with its ``parameters`` (a
+        file) and ``temperature`` (divisor of the scores); ``positions`` (``diagonal``, ``none``, ``hmm``)
+        with the strength of ``diagonal``; ``unknown`` (``zero``, ``subword``, ``backoff``: what a word
+        without a vector gets). :func:`vector_aligner` says more. Also ``languages`` (source and target, if
+        the folder does not say), ``limit`` (read only so many words of each side) and ``unsafe_pickle``
+        (trust the code in a pickle).
 
     Raises
     ------
@@ -221,13 +225,10 @@ def fit_text(
     rest = iter(pairs)
     if not aligner.needs_fitting:
         return aligner, rest
-    from nmtalign.scorers.temperature import FITTED
-
     first = list(islice(rest, FITTED))
-    if aligner.scorer.unfitted or aligner.positions.unfitted:
-        words = [aligner.words_of(pair) for pair in first]
-        workers = default_workers(aligner.workers)
-        scorer, positions = aligner.scorer.fitted(words, aligner.positions, workers)
+    words = [words for pair in first if all(words := aligner.words_of(pair))]
+    if aligner.positions.unfitted and words:
+        scorer, positions = aligner.scorer.fitted(words, default_workers(aligner.workers))
         aligner = replace(aligner, scorer=scorer, positions=positions)
     if aligner.needs_trust and first:
         aligner = aligner.with_trust_from(aligner.encoded(first, unit=unit))
@@ -252,7 +253,7 @@ def fit_to(aligner: Aligner, bitext: Pairs) -> Aligner:
     Examples
     --------
     >>> aligner = load("en_fr_vectors", positions="hmm")
-    >>> fit_to(aligner, [("the black cat", "le chat noir")] * 9).positions.settings
+    >>> fit_to(aligner, [("the black cat", "le chat noir")] * 9).positions.description
     'positions=hmm(fitted on 9 pairs)'
     """
     expect_kind(aligner, Aligner, "an aligner")

@@ -17,7 +17,7 @@ from nmtalign.aligner.aligner import Aligner
 from nmtalign.door import expect_kind, place_of
 from nmtalign.errors import UsageError
 from nmtalign.positions.hmm import HiddenMarkov, unfitted_hmm
-from nmtalign.positions.softmax import DIAGONAL, SoftmaxPositions
+from nmtalign.positions.model import DIAGONAL, SoftmaxPositions
 from nmtalign.scorers.given_vectors import VectorScorer
 from nmtalign.scorers.vector_scores import (
     VectorScore,

@@ -28,32 +28,19 @@ _OPENNMT = re.compile(r"\s*\S+ (?P<row>(?:[ *]*\d\.\d{7} )*[ *]*\d\.\d{7}) *")
 def read_matrices(path: str | Path, *, encoding: str = "utf-8") -> Iterator[Reals]:
     """Yield the attention of one sentence pair after the other; what the file holds says which form it is.
 
-    Parameters
-    ----------
-    path : str or Path
-        One of
+    * npz with one array a pair, (T, S) or (layers, heads, T, S), whose names end with the number of the pair
+      (``arr_0``, ``pair-0``; from 0 or from 1, without gaps), or npy with the one array of one pair;
+    * text of Marian's ``--alignment soft``: one line a pair, the target words between spaces, for each the
+      weights of the source words between commas; what is in front of the last ``|||`` is left out;
+    * what fairseq prints with ``--print-alignment soft``: lines ``A-17<tab>0.9,0.1 0.2,0.8`` as Marian's, in
+      any order, 17 the number of the pair from 0; other lines are left out, and of several translations all
+      but the first;
+    * what OpenNMT-py prints with ``-attn_debug``: for each pair a table whose rows are a target word and its
+      weights with 7 decimals, a ``*`` at the largest; tables are parted by any other lines.
 
-        * npz with one array a pair, (T, S) or (layers, heads, T, S), whose names end with the number of the
-          pair (``arr_0``, ``pair-0``; from 0 or from 1, without gaps), and maybe ``linkable-0`` beside
-          ``pair-0``, (T, S) of bool: cells that may have links;
-        * npy with the one array of one pair;
-        * text of Marian's ``--alignment soft``: one line a pair, the target words between spaces, for each
-          the weights of the source words between commas; what is in front of the last ``|||`` is left out;
-        * what ``fairseq-generate`` or ``fairseq-interactive`` print with ``--print-alignment soft``: lines
-          ``A-17<tab>0.9,0.1 0.2,0.8`` as Marian's, in any order, 17 the number of the pair from 0; all other
-          lines are left out, and of several translations of a pair all but the first;
-        * what OpenNMT-py prints with ``-attn_debug``: for each pair a table whose rows are a target word and
-          its weights with 7 decimals, a ``*`` at the largest; tables are parted by any other lines (the
-          source words, the log).
-
-        The last two have a row for the end of the sentence, fairseq and Marian a column, too.
-    encoding : str
-        Of text.
-
-    Raises
-    ------
-    DataError
-        If a file is of no such kind, a name has no number, or a line holds something else.
+    The last two have a row for the end of the sentence, fairseq and Marian a column, too. An npz may have an
+    array ``linkable-0`` beside ``pair-0``, (T, S) of bool: cells that may have links. A DataError if a file
+    is of no such kind, a name has no number, or a line holds something else.
     """
     return named(path, _matrices(path, encoding))
 

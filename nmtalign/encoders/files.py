@@ -35,13 +35,7 @@ Item = TypeVar("Item")
 
 
 def cosines(source: Reals, target: Reals) -> Floats:
-    """Return the cosines (T, S) of the vectors (S, D) and (T, D) of two sentences; 0 for a zero vector.
-
-    Examples
-    --------
-    >>> cosines(np.array([[3.0, 4.0], [0.0, 0.0]]), np.array([[4.0, 3.0]])).round(2).tolist()
-    [[0.9599999785423279, 0.0]]
-    """
+    """Return the cosines (T, S) of the vectors (S, D) and (T, D) of two sentences; 0 for a zero vector."""
     first, second = (np.asarray(side, np.float32) for side in (source, target))
     lengths = [np.linalg.norm(side, axis=1, keepdims=True) for side in (first, second)]
     units = [side / np.where(n > 0, n, 1) for side, n in zip((first, second), lengths, strict=True)]
@@ -57,27 +51,13 @@ PRODUCTS = {"cosine": cosines, "dot": dot_products}
 
 
 class Given(NamedTuple):
-    """What a source gives for one sentence pair.
+    """What a source gives for one sentence pair."""
 
-    Attributes
-    ----------
-    words : (sequence of str, sequence of str)
-        Those that the matrix is of, source and target.
-    matrix : array of shape (T, S)
-        Of words, or of sub-words.
-    of_word : (array of int (S,), array of int (T,)), optional
-        The word of each source and target sub-word; None where the matrix is of words.
-    by_head : callable
-        Computes the matrix of each attention head by name; empty where there are no heads.
-    linkable : bool array of shape (T, S), optional
-        Cells that may have links; all, if left out.
-    """
-
-    words: WordPair
-    matrix: Reals
-    of_word: tuple[Integers, Integers] | None = None
-    by_head: Callable[[], dict[str, Reals]] = dict
-    linkable: Flags | None = None
+    words: WordPair  # those that the matrix is of, source and target
+    matrix: Reals  # (T, S), of words or of sub-words
+    of_word: tuple[Integers, Integers] | None = None  # the word of each source and target sub-word
+    by_head: Callable[[], dict[str, Reals]] = dict  # computes the matrix of each attention head by name
+    linkable: Flags | None = None  # (T, S) cells that may have links; all, if left out
 
     @property
     def unlinked(self) -> tuple[frozenset[int], frozenset[int]] | None:
@@ -96,10 +76,8 @@ def beside(
 ) -> Iterator[Given]:
     """Yield what `make` makes of each pair and of what a file has `found` for the pair.
 
-    Raises
-    ------
-    DataError
-        If the file has fewer or more than there are pairs; with the number of the pair if `make` raises it.
+    A DataError if the file has fewer or more than there are pairs; with the number of the pair if `make`
+    raises it.
     """
     number = 0
     for number, words in enumerate(pairs, 1):
@@ -154,13 +132,7 @@ def _similarities(words: WordPair, found: Reals) -> Given:
 def similar(words: WordPair, found: Sequence[Tokens], product: str, units: str) -> Given:
     """Return the products of the vectors of a pair; of sub-words, if there are any, or of the means of words.
 
-    Parameters
-    ----------
-    words : (sequence of str, sequence of str)
-    found : (vectors, words) of source and target
-        Vectors (L, D), and the word of each if they are of sub-words.
-    product : {"cosine", "dot"}
-    units : {"subwords", "words"}
+    `found` has vectors (L, D) of source and target, and the word of each if they are of sub-words.
     """
     if units == "words":
         pairs = zip(found, words, strict=True)
@@ -178,27 +150,18 @@ def _means(vectors: Reals, of_word: Integers, count: int) -> Reals:
 
 
 def read_vectors(path: str | Path, product: str, units: str, pairs: Iterable[WordPair]) -> Iterator[Given]:
-    """Yield products of the token vectors of other programs.
+    """Yield products of the token vectors of other programs, of sub-words or of words (`units`).
 
-    Parameters
-    ----------
-    path : str or Path
-        An .npz file of arrays (words, D), two a pair, whose names begin with ``source`` or ``target`` and end
-        with the number of the pair (from 0 or 1); or a folder with the vectors of all words in
-        ``source.npy`` and ``target.npy`` and the words of each pair in ``source_lengths.npy`` and
-        ``target_lengths.npy``, which is read pair by pair. Vectors are of sub-words if there is also the
-        number of the word, from 0 in each sentence, that each belongs to: arrays whose names begin with
-        ``words-source`` and ``words-target``, or files ``source_words.npy`` and ``target_words.npy``.
-    product : {"cosine", "dot"}
-    units : {"subwords", "words"}
-        What the products are of; sub-words of a word are averaged for the latter.
-    pairs : iterable of (sequence of str, sequence of str)
+    `path` is an .npz file of arrays (words, D), two a pair, whose names begin with ``source`` or ``target``
+    and end with the number of the pair (from 0 or 1); or a folder with the vectors of all words in
+    ``source.npy`` and ``target.npy`` and the words of each pair in ``source_lengths.npy`` and
+    ``target_lengths.npy``, which is read pair by pair. Vectors are of sub-words if there is also the number
+    of the word, from 0 in each sentence, that each belongs to: arrays whose names begin with ``words-source``
+    and ``words-target``, or files ``source_words.npy`` and ``target_words.npy``. Sub-words of a word are
+    averaged.
 
-    Raises
-    ------
-    DataError
-        If a file is not there or no such, the sides differ in their number of pairs or in D, or a pair has
-        not a vector for each word.
+    A DataError if a file is not there or no such, the sides differ in their number of pairs or in D, or a
+    pair has not a vector for each word.
     """
     opened = _of_folder if Path(path).is_dir() else _of_archive
     sides = [opened(Path(path), side) for side in SIDES]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from reprlib import repr as short
 from typing import ClassVar
@@ -48,7 +48,7 @@ class DotScore:
         return not self.unit_length
 
     @property
-    def settings(self) -> str:
+    def description(self) -> str:
         return f"score={self.name} scale={self.scale:.4g}"
 
     @property
@@ -57,12 +57,10 @@ class DotScore:
         return f"{PLAIN[self.name]}, scale {self.scale:.3g}"
 
     def state(self) -> State:
-        """Return the score as plain values."""
         return State("dot", {"name": self.name, "scale": self.scale, "unit_length": self.unit_length})
 
     @classmethod
     def from_state(cls, stored: Stored, dimension: int) -> DotScore:
-        """Return what :meth:`state` was made of."""
         return cls(stored.text("name"), stored.number("scale", low=0), stored.value("unit_length", bool))
 
     def queries(self, vectors: Reals) -> Reals:
@@ -95,8 +93,46 @@ def exact_rows(vectors: Reals) -> Reals:
     return np.asarray(np.ldexp(np.rint(np.ldexp(vectors, exponents)), -exponents))
 
 
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class LearnedScore:
+    """A score with learned weights."""
+
+    scale: float = 1.0  # factor of the scores
+    origin: str = ""  # file of the weights, or "untrained"
+    null: float | None = None  # probability of null of the aligner that taught the weights
+    name: ClassVar[str]
+    title: ClassVar[str]  # name for pictures
+    kind: ClassVar[str]  # of the state
+    costly: ClassVar[bool] = False
+    raw: ClassVar[bool] = False
+
+    @property
+    def weights(self) -> dict[str, Reals]:
+        """The learned arrays, first one of shape (D, A), by name."""
+        settings = {own.name for own in fields(LearnedScore)}
+        return {own.name: getattr(self, own.name) for own in fields(self) if own.name not in settings}
+
+    def __repr__(self) -> str:
+        units = next(iter(self.weights.values())).shape[1]
+        return f"{type(self).__name__} of {units} units, {self.description}"
+
+    @property
+    def description(self) -> str:
+        return f"score={self.name}({self.origin}) scale={self.scale:.4g}"
+
+    @property
+    def caption(self) -> str:
+        """The name of the score for pictures; we learned those with a null probability."""
+        learned = "" if self.null is None else "learned "
+        scale = "" if self.scale == 1 else f", scale {self.scale:.3g}"
+        return f"{self.title}, {learned}parameters of {self.origin}{scale}"
+
+    def state(self) -> State:
+        return State(self.kind, {"scale": self.scale, "origin": self.origin}, self.weights)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class BahdanauScore:
+class BahdanauScore(LearnedScore):
     """Bahdanau's alignment model ``v . tanh(W q + U k + b)`` over word vectors.
 
     References
@@ -110,36 +146,17 @@ class BahdanauScore:
     # (A,)
     v: Reals
     b: Reals
-    scale: float = 1.0  # factor of the scores
-    origin: str = ""  # file of the weights, or "untrained"
-    null: float | None = None  # probability of null of the aligner that taught the weights
+    name: ClassVar[str] = "bahdanau"
+    title: ClassVar[str] = "Bahdanau"
+    kind: ClassVar[str] = "bahdanau"
     costly: ClassVar[bool] = True
-    raw: ClassVar[bool] = False
-
-    def __repr__(self) -> str:
-        return f"BahdanauScore of {len(self.v)} units, {self.settings}"
-
-    @property
-    def settings(self) -> str:
-        return f"score=bahdanau({self.origin}) scale={self.scale:.4g}"
-
-    @property
-    def caption(self) -> str:
-        """The name of the score for pictures."""
-        return _with_parameters("Bahdanau", self)
-
-    def state(self) -> State:
-        """Return the weights and the scale."""
-        weights = {name: getattr(self, name) for name in ("W", "U", "v", "b")}
-        return State("bahdanau", {"scale": self.scale, "origin": self.origin}, weights)
 
     @classmethod
     def from_state(cls, stored: Stored, dimension: int) -> BahdanauScore:
-        """Return what :meth:`state` was made of, for vectors of a dimension."""
         v = stored.array("v", "f", (None,))
         W, U = (stored.array(name, "f", (dimension, len(v))) for name in ("W", "U"))
         b = stored.array("b", "f", (len(v),))
-        return cls(W, U, v, b, stored.number("scale", low=0), stored.text("origin"))
+        return cls(W, U, v, b, scale=stored.number("scale", low=0), origin=stored.text("origin"))
 
     def queries(self, vectors: Reals) -> Reals:
         """Project the vectors of target words, (N, D) to (N, A)."""
@@ -155,7 +172,7 @@ class BahdanauScore:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ProjectedDot:
+class ProjectedDot(LearnedScore):
     """Scaled dot-product attention with projections, ``(q W_q) . (k W_k) / sqrt(A)``.
 
     References
@@ -163,38 +180,18 @@ class ProjectedDot:
     Vaswani et al. (2017), equation 1.
     """
 
-    # (D, A): for target and source words; vectors are rows, so a projection is ``q @ W_q``
+    # (D, A): for target and for source words; vectors are rows, so a projection is ``q @ W_q``
     W_q: Reals
     W_k: Reals
-    scale: float = 1.0  # the scores are multiplied by it
-    origin: str = ""  # the file of the projections
-    null: float | None = None  # probability of null of the aligner that they were learned from
-    costly: ClassVar[bool] = False
-    raw: ClassVar[bool] = False
-
-    def __repr__(self) -> str:
-        return f"ProjectedDot of {self.W_q.shape[1]} units, {self.settings}"
-
-    @property
-    def settings(self) -> str:
-        return f"score=scaled-dot({self.origin}) scale={self.scale:.4g}"
-
-    @property
-    def caption(self) -> str:
-        """The name of the score for pictures."""
-        return _with_parameters("scaled dot-product", self)
-
-    def state(self) -> State:
-        """Return the projections and the scale."""
-        weights = {"W_q": self.W_q, "W_k": self.W_k}
-        return State("projected-dot", {"scale": self.scale, "origin": self.origin}, weights)
+    name: ClassVar[str] = "scaled-dot"
+    title: ClassVar[str] = "scaled dot-product"
+    kind: ClassVar[str] = "projected-dot"
 
     @classmethod
     def from_state(cls, stored: Stored, dimension: int) -> ProjectedDot:
-        """Return what :meth:`state` was made of, for vectors of a dimension."""
         W_q = stored.array("W_q", "f", (dimension, None))
         W_k = stored.array("W_k", "f", W_q.shape)
-        return cls(W_q, W_k, stored.number("scale", low=0), stored.text("origin"))
+        return cls(W_q, W_k, scale=stored.number("scale", low=0), origin=stored.text("origin"))
 
     def queries(self, vectors: Reals) -> Reals:
         """Project the vectors of target words, (N, D) to (N, A), to rows whose products are exact."""
@@ -207,13 +204,6 @@ class ProjectedDot:
     def __call__(self, queries: Reals, keys: Reals) -> Reals:
         """Return the scores (..., T, S) of queries (..., T, A) and keys (..., S, A)."""
         return np.asarray(dot(queries, keys)) * (self.scale / math.sqrt(self.W_q.shape[1]))
-
-
-def _with_parameters(name: str, score: BahdanauScore | ProjectedDot) -> str:
-    """Return the caption of a score with parameters; those with null are learned by us."""
-    learned = "" if score.null is None else "learned "
-    scale = "" if score.scale == 1 else f", scale {score.scale:.3g}"
-    return f"{name}, {learned}parameters of {score.origin}{scale}"
 
 
 def _projected(vectors: Reals, weights: Reals) -> Reals:
@@ -314,7 +304,7 @@ def make_score(
 
     Examples
     --------
-    >>> make_score("scaled-dot", 16).settings
+    >>> make_score("scaled-dot", 16).description
     'score=scaled-dot scale=0.25'
     """
     if temperature is not None and not 0 < temperature < math.inf:

@@ -41,13 +41,7 @@ def matrix_of(path: Path) -> Path:
 
 
 def read_word2int(path: Path, *, unsafe_pickle: bool = False) -> Embeddings:
-    """Read word vectors, given either of the two files.
-
-    Raises
-    ------
-    DataError
-        If the other file is not there, or under two names, or they do not fit.
-    """
+    """Read word vectors, given either of the two files."""
     matrix_path = matrix_of(path)
     dictionary_path = _partner(matrix_path)
     with foreign(dictionary_path):

@@ -124,9 +124,8 @@ def test_two_views_stand_side_by_side_with_their_difference(open_report: Open) -
             found[at(y - of('y')) * 4 + at(x - of('x'))] = path.getAttribute('fill');
         return found""")
     difference = CAT.aligned.forward - other
-    level = (0.5 + np.sign(difference) * np.sqrt(np.abs(difference) / np.abs(difference).max()) / 2) * (
-        LEVELS - 1
-    )
+    most = max(CAT.aligned.forward.max() - other.min(), other.max() - CAT.aligned.forward.min())
+    level = (0.5 + np.sign(difference) * np.sqrt(np.abs(difference) / most) / 2) * (LEVELS - 1)
     found = np.array([scale("PuOr").index(color) for color in colors]).reshape(4, 4)
     assert np.abs(found - level).max() <= 0.9
     choose(page, "beside", "other")  # links of another system are weights of 1

@@ -75,7 +75,7 @@ def test_the_saved_aligner_keeps_what_was_learned(bitext, vectors, tmp_path):
         for given in (aligner, na.load(tmp_path / score)):
             pair = given.align("two five one", "un deux cinq")
             assert [tuple(link) for link in pair.links] == [(0, 1), (1, 2), (2, 0)]
-        assert na.load(tmp_path / score).settings == aligner.settings
+        assert na.load(tmp_path / score).description == aligner.description
 
 
 def test_another_run_or_number_of_workers_writes_the_same_bytes(bitext, vectors):

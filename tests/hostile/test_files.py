@@ -28,13 +28,13 @@ from numpy.testing import assert_array_equal
 
 import nmtalign
 from nmtalign import cli, files
-from nmtalign.aligner.model_folder import fingerprints
 from nmtalign.arrays import read_array, read_arrays
 from nmtalign.corpus.concordance import Index, write_index
 from nmtalign.encoders.files import read_vectors
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.links.formats import read_records
 from nmtalign.links.projection import project_tags
+from nmtalign.state import fingerprints
 from nmtalign.text import memories
 from nmtalign.text.bitext import read_bitext
 from nmtalign.text.tokenization import TextSettings

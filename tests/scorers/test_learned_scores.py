@@ -41,7 +41,7 @@ def test_a_word_has_the_same_projection_alone_and_among_others():
 def test_projections_come_from_a_file(tmp_path):
     np.savez(tmp_path / "x.npz", W_q=W_Q, W_k=W_K, null=np.zeros(2))
     found = load_projections(tmp_path / "x.npz", 4)
-    assert found.settings == "score=scaled-dot(x.npz) scale=1"
+    assert found.description == "score=scaled-dot(x.npz) scale=1"
     np.testing.assert_array_equal(found.W_q, W_Q)
     np.testing.assert_array_equal(found.W_k, W_K)
 

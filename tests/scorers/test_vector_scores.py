@@ -112,7 +112,7 @@ def test_bahdanau_projects_each_word_alike_alone_and_among_others():
 
 def test_untrained_weights_are_repeatable_and_say_so():
     first, again, other = (untrained_bahdanau(4, seed=seed) for seed in (5, 5, 6))
-    assert "untrained, seed 5" in first.settings
+    assert "untrained, seed 5" in first.description
     np.testing.assert_array_equal(first.W, again.W)
     assert (first.W != other.W).any()
 
@@ -122,7 +122,7 @@ def test_bahdanau_weights_come_from_a_file(tmp_path):
     path = tmp_path / "weights.npz"
     np.savez(path, W=made.W, U=made.U, v=made.v, b=np.full(128, 0.5))
     read = load_bahdanau(path, 4)
-    assert read.settings == "score=bahdanau(weights.npz) scale=1"
+    assert read.description == "score=bahdanau(weights.npz) scale=1"
     shifted = BahdanauScore(made.W, made.U, made.v, np.full(128, 0.5))
     np.testing.assert_array_equal(read.queries(QUERIES), shifted.queries(QUERIES))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,9 @@ from nmtalign.cli.options.bitext import (
     bitext_options,
     text_options,
 )
-from nmtalign.cli.options.groups import Command, section
+from nmtalign.cli.options.declare import INPUT, OUTPUT, Command, Whole, section
 from nmtalign.cli.options.model import PlaceOptions, place_options
 from nmtalign.cli.options.running import one_blas_thread
-from nmtalign.cli.options.types import INPUT, OUTPUT, Whole
 from nmtalign.errors import UsageError
 from nmtalign.names import LEARNED_SCORES
 
@@ -34,7 +32,10 @@ from nmtalign.names import LEARNED_SCORES
 @place_options
 @section("Learning")
 @click.option(
-    "--score", type=click.Choice(LEARNED_SCORES), required=True, help="Whose parameters are learned."
+    "--score",
+    type=click.Choice(LEARNED_SCORES),
+    required=True,
+    help="Attention score whose parameters are learned.",
 )
 @click.option(
     "--model", type=INPUT, metavar="DIR", help="Aligner to learn from.  [one learned from the text]"
@@ -67,11 +68,10 @@ def attention(
         raise UsageError("expected --vectors DIR, or --source-vectors FILE and --target-vectors FILE")
     path = _file_of(place, output, score)
     expect_new_file(path, overwrite=force)
-    reading = {"languages": vectors.langs, "limit": vectors.limit, "unsafe_pickle": vectors.unsafe_pickle}
-    options |= {name: value for name, value in reading.items() if value is not None}
+    options |= vectors.reading | ({} if vectors.langs is None else {"languages": vectors.langs})
     with warnings_to_stderr(), Progress("pairs", bitext.files) as progress:
         pairs = list(progress.counted(bitext.open()))
-        report = partial(_report, progress)
+        report = progress.stage
         learned = learn_attention(pairs, place, score=score, report=report, **vars(tokenization), **options)
         learned.save(path, overwrite=force)
     log(f"{learned} in {progress.seconds:.1f} s -> {path}")
@@ -87,8 +87,3 @@ def _file_of(place: str | tuple[str, str], output: str | None, score: str) -> Pa
     if isinstance(place, tuple):
         raise UsageError("two files of vectors have no folder for the parameters; name a file, -o NPZ")
     return place_of(place) / FILES[score]
-
-
-def _report(progress: Progress, line: str) -> None:
-    """Write what was done, with the time since the start."""
-    log(f"{progress.seconds:7.1f} s  {line}", event="stage", seconds=round(progress.seconds, 3))

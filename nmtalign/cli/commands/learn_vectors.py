@@ -17,9 +17,8 @@ from nmtalign.cli.options.bitext import (
     languages_of_files,
     text_options,
 )
-from nmtalign.cli.options.groups import Command, Values, option_group, section
+from nmtalign.cli.options.declare import INPUT, SEED, Command, Values, Whole, option_group, section
 from nmtalign.cli.options.model import pair_output_options, reading_options
-from nmtalign.cli.options.types import INPUT, SEED, Whole
 from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:
@@ -35,11 +34,11 @@ if TYPE_CHECKING:
 @langs_option
 @pair_output_options
 @section("Learning")
-@click.option("--dimension", type=Whole(min=1), default=128, help="Columns.")
+@click.option("--dimension", type=Whole(min=1), default=128, help="Columns of the vectors.")
 @click.option("--min-count", "minimum", type=Whole(min=1), default=1, help="Least frequency of a word.")
-@click.option("--model", type=INPUT, metavar="DIR", help="The counts of this model, without a text.")
+@click.option("--model", type=INPUT, metavar="DIR", help="Take the counts of this model instead of a text.")
 @click.option("--subwords", is_flag=True, help="Vectors of words and of their first letters, side by side.")
-@click.option("--seed", type=SEED, default=1, help="Of the decomposition.")
+@click.option("--seed", type=SEED, default=1, help="Seed of the decomposition.")
 def learn(
     bitext: BitextOptions,
     output: str,
@@ -107,7 +106,7 @@ _mapping_options = option_group(
         "--dictionary", type=INPUT, help="Seed pairs, `word translation` a line.  [identical strings]"
     ),
     click.option("--refine/--no-refine", default=True, help="Look for more pairs by mutual neighbors."),
-    click.option("--words", type=Whole(min=1), default=5_000, help="Words that refine."),
+    click.option("--words", type=Whole(min=1), default=5_000, help="Frequent words that --refine uses."),
 )
 
 

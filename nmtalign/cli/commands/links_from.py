@@ -25,7 +25,7 @@ from nmtalign.cli.options.bitext import (
     bitext_options,
     languages_of_files,
 )
-from nmtalign.cli.options.groups import Command, Values, option_group, section
+from nmtalign.cli.options.declare import Command, Values, option_group, section
 from nmtalign.cli.options.model import encoder_options, extraction_options
 from nmtalign.cli.options.running import one_blas_thread, open_sink
 from nmtalign.cli.options.sources import SECTION, SourceOptions, source_options
@@ -81,7 +81,7 @@ def links_from(bitext: BitextOptions, weights: SourceOptions, options: Values, *
         sinks = [open_sink(name, path, stack) for name, path in paths.items()]
         with _resumable(options):
             write_chunks(chunks, progress, False, done, sinks)
-    detail(linker.settings, event="settings")
+    detail(linker.description, event="settings")
 
 
 def _resumable(options: Values) -> AbstractContextManager[None]:

@@ -19,9 +19,8 @@ from nmtalign.cli.options.bitext import (
     text_encoding,
     text_options,
 )
-from nmtalign.cli.options.groups import Command, section
+from nmtalign.cli.options.declare import INPUT, OUTPUT, Command, Whole, section
 from nmtalign.cli.options.model import force_option, limit_option, reading_options, score_option
-from nmtalign.cli.options.types import INPUT, OUTPUT, Whole
 from nmtalign.names import UNICODE_FORMS, WRITTEN_VECTORS
 
 if TYPE_CHECKING:
@@ -125,7 +124,7 @@ def convert(path: str, output: str, to: str, force: bool, **reading: Any) -> Non
 @section("Input")
 @langs_option
 @limit_option
-@click.option("--unicode", type=click.Choice(UNICODE_FORMS), default="none", help="Of the dictionary.")
+@click.option("--unicode", type=click.Choice(UNICODE_FORMS), default="none", help="Normalize the dictionary.")
 @encoding_option
 @section("Neighbors")
 @score_option

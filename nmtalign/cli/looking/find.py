@@ -11,10 +11,9 @@ import click
 
 from nmtalign.cli.messages import Progress, printable
 from nmtalign.cli.options.bitext import text_encoding
-from nmtalign.cli.options.groups import Command, Values, option_group, section
+from nmtalign.cli.options.declare import INPUT, OUTPUT, Command, Values, Whole, option_group, section
 from nmtalign.cli.options.linked import LinkedOptions, linked_options
 from nmtalign.cli.options.model import check_kind
-from nmtalign.cli.options.types import INPUT, OUTPUT, Whole
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import SIDES
 
@@ -75,7 +74,7 @@ def index(linked: LinkedOptions, named: Values, output: str) -> None:
 @click.option("--side", type=click.Choice(SIDES), help="Side of WORD.  [both]")
 @click.option("--translation", metavar="WORDS", help="Lines with this translation only; '' for no link.")
 @click.option("--limit", type=Whole(min=1), default=12, help="Most translations.")
-@click.option("--context", metavar="N", type=Whole(min=0), default=10, help="Most lines of context.")
+@click.option("--context", metavar="N", type=Whole(min=0), default=10, help="Most places shown, at random.")
 @_named
 def find(
     linked: LinkedOptions,
@@ -137,12 +136,12 @@ def _corpus(linked: LinkedOptions, named: Values) -> Corpus:
 
 
 def _aligned(aligner: Aligner, linked: LinkedOptions) -> Iterator[LinkedWords]:
-    from nmtalign.batch.stream import align_stream
-    from nmtalign.text.bitext import read_bitext
+    from nmtalign.batch.stream import align_chunks
+    from nmtalign.text.bitext import cut, read_bitext
 
     assert linked.source is not None
     pairs = read_bitext(linked.source, linked.target, encoding=text_encoding())
-    for chunk in align_stream(aligner, pairs, unit="tokens"):
+    for chunk in align_chunks(aligner, cut(pairs), workers=1, unit="tokens"):
         yield from zip(*chunk.tokens(), map(chunk.batch.links, range(len(chunk.batch))), strict=True)
 
 
@@ -159,6 +158,8 @@ def _shown(word: str, side: str, spotted: Spotted) -> Iterator[str]:
     if others := spotted.different - len(spotted.translations):
         count = spotted.total - sum(count for _, count in spotted.translations)
         yield f"  {_padded(f'({others:,} others)', 24)} {count:>9,} {count / spotted.total:>7.1%}"
+    if 0 < len(spotted.lines) < spotted.among:
+        yield f"\n  {len(spotted.lines):,} of {spotted.among:,} places, drawn at random, the same each time:"
     for place in spotted.lines:
         yield f"\n{place.line:>9,}  {_in_context(place, 0)}"
         yield f"{'':>9}  {_in_context(place, 1)}"

@@ -8,9 +8,8 @@ from pathlib import Path
 import click
 
 from nmtalign.cli.messages import warnings_to_stderr
-from nmtalign.cli.options.groups import Command, section
+from nmtalign.cli.options.declare import INPUT, Command, Whole, section
 from nmtalign.cli.options.model import check_kind
-from nmtalign.cli.options.types import INPUT, Whole
 from nmtalign.errors import UsageError
 
 EXAMPLES = {  # one sentence, by language
@@ -52,7 +51,7 @@ def example_of(languages: tuple[str | None, str | None]) -> tuple[str, str]:
     type=INPUT,
     metavar="DIR",
     multiple=True,
-    help="A learned model; several to choose from.  [the shipped English-French]",
+    help="A learned model; several to choose from, two at once.  [the shipped English-French]",
 )
 @click.option("--vectors", type=INPUT, metavar="DIR", multiple=True, help="Word vectors of two languages.")
 @section("Running")
@@ -61,7 +60,8 @@ def serve(models: tuple[str, ...], vectors: tuple[str, ...], port: int) -> None:
     """Serve a page that aligns pairs as they are typed: curves, matrix, each scorer; until Ctrl-C.
 
     It is served to browsers on this machine alone, and to no page of another site. What is typed is kept
-    nowhere. Lines are pairs: the first source line with the first target line, and so on.
+    nowhere. Lines are pairs: the first source line with the first target line, and so on. Two models are
+    shown side by side, with a mark at each link that only one of them has.
 
     Example: nmtalign serve --model model --vectors en_fr_vectors
     """

@@ -10,8 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nmtalign.cli.options.groups import Decorator, Values, option_group, section
-from nmtalign.cli.options.types import INPUT, Encoding, Whole, check_places
+from nmtalign.cli.options.declare import (
+    INPUT,
+    Decorator,
+    Encoding,
+    Values,
+    Whole,
+    check_places,
+    option_group,
+    section,
+)
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import PAIR_FORMATS, TOKENIZERS, UNICODE_FORMS
 
@@ -60,7 +68,7 @@ encoding_option = click.option(
     default="utf-8",
     expose_value=False,
     callback=lambda context, parameter, value: context.meta.update({__name__: value}),
-    help="Of all input that is text.",
+    help="Encoding of every text file that is read.",
 )
 
 
@@ -93,13 +101,7 @@ class BitextOptions(PairsOptions):
         return [path for path in (self.source, self.target, self.pairs) if path is not None]
 
     def open(self, on_error: Callable[[DataError], None] | None = None) -> Iterator[SentencePair]:
-        """Yield the sentence pairs.
-
-        Raises
-        ------
-        UsageError
-            If neither two files nor one with both sides were named.
-        """
+        """Yield the sentence pairs of two files, or of one with both sides."""
         from nmtalign.text.bitext import read_bitext
 
         pairs = super().open(on_error)
@@ -118,7 +120,10 @@ _pairs = (
     section("Input"),
     click.option("--pairs", type=INPUT, help="One file with both sides, instead of two texts."),
     click.option(
-        "--pairs-format", type=click.Choice(["auto", *PAIR_FORMATS]), default="auto", help="Of --pairs."
+        "--pairs-format",
+        type=click.Choice(["auto", *PAIR_FORMATS]),
+        default="auto",
+        help="Format of --pairs.",
     ),
     click.option(
         "--sides",
@@ -185,7 +190,9 @@ text_options = option_group(
     TextOptions,
     section("Input"),
     *text_choices(
-        "How lines become words.  [space]", "Look words up in lower case.  [yes]", "Normal form.  [nfc]"
+        "How lines become words.  [space]",
+        "Look words up in lower case.  [yes]",
+        "Unicode normal form in which words are looked up.  [nfc]",
     ),
 )
 

@@ -9,8 +9,18 @@ import click
 from click.core import ParameterSource
 
 from nmtalign.cli.options.bitext import LANGUAGES, text_choices, text_encoding
-from nmtalign.cli.options.groups import Decorator, Values, option_group, section, with_options
-from nmtalign.cli.options.types import INPUT, OUTPUT, Encoding, Number, Whole
+from nmtalign.cli.options.declare import (
+    INPUT,
+    OUTPUT,
+    Decorator,
+    Encoding,
+    Number,
+    Values,
+    Whole,
+    option_group,
+    section,
+    with_options,
+)
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import (
     DEVICES,
@@ -26,7 +36,7 @@ from nmtalign.names import (
 
 if TYPE_CHECKING:
     from nmtalign.aligner.aligner import Aligner
-    from nmtalign.text.pairs import Pair
+    from nmtalign.text.bitext import Pair
 
 BYTES = ("strict", "ignore", "replace", "backslashreplace")
 PLACES = ("model", "vectors", "source_vectors", "target_vectors")
@@ -44,11 +54,16 @@ class PlaceOptions(Values):
         if len(places) > 1:
             names = " and ".join("--" + name.replace("_", "-") for name in places)
             raise UsageError(f"{names} contradict each other; give one place for the weights")
-        if self.langs is not None and self.vectors is None:
+        if "langs" in self.given and self.vectors is None:
             raise UsageError("--langs names the languages of --vectors DIR; give both")
         if self.source_vectors is not None:
             return self.source_vectors, self.target_vectors
         return self.given[places[0]] if places else None
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How files of vectors are read."""
+        return {name: value for name, value in self.given.items() if name in ("limit", "unsafe_pickle")}
 
 
 class ModelOptions(PlaceOptions):
@@ -72,7 +87,7 @@ def _by_hand(context: click.Context, parameter: click.Parameter, value: bool | N
 
 def unsafe_pickle_option(default: bool | None) -> Decorator:
     """Return ``--unsafe-pickle``."""
-    text = "Let pickles run code: for own files only."
+    text = "Let pickles run code; give only files that you trust."
     return click.option("--unsafe-pickle", is_flag=True, default=default, callback=_by_hand, help=text)
 
 
@@ -80,13 +95,14 @@ encoder_options = (
     click.option("--encoder", type=INPUT, metavar="NAME", help="Encoder of Hugging Face, or its folder."),
     click.option("--layer", type=Whole(min=0), help="Layer of --encoder whose states are taken.  [8]"),
     click.option("--device", type=click.Choice(DEVICES), help="Where the encoder runs.  [cpu]"),
-    click.option("--cache", type=OUTPUT, help="Keeps what the encoder found, for the next run."),
+    click.option("--cache", type=OUTPUT, help="File that keeps the encoder's similarities for the next run."),
 )
 expert_option = click.option(
     "--expert",
     type=INPUT,
     metavar="LINKS",
-    help="Links by one who knows more than this text (not: another aligner of it). Empty: no opinion.",
+    help="Pharaoh links by a source that knows more than this text, not by another aligner of the text; an"
+    " empty line is no opinion.",
 )
 
 
@@ -105,14 +121,14 @@ extraction_options = (
     click.option(
         "--extract",
         type=click.Choice(EXTRACTIONS),
-        help="Choice of links.  [posterior; without null: mutual]",
+        help="How links are chosen.  [posterior; without null: mutual]",
     ),
     click.option(
         "--threshold", type=Number(0, 1), help="Least posterior of a link; leaves second words out."
     ),
     click.option("--symmetrize", type=click.Choice(SYMMETRIZATIONS), help="Join both directions' argmax."),
 )
-_vectors = (
+vector_files = (
     click.option(
         "--vectors",
         type=INPUT,
@@ -120,17 +136,20 @@ _vectors = (
         help="Word vectors of two languages: word2int_XX.pkl, embeddings_XX.npz.",
     ),
     click.option(
-        "--langs",
-        type=LANGUAGES,
-        metavar="XX,YY",
-        help="Source and target language of --vectors, if its folder does not say which is which.",
-    ),
-    click.option(
         "--source-vectors", type=INPUT, help="Source word vectors: gensim, word2vec, fastText, GloVe, npz."
     ),
     click.option("--target-vectors", type=INPUT, help="Target word vectors in the same space."),
     click.option("--limit", type=Whole(min=1), help="Read only the first N vectors of a file."),
     unsafe_pickle_option(None),
+)
+_vectors = (
+    *vector_files,
+    click.option(
+        "--langs",
+        type=LANGUAGES,
+        metavar="XX,YY",
+        help="Source and target language of --vectors, if its folder does not say which is which.",
+    ),
 )
 place_options = option_group("vectors", PlaceOptions, section("Vectors"), *_vectors)
 model_options = option_group(
@@ -142,9 +161,11 @@ model_options = option_group(
     section("Vectors, instead of a model"),
     *_vectors,
     click.option("--unknown", type=click.Choice(UNKNOWN_POLICIES), help="Vector of unknown words.  [zero]"),
-    click.option("--score", type=click.Choice(SCORES), help="Attention score.  [cosine]"),
+    click.option("--score", type=click.Choice(SCORES), help="Attention score of two vectors.  [cosine]"),
     click.option(
-        "--temperature", type=Number(0, min_open=True), help="Divides scores.  [cosine: 1/sqrt(D), others: 1]"
+        "--temperature",
+        type=Number(0, min_open=True),
+        help="Divide scores by this.  [cosine: 1/sqrt(D), others: 1]",
     ),
     click.option(
         "--parameters",
@@ -162,19 +183,13 @@ model_options = option_group(
     *text_choices(
         "How lines become words.  [the model's, else space]",
         "Look words up in lower case.  [yes]",
-        "Normal form for the look-up.  [nfc]",
+        "Unicode normal form in which words are looked up.  [nfc]",
     ),
 )
 
 
 def load_aligner(options: ModelOptions) -> Aligner:
-    """Open what the options name; without any, the shipped English-French model.
-
-    Raises
-    ------
-    UsageError
-        If the options contradict each other.
-    """
+    """Open what the options name; without any, the shipped English-French model."""
     place, settings = options.place, options.settings
     from nmtalign.aligner.opening import load
 
@@ -187,8 +202,8 @@ def load_aligner(options: ModelOptions) -> Aligner:
 
 def check_kind(kind: str, place: str) -> None:
     """Refuse vectors given as a model, and a model given as vectors."""
-    from nmtalign.aligner.model_folder import is_model
     from nmtalign.door import place_of
+    from nmtalign.state import is_model
 
     if is_model(place_of(place)) != (kind == "model"):
         found = "expected a folder of `nmtalign train`; it holds no model (if it holds vectors: --vectors)"
@@ -206,10 +221,16 @@ score_option = click.option(
 reading_options = with_options(
     section("Input"),
     click.option(
-        "--from", "format", type=click.Choice(["auto", *READ_VECTORS]), default="auto", help="Format."
+        "--from",
+        "format",
+        type=click.Choice(["auto", *READ_VECTORS]),
+        default="auto",
+        help="Format of the vectors.",
     ),
     limit_option,
-    click.option("--encoding", type=Encoding(), default="utf-8", help="Of words, and of input that is text."),
+    click.option(
+        "--encoding", type=Encoding(), default="utf-8", help="Encoding of the words and of text files."
+    ),
     click.option("--errors", type=click.Choice(BYTES), help="What to do with bytes of another encoding."),
     unsafe_pickle_option(False),
 )

@@ -11,10 +11,9 @@ import click
 
 from nmtalign.cli.messages import warn
 from nmtalign.cli.options.bitext import text_encoding
-from nmtalign.cli.options.groups import Values, option_group, section
+from nmtalign.cli.options.declare import INPUT, Numbers, Values, option_group, section
 from nmtalign.cli.options.model import load_aligner, model_options
 from nmtalign.cli.options.sources import source_options
-from nmtalign.cli.options.types import INPUT, Numbers
 from nmtalign.errors import DataError
 
 if TYPE_CHECKING:
@@ -35,11 +34,7 @@ class RecordOptions(Values):
     ) -> tuple[Aligner | None, Iterator[Record]]:
         """Return the aligner, none for attention of other programs, and the records of a bitext.
 
-        Parameters
-        ----------
-        bitext : iterator of SentencePair
-        others : dict of str to path, optional
-            Links of other systems.
+        `others` are the files with links of other systems.
         """
         from nmtalign.aligner.opening import fit_text
         from nmtalign.report.corpus import read_corpus
@@ -89,13 +84,7 @@ def warn_of_doubt(known: Iterable[Coverage]) -> None:
 
 
 def pick(records: Iterable[Item], lines: Sequence[int]) -> Iterator[tuple[int, Item]]:
-    """Yield the numbered records that `lines` (sorted, from 1) names; stops reading after the last.
-
-    Raises
-    ------
-    DataError
-        If the records end before the last line.
-    """
+    """Yield the numbered records that `lines` (sorted, from 1) names; read no further than the last."""
     wanted = iter(lines)
     next_line = next(wanted, None)
     count = 0

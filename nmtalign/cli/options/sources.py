@@ -10,8 +10,7 @@ import click
 
 from nmtalign.cli.messages import log
 from nmtalign.cli.options.bitext import text_encoding
-from nmtalign.cli.options.groups import Values, option_group, section
-from nmtalign.cli.options.types import INPUT, Numbers, Whole
+from nmtalign.cli.options.declare import INPUT, Numbers, Values, Whole, option_group, section
 from nmtalign.door import parameter
 from nmtalign.errors import UsageError
 from nmtalign.names import MARKS, METHODS, UNITS

@@ -14,7 +14,6 @@ export async function inflate(text) {
 
 export const data = JSON.parse(new TextDecoder().decode(await inflate(byId("data").textContent)));
 data.levels = await inflate(data.weights);
-export const colors = data.colors;
 export const root = document.documentElement;
 export const state = {
   view: data.usual,
@@ -24,12 +23,12 @@ export const state = {
   find: "",
   in: "both",
   whole: false,
-  only: false,
   matrices: root.dataset.kind === "cards" || window.innerWidth > 600,
   linear: false,
   down: false,
 };
 export const onPaper = () => "paper" in root.dataset;
+export const colors = () => (onPaper() ? data.paper : data.colors); // of weights; paper stays white
 
 // Elements of HTML and SVG with attributes and children; null is left out.
 function fill(node, attributes, children) {
