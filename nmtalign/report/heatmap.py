@@ -441,7 +441,8 @@ def _sentences(matrices: Mapping[str, AlignmentMatrix]) -> list[str]:
             sentences.append(f"{named}{matrix.caption}")
         if name in MEANINGS:
             whole, part = MEANINGS[name]
-            sentences.append(named + (whole if any(_sums(weights)) else part))
+            hidden = ", hatched cells included" if " sums" in whole and any(matrix.unknown or ()) else ""
+            sentences.append(named + (whole if any(_sums(weights)) else part) + hidden)
         if _uniform([matrix]):
             digits = max(3, _digits(float(np.ptp(weights))))
             low, high = (f"{bound:.{digits}f}".lstrip("0") for bound in (weights.min(), weights.max()))

@@ -204,7 +204,8 @@ class Embeddings:
         if isinstance(words, str) or not isinstance(words, Mapping | Sequence):
             raise UsageError(f"expected a dictionary word -> row, or a list of words, found {short(words)}")
         known = Vocabulary(words) if isinstance(words, Mapping) else Vocabulary.from_words(words)
-        return cls(known, np.asarray(matrix))
+        given = np.asarray(matrix)
+        return cls(known, given.astype(np.float64) if given.dtype.kind in "iu" else given)
 
     @classmethod
     def from_gensim(cls, vectors: Any) -> Embeddings:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -148,6 +149,9 @@ def test_words_without_a_vector_are_hatched_and_named() -> None:
         "without a vector in the source: white",
         "without a vector in the target: la, .",
     } <= {*notes(figure)}
+    said = notes(draw_heatmap({"forward": hidden, "reverse": replace(hidden, unknown=None)}))
+    assert "forward: each row sums to 1, attention of a target word, hatched cells included" in said
+    assert not any("reverse" in note and "hatched" in note for note in said)
     parts, *_ = cropped({"": hidden}, (), None, [5, 2], [3, 1])
     assert parts[""].unknown == ({1}, {0})
     assert hidden.T.unknown == ({0, 5}, {1})

@@ -68,8 +68,7 @@ def attention(
         raise UsageError("expected --vectors DIR, or --source-vectors FILE and --target-vectors FILE")
     path = _file_of(place, output, score)
     expect_new_file(path, overwrite=force)
-    reading = {"languages": vectors.langs, "limit": vectors.limit, "unsafe_pickle": vectors.unsafe_pickle}
-    options |= {name: value for name, value in reading.items() if value is not None}
+    options |= vectors.reading | ({} if vectors.langs is None else {"languages": vectors.langs})
     with warnings_to_stderr(), Progress("pairs", bitext.files) as progress:
         pairs = list(progress.counted(bitext.open()))
         report = progress.stage

@@ -206,10 +206,8 @@ def check_kind(kind: str, place: str) -> None:
     from nmtalign.state import is_model
 
     if is_model(place_of(place)) != (kind == "model"):
-        no_model = "expected a folder that `nmtalign train` wrote; it holds no model"
-        raise DataError(no_model if kind == "model" else "this is a learned model; give it as --model").at(
-            place
-        )
+        found = "expected a folder of `nmtalign train`; it holds no model (if it holds vectors: --vectors)"
+        raise DataError(found if kind == "model" else "this is a learned model; give it as --model").at(place)
 
 
 limit_option = click.option("--limit", type=Whole(min=1), help="Read only the first N vectors.")

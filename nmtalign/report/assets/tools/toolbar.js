@@ -132,9 +132,7 @@ export function drawKey() {
     cell({ gold: one }, "sure in the gold");
     cell({ gold: new Map([["0-0", 0]]) }, "possible");
   }
-  if (data.pairs.some((pair) => pair.u?.some((side) => side.length))) {
-    cell({}, "no vector", "lacking");
-  }
+  if (data.pairs.some((pair) => pair.u?.some((side) => side.length))) cell({}, "no vector", "lacking");
   const diamonds = twoPanels() ? `B: ${nameOf(state.beside)}` : data.others[state.compare];
   if (diamonds !== undefined) cell({ diamonds: one }, diamonds);
 }
