@@ -23,7 +23,7 @@ from nmtalign.links.alignments import AlignedPair, Alignment, GoldAlignment, Lin
 from nmtalign.links.evaluation import Counts, Evaluation, evaluate
 from nmtalign.links.formats import read_gold, read_links
 from nmtalign.report.sample import SamplePair, inside
-from nmtalign.report.systems import OWN
+from nmtalign.report.summary import OWN
 from nmtalign.text.bitext import CELLS, SentencePair
 
 CHUNK = 1000  # pairs aligned at a time

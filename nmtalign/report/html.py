@@ -41,8 +41,7 @@ from nmtalign.report.sample import (
     numbered,
 )
 from nmtalign.report.style import LIGHT, scale, visible
-from nmtalign.report.summary import Figure, headline, summarize
-from nmtalign.report.systems import comparison_data, evaluations
+from nmtalign.report.summary import Figure, comparison_data, evaluations, headline, summarize
 
 REPORT, TYPING = "report.js", "tools/typing.js"  # a page begins with one of them
 _IMPORT = re.compile(r'^import (?:\{[^}]*\} from )?"([^"]+)";\n', re.MULTILINE)

@@ -12,7 +12,7 @@ import pytest
 from nmtalign import Alignment, Link
 from nmtalign.links.evaluation import compare
 from nmtalign.report.sample import SamplePair
-from nmtalign.report.systems import evaluations
+from nmtalign.report.summary import evaluations
 from tests.browser.conftest import wait
 from tests.browser.test_report_page import (
     assert_no_violation,

@@ -129,7 +129,7 @@ def _check_choice(lines: tuple[int, ...] | None, drawn: SampleOptions) -> None:
 
 def _systems(compare: tuple[str, ...]) -> dict[str, str]:
     """Parse NAME=LINKS."""
-    from nmtalign.report.systems import OWN
+    from nmtalign.report.summary import OWN
 
     systems: dict[str, str] = {}
     for entry in compare:
@@ -149,8 +149,7 @@ def _choose(
 ) -> tuple[list[Record], list[Figure], dict[str, Evaluation] | None]:
     """Return the records to show, and figures and evaluations of the whole corpus where it was aligned."""
     from nmtalign.report.corpus import random_sample, worst_sample
-    from nmtalign.report.summary import Figure, evaluation_figures
-    from nmtalign.report.systems import OWN
+    from nmtalign.report.summary import OWN, Figure, evaluation_figures
 
     if drawn.worst is None:
         return random_sample(records, drawn.sample or SAMPLE, seed=drawn.sample_seed), [], None

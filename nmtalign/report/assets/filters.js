@@ -3,7 +3,7 @@
 
 import { state } from "./page.js";
 import { linksOf, pairs, positions } from "./pairs/pairs.js";
-import { differs, nameOfPanel, rivals, wins } from "./pairs/panels.js";
+import { differs, nameOfPanel, rivals, wins } from "./panels.js";
 
 const LENGTH = /^words:([<>])(\d+)$/;
 const LINK = /^(link|a|b):(.?[^=]*)=(.*)$/s;
@@ -16,7 +16,7 @@ const linksOfRivals = (pair) => rivals().map((view) => (view && linksOf(pair, vi
 // The cells of a pair that a condition names: both words as they are written, either may be left out.
 export function cellsLinked(pair, condition, folded) {
   const [, by, source, target] = LINK.exec(condition) ?? [];
-  if (!by) return [];
+  if (!by || (source && !folded.s.includes(source)) || (target && !folded.t.includes(target))) return [];
   const [ours, theirs] = linksOfRivals(pair);
   const found = { link: [ours, new Map()], a: [ours, theirs], b: [theirs, ours] }[by];
   const keys = [...found[0].keys()].filter((key) => !found[1].has(key));

@@ -7,12 +7,11 @@ import { copySentences } from "./pairs/sentences.js";
 import { bring, goToEnd, pairAt, redraw, render, seek, shownPairs } from "./list.js";
 import { anchor, query, readAddress, writeAddress } from "./tools/address.js";
 import { drawKey, makeToolbar } from "./tools/toolbar.js";
-import { drawLexicon, drawSummary } from "./tools/summary.js";
+import { drawLexicon, drawSummary, drawSystems } from "./tools/summary.js";
 import { drawIndex, markCurrent } from "./tools/index.js";
 import { drawFinder, find, showAll, showFinder } from "./tools/find.js";
 import { drawConcordance, makeConcordance } from "./tools/concordance.js";
 import { drawErrors } from "./tools/errors.js";
-import { drawSystems } from "./tools/systems.js";
 import { drawFirst } from "./tools/first.js";
 import { makeEditor, showEditor } from "./tools/editor.js";
 

@@ -37,18 +37,23 @@ function placesOfPhrase(words, phrase) {
     .flatMap((i) => wanted.map((_, k) => i + k));
 }
 
-const foldedWords = (pair) => ({ s: pair.s.map(fold), t: pair.t.map(fold) });
+// The sentences of a pair, folded once, a line for each word.
+const foldedText = (pair) =>
+  (pair.folded ??= { s: fold(`\n${pair.s.join("\n")}\n`), t: fold(`\n${pair.t.join("\n")}\n`) });
 
-// Whether each word of the query is somewhere in a pair, whose sentences are folded once, a line for each word.
+function foldedWords(pair) {
+  const { s, t } = foldedText(pair);
+  return { s: s.slice(1, -1).split("\n"), t: t.slice(1, -1).split("\n") };
+}
+
+// Whether each word of the query is somewhere in a pair, and each condition holds.
 export function search() {
   const query = queryOf();
   const asked = query.filter(isCondition);
   const wanted = query.filter((word) => !isCondition(word));
   const sides = SIDES[state.in];
-  const has = (pair, text) => sides.some((side) => pair.folded[side].includes(text));
+  const has = (pair, text) => sides.some((side) => foldedText(pair)[side].includes(text));
   return (pair) => {
-    if (!query.length) return true;
-    pair.folded ??= { s: fold(`\n${pair.s.join("\n")}\n`), t: fold(`\n${pair.t.join("\n")}\n`) };
     if (!wanted.every((text) => has(pair, state.whole ? `\n${text}\n` : text))) return false;
     return asked.every((condition) => holds(pair, condition, () => foldedWords(pair)));
   };

@@ -2,7 +2,7 @@
 
 import { clamp, data, html, onPaper, percent, room, state } from "../page.js";
 import { besideOf, viewOf } from "./pairs.js";
-import { letterOf, nameOfPanel, tellPanel } from "./panels.js";
+import { letterOf, nameOfPanel, tellPanel } from "../panels.js";
 import { markFound } from "../search.js";
 import { editorOf } from "./corrections.js";
 import { isLong, sizeOfColumns, sizeOfWords } from "./words.js";

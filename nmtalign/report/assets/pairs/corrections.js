@@ -3,7 +3,7 @@
 
 import { byId, data, html, quote, state } from "../page.js";
 import { hideTip } from "../tooltip.js";
-import { panelLinks } from "./panels.js";
+import { panelLinks } from "../panels.js";
 import { byNumber, pairs, positions } from "./pairs.js";
 
 export const reviewed = new Map(); // number of a pair, be it in this report or not -> its correction

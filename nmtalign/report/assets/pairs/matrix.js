@@ -17,7 +17,7 @@ import {
 } from "../page.js";
 import { hideTip, showTip, tip } from "../tooltip.js";
 import { besideOf, extentOf, linksOf, positions, toldView, viewOf, weightsOf } from "./pairs.js";
-import { ownLinks } from "./panels.js";
+import { ownLinks } from "../panels.js";
 import { chooseCell, goldOf } from "./corrections.js";
 import { isLong } from "./words.js";
 import { clearAttention } from "./attention.js";

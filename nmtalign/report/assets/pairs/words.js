@@ -2,7 +2,7 @@
 
 import { html, onPaper, state, width } from "../page.js";
 import { positions } from "./pairs.js";
-import { ownLinks } from "./panels.js";
+import { ownLinks } from "../panels.js";
 import { goldOf } from "./corrections.js";
 
 const LONG = 60; // words; longer pairs are cut into rows

@@ -2,7 +2,7 @@
 
 import { byId, data, html, lower, percent } from "../page.js";
 import { linksOf, pairs, positions } from "../pairs/pairs.js";
-import { isError, judge } from "../pairs/panels.js";
+import { isError, judge } from "../panels.js";
 import { showPinned } from "../pairs/light.js";
 import { makeTable } from "./index.js";
 import { inContext } from "./concordance.js";

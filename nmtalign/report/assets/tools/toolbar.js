@@ -2,7 +2,7 @@
 
 import { byId, colors, data, html, onPaper, root, state, svg } from "../page.js";
 import { nameOf, pairs } from "../pairs/pairs.js";
-import { TAGS, twoPanels } from "../pairs/panels.js";
+import { TAGS, twoPanels } from "../panels.js";
 import { drawMarks, tellColors } from "../pairs/matrix.js";
 
 export function choice(label, key, options) {

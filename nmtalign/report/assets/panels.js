@@ -1,8 +1,8 @@
 // What a panel draws: its own links beside those of the gold, else of the panel next to it, or, where it stands alone,
 // of another system.
 
-import { data, state } from "../page.js";
-import { besideOf, linksOf, nameOf, viewOf } from "./pairs.js";
+import { data, state } from "./page.js";
+import { besideOf, linksOf, nameOf, viewOf } from "./pairs/pairs.js";
 
 export const TAGS = { wrong: "×", missed: "+", only: "A", other: "B", theirs: "B" };
 const SIGNS = { wrong: "×", missed: "+" }; // beside the letter of a panel
