@@ -15,13 +15,13 @@ import click
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 
-from nmtalign import __version__
+import nmtalign
 from nmtalign.cli import COMMANDS
-from nmtalign.cli.options.groups import in_sections
+from nmtalign.cli.options.declare import in_sections
 
 project = "nmtalign"
 author = "The nmtalign founders"
-release = version = __version__
+release = version = nmtalign.__version__
 
 extensions = [
     "myst_nb",
@@ -34,6 +34,7 @@ extensions = [
 templates_path = ["templates"]
 copybutton_prompt_text = r">>> |\.\.\. "
 copybutton_prompt_is_regexp = True
+copybutton_selector = "div:not(.highlight-text) > div.highlight > pre"  # output is not copied
 html_theme = "furo"
 html_title = f"nmtalign {version}"
 html_copy_source = html_show_copyright = smartquotes = False
@@ -45,6 +46,37 @@ myst_heading_anchors = 3
 myst_heading_slug_func = partial(re.sub, " ", "-")  # as Jupyter does: notebooks link to their headings
 nb_execution_mode = "off"
 
+_OF_NULL = ["target_null", "source_null"]
+_OF_RESULTS = ["table", "compare"]
+_OF_PICTURES = ["show", "heatmap", "save", *_OF_RESULTS]
+# The members of a class that are public, in the order in which a user needs them.
+MEMBERS = {
+    "Aligner": ["align", "align_batch", "save", "description", "with_scorers"],
+    "AlignedPair": ["links", "words", "probability", "tokens", "posterior", *_OF_NULL, *_OF_PICTURES],
+    "AlignedBatch": ["links", *_OF_RESULTS],
+    "Alignment": ["to_matrix", "from_matrix", "reversed", *_OF_PICTURES],
+    "AlignmentMatrix": _OF_PICTURES,
+    "Bitext": ["frame"],
+    "Embeddings": ["vectors", "coverage", "dimension", "first", "with_unknown", "from_gensim", "to_gensim"],
+    "Evaluation": ["aer", "precision", "recall", "f1", *_OF_RESULTS],
+    "GoldAlignment": [],
+    "Link": [],
+    "LinkCounts": ["add", "entries"],
+    "SamplePair": ["agreement"],
+}
+# These are what functions return: nobody needs their signatures.
+RETURNED = {"Aligner", "AlignedPair", "AlignedBatch", "Bitext", "Evaluation"}
+
+
+def directive(class_name: str, member: str) -> str:
+    """Return the directive that documents a member of a class of nmtalign."""
+    kind = "method" if callable(getattr(getattr(nmtalign, class_name), member)) else "property"
+    return f"auto{kind}:: {member}"
+
+
+autosummary_context = {
+    "members_of": {name: [directive(name, member) for member in members] for name, members in MEMBERS.items()}
+}
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # docstrings name types and shapes
 napoleon_google_docstring = False
@@ -78,23 +110,28 @@ def set_in_sections(app: Any, context: Any, lines: list[str]) -> None:
         lines[:] = "\n".join(text).split("\n")
 
 
+def hide_signature(
+    app: Any, what: str, name: str, own: Any, options: Any, signature: str, returned: str
+) -> tuple[str, str] | None:
+    """Leave out the signature of a class that functions return."""
+    return ("", "") if what == "class" and name.removeprefix("nmtalign.") in RETURNED else None
+
+
 def write_commands(app: Any) -> None:
     """Write a page for each command."""
     folder = Path(app.srcdir, "reference", "commands")
     folder.mkdir(exist_ok=True)
     for name, (module, attribute, _) in COMMANDS.items():
-        page = (
-            f"# {name}\n\n```{{eval-rst}}\n.. click:: {module}:{attribute}\n"
-            f"   :prog: nmtalign {name}\n   :nested: full\n```\n"
-        )
-        path = folder / f"{name}.md"
+        page = f".. click:: {module}:{attribute}\n   :prog: nmtalign {name}\n   :nested: full\n"
+        path = folder / f"{name}.rst"
         if not path.exists() or path.read_text(encoding="utf-8") != page:
             path.write_text(page, encoding="utf-8")
 
 
 def setup(app: Any) -> None:
-    """Register the renderer of equations, and what changes the help of commands."""
+    """Register the renderer of equations, and what changes signatures and the help of commands."""
     app.connect("builder-inited", write_commands)
+    app.connect("autodoc-process-signature", hide_signature)
     app.add_html_math_renderer("mathml", (write_math, None), (write_math, None))
     app.connect("sphinx-click-process-description", mark_example)
     app.connect("sphinx-click-process-options", set_in_sections)

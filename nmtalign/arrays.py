@@ -7,12 +7,13 @@ import os
 import re
 import zipfile
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from types import SimpleNamespace, TracebackType
-from typing import IO, Any, BinaryIO, Self
+from types import SimpleNamespace
+from typing import IO, Any, BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from nmtalign.errors import DataError
 from nmtalign.files import foreign, most_unpacked, open_binary
@@ -34,25 +35,21 @@ Shape = tuple[int | None, ...]
 _KINDS = {"i": "whole numbers", "f": "real numbers"}
 _EXPECTED = "not a readable file of arrays"
 _PLAIN = "biuf"  # kinds of numbers
-_NPY = b"\x93NUMPY"
 _NUMBER = re.compile(r"(\d{1,9})$", re.ASCII)
 
 
-class _Zip:
-    """What holds a zip file open."""
+def offsets_of(lengths: ArrayLike) -> Longs:
+    """Return where runs of these lengths (N,) begin one after the other, and where the last ends: (N + 1,).
 
-    _file: zipfile.ZipFile
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._file.close()
+    Examples
+    --------
+    >>> offsets_of([2, 0, 3])
+    array([0, 2, 2, 5])
+    """
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
 
 
-class Archive(_Zip):
+class Archive(ExitStack):
     """The arrays of an .npz file, each read when it is asked for.
 
     Attributes
@@ -68,10 +65,12 @@ class Archive(_Zip):
     """
 
     def __init__(self, path: str | Path) -> None:
+        super().__init__()
         self._path = path
         with foreign(path, _EXPECTED):
-            _refuse_single(path)
-            self._file = zipfile.ZipFile(path)
+            if is_array(path):
+                raise DataError("expected named arrays (.npz, by numpy.savez), found a single one (.npy)")
+            self._file = self.enter_context(zipfile.ZipFile(path))
             infos = self._file.infolist()
             self._members = {info.filename.removesuffix(".npy"): info for info in infos}
             if len(self._members) < len(infos):
@@ -93,7 +92,7 @@ class Archive(_Zip):
                 return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
 
 
-class ArchiveWriter(_Zip):
+class ArchiveWriter(ExitStack):
     """Writes arrays one by one into an .npz file; the same arrays give the same bytes.
 
     Examples
@@ -107,7 +106,8 @@ class ArchiveWriter(_Zip):
     """
 
     def __init__(self, file: BinaryIO) -> None:
-        self._file = zipfile.ZipFile(file, "w")
+        super().__init__()
+        self._file = self.enter_context(zipfile.ZipFile(file, "w"))
 
     def write(self, name: str, array: AnyArray) -> None:
         """Write an array, which may not have the name of another one."""
@@ -119,12 +119,12 @@ def in_order(names: Sequence[str], path: str | Path) -> list[str]:
     """Return the names of arrays by the number that they end with: from 0 or from 1, without gaps."""
     numbered = {}
     for name in names:
-        found = _NUMBER.search(name)
-        if found is None or int(found[1]) in numbered:
-            twice = "" if found is None else ", whose number another has"
+        number = _NUMBER.search(name)
+        if number is None or int(number[1]) in numbered:
+            twice = "" if number is None else ", whose number another has"
             expected = "expected names that end with the number of the pair"
             raise DataError(f"{expected}, found {name!r}{twice}").at(path)
-        numbered[int(found[1])] = name
+        numbered[int(number[1])] = name
     order = sorted(numbered)
     if order and (order[0] > 1 or order[-1] - order[0] != len(order) - 1):
         raise DataError(
@@ -165,12 +165,12 @@ class Rows:
     def read(self, begin: int, end: int) -> AnyArray:
         """Return some rows; a DataError if the file has become too short for them."""
         width = math.prod(self.shape[1:])
-        place = self._start + begin * width * self._dtype.itemsize
+        offset = self._start + begin * width * self._dtype.itemsize
         with foreign(self._path):
-            found = np.fromfile(self._path, self._dtype, (end - begin) * width, offset=place)
-            if len(found) < (end - begin) * width:
+            rows = np.fromfile(self._path, self._dtype, (end - begin) * width, offset=offset)
+            if len(rows) < (end - begin) * width:
                 raise DataError(f"expected {end} rows; the file is too short, or has become shorter")
-        return found.reshape(end - begin, *self.shape[1:])
+        return rows.reshape(end - begin, *self.shape[1:])
 
 
 def read_array(path: str | Path) -> AnyArray:
@@ -195,22 +195,14 @@ def write_array(path: str | Path, array: AnyArray) -> None:
 
 def is_archive(path: str | Path) -> bool:
     """Tell whether a file begins as an .npz file does."""
-    return _begins(path, b"PK")
+    with foreign(path), open(path, "rb") as file:
+        return file.read(2) == b"PK"
 
 
 def is_array(path: str | Path) -> bool:
     """Tell whether a file begins as an .npy file does."""
-    return _begins(path, _NPY)
-
-
-def _begins(path: str | Path, mark: bytes) -> bool:
     with foreign(path), open(path, "rb") as file:
-        return file.read(len(mark)) == mark
-
-
-def _refuse_single(path: str | Path) -> None:
-    if is_array(path):
-        raise DataError("expected named arrays (.npz, by numpy.savez), found a single one (.npy)")
+        return file.read(6) == b"\x93NUMPY"
 
 
 def _check_header(file: IO[bytes], size: int) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:

@@ -7,10 +7,11 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
+from itertools import chain, islice
 from numbers import Integral
 from pathlib import Path
 from reprlib import repr as short
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from nmtalign.errors import UsageError
 
@@ -45,26 +46,16 @@ def as_path(path: Any) -> Path:
 
 
 def shipped(name: str) -> Path:
-    """Return the path of a shipped file or folder.
-
-    Parameters
-    ----------
-    name : str
-        As in data/: ``en_fr_sample``, ``en_fr_vectors``.
-
-    Raises
-    ------
-    UsageError
-        If this installation has no such data.
+    """Return the path of a shipped file or folder; a UsageError if this installation has none of that name.
 
     Examples
     --------
     >>> shipped("en_fr_sample").name
     'en_fr_sample'
     """
-    for place in _PLACES:
-        if (place / name).exists():
-            return place / name
+    for folder in _PLACES:
+        if (folder / name).exists():
+            return folder / name
     raise UsageError(f"this installation of nmtalign holds no data named {name!r}; name your own files")
 
 
@@ -75,8 +66,8 @@ def place_of(path: str | Path) -> Path:
     (True, False)
     """
     path = as_path(path)
-    places = [path, *(place / path for place in _PLACES)]
-    return next((place for place in places if place.exists()), places[0])
+    paths = [path, *(folder / path for folder in _PLACES)]
+    return next((path for path in paths if path.exists()), path)
 
 
 def is_word2int(path: Path) -> bool:
@@ -96,13 +87,11 @@ def partners(path: Path) -> list[Path]:
 
 def begun(rows: Iterator[Any], what: str) -> Iterator[Any]:
     """Yield from an iterator, and refuse one that has nothing left: it was read before."""
-    empty = True
-    for row in rows:
-        empty = False
-        yield row
-    if empty:
+    first = [*islice(rows, 1)]
+    if not first:
         found = "found an iterator with nothing left, such as a generator that was read before"
         raise UsageError(f"expected {what}, {found}; give a list, which can be read again")
+    yield from chain(first, rows)
 
 
 def expect_names(given: Iterable[str], known: Iterable[str], what: str) -> None:
@@ -177,16 +166,15 @@ class Result:
     """A result that can be listed and compared."""
 
     def table(self) -> pd.DataFrame:
-        """Return the result as a table: a row for each link or score, a cell for each weight."""
-        table: pd.DataFrame = _drawing().to_table(self)
-        return table
+        """Return a pandas DataFrame: a row for each link or score; of a matrix, a cell for each weight."""
+        return cast("pd.DataFrame", _drawing().to_table(self))
 
     def compare(self, other: Any) -> Any:
         """Compare with another result of the same kind.
 
-        Returns a table of links with where they are found (``both``, ``first``, ``second``); for two
-        matrices, a picture of both under one color scale; for two evaluations, their differences with
-        paired bootstrap intervals.
+        Two pairs or batches give a table of their links, which says where each is found (``both``, ``first``
+        or ``second``). Two matrices give a picture of both with one color scale. Two evaluations give their
+        differences with paired bootstrap intervals.
         """
         return _drawing().to_comparison(self, other)
 
@@ -195,35 +183,39 @@ class Listed(Result):
     """A result that a notebook shows as a table."""
 
     def _repr_html_(self) -> str:
-        html: str = _drawing().to_html(self)
-        return html
+        return str(_drawing().to_html(self))
 
 
 class Viewable(Result):
     """A result that can be drawn; a notebook shows its heatmap."""
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
-        png: tuple[bytes, dict[str, int]] = _drawing().to_png(self)
-        return png
+        return cast(tuple[bytes, dict[str, int]], _drawing().to_png(self))
 
     def show(self) -> Any:
         """Return the interactive card of the report for a notebook; it loads nothing from a network."""
         return _drawing().to_card(self)
 
     def heatmap(self, **options: Any) -> Figure:
-        """Draw the weights; options as of :func:`nmtalign.report.heatmap.draw_heatmap`.
+        """Draw the weights as a heatmap, or with ``curves=True`` the links as curves between the words.
 
-        An aligned pair also takes ``values``: ``combined``, ``forward``, ``reverse``, ``scores``, or ``all``
-        for the first three side by side. Left out: ``forward`` where the weights are a softmax over vectors,
-        else ``combined``. With ``curves=True`` the links are curves between the words, as of
-        :func:`nmtalign.report.heatmap.draw_curves`.
+        Parameters
+        ----------
+        values : {"combined", "forward", "reverse", "scores", "all"}, optional
+            Which weights of an aligned pair are drawn; ``all`` draws the first three side by side. Left out:
+            ``forward`` where the weights are a softmax over vectors, else ``combined``.
+        gold : GoldAlignment, optional
+            Hand-made links, drawn as boxes.
+        title : str, optional
+            Heading of the picture.
+        **options
+            The other options of :func:`nmtalign.draw_heatmap`.
         """
-        figure: Figure = _drawing().to_heatmap(self, **options)
-        return figure
+        return cast("Figure", _drawing().to_heatmap(self, **options))
 
     def save(self, path: str | Path, **options: Any) -> None:
-        """Save the picture of :meth:`heatmap`, which takes the same options, as .png, .svg or .pdf.
+        """Save the picture as .png, .svg or .pdf, or its numbers as .tsv, .csv or .npz.
 
-        In .tsv, .csv and .npz there are the numbers in its place, of the same ``values``.
+        Options are those of :meth:`heatmap`; numbers take ``values`` alone.
         """
         _drawing().save(self, path, **options)

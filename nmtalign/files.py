@@ -16,9 +16,10 @@ import os
 import re
 import sys
 import zlib
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar, cast
 from uuid import uuid4
@@ -80,6 +81,31 @@ def named(path: str | Path, records: Iterator[T]) -> Iterator[T]:
     """Yield the records of a file, with errors as of :func:`foreign`."""
     with foreign(path):
         yield from records
+
+
+def side_by_side(columns: Iterable[Iterable[Any]], files: Sequence[str | Path]) -> Iterator[tuple[Any, ...]]:
+    """Yield the lines of several files together; unequal numbers of lines are a DataError at the end.
+
+    Examples
+    --------
+    >>> list(side_by_side(["ab", "c"], ["text.en", "text.fr"]))
+    Traceback (most recent call last):
+    nmtalign.errors.DataError: expected as many lines in each file, found 2 in text.en and 1 in text.fr; ...
+    """
+    rows, complete = zip_longest(*columns), 0
+    for row in rows:
+        if None in row:
+            break
+        complete += 1
+        yield row
+    else:
+        return
+    counts = [complete] * len(files)
+    for rest in chain([row], rows):  # to the end of the longest, to count its lines
+        counts = [count + (entry is not None) for count, entry in zip(counts, rest, strict=True)]
+    found = " and ".join(f"{count:,} in {file}" for count, file in zip(counts, files, strict=True))
+    advice = "a line is missing or too many, so the lines after it do not belong together"
+    raise DataError(f"expected as many lines in each file, found {found}; {advice}")
 
 
 def file_in(folder: Path, name: str, listed: Collection[str] | None = None) -> Path:
@@ -189,6 +215,12 @@ def most_unpacked(size: int) -> int:
 def unpacked(file: io.FileIO, ending: str) -> io.BufferedReader:
     """Return what a file holds that is packed as an ending such as ``.gz`` says."""
     return io.BufferedReader(_Bounded(_UNPACKERS[ending](file), file), _BLOCK)
+
+
+def format_ending(path: str | Path) -> str:
+    """Return the ending that names the format: ``.tsv`` of ``pairs.tsv.gz``."""
+    name = Path(path)
+    return Path(name.stem).suffix.lower() if name.suffix.lower() in _UNPACKERS else name.suffix.lower()
 
 
 def open_binary(path: str | Path, mode: str = "r") -> BinaryIO:

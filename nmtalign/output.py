@@ -23,11 +23,6 @@ def whole_file(path: str | Path) -> Iterator[str | Path]:
     If the block fails, the temporary file is removed and an older file under `path` stays as it was.
     ``-`` (standard output) and things that are not plain files, such as ``/dev/null``, are given as they are.
 
-    Raises
-    ------
-    UsageError
-        If the folder of `path` does not exist.
-
     Examples
     --------
     >>> import tempfile
@@ -125,18 +120,14 @@ def whole_folder(path: str | Path) -> Iterator[Path]:
             if error.filename is None or new in Path(error.filename).parents:
                 error.filename = str(path)  # the name that the user gave
             raise
-        _swap(new, final, Path(place, "older"))
-
-
-def _swap(new: Path, final: Path, older: Path) -> None:
-    """Give a folder its name; what has that name goes to `older`, and comes back if the first fails."""
-    try:
-        if final.exists():
-            final.rename(older)
-        new.rename(final)
-    finally:
-        if older.exists() and not final.exists():
-            older.rename(final)
+        older = Path(place, "older")
+        try:
+            if final.exists():
+                final.rename(older)
+            new.rename(final)
+        finally:
+            if older.exists() and not final.exists():
+                older.rename(final)
 
 
 def expect_new_file(path: str | Path, *, overwrite: bool) -> None:
@@ -148,21 +139,8 @@ def expect_new_file(path: str | Path, *, overwrite: bool) -> None:
 def expect_room(folder: str | Path, own: Collection[str], kind: str, *, overwrite: bool) -> None:
     """Refuse a folder whose content would be lost.
 
-    Parameters
-    ----------
-    folder : str or Path
-        May be missing or empty.
-    own : collection of str
-        Those files in it that belong to an older result of the same `kind`, by their names inside the folder.
-    kind : str
-        What the folder is for, in messages.
-    overwrite : bool
-        Whether the older result may be replaced; other files may never.
-
-    Raises
-    ------
-    UsageError
-        Names what is there.
+    `own` are the files in it, by their names, that belong to an older result of the same `kind`; with
+    `overwrite` they may be replaced, other files never.
     """
     folder = Path(folder)
     if folder.exists() and not folder.is_dir():

@@ -1,53 +1,61 @@
 """The state of a part of an aligner: plain values, arrays, word lists, and the states of its own parts.
 
 Every part has a method ``state()``. Its class makes the part again from a :class:`Stored` state, which checks
-what it hands out. A folder holds one state: values in meta.json, small arrays in arrays.npz, and a file for
-each large array and each word list. Names tell the place: ``scorer.lexicon.source_counts``.
+what it hands out. A model folder holds the state of an aligner as text, JSON and plain arrays; no pickle.
+Names tell the place of a part, as ``scorer.lexicon.source_counts``.
+
+meta.json           format, version, plain values of all parts, hashes of the files
+arrays.npz          small arrays
+*.npy               large arrays, a file each
+*.txt               word lists, a word a line
+sentencepiece-*     copies of the files of the tokenizer, where it has any
 """
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.arrays import Shape, expect_array, expect_number, expect_whole, read_array, write_array
-from nmtalign.errors import DataError
-from nmtalign.files import is_text, read_utf8
+from nmtalign.arrays import (
+    Shape,
+    expect_array,
+    expect_number,
+    expect_whole,
+    read_array,
+    read_arrays,
+    write_array,
+)
+from nmtalign.door import as_path
+from nmtalign.errors import DataError, UsageError
+from nmtalign.files import file_in, fingerprint, foreign, is_text, read_json, read_utf8
+from nmtalign.output import expect_room, whole_folder
+
+FORMAT = "nmtalign model"
+VERSION = 6
+_DAMAGED = "; the file is damaged or of another model: copy the folder again, or learn the model again"
 
 Arrays = Mapping[str, NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """What a part is made of.
+    """What a part is made of."""
 
-    Attributes
-    ----------
-    kind : str
-        Which class makes the part again.
-    values : mapping
-        Plain values for JSON.
-    arrays, large : mapping of str to array
-        Small arrays, which are packed together, and large ones, which have a file each.
-    words : mapping of str to sequence of str
-        Word lists.
-    files : mapping of str to path
-        Files that are copied under a name.
-    parts : mapping of str to State
-    """
-
-    kind: str
-    values: Mapping[str, Any] = field(default_factory=dict)
-    arrays: Arrays = field(default_factory=dict)
-    large: Arrays = field(default_factory=dict)
-    words: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    files: Mapping[str, str | Path] = field(default_factory=dict)
+    kind: str  # which class makes the part again
+    values: Mapping[str, Any] = field(default_factory=dict)  # plain, for JSON
+    arrays: Arrays = field(default_factory=dict)  # small ones, which are packed together
+    large: Arrays = field(default_factory=dict)  # which have a file each
+    words: Mapping[str, Sequence[str]] = field(default_factory=dict)  # word lists
+    files: Mapping[str, str | Path] = field(default_factory=dict)  # that are copied under a name
     parts: Mapping[str, State] = field(default_factory=dict)
 
     def write(self, folder: Path) -> dict[str, Any]:
@@ -94,7 +102,7 @@ class Stored:
     def part(self, name: str) -> Stored:
         """Return the state of a part."""
         place = f"{self.place}{name}."
-        return replace(self, meta=_entry(self.meta["parts"], name, dict), place=place)
+        return replace(self, meta=_entry(self.meta["parts"], name, dict, self._meta), place=place)
 
     def parts(self) -> list[str]:
         """Return the names of the parts."""
@@ -115,10 +123,7 @@ class Stored:
 
     def value(self, name: str, kind: type) -> Any:
         """Return a plain value of a type."""
-        try:
-            return _entry(self.meta, name, kind)
-        except DataError as error:
-            raise error.at(self._meta) from None
+        return _entry(self.meta, name, kind, self._meta)
 
     def text(self, name: str) -> str:
         """Return a text."""
@@ -152,8 +157,113 @@ class Stored:
         return words
 
 
-def _entry(meta: Mapping[str, Any], name: str, kind: type) -> Any:
-    found = meta.get(name)
-    if not isinstance(found, kind):
-        raise DataError(f"expected {kind.__name__} as {name!r}, found {type(found).__name__}")
-    return found
+def _entry(meta: Mapping[str, Any], name: str, kind: type, path: Path) -> Any:
+    value = meta.get(name)
+    if not isinstance(value, kind):
+        raise DataError(f"expected {kind.__name__} as {name!r}, found {type(value).__name__}").at(path)
+    return value
+
+
+def is_model(folder: str | Path) -> bool:
+    """Tell whether a folder holds a model, of whatever version."""
+    if not Path(folder, "meta.json").exists():
+        return False
+    file = file_in(Path(folder), "meta.json")
+    try:
+        return read_json(file).get("format") == FORMAT
+    except (OSError, DataError):
+        return False
+
+
+def expect_room_for_model(folder: str | Path, *, overwrite: bool) -> None:
+    """Refuse a folder with other files than those of a model, and with these but for `overwrite`."""
+    meta = read_json(Path(folder) / "meta.json") if is_model(folder) else {}
+    files = meta.get("files")
+    own = ["meta.json", *files] if isinstance(files, dict) else []
+    expect_room(folder, own, "a model", overwrite=overwrite)
+
+
+def save_state(state: State, folder: str | Path, *, overwrite: bool = False) -> None:
+    """Write the state of an aligner, as of :meth:`nmtalign.aligner.aligner.Aligner.save`."""
+    expect_room_for_model(as_path(folder), overwrite=overwrite)
+    with whole_folder(folder) as new:
+        meta = {"format": FORMAT, "version": VERSION, **state.write(new)}
+        text = json.dumps(meta | {"files": fingerprints(new)}, ensure_ascii=False, indent=1) + "\n"
+        (new / "meta.json").write_text(text, encoding="utf-8", newline="\n")
+
+
+def open_state(
+    folder: str | Path, opened: Callable[[Stored], Any], kinds: Mapping[str, tuple[str, str]]
+) -> Any:
+    """Return what `opened` makes of the state in a folder; `kinds` as `KINDS` of the aligner.
+
+    Raises
+    ------
+    DataError
+        If the folder is not a model or is of another format, a part is missing or not the one that was saved,
+        or an array is not of the type, shape and range that it should be.
+    """
+    folder = Path(folder)
+    meta = _read_meta(folder)
+    with foreign(folder, "this model is damaged or incomplete; copy the folder again, or learn it again"):
+        expect_files(folder, meta["files"])
+        place = partial(file_in, folder, listed=meta["files"])
+        packed = read_arrays(place("arrays.npz")) if (folder / "arrays.npz").exists() else {}
+        makers = {kind: partial(_opened, *entry) for kind, entry in kinds.items()}
+        try:
+            return opened(Stored(folder, meta, packed, makers, place))
+        except UsageError as error:  # of a value that the folder gives, not the caller
+            raise DataError(str(error)).at(folder / "meta.json") from None
+
+
+def _opened(module: str, name: str, stored: Stored, *context: Any) -> Any:
+    maker = getattr(import_module(module), name)
+    return getattr(maker, "from_state", maker)(stored, *context)
+
+
+def _read_meta(folder: Path) -> dict[str, Any]:
+    path = folder / "meta.json"
+    if not path.exists():
+        raise DataError("expected a model folder with a meta.json; there is none").at(folder)
+    meta = read_json(path)
+    if meta.get("format") != FORMAT:
+        raise DataError(f"expected a folder of the format {FORMAT!r}; this is something else").at(path)
+    if meta.get("version") != VERSION:
+        found = f"expected format version {VERSION}, found {meta.get('version')}"
+        raise DataError(f"{found}; learn the model again with this program").at(path)
+    if not isinstance(meta.get("files"), dict):
+        raise DataError("expected a list of the files").at(path)
+    return meta
+
+
+def fingerprints(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return size and SHA-256 of each file of a folder by its name."""
+    return {
+        path.relative_to(folder).as_posix(): fingerprint(path)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def expect_files(folder: Path, expected: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse files of other sizes or bytes than `expected`, which is as :func:`fingerprints` gives them.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "source.txt").write_text("the\\n")
+    ...     expect_files(Path(folder), {"source.txt": {"bytes": 5}})  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    nmtalign.errors.DataError: ...source.txt: expected 5 bytes, found 4; the file is damaged...
+    """
+    for name, wanted in expected.items():
+        path = file_in(folder, name)
+        size = path.stat().st_size
+        if size != wanted["bytes"]:
+            raise DataError(f"expected {wanted['bytes']:,} bytes, found {size:,}{_DAMAGED}").at(path)
+    for name, wanted in expected.items():
+        found = fingerprint(folder / name)["sha256"]
+        if found != wanted["sha256"]:
+            what = f"expected the SHA-256 {wanted['sha256'][:8]}..., found {found[:8]}..."
+            raise DataError(what + _DAMAGED).at(folder / name)

@@ -31,7 +31,7 @@ from nmtalign.aligner.opening import load
 from nmtalign.batch.cluster import align_on_cluster, connected, in_order
 from nmtalign.batch.stream import AlignedChunk, Packed, align_chunks, pack
 from nmtalign.corpus import word_pairs as pairs_module
-from nmtalign.corpus.sides import EncodedSide, SideEncoder
+from nmtalign.corpus.sides import EncodedSide, encode_pairs
 from nmtalign.links.formats import format_pharaoh_batch
 from nmtalign.text.bitext import SentencePair, cut, read_bitext
 from nmtalign.training.distributed import DistributedBitext, Shard
@@ -194,11 +194,8 @@ def held_here(estimator: Estimator, bitext: DistributedBitext) -> int:
 
 
 def encoded(pairs: Iterable[SentencePair]) -> tuple[EncodedSide, EncodedSide]:
-    encoders = SideEncoder(), SideEncoder()
-    for pair in pairs:
-        for encoder, line in zip(encoders, pair, strict=True):
-            encoder.add([word for word in line.lower().split(" ") if word])
-    return encoders[0].finish(), encoders[1].finish()
+    sides = ([[word for word in line.lower().split(" ") if word] for line in pair] for pair in pairs)
+    return encode_pairs((source, target) for source, target in sides)
 
 
 def spread_row(found: Spread) -> list[str]:

@@ -116,7 +116,7 @@ def learn_vectors(root: Path, vectors_from: Path | None, out: Path) -> dict[str,
 def align_given(root: Path, name: str, positions: str, out: Path) -> dict[str, Any]:
     """Align with the vectors, one score and one position model."""
     vectors, text = root / "given" / "vectors", root / "texts" / "hansard-5k"
-    weights = ("--bahdanau", vectors / "bahdanau.npz") if name == "bahdanau" else ()
+    weights = ("--parameters", vectors / "bahdanau.npz") if name == "bahdanau" else ()
     given = ("--vectors", vectors / "folder", "--langs", "en,fr")
     model = (*given, "--score", name, *weights, "--positions", positions)
     files = ("-o", out / "links", "--probabilities", out / "scores")

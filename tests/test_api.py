@@ -135,18 +135,18 @@ def test_a_batch_is_a_sequence_of_pairs(shipped, batch):
 
 def test_attention_of_a_pair_of_a_batch_has_the_bits_of_the_pair_alone(shipped, batch):
     pair, alone = batch[1], shipped.align(*PAIRS[1])
-    assert "_attended" not in vars(pair), "attention is computed when it is asked for"
+    assert "_aligned" not in vars(pair), "attention is computed when it is asked for"
     assert (pair.links, pair.words, pair.score, pair.alignment) == (
         alone.links,
         alone.words,
         alone.score,
         alone.alignment,
     )
-    assert "_attended" not in vars(pair)
+    assert "_aligned" not in vars(pair)
     for name in ("posterior", "forward", "reverse", "scores", "target_null"):
         np.testing.assert_array_equal(getattr(pair, name), getattr(alone, name))
-    assert (pair.settings, pair.extraction, pair.threshold) == (
-        alone.settings,
+    assert (pair.description, pair.extraction, pair.threshold) == (
+        alone.description,
         alone.extraction,
         alone.threshold,
     )
@@ -323,7 +323,7 @@ LOADED = {  # what is opened, and the settings
     "one language": ("en_fr_vectors", {"languages": "en"}, USAGE, "a source and a target language"),
     "weights": (
         "en_fr_vectors",
-        {"score": "bahdanau", "bahdanau": "nowhere"},
+        {"score": "bahdanau", "parameters": "nowhere"},
         DATA,
         "^nowhere: No such file",
     ),
@@ -357,6 +357,13 @@ CALLS = {
     "wrong gold": (lambda: na.evaluate([LINKS], [7]), DATA, "pair 1: expected links as pairs .*found 7"),
     "fewer gold": (lambda: na.evaluate([LINKS] * 2, [LINKS]), DATA, "have gold links, 1, found 2"),
     "halves as links": (lambda: na.GoldAlignment({(0.5, 1)}, {(0.5, 1)}), DATA, "of whole numbers"),
+    "truth values as links": (lambda: na.Alignment({(True, False)}, 2, 2), DATA, "of whole numbers"),
+    "links by number": (lambda: na.evaluate({0: LINKS}, [LINKS]), USAGE, "links of each pair, .*found {0"),
+    "a pair of words to cut": (
+        lambda: list(na.cut([("a", "b"), (["a"], ["b"])])),
+        DATA,
+        "pair 2: expected lines of text for all pairs, found lists of words",
+    ),
     "letters as links": (lambda: na.Alignment("0-0", 2, 2), DATA, "of whole numbers, found '0-0'"),
     "a link outside": (lambda: na.Alignment({(5, 0)}, 2, 2), DATA, "link 5-0 is outside"),
     "a stray link": (lambda: na.GoldAlignment({(0, 0)}, set()), DATA, "not among the possible"),
@@ -498,7 +505,7 @@ CALLS = {
     "words without a vocabulary": (
         lambda: na.Embeddings(["a"], np.eye(1)),
         USAGE,
-        r"Vocabulary.from_words\(words\), found \['a'\]",
+        r"Embeddings.of\(words, matrix\) makes one, found \['a'\]",
     ),
     "vectors in a list": (
         lambda: na.Embeddings(Vocabulary.from_words(["a"]), [[1.0]]),

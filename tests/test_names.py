@@ -7,8 +7,7 @@ from nmtalign.aligner.extraction import EXTRACTIONS, Symmetrized
 from nmtalign.cli.commands import links
 from nmtalign.encoders.published import METHODS
 from nmtalign.links import formats, symmetrization
-from nmtalign.links.extraction import EXTRACTORS
-from nmtalign.positions.softmax import SOFTMAX_POSITIONS
+from nmtalign.positions.model import SOFTMAX_POSITIONS
 from nmtalign.text import bitext, tokenization
 from nmtalign.training.hyperparameters import PRESETS
 from nmtalign.vectors import storage
@@ -16,7 +15,6 @@ from nmtalign.vectors import storage
 
 def test_every_name_can_be_chosen_and_no_other():
     assert set(names.EXTRACTIONS) == EXTRACTIONS.keys() - {Symmetrized.name}
-    assert set(EXTRACTORS) < set(names.EXTRACTIONS)
     assert names.SYMMETRIZATIONS == symmetrization.METHODS
     assert tuple(METHODS) == names.METHODS
     assert (*SOFTMAX_POSITIONS, "hmm") == names.POSITIONS

@@ -15,8 +15,7 @@ from typing import Any
 from nmtalign.aligner.decoding import BucketLinks, Decoder, TrainingSize
 from nmtalign.aligner.experts import Expert, with_links
 from nmtalign.aligner.extraction import Extraction, make_extraction
-from nmtalign.aligner.model_folder import open_state, save_state
-from nmtalign.arrays import Reals
+from nmtalign.arrays import Flags, Reals
 from nmtalign.corpus.coverage import Coverage, coverage, one_word_lines
 from nmtalign.corpus.line_words import links_of_tokens, links_of_words, pair_of_words
 from nmtalign.corpus.parallel import default_workers, in_order
@@ -27,63 +26,57 @@ from nmtalign.links.alignments import AlignedBatch, AlignedPair, BothWords
 from nmtalign.links.given import GivenLinks, given_links
 from nmtalign.positions.experts import trust_of, voted
 from nmtalign.positions.link_probabilities import LinkProbabilities
-from nmtalign.positions.model import PositionModel, TextScores
-from nmtalign.positions.softmax import SoftmaxPositions
+from nmtalign.positions.model import PositionModel, SoftmaxPositions, TextScores
 from nmtalign.scorers.lexicon import Lexicon
 from nmtalign.scorers.scorer import Scorer
-from nmtalign.state import State, Stored
-from nmtalign.text.pairs import Pair, Pairs, Sentence, Words, are_lines, checked_pair, checked_pairs
+from nmtalign.state import State, Stored, open_state, save_state
+from nmtalign.text.bitext import Pair, Pairs, Sentence, Words, are_lines, checked_pair, checked_pairs
 from nmtalign.text.tokenization import SPACES, TextSettings
 
+KINDS: dict[str, tuple[str, str]] = {  # of parts: module, and class or function, imported when one is opened
+    "mixture": ("nmtalign.scorers.mixture", "Mixture"),
+    "lexicon": ("nmtalign.scorers.lexicon", "Lexicon"),
+    "dense": ("nmtalign.scorers.dense", "DenseScorer"),
+    "vectors": ("nmtalign.scorers.given_vectors", "VectorScorer"),
+    "embeddings": ("nmtalign.vectors.embeddings", "Embeddings"),
+    "dot": ("nmtalign.scorers.vector_scores", "DotScore"),
+    "bahdanau": ("nmtalign.scorers.vector_scores", "BahdanauScore"),
+    "projected-dot": ("nmtalign.scorers.vector_scores", "ProjectedDot"),
+    "softmax": ("nmtalign.positions.model", "SoftmaxPositions"),
+    "hmm": ("nmtalign.positions.hmm", "HiddenMarkov"),
+    "rescored": ("nmtalign.rescoring.rescorer", "Rescored"),
+    "extraction": ("nmtalign.aligner.extraction", "extraction_from_state"),
+    "expert": ("nmtalign.aligner.experts", "Expert"),
+}
 CELLS = 1 << 23  # of the buckets of a text that are scored at a time
 Done = Callable[[int], None] | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Aligner(Listed):
-    """Aligns the words of sentence pairs: composes a scorer, a position model and an extraction.
+    """Aligns the words of sentence pairs.
 
-    Parameters
-    ----------
-    scorer : Scorer
-        Scores of word pairs.
-    positions : PositionModel, optional
-        Posteriors from scores; a softmax without a prior if left out.
-    extraction : Extraction, optional
-        How links are chosen; left out: posterior decoding where there is a null word, else mutual argmax.
-    text : TextSettings, optional
-        How lines become words.
-    languages : (str or None, str or None), optional
-        Source and target language, where known; tokenizers may use them.
-    training : mapping, optional
-        Settings and corpus it was learned with.
-    workers : int, optional
-        Threads or processes; the links do not depend on it.
-    expert : Expert, optional
-        Whose links vote.
+    :func:`nmtalign.load` opens an aligner, :func:`nmtalign.train` learns one. An aligner never changes:
+    its methods return results, or another aligner.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from nmtalign.scorers.given_vectors import VectorScorer
-    >>> from nmtalign.scorers.vector_scores import make_score
-    >>> from nmtalign.text.vocabulary import Vocabulary
-    >>> from nmtalign.vectors.embeddings import Embeddings
-    >>> english = Embeddings(Vocabulary.from_words(["cat", "black"]), np.eye(2))
-    >>> french = Embeddings(Vocabulary.from_words(["noir", "chat"]), np.eye(2)[::-1].copy())
-    >>> aligner = Aligner(VectorScorer(english, french, make_score("cosine", 2)))
-    >>> aligner.align("Black cat", "chat noir").links
-    [Link(source=0, target=1), Link(source=1, target=0)]
+    >>> import nmtalign as na
+    >>> aligner = na.load()
+    >>> aligner.align("the black cat", "le chat noir").links
+    [Link(source=0, target=0), Link(source=1, target=2), Link(source=2, target=1)]
+    >>> aligner.align_batch([("the cat", "le chat"), ("a dog", "un chien")])
+    AlignedBatch of 2 pairs, 4 links
     """
 
     scorer: Scorer
     positions: PositionModel = field(default_factory=SoftmaxPositions)
-    extraction: Extraction | None = None
+    extraction: Extraction | None = None  # None: posterior decoding with a null word, else mutual argmax
     text: TextSettings = field(default_factory=TextSettings)
     languages: tuple[str | None, str | None] = (None, None)
-    training: Mapping[str, Any] = field(default_factory=dict)
+    training: Mapping[str, Any] = field(default_factory=dict)  # settings and corpus it was learned with
     workers: int | None = None
-    expert: Expert | None = None
+    expert: Expert | None = None  # its links vote
 
     def __post_init__(self) -> None:
         expect_kind(self.scorer, Scorer, "a scorer")
@@ -95,7 +88,7 @@ class Aligner(Listed):
     def __repr__(self) -> str:
         languages = "-".join(name or "?" for name in self.languages) if any(self.languages) else ""
         parts = [f"Aligner {languages}".strip(), f"scorers {'+'.join(self.scorer.names)}"]
-        parts.append(self.positions.settings.replace("=", " "))
+        parts.append(self.positions.description.replace("=", " "))
         parts += [str(self.expert)] if self.expert else []
         if "corpus" in self.training:
             parts.append(f"learned from {self.training['corpus'].get('pairs', 0):,} pairs")
@@ -104,18 +97,18 @@ class Aligner(Listed):
         return one_line(", ".join([*parts, *([f"{known} words known"] if known else [])]))
 
     def align(self, source: Sentence, target: Sentence) -> AlignedPair:
-        """Align two sentences, and return their attention weights, too.
+        """Align two sentences; the result holds links and attention weights.
 
         Parameters
         ----------
         source, target : str or sequence of str
-            A line of text, or its words. Links count the words that the matrix shows: a line's tokens.
+            A line of text, or its words. The links of a line count its tokens, which the matrix shows.
 
         Returns
         -------
         AlignedPair
-            Rows of `forward` and columns of `reverse` sum to 1, less the probability of null where there is
-            a null word. The matrix shows the words as they were given.
+            Links, their probabilities, and attention. A row of `forward` sums to 1, less the probability
+            that its word has no partner; so does a column of `reverse`.
 
         Warns
         -----
@@ -124,7 +117,7 @@ class Aligner(Listed):
         """
         pair = checked_pair(source, target)
         self._with_warning(encode_text([self.words_of(pair)]))
-        return self.attend(pair)
+        return self.align_pair(pair)
 
     def align_batch(
         self,
@@ -136,26 +129,26 @@ class Aligner(Listed):
     ) -> AlignedBatch:
         """Align many sentence pairs.
 
-        Links of lines count the words between spaces, whatever the tokenizer: those of `align` where a word
-        is one token. Links of lists count the words of these.
+        If the pairs are lines, links count the words between spaces, whatever the tokenizer. If the pairs
+        are lists of words, links count these words.
 
         Parameters
         ----------
         pairs : Bitext, iterable of (source, target), (list, list), or DataFrame
             Lines of text, or lists of their words.
         expert : path or iterable, optional
-            Links of each pair by another system or a person, which vote: Pharaoh lines, or sets of
-            (source, target). Nothing is known of a pair without links. How far they are trusted was learned
-            with the model (:func:`nmtalign.train`), else these pairs tell.
+            Links of each pair, made by another system or a person: Pharaoh lines, or sets of
+            (source, target). They vote on the links. An empty set says nothing about its pair. How much
+            their votes count was learned by :func:`nmtalign.train`, or is estimated from these pairs.
         workers : int, optional
-            Threads or processes; left out, those of the aligner.
+            How many threads or processes work; the links do not depend on it.
         progress : bool
-            Show on stderr how much is done.
+            Show on stderr how many pairs are done.
 
         Returns
         -------
         AlignedBatch
-            One entry for each pair, without links where a side has no words.
+            One entry for each pair; the entry has no links if a side has no words.
 
         Warns
         -----
@@ -175,29 +168,29 @@ class Aligner(Listed):
         return replace(links_of_words(batch, text.line_words), origin=_Pairs(aligner, listed))
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
-        """Write the aligner into a folder, from which :func:`nmtalign.load` opens it.
+        """Save the aligner in a folder; :func:`nmtalign.load` opens it again.
 
         Parameters
         ----------
         folder : str or Path
-            A new or an empty one; it gets its name when the model is whole.
+            A new or an empty folder. It appears when the model is complete.
         overwrite : bool
-            Replace an older model. Anything else that is there is refused all the same.
+            Replace an older model. Any other folder is refused all the same.
 
         Raises
         ------
         UsageError
-            If the folder holds anything else, or the aligner has to be fitted first.
+            If the folder holds anything else, or :func:`nmtalign.fit_to` has to fit the aligner first.
         """
         if self.needs_fitting:
             raise UsageError("this aligner has to be fitted first: aligner = fit_to(aligner, text)")
         save_state(self.state(), folder, overwrite=overwrite)
 
     @property
-    def settings(self) -> str:
-        """The settings that make the links, in one line."""
+    def description(self) -> str:
+        """What makes the links, in one line."""
         learned = f" pairs={self.training['corpus'].get('pairs', 0)}" if "corpus" in self.training else ""
-        parts = f"{self.scorer.settings}{learned} {self.positions.settings} {self.resolved_extraction}"
+        parts = f"{self.scorer.description}{learned} {self.positions.description} {self.resolved_extraction}"
         return f"{parts}{f' {self.expert}' if self.expert else ''} text={self.text}"
 
     @property
@@ -211,7 +204,7 @@ class Aligner(Listed):
     @property
     def needs_fitting(self) -> bool:
         """Whether something is to be fitted to a text before it is aligned."""
-        return self.scorer.unfitted or self.positions.unfitted or self.needs_trust
+        return self.positions.unfitted or self.needs_trust
 
     @property
     def needs_trust(self) -> bool:
@@ -229,7 +222,18 @@ class Aligner(Listed):
         return self.extraction or make_extraction(null=self.positions.has_null)
 
     def with_scorers(self, names: str | Iterable[str]) -> Aligner:
-        """Return an aligner by some of its scorers, without rescorer and expert; UsageError if one lacks."""
+        """Return the aligner with only these of its scorers, without a rescorer and without an expert.
+
+        Parameters
+        ----------
+        names : str or iterable of str
+            One or several of ``lexicon``, ``spectral`` and ``vectors``, as the aligner has them.
+
+        Raises
+        ------
+        UsageError
+            If the aligner has no scorer of such a name.
+        """
         expect_kind(names, Iterable, "names of scorers")
         scorer = self.scorer.only({names} if isinstance(names, str) else {str(name) for name in names})
         return replace(self, scorer=scorer, positions=self.positions.without_rescorer, expert=None)
@@ -242,7 +246,7 @@ class Aligner(Listed):
     def with_trust_from(self, text: EncodedText) -> Aligner:
         """Return the aligner with the trust in its expert that its own posteriors of a text give."""
         assert self.expert is not None
-        bucket_posteriors = self.positions.posteriors_of(self.scorer.read(text))
+        bucket_posteriors = self.positions.posteriors_of(self.scorer.score_text(text))
         trust = trust_of(bucket_posteriors, text, default_workers(self.workers))
         return replace(self, expert=replace(self.expert, trust=trust))
 
@@ -292,27 +296,24 @@ class Aligner(Listed):
         """Which values of a pair are shown unless told, as of :class:`AlignedPair`."""
         return "combined" if self.positions.has_null else "forward"
 
-    def attend(self, pair: Pair) -> AlignedPair:
+    def align_pair(self, pair: Pair) -> AlignedPair:
         """Align a checked pair as :meth:`align` does, without a warning."""
-        return self._attended(self.encoded([pair]), [pair])[0]
+        return self._aligned(self.encoded([pair]), [pair])[0]
 
-    def attend_words(self, pair: tuple[str, str]) -> AlignedPair:
-        """Align two lines; the links and arrays are those of words between spaces, not of tokens."""
-        return self.attend_lines([pair])[0]
-
-    def attend_lines(self, pairs: Sequence[tuple[str, str]]) -> list[AlignedPair]:
-        """Align many pairs of lines as :meth:`attend_words` does, those of similar length together."""
+    def align_lines(self, pairs: Sequence[tuple[str, str]]) -> list[AlignedPair]:
+        """Align pairs of lines; links and arrays are those of words between spaces, not of tokens."""
         text = self.encoded(pairs)
-        found = self._attended(text, pairs)
+        found = self._aligned(text, pairs)
         if text.line_words is None:
             return found
         sides = [[side.alone(n) for n in range(len(pairs))] for side in text.line_words]
         return list(map(pair_of_words, found, pairs, zip(*sides, strict=True)))
 
-    def _attended(self, text: EncodedText, pairs: Sequence[Pair]) -> list[AlignedPair]:
+    def _aligned(self, text: EncodedText, pairs: Sequence[Pair]) -> list[AlignedPair]:
         unknown = [self.scorer.unknown(*self.words_of(pair)) for pair in pairs]
-        more: Any = {"unknown": unknown, "usual": self.usual_values}
-        return self._decoder_of(text).pairs(list(map(self.tokens_of, pairs)), self.settings, **more)
+        caption = self.scorer.caption and f"{self.scorer.caption}, {self.positions.description}"
+        more: Any = {"unknown": unknown, "usual": self.usual_values, "caption": caption}
+        return self._decoder_of(text).pairs(list(map(self.tokens_of, pairs)), self.description, **more)
 
     def align_words(self, pairs: Iterable[tuple[Words, Words]]) -> AlignedBatch:
         """Align many pairs of words that are already normalized; warnings as of :meth:`align_batch`."""
@@ -340,10 +341,12 @@ class Aligner(Listed):
             found += _counted(decoder.links_of_buckets(workers), done)
         return decoder.collected(found)
 
-    def attend_text(self, text: EncodedText, values: str) -> tuple[AlignedBatch, list[Reals]]:
-        """Return the links of the tokens of a text, and `values` (T, S) of each pair, all held in memory."""
-        batch, found = self._decoder_of(text).attention([values])
-        return batch, found[values]
+    def align_with_values(
+        self, text: EncodedText, values: str
+    ) -> tuple[AlignedBatch, list[tuple[Reals, Flags]]]:
+        """Return the links of the tokens of a text, and of each pair `values` and linkable cells, (T, S)."""
+        batch, found = self._decoder_of(text).attention([values, "linkable"])
+        return batch, list(zip(found[values], found["linkable"], strict=True))
 
     def _align_parts(
         self, text: EncodedText, parts: Sequence[EncodedText], workers: int, done: Done
@@ -357,7 +360,7 @@ class Aligner(Listed):
         return self._decoder_of(replace(text, buckets=())).collected(list(_counted(found, done)))
 
     def _decoder_of(self, text: EncodedText) -> Decoder:
-        return self.decoder(self.scorer.read(text))
+        return self.decoder(self.scorer.score_text(text))
 
     def decoder(self, scores: TextScores) -> Decoder:
         """Return the decoder of a text from the scores of its word pairs; UsageError before a needed fit."""
@@ -371,17 +374,8 @@ class Aligner(Listed):
             source, target = scores.training_counts
             known, gold = (source > 0, target > 0), self.positions.gold_log_odds
             probabilities = LinkProbabilities(known, size.log_size, gold)
-        return Decoder(
-            scores.text,
-            bucket_posteriors,
-            self.resolved_extraction,
-            scores.evidence if self.positions.has_null else None,
-            size,
-            scores.vocabularies,
-            scores.linkable,
-            scores.scores,
-            probabilities,
-        )
+        parts = scores.text, bucket_posteriors, self.resolved_extraction
+        return Decoder(*parts, scores, self.positions.has_null, size, probabilities)
 
     def covered(self, pairs: Sequence[tuple[str, str]]) -> Coverage:
         """Count how many words of pairs of lines are known."""
@@ -423,10 +417,10 @@ class _Pairs:
         source, target = map(SPACES.words, pair) if are_lines(pair) else pair
         return tuple(source), tuple(target)
 
-    def attended(self, n: int) -> AlignedPair:
+    def aligned(self, n: int) -> AlignedPair:
         """Align pair n alone, with its attention."""
         pair = self.pairs[n]
-        return self.aligner.attend_words(pair) if are_lines(pair) else self.aligner.attend(pair)
+        return self.aligner.align_lines([pair])[0] if are_lines(pair) else self.aligner.align_pair(pair)
 
     def chosen(self, numbers: Sequence[int]) -> _Pairs:
         """Return some of the pairs."""
@@ -436,9 +430,9 @@ class _Pairs:
 def load_aligner(folder: str | Path) -> Aligner:
     """Open the folder of an aligner, or a shipped one by its name.
 
-    Errors as of :func:`nmtalign.aligner.model_folder.open_state`.
+    Errors as of :func:`nmtalign.state.open_state`.
     """
-    aligner: Aligner = open_state(place_of(folder), Aligner.from_state)
+    aligner: Aligner = open_state(place_of(folder), Aligner.from_state, KINDS)
     return aligner
 
 

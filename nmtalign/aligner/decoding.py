@@ -21,7 +21,7 @@ Axes: B pairs of a bucket, T target words, S source words, L links, N sentence p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.aligner.extraction import Attention, Extraction
-from nmtalign.arrays import Doubles, Floats, Ints, Longs, Reals
+from nmtalign.arrays import AnyArray, Doubles, Floats, Ints, Longs, Reals, offsets_of
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.coverage import foreign_pairs
 from nmtalign.corpus.long_pairs import Segments
@@ -46,7 +46,7 @@ from nmtalign.links.alignments import (
 from nmtalign.names import VALUES
 from nmtalign.positions.hmm import THRESHOLD
 from nmtalign.positions.link_probabilities import LinkProbabilities
-from nmtalign.positions.model import BucketPosteriors, Cells
+from nmtalign.positions.model import BucketPosteriors, Cells, TextScores
 
 LONGEST = 500  # words
 MAX_LENGTH_DEVIATION = 6.0
@@ -104,13 +104,6 @@ def parallel_probability(
     """Return the probability that N pairs are parallel, rising with the evidence; 0 where a side is empty.
 
     `evidence` (N,) comes from :func:`evidence_of_pairs`; the lengths (N,) are in words.
-
-    Examples
-    --------
-    >>> lengths = np.array([10, 10, 10, 0])
-    >>> found = parallel_probability(np.array([2.0, 20, 60, 0]), lengths, lengths, TrainingSize())
-    >>> found.round(2).tolist()
-    [0.0, 0.3, 1.0, 0.0]
     """
     features = pair_features(evidence, source_lengths, target_lengths, size)
     logit = (features * np.array(FITTED)[:, None]).sum(axis=0)
@@ -143,41 +136,28 @@ class BucketLinks(NamedTuple):
     evidence: Doubles
 
 
-class ChosenLinks(NamedTuple):
-    """Links of a bucket, the posteriors they were chosen from, and the evidence of all cells, if any."""
-
-    cells: Cells
-    posterior: Reals
-    posteriors: Attention
-    evidence: NDArray[np.float32] | None
-
-
 class Decoder(NamedTuple):
     """Decodes the buckets of a text: posteriors, links, pair scores."""
 
     text: EncodedText
     bucket_posteriors: Callable[[int], BucketPosteriors]  # gives the posteriors of the bucket of a number
     extraction: Extraction
-    # as of :meth:`nmtalign.positions.model.TextScores.evidence`; None where there is no null word
-    evidence: Callable[[int, NDArray[np.float32]], NDArray[np.float32]] | None = None
+    scores: TextScores | None = None  # before the position model; None where every pair has attention
+    has_null: bool = False  # whether there is a null word, and with it evidence
     size: TrainingSize = TrainingSize()
-    # words that a learned model knows; None where others than known words are evidence
-    vocabularies: tuple[Container[str], Container[str]] | None = None
-    # as of :meth:`nmtalign.positions.model.TextScores.linkable`; None where every pair has attention
-    linkable: Callable[[int, NDArray[np.float32] | None], NDArray[np.bool_]] | None = None
-    scores: Callable[[int], Reals] | None = None  # those of a bucket, before the position model
     probabilities: LinkProbabilities | None = None  # of a learned model; posteriors are those of others
 
-    def chosen(self, k: int) -> ChosenLinks:
-        """Compute the posteriors of bucket k and choose links."""
+    def chosen(self, k: int) -> tuple[Cells, Reals, Attention, NDArray[np.float32] | None]:
+        """Return the links of bucket k, their posterior, and the posteriors and evidence of all cells."""
         bucket = self.text.buckets[k]
         posteriors, ratios = self.bucket_posteriors(k)
         (t, s, b), posterior = self._cells(posteriors, bucket)
-        if self.linkable is not None:
-            kept = np.broadcast_to(self.linkable(k, ratios), bucket.shape)[t, s, b]
+        cell_evidence = None
+        if self.scores is not None:
+            kept = np.broadcast_to(self.scores.linkable(k, ratios), bucket.shape)[t, s, b]
             t, s, b, posterior = t[kept], s[kept], b[kept], posterior[kept]
-        cell_evidence = None if ratios is None or self.evidence is None else self.evidence(k, ratios)
-        return ChosenLinks((t, s, b), posterior, posteriors, cell_evidence)
+            cell_evidence = None if ratios is None else self.scores.evidence(k, ratios)
+        return (t, s, b), posterior, posteriors, cell_evidence
 
     def links(self, k: int) -> BucketLinks:
         """Compute the links of bucket k, their probability, and the evidence of its pairs."""
@@ -232,7 +212,7 @@ class Decoder(NamedTuple):
         counts = np.bincount(pair, minlength=segments.pairs)
         evidence = segments.total(columns[5].astype(np.int64), columns[6].astype(np.float64))
         return AlignedBatch(
-            offsets=np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)]),
+            offsets=offsets_of(counts),
             source=source[order].astype(np.int32),
             target=target[order].astype(np.int32),
             probability=probability[order].astype(np.float32),
@@ -258,30 +238,25 @@ class Decoder(NamedTuple):
         It is 0 where no word of a side is known: nothing can be said of such a pair.
         """
         S, T = self.text.segments.source_lengths, self.text.segments.target_lengths
-        if self.evidence is None:
+        if self.scores is None or not self.has_null:
             return np.asarray(2 * evidence / np.maximum(S + T, 1))
         found = parallel_probability(evidence, S, T, self.size)
-        if self.vocabularies is not None:
-            found[foreign_pairs(self.text, self.vocabularies)] = 0
+        if self.scores.vocabularies is not None:  # else others than known words are evidence
+            found[foreign_pairs(self.text, self.scores.vocabularies)] = 0
         return found
-
-    def pair(
-        self, words: BothWords, settings: str, *, unknown: UnknownWords | None = None, usual: str = "combined"
-    ) -> AlignedPair:
-        """Return the one pair of the text with its attention weights, as of :meth:`pairs`."""
-        return self.pairs([words], settings, unknown=[unknown], usual=usual)[0]
 
     def pairs(
         self,
         words: Sequence[BothWords],
-        settings: str,
+        description: str,
         *,
         unknown: Sequence[UnknownWords | None],
         usual: str,
+        caption: str = "",
     ) -> list[AlignedPair]:
         """Return the pairs of the text with their attention weights; `words` are those to show.
 
-        `unknown` and `usual` as of :class:`AlignmentMatrix` and :class:`AlignedPair`.
+        `unknown`, `caption` and `usual` as of :class:`AlignmentMatrix` and :class:`AlignedPair`.
         """
         batch, arrays = self.attention([name for name in VALUES if name != "scores" or self.scores])
         probabilities, made = np.split(batch.probability, batch.offsets[1:-1]), []
@@ -290,11 +265,11 @@ class Decoder(NamedTuple):
             weights = {name: wholes[n] for name, wholes in arrays.items()}
             pair = AlignedPair(
                 Alignment(frozenset(links), *map(len, own)),
-                AlignmentMatrix(weights.pop("combined"), *own, unknown[n]),
+                AlignmentMatrix(weights.pop("combined"), *own, unknown[n], caption),
                 **weights,
                 probabilities=dict(zip(links, probabilities[n].tolist(), strict=True)),
                 score=float(batch.scores[n]),
-                settings=settings,
+                description=description,
                 extraction=self.extraction.rule,
                 threshold=self.extraction.least,
                 second=self.extraction.second,
@@ -303,16 +278,16 @@ class Decoder(NamedTuple):
             made.append(pair)
         return made
 
-    def attention(self, names: Sequence[str]) -> tuple[AlignedBatch, dict[str, list[Reals]]]:
+    def attention(self, names: Sequence[str]) -> tuple[AlignedBatch, dict[str, list[AnyArray]]]:
         """Return the links of the text, and the values (T, S) of each pair by their name in `VALUES`.
 
-        ``combined`` are the weights that links are chosen from. Scores are NaN in cells that no piece of a
-        long pair has.
+        ``combined`` are the weights that links are chosen from, ``linkable`` marks cells that may have one.
+        Scores are NaN in cells that no piece of a long pair has.
         """
         # the posteriors of a bucket serve its matrices and its links
         once = self._replace(bucket_posteriors=lru_cache(1)(self.bucket_posteriors))
         found: list[BucketLinks] = []
-        wholes: dict[str, list[Reals]] = {}
+        wholes: dict[str, list[AnyArray]] = {}
         for k, bucket in enumerate(self.text.buckets):
             for name in names:
                 values = once._values(name, k)
@@ -324,17 +299,21 @@ class Decoder(NamedTuple):
             _normalize(wholes.setdefault(name, self._empty(name)), self.text.segments, name)
         return self.collected(found), wholes
 
-    def _empty(self, name: str, dtype: Any = np.float32) -> list[Reals]:
+    def _empty(self, name: str, dtype: Any = np.float32) -> list[AnyArray]:
         segments = self.text.segments
         sizes = zip(segments.target_lengths.tolist(), segments.source_lengths.tolist(), strict=True)
-        return [np.full(size, np.nan if name == "scores" else 0, dtype) for size in sizes]
+        rest = {"scores": np.nan, "linkable": True}.get(name, 0)  # of cells that no piece has
+        return [np.full(size, rest, dtype) for size in sizes]
 
-    def _values(self, name: str, k: int) -> Reals:
+    def _values(self, name: str, k: int) -> AnyArray:
         """Return values (T, S, B) of bucket k."""
         if name == "scores":
             assert self.scores is not None
-            return self.scores(k)
-        found = self.bucket_posteriors(k).posteriors
+            return self.scores.scores(k)
+        found, ratios = self.bucket_posteriors(k)
+        if name == "linkable":
+            assert self.scores is not None
+            return np.broadcast_to(self.scores.linkable(k, ratios), self.text.buckets[k].shape)
         if name == "combined":
             return self.extraction.matrix(found)
         return found.forward if name == "forward" else found.reverse

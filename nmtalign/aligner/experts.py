@@ -18,8 +18,7 @@ from nmtalign.links.alignments import AlignedBatch, Link, joined_batches
 from nmtalign.links.given import batch_of_links
 from nmtalign.positions.experts import Trust
 from nmtalign.state import State, Stored
-from nmtalign.text.bitext import SentencePair
-from nmtalign.text.pairs import Pair, Words
+from nmtalign.text.bitext import Pair, SentencePair, Words
 
 if TYPE_CHECKING:
     from nmtalign.aligner.links_from import Linker
@@ -84,9 +83,9 @@ class EncoderLinks:
 
     @cached_property
     def _linker(self) -> Linker:
-        from nmtalign.aligner.links_from import encoder_linker
+        from nmtalign.aligner.links_from import similarity_linker
 
-        return encoder_linker(self.name, method=self.method, **self.running)
+        return similarity_linker("encoder", encoder=self.name, method=self.method, **self.running)
 
     @property
     def layer(self) -> int:

@@ -38,15 +38,8 @@ SECOND = 0.3  # least p(s|t) or p(t|s) of a second word; chosen on the developme
 class Extraction:
     """A method that chooses links; :func:`make_extraction` makes one by its name.
 
-    Parameters
-    ----------
-    threshold : float, optional
-        Least joint probability of a link, from 0 to 1; None takes `default`.
-
-    Raises
-    ------
-    UsageError
-        If the threshold is not a number from 0 to 1.
+    `threshold` is the least joint probability of a link; None takes `default`. A UsageError if it is not a
+    number from 0 to 1.
     """
 
     threshold: float | None = None
@@ -105,7 +98,6 @@ class Threshold(Extraction):
     name, default = "threshold", 0.5
 
     def chosen(self, posteriors: Attention, bucket: Bucket) -> Flags:
-        """Choose the likely cells."""
         joint = posteriors.joint
         return np.asarray((joint >= joint.dtype.type(self.least)) & bucket.inside)
 
@@ -120,14 +112,12 @@ class PosteriorDecoding(Threshold):
 
     @property
     def second(self) -> float | None:  # type: ignore[override]
-        """The least p(s|t) or p(t|s) of a second word; None with a given threshold."""
         return SECOND if self.threshold is None else None
 
     def __str__(self) -> str:
         return f"{super().__str__()} second={self.second or 'none'}"
 
     def chosen(self, posteriors: Attention, bucket: Bucket) -> Flags:
-        """Choose the likely cells and the cells of second words."""
         links = super().chosen(posteriors, bucket)
         if self.second is not None:
             links |= grown(links, posteriors.forward, posteriors.reverse)
@@ -160,7 +150,6 @@ class ArgmaxReverse(Argmax):
     name, axes = "argmax-reverse", (0,)
 
     def matrix(self, posteriors: Attention) -> Reals:
-        """Return p(t|s)."""
         return posteriors.reverse
 
 
@@ -170,7 +159,6 @@ class MutualArgmax(Argmax):
     name, axes, one_to_one = "mutual", (1, 0), True
 
     def matrix(self, posteriors: Attention) -> Reals:
-        """Return the joint probability."""
         return posteriors.joint
 
 
@@ -207,7 +195,6 @@ class Itermax(_Stacked):
     name = "itermax"
 
     def stacked(self, posteriors: Attention, stack: Callable[[Reals], Reals]) -> Flags:
-        """Choose by iterated mutual argmax."""
         return itermax(stack(posteriors.joint))
 
 
@@ -217,7 +204,6 @@ class Match(_Stacked):
     name, one_to_one = "match", True
 
     def stacked(self, posteriors: Attention, stack: Callable[[Reals], Reals]) -> Flags:
-        """Choose a matching of maximum weight."""
         return match(stack(posteriors.joint))
 
 
@@ -227,7 +213,6 @@ class Transport(_Stacked):
     name = "transport"
 
     def stacked(self, posteriors: Attention, stack: Callable[[Reals], Reals]) -> Flags:
-        """Choose cells with a large share of the transport plan."""
         weights = stack(posteriors.joint)
         return transport(weights) if self.threshold is None else transport(weights, threshold=self.threshold)
 
@@ -250,14 +235,12 @@ class Symmetrized(_Stacked):
 
     @property
     def rule(self) -> str:
-        """The method that joins both directions."""
         return self.method
 
     def __str__(self) -> str:
         return super().__str__().replace("extract=symmetrize", f"symmetrize={self.method}")
 
     def stacked(self, posteriors: Attention, stack: Callable[[Reals], Reals]) -> Flags:
-        """Join the argmax of both directions."""
         forward, reverse = (stack(one.compared(posteriors)) for one in (Argmax(), ArgmaxReverse()))
         return symmetrize_matrices(argmax_forward(forward), argmax_reverse(reverse), self.method)
 
@@ -289,13 +272,7 @@ def make_extraction(
         ``posterior`` adds no second words, which are less likely. Default: 0.55 for ``posterior`` and
         ``one-to-one``, 0.5 for ``threshold``, none for other methods.
     symmetrize : str, optional
-        Join the argmax of both directions by this method instead: a name of
-        :data:`nmtalign.links.symmetrization.METHODS`.
-
-    Raises
-    ------
-    UsageError
-        If a name is unknown, a threshold out of bounds, or both a method and `symmetrize` are given.
+        Join the argmax of both directions by this method instead, not beside one.
 
     Examples
     --------
@@ -323,24 +300,16 @@ def extraction_from_state(stored: Stored) -> Extraction:
 
 
 def grown(links: Flags, forward: Reals, reverse: Reals) -> Flags:
-    """Return the links of second words, which link one word to several: *not - ne ... pas*.
+    """Return the links (T, S, ...) of second words, which link one word to several: *not - ne ... pas*.
 
     A target word without a link is linked to s if p(s|t) is above `SECOND` and a neighbor of it is linked to
     s; a source word without a link likewise, by p(t|s).
 
-    Parameters
-    ----------
-    links : bool array of shape (T, S, ...)
-    forward, reverse : arrays of the same shape
-        p(s|t) and p(t|s).
-
     Examples
     --------
     >>> links = np.array([[True, False], [False, False], [False, True]])  # he slept - il a dormi
-    >>> grown(links, np.array([[0.9, 0.0], [0.0, 0.6], [0.0, 0.8]]), np.zeros((3, 2))).astype(int)
-    array([[0, 0],
-           [0, 1],
-           [0, 0]])
+    >>> grown(links, np.array([[0.9, 0.0], [0.0, 0.6], [0.0, 0.8]]), np.zeros((3, 2))).astype(int).tolist()
+    [[0, 0], [0, 1], [0, 0]]
     """
     after, before, source_after, source_before = beside_links(links)
     of_target = (after | before) & (forward > SECOND)

@@ -14,20 +14,20 @@ from typing import Any
 import numpy as np
 
 from nmtalign.aligner.aligner import Aligner, load_aligner
-from nmtalign.aligner.opening import fit_text, vector_aligner
+from nmtalign.aligner.opening import READING, fit_text, vector_aligner
 from nmtalign.aligner.over_vectors import open_vectors
-from nmtalign.aligner.train import BothVectors, LearnOptions, learn
+from nmtalign.aligner.train import LearnOptions, learn
 from nmtalign.arrays import Reals
 from nmtalign.corpus.coverage import coverage
 from nmtalign.corpus.parallel import default_workers, in_order
 from nmtalign.corpus.text import EncodedText, encode_text
-from nmtalign.door import ProgressLine, expect_names, place_of
+from nmtalign.door import ProgressLine, as_path, expect_names, place_of
 from nmtalign.errors import DataError, UsageError
 from nmtalign.output import Outputs, expect_new_file
 from nmtalign.positions.hmm import NULL
 from nmtalign.rescoring.distillation import KINDS, Part, learn_parameters, parts_of
 from nmtalign.scorers.vector_scores import FILES, BahdanauScore, ProjectedDot, VectorScore
-from nmtalign.text.pairs import Pair, Pairs, checked_pairs
+from nmtalign.text.bitext import Pair, Pairs, checked_pairs
 from nmtalign.vectors.storage import pair_languages
 
 UNITS = 128  # of learned attention
@@ -57,7 +57,8 @@ class LearnedAttention:
         return f"LearnedAttention: {self}"
 
     def __str__(self) -> str:
-        learned = f"held-out loss {self.about['held-out loss']}, {self.about['pairs']:,} pairs"
+        pairs = self.about["pairs"]
+        learned = f"held-out loss {self.about['held-out loss']}, {pairs:,} pair{'s'[: pairs != 1]}"
         return f"{self.name} of {self.about['units']} units, {learned}"
 
     @property
@@ -69,12 +70,13 @@ class LearnedAttention:
             return BahdanauScore(wide["W"], wide["U"], wide["v"], wide["b"], **more)
         return ProjectedDot(wide["W_q"], wide["W_k"], **more)
 
-    def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
-        """Write the parameters into the folder of the vectors, and return the file.
+    def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write the parameters into a file .npz, or the folder of the vectors, and return the file.
 
-        A UsageError if it is there, but for `overwrite`.
+        A UsageError if the file is there, but for `overwrite`.
         """
-        path = Path(folder, FILES[self.name])
+        path = as_path(path)
+        path = path if path.suffix == ".npz" else path / FILES[self.name]
         expect_new_file(path, overwrite=overwrite)
         note = np.frombuffer(json.dumps(dict(self.about), ensure_ascii=False).encode(), np.uint8)
         with Outputs() as files:
@@ -84,7 +86,7 @@ class LearnedAttention:
 
 def learn_attention(
     bitext: Pairs,
-    vectors: str | Path | BothVectors,
+    vectors: str | Path | tuple[Any, Any],
     *,
     score: str = "bahdanau",
     model: Aligner | str | Path | None = None,
@@ -100,7 +102,7 @@ def learn_attention(
     ----------
     bitext : iterable of (source, target), or (list, list), or DataFrame
         Lines of text, or lists of words; read once.
-    vectors : path or (Embeddings, Embeddings)
+    vectors : path, (path, path) or (Embeddings, Embeddings)
         Word vectors of both languages, also gensim's, which stay as they are; they need share no space.
     score : {"bahdanau", "scaled-dot"}
     model : Aligner or path, optional
@@ -114,8 +116,9 @@ def learn_attention(
     progress : bool
         Show progress on stderr.
     **text
-        ``languages``, ``tokenizer``, ``lowercase``, ``unicode``: how lines become words, as in
-        :func:`nmtalign.vector_aligner`. Left out: as the vectors were learned, else words between spaces.
+        ``languages``, ``tokenizer``, ``lowercase`` and ``unicode`` say how lines become words; left out, as
+        the vectors were learned, else words between spaces in lower case. ``limit`` reads only so many words
+        of each file of vectors; ``unsafe_pickle`` trusts the code in a pickle.
 
     Raises
     ------
@@ -134,7 +137,7 @@ def learn_attention(
     """
     expect_names([score], KINDS, "scores")
     line = ProgressLine(progress)
-    expect_names(text, ("languages", "tokenizer", "lowercase", "unicode"), "options")
+    expect_names(text, ("languages", "tokenizer", "lowercase", "unicode", *READING), "options")
     if not isinstance(units, Integral) or units < 1:
         raise UsageError(f"expected at least 1 unit, found {units!r}")
     workers, student, pairs = default_workers(workers), _student(vectors, **text), list(checked_pairs(bitext))
@@ -146,6 +149,8 @@ def learn_attention(
     known = _known_vectors(student, own)
     taught = [teacher.words_of(student.tokens_of(pairs[n])) for n in chosen]  # cut alike, looked up by itself
     parts = _parts(teacher, own, taught, workers)
+    if len(parts) == 1:
+        warnings.warn("so few pairs that none are held out: the loss is that of learning", stacklevel=2)
     first = KINDS[score].start(known[0].shape[1], units, [_mean_length(side) for side in known])
     learned, loss = learn_parameters(first, known, parts, workers=workers, report=report or line.show)
     line.show(f"attention learned from {len(chosen):,} pairs", last=True)
@@ -161,12 +166,14 @@ def learn_attention(
 
 
 def _student(
-    vectors: str | Path | BothVectors, *, languages: tuple[str, str] | None = None, **text: Any
+    vectors: str | Path | tuple[Any, Any], *, languages: tuple[str, str] | None = None, **text: Any
 ) -> Aligner:
     """Return an aligner over the vectors, which knows how lines become words."""
     if languages is None and isinstance(vectors, str | Path):
         languages = pair_languages(place_of(vectors))
-    return vector_aligner(*open_vectors(vectors, languages), score="dot", languages=languages, **text)
+    reading = {name: text.pop(name) for name in READING if name in text}
+    both = open_vectors(vectors, languages, **reading)
+    return vector_aligner(*both, score="dot", languages=languages, **text)
 
 
 def _teacher(
@@ -177,7 +184,7 @@ def _teacher(
         return learn(words, options).aligner, "learned from the same text"
     if isinstance(model, str | Path):
         return load_aligner(model), Path(model).name
-    return fit_text(model, pairs)[0], model.scorer.settings
+    return fit_text(model, pairs)[0], model.scorer.description
 
 
 def _chosen(words: Sequence[Pair]) -> list[int]:
@@ -197,7 +204,7 @@ def _warn_about(aligner: Aligner, text: EncodedText, what: str) -> None:
 
 def _known_vectors(student: Aligner, text: EncodedText) -> tuple[Reals, Reals]:
     """Return the vectors of the source and target words of a text, 0 where there is none."""
-    scores: Any = student.scorer.read(text)
+    scores: Any = student.scorer.score_text(text)
     for name, side in (("source", scores.keys), ("target", scores.queries)):
         if not side.any():
             raise DataError(f"expected vectors of the words of the text, found none of a {name} word")
@@ -215,7 +222,7 @@ def _parts(
     """Return the pairs of a text with the posteriors of the teacher, to whom its words are other numbers."""
     taught = encode_text(words)
     _warn_about(teacher, taught, "model")
-    bucket_posteriors = teacher.positions.posteriors_of(teacher.scorer.read(taught))
+    bucket_posteriors = teacher.positions.posteriors_of(teacher.scorer.score_text(taught))
 
     def of_bucket(k: int) -> list[Part]:
         return list(parts_of(text.buckets[k], bucket_posteriors(k)))

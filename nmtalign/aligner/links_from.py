@@ -19,7 +19,7 @@ import numpy as np
 
 from nmtalign.aligner.decoding import Decoder
 from nmtalign.aligner.extraction import Extraction, make_extraction
-from nmtalign.arrays import Flags, Reals
+from nmtalign.arrays import AnyArray, Flags, Floats, Reals
 from nmtalign.corpus.buckets import PADDED, make_buckets
 from nmtalign.corpus.line_words import LineWords, joined_pair, links_of_words, words_of_lines
 from nmtalign.corpus.long_pairs import whole_pairs
@@ -29,14 +29,14 @@ from nmtalign.door import parameter
 from nmtalign.encoders.cross_attention import Reading, best_reading, read_attention, translated
 from nmtalign.encoders.encoder import EncoderSimilarities
 from nmtalign.encoders.files import Given, read_similarities, read_vectors
-from nmtalign.encoders.published import METHODS, USUAL, Method, attention_posteriors
+from nmtalign.encoders.published import METHODS, USUAL, attention_posteriors
 from nmtalign.encoders.transformer import Encoder, WordPair, check_device, packages
 from nmtalign.encoders.translator import Translator
 from nmtalign.errors import UsageError
-from nmtalign.links.alignments import AlignedBatch, AlignedPair, BothWords, joined_batches
+from nmtalign.links.alignments import AlignedBatch, AlignedPair, joined_batches
 from nmtalign.names import UNITS
-from nmtalign.positions.model import BucketPosteriors, Posteriors
-from nmtalign.text.pairs import Pair, Pairs, are_lines, checked_pairs
+from nmtalign.positions.model import BucketPosteriors, Posteriors, TextScores
+from nmtalign.text.bitext import Pair, Pairs, are_lines, checked_pairs
 from nmtalign.text.tokenization import TextSettings
 
 PAIRS = 256  # whose matrices are held in memory
@@ -63,8 +63,8 @@ class Linker:
     reading: Reading | None = None  # of attention
 
     @property
-    def settings(self) -> str:
-        """The settings that make the links, in one line."""
+    def description(self) -> str:
+        """What makes the links, in one line."""
         return f"{self.name} {self.extraction}"
 
     def batches(self, pairs: Iterable[WordPair]) -> Iterator[AlignedBatch]:
@@ -81,31 +81,49 @@ class Linker:
     def pair(self, given: Given) -> AlignedPair:
         """Return the links of one pair with its attention."""
         usual = "combined" if self.reading is None else "forward"  # of similarities, of attention
-        units, words = _tuples(_units(given)), _tuples(given.words)
-        pair = self._decoder([given]).pair(units, self.settings, usual=usual)
+        source, target = map(tuple, _units(given))
+        decoder, unknown = self._decoder([given]), [given.unlinked]
+        [pair] = decoder.pairs([(source, target)], self.description, unknown=unknown, usual=usual)
         if given.of_word is None:
             return pair
-        source, target = (own.tolist() for own in given.of_word)
-        return joined_pair(pair, words, (source, target))
+        source, target = map(tuple, given.words)
+        numbers = given.of_word[0].tolist(), given.of_word[1].tolist()
+        return joined_pair(pair, (source, target), numbers)
 
     def _decoder(self, given: Sequence[Given]) -> Decoder:
         source, target = encode_pairs(map(_units, given))
         text = EncodedText(source, target, whole_pairs(source, target), make_buckets(source, target))
 
+        scores = _GivenScores(text, given)
+
         def bucket_posteriors(k: int) -> BucketPosteriors:
-            bucket = text.buckets[k]
-            found = np.full(bucket.shape, PADDED)
-            for column in np.flatnonzero(bucket.pairs >= 0):
-                own = given[bucket.pairs[column]].matrix
-                found[: own.shape[0], : own.shape[1], column] = own
-            return BucketPosteriors(self.posteriors(found, bucket.inside), None)
+            return BucketPosteriors(self.posteriors(scores.scores(k), text.buckets[k].inside), None)
 
-        return Decoder(text, bucket_posteriors, self.extraction)
+        return Decoder(text, bucket_posteriors, self.extraction, scores)
 
 
-def _tuples(pair: WordPair) -> BothWords:
-    source, target = pair
-    return tuple(source), tuple(target)
+class _GivenScores(TextScores):
+    """Matrices that were given, as the scores of a text, and the cells that may have links."""
+
+    def __init__(self, text: EncodedText, given: Sequence[Given]) -> None:
+        self.text = text
+        self.given = given
+
+    def scores(self, k: int) -> Reals:
+        return self._of_bucket(k, [given.matrix for given in self.given], PADDED)
+
+    def linkable(self, k: int, ratios: Floats | None) -> Flags:
+        return self._of_bucket(k, [given.linkable for given in self.given], True)
+
+    def _of_bucket(self, k: int, matrices: Sequence[AnyArray | None], rest: float) -> AnyArray:
+        """Return the matrices of bucket k (T, S, B), `rest` where there is none."""
+        bucket = self.text.buckets[k]
+        found = np.full(bucket.shape, rest)
+        for column in np.flatnonzero(bucket.pairs >= 0):
+            matrix = matrices[bucket.pairs[column]]
+            if matrix is not None:
+                found[: matrix.shape[0], : matrix.shape[1], column] = matrix
+        return found
 
 
 def _units(given: Given) -> WordPair:
@@ -135,14 +153,14 @@ def links_from(
     Parameters
     ----------
     pairs : Bitext, iterable of (source, target), (list, list), or DataFrame
-        Lines of text, or their words; for attention of sub-words these.
+        Lines of text, or lists of words; if the attention is that of sub-words, lists of these.
     tokenizer : str, optional
-        What cuts lines into the tokens that the source knows. Links count the words between spaces of lines.
+        How lines are cut into the tokens of the source. Links count the words between spaces of the lines.
     method : str, optional
-        A published way from similarities to links: ``simalign-itermax`` (if left out), ``simalign-argmax``,
+        How a paper chooses links from similarities: ``simalign-itermax`` (left out), ``simalign-argmax``,
         ``simalign-match``, ``awesome-align``, ``awesome-align-entmax`` or ``transport``.
     **source
-        One of these sources, with its settings, which mean what the options of ``nmtalign links-from`` mean.
+        One of these sources with its settings, which are those of ``nmtalign links-from``.
         Similarities: `encoder`, name or folder of a model of the package transformers (`layer`, `languages`,
         `device`, `cache`, `download`), or `token_vectors`, a file, both with `units`; or `similarities`, a
         file or an array a pair. Attention: `matrices`, a file (`pieces`, `normalize`, `encoding`), or
@@ -203,7 +221,7 @@ def open_linker(pairs: Iterator[WordPair], **given: Any) -> tuple[Linker, Iterat
     """
     kind = source_of(given)
     if "method" in SETTINGS[kind]:
-        return _of_similarities(kind, **given), pairs
+        return similarity_linker(kind, **given), pairs
     extraction = make_extraction(*(given.get(name) for name in _EXTRACTION), null=False)
     reading = Reading(
         given.get("layers"),
@@ -215,7 +233,10 @@ def open_linker(pairs: Iterator[WordPair], **given: Any) -> tuple[Linker, Iterat
     if kind == "matrices":
         read = partial(read_attention, given[kind], reading, encoding=given.get("encoding", "utf-8"))
     else:
-        translator = _translator(given[kind], given.get("languages"), given.get("device") or "cpu")
+        packages()  # or it says that they are missing, before the text is read
+        device = given.get("device") or "cpu"
+        check_device(device)
+        translator = Translator(str(given[kind]), given.get("languages"), device)
         if reading.shift < 0:
             raise UsageError("shift -1: a translation model has 0 (a word is predicted) or 1 (it is read)")
         if not any(name in given for name in _HEADS):
@@ -225,68 +246,31 @@ def open_linker(pairs: Iterator[WordPair], **given: Any) -> tuple[Linker, Iterat
     return Linker(f"{kind}={given[kind]} {reading}", read, attention_posteriors, extraction, reading), pairs
 
 
-def _translator(name: str | Path, languages: tuple[str, str] | None, device: str) -> Translator:
-    packages()  # or it says that they are missing, before the text is read
-    check_device(device)
-    return Translator(str(name), languages, device)
+def similarity_linker(kind: str, **given: Any) -> Linker:
+    """Return what links pairs of words by similarities and a published method: ``linker.batches(pairs)``.
 
-
-def _of_similarities(kind: str, **given: Any) -> Linker:
-    if kind == "encoder":
-        return encoder_linker(**given)
-    path, method, units = given[kind], given.get("method", USUAL), given.get("units", UNITS[0])
-    own, place = _checked(method, units), path if isinstance(path, str | Path) else "arrays"
-    name = f"{kind.replace('_', '-')}={place} method={method}"
-    read = partial(read_similarities, path)
-    if kind == "token_vectors":
-        name, read = f"{name} units={units}", partial(read_vectors, path, own.product, units)
-    return Linker(name, read, own.posteriors, make_extraction(own.extract, own.threshold))
-
-
-def encoder_linker(
-    encoder: str | Path,
-    *,
-    method: str = USUAL,
-    units: str = UNITS[0],
-    layer: int = 8,
-    languages: tuple[str, str] | None = None,
-    device: str = "cpu",
-    cache: str | Path | None = None,
-    download: bool = True,
-) -> Linker:
-    """Return what links pairs of words by an encoder and a published method: ``linker.batches(pairs)``.
-
-    Parameters
-    ----------
-    encoder : str or Path
-        Name or folder of a model of the package transformers; of a translation model its encoder is taken.
-    method : str
-        As of :func:`links_from`.
-    units : {"subwords", "words"}
-        What the method links: sub-words, whose links are then joined to links of words, or words, each the
-        mean of its sub-words.
-    layer, languages, device, download
-        As of :class:`nmtalign.encoders.transformer.Encoder`.
-    cache : str or Path, optional
-        File that keeps similarities for the next run, also one that goes on where this one was stopped.
-
-    Raises
-    ------
-    UsageError
-        If a name is unknown, or a package or the device is missing; when links are read, if there is no such
-        layer, or languages do not fit the model.
+    Parameters are those of :func:`links_from`, `kind` is the source. A UsageError if a name is unknown, or a
+    package or the device is missing; when links are read, if there is no such layer, or languages do not fit
+    the model.
     """
-    check_device(device)
-    own = _checked(method, units)
-    opened = Encoder(str(encoder), layer, device, download, languages)
-    source = EncoderSimilarities(opened, own.product, cache, units)
-    name = f"{source.settings} method={method} units={units}"
-    return Linker(name, source.read, own.posteriors, make_extraction(own.extract, own.threshold))
-
-
-def _checked(method: str, units: str) -> Method:
-    """Return a published method; a UsageError for a name of none."""
-    for name, names, kind in ((method, METHODS, "methods"), (units, UNITS, "units")):
+    path, method, units = given[kind], given.get("method", USUAL), given.get("units", UNITS[0])
+    for name, names, what in ((method, METHODS, "methods"), (units, UNITS, "units")):
         if name not in names:
-            raise UsageError(f"expected one of the {kind} {', '.join(names)}, found {name!r}")
-    return METHODS[method]
+            raise UsageError(f"expected one of the {what} {', '.join(names)}, found {name!r}")
+    own = METHODS[method]
+    if kind == "encoder":
+        running = {
+            name: given[name] for name in ("layer", "device", "download", "languages") if name in given
+        }
+        check_device(running.get("device", "cpu"))
+        source = EncoderSimilarities(Encoder(str(path), **running), own.product, given.get("cache"), units)
+        name, read = source.description, source.read
+    else:
+        name = f"{kind.replace('_', '-')}={path if isinstance(path, str | Path) else 'arrays'}"
+        read = partial(read_similarities, path)
+    name += f" method={method}"
+    if kind != "similarities":
+        name += f" units={units}"
+    if kind == "token_vectors":
+        read = partial(read_vectors, path, own.product, units)
+    return Linker(name, read, own.posteriors, make_extraction(own.extract, own.threshold))

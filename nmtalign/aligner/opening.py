@@ -12,25 +12,25 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from nmtalign.aligner.aligner import Aligner, load_aligner
 from nmtalign.aligner.experts import choose_expert
 from nmtalign.aligner.extraction import make_extraction
-from nmtalign.aligner.model_folder import is_model
 from nmtalign.corpus.parallel import default_workers
 from nmtalign.door import expect_kind, expect_names, place_of, shipped
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import MODEL, VECTORS
-from nmtalign.text.pairs import Pair, Pairs, checked_pairs
+from nmtalign.state import is_model
+from nmtalign.text.bitext import Pair, Pairs, checked_pairs
 
 if TYPE_CHECKING:
-    from nmtalign.scorers.vector_scores import BahdanauScore, VectorScore
+    from nmtalign.scorers.vector_scores import VectorScore
     from nmtalign.vectors.embeddings import Embeddings
 
 _NAME_VECTORS = f"name vectors, like the shipped {VECTORS}"
 _TEXT = ("tokenizer", "lowercase", "unicode")
 _COMMON = ("extract", "threshold", "symmetrize", *_TEXT, "scorers")
 _ENCODER = ("encoder", "layer", "device", "cache")
-_READING = ("limit", "unsafe_pickle")  # of vectors
+READING = ("limit", "unsafe_pickle")  # of vectors
 _OF_VECTORS = (
-    *("score", "temperature", "bahdanau", "positions", "diagonal", "unknown", "languages"),
-    *_READING,
+    *("score", "temperature", "parameters", "positions", "diagonal", "unknown", "languages"),
+    *READING,
 )
 _KINDS: dict[str, tuple[type, str]] = {
     **dict.fromkeys(("temperature", "diagonal"), (Real, "a number")),
@@ -38,19 +38,20 @@ _KINDS: dict[str, tuple[type, str]] = {
     "unsafe_pickle": (bool, "True or False"),
     "scorers": (Iterable, "names"),
 }
+FITTED = 5_000  # pairs of a text to which transitions are fitted
 AnyPair = TypeVar("AnyPair", bound=Pair)
 
 
 def load(path: str | Path | tuple[Any, Any] | None = None, **settings: Any) -> Aligner:
-    """Open an aligner.
+    """Open a learned model, or make an aligner over word vectors.
 
     Parameters
     ----------
     path : str or Path, or (Embeddings, Embeddings), optional
-        A learned model, or a folder with word vectors of two languages (``word2int_XX.pkl`` and
-        ``embeddings_XX.npz``, or sub-folders of the own format), or the name of shipped ones, or source and
-        target vectors: two files, embeddings or gensim's KeyedVectors. Left out: the shipped English-French
-        model, whatever the settings.
+        The folder of a learned model; or a folder with word vectors of two languages (``word2int_XX.pkl``
+        and ``embeddings_XX.npz``, or sub-folders that nmtalign wrote); or the name of shipped vectors; or
+        source and target vectors: two files, embeddings or gensim's KeyedVectors. Left out: the shipped
+        English-French model.
     **settings
         For all: ``extract`` (how links are chosen: ``posterior``, ``mutual``, ``one-to-one`` and others, see
         ``nmtalign align --help``), ``threshold`` (least posterior of a link), ``symmetrize`` (how the best
@@ -62,9 +63,12 @@ def load(path: str | Path | tuple[Any, Any] | None = None, **settings: Any) -> A
         the encoder), ``device`` (``cpu``, ``cuda``) and ``cache`` (a file that keeps similarities). A model
         that was learned with an encoder needs no setting; any other is then fitted by :func:`fit_to`.
 
-        For vectors: ``score``, ``temperature``, ``bahdanau``, ``positions``, ``diagonal`` and ``unknown``, as
-        :func:`vector_aligner` describes them; ``languages`` (source and target, if the folder does not say);
-        ``limit`` (read the first words only); ``unsafe_pickle`` (trust the code in a pickle).
+        For vectors: ``score`` (``cosine``, ``dot``, ``scaled-dot``, ``bahdanau``) with its ``parameters`` (a
+        file) and ``temperature`` (divisor of the scores); ``positions`` (``diagonal``, ``none``, ``hmm``)
+        with the strength of ``diagonal``; ``unknown`` (``zero``, ``subword``, ``backoff``: what a word
+        without a vector gets). :func:`vector_aligner` says more. Also ``languages`` (source and target, if
+        the folder does not say), ``limit`` (read only so many words of each side) and ``unsafe_pickle``
+        (trust the code in a pickle).
 
     Raises
     ------
@@ -87,9 +91,13 @@ def load(path: str | Path | tuple[Any, Any] | None = None, **settings: Any) -> A
 
 def _opened(path: str | Path | tuple[Any, Any] | None, settings: dict[str, Any]) -> Aligner:
     if isinstance(path, tuple | list):
+        from nmtalign.scorers.vector_scores import how_to_learn
         from nmtalign.vectors.storage import both_embeddings
 
         of_files = any(isinstance(side, str | Path) for side in path)
+        if of_files and settings.get("score") == "bahdanau" and settings.get("parameters") is None:
+            names = f"--source-vectors {path[0]} --target-vectors {path[-1]} -o FILE"
+            raise UsageError(f"the score bahdanau needs parameters; {how_to_learn(names)}")
         return _over(both_embeddings(path, **(_reading(settings) if of_files else {})), settings)
     folder = shipped(MODEL) if path is None else place_of(path)
     if not folder.is_dir():
@@ -124,7 +132,7 @@ def _check_settings(settings: Mapping[str, Any]) -> None:
 def _reading(settings: dict[str, Any]) -> dict[str, Any]:
     """Take out of the settings those of reading vectors, and refuse those of learned models."""
     _check_settings(settings)
-    return {name: settings.pop(name) for name in _READING if name in settings}
+    return {name: settings.pop(name) for name in READING if name in settings}
 
 
 def vector_aligner(
@@ -133,7 +141,7 @@ def vector_aligner(
     *,
     score: str | VectorScore = "cosine",
     temperature: float | None = None,
-    bahdanau: str | Path | BahdanauScore | None = None,
+    parameters: str | Path | None = None,
     positions: str | None = None,
     diagonal: float | None = None,
     unknown: str | None = None,
@@ -149,8 +157,9 @@ def vector_aligner(
         Score of a target and a source vector; also the `score` of :func:`nmtalign.learn_attention`.
     temperature : float, optional
         Divisor of the scores. Left out: 1; for ``cosine`` 1/sqrt(D), from 1/20 to 1/8.
-    bahdanau : path or BahdanauScore, optional
-        Weights of ``bahdanau``: an npz file with ``W``, ``U``, ``v`` and, if there is one, ``b``.
+    parameters : path, optional
+        npz file of the parameters of ``bahdanau`` (``W``, ``U``, ``v`` and, if there is one, ``b``) or of
+        ``scaled-dot`` (``W_q``, ``W_k``). Left out: those in the folder of the vectors.
     positions : {"diagonal", "none", "hmm"}, optional
         Where attention may go: near the diagonal, anywhere, or as a hidden Markov model says, which
         :func:`nmtalign.fit_to` fits to the text (and the temperature, if it is left out and was not
@@ -167,7 +176,7 @@ def vector_aligner(
         vectors were learned, if they say so, else words between spaces in lower case.
     """
     _check_settings(common | {"temperature": temperature, "diagonal": diagonal})
-    if found := ", ".join(name for name in (*_ENCODER, *_READING) if name in common):
+    if found := ", ".join(name for name in (*_ENCODER, *READING) if name in common):
         raise UsageError(f"{found}: only for a folder; leave it out")
     from nmtalign.aligner.over_vectors import over_vectors
 
@@ -176,7 +185,7 @@ def vector_aligner(
         target,
         score=score,
         temperature=temperature,
-        bahdanau=bahdanau,
+        parameters=parameters,
         positions=positions,
         diagonal=diagonal,
         unknown=unknown,
@@ -216,13 +225,10 @@ def fit_text(
     rest = iter(pairs)
     if not aligner.needs_fitting:
         return aligner, rest
-    from nmtalign.scorers.temperature import FITTED
-
     first = list(islice(rest, FITTED))
-    if aligner.scorer.unfitted or aligner.positions.unfitted:
-        words = [aligner.words_of(pair) for pair in first]
-        workers = default_workers(aligner.workers)
-        scorer, positions = aligner.scorer.fitted(words, aligner.positions, workers)
+    words = [words for pair in first if all(words := aligner.words_of(pair))]
+    if aligner.positions.unfitted and words:
+        scorer, positions = aligner.scorer.fitted(words, default_workers(aligner.workers))
         aligner = replace(aligner, scorer=scorer, positions=positions)
     if aligner.needs_trust and first:
         aligner = aligner.with_trust_from(aligner.encoded(first, unit=unit))
@@ -247,7 +253,7 @@ def fit_to(aligner: Aligner, bitext: Pairs) -> Aligner:
     Examples
     --------
     >>> aligner = load("en_fr_vectors", positions="hmm")
-    >>> fit_to(aligner, [("the black cat", "le chat noir")] * 9).positions.settings
+    >>> fit_to(aligner, [("the black cat", "le chat noir")] * 9).positions.description
     'positions=hmm(fitted on 9 pairs)'
     """
     expect_kind(aligner, Aligner, "an aligner")

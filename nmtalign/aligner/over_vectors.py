@@ -17,10 +17,9 @@ from nmtalign.aligner.aligner import Aligner
 from nmtalign.door import expect_kind, place_of
 from nmtalign.errors import UsageError
 from nmtalign.positions.hmm import HiddenMarkov, unfitted_hmm
-from nmtalign.positions.softmax import DIAGONAL, SoftmaxPositions
+from nmtalign.positions.model import DIAGONAL, SoftmaxPositions
 from nmtalign.scorers.given_vectors import VectorScorer
 from nmtalign.scorers.vector_scores import (
-    BahdanauScore,
     VectorScore,
     cosine_scale,
     make_score,
@@ -41,7 +40,7 @@ def over_vectors(
     *,
     score: str | VectorScore,
     temperature: float | None,
-    bahdanau: str | Path | BahdanauScore | None,
+    parameters: str | Path | None,
     positions: str | None,
     diagonal: float | None,
     unknown: str | None,
@@ -49,7 +48,7 @@ def over_vectors(
     """Return an aligner; parameters as of :func:`nmtalign.vector_aligner`."""
     for side in (source, target):
         expect_kind(side, Embeddings, "Embeddings")
-    vector_score = make_score(score, source.dimension, temperature=temperature, weights=bahdanau)
+    vector_score = make_score(score, source.dimension, temperature=temperature, parameters=parameters)
     if unknown is not None:
         source, target = source.with_unknown(unknown), target.with_unknown(unknown)
     return Aligner(
@@ -95,7 +94,7 @@ def read_folder(
     """Return the vectors of a folder, and the settings with its languages and learned score."""
     languages, score = settings.get("languages") or pair_languages(folder), settings.get("score")
     vectors = load_pair(folder, languages=languages, **reading)
-    if settings.get("bahdanau") is None and isinstance(score, str):
+    if settings.get("parameters") is None and isinstance(score, str):
         score = score_in(folder, score, vectors[0].dimension)
     given = {} if score is None else {"score": score}
     return vectors, {**settings, **given, "languages": languages}

@@ -20,7 +20,6 @@ from nmtalign.aligner.aligner import Aligner, check_languages, load_aligner
 from nmtalign.aligner.decoding import Decoder
 from nmtalign.aligner.experts import PAIRS, Expert, choose_expert, with_links
 from nmtalign.aligner.extraction import Extraction
-from nmtalign.aligner.model_folder import is_model
 from nmtalign.aligner.over_vectors import open_vectors
 from nmtalign.arrays import Reals
 from nmtalign.corpus.coverage import coverage, one_word_lines
@@ -32,6 +31,7 @@ from nmtalign.corpus.text import EncodedText, encode_text, line_words_of
 from nmtalign.door import ProgressLine, expect_names, place_of
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedBatch, GoldAlignment, joined_batches
+from nmtalign.links.corrections import are_corrections, read_corrections, text_key
 from nmtalign.links.formats import read_gold
 from nmtalign.links.given import GivenGold, GivenLinks, given_gold, given_links
 from nmtalign.names import MODEL
@@ -39,12 +39,13 @@ from nmtalign.positions.experts import expert_word_counts
 from nmtalign.positions.hmm import HiddenMarkov
 from nmtalign.rescoring.features import FREQUENT
 from nmtalign.rescoring.rescorer import Rescored
-from nmtalign.rescoring.training import Sample, gold_of_pairs, learn_from_gold
+from nmtalign.rescoring.training import gold_of_pairs, learn_from_gold
 from nmtalign.scorers.dense_training import WEIGHT, check_vectors, learn_spectral, make_vectors_scorer
 from nmtalign.scorers.lexicon import Lexicon
 from nmtalign.scorers.mixture import CountedForms, Mixture, WordPairScores
-from nmtalign.text.pairs import Pair, Pairs, are_lines, checked_pairs
-from nmtalign.text.tokenization import TextSettings
+from nmtalign.state import is_model
+from nmtalign.text.bitext import Pair, Pairs, are_lines, checked_pairs
+from nmtalign.text.tokenization import SPACES, TextSettings
 from nmtalign.training.bitext import FEWEST, bitext_warnings, encode_bitext
 from nmtalign.training.checkpoint import FILE, checkpoint_of
 from nmtalign.training.em import BitextFactory, Estimate, Estimator
@@ -90,8 +91,7 @@ def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
     Parameters
     ----------
     bitext : Bitext, iterable of (source, target), (list, list), or DataFrame
-        Lines of text, or lists of words, which are not cut, as in
-        :func:`~nmtalign.text.pairs.checked_pairs`; read once.
+        Lines of text, or lists of words, which no tokenizer cuts; read once.
     preset : {"default", "fast"}
         ``fast`` takes less time and has a higher error.
     tokenizer : {"space", "simple", "moses", "icu"} or "sentencepiece:FILE", optional
@@ -112,11 +112,14 @@ def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
     vectors_weight : float, optional
         Weight of the vectors, from 0 (none) to 1 (instead of the lexicon, for the words that have vectors).
     gold : path or iterable, optional
-        Gold links of all pairs, or of the last ones, as in :func:`nmtalign.evaluate`, to train a rescorer.
+        Gold links of all pairs, or of the last ones: a file, gold alignments, sets of (source, target) or
+        Pharaoh lines. They train a rescorer.
+        A file of corrections has to be one of this text.
     expert : path or iterable, optional
-        Links of each pair by one who knows what the text does not say (an encoder, a translation model, a
-        person): Pharaoh lines, or sets of (source, target). They are prior counts of word pairs, and vote.
-        Nothing is known of a pair without links. Links that were learned from the same text do harm.
+        Links of each pair, made by an encoder, a translation model or a person: Pharaoh lines, or sets of
+        (source, target). They are prior counts of word pairs, and vote on the links. An empty set says
+        nothing about its pair. Do not give links that another aligner learned from the same text: they
+        raise the error.
     encoder : str or path, optional
         An encoder of the package transformers, whose links are the expert's; the model keeps its name.
     layer : int, optional
@@ -166,7 +169,8 @@ def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
         warn=notes.append,
     )
     try:
-        pairs = _shown(checked_pairs(bitext), line)
+        file = gold if isinstance(gold, str | Path) else None
+        pairs = of_corrected_text(_shown(checked_pairs(bitext), line), file)
         if (links := options.get("expert")) is not None:
             pairs = with_links(pairs, given_links(links))
         aligner = learn(pairs, learn_options).aligner
@@ -191,6 +195,29 @@ def gold_of_file(path: str | Path, *, encoding: str = "utf-8") -> list[GoldAlign
     return gold
 
 
+def of_corrected_text(
+    pairs: Iterable[Pair], gold: str | Path | None, *, encoding: str = "utf-8"
+) -> Iterator[Pair]:
+    """Yield the pairs of a bitext; a DataError where corrections in the file of gold are of another text.
+
+    Gold links of other kinds do not say which words they are of.
+    """
+    if gold is None or not are_corrections(gold):
+        yield from pairs
+        return
+    known, number = read_corrections(gold, encoding=encoding), 0
+    for number, pair in enumerate(pairs, 1):
+        own = known.get(number)
+        words = map(SPACES.words, pair) if are_lines(pair) else pair
+        if own is not None and own.text != text_key(*words):
+            expected = f"pair {number:,}: expected a correction of its words"
+            raise DataError(f"{expected}, found one of others; give the text of the report").at(gold)
+        yield pair
+    lines = next((one.pairs for one in known.values()), number)
+    if lines != number:
+        raise DataError(f"expected corrections of a text of {number:,} pairs, found {lines:,}").at(gold)
+
+
 def warm_start(
     words: str | Path | None,
     init: str | Path | None,
@@ -202,12 +229,7 @@ def warm_start(
     """Return the prior from a word list and from a model or aligned vectors, and how lines become words.
 
     `text` holds fields of :class:`~nmtalign.text.tokenization.TextSettings`; the model, if there is one,
-    supplies fields that are None. `encoding` is the encoding of the word list.
-
-    Raises
-    ------
-    UsageError
-        If the model cuts text in another way, or has no lexicon.
+    supplies those that are None. A UsageError if the model cuts text in another way, or has no lexicon.
     """
     init = None if init is None else place_of(init)
     older = load_aligner(init) if init is not None and is_model(init) else None
@@ -226,55 +248,22 @@ def warm_start(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LearnOptions:
-    """Options of :func:`learn`.
-
-    Parameters
-    ----------
-    hyperparameters : Hyperparameters
-        A preset of :data:`nmtalign.training.hyperparameters.PRESETS` or your own.
-    text : TextSettings
-        How lines become words.
-    languages : (str or None, str or None)
-        For tokenizers.
-    prior : Prior, optional
-        A bilingual word list, an older model, or both.
-    vectors : (Embeddings, Embeddings), optional
-        Word vectors that share a space, mixed with the lexicon.
-    vectors_weight : float, optional
-        Weight of the vectors in the log-linear interpolation, from 0 (none) to 1.
-    gold : sequence of GoldAlignment
-        Gold links of all pairs, or of the last ones, to train a rescorer, as in
-        :func:`nmtalign.rescoring.training.gold_of_pairs`.
-    expert : Expert, optional
-        Whose links are prior counts, and vote; an encoder's, or those that come with the pairs.
-    workers : int, optional
-        Threads or processes; the aligner does not depend on it.
-    report, warn : callable
-        Called with a line of text: progress, and warnings about the bitext.
-    make_bitext : callable, optional
-        As in :class:`nmtalign.training.em.Estimator`: makes the bitext, here or in other processes.
-    checkpoints : str or Path, optional
-        Folder of checkpoints: after an interruption, the same call resumes there and learns the same aligner.
-        :func:`nmtalign.training.checkpoint.remove_checkpoints` removes the folder.
-
-    Raises
-    ------
-    UsageError
-        If the weight is out of bounds, or there are no vectors.
-    """
+    """Options of :func:`learn`; a UsageError if the weight is out of bounds, or there are no vectors."""
 
     hyperparameters: Hyperparameters = PRESETS["default"]
-    text: TextSettings = field(default_factory=TextSettings)
+    text: TextSettings = field(default_factory=TextSettings)  # how lines become words
     languages: Languages = (None, None)
-    prior: Prior | None = None
-    vectors: BothVectors | None = None
-    vectors_weight: float | None = None
-    gold: Sequence[GoldAlignment] = ()
-    expert: Expert | None = None
-    workers: int | None = None
+    prior: Prior | None = None  # a bilingual word list, an older model, or both
+    vectors: BothVectors | None = None  # in one space, mixed with the lexicon
+    vectors_weight: float | None = None  # in the log-linear interpolation, from 0 (none) to 1
+    gold: Sequence[GoldAlignment] = ()  # of all pairs, or of the last ones, to train a rescorer
+    expert: Expert | None = None  # its links are prior counts, and vote
+    workers: int | None = None  # threads or processes; the aligner does not depend on it
+    # called with a line of text: progress, and warnings about the bitext
     report: Callable[[str], None] = field(default=lambda line: None)
     warn: Callable[[str], None] = field(default=lambda line: None)
-    make_bitext: BitextFactory | None = None
+    make_bitext: BitextFactory | None = None  # makes the bitext, here or in other processes
+    # folder of checkpoints: after an interruption, the same call resumes there and learns the same aligner
     checkpoints: str | Path | None = None
 
     def __post_init__(self) -> None:
@@ -286,14 +275,10 @@ class LearnOptions:
 
 
 class TrainingResult(NamedTuple):
-    """Result of training.
+    """The learned aligner, and a function that aligns the bitext without preparing it again.
 
-    Attributes
-    ----------
-    aligner : Aligner
-    align : callable
-        Takes an :class:`~nmtalign.aligner.extraction.Extraction`, or nothing, and returns the links of the
-        bitext itself, without preparing it again; they count what those of `Aligner.align_batch` do.
+    `align` takes an :class:`~nmtalign.aligner.extraction.Extraction`, or nothing; its links count what those
+    of `Aligner.align_batch` do.
     """
 
     aligner: Aligner
@@ -301,24 +286,22 @@ class TrainingResult(NamedTuple):
 
 
 def learn(pairs: Iterable[Pair], options: LearnOptions | None = None) -> TrainingResult:
-    """Learn an aligner from sentence pairs; the result can also align them.
+    """Learn an aligner from checked sentence pairs, read once; the result can also align them.
 
-    Parameters
-    ----------
-    pairs : iterable of (source, target)
-        Read once; as in :func:`~nmtalign.text.pairs.checked_pairs`.
-    options : LearnOptions, optional
-        Options.
-
-    Raises
-    ------
-    DataError
-        If no pair has words on both sides, the vectors do not go together or know no word of a side, or the
-        gold links do not belong to the pairs or are too few.
+    A DataError if no pair has words on both sides, the vectors do not go together or know no word of a side,
+    or the gold links do not belong to the pairs or are too few.
     """
     options = options or LearnOptions()
     bitext = prepare(pairs, options)
-    estimator = make_estimator(bitext, options)
+    estimator = Estimator(
+        bitext.text.source,
+        bitext.text.target,
+        options.hyperparameters,
+        prior=options.prior,
+        workers=options.workers,
+        report=options.report,
+        make_bitext=options.make_bitext,
+    )
     estimated = estimate(estimator, bitext, options)
     aligner = compose(estimated, bitext, options)
     if options.expert is not None:
@@ -337,27 +320,15 @@ def learn(pairs: Iterable[Pair], options: LearnOptions | None = None) -> Trainin
 
 
 class PreparedBitext(NamedTuple):
-    """A bitext that is ready for training.
+    """A bitext that is ready for training."""
 
-    Attributes
-    ----------
-    source, target : EncodedSide
-        Both sides, with the words of the prior.
-    gold : mapping of int to GoldAlignment
-        By number of the pair, from 0; it counts the words between spaces of lines.
-    corpus : mapping
-        What the model folder records about the bitext.
-    text : EncodedText
-        Both sides with long pairs cut into pieces, without buckets.
-    counted : AlignedBatch, optional
-        The links of an expert, or cells of graded similarities, whose probabilities count word pairs.
-    """
-
+    # both sides, with the words of the prior
     source: EncodedSide
     target: EncodedSide
-    gold: Mapping[int, GoldAlignment]
-    corpus: Mapping[str, object]
-    text: EncodedText
+    gold: Mapping[int, GoldAlignment]  # by number of the pair, from 0; positions count the words of lines
+    corpus: Mapping[str, object]  # what the model folder records about the bitext
+    text: EncodedText  # both sides with long pairs cut into pieces, without buckets
+    # the links of an expert, or cells of graded similarities, whose probabilities count word pairs
     counted: AlignedBatch | None
 
 
@@ -413,29 +384,18 @@ def _linked(
 
 
 def _advice_to_continue(source: EncodedSide, target: EncodedSide, options: LearnOptions) -> list[str]:
-    """Return a line of advice if a text is small and the shipped model knows its words."""
+    """Return a line of advice if a text is small, and the shipped model could be continued with it."""
     pairs = len(source.lengths)
     if options.prior is not None or not FEWEST <= pairs <= SMALL:
         return []
-    known = coverage(source, target, load_aligner(MODEL).scorer.vocabularies)
+    model = load_aligner(MODEL)
+    if options.text not in (TextSettings(), model.text):  # chosen, so that `init` would be refused
+        return []
+    known = coverage(source, target, model.scorer.vocabularies)
     if min(side.total for side in known) < pairs or min(side.rate for side in known) < KNOWN:
         return []
     shares = " and ".join(f"{100 * side.rate:.0f} %" for side in known)
-    found = f"the model {MODEL} knows {shares} of the source and target words"
-    return [f"{found}; with `init={MODEL}` more is learned than from these {pairs:,} pairs alone"]
-
-
-def make_estimator(bitext: PreparedBitext, options: LearnOptions) -> Estimator:
-    """Return what estimates the parameters of a bitext."""
-    return Estimator(
-        bitext.text.source,
-        bitext.text.target,
-        options.hyperparameters,
-        prior=options.prior,
-        workers=options.workers,
-        report=options.report,
-        make_bitext=options.make_bitext,
-    )
+    return [f"the model {MODEL} knows {shares} of these words; `init={MODEL}` starts training from it"]
 
 
 def estimate(
@@ -479,7 +439,7 @@ def train_rescorer(aligner: Aligner, bitext: PreparedBitext, options: LearnOptio
     if not bitext.gold:
         return aligner
     pairs = [(bitext.source.sentence(n), bitext.target.sentence(n)) for n in bitext.gold]
-    scores, gold = aligner.scorer.read(encode_text(pairs)), list(bitext.gold.values())
+    scores, gold = aligner.scorer.score_text(encode_text(pairs)), list(bitext.gold.values())
     if words := bitext.text.line_words:
         batch = aligner.decoder(scores).align(default_workers(options.workers))
         gold = [
@@ -487,7 +447,8 @@ def train_rescorer(aligner: Aligner, bitext: PreparedBitext, options: LearnOptio
             for k, (n, links) in enumerate(bitext.gold.items())
         ]
     rescorer = learn_from_gold(
-        Sample(scores, aligner.positions.posteriors_of(scores)),
+        scores,
+        aligner.positions.posteriors_of(scores),
         gold,
         frequent=aligner.lexicon.frequent(FREQUENT),
         seed=options.hyperparameters.seed,
@@ -539,7 +500,7 @@ def _links_of_bitext(
 
     @cache
     def scores() -> WordPairScores:
-        return cast(Mixture, aligner.scorer).read(text, forms.pop())
+        return cast(Mixture, aligner.scorer).score_text(text, forms.pop())
 
     def align(extraction: Extraction | None = None) -> AlignedBatch:
         chosen = replace(aligner, extraction=extraction)

@@ -138,19 +138,11 @@ def feed_forward(parameters: FeedForward, x: Array) -> Array:
     return linear(_ACTIVATIONS[parameters.activation](inner), parameters.W_2, parameters.b_2)
 
 
-def _relu(x: Array) -> Array:
-    return namespace(x).clip(x, 0.0, None)
-
-
-def _gelu(x: Array) -> Array:
-    return x * (1 + error_function(x * math.sqrt(0.5))) / 2
-
-
-def _tanh(x: Array) -> Array:
-    return namespace(x).tanh(x)
-
-
-_ACTIVATIONS: dict[str, Callable[[Array], Array]] = {"relu": _relu, "gelu": _gelu, "tanh": _tanh}
+_ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
+    "relu": lambda x: namespace(x).clip(x, 0.0, None),
+    "gelu": lambda x: x * (1 + error_function(x * math.sqrt(0.5))) / 2,
+    "tanh": lambda x: namespace(x).tanh(x),
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)

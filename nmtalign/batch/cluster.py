@@ -42,20 +42,9 @@ Item = TypeVar("Item")
 
 @contextmanager
 def connected(scheduler: str | None, workers: int) -> Iterator[Client]:
-    """Connect to the scheduler of a cluster, or start a cluster of `workers` processes on this machine.
+    """Connect to a scheduler at an address; without one, start `workers` processes until the block ends.
 
-    Parameters
-    ----------
-    scheduler : str or None
-        Its address, such as ``tcp://node1:8786``; with None processes are started, and end with the block.
-    workers : int
-        Processes of a cluster on this machine; each has one thread.
-
-    Raises
-    ------
-    UsageError
-        If ``distributed`` is not installed, no scheduler answers at the address, it has no workers, or they
-        have another version of nmtalign.
+    A UsageError says that ``distributed`` is not installed, no scheduler answers, or has no fitting workers.
     """
     try:
         import dask
@@ -69,11 +58,11 @@ def connected(scheduler: str | None, workers: int) -> Iterator[Client]:
     with ExitStack() as stack:
         stack.enter_context(dask.config.set({"distributed.admin.large-graph-warning-threshold": "1GB"}))
         if scheduler is None:
-            where: Any = stack.enter_context(_processes(workers))
+            place: Any = stack.enter_context(_processes(workers))
         else:
-            where = scheduler
+            place = scheduler
             _expect_scheduler(scheduler)
-        client = stack.enter_context(Client(where, timeout=CONNECT, set_as_default=False))
+        client = stack.enter_context(Client(place, timeout=CONNECT, set_as_default=False))
         try:
             client.wait_for_workers(1, timeout=START)
         except TimeoutError:
@@ -131,6 +120,13 @@ def _processes(workers: int) -> LocalCluster:
         raise WorkerError(f"worker processes could not be started ({error}); was memory short?") from None
 
 
+def _version() -> str:
+    """Return the version of a worker, which asks its own package."""
+    import nmtalign
+
+    return nmtalign.__version__
+
+
 def _check_version(client: Client) -> None:
     """Refuse workers that have another nmtalign, or none; those that die meanwhile are ignored."""
     answers = client.run(_version, on_error="return").values()
@@ -143,12 +139,6 @@ def _check_version(client: Client) -> None:
         raise UsageError(f"the workers have nmtalign {there}, here is {__version__}; install one version")
 
 
-def _version() -> str:
-    import nmtalign
-
-    return nmtalign.__version__
-
-
 def dask_setup(worker: Any) -> None:
     """Prepare a worker of this machine (called by dask): Ctrl-C reaches all, the first process ends them."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -159,18 +149,8 @@ def in_order(
 ) -> Generator[tuple[Item, Any]]:
     """Submit a call for each item and yield the items with their results, in order.
 
-    Parameters
-    ----------
-    client : Client
-    submit : callable
-        Submits the call for an item and returns its future.
-    items : iterable
-        Read as they are needed: half as many calls as the cluster has threads are queued.
-
-    Raises
-    ------
-    WorkerError
-        If the cluster is lost.
+    Items are read as they are needed: half as many calls as the cluster has threads are queued. A WorkerError
+    says that the cluster is lost.
     """
     waiting: deque[tuple[Item, Future[Any]]] = deque()
     try:
@@ -179,17 +159,15 @@ def in_order(
                 waiting.append((item, submit(item)))
                 threads = sum(client.nthreads().values())
                 while len(waiting) > threads + threads // 2 + 1:
-                    yield _finished(client, *waiting.popleft())
+                    first, future = waiting.popleft()
+                    yield first, _answer(client, future)
             while waiting:
-                yield _finished(client, *waiting.popleft())
+                first, future = waiting.popleft()
+                yield first, _answer(client, future)
     finally:
         if waiting:  # an error ended it
             with contextlib.suppress(Exception):
                 client.cancel([future for _, future in waiting])
-
-
-def _finished(client: Client, item: Item, future: Future[Any]) -> tuple[Item, Any]:
-    return item, _answer(client, future)
 
 
 def _answer(client: Client, future: Future[Any]) -> Any:
@@ -246,7 +224,7 @@ def align_on_cluster(
     aligner : Aligner
     chunks : iterable of Chunk
         The text, as :func:`nmtalign.cut` cuts it; read as it is needed.
-    count : {"words", "tokens"}
+    unit : {"words", "tokens"}
         What the links count: the words between spaces of the lines, or the tokens.
     values : str, optional
         Name of the values (such as ``forward`` or ``combined``) whose matrices are kept for each pair.
@@ -268,8 +246,8 @@ def align_on_cluster(
         def submit(chunk: Chunk) -> Future[AlignedChunk]:
             return client.submit(_align, name, pack(chunk), unit, values, pure=False)
 
-        for chunk, found in in_order(client, submit, chunks):
-            yield found._replace(lines=chunk.lines)
+        for chunk, aligned in in_order(client, submit, chunks):
+            yield aligned._replace(lines=chunk.lines)
 
 
 @contextmanager

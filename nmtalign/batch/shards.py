@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -37,17 +38,9 @@ Text = Callable[[AlignedChunk], str]
 class ShardRun:
     """The shards of one run, or of one job of several that share a folder; a context that holds its locks.
 
-    Parameters
-    ----------
-    folder : Path
-    texts : mapping of str to callable
-        For each kind of output (the ending of its files) what makes its text.
-    inputs : sequence of Path
-        The bitext; it may not change during the run.
-    pairs : int
-        Of one shard; the last one may have fewer.
-    part : (int, int)
-        ``(i, n)``: only every n-th shard, from the i-th on.
+    For each kind of output (the ending of its files), `texts` has what makes its text. A shard has `pairs`
+    pairs, the last one may have fewer; a `part` (i, n) is every n-th shard, from the i-th on. The `inputs`
+    may not change during the run.
     """
 
     def __init__(
@@ -77,20 +70,9 @@ class ShardRun:
         self._locks.close()
 
     def start(self, description: Mapping[str, Any], *, resume: bool) -> None:
-        """Begin a run, or resume the one in the folder if it is the same.
+        """Begin a run, or `resume` the one in the folder if its description, in JSON, is the same.
 
-        Parameters
-        ----------
-        description : mapping
-            All that the links depend on, as JSON can hold it.
-        resume : bool
-            Whether the folder may hold a run.
-
-        Raises
-        ------
-        UsageError
-            If the folder holds a run and `resume` is false, a run of other settings, or other files, or if
-            another process is filling it.
+        A UsageError says that the folder holds another run or other files, or that another process fills it.
         """
         described = {**description, "pairs_of_a_shard": self.pairs, "outputs": sorted(self._texts)}
         manifest = self.folder / MANIFEST
@@ -100,7 +82,12 @@ class ShardRun:
             return
         if not resume:
             raise UsageError(f"{self.folder} holds a run; go on with `resume=True` or give another folder")
-        _check_same(self.folder, read_json(manifest), described)
+        there = read_json(manifest)
+        for name in sorted({*there, *described}):
+            if there.get(name) != described.get(name):
+                change = f"{there.get(name)} there, {described.get(name)} now"
+                found = f"{self.folder} holds a run with another {name.replace('_', ' ')}: {change}"
+                raise UsageError(f"{found}; give another folder")
 
     def _take_folder(self, manifest: Path) -> None:
         """Make the folder if need be and lock it, or this part of it."""
@@ -155,13 +142,7 @@ class ShardRun:
             self._shard = None
 
     def assemble(self, kind: str, file: TextIO) -> None:
-        """Copy all shards of one kind of output into an open file, in order.
-
-        Raises
-        ------
-        DataError
-            If the bytes of a shard are not those of its record.
-        """
+        """Copy all shards of one kind of output into an open file, in order; they must be as recorded."""
         for number in range(self.shards):
             path = self.folder / _name(number, kind)
             if not is_whole(self.folder, number, [kind]):
@@ -171,8 +152,7 @@ class ShardRun:
                     " `resume=True` makes the shard again"
                 ).at(path)
             with open_text(path) as shard:
-                while block := shard.read(_BLOCK):
-                    file.write(block)
+                shutil.copyfileobj(shard, file, _BLOCK)
 
     def _stamp(self) -> list[tuple[int, int]]:
         return [(stat.st_size, stat.st_mtime_ns) for stat in map(os.stat, self._inputs)]
@@ -233,37 +213,12 @@ def resumable(
     by: tuple[type[BaseException], ...] = (KeyboardInterrupt, OSError, WorkerError),
     again: str = "the same command with `resume=True`",
 ) -> Iterator[None]:
-    """Raise one error, which names the way to resume, for whatever stops a run from outside.
-
-    Parameters
-    ----------
-    place : Path
-        Folder or file that keeps what is done.
-    by : tuple of exception classes
-        Errors that count as such a stop.
-    again : str
-        What goes on.
-
-    Raises
-    ------
-    StoppedError
-        After Ctrl-C, a full disk, a file that vanished, or a dead worker.
-    """
+    """Raise a StoppedError for errors that stop a run from outside; it says what is kept and what goes on."""
     try:
         yield
     except by as error:
         why = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
         raise StoppedError(f"{why}\nnmtalign: what is done is kept in {place}; {again} goes on") from None
-
-
-def _check_same(folder: Path, there: Mapping[str, Any], here: Mapping[str, Any]) -> None:
-    """Refuse to resume a run of another text, model or setting."""
-    for name in sorted({*there, *here}):
-        if there.get(name) != here.get(name):
-            raise UsageError(
-                f"{folder} holds a run with another {name.replace('_', ' ')}: {there.get(name)} there,"
-                f" {here.get(name)} now; give another folder"
-            )
 
 
 def _name(number: int, kind: str) -> str:
@@ -288,21 +243,8 @@ except ImportError:  # Windows
 def locked(path: Path, *, shared: bool = False) -> Iterator[bool]:
     """Lock a file in the folder of a run; it is made if need be and stays, as others may hold it open.
 
-    Parameters
-    ----------
-    path : Path
-    shared : bool
-        Others may hold a shared lock at the same time.
-
-    Yields
-    ------
-    bool
-        False where there are no locks: on Windows, in some network folders, in a folder that is only read.
-
-    Raises
-    ------
-    UsageError
-        If another run holds the lock.
+    Others may hold a `shared` lock at the same time; a UsageError says that another run holds the lock. Gives
+    False where there are no locks: on Windows, in some network folders, in a folder that is only read.
 
     Examples
     --------

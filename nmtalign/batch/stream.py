@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 from typing import NamedTuple
@@ -12,14 +12,14 @@ import numpy as np
 
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.aligner.experts import with_links
-from nmtalign.arrays import Reals
+from nmtalign.arrays import Flags, Reals
 from nmtalign.corpus.coverage import Coverage, coverage, one_word_lines
 from nmtalign.corpus.line_words import BothLineWords, LineWords, links_of_words, values_of_words
 from nmtalign.corpus.parallel import streamed
 from nmtalign.corpus.text import EncodedText
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import AlignedBatch, Link
-from nmtalign.text.bitext import CELLS, PAIRS, Chunk, SentencePair, cut
+from nmtalign.text.bitext import CELLS, Chunk, SentencePair
 from nmtalign.text.subwords import join_pieces, word_numbers
 from nmtalign.text.tokenization import LONGEST_TEXT, SPACES, TextSettings
 
@@ -27,41 +27,22 @@ GROWTH = 20  # times as many tokens as characters: a ligature may become 18 lett
 LONGEST = 100_000  # words a side of a pair: aligned in pieces, but a minute's work
 
 
+Attention = list[tuple[Reals, Flags]]
+
+
 class AlignedChunk(NamedTuple):
-    """Consecutive pairs of a bitext and their links.
+    """Consecutive pairs of a bitext and their links."""
 
-    Attributes
-    ----------
-    first : int
-        Number of the first pair, from 1, like the lines of the file.
-    lines : list of SentencePair
-        As they stand in the file.
-    batch : AlignedBatch
-    sizes : list of (int, int)
-        Source and target words of each pair, as they were looked up.
-    coverage : Coverage, optional
-        How many of the words are known; None for links from another program.
-    text : TextSettings
-        What cuts the lines into the words or tokens that the links count.
-    languages : (str or None, str or None)
-    marks : {"bpe", "sentencepiece"}, optional
-        How the words of the lines are marked sub-words, if the links count the words that these make.
-    doubt : str, optional
-        Why links say little that count words between spaces; of the first chunk.
-    attention : list of array of shape (T, S), optional
-        The values of each pair that were asked for; T and S are what the links count.
-    """
-
-    first: int
-    lines: list[SentencePair]
+    first: int  # number of the first pair, from 1, like the lines of the file
+    lines: list[SentencePair]  # as they stand in the file
     batch: AlignedBatch
-    sizes: list[tuple[int, int]]
-    coverage: Coverage | None
-    text: TextSettings
+    sizes: list[tuple[int, int]]  # source and target words of each pair, as they were looked up
+    coverage: Coverage | None  # known words; None for links from another program
+    text: TextSettings  # what cuts the lines into the words or tokens that the links count
     languages: tuple[str | None, str | None]
-    marks: str | None = None
-    doubt: str | None = None
-    attention: list[Reals] | None = None
+    marks: str | None = None  # of the sub-words, "bpe" or "sentencepiece", whose words links count
+    doubt: str | None = None  # why links say little that count words between spaces; of the first chunk
+    attention: Attention | None = None  # (T, S) values and linkable cells of each pair that were asked for
 
     def tokens(self) -> tuple[list[list[str]], list[list[str]]]:
         """Return the source and target words that the links count, as in the lines, sub-words joined."""
@@ -83,56 +64,22 @@ class AlignedChunk(NamedTuple):
         return [source for source, _ in sides], [target for _, target in sides]
 
 
-def align_stream(
-    aligner: Aligner, pairs: Iterable[SentencePair], *, chunk: int = PAIRS, unit: str = "words"
-) -> Iterator[AlignedChunk]:
-    """Align a bitext chunk by chunk; the links do not depend on how it is cut.
-
-    Parameters
-    ----------
-    aligner : Aligner
-    pairs : iterable of SentencePair
-        Read as it is needed.
-    chunk : int
-        Most pairs of a chunk.
-    unit : {"words", "tokens", "bpe", "sentencepiece"}
-        What the links count: the words between spaces of the lines, whatever the tokenizer; the tokens; or
-        the words that those between spaces make when they are sub-words marked like that.
-
-    Yields
-    ------
-    AlignedChunk
-        In order; each pair is in exactly one, also an empty one.
-    """
-    for part in cut(pairs, chunk=chunk):
-        yield align_chunk(aligner, part, unit=unit)
-
-
 def align_chunk(
     aligner: Aligner, chunk: Chunk, *, unit: str = "words", values: str | None = None
 ) -> AlignedChunk:
     """Align the pairs of one chunk.
 
-    Parameters
-    ----------
-    aligner : Aligner
-    chunk : Chunk
-    unit : str
-        As of :func:`align_stream`.
-    values : {"scores", "forward", "reverse", "combined"}, optional
-        Keep these of each pair as its attention.
-
-    Raises
-    ------
-    DataError
-        If a pair has more than `CELLS` of them.
+    The `unit` is what links count: "words" between spaces of the lines, whatever the tokenizer; "tokens"; or
+    with "bpe" and "sentencepiece" the words that those between spaces make when they are sub-words marked
+    like that. `values` ("scores", "forward", "reverse", "combined") are kept of each pair as its attention;
+    a DataError names a pair that has more than `CELLS` of them.
     """
     text = aligner.encoded(chunk.lines, unit=unit, first=chunk.first)
     if values is None:
         batch, attention = aligner.align_text(text), None
     else:
         _check_cells(text, chunk.first)
-        batch, attention = aligner.attend_text(text, values)
+        batch, attention = aligner.align_with_values(text, values)
     known = coverage(text.source, text.target, aligner.scorer.vocabularies)
     lengths = text.segments.source_lengths, text.segments.target_lengths
     sizes = list(zip(*(side.tolist() for side in lengths), strict=True))
@@ -159,16 +106,18 @@ def _check_cells(text: EncodedText, first: int) -> None:
 
 
 def _of_words(
-    values: str, attention: Sequence[Reals], levels: Sequence[BothLineWords], chunk: AlignedChunk
-) -> list[Reals]:
+    values: str, attention: Attention, levels: Sequence[BothLineWords], chunk: AlignedChunk
+) -> Attention:
     """Return values of the words that the links of a chunk count, from those of their tokens."""
     found = []
-    for n, (weights, *words) in enumerate(zip(attention, *chunk.tokens(), strict=True)):
+    for n, ((weights, linkable), *words) in enumerate(zip(attention, *chunk.tokens(), strict=True)):
         source, target = (list(range(side)) for side in weights.shape[::-1])
         for level in levels:
             own, other = level[0].sentence(n), level[1].sentence(n)
             source, target = [own[word] for word in source], [other[word] for word in target]
-        found.append(values_of_words(values, weights, (source, target), (len(words[1]), len(words[0]))))
+        where = (source, target), (len(words[1]), len(words[0]))
+        linkable = values_of_words("combined", linkable, *where)  # where any of the tokens may
+        found.append((values_of_words(values, weights, *where), linkable))
     return found
 
 
@@ -182,21 +131,31 @@ def _made_of(pairs: Sequence[SentencePair], marks: str) -> BothLineWords:
     return sides[0], sides[1]
 
 
+class BadRecords:
+    """Reports bad records by `write`, each in a line: number of the pair, a tab, what is wrong where."""
+
+    def __init__(self, write: Callable[[str], object]) -> None:
+        self.count = 0
+        self._write = write
+        self._read = 0
+
+    def add(self, error: DataError) -> None:
+        """Report the record that is being read; give this to ``read_bitext(on_error=...)``."""
+        self.count += 1
+        self._write(f"{self._read + 1}\t{error}\n")
+
+    def counted(self, pairs: Iterable[SentencePair]) -> Iterator[SentencePair]:
+        """Yield the pairs and count them, to know the number of a bad one."""
+        for pair in pairs:
+            yield pair
+            self._read += 1
+
+
 class LengthLimit:
     """Replaces each pair of more than `most` tokens on a side by an empty one, and counts these.
 
-    Parameters
-    ----------
-    most : int, optional
-        None leaves all pairs as they are; one of more than `LONGEST` tokens, or `LONGEST_TEXT` characters, is
-        then an error.
-    files : sequence of str
-        Where the pairs come from, for this error.
-
-    Raises
-    ------
-    DataError
-        With the number of the pair.
+    With None all pairs stay; a pair of more than `LONGEST` tokens, or `LONGEST_TEXT` characters, is then a
+    DataError that names `files`.
 
     Examples
     --------
@@ -231,11 +190,11 @@ class LengthLimit:
             if max(map(len, pair)) <= most // GROWTH:
                 yield pair
                 continue
-            found = _too_long(pair, most, text, languages)
-            if not found:
+            excess = _too_long(pair, most, text, languages)
+            if not excess:
                 yield pair
             elif self.most is None:
-                raise DataError(f"{found}; `max_length={most}` leaves such pairs out").at(
+                raise DataError(f"{excess}; `max_length={most}` leaves such pairs out").at(
                     f"{' and '.join(self._files)}, pair {number:,}"
                 )
             else:
@@ -268,21 +227,13 @@ def align_chunks(
     unit: str = "words",
     values: str | None = None,
 ) -> Generator[AlignedChunk]:
-    """Align chunks on several cores.
-
-    Parameters
-    ----------
-    aligner : Aligner
-    chunks : iterable of Chunk
-        As of :func:`nmtalign.text.bitext.cut`; read as they are needed.
-    workers : int
-    unit, values : str
-        As of :func:`align_chunk`.
+    """Align chunks, which are read as they are needed, on several cores; `unit` and `values` as of
+    :func:`align_chunk`.
 
     Yields
     ------
     AlignedChunk
-        In order; equal for any number of workers.
+        In order; the links depend neither on `workers` nor on how the text is cut.
 
     Raises
     ------
@@ -296,15 +247,15 @@ def align_chunks(
         for chunk in chain(head, chunks):
             yield align_chunk(replace(aligner, workers=workers), chunk, unit=unit, values=values)
         return
-    one, given = replace(aligner, workers=1), deque[Chunk]()
+    one, sent = replace(aligner, workers=1), deque[Chunk]()
 
     def packed() -> Iterator[Packed]:
         for chunk in chain(head, chunks):
-            given.append(chunk)
+            sent.append(chunk)
             yield pack(chunk)
 
-    for found in streamed(lambda own: align_packed(one, own, unit, values), packed(), workers):
-        yield found._replace(lines=given.popleft().lines)
+    for aligned in streamed(lambda lines: align_packed(one, lines, unit, values), packed(), workers):
+        yield aligned._replace(lines=sent.popleft().lines)
 
 
 def pack(chunk: Chunk) -> Packed:

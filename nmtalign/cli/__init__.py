@@ -16,8 +16,7 @@ import click
 
 from nmtalign import __version__
 from nmtalign.cli.messages import debug_option, log, printable, switched, write
-from nmtalign.cli.options.groups import check_names, config_option
-from nmtalign.cli.options.types import has_outputs
+from nmtalign.cli.options.declare import check_names, config_option, has_outputs
 
 _HELP = {
     "demo": "Align, evaluate and draw the shipped sample.",
@@ -37,7 +36,7 @@ _HELP = {
     "index": "Make the index of a corpus that find searches.",
     "serve": "Align pairs in the browser as they are typed.",
 }
-_OF_LINKS = ("symmetrize", "convert", "phrases", "project")
+_OF_LINKS = ("symmetrize", "convert", "phrases", "project", "lexicon")
 _MODULES = {  # the rest is called as its command
     **dict.fromkeys(_OF_LINKS, "commands.links"),
     **dict.fromkeys(("find", "index"), "looking.find"),

@@ -211,6 +211,10 @@ class Progress:
                 self._total = number / share
         self._total = number
 
+    def stage(self, line: str) -> None:
+        """Write what was done, with the time since the start."""
+        log(f"{self.seconds:7.1f} s  {line}", event="stage", seconds=round(self.seconds, 3))
+
     def done_one_by_one(self, items: Iterable[Record]) -> Iterator[Record]:
         """Yield items, and count each as done when the next one is asked for."""
         for item in items:
@@ -255,17 +259,10 @@ class Progress:
 
 
 class Stages(Progress):
-    """Progress through stages: the first counts records, of the others is known what they cost.
+    """Progress through stages: the first counts records; `costs` are the relative times of all stages.
 
     On a terminal a bar with per cent and time left is drawn anew twice a second, by a timer: beside a
     thread, work could not be forked.
-
-    Parameters
-    ----------
-    unit, inputs
-        As of :class:`Progress`.
-    costs : sequence of float
-        Time that each stage takes, in relation to the others.
     """
 
     def __init__(self, unit: str, inputs: Sequence[str], costs: Sequence[float]) -> None:
@@ -286,6 +283,11 @@ class Stages(Progress):
             signal.signal(signal.SIGALRM, self._before)
             self._before = None
         super().__exit__(*error)
+
+    def stage(self, line: str) -> None:
+        super().stage(line)
+        if not line.startswith(("rescorer", "expert")):  # the model ends its stage
+            self.next_stage()
 
     def next_stage(self) -> None:
         """Go on to the next stage, if there is one."""

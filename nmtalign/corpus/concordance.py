@@ -15,7 +15,7 @@ import sqlite3
 import weakref
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from functools import reduce
 from itertools import accumulate, islice
 from pathlib import Path
@@ -24,12 +24,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import Integers, Longs, expect_rising
+from nmtalign.arrays import Integers, Longs, expect_rising, offsets_of
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.files import foreign, is_text, parse_json
 from nmtalign.text.tokenization import TextSettings
 
 BLOCK = 1000  # pairs in a row
+SEED = 1  # of the places that are shown
 GAP = "…"  # between words of a translation that are not adjacent
 _GAP = -1
 _FORMS = TextSettings()  # lower case, composed letters
@@ -50,46 +51,25 @@ Words = Sequence[str]
 LinkedWords = tuple[Words, Words, Collection[tuple[int, int]]]
 Languages = tuple[str | None, str | None]
 Unit = tuple[int, ...]  # forms of the words of a translation
+Linked = tuple[int, int, list[int]]  # pair of a place in its block, position there, partners
 
 
 class Occurrence(NamedTuple):
-    """A place where the sought words occur.
+    """A place where the sought words occur."""
 
-    Attributes
-    ----------
-    line : int
-        Number of the pair, from 1.
-    words : (list of str, list of str)
-        Source and target sentence.
-    marked : (list of int, list of int)
-        Positions of the words sought and of their translation, by side.
-    """
-
-    line: int
-    words: tuple[list[str], list[str]]
-    marked: tuple[list[int], list[int]]
+    line: int  # number of the pair, from 1
+    words: tuple[list[str], list[str]]  # source and target sentence
+    marked: tuple[list[int], list[int]]  # positions of the words sought and of their translation, by side
 
 
 class Spotted(NamedTuple):
-    """The translations of words.
+    """The translations of words, most frequent first; those that are not adjacent have ``…`` between them."""
 
-    Attributes
-    ----------
-    total : int
-        Places of the words.
-    different : int
-        Translations, all of them.
-    translations : list of (str, int)
-        Most frequent first; words that do not stand side by side have ``…`` between them, and nothing, an
-        empty string, stands for no link.
-    lines : list of Occurrence
-        The first of the places.
-    """
-
-    total: int
-    different: int
-    translations: list[tuple[str, int]]
-    lines: list[Occurrence]
+    total: int  # places of the words
+    different: int  # translations, all of them
+    translations: list[tuple[str, int]]  # an empty string stands for no link
+    lines: list[Occurrence]  # places drawn at random, in the order of the corpus; the same each time
+    among: int  # places of which these are drawn: all, or those with the translation that was asked for
 
 
 # --- numbers on disk -----------------------------------------------------------------------------
@@ -119,7 +99,7 @@ class _Block(NamedTuple):
     def side(self, side: int) -> tuple[Longs, Integers, Longs]:
         """Return where the sentences of a side begin and end, (N + 1,), its words, its ends of links."""
         lengths, tokens, links = self[2 * side], self[2 * side + 1], self[4 + side]
-        return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]), tokens, links.astype(np.int64)
+        return offsets_of(lengths), tokens, links.astype(np.int64)
 
     def expect_whole(self, folds: Sequence[Integers]) -> None:
         """Refuse words that have no form, sentences that are not all of the words, and links of no words."""
@@ -183,27 +163,21 @@ def write_index(
 ) -> int:
     """Write the index of a linked bitext into a new file, and return the number of pairs.
 
-    Parameters
-    ----------
-    path : path
-        ``:memory:`` is for :meth:`Index.of`.
-    pairs : iterable of (source words, target words, links)
-        Links are ``(source, target)`` from 0, each once, inside of their pair.
-    text : TextSettings
-        What cut the words; searched words are cut likewise.
-    languages : (str or None, str or None), optional
+    Links are ``(source, target)`` from 0, each once, inside of their pair. `text` has cut the words; searched
+    words are cut likewise.
     """
-    with _writing(path), sqlite3.connect(path) as database:
-        count = _write(database, pairs, text, languages)
+    try:
+        with sqlite3.connect(path) as database:
+            count = _write(database, pairs, text, languages)
+    except sqlite3.Error as error:
+        full = "full" in str(error) or "I/O" in str(error)
+        raise (NmtalignError if full else DataError)(f"{path}: {error}") from None
     database.close()
     return count
 
 
 def _write(
-    database: sqlite3.Connection,
-    pairs: Iterable[LinkedWords],
-    text: TextSettings,
-    languages: Languages,
+    database: sqlite3.Connection, pairs: Iterable[LinkedWords], text: TextSettings, languages: Languages
 ) -> int:
     database.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;" + _TABLES)
     database.executescript(f"PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {_VERSION}")
@@ -235,19 +209,6 @@ def _encoded(chunk: Sequence[LinkedWords], sides: tuple[_Side, _Side]) -> Iterat
     for k, sentences in enumerate((source, target)):
         begins = accumulate(map(len, sentences), initial=0)
         yield [begin + link[k] for begin, of_pair in zip(begins, links, strict=False) for link in of_pair]
-
-
-_WANTED = "expected an index that `nmtalign index` wrote"
-
-
-@contextmanager
-def _writing(path: str | Path) -> Iterator[None]:
-    """Say which file it is that SQLite cannot write."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        full = "full" in str(error) or "I/O" in str(error)
-        raise (NmtalignError if full else DataError)(f"{path}: {error}") from None
 
 
 # --- searching -----------------------------------------------------------------------------------
@@ -302,7 +263,7 @@ class _Found:
         chosen: list[int] = some[(self.forms[rows] == np.array(unit, np.int64)).all(axis=1)].tolist()
         return chosen
 
-    def linked(self, place: int) -> tuple[int, int, list[int]]:
+    def linked(self, place: int) -> Linked:
         """Return the pair of a place in its block, its position there, and those of its partners."""
         pair = int(np.searchsorted(self.offsets, self.starts[place], "right")) - 1
         partners = self.at[self.ends[place] - self.sizes[place] : self.ends[place]] - self.others[pair]
@@ -312,10 +273,9 @@ class _Found:
 def _places(tokens: Integers, query: Sequence[_Form], offsets: Longs) -> Longs:
     """Return where the words of a query stand side by side in one sentence."""
     last = max(0, len(tokens) - len(query) + 1)
-    parts = [(tokens[k : last + k], form.words) for k, form in enumerate(query)]
-    same = [np.isin(part, words) for part, words in parts]
-    found = np.flatnonzero(np.all(same, axis=0))
-    return found[found + len(query) <= offsets[np.searchsorted(offsets, found, "right")]]
+    same = [np.isin(tokens[k : last + k], form.words) for k, form in enumerate(query)]
+    starts = np.flatnonzero(np.all(same, axis=0))
+    return starts[starts + len(query) <= offsets[np.searchsorted(offsets, starts, "right")]]
 
 
 def _unit(forms: Sequence[int], at: Sequence[int]) -> Unit:
@@ -327,16 +287,7 @@ def _unit(forms: Sequence[int], at: Sequence[int]) -> Unit:
 
 
 class Index:
-    """An index for searches, opened for reading only.
-
-    Parameters
-    ----------
-    path : path
-
-    Raises
-    ------
-    DataError
-        If the file is no index.
+    """An index for searches, opened for reading only; a DataError if the file is none.
 
     Examples
     --------
@@ -421,29 +372,27 @@ class Index:
         limit : int, optional
             Translations named; all if it is left out.
         most : int
-            Lines shown.
-
-        Raises
-        ------
-        UsageError
-            If an argument is none of these.
-        DataError
-            If the index is damaged.
+            Lines shown, of places drawn at random; the same each time.
         """
         _check_query(query, side, translation, limit, most)
         with nullcontext() if self._path is None else foreign(self._path, _EXPECTED):
             forms = self._query(query, side)
             wanted = None if translation is None else self._wanted(translation, 1 - side)
-            counts, lines = Counter[Unit](), list[Occurrence]()
+            counts, among = Counter[Unit](), 0
+            draw, kept = np.random.default_rng(SEED), list[tuple[float, int, Linked]]()
             for number in _common(forms):
-                block = self._block(number)
-                found = _Found(block, forms, side, self._folds[1 - side])
+                found = _Found(self._block(number), forms, side, self._folds[1 - side])
                 counts.update(found.counts())
-                places = found.places(wanted)[: most - len(lines)] if len(lines) < most else []
-                lines += [self._occurrence(block, number, found.linked(p), len(forms), side) for p in places]
+                places = found.places(wanted)
+                among += len(places)
+                keys = draw.random(len(places))
+                best = np.argsort(keys)[:most].tolist()
+                kept += [(keys[k], number, found.linked(places[k])) for k in best]
+                kept = sorted(kept)[:most]
             units = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))[:limit]
             named = [(self._named(unit, 1 - side), count) for unit, count in units]
-        return Spotted(counts.total(), len(counts), named, lines)
+            lines = [self._occurrence(*place, len(forms), side) for place in sorted(own[1:] for own in kept)]
+        return Spotted(counts.total(), len(counts), named, lines, among)
 
     def _query(self, query: str, side: int) -> list[_Form]:
         """Return the forms of a query: cut at spaces, and where there are no such words, as the text was."""
@@ -475,13 +424,12 @@ class Index:
         block.expect_whole(self._folds)
         return block
 
-    def _occurrence(
-        self, block: _Block, number: int, linked: tuple[int, int, list[int]], size: int, side: int
-    ) -> Occurrence:
-        pair, start, partners = linked
-        own = list(range(start, start + size))
+    def _occurrence(self, number: int, linked: Linked, size: int, side: int) -> Occurrence:
+        (pair, start, partners), block = linked, self._block(number)
+        sought = list(range(start, start + size))
         words = self._sentence(block, pair, 0), self._sentence(block, pair, 1)
-        return Occurrence(number * BLOCK + pair + 1, words, (partners, own) if side else (own, partners))
+        marked = (partners, sought) if side else (sought, partners)
+        return Occurrence(number * BLOCK + pair + 1, words, marked)
 
     def _sentence(self, block: _Block, pair: int, side: int) -> list[str]:
         offsets, tokens, _ = block.side(side)

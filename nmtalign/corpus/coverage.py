@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import Flags
+from nmtalign.arrays import Flags, offsets_of
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText
 from nmtalign.names import SIDES
@@ -36,19 +36,12 @@ ends_in_punctuation = re.compile(rf"\w[{_MARKS}]$").search
 
 
 class SideCoverage(NamedTuple):
-    """Words of one side of a text.
-
-    Attributes
-    ----------
-    total, known, as_other, glued : int
-        Words counted; those in the vocabulary of the side; those in that of the other side; unknown ones that
-        end in punctuation.
-    """
+    """Words of one side of a text."""
 
     total: int = 0
-    known: int = 0
-    as_other: int = 0
-    glued: int = 0
+    known: int = 0  # in the vocabulary of the side
+    as_other: int = 0  # in the vocabulary of the other side
+    glued: int = 0  # unknown, and ending in punctuation
 
     @property
     def rate(self) -> float:
@@ -109,34 +102,34 @@ class Coverage(NamedTuple):
 
 def _lettered(side: EncodedSide) -> Flags:
     """Tell which words of a side (V,) have a letter."""
-
-    def found() -> Flags:
-        return np.array([word.isalpha() or any(map(str.isalpha, word)) for word in side.words])
-
-    return side.memo("lettered", found)
+    return side.memo(
+        "lettered",
+        lambda: np.array([word.isalpha() or any(map(str.isalpha, word)) for word in side.words]),
+    )
 
 
 def coverage(
     source: EncodedSide, target: EncodedSide, vocabularies: tuple[Container[str], Container[str]]
 ) -> Coverage:
     """Count the words of a text that a source and a target vocabulary know."""
-    own, other = vocabularies
     words = set(source.words), set(target.words)
-    return Coverage(_counted(source, words[1], own, other), _counted(target, words[0], other, own))
+    return Coverage(
+        _counted(source, words[1], *vocabularies), _counted(target, words[0], *vocabularies[::-1])
+    )
 
 
 def _counted(
-    side: EncodedSide, elsewhere: Container[str], own: Container[str], other: Container[str]
+    side: EncodedSide, elsewhere: Container[str], vocabulary: Container[str], other: Container[str]
 ) -> SideCoverage:
-    """Count the words of one side; `elsewhere` are those of the other one."""
+    """Count the words of one side; `elsewhere` are those of the other one, `other` is its vocabulary."""
     total = known = as_other = glued = 0
     for word, count, lettered in zip(side.words, side.counts.tolist(), _lettered(side), strict=True):
-        in_own, in_other = word in own, word in other
-        if lettered and (in_own or in_other or word not in elsewhere):
+        is_known, in_other = word in vocabulary, word in other
+        if lettered and (is_known or in_other or word not in elsewhere):
             total += count
-            known += count * in_own
+            known += count * is_known
             as_other += count * in_other
-            glued += count * (not in_own and ends_in_punctuation(word) is not None)
+            glued += count * (not is_known and ends_in_punctuation(word) is not None)
     return SideCoverage(total, known, as_other, glued)
 
 
@@ -173,29 +166,28 @@ def foreign_pairs(text: EncodedText, vocabularies: tuple[Container[str], Contain
     >>> foreign_pairs(text, ({"the"}, {"le"})).tolist()
     [False, True, False]
     """
-    first = _foreign(text, text.source, text.target, vocabularies[0])
-    return first | _foreign(text, text.target, text.source, vocabularies[1])
+    foreign = _foreign(text, text.source, text.target, vocabularies[0])
+    return foreign | _foreign(text, text.target, text.source, vocabularies[1])
 
 
-def _foreign(text: EncodedText, side: EncodedSide, other: EncodedSide, own: Container[str]) -> Flags:
+def _foreign(text: EncodedText, side: EncodedSide, other: EncodedSide, vocabulary: Container[str]) -> Flags:
     """Tell of which pairs one side has words, and none that is known."""
-    lettered, of_piece = _lettered(side), text.segments.pair
-    known = np.fromiter(map(own.__contains__, side.words), bool, len(side.words))
-    found = np.zeros(text.segments.pairs, bool)
-    found[of_piece[_with_some(side, lettered & ~known)]] = True
-    found[of_piece[_with_some(side, lettered & known)]] = False
-    pairs = np.flatnonzero(found)
-    pieces = np.searchsorted(of_piece, [pairs, pairs + 1])
+    lettered, pair_of_piece = _lettered(side), text.segments.pair
+    known = np.fromiter(map(vocabulary.__contains__, side.words), bool, len(side.words))
+    foreign = np.zeros(text.segments.pairs, bool)
+    foreign[pair_of_piece[_with_some(side, lettered & ~known)]] = True
+    foreign[pair_of_piece[_with_some(side, lettered & known)]] = False
+    pairs = np.flatnonzero(foreign)
+    pieces = np.searchsorted(pair_of_piece, [pairs, pairs + 1])
     for pair, first, last in zip(pairs, *pieces, strict=True):
         strange = {word for word in _words(side, first, last) if any(map(str.isalpha, word))}
-        found[pair] = not strange.issubset(_words(other, first, last))
-    return found
+        foreign[pair] = not strange.issubset(_words(other, first, last))
+    return foreign
 
 
 def _with_some(side: EncodedSide, chosen: Flags) -> Flags:
     """Tell which sentences of a side have one of the chosen words (V,)."""
-    before = np.concatenate([np.zeros(1, np.int32), np.cumsum(chosen[side.tokens], dtype=np.int32)])
-    return np.diff(before[side.offsets]) > 0
+    return np.diff(offsets_of(chosen[side.tokens])[side.offsets]) > 0
 
 
 def _words(side: EncodedSide, first: int, last: int) -> list[str]:

@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, compress
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.arrays import Flags, Integers, Longs, Reals
+from nmtalign.arrays import AnyArray, Flags, Integers, Longs, Reals, offsets_of
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import (
     AlignedBatch,
@@ -35,18 +35,10 @@ _empty_word = re.compile(rf"(?:^| )[{DROPPED}]+(?: |$)").search
 
 
 class LineWords(NamedTuple):
-    """Of one side of a text: in which word of its line each token begins.
+    """Of one side of a text: in which word of its line each token begins."""
 
-    Attributes
-    ----------
-    numbers : array of whole numbers
-        The word of each token, from 0, of all sentences one after the other.
-    offsets : int64 array of shape (N + 1,)
-        The tokens of sentence n are ``numbers[offsets[n]:offsets[n + 1]]``.
-    """
-
-    numbers: Integers
-    offsets: Longs
+    numbers: Integers  # the word of each token, from 0, of all sentences one after the other
+    offsets: Longs  # (N + 1,): the tokens of sentence n are ``numbers[offsets[n]:offsets[n + 1]]``
 
     def of(self, sentence: Integers, tokens: Integers) -> Longs:
         """Return the words of tokens, each of a sentence."""
@@ -83,11 +75,8 @@ def cut_lines(
     if text.tokenizer == SPACES.tokenizer:
         return tokens, lengths, None
     spans = text.tokenizer_of(side, language).spans
-    return (
-        tokens,
-        lengths,
-        words_of_tokens(lines, tokens, lengths, lambda line: [at for at, _ in spans(line)]),
-    )
+    words = words_of_tokens(lines, tokens, lengths, lambda line: [start for start, _ in spans(line)])
+    return tokens, lengths, words
 
 
 def words_of_lines(
@@ -101,7 +90,7 @@ def words_of_lines(
         _, lengths, words = cut_lines([pair[side] for pair in pairs], text, side, language)
         if words is None:
             return None
-        found.append(LineWords(words, np.cumsum([0, *lengths], dtype=np.int64)))
+        found.append(LineWords(words, offsets_of(lengths)))
     return found[0], found[1]
 
 
@@ -113,18 +102,9 @@ def words_of_tokens(
 ) -> Integers:
     """Return the number of the word between spaces that each token of some lines begins in.
 
-    Tokens that are the letters of their line, in order, are found by counting letters; `starts` finds those
-    of other lines.
-
-    Parameters
-    ----------
-    lines : sequence of str
-    tokens : sequence of str
-        Of all lines, one after the other.
-    lengths : sequence of int
-        Tokens of each line.
-    starts : callable
-        Returns the places in a line at which its tokens begin.
+    `tokens` are of all lines, one after the other, and each line has as many as `lengths` say. Tokens that
+    are the letters of their line, in order, are found by counting letters; `starts` says where those of
+    another line begin.
 
     Examples
     --------
@@ -170,10 +150,9 @@ def _small(numbers: Integers) -> Integers:
 def _each_line(
     lines: Sequence[str], lengths: Sequence[int], starts: Callable[[str], Sequence[int]]
 ) -> Integers:
-    found = [
-        words_at(starts(line) if length else (), line) for line, length in zip(lines, lengths, strict=True)
-    ]
-    return _small(np.array([number for line in found for number in line], np.int64))
+    pairs = zip(lines, lengths, strict=True)
+    words = (words_at(starts(line) if length else (), line) for line, length in pairs)
+    return _small(np.array([*chain.from_iterable(words)], np.int64))
 
 
 def _some_lines(
@@ -184,36 +163,20 @@ def _some_lines(
     unlike: Flags,
 ) -> Integers:
     """Return the words of the tokens of lines, some of which are not the letters of their tokens."""
-    rest, inside = iter(tokens), np.repeat(unlike, lengths)
-    own = [list(islice(rest, length)) for length in lengths]
-    found = np.zeros(len(tokens), np.int64)
-    alike = np.flatnonzero(~unlike).tolist()
-    found[~inside] = words_of_tokens(
-        [lines[n] for n in alike],
-        [token for n in alike for token in own[n]],
-        [lengths[n] for n in alike],
-        starts,
+    inside, words = np.repeat(unlike, lengths), np.zeros(len(tokens), np.int64)
+    (alike, some), (others, more) = (
+        ([*compress(lines, chosen)], [*compress(lengths, chosen)])
+        for chosen in ((~unlike).tolist(), unlike.tolist())
     )
-    others = np.flatnonzero(unlike).tolist()
-    found[inside] = _each_line([lines[n] for n in others], [lengths[n] for n in others], starts)
-    return _small(found)
+    words[~inside] = words_of_tokens(alike, [*compress(tokens, (~inside).tolist())], some, starts)
+    words[inside] = _each_line(others, more, starts)
+    return _small(words)
 
 
 def links_of_words(batch: AlignedBatch, words: BothLineWords | None) -> AlignedBatch:
-    """Return the links of the words that linked tokens begin in; links that coincide become one.
+    """Return the links of the words that linked tokens begin in; without `words`, tokens are the words.
 
-    Parameters
-    ----------
-    batch : AlignedBatch
-        Links of tokens.
-    words : (LineWords, LineWords), optional
-        The words of source and target tokens; left out, tokens are the words.
-
-    Returns
-    -------
-    AlignedBatch
-        At most as many links; the probability of a link is the greatest of those that coincide, the
-        scores of the pairs stay as they were.
+    Links that coincide become one, with the greatest of their probabilities.
 
     Examples
     --------
@@ -236,7 +199,7 @@ def links_of_words(batch: AlignedBatch, words: BothLineWords | None) -> AlignedB
     counts = np.bincount(pair[kept], minlength=len(batch))
     return replace(
         batch,
-        offsets=np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)]),
+        offsets=offsets_of(counts),
         source=source[kept].astype(np.int32),
         target=target[kept].astype(np.int32),
         probability=np.maximum.reduceat(batch.probability[order], first),
@@ -262,8 +225,8 @@ def links_of_tokens(
     ([Link(source=1, target=0), Link(source=2, target=0)], [0.5, 0.5])
     """
     pair = np.repeat(np.arange(len(batch)), np.diff(batch.offsets))
-    sides = ((own, None if words is None else words[n]) for n, own in enumerate((batch.source, batch.target)))
-    spans = [_tokens_of(pair, own, of, size) for (own, of), size in zip(sides, lengths, strict=True)]
+    sides = zip((batch.source, batch.target), words or (None, None), lengths, strict=True)
+    spans = [_tokens_of(pair, *side) for side in sides]
     outside = np.flatnonzero(np.logical_or(*(inside < 1 for *_, inside in spans)))
     if len(outside):
         n = outside[0]
@@ -280,7 +243,7 @@ def links_of_tokens(
     order = np.lexsort((target, source, pair[row]))
     sizes = np.bincount(pair[row], minlength=len(batch))
     return AlignedBatch(
-        np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)]),
+        offsets_of(sizes),
         source[order].astype(np.int32),
         target[order].astype(np.int32),
         (batch.probability[row] / cells[row]).astype(np.float32)[order],
@@ -303,19 +266,10 @@ def _tokens_of(
 def gold_of_tokens(
     gold: GoldAlignment, links: Collection[Link], source: Sequence[int], target: Sequence[int]
 ) -> GoldAlignment:
-    """Return the gold links of tokens from those of words.
+    """Return the gold links of tokens from those of words; `source` and `target` say the word of each token.
 
-    Of words of one token the link is theirs. Of several tokens those that are linked already are sure, if the
-    gold link is, and all others are possible: gold does not tell them apart.
-
-    Parameters
-    ----------
-    gold : GoldAlignment
-        Of words.
-    links : collection of Link
-        Of tokens, as an aligner finds them.
-    source, target : sequence of int
-        The word of each source and target token.
+    Of words of one token the link is theirs. Of several tokens those that an aligner links (`links`) are
+    sure, if the gold link is, and all others are possible: gold does not tell them apart.
 
     Examples
     --------
@@ -327,9 +281,8 @@ def gold_of_tokens(
     sure: set[Link] = set()
     possible: set[Link] = set()
     for link in gold.possible:
-        own = [n for n, word in enumerate(source) if word == link.source]
-        other = [n for n, word in enumerate(target) if word == link.target]
-        cells = {Link(s, t) for s in own for t in other}
+        tokens = [t for t, word in enumerate(target) if word == link.target]
+        cells = {Link(s, t) for s, word in enumerate(source) if word == link.source for t in tokens}
         possible |= cells
         if link in gold.sure:
             sure |= cells if len(cells) == 1 else cells.intersection(links)
@@ -339,14 +292,7 @@ def gold_of_tokens(
 def pair_of_words(pair: AlignedPair, lines: tuple[str, str], words: BothLineWords | None) -> AlignedPair:
     """Return an aligned pair with the words between spaces of its lines in place of tokens.
 
-    Values as of :func:`values_of_words`. A word is without a vector if one of its tokens is.
-
-    Parameters
-    ----------
-    pair : AlignedPair
-    lines : (str, str)
-    words : (LineWords, LineWords), optional
-        As of :func:`links_of_words`, of this pair alone.
+    `words` are as of :func:`links_of_words`, of this pair alone.
     """
     if words is None:
         return pair
@@ -355,36 +301,33 @@ def pair_of_words(pair: AlignedPair, lines: tuple[str, str], words: BothLineWord
 
 
 def joined_pair(
-    pair: AlignedPair, shown: BothWords, of_word: tuple[Sequence[int], Sequence[int]]
+    pair: AlignedPair, words: BothWords, word_of_token: tuple[Sequence[int], Sequence[int]]
 ) -> AlignedPair:
-    """Return an aligned pair with words in place of their parts, as :func:`pair_of_words` does.
+    """Return an aligned pair with words in place of their tokens, values as of :func:`values_of_words`.
 
-    Parameters
-    ----------
-    pair : AlignedPair
-    shown : (tuple of str, tuple of str)
-        The words.
-    of_word : (sequence of int, sequence of int)
-        The word of each source and target part.
+    `word_of_token` says the word of each source and target token. A word is without a vector if one of its
+    tokens is.
     """
-    own, other = of_word
-    shape = len(shown[1]), len(shown[0])
+    source, target = word_of_token
+    shape = len(words[1]), len(words[0])
 
     def of_words(values: str, weights: Reals) -> Any:
-        return None if weights is None else values_of_words(values, weights, of_word, shape)
+        return None if weights is None else values_of_words(values, weights, word_of_token, shape)
 
     unknown = pair.matrix.unknown
     if unknown is not None:
-        unknown = frozenset(own[n] for n in unknown[0]), frozenset(other[n] for n in unknown[1])
+        unknown = frozenset(source[n] for n in unknown[0]), frozenset(target[n] for n in unknown[1])
     probabilities: dict[Link, float] = {}
     for (s, t), probability in pair.probabilities.items():
-        link = Link(own[s], other[t])
+        link = Link(source[s], target[t])
         probabilities[link] = max(probability, probabilities.get(link, 0.0))
-    links = frozenset(Link(own[s], other[t]) for s, t in pair.alignment.links)
+    links = {Link(source[s], target[t]) for s, t in pair.alignment.links}
     return replace(
         pair,
-        alignment=Alignment(links, *map(len, shown)),
-        matrix=AlignmentMatrix(of_words("combined", pair.matrix.weights), shown[0], shown[1], unknown),
+        alignment=Alignment(links, *map(len, words)),
+        matrix=AlignmentMatrix(
+            of_words("combined", pair.matrix.weights), *words, unknown, pair.matrix.caption
+        ),
         forward=of_words("forward", pair.forward),
         reverse=of_words("reverse", pair.reverse),
         probabilities=probabilities,
@@ -393,12 +336,13 @@ def joined_pair(
 
 
 def values_of_words(
-    values: str, weights: Reals, words: tuple[Sequence[int], Sequence[int]], shape: tuple[int, int]
-) -> Reals:
+    values: str, weights: AnyArray, words: tuple[Sequence[int], Sequence[int]], shape: tuple[int, int]
+) -> AnyArray:
     """Return one kind of values of the words of a pair from those of their tokens.
 
     Scores and combined weights of two words are the greatest of their tokens. A word attends to the tokens of
-    another one together, and its own tokens attend on average, so weights of a direction sum to 1 at most.
+    another one together, and its own tokens attend on average, so weights of a direction sum to 1 at most. A
+    word without tokens has weights of 0, and scores of NaN.
 
     Parameters
     ----------
@@ -407,7 +351,7 @@ def values_of_words(
     words : (sequence of int, sequence of int)
         The word of each source and target token.
     shape : (int, int)
-        Target and source words (T, S). A word without tokens has weights of 0, and scores of NaN.
+        Target and source words (T, S).
 
     Examples
     --------

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import Doubles, Flags, Longs, Reals
+from nmtalign.arrays import Doubles, Flags, Longs, Reals, offsets_of
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.sides import EncodedSide, look_up, number_words
 
@@ -74,10 +74,8 @@ class Segments:
         if len(self.pair) == self.pairs:
             return None
         piece, (T, S, _) = bucket.pairs, bucket.shape
-        t, s = (
-            self.target_start[piece] + np.arange(T)[:, None],
-            self.source_start[piece] + np.arange(S)[:, None],
-        )
+        t = self.target_start[piece] + np.arange(T)[:, None]
+        s = self.source_start[piece] + np.arange(S)[:, None]
         rows = (piece >= 0) & (t >= self.core_start[piece]) & (t < self.core_stop[piece])  # (T, B)
         columns = (s >= self.source_core_start[piece]) & (s < self.source_core_stop[piece])  # (S, B)
         return np.asarray(rows[:, None] & columns)
@@ -89,21 +87,21 @@ class Segments:
             top, left = self.target_start[piece], self.source_start[piece]
             t = slice(self.core_start[piece], self.core_stop[piece])
             s = slice(self.source_core_start[piece], self.source_core_stop[piece])
-            own = weights[t.start - top : t.stop - top, s.start - left : s.stop - left, column]
-            matrices[self.pair[piece]][t, s] = own
+            core = weights[t.start - top : t.stop - top, s.start - left : s.stop - left, column]
+            matrices[self.pair[piece]][t, s] = core
 
 
 class _Piece(NamedTuple):
     """One or many pieces; words count from the start of the sentence."""
 
     source_start: Any
-    source_stop: Any
     target_start: Any
-    target_stop: Any
     core_start: Any
     core_stop: Any
     source_core_start: Any
     source_core_stop: Any
+    source_stop: Any
+    target_stop: Any
 
 
 class _Path(NamedTuple):
@@ -170,8 +168,8 @@ def _pieces(source: Longs, target: Longs) -> list[_Piece]:
     """Return the pieces of a pair of words numbered as in :func:`_anchors`."""
     path = _path(source, target)
     if len(source) > CORE * len(target):
-        return [_Piece(*own, *others, *others, *core) for core, own, others in _spans(path)]
-    return [_Piece(*others, *own, *core, *others) for core, own, others in _spans(path.turned)]
+        return [_Piece(s[0], t[0], *t, *core, s[1], t[1]) for core, s, t in _spans(path)]
+    return [_Piece(s[0], t[0], *core, *s, s[1], t[1]) for core, t, s in _spans(path.turned)]
 
 
 Span = tuple[int, int]
@@ -210,30 +208,19 @@ def cut_long_pairs(source: EncodedSide, target: EncodedSide) -> tuple[EncodedSid
     numbers = look_up(number_words(target.words), source.words)  # number on the target side of source words
     pieces = []
     for n in np.flatnonzero(long).tolist():
-        own = (side.tokens[side.offsets[n] : side.offsets[n + 1]] for side in (source, target))
-        pieces.append(_pieces(numbers[next(own)], next(own).astype(np.int64)))
+        words = [side.tokens[side.offsets[n] : side.offsets[n + 1]] for side in (source, target)]
+        pieces.append(_pieces(numbers[words[0]], words[1].astype(np.int64)))
     count = np.ones(len(S), dtype=np.int64)
     count[long] = [*map(len, pieces)]
     pair = np.repeat(np.arange(len(S)), count)
     zero, s, t = np.zeros(len(pair), dtype=np.int64), S[pair], T[pair]
-    bounds = np.stack(_Piece(zero, s, zero, t, zero, t, zero, s))
+    bounds = np.stack(_Piece(zero, zero, zero, t, zero, s, s, t))
     bounds[:, long[pair]] = np.array([*chain.from_iterable(pieces)], dtype=np.int64).T
     cut = _Piece(*bounds)
     return (
         _cut(source, pair, cut.source_start, cut.source_stop),
         _cut(target, pair, cut.target_start, cut.target_stop),
-        Segments(
-            len(S),
-            pair,
-            cut.source_start,
-            cut.target_start,
-            cut.core_start,
-            cut.core_stop,
-            cut.source_core_start,
-            cut.source_core_stop,
-            S,
-            T,
-        ),
+        Segments(len(S), pair, *cut[:6], S, T),
     )
 
 
@@ -243,5 +230,4 @@ def _cut(side: EncodedSide, pair: Longs, start: Longs, stop: Longs) -> EncodedSi
     runs = np.flatnonzero(begin[1:] != end[:-1])  # of sentences that follow each other
     first, last = begin[[0, *(runs + 1)]], end[[*runs, -1]]
     tokens = [side.tokens[a:b] for a, b in zip(first.tolist(), last.tolist(), strict=True)]
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(stop - start)])
-    return replace(side, tokens=np.concatenate(tokens), offsets=offsets, line_words=None)
+    return replace(side, tokens=np.concatenate(tokens), offsets=offsets_of(stop - start), line_words=None)

@@ -10,12 +10,12 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import count, islice, repeat
+from itertools import chain, count, islice, repeat
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from nmtalign.arrays import Integers, Ints, Longs
+from nmtalign.arrays import Integers, Ints, Longs, offsets_of
 from nmtalign.corpus.line_words import cut_lines
 from nmtalign.text.tokenization import TextSettings
 
@@ -54,8 +54,8 @@ class EncodedSide:
         """Words between spaces of the line that sentence n was cut from, as far as they have tokens."""
         if self.line_words is None:
             return int(self.lengths[n])
-        own = self.line_words[self.offsets[n] : self.offsets[n + 1]]
-        return int(own[-1]) + 1 if len(own) else 0
+        words = self.line_words[self.offsets[n] : self.offsets[n + 1]]
+        return int(words[-1]) + 1 if len(words) else 0
 
     def sentence(self, n: int) -> list[str]:
         """The words of sentence n."""
@@ -72,12 +72,12 @@ class NumberedWords(NamedTuple):
 
 
 class SideEncoder:
-    """Numbers the words of one side of a bitext, sentence by sentence or in blocks of lines.
+    """Numbers the words of one side of a bitext in blocks of sentences or of lines.
 
     Examples
     --------
     >>> encoder = SideEncoder()
-    >>> encoder.add(["a", "b", "a"])
+    >>> encoder.add_words(["a", "b", "a"], [3])
     >>> encoder.add_lines("\\n b  c\\n")
     >>> side = encoder.finish()
     >>> side.words, side.tokens.tolist(), side.lengths.tolist()
@@ -87,21 +87,12 @@ class SideEncoder:
     def __init__(self) -> None:
         self._numbers: defaultdict[str, int] = defaultdict()
         self._numbers.default_factory = self._numbers.__len__
-        self._done: list[Ints] = []
-        self._pending: list[int] = []
+        self._done = [np.zeros(0, np.int32)]
         self._lengths = array("q")
         self._line_words: list[Integers] = []
 
-    def add(self, words: Sequence[str]) -> None:
-        """Add one sentence."""
-        self._pending.extend(map(self._numbers.__getitem__, words))
-        self._lengths.append(len(words))
-        if len(self._pending) > 1 << 18:
-            self._flush()
-
     def add_lines(self, lines: str) -> None:
         """Add the sentences of a block of lines; spaces separate words, and each line has an end."""
-        self._flush()
         words = lines.replace("\n", " \n ").split(" ")
         numbers = np.fromiter(map(self._numbers.__getitem__, words), np.int32, len(words))
         numbers = numbers[numbers != self._numbers[""]]
@@ -113,25 +104,18 @@ class SideEncoder:
         self, words: Sequence[str], lengths: Iterable[int], line_words: Integers | None = None
     ) -> None:
         """Add concatenated sentences, and the number of words of each sentence."""
-        self._flush()
         self._line_words += [] if line_words is None else [line_words]
         self._done.append(np.fromiter(map(self._numbers.__getitem__, words), np.int32, len(words)))
         self._lengths.extend(lengths)
 
-    def _flush(self) -> None:
-        self._done.append(np.array(self._pending, dtype=np.int32))
-        self._pending.clear()
-
     def numbered(self) -> NumberedWords:
         """Return the sentences so far, for :meth:`merge` of another encoder."""
-        self._flush()
-        lengths, own = np.array(self._lengths, np.int64), self._line_words
-        line_words = np.concatenate(own) if own else None
+        lengths = np.array(self._lengths, np.int64)
+        line_words = np.concatenate(self._line_words) if self._line_words else None
         return NumberedWords([*self._numbers], np.concatenate(self._done), lengths, line_words)
 
     def merge(self, other: NumberedWords) -> None:
         """Add the sentences of another encoder."""
-        self._flush()
         number = np.fromiter(map(self._numbers.__getitem__, other.words), np.int32, len(other.words))
         self._done.append(number.take(other.tokens))
         self._lengths.extend(other.lengths.tolist())
@@ -148,7 +132,7 @@ class SideEncoder:
         return EncodedSide(
             ["", *(spelling[k] for k in order)],
             rank[first_seen] if len(first_seen) else first_seen,
-            np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]),
+            offsets_of(lengths),
             np.concatenate([np.zeros(1, np.int64), counts[order].astype(np.int64)]),
             line_words,
         )
@@ -166,16 +150,12 @@ class PairEncoder:
         rest = iter(pairs)
         while block := list(islice(rest, BLOCK)):
             for side, encoder in enumerate(self._sides):
-                own = [pair[side] for pair in block]
-                if self._text.cuts_at_spaces and not any("\n" in line for line in own):
-                    encoder.add_lines(self._text.folded("".join([f"{line}\n" for line in own])))
+                lines = [pair[side] for pair in block]
+                if self._text.cuts_at_spaces and not any("\n" in line for line in lines):
+                    encoder.add_lines(self._text.folded("".join([f"{line}\n" for line in lines])))
                 else:
-                    self._add_tokens(encoder, own, side)
-
-    def _add_tokens(self, encoder: SideEncoder, lines: Sequence[str], side: int) -> None:
-        """Add the tokens of lines, and in which words of their lines they begin."""
-        tokens, lengths, words = cut_lines(lines, self._text, side, self._languages[side])
-        encoder.add_words(self._text.normalized(tokens), lengths, words)
+                    tokens, lengths, words = cut_lines(lines, self._text, side, self._languages[side])
+                    encoder.add_words(self._text.normalized(tokens), lengths, words)
 
     def add_words(self, pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> None:
         """Add sentence pairs as lists of words."""
@@ -189,8 +169,8 @@ class PairEncoder:
 
     def merge(self, other: tuple[NumberedWords, NumberedWords]) -> None:
         """Add the pairs of another encoder."""
-        for encoder, own in zip(self._sides, other, strict=True):
-            encoder.merge(own)
+        for encoder, side in zip(self._sides, other, strict=True):
+            encoder.merge(side)
 
     def finish(self) -> tuple[EncodedSide, EncodedSide]:
         """Return both sides."""
@@ -198,19 +178,16 @@ class PairEncoder:
 
 
 def encode(sentences: Iterable[Sequence[str]]) -> EncodedSide:
-    """Number the words of one side; see :class:`SideEncoder`."""
-    encoder = SideEncoder()
-    for words in sentences:
-        encoder.add(words)
-    return encoder.finish()
+    """Number the words of one side."""
+    return encode_pairs((words, ()) for words in sentences)[0]
 
 
 def encode_pairs(pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> tuple[EncodedSide, EncodedSide]:
     """Number the words of both sides of a bitext, reading it once."""
-    encoders = SideEncoder(), SideEncoder()
-    for pair in pairs:
-        for encoder, words in zip(encoders, pair, strict=True):
-            encoder.add(words)
+    encoders, rest = (SideEncoder(), SideEncoder()), iter(pairs)
+    while block := list(islice(rest, BLOCK)):
+        for encoder, sentences in zip(encoders, zip(*block, strict=True), strict=True):
+            encoder.add_words([*chain.from_iterable(sentences)], map(len, sentences))
     return encoders[0].finish(), encoders[1].finish()
 
 

@@ -41,19 +41,16 @@ class EncodedText:
         """Return the weights of the expert's links in bucket k, (T, S, B), and cells of annotated pairs."""
         bucket, weights = self.buckets[k], np.zeros(self.buckets[k].shape, np.float32)
         assert self.expert_links is not None
-        columns = np.flatnonzero(bucket.pairs >= 0)
-        piece = bucket.pairs[columns]
-        first, end = (self.expert_links.offsets[self.segments.pair[piece] + n] for n in (0, 1))
-        own = np.repeat(np.arange(len(columns)), end - first)
-        row = np.arange(len(own)) + np.repeat(end - np.cumsum(end - first), end - first)
-        s = self.expert_links.source[row] - self.segments.source_start[piece][own]
-        t = self.expert_links.target[row] - self.segments.target_start[piece][own]
-        column = columns[own]
+        pair = self.segments.pair[bucket.pairs]
+        first, end = self.expert_links.offsets[pair], self.expert_links.offsets[pair + 1]
+        end = np.where(bucket.pairs >= 0, end, first)  # filler columns have none
+        column = np.repeat(np.arange(len(pair)), end - first)  # of each link
+        row = np.arange(len(column)) + np.repeat(end - np.cumsum(end - first), end - first)
+        s = self.expert_links.source[row] - self.segments.source_start[bucket.pairs][column]
+        t = self.expert_links.target[row] - self.segments.target_start[bucket.pairs][column]
         here = (s >= 0) & (s < bucket.source_lengths[column]) & (t >= 0) & (t < bucket.target_lengths[column])
         weights[t[here], s[here], column[here]] = self.expert_links.probability[row[here]]
-        annotated = np.zeros(len(bucket.pairs), bool)
-        annotated[columns] = end > first
-        return weights, bucket.inside & annotated
+        return weights, bucket.inside & (end > first)
 
     @property
     def cells(self) -> int:

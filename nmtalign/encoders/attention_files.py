@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import chain, islice, repeat
 from pathlib import Path
 
 import numpy as np
 
-from nmtalign.arrays import Archive, Reals, in_order, is_archive, is_array, read_array
+from nmtalign.arrays import Archive, Flags, Reals, in_order, is_archive, is_array, read_array
 from nmtalign.errors import DataError
 from nmtalign.files import named, read_lines
 
 Lines = Iterable[tuple[int, str]]
 
 LOOK = 1_000  # first lines of a text that show its format
+LINKABLE = "linkable"  # arrays whose names begin so mark cells of the pair with the number at the end
 _BEFORE = " ||| "  # Marian writes the translation, this, and the weights
 _FAIRSEQ = re.compile(r"(?P<kind>[A-Z])-(?P<pair>\d{1,9})\t(?P<rows>.*)")
 _OPENNMT = re.compile(r"\s*\S+ (?P<row>(?:[ *]*\d\.\d{7} )*[ *]*\d\.\d{7}) *")
@@ -27,31 +28,19 @@ _OPENNMT = re.compile(r"\s*\S+ (?P<row>(?:[ *]*\d\.\d{7} )*[ *]*\d\.\d{7}) *")
 def read_matrices(path: str | Path, *, encoding: str = "utf-8") -> Iterator[Reals]:
     """Yield the attention of one sentence pair after the other; what the file holds says which form it is.
 
-    Parameters
-    ----------
-    path : str or Path
-        One of
+    * npz with one array a pair, (T, S) or (layers, heads, T, S), whose names end with the number of the pair
+      (``arr_0``, ``pair-0``; from 0 or from 1, without gaps), or npy with the one array of one pair;
+    * text of Marian's ``--alignment soft``: one line a pair, the target words between spaces, for each the
+      weights of the source words between commas; what is in front of the last ``|||`` is left out;
+    * what fairseq prints with ``--print-alignment soft``: lines ``A-17<tab>0.9,0.1 0.2,0.8`` as Marian's, in
+      any order, 17 the number of the pair from 0; other lines are left out, and of several translations all
+      but the first;
+    * what OpenNMT-py prints with ``-attn_debug``: for each pair a table whose rows are a target word and its
+      weights with 7 decimals, a ``*`` at the largest; tables are parted by any other lines.
 
-        * npz with one array a pair, (T, S) or (layers, heads, T, S), whose names end with the number of the
-          pair (``arr_0``, ``pair-0``; from 0 or from 1, without gaps);
-        * npy with the one array of one pair;
-        * text of Marian's ``--alignment soft``: one line a pair, the target words between spaces, for each
-          the weights of the source words between commas; what is in front of the last ``|||`` is left out;
-        * what ``fairseq-generate`` or ``fairseq-interactive`` print with ``--print-alignment soft``: lines
-          ``A-17<tab>0.9,0.1 0.2,0.8`` as Marian's, in any order, 17 the number of the pair from 0; all other
-          lines are left out, and of several translations of a pair all but the first;
-        * what OpenNMT-py prints with ``-attn_debug``: for each pair a table whose rows are a target word and
-          its weights with 7 decimals, a ``*`` at the largest; tables are parted by any other lines (the
-          source words, the log).
-
-        The last two have a row for the end of the sentence, fairseq and Marian a column, too.
-    encoding : str
-        Of text.
-
-    Raises
-    ------
-    DataError
-        If a file is of no such kind, a name has no number, or a line holds something else.
+    The last two have a row for the end of the sentence, fairseq and Marian a column, too. An npz may have an
+    array ``linkable-0`` beside ``pair-0``, (T, S) of bool: cells that may have links. A DataError if a file
+    is of no such kind, a name has no number, or a line holds something else.
     """
     return named(path, _matrices(path, encoding))
 
@@ -74,9 +63,23 @@ def _form(lines: Sequence[str]) -> Callable[[Lines, str | Path], Iterator[Reals]
 
 
 def read_npz(path: str | Path) -> Iterator[Reals]:
-    """Yield the arrays of an .npz file by the number that their names end with."""
+    """Yield the arrays of an .npz file by the number that their names end with, but for `LINKABLE` ones."""
     with Archive(path) as archive:
-        yield from map(archive.read, in_order(archive.names, path))
+        yield from map(archive.read, _of_pairs(archive, path))
+
+
+def read_linkable(path: str | Path) -> Iterator[Flags | None]:
+    """Yield which cells of each pair of a file may have links; None where the file does not say."""
+    if str(path) == "-" or not is_archive(path):
+        yield from repeat(None)
+    with Archive(path) as archive:
+        for name in _of_pairs(archive, path):
+            marks = f"{LINKABLE}-{name.rpartition('-')[2]}"
+            yield archive.read(marks) if marks in archive.names else None
+
+
+def _of_pairs(archive: Archive, path: str | Path) -> list[str]:
+    return in_order([name for name in archive.names if not name.startswith(f"{LINKABLE}-")], path)
 
 
 def _read_marian(lines: Lines, path: str | Path) -> Iterator[Reals]:

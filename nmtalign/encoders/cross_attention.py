@@ -1,6 +1,6 @@
-"""Sources of attention: files that other programs write, and translation models.
+"""Sources of attention: files of other programs, and translation models, whose best head the text chooses.
 
-Axes: T target words, S source words.
+Axes: L layers, H heads, T target words, S source words, N target words of a text.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice, tee
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import AnyArray, Reals
+from nmtalign.arrays import AnyArray, Longs, Reals
 from nmtalign.encoders.attention_files import read_matrices
-from nmtalign.encoders.choice import rank
-from nmtalign.encoders.files import Given, beside
+from nmtalign.encoders.files import Given, beside, marked
 from nmtalign.encoders.transformer import WordPair
-from nmtalign.encoders.translator import Translator
+from nmtalign.encoders.translator import CrossAttention, Translator, membership
 from nmtalign.errors import DataError
 from nmtalign.text.subwords import join_pieces, word_numbers
 
@@ -29,32 +29,22 @@ ROUNDED = 1e-3  # tolerance of row sums, because programs write few decimals
 
 @dataclass(frozen=True)
 class Reading:
-    """How attention becomes one weight for each pair of words.
+    """How attention becomes one weight for each pair of words."""
 
-    Parameters
-    ----------
-    layers, heads : tuple of int, optional
-        Those that are averaged, from 0; all if left out.
-    shift : int
-        The weights of target piece t stand in row ``t + shift``: -1 where the rows are the pieces that the
-        model has read and it attends while predicting the next one, 1 where the first row is that of the
-        begin of the sentence.
-    pieces : {"bpe", "sentencepiece"}, optional
-        Sub-words to be joined: a word gets the sum over its source pieces and the mean over its target
-        pieces, so that rows which sum to 1 still do (Clark et al. 2019).
-    normalize : bool
-        Divide each row by its sum. Otherwise rows have to sum to 1, the end of the sentence included, or to
-        be zero: a word without attention.
-    shifted : bool
-        Whether row t has the weights of target word t already, as those of :func:`translated`.
-    """
-
+    # those that are averaged, from 0; all if None
     layers: tuple[int, ...] | None = None
     heads: tuple[int, ...] | None = None
+    # the weights of target piece t stand in row t + shift: -1 where the rows are the pieces that the model
+    # has read and it attends while predicting the next one, 1 where the first row is that of the begin of the
+    # sentence
     shift: int = 0
+    # sub-words to be joined: a word gets the sum over its source pieces and the mean over its target pieces,
+    # so that rows which sum to 1 still do (Clark et al. 2019)
     pieces: str | None = None
-    normalize: bool = False
-    shifted: bool = False
+    normalize: bool = (
+        False  # divide rows by their sums; else they sum to 1, with the end of the sentence, or to 0
+    )
+    shifted: bool = False  # whether row t has the weights of target word t already, as those of `translated`
 
     def __str__(self) -> str:
         layers, heads = (
@@ -69,27 +59,18 @@ class Reading:
         return list(pieces) if self.pieces is None else join_pieces(pieces, self.pieces)
 
     def given(self, pieces: WordPair, attention: AnyArray) -> Given:
-        """Return the words of one pair of pieces with their weights; errors as of :meth:`weights`."""
+        """Return the words of one pair of pieces with their weights."""
         weights = self.weights(attention, *pieces)
         words = self.words(pieces[0]), self.words(pieces[1])
         return Given(words, weights, by_head=partial(self.by_head, attention, *pieces))
 
     def weights(self, attention: AnyArray, source: Sequence[str], target: Sequence[str]) -> Reals:
-        """Return the weights of the words of one pair, target words by source words; rows sum to 1 at most.
+        """Return the weights (T, S) of the words of one pair; rows sum to 1 at most.
 
-        Parameters
-        ----------
-        attention : array of shape (T, S) or (layers, heads, T, S)
-            With a row or a column more, or both, it is the end of the sentence (with shift 1, for rows: the
-            begin), which is left out.
-        source, target : sequences of str
-            The S and T pieces.
-
-        Raises
-        ------
-        DataError
-            If the shape does not fit the pieces, a layer or head is not there, weights are negative or not
-            finite, or rows do not sum to 1 and are not to be normalized.
+        `attention` is of shape (T, S) or (layers, heads, T, S) for T target and S source pieces. A row or a
+        column more, or both, is the end of the sentence (with shift 1, for rows: the begin), which is left
+        out. A DataError if the shape does not fit the pieces, a layer or head is not there, weights are
+        negative or not finite, or rows do not sum to 1 and are not to be normalized.
 
         Examples
         --------
@@ -100,19 +81,13 @@ class Reading:
         weights = self._shifted(self._averaged(attention, S, T), S, T)
         if self.pieces is None:
             return weights
-        rows, columns = (_membership(word_numbers(side, str(self.pieces))) for side in (target, source))
+        numbers = (word_numbers(side, str(self.pieces)) for side in (target, source))
+        rows, columns = (membership(own, own[-1] + 1 if own else 0) for own in numbers)
         sums = rows @ weights @ columns.T
         return np.asarray(np.minimum(sums / rows.sum(axis=1, keepdims=True), 1))  # sums round
 
     def by_head(self, attention: AnyArray, source: Sequence[str], target: Sequence[str]) -> dict[str, Reals]:
-        """Return the weights as of :meth:`weights` by each head alone; none where there is one.
-
-        Examples
-        --------
-        >>> attention = np.array([[[[0.75, 0.25]], [[0.5, 0.5]]]])
-        >>> {name: w.tolist() for name, w in Reading().by_head(attention, ["a", "b"], ["c"]).items()}
-        {'head 0': [[0.75, 0.25]], 'head 1': [[0.5, 0.5]]}
-        """
+        """Return the weights as of :meth:`weights` by each head alone; none where there is one."""
         shape = _numbers(attention).shape
         layers, heads = (self.layers or range(shape[0])), (self.heads or range(shape[1]))
         if len(layers) * len(heads) == 1:
@@ -171,7 +146,7 @@ def read_attention(
     path: str | Path, reading: Reading, pairs: Iterable[WordPair], *, encoding: str = "utf-8"
 ) -> Iterator[Given]:
     """Yield the weights in a file for each pair of pieces; DataError if they do not fit."""
-    return beside(pairs, read_matrices(path, encoding=encoding), path, reading.given)
+    return marked(beside(pairs, read_matrices(path, encoding=encoding), path, reading.given), path)
 
 
 def translated(translator: Translator, reading: Reading, pairs: Iterable[WordPair]) -> Iterator[Given]:
@@ -218,8 +193,50 @@ def _chosen(weights: Reals, axis: int, numbers: tuple[int, ...] | None, name: st
     return np.asarray(np.take(weights, numbers, axis=axis))
 
 
-def _membership(numbers: Sequence[int]) -> Reals:
-    """Return which pieces are part of which word, shape (words, pieces)."""
-    words = numbers[-1] + 1 if numbers else 0
-    of_word: Reals = np.equal.outer(np.arange(words), np.asarray(numbers, dtype=np.int64)).astype(np.float64)
-    return of_word
+class Choice(NamedTuple):
+    """A layer, a head (None: the mean of all), whether rows are shifted by a step, and what this gains."""
+
+    layer: int
+    head: int | None
+    shift: int
+    gain: float  # of :func:`likelihood_gain`
+
+
+def likelihood_gain(source: Longs, target: Longs) -> float:
+    """Return the mean of log p(target | source) / p(target) over links, each left out of its own counts.
+
+    It is high where the same words are linked again and again: Model 1 (Brown et al. 1993), in which each
+    target word has one link. Both arrays (N,) are numbers of words; source 0 is a target word without a link,
+    which gains nothing.
+    """
+    _, which, counts = np.unique(source * (target.max(initial=0) + 1) + target, False, True, True)
+    share = np.bincount(target)[target] / max(len(target), 1)
+    ratio = (counts[which] - 1 + share) / (np.bincount(source)[source] * share)
+    return float(np.where(source > 0, np.log(ratio), 0).mean()) if len(target) else 0.0
+
+
+def rank(pairs: Sequence[WordPair], found: Iterable[CrossAttention]) -> list[Choice]:
+    """Return each head, each mean of a layer, of both shifts, the largest gain first."""
+    numbers: tuple[dict[str, int], dict[str, int]] = {"": 0}, {}
+    links: list[Longs] = []  # of each pair, shape (2, L, H + 1, T): numbers of source words
+    targets: list[int] = []
+    for pair, attention in zip(pairs, found, strict=True):
+        if not all(pair):
+            continue
+        known, meant = (
+            [own.setdefault(word.lower(), len(own)) for word in side]
+            for own, side in zip(numbers, pair, strict=True)
+        )
+        both = np.stack([attention.of_words(len(meant), shift)[..., :-1] for shift in (0, 1)])
+        both = np.concatenate([both, both.mean(axis=2, keepdims=True)], axis=2)
+        links.append(np.where(both.max(axis=-1) > 0, np.array(known)[both.argmax(axis=-1)], 0))
+        targets += meant
+    every, words = np.concatenate(links, axis=-1), np.array(targets, np.int64)
+    heads = every.shape[2] - 1
+    choices = [
+        Choice(
+            layer, None if head == heads else head, shift, likelihood_gain(every[shift, layer, head], words)
+        )
+        for shift, layer, head in np.ndindex(*every.shape[:3])
+    ]
+    return sorted(choices, key=lambda choice: -choice.gain)

@@ -34,14 +34,8 @@ Stored = tuple[Floats, tuple[Integers, Integers]]  # the matrix, and the words o
 class EncoderSimilarities:
     """Similarities of the token vectors of an encoder.
 
-    Parameters
-    ----------
-    encoder : Encoder
-    product : {"cosine", "dot"}
-    cache : str or Path, optional
-        File that keeps similarities (SQLite), by a hash of all that makes them: content or commit of the
-        model, layer, languages, precision, greatest window, product, units, words.
-    units : {"words", "subwords"}
+    `cache` is a file of SQLite that keeps similarities by a hash of all that makes them: content or commit of
+    the model, layer, languages, precision, greatest window, product, units, words.
     """
 
     encoder: Encoder
@@ -50,7 +44,7 @@ class EncoderSimilarities:
     units: str = "words"
 
     @property
-    def settings(self) -> str:
+    def description(self) -> str:
         own = self.encoder
         languages = f" langs={','.join(own.languages)}" if own.languages else ""
         return f"encoder={own.name} layer={own.layer}{languages}"

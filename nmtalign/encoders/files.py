@@ -11,9 +11,20 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from nmtalign.arrays import AnyArray, Archive, Floats, Integers, Reals, Rows, in_order, is_archive, read_array
+from nmtalign.arrays import (
+    AnyArray,
+    Archive,
+    Flags,
+    Floats,
+    Integers,
+    Reals,
+    Rows,
+    in_order,
+    is_archive,
+    read_array,
+)
 from nmtalign.door import expect_kind
-from nmtalign.encoders.attention_files import read_npz
+from nmtalign.encoders.attention_files import read_linkable, read_npz
 from nmtalign.encoders.transformer import WordPair
 from nmtalign.errors import DataError
 from nmtalign.files import file_in
@@ -24,13 +35,7 @@ Item = TypeVar("Item")
 
 
 def cosines(source: Reals, target: Reals) -> Floats:
-    """Return the cosines (T, S) of the vectors (S, D) and (T, D) of two sentences; 0 for a zero vector.
-
-    Examples
-    --------
-    >>> cosines(np.array([[3.0, 4.0], [0.0, 0.0]]), np.array([[4.0, 3.0]])).round(2).tolist()
-    [[0.9599999785423279, 0.0]]
-    """
+    """Return the cosines (T, S) of the vectors (S, D) and (T, D) of two sentences; 0 for a zero vector."""
     first, second = (np.asarray(side, np.float32) for side in (source, target))
     lengths = [np.linalg.norm(side, axis=1, keepdims=True) for side in (first, second)]
     units = [side / np.where(n > 0, n, 1) for side, n in zip((first, second), lengths, strict=True)]
@@ -46,24 +51,21 @@ PRODUCTS = {"cosine": cosines, "dot": dot_products}
 
 
 class Given(NamedTuple):
-    """What a source gives for one sentence pair.
+    """What a source gives for one sentence pair."""
 
-    Attributes
-    ----------
-    words : (sequence of str, sequence of str)
-        Those that the matrix is of, source and target.
-    matrix : array of shape (T, S)
-        Of words, or of sub-words.
-    of_word : (array of int (S,), array of int (T,)), optional
-        The word of each source and target sub-word; None where the matrix is of words.
-    by_head : callable
-        Computes the matrix of each attention head by name; empty where there are no heads.
-    """
+    words: WordPair  # those that the matrix is of, source and target
+    matrix: Reals  # (T, S), of words or of sub-words
+    of_word: tuple[Integers, Integers] | None = None  # the word of each source and target sub-word
+    by_head: Callable[[], dict[str, Reals]] = dict  # computes the matrix of each attention head by name
+    linkable: Flags | None = None  # (T, S) cells that may have links; all, if left out
 
-    words: WordPair
-    matrix: Reals
-    of_word: tuple[Integers, Integers] | None = None
-    by_head: Callable[[], dict[str, Reals]] = dict
+    @property
+    def unlinked(self) -> tuple[frozenset[int], frozenset[int]] | None:
+        """Source and target words that may have no link at all; None where nothing is said of cells."""
+        if self.linkable is None:
+            return None
+        source, target = (np.flatnonzero(~self.linkable.any(axis=axis)).tolist() for axis in (0, 1))
+        return frozenset(source), frozenset(target)
 
 
 def beside(
@@ -74,10 +76,8 @@ def beside(
 ) -> Iterator[Given]:
     """Yield what `make` makes of each pair and of what a file has `found` for the pair.
 
-    Raises
-    ------
-    DataError
-        If the file has fewer or more than there are pairs; with the number of the pair if `make` raises it.
+    A DataError if the file has fewer or more than there are pairs; with the number of the pair if `make`
+    raises it.
     """
     number = 0
     for number, words in enumerate(pairs, 1):
@@ -93,6 +93,16 @@ def beside(
         raise DataError(f"expected arrays for {number} pairs, as the text has, found more").at(path)
 
 
+def marked(given: Iterator[Given], path: str | Path) -> Iterator[Given]:
+    """Yield what an .npz file gives for each pair with the cells that may have links, where the file says."""
+    for number, (own, linkable) in enumerate(zip(given, read_linkable(path), strict=False), 1):
+        if linkable is not None and (linkable.dtype != bool or linkable.shape != own.matrix.shape):
+            found = f"{linkable.dtype} of shape {linkable.shape}"
+            expected = f"expected linkable cells as bool of shape {own.matrix.shape}"
+            raise DataError(f"pair {number}: {expected}, found {found}").at(path)
+        yield own if linkable is None else own._replace(linkable=linkable)
+
+
 def finite(matrix: Reals) -> Floats:
     """Return similarities in single precision; a DataError if one is no number."""
     found = np.asarray(matrix, np.float32)
@@ -104,7 +114,7 @@ def finite(matrix: Reals) -> Floats:
 def read_similarities(given: str | Path | Iterable[AnyArray], pairs: Iterable[WordPair]) -> Iterator[Given]:
     """Yield similarities, an array (T, S) a pair, given or of an .npz file in :func:`in_order`."""
     if isinstance(given, str | Path):
-        return beside(pairs, read_npz(given), given, _similarities)
+        return marked(beside(pairs, read_npz(given), given, _similarities), given)
     expect_kind(given, Iterable, "a file of similarities, or an array for each pair")
     return beside(pairs, map(np.asarray, given), "similarities", _similarities)
 
@@ -122,13 +132,7 @@ def _similarities(words: WordPair, found: Reals) -> Given:
 def similar(words: WordPair, found: Sequence[Tokens], product: str, units: str) -> Given:
     """Return the products of the vectors of a pair; of sub-words, if there are any, or of the means of words.
 
-    Parameters
-    ----------
-    words : (sequence of str, sequence of str)
-    found : (vectors, words) of source and target
-        Vectors (L, D), and the word of each if they are of sub-words.
-    product : {"cosine", "dot"}
-    units : {"subwords", "words"}
+    `found` has vectors (L, D) of source and target, and the word of each if they are of sub-words.
     """
     if units == "words":
         pairs = zip(found, words, strict=True)
@@ -146,27 +150,18 @@ def _means(vectors: Reals, of_word: Integers, count: int) -> Reals:
 
 
 def read_vectors(path: str | Path, product: str, units: str, pairs: Iterable[WordPair]) -> Iterator[Given]:
-    """Yield products of the token vectors of other programs.
+    """Yield products of the token vectors of other programs, of sub-words or of words (`units`).
 
-    Parameters
-    ----------
-    path : str or Path
-        An .npz file of arrays (words, D), two a pair, whose names begin with ``source`` or ``target`` and end
-        with the number of the pair (from 0 or 1); or a folder with the vectors of all words in
-        ``source.npy`` and ``target.npy`` and the words of each pair in ``source_lengths.npy`` and
-        ``target_lengths.npy``, which is read pair by pair. Vectors are of sub-words if there is also the
-        number of the word, from 0 in each sentence, that each belongs to: arrays whose names begin with
-        ``words-source`` and ``words-target``, or files ``source_words.npy`` and ``target_words.npy``.
-    product : {"cosine", "dot"}
-    units : {"subwords", "words"}
-        What the products are of; sub-words of a word are averaged for the latter.
-    pairs : iterable of (sequence of str, sequence of str)
+    `path` is an .npz file of arrays (words, D), two a pair, whose names begin with ``source`` or ``target``
+    and end with the number of the pair (from 0 or 1); or a folder with the vectors of all words in
+    ``source.npy`` and ``target.npy`` and the words of each pair in ``source_lengths.npy`` and
+    ``target_lengths.npy``, which is read pair by pair. Vectors are of sub-words if there is also the number
+    of the word, from 0 in each sentence, that each belongs to: arrays whose names begin with ``words-source``
+    and ``words-target``, or files ``source_words.npy`` and ``target_words.npy``. Sub-words of a word are
+    averaged.
 
-    Raises
-    ------
-    DataError
-        If a file is not there or no such, the sides differ in their number of pairs or in D, or a pair has
-        not a vector for each word.
+    A DataError if a file is not there or no such, the sides differ in their number of pairs or in D, or a
+    pair has not a vector for each word.
     """
     opened = _of_folder if Path(path).is_dir() else _of_archive
     sides = [opened(Path(path), side) for side in SIDES]

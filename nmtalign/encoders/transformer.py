@@ -58,12 +58,7 @@ def check_device(device: str) -> None:
 def opened(kind: str, name: str, device: str, *, download: bool = True, **settings: Any) -> tuple[Any, Any]:
     """Return the model, of a class of transformers, and the tokenizer of a name or folder; no code of theirs.
 
-    Raises
-    ------
-    DataError
-        If there is none, or its tokenizer has no sub-words.
-    UsageError
-        If a package or the device is missing.
+    A DataError if there is none, or its tokenizer has no sub-words.
     """
     _, transformers = packages()
     check_device(device)
@@ -117,38 +112,21 @@ def both_sides(
 
 
 class Window(NamedTuple):
-    """Some sub-words of a sentence, with the special ones around them.
-
-    Attributes
-    ----------
-    sentence : int
-    ids : list of int
-    places : array of int, shape (L,)
-        Place of each sub-word in the sentence; -1 for one that another window is nearer to the middle of, and
-        special ones.
-    """
+    """Some sub-words of a sentence, with the special ones around them."""
 
     sentence: int
     ids: list[int]
+    # (L,): place of each sub-word in the sentence; -1 for special ones, and those nearer to another's middle
     places: Longs
 
 
 @dataclass(eq=False)
 class Pieces:
-    """Words of a text as numbers of sub-words; each word by itself.
-
-    Parameters
-    ----------
-    tokenizer : tokenizer of transformers
-    limit : int
-        Sub-words of a window, special ones included.
-    target : bool
-        Whether these are sub-words of the target side of a translation model.
-    """
+    """Words of a text as numbers of sub-words; each word by itself."""
 
     tokenizer: Any
-    limit: int
-    target: bool = False
+    limit: int  # sub-words of a window, special ones included
+    target: bool = False  # whether these are of the target side of a translation model
     _known: dict[str, list[int]] = field(default_factory=dict)
     _lost: int = 0
 
@@ -207,25 +185,14 @@ class Pieces:
 class Encoder:
     """An encoder of Hugging Face, also that of a translation model, opened when it is needed.
 
-    Parameters
-    ----------
-    name : str
-        Of a model on the hub, or its folder: BERT, XLM-R, NLLB, M2M, Marian, T5, ...
-    layer : int
-        Whose hidden states are the vectors; 0 are the embeddings.
-    device : {"cpu", "cuda", "mps"}
-        On CUDA in half precision.
-    download : bool
-        Whether it may come from the hub now.
-    languages : (str, str), optional
-        Source and target as the tokenizer of a translation model of many languages calls them.
+    `name` is that of a model on the hub, or its folder: BERT, XLM-R, NLLB, M2M, Marian, T5, ...
     """
 
     name: str
-    layer: int = 8
-    device: str = "cpu"
-    download: bool = True
-    languages: tuple[str, str] | None = None
+    layer: int = 8  # whose hidden states are the vectors; 0 are the embeddings
+    device: str = "cpu"  # on CUDA in half precision
+    download: bool = True  # whether it may come from the hub now
+    languages: tuple[str, str] | None = None  # source and target, as its tokenizer calls them
     _long: bool = False
 
     def __getstate__(self) -> dict[str, Any]:

@@ -34,22 +34,17 @@ PAIRS = 64  # pairs whose weights are in memory
 TOKENS = 1024  # source sub-words of a batch: the weights are L H R times as many numbers
 
 
+def membership(numbers: Sequence[int] | Longs, count: int) -> Floats:
+    """Return which pieces are part of which word, by the word of each piece, shape (count, pieces)."""
+    return np.equal.outer(np.arange(count), np.asarray(numbers, np.int64)).astype(np.float32)
+
+
 class CrossAttention(NamedTuple):
-    """What a model pays attention to while it is forced through one translation.
+    """What a model pays attention to while it is forced through one translation."""
 
-    Attributes
-    ----------
-    weights : array of shape (L, H, R, S + 1)
-        The last column is for all that is no source word: end, language.
-    words : array of int
-        Target word of each target sub-word.
-    first : int
-        Step that predicts the first target sub-word; the next one reads it.
-    """
-
-    weights: Floats
-    words: Longs
-    first: int
+    weights: Floats  # (L, H, R, S + 1); the last column is for all that is no source word: end, language
+    words: Longs  # target word of each target sub-word
+    first: int  # step that predicts the first target sub-word; the next one reads it
 
     def of_words(self, count: int, shift: int) -> Floats:
         """Return the weights (L, H, T, S + 1) of `count` words.
@@ -58,7 +53,7 @@ class CrossAttention(NamedTuple):
         2020). A word without sub-words gets zeros.
         """
         start = self.first + shift
-        part = np.equal.outer(np.arange(count), self.words).astype(np.float32)  # (T, pieces)
+        part = membership(self.words, count)  # (T, pieces)
         means = part / np.maximum(part.sum(axis=1, keepdims=True), 1)
         return np.asarray(means @ self.weights[:, :, start : start + len(self.words)])
 
@@ -77,21 +72,12 @@ class _Forced(NamedTuple):
 class Translator:
     """A translation model of Hugging Face, from its folder or name, opened when it is needed.
 
-    Parameters
-    ----------
-    name : str
-        Of a model on the hub, or its folder: Marian, mBART, NLLB, T5, ...
-    languages : (str, str), optional
-        Source and target as the tokenizer of a model of many languages calls them.
-    device : {"cpu", "cuda", "mps"}
-
-    References
-    ----------
-    Garg et al. (2019); Chen et al. (2020): attention where the decoder reads a word.
+    Marian, mBART, NLLB, T5, ... Attention where the decoder reads a word: Garg et al. (2019), Chen et al.
+    (2020).
     """
 
     name: str
-    languages: tuple[str, str] | None = None
+    languages: tuple[str, str] | None = None  # source and target, as its tokenizer calls them
     device: str = "cpu"
 
     @cached_property
@@ -101,10 +87,7 @@ class Translator:
         return model, both_sides(self.name, model, tokenizer, self.languages)
 
     def attention(self, pairs: Iterable[WordPair]) -> Iterator[CrossAttention]:
-        """Yield the attention of each pair.
-
-        A pair that is too long for the model gets zeros, with a warning.
-        """
+        """Yield the attention of each pair; one too long for the model gets zeros, with a warning."""
         rest, number = iter(pairs), 1
         while part := list(islice(rest, PAIRS)):
             forced = [self._forced(number + n, pair) for n, pair in enumerate(part)]
@@ -116,10 +99,9 @@ class Translator:
                 )
             for own, (source, _) in zip(forced, part, strict=True):
                 columns = np.where(own.words < 0, len(source), own.words)
-                member = np.equal.outer(columns, np.arange(len(source) + 1)).astype(np.float32)
-                inside = own.of_labels >= 0
+                member, inside = membership(columns, len(source) + 1), own.of_labels >= 0
                 first = int(inside.argmax())
-                yield CrossAttention(found[own.number] @ member, own.of_labels[inside], first)
+                yield CrossAttention(found[own.number] @ member.T, own.of_labels[inside], first)
             number += len(part)
 
     def _forced(self, number: int, pair: WordPair) -> _Forced:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from nmtalign.arrays import offsets_of
 from nmtalign.door import Result, Viewable, number_of, numbers_of, one_line
 from nmtalign.errors import DataError, UsageError
 
@@ -33,10 +34,16 @@ class Link(NamedTuple):
 def as_links(links: Any) -> frozenset[Link]:
     """Return pairs of positions as a set of links; a DataError if they are none."""
     try:
-        return frozenset(Link(index(s), index(t)) for s, t in links)
+        return frozenset(Link(_position(s), _position(t)) for s, t in links)
     except (TypeError, ValueError):
         wanted = "expected links as pairs (source, target) of whole numbers"
         raise DataError(f"{wanted}, found {short(links)}") from None
+
+
+def _position(n: Any) -> int:
+    if isinstance(n, bool):
+        raise TypeError
+    return index(n)
 
 
 def _checked(links: Iterable[tuple[int, int]], source_length: int, target_length: int) -> frozenset[Link]:
@@ -95,17 +102,13 @@ class Alignment(Viewable):
 
     def reversed(self) -> Alignment:
         """Return the alignment with source and target swapped."""
-        return Alignment(
-            frozenset(Link(link.target, link.source) for link in self.links),
-            self.target_length,
-            self.source_length,
-        )
+        return Alignment(((t, s) for s, t in self.links), self.target_length, self.source_length)
 
     def to_matrix(self) -> NDArray[np.bool_]:
         """Return the links as a boolean matrix of shape (T, S)."""
         matrix = np.zeros((self.target_length, self.source_length), dtype=bool)  # (T, S)
-        for link in self.links:
-            matrix[link.target, link.source] = True
+        for s, t in self.links:
+            matrix[t, s] = True
         return matrix
 
     @classmethod
@@ -113,8 +116,7 @@ class Alignment(Viewable):
         """Return the alignment of the non-zero cells of a (T, S) matrix."""
         cells = np.asarray(matrix)
         target, source = np.nonzero(cells)
-        links = frozenset(Link(int(s), int(t)) for s, t in zip(source, target, strict=True))
-        return cls(links, cells.shape[1], cells.shape[0])
+        return cls(zip(source, target, strict=True), cells.shape[1], cells.shape[0])
 
 
 @dataclass(frozen=True, repr=False, init=False)
@@ -158,7 +160,7 @@ class GoldAlignment:
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class AlignmentMatrix(Viewable):
-    """Attention weights of one sentence pair, read-only and finite.
+    """Attention weights of one sentence pair, read-only and finite; ``matrix.T`` swaps source and target.
 
     Parameters
     ----------
@@ -169,12 +171,15 @@ class AlignmentMatrix(Viewable):
     unknown : (frozenset of int, frozenset of int), optional
         Positions of source and target words without a vector, whose weights say nothing; None where weights
         come from no vectors.
+    caption : str
+        The attention score and positions that made the weights, for pictures; empty where there is no score.
     """
 
     weights: NDArray[np.floating]
     source_tokens: tuple[str, ...]
     target_tokens: tuple[str, ...]
     unknown: UnknownWords | None
+    caption: str
 
     def __init__(
         self,
@@ -182,6 +187,7 @@ class AlignmentMatrix(Viewable):
         source_tokens: Sequence[str],
         target_tokens: Sequence[str],
         unknown: UnknownWords | None = None,
+        caption: str = "",
     ) -> None:
         given = np.asarray(weights)
         if given.dtype.kind not in "biuf":
@@ -194,7 +200,7 @@ class AlignmentMatrix(Viewable):
             raise DataError("the weights hold NaN or infinity")
         weights.flags.writeable = False
         words = {"source_tokens": tuple(source_tokens), "target_tokens": tuple(target_tokens)}
-        vars(self).update({"weights": weights, **words, "unknown": unknown})
+        vars(self).update({"weights": weights, **words, "unknown": unknown, "caption": caption})
 
     def __repr__(self) -> str:
         return "AlignmentMatrix of {} target and {} source words".format(*self.weights.shape)
@@ -203,28 +209,30 @@ class AlignmentMatrix(Viewable):
     def T(self) -> AlignmentMatrix:
         """The matrix with source and target swapped."""
         swapped = None if self.unknown is None else self.unknown[::-1]
-        return AlignmentMatrix(self.weights.T, self.target_tokens, self.source_tokens, swapped)
+        return AlignmentMatrix(self.weights.T, self.target_tokens, self.source_tokens, swapped, self.caption)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AlignedPair(Viewable):
-    """One aligned sentence pair: links, posteriors of both directions, pair score.
+    """One aligned sentence pair: links, attention of both directions, pair score.
 
     Attributes
     ----------
     alignment : Alignment
         The chosen links.
     matrix : AlignmentMatrix
-        The weights the links were chosen from (both directions combined), shape (T, S).
-    forward, reverse : array of shape (T, S)
-        Weights of each direction: rows of `forward` sum to at most 1 (target words attend to source words;
-        the rest is the null word), columns of `reverse` sum to at most 1. None in a picture of one matrix.
+        The weights from which the links were chosen: both directions combined, shape (T, S).
+    forward : array of shape (T, S)
+        Attention of target words to source words: rows sum to at most 1, the rest is the null word's. None
+        in a picture of one matrix.
+    reverse : array of shape (T, S)
+        Attention of source words to target words: columns sum to at most 1.
     probabilities : dict of Link to float
-        Probability of every chosen link.
+        Probability of each chosen link.
     score : float, optional
         Pair score: the probability that the two sides are translations, where a null word is known.
-    settings : str
-        Signature of the settings that made it.
+    description : str
+        What made the links, in one line.
     extraction : str
         Name of the method that chose the links.
     threshold : float, optional
@@ -244,8 +252,8 @@ class AlignedPair(Viewable):
     >>> pair = nmtalign.load().align("the black cat", "le chat noir")
     >>> pair
     the-le  black-noir  cat-chat
-    >>> [(source, target) for source, target, probability in pair.words if probability > 0.5]
-    [('the', 'le'), ('black', 'noir'), ('cat', 'chat')]
+    >>> [source for source, target, probability in pair.words if probability > 0.5]
+    ['the', 'black', 'cat']
     """
 
     alignment: Alignment
@@ -254,7 +262,7 @@ class AlignedPair(Viewable):
     reverse: NDArray[np.floating] = None  # type: ignore[assignment]
     probabilities: dict[Link, float] = field(default_factory=dict)
     score: float | None = None
-    settings: str = ""
+    description: str = ""
     extraction: str = ""
     threshold: float | None = None
     second: float | None = None
@@ -283,11 +291,10 @@ class AlignedPair(Viewable):
     def probability(self, link: tuple[int, int]) -> float:
         """Return the probability of a chosen link; where it has none of its own, the weight of its cell."""
         (cell,) = as_links([link])
-        found = self.probabilities.get(cell)
-        if found is None:
-            (cell,) = _checked([link], *self.matrix.weights.shape[::-1])
-            found = self.matrix.weights[cell.target, cell.source]
-        return float(found)
+        if cell in self.probabilities:
+            return self.probabilities[cell]
+        _checked([cell], *self.matrix.weights.shape[::-1])
+        return float(self.matrix.weights[cell.target, cell.source])
 
     @property
     def posterior(self) -> NDArray[np.floating]:
@@ -312,7 +319,7 @@ class Origin(Protocol):
         """Return the words of pair n."""
         ...
 
-    def attended(self, n: int) -> AlignedPair:
+    def aligned(self, n: int) -> AlignedPair:
         """Align pair n alone, with its attention: the same bits as in the batch."""
         ...
 
@@ -328,19 +335,24 @@ Chosen = list[int] | list[bool] | NDArray[np.bool_] | NDArray[np.integer]  # num
 class AlignedBatch(Sequence[AlignedPair], Result):
     """The links of N sentence pairs as flat arrays, and a sequence of the pairs.
 
-    ``batch[n]`` has words and links at once. Its attention is computed when it is asked for, by aligning the
-    pair alone, which gives the same bits.
+    ``batch[n]`` is an aligned pair, and ``batch[2:5]`` a batch. The attention of a pair is computed when you
+    ask for it: the pair is aligned again alone, which gives the same bits.
 
     Attributes
     ----------
     offsets : int64 array of shape (N + 1,)
         The links of pair n are rows ``offsets[n]:offsets[n + 1]``, sorted by source, then target.
-    source, target : int32 arrays of shape (L,)
+    source : int32 array of shape (L,)
+        Position of the source word of each of the L links, from 0.
+    target : int32 array of shape (L,)
+        Position of its target word.
     probability : float32 array of shape (L,)
+        Probability of each link.
     scores : float64 array of shape (N,)
-        Pair scores.
-    origin : Origin, optional
-        What knows the words; without it there are links, but no pairs.
+        Pair score of each pair.
+    origin : optional
+        The text and its aligner. Without it, as in a batch of links that were read from a file, ``links(n)``
+        works and ``batch[n]`` does not.
 
     Examples
     --------
@@ -376,11 +388,10 @@ class AlignedBatch(Sequence[AlignedPair], Result):
         return _PairOfBatch(self, number_of(n, len(self))) if numbers is None else self._chosen(numbers)
 
     def _chosen(self, numbers: Sequence[int]) -> AlignedBatch:
-        places = (np.arange(*self.offsets[n : n + 2]) for n in numbers)
-        rows = np.concatenate([np.zeros(0, np.int64), *places])
+        rows = np.concatenate([np.arange(0), *(np.arange(*self.offsets[n : n + 2]) for n in numbers)])
         sizes = np.diff(self.offsets)[numbers]
         return AlignedBatch(
-            np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)]),
+            offsets_of(sizes),
             self.source[rows],
             self.target[rows],
             self.probability[rows],
@@ -389,7 +400,7 @@ class AlignedBatch(Sequence[AlignedPair], Result):
         )
 
     def links(self, n: int) -> list[Link]:
-        """Return the links of pair `n`, from 0, or from the end if it is negative; IndexError outside."""
+        """Return the links of pair `n`. Pairs count from 0; a negative `n` counts from the end."""
         n = number_of(n, len(self))
         rows = slice(self.offsets[n], self.offsets[n + 1])
         return [Link(int(s), int(t)) for s, t in zip(self.source[rows], self.target[rows], strict=True)]
@@ -398,13 +409,17 @@ class AlignedBatch(Sequence[AlignedPair], Result):
 class _PairOfBatch(AlignedPair):
     """A pair of a batch: its attention is computed when it is asked for."""
 
+    _origin: Origin
+    _n: int
+
     def __init__(self, batch: AlignedBatch, n: int) -> None:
         if batch.origin is None:
             raise UsageError("this batch holds links without words; batch.links(n) returns those of pair n")
         links = batch.links(n)
         probability = batch.probability[batch.offsets[n] : batch.offsets[n + 1]].tolist()
         vars(self).update(
-            _place=(batch.origin, n),
+            _origin=batch.origin,
+            _n=n,
             probabilities=dict(zip(links, probability, strict=True)),
             score=float(batch.scores[n]),
         )
@@ -412,13 +427,11 @@ class _PairOfBatch(AlignedPair):
     @cached_property
     def tokens(self) -> BothWords:
         """All source words and all target words."""
-        origin, n = self.__dict__["_place"]
-        return origin.tokens(n)  # type: ignore[no-any-return]
+        return self._origin.tokens(self._n)
 
     @cached_property
-    def _attended(self) -> AlignedPair:
-        origin, n = self.__dict__["_place"]
-        return origin.attended(n)  # type: ignore[no-any-return]
+    def _aligned(self) -> AlignedPair:
+        return self._origin.aligned(self._n)
 
     @cached_property
     def alignment(self) -> Alignment:
@@ -427,16 +440,14 @@ class _PairOfBatch(AlignedPair):
 
 
 _OF_ATTENTION = ("matrix", "forward", "reverse", "scores", "usual")
-for _name in (*_OF_ATTENTION, "settings", "extraction", "threshold", "second"):
-    setattr(_PairOfBatch, _name, property(attrgetter(f"_attended.{_name}")))
+for _name in (*_OF_ATTENTION, "description", "extraction", "threshold", "second"):
+    setattr(_PairOfBatch, _name, property(attrgetter(f"_aligned.{_name}")))
 
 
 def joined_batches(batches: Sequence[AlignedBatch]) -> AlignedBatch:
     """Concatenate batches."""
-    starts = np.cumsum([0, *(len(batch.source) for batch in batches)])
-    offsets = [batch.offsets[1:] + start for batch, start in zip(batches, starts, strict=False)]
     return AlignedBatch(
-        np.concatenate([np.zeros(1, np.int64), *offsets]),
+        offsets_of(np.concatenate([np.diff(batch.offsets) for batch in batches])),
         np.concatenate([batch.source for batch in batches]),
         np.concatenate([batch.target for batch in batches]),
         np.concatenate([batch.probability for batch in batches]),

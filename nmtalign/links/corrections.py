@@ -15,35 +15,21 @@ from typing import Any, NamedTuple
 
 from nmtalign.door import as_path
 from nmtalign.errors import DataError
-from nmtalign.files import named, parse_json, read_lines
+from nmtalign.files import format_ending, named, parse_json, read_lines
 from nmtalign.links.alignments import GoldAlignment, Link
 
-ENDING = ".jsonl"  # of the names of files with corrections, where gold links may stand, too
 _TYPES = {"pair": int, "pairs": int, "text": str, "by": str, "at": str}
 
 
 class Correction(NamedTuple):
-    """The links of a pair, and who looked at them when.
+    """The links of a pair, and who looked at them when."""
 
-    Attributes
-    ----------
-    pair : int
-        Line of the text, from 1.
-    pairs : int
-        Lines of the text.
-    text : str
-        The words, as of :func:`text_key`.
-    gold : GoldAlignment
-    by, at : str
-        The name, and the time as of ISO 8601.
-    """
-
-    pair: int
-    pairs: int
-    text: str
+    pair: int  # line of the text, from 1
+    pairs: int  # lines of the text
+    text: str  # the words, as of `text_key`
     gold: GoldAlignment
     by: str
-    at: str
+    at: str  # ISO 8601
 
 
 def text_key(source: Sequence[str], target: Sequence[str]) -> str:
@@ -60,31 +46,27 @@ def text_key(source: Sequence[str], target: Sequence[str]) -> str:
 
 def are_corrections(path: str | Path) -> bool:
     """Tell by its name whether a file of gold links holds corrections."""
-    packed = "", ".gz", ".bz2", ".xz", ".zst"
-    return as_path(path).name.endswith(tuple(ENDING + ending for ending in packed))
+    return format_ending(as_path(path)) == ".jsonl"
 
 
 def read_corrections(path: str | Path, *, encoding: str = "utf-8") -> dict[int, Correction]:
     """Return the corrections of a file by the number of the pair: of each pair the latest.
 
-    Raises
-    ------
-    DataError
-        With the line, where a line is no correction, or is one of another text than the first.
+    All are of one text; a DataError names the line.
     """
-    found: dict[int, Correction] = {}
+    latest: dict[int, Correction] = {}
     for number, line in enumerate(named(path, read_lines(path, encoding=encoding)), 1):
         try:
-            one = _parsed(line)
-            first = next(iter(found.values()), one)
-            if one.pairs != first.pairs:
+            correction = _parsed(line)
+            first = next(iter(latest.values()), correction)
+            if correction.pairs != first.pairs:
                 expected = f"expected a text of {first.pairs:,} pairs as before"
-                raise DataError(f"{expected}, found one of {one.pairs:,}")
+                raise DataError(f"{expected}, found one of {correction.pairs:,}")
         except DataError as error:
             raise error.at(path, line=number) from None
-        if one.pair not in found or one.at >= found[one.pair].at:
-            found[one.pair] = one
-    return found
+        if correction.pair not in latest or correction.at >= latest[correction.pair].at:
+            latest[correction.pair] = correction
+    return latest
 
 
 def gold_of_json(values: Any, line: str) -> GoldAlignment:
@@ -115,7 +97,7 @@ def _parsed(line: str) -> Correction:
 
 def gold_of_corrections(path: str | Path, *, encoding: str = "utf-8") -> list[GoldAlignment]:
     """Return the gold links of each pair of the text, none for pairs that nobody looked at."""
-    found = read_corrections(path, encoding=encoding)
-    pairs = next((one.pairs for one in found.values()), 0)
+    corrections = read_corrections(path, encoding=encoding)
+    pairs = next((correction.pairs for correction in corrections.values()), 0)
     none = GoldAlignment(frozenset(), frozenset())
-    return [found[n].gold if n in found else none for n in range(1, pairs + 1)]
+    return [corrections[n].gold if n in corrections else none for n in range(1, pairs + 1)]

@@ -59,19 +59,7 @@ class Scored(ABC):
 
 @dataclass(frozen=True)
 class Counts(Scored):
-    """Sufficient counts of the scores, of any number of sentences; counts add up.
-
-    Attributes
-    ----------
-    links, sure : int
-        |A| and |S|.
-    in_sure, in_possible : int
-        |A ∩ S| and |A ∩ P|.
-
-    Raises
-    ------
-    DataError
-        If the counts cannot come from three sets of links.
+    """Counts of any number of sentences, which add up: |A|, |S|, |A ∩ S| and |A ∩ P|.
 
     Examples
     --------
@@ -120,18 +108,10 @@ def _ratio(part: NDArray[Any], whole: NDArray[Any]) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """Bootstrap over sentences: `samples` corpora of the same size, drawn with replacement.
-
-    Attributes
-    ----------
-    samples : int
-    confidence : float
-        Share of the drawn corpora whose score lies within the interval.
-    seed : int
-    """
+    """Bootstrap over sentences: `samples` corpora of the same size, drawn with replacement."""
 
     samples: int = 1000
-    confidence: float = 0.95
+    confidence: float = 0.95  # share of the drawn corpora whose score lies within the interval
     seed: int = 1
 
     def draw(self, sentences: Sequence[Counts]) -> NDArray[np.float64]:
@@ -153,15 +133,16 @@ class Bootstrap:
 
 @dataclass(frozen=True, repr=False)
 class Evaluation(Scored, Listed):
-    """Scores of a corpus, with the counts of each sentence.
+    """Scores of a corpus, which :func:`nmtalign.evaluate` returns.
 
     Attributes
     ----------
     sentences : tuple of Counts
+        How many links of each sentence are right.
     intervals : dict of str to (float, float)
-        Bootstrap interval of each of `METRICS`.
+        Bootstrap interval of ``precision``, ``recall``, ``f1`` and ``aer``.
     settings : str
-        Signature of the settings that made it.
+        What made the scores: number of pairs, and how the intervals were drawn.
     """
 
     sentences: tuple[Counts, ...]
@@ -183,13 +164,7 @@ class Evaluation(Scored, Listed):
 
 
 def count(alignments: Iterable[Links], golds: Iterable[GoldAlignment]) -> tuple[Counts, ...]:
-    """Return the counts of each sentence pair.
-
-    Raises
-    ------
-    DataError
-        If there are not as many alignments as gold alignments; names both numbers.
-    """
+    """Return the counts of each sentence pair; a DataError names both numbers of pairs if they differ."""
     sentences = []
     found = expected = 0
     for links, gold in zip_longest(alignments, golds):
@@ -250,21 +225,11 @@ def evaluate(alignments: GivenLinks, golds: GivenGold, *, bootstrap: Bootstrap |
 
 @dataclass(frozen=True)
 class Difference:
-    """How much one score of the second alignment is above that of the first.
+    """How much one score of the second alignment is above that of the first."""
 
-    Attributes
-    ----------
-    value : float
-        Second minus first.
-    interval : (float, float)
-        Paired bootstrap interval of the difference.
-    p : float
-        Probability of a difference at least as large in size if the two were equally good.
-    """
-
-    value: float
-    interval: tuple[float, float]
-    p: float
+    value: float  # second minus first
+    interval: tuple[float, float]  # paired bootstrap interval of the difference
+    p: float  # probability of a difference at least as large in size if the two were equally good
 
 
 def compare(
@@ -274,17 +239,7 @@ def compare(
 
     In each drawn corpus both are scored on the same sentences. The p-value is the share of drawn
     differences that lie at least as far from their mean as the observed difference lies from 0, with
-    one added above and below, so it is never 0.
-
-    Returns
-    -------
-    dict of str to Difference
-        One for each of `METRICS`.
-
-    Raises
-    ------
-    DataError
-        If the two are not about as many sentences, with as many sure links in each.
+    one added above and below, so it is never 0. The result has a difference for each of `METRICS`.
 
     References
     ----------

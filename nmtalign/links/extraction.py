@@ -10,12 +10,11 @@ of two equally near cells the one with the lower position.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nmtalign.errors import DataError, UsageError
+from nmtalign.errors import DataError
 
 Matrix = NDArray[np.floating]
 Links = NDArray[np.bool_]
@@ -95,11 +94,6 @@ def best_cells(
 def argmax_forward(weights: ArrayLike) -> Links:
     """Argmax of each row: link every target word to the source word it attends to most.
 
-    Returns
-    -------
-    boolean array, (T, S) or (B, T, S)
-        Each row has exactly one link (none if S = 0).
-
     Examples
     --------
     >>> argmax_forward([[0.9, 0.1], [0.5, 0.5]]).astype(int)
@@ -117,11 +111,6 @@ def argmax_reverse(weights: ArrayLike) -> Links:
 def mutual_argmax(weights: ArrayLike) -> Links:
     """Mutual argmax: the intersection of :func:`argmax_forward` and :func:`argmax_reverse`.
 
-    Returns
-    -------
-    boolean array, (T, S) or (B, T, S)
-        At most one link in each row and in each column.
-
     Examples
     --------
     >>> mutual_argmax([[0.9, 0.1], [0.8, 0.2]]).astype(int)
@@ -132,33 +121,13 @@ def mutual_argmax(weights: ArrayLike) -> Links:
     return _argmax(matrix, -1) & _argmax(matrix, -2)
 
 
-def threshold(weights: ArrayLike, *, threshold: float = 0.5) -> Links:
-    """Posterior thresholding: link every cell whose weight is at least `threshold`.
-
-    Examples
-    --------
-    >>> threshold([[0.9, 0.1], [0.5, 0.4]]).astype(int)
-    array([[1, 0],
-           [1, 0]])
-    """
-    return np.asarray(_checked(weights) >= threshold)
-
-
 def itermax(weights: ArrayLike, *, iterations: int = 2, discount: float = 0.9) -> Links:
     """Itermax: mutual argmax, iterated with discounted weights.
 
     After the first iteration, cells whose row and column both have a link are out, cells where one of
     the two has one are multiplied by `discount`, and the mutual best cells are added. No iteration follows
-    when all source words or all target words are linked, or when either side has two words or fewer.
-
-    Parameters
-    ----------
-    weights : array of shape (T, S) or (B, T, S)
-        Not negative, so that discounting lowers them: probabilities, or (1 + cosine) / 2.
-    iterations : int
-        Iterations, the first included.
-    discount : float
-        Between 0 and 1.
+    when all source words or all target words are linked, or when either side has two words or fewer. Weights
+    are not negative, so that discounting lowers them: probabilities, or (1 + cosine) / 2.
 
     References
     ----------
@@ -187,8 +156,8 @@ def itermax(weights: ArrayLike, *, iterations: int = 2, discount: float = 0.9) -
 def match(weights: ArrayLike) -> Links:
     """Maximum-weight bipartite matching: one-to-one links with the greatest sum of weights.
 
-    Cells with weight 0 or less are never linked. Among matchings whose sums
-    differ by less than 1e-9 of the greatest weight the one nearest to the diagonal is taken.
+    Cells with weight 0 or less are never linked. Among matchings whose sums differ by less than 1e-9 of the
+    greatest weight the one nearest to the diagonal is taken.
 
     References
     ----------
@@ -281,16 +250,9 @@ def transport(
 
 
 def beside_links(links: Links) -> tuple[Links, Links, Links, Links]:
-    """Return the cells that link a word without a link to the partner of its neighbor.
+    """Return the cells (T, S, ...) that link a word without a link to the partner of its neighbor.
 
-    Parameters
-    ----------
-    links : bool array of shape (T, S, ...)
-
-    Returns
-    -------
-    four bool arrays of the same shape
-        A target word after and before the linked one, a source word after and before it.
+    The four arrays are of a target word after and before the linked one, a source word after and before it.
 
     Examples
     --------
@@ -306,27 +268,3 @@ def beside_links(links: Links) -> tuple[Links, Links, Links, Links]:
     source_after[:, 1:] = links[:, :-1] & free_source[:, 1:]
     source_before[:, :-1] = links[:, 1:] & free_source[:, :-1]
     return after, before, source_after, source_before
-
-
-EXTRACTORS: dict[str, Callable[..., Links]] = {
-    "argmax": argmax_forward,
-    "argmax-reverse": argmax_reverse,
-    "mutual": mutual_argmax,
-    "threshold": threshold,
-    "itermax": itermax,
-    "match": match,
-    "transport": transport,
-}
-
-
-def extract(weights: ArrayLike, method: str = "mutual", **options: float) -> Links:
-    """Return the links that the extractor called `method` chooses, a boolean array like `weights`.
-
-    Examples
-    --------
-    >>> extract([[0.9, 0.2]], "threshold", threshold=0.5).tolist()
-    [[True, False]]
-    """
-    if method not in EXTRACTORS:
-        raise UsageError(f"there is no extraction {method!r}; choose one of {', '.join(EXTRACTORS)}")
-    return EXTRACTORS[method](weights, **options)

@@ -22,14 +22,14 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import named, parse_json, read_lines
-from nmtalign.links.alignments import AlignedBatch, Alignment, GoldAlignment, Link
+from nmtalign.links.alignments import AlignedBatch, Alignment, BothWords, GoldAlignment, Link
 from nmtalign.links.corrections import are_corrections, gold_of_corrections, gold_of_json
 
 _SURE = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)
@@ -44,17 +44,9 @@ _SCALE = 10_000  # probabilities have four digits after the point
 
 @dataclass(frozen=True)
 class LinkRecord:
-    """The links of one sentence pair in a file, with its words where the file has them.
+    """The links of one sentence pair in a file, with its words where the file has them."""
 
-    Attributes
-    ----------
-    gold : GoldAlignment
-        The links; `sure` and `possible` are equal in formats without possible links.
-    source, target : tuple of str, optional
-        The words, where the file has them.
-    """
-
-    gold: GoldAlignment
+    gold: GoldAlignment  # all links are sure in formats without possible links
     source: tuple[str, ...] | None = None
     target: tuple[str, ...] | None = None
 
@@ -68,19 +60,7 @@ class LinkRecord:
 
 
 def parse_pharaoh(line: str, *, first: int = 0) -> frozenset[Link]:
-    """Return the links of a line such as ``0-0 1-2``.
-
-    Parameters
-    ----------
-    line : str
-        Links between spaces; an empty line has none.
-    first : {0, 1}
-        Number of the first word in the file.
-
-    Raises
-    ------
-    DataError
-        At the first thing that is not a link.
+    """Return the links of a line such as ``0-0 1-2``; words count from `first`, 0 or 1.
 
     Examples
     --------
@@ -160,7 +140,7 @@ def _read_by_line(path: str | Path, encoding: str, parse: Callable[[str], Parsed
 
 
 def _read_naacl(path: str | Path, encoding: str) -> Iterator[LinkRecord]:
-    """Pairs without a line of their own have no links; position 0 is the null word and no link."""
+    """Yield the links of each pair, none of those without a line; position 0 is the null word and no link."""
     pair = 0
     for number, lines in groupby(_naacl_lines(path, encoding), key=lambda line: line[0]):
         for _ in range(pair + 1, number):
@@ -197,29 +177,30 @@ def _read_giza(path: str | Path, encoding: str) -> Iterator[LinkRecord]:
 def _parse_giza(target: tuple[str, ...], line: str) -> LinkRecord:
     words: list[str] = []
     links: set[Link] = set()
-    place = 0
-    while match := _GIZA.match(line, place):
-        place = match.end()
+    end = 0
+    while match := _GIZA.match(line, end):
+        end = match.end()
         words.append(match[1])
         if len(words) > 1:  # the first is NULL: its target words have no link
             links.update(Link(len(words) - 2, _from_one(int(t))) for t in match[2].split(" ") if t)
-    if not words or line[place:].strip(" "):
-        raise DataError(f"expected 'NULL ({{ 1 }}) word ({{ 2 3 }}) ...', found {line[place:] or line!r}")
-    checked = Alignment(frozenset(links), len(words) - 1, len(target))
-    return LinkRecord(GoldAlignment(checked.links, checked.links), tuple(words[1:]), target)
+    if not words or line[end:].strip(" "):
+        raise DataError(f"expected 'NULL ({{ 1 }}) word ({{ 2 3 }}) ...', found {line[end:] or line!r}")
+    return _checked(links, tuple(words[1:]), target)
+
+
+def _checked(links: Iterable[Link], source: tuple[str, ...], target: tuple[str, ...]) -> LinkRecord:
+    inside = Alignment(links, len(source), len(target)).links
+    return LinkRecord(GoldAlignment(inside, inside), source, target)
 
 
 def _parse_json(line: str) -> LinkRecord:
     values = parse_json(line)
     gold = gold_of_json(values, line)
     sides = values.get("source"), values.get("target")
-    if not all(map(_are_words, sides)):
-        raise DataError(f"expected words as lists of strings, found {line[:60]!r}")
+    for side in sides:
+        if side is not None and not (isinstance(side, list) and all(isinstance(word, str) for word in side)):
+            raise DataError(f"expected words as lists of strings, found {line[:60]!r}")
     return LinkRecord(gold, *(None if side is None else tuple(side) for side in sides))
-
-
-def _are_words(value: Any) -> bool:
-    return value is None or (isinstance(value, list) and all(isinstance(word, str) for word in value))
 
 
 def _parse_tsv(line: str) -> LinkRecord:
@@ -227,8 +208,7 @@ def _parse_tsv(line: str) -> LinkRecord:
     if len(fields) != 3:
         raise DataError(f"expected source, target and links between tabs, found {len(fields)} columns")
     source, target = (tuple(filter(None, text.split(" "))) for text in fields[:2])
-    checked = Alignment(parse_pharaoh(fields[2]), len(source), len(target))
-    return LinkRecord(GoldAlignment(checked.links, checked.links), source, target)
+    return _checked(parse_pharaoh(fields[2]), source, target)
 
 
 # --- writing -------------------------------------------------------------------------------------
@@ -239,7 +219,7 @@ def _write_naacl(record: LinkRecord, number: int) -> str:
     return "".join(f"{number:04d} {s + 1} {t + 1} {kind}\n" for (s, t), kind in kinds)
 
 
-def _words(record: LinkRecord, number: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _words(record: LinkRecord, number: int) -> BothWords:
     if record.source is None or record.target is None:
         raise UsageError("this format holds words, and the link file has none; give the two texts as well")
     try:
@@ -270,10 +250,6 @@ def _write_words(record: LinkRecord, number: int) -> str:
     return " ".join(f"{source[s]}<sep>{target[t]}" for s, t in sorted(record.links)) + "\n"
 
 
-def _write_tsv(record: LinkRecord, number: int) -> str:
-    return _guided(*_words(record, number), format_pharaoh(record.links), number)
-
-
 def _guided(source: Sequence[str], target: Sequence[str], links: str, number: int) -> str:
     """Return the words of a pair and its links as one line of three columns."""
     sides = [" ".join(words) for words in (source, target)]
@@ -284,8 +260,8 @@ def _guided(source: Sequence[str], target: Sequence[str], links: str, number: in
 
 def _write_jsonl(record: LinkRecord, number: int) -> str:
     values: dict[str, object] = {"links": sorted(record.links)}
-    if record.gold.possible != record.gold.sure:
-        values["possible"] = sorted(record.gold.possible - record.gold.sure)
+    if possible := record.gold.possible - record.gold.sure:
+        values["possible"] = sorted(possible)
     if record.source is not None and record.target is not None:
         values |= {"source": record.source, "target": record.target}
     return json.dumps(values, ensure_ascii=False) + "\n"
@@ -305,7 +281,7 @@ _WRITERS: dict[str, Callable[[LinkRecord, int], str]] = {
     "naacl": _write_naacl,
     "giza": _write_giza,
     "words": _write_words,
-    "tsv": _write_tsv,
+    "tsv": lambda record, number: _guided(*_words(record, number), format_pharaoh(record.links), number),
     "jsonl": _write_jsonl,
 }
 
@@ -313,22 +289,7 @@ _WRITERS: dict[str, Callable[[LinkRecord, int], str]] = {
 def read_records(
     path: str | Path, *, format: str = "pharaoh", encoding: str = "utf-8"
 ) -> Iterator[LinkRecord]:
-    """Yield the links of each sentence pair of a file, in order.
-
-    Parameters
-    ----------
-    path : str or Path
-        May be compressed, or ``-``.
-    format : str
-        One of :data:`nmtalign.names.READ_LINKS`.
-    encoding : str
-        Of the text.
-
-    Raises
-    ------
-    DataError
-        With the line, where the file is not of that format.
-    """
+    """Yield the links of each sentence pair of a file, in order; a DataError names the line."""
     if format not in _READERS:
         raise UsageError(f"links cannot be read from {format!r}; choose one of {', '.join(_READERS)}")
     return named(path, _READERS[format](path, encoding))
@@ -337,7 +298,33 @@ def read_records(
 def read_gold(
     path: str | Path, *, format: str = "pharaoh", encoding: str = "utf-8"
 ) -> Iterator[GoldAlignment]:
-    """Yield the gold links of each pair; those of ``corrections.jsonl`` for pairs that somebody looked at."""
+    """Yield the gold links of each pair.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file of gold links, which may be compressed, or ``corrections.jsonl``, which a report saves; it has
+        gold for the pairs that somebody looked at.
+    format : {"pharaoh", "talp", "naacl", "giza", "tsv", "jsonl"}
+        Pharaoh counts from 0, with ``3-4`` for a sure link and ``3p4`` for a possible one; TALP and NAACL
+        count from 1.
+    encoding : str
+        Encoding of the file.
+
+    Raises
+    ------
+    DataError
+        With the line, where the file is not of that format.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "gold.pharaoh"
+    ...     _ = path.write_text("0-0 1p2\\n", encoding="utf-8")
+    ...     list(read_gold(path))
+    [GoldAlignment: 0-0 1p2]
+    """
     if format == "pharaoh" and are_corrections(path):
         return iter(gold_of_corrections(path, encoding=encoding))
     return (record.gold for record in read_records(path, format=format, encoding=encoding))
@@ -363,13 +350,7 @@ def read_links(
 
 
 def format_record(record: LinkRecord, *, format: str, number: int) -> str:
-    """Return the lines of one pair, each with its end; `number` counts pairs from 1.
-
-    Raises
-    ------
-    UsageError
-        If the format holds words and the record has none.
-    """
+    """Return the lines of one pair, each with its end; `number` counts pairs from 1."""
     if format not in _WRITERS:
         raise UsageError(f"links cannot be written as {format!r}; choose one of {', '.join(_WRITERS)}")
     return _WRITERS[format](record, number)
@@ -425,19 +406,7 @@ def format_guided_batch(
 ) -> str:
     """Return source words, target words and links of each pair between tabs, as guided training reads them.
 
-    Parameters
-    ----------
-    batch : AlignedBatch
-        N pairs.
-    source_words, target_words : sequences of N sequences of str
-        The words that the links count.
-    first : int
-        Number of the first pair, for errors.
-
-    Raises
-    ------
-    DataError
-        If a word holds a tab.
+    A DataError counts pairs from `first`.
 
     Examples
     --------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from itertools import chain
 from pathlib import Path
 from reprlib import repr as short
@@ -24,19 +24,7 @@ GivenGold = Iterable[GoldAlignment | Iterable[tuple[int, int]] | str] | str | Pa
 
 
 def given_links(alignments: GivenLinks) -> Iterator[frozenset[Link]]:
-    """Yield the links of each pair.
-
-    Parameters
-    ----------
-    alignments : AlignedBatch, path, or iterable
-        Of aligned pairs, alignments, sets of (source, target), or Pharaoh lines.
-
-    Raises
-    ------
-    UsageError
-        If this is no such collection.
-    DataError
-        With the number of the first pair whose links are none.
+    """Yield the links of each pair; a DataError names the first pair whose links are none.
 
     Examples
     --------
@@ -59,8 +47,8 @@ def batch_of_links(links: Iterable[Iterable[tuple[int, int]]]) -> AlignedBatch:
     [Link(source=0, target=0), Link(source=1, target=0)]
     """
     offsets, flat = array("q", [0]), array("q")
-    for own in links:
-        flat.extend(chain.from_iterable(sorted(own)))
+    for links_of_pair in links:
+        flat.extend(chain.from_iterable(sorted(links_of_pair)))
         offsets.append(len(flat) // 2)
     source, target = np.array(flat, np.int32).reshape(-1, 2).T.copy()
     scores = np.zeros(len(offsets) - 1)
@@ -68,14 +56,15 @@ def batch_of_links(links: Iterable[Iterable[tuple[int, int]]]) -> AlignedBatch:
 
 
 def write_links(path: str | Path, alignments: GivenLinks, *, format: str = "pharaoh") -> None:
-    """Write the links of each pair into a file, a line a pair.
+    """Write the links of each pair into a file, one line for each pair.
 
     Parameters
     ----------
     path : str or Path
-        The file gets its name when it is whole; packed by its ending (.gz, .bz2, .xz, .zst).
+        The file appears when it is complete. It is compressed if it ends in .gz, .bz2, .xz or .zst.
     alignments : AlignedBatch, path, or iterable
-        As of :func:`nmtalign.evaluate`.
+        The links: a batch, a file of Pharaoh lines, or for each pair an aligned pair, an alignment, a set of
+        (source, target), or a Pharaoh line.
     format : {"pharaoh", "talp", "naacl", "jsonl"}
 
     Examples
@@ -107,43 +96,42 @@ def gold_inside(golds: Iterator[GoldAlignment], alignments: GivenLinks) -> Itera
     """Yield gold links, and refuse those outside of the words of a batch: they count other words."""
     for number, gold in enumerate(golds, 1):
         if isinstance(alignments, AlignedBatch) and alignments.origin and number <= len(alignments):
-            sizes = map(len, alignments.origin.tokens(number - 1))
             try:
-                Alignment(gold.possible, *sizes)
+                Alignment(gold.possible, *map(len, alignments.origin.tokens(number - 1)))
             except DataError as error:
                 message = f"pair {number:,}: gold {error}; are both of the same words?"
                 raise DataError(message) from None
         yield gold
 
 
-def _links(own: Any) -> frozenset[Link]:
-    if isinstance(own, str):
-        return parse_pharaoh(own)
-    links = as_links(own.links if isinstance(own, AlignedPair) else own)
+def _links(given: Any) -> frozenset[Link]:
+    if isinstance(given, str):
+        return parse_pharaoh(given)
+    links = as_links(given.links if isinstance(given, AlignedPair) else given)
     if any(min(link) < 0 for link in links):
         raise DataError("a link has a negative position; positions count from 0")
     return links
 
 
-def _gold(own: Any) -> GoldAlignment:
-    if isinstance(own, GoldAlignment):
-        return own
-    if isinstance(own, str):
-        return parse_gold(own)
-    links = _links(own)
+def _gold(given: Any) -> GoldAlignment:
+    if isinstance(given, GoldAlignment):
+        return given
+    if isinstance(given, str):
+        return parse_gold(given)
+    links = _links(given)
     return GoldAlignment(links, links)
 
 
 def _each(given: Any, parse: Callable[[Any], Parsed], what: str) -> Iterator[Parsed]:
-    """Yield what is given for each pair; a DataError names the pair."""
-    if not isinstance(given, Iterable):
+    """Return an iterator over what is given for each pair; a DataError names the pair."""
+    if not isinstance(given, Iterable) or isinstance(given, Mapping | Set):  # these have no order
         raise UsageError(f"expected {what} of each pair, or a path, found {short(given)}")
-    return _parsed(begun(given, what) if isinstance(given, Iterator) else given, parse)
+    rows = enumerate(begun(given, what) if isinstance(given, Iterator) else given, 1)
+    return (_parsed(row, number, parse) for number, row in rows)
 
 
-def _parsed(given: Iterable[Any], parse: Callable[[Any], Parsed]) -> Iterator[Parsed]:
-    for number, own in enumerate(given, 1):
-        try:
-            yield parse(own)
-        except DataError as error:
-            raise error.at(f"pair {number:,}") from None
+def _parsed(row: Any, number: int, parse: Callable[[Any], Parsed]) -> Parsed:
+    try:
+        return parse(row)
+    except DataError as error:
+        raise error.at(f"pair {number:,}") from None

@@ -17,25 +17,14 @@ from nmtalign.links.alignments import Alignment
 
 
 class Entry(NamedTuple):
-    """Two words that are linked somewhere.
-
-    Attributes
-    ----------
-    links : float
-        Links between them, or their expected count.
-    forward, reverse : float
-        p(target|source) and p(source|target).
-    association : float, optional
-        Log-likelihood ratio G² of the two words (Dunning 1993); negative where they are linked less often
-        than by chance.
-    """
+    """Two words that are linked somewhere."""
 
     source: str
     target: str
-    links: float
-    forward: float
-    reverse: float
-    association: float | None = None
+    links: float  # between them, or their expected count
+    forward: float  # p(target|source)
+    reverse: float  # p(source|target)
+    association: float | None = None  # G², negative where they are linked less often than by chance
 
 
 class LinkCounts:
@@ -93,16 +82,8 @@ class LinkCounts:
 def association(together: int, first: int, second: int, total: int) -> float:
     """Return the log-likelihood ratio G² of two words from their numbers of links.
 
-    ``G² = 2 sum of O log(O / E)`` over the four cells of linked with the one, linked with the other.
-
-    Parameters
-    ----------
-    together, first, second, total : int
-        Links between the two, of the first, of the second, and all.
-
-    References
-    ----------
-    Dunning 1993, "Accurate methods for the statistics of surprise and coincidence".
+    ``G² = 2 sum of O log(O / E)`` over the four cells of linked with the one, linked with the other (Dunning
+    1993, "Accurate methods for the statistics of surprise and coincidence").
 
     Examples
     --------
@@ -132,15 +113,9 @@ def priors(entries: Iterable[Entry]) -> Iterator[str]:
 
 
 def shortlist(entries: Iterable[Entry], *, reverse: bool = False, most: int = 100) -> Iterator[str]:
-    """Yield the lines of a Marian shortlist: ``target source p(target|source)``.
+    """Yield the lines of a Marian shortlist: ``target source p(target|source)``, `most` of a word.
 
-    Parameters
-    ----------
-    entries : iterable of Entry
-    reverse : bool
-        Write ``lex.t2s`` instead of ``lex.s2t``: ``source target p(source|target)``.
-    most : int
-        Entries kept for each word that is given.
+    With `reverse` it is ``lex.t2s`` instead of ``lex.s2t``: ``source target p(source|target)``.
 
     Examples
     --------

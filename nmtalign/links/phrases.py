@@ -24,19 +24,8 @@ def phrase_pairs(
     """Yield every pair of phrases that is consistent with the links.
 
     A pair is consistent when at least one link lies inside it and none leads from inside to outside; words
-    without a link may stand at either end of it.
-
-    Parameters
-    ----------
-    links : iterable of (source, target)
-    source_length, target_length : int
-        Number of words S and T.
-    longest : int
-        Most words of a phrase, on either side.
-
-    References
-    ----------
-    Och and Ney 2004; Koehn, Och and Marcu 2003.
+    without a link may stand at either end of it. A phrase has at most `longest` words on either side (Och and
+    Ney 2004; Koehn, Och and Marcu 2003).
 
     Examples
     --------
@@ -52,13 +41,10 @@ def phrase_pairs(
         first, last = target_length, -1
         for end in range(start + 1, min(start + longest, source_length) + 1):
             first, last = min([first, *by_source[end - 1]]), max([last, *by_source[end - 1]])
-            if last >= 0 and last - first < longest and _stay_inside(by_target[first : last + 1], start, end):
+            inside = all(start <= s < end for linked in by_target[first : last + 1] for s in linked)
+            if inside and 0 <= last < first + longest:
                 for target_start, target_end in _widened(by_target, first, last + 1, longest):
                     yield PhrasePair(start, end, target_start, target_end)
-
-
-def _stay_inside(sources: list[list[int]], start: int, end: int) -> bool:
-    return all(start <= s < end for linked in sources for s in linked)
 
 
 def _widened(by_target: list[list[int]], first: int, end: int, longest: int) -> Iterator[tuple[int, int]]:
@@ -78,12 +64,7 @@ def format_phrases(
 ) -> str:
     """Return the phrase pairs of a sentence pair as Moses' ``extract`` writes them, a line for each.
 
-    ``source words ||| target words ||| links inside the phrase``
-
-    Raises
-    ------
-    DataError
-        If a word is ``|||``.
+    ``source words ||| target words ||| links inside the phrase``; a DataError if a word is ``|||``.
 
     Examples
     --------

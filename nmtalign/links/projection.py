@@ -32,23 +32,10 @@ class Span(NamedTuple):
 
 
 def project_spans(spans: Iterable[Span], links: Iterable[tuple[int, int]], target_length: int) -> list[Span]:
-    """Return the spans of target words that the source spans are linked to.
+    """Return the spans of target words that the source spans are linked to, in order; no two share a word.
 
     A span goes to the words its words are linked to, and to words without a link between them. Where
     words that belong elsewhere stand between, it becomes several spans; with no link at all, none.
-
-    Parameters
-    ----------
-    spans : iterable of Span
-        Of source words.
-    links : iterable of (source, target)
-    target_length : int
-        Number of target words T.
-
-    Returns
-    -------
-    list of Span
-        In order; no two share a word.
 
     Examples
     --------
@@ -96,11 +83,6 @@ def _runs(owner: Sequence[tuple[int, str] | None]) -> Iterator[Span]:
 def spans_of_labels(labels: Sequence[str]) -> list[Span]:
     """Return the spans of BIO labels: ``B-X`` begins, ``I-X`` continues, ``O`` is outside.
 
-    Raises
-    ------
-    DataError
-        If a label is none of these, or ``I-X`` does not follow ``B-X`` or ``I-X``.
-
     Examples
     --------
     >>> spans_of_labels(["B-PER", "I-PER", "O", "B-LOC"])
@@ -109,10 +91,10 @@ def spans_of_labels(labels: Sequence[str]) -> list[Span]:
     spans: list[Span] = []
     before = "O"
     for n, label in enumerate(labels):
-        kind, _, name = label.partition("-")
-        if kind == "I" and name and before in (f"B-{name}", label):
+        tag, _, name = label.partition("-")
+        if tag == "I" and name and before in (f"B-{name}", label):
             spans[-1] = spans[-1]._replace(end=n + 1)
-        elif kind == "B" and name:
+        elif tag == "B" and name:
             spans.append(Span(n, n + 1, name))
         elif label != "O":
             raise DataError(f"expected B-X, I-X after B-X or I-X, or O for word {n}, found {label!r}")
@@ -135,13 +117,7 @@ def labels_of_spans(spans: Iterable[Span], length: int) -> list[str]:
 
 
 def parse_spans(line: str, length: int) -> list[Span]:
-    """Return the spans of a line such as ``0-2:PER 4-5:LOC``, end not included, within `length` words.
-
-    Raises
-    ------
-    DataError
-        If something is no such span, or the spans have over `DEEPEST` times `length` words together.
-    """
+    """Return the spans of a line such as ``0-2:PER 4-5:LOC``, end not included, within `length` words."""
     spans, covered = [], 0
     for part in filter(None, line.split(" ")):
         match = re.fullmatch(r"(\d{1,9})-(\d{1,9}):(.+)", part)
@@ -179,38 +155,28 @@ def between_spaces(line: str) -> list[tuple[int, int]]:
 
 
 def parse_tags(line: str, cut: Cut = between_spaces) -> tuple[list[str], list[_Element]]:
-    """Return the words of a line without its tags, and its outermost elements.
+    """Return the words of a line without its tags, and its outermost elements; DataError if they overlap.
 
-    Parameters
-    ----------
-    line : str
-    cut : callable, optional
-        Returns where the words of a line without tags begin and end.
-
-    Raises
-    ------
-    DataError
-        If tags are not nested.
+    `cut` returns where the words of a line without tags begin and end.
     """
-    matches = list(_TAG.finditer(line))
     plain = _TAG.sub("", line)
-    places = cut(plain)
-    starts, ends = [start for start, _ in places], [end for _, end in places]
+    words = cut(plain)
+    starts, ends = [start for start, _ in words], [end for _, end in words]
     root = _Element("", "", 0, 0)
     path = [root]
     removed = 0
-    for match in matches:
-        place = match.start() - removed  # in the line without tags
+    for match in _TAG.finditer(line):
+        at = match.start() - removed  # in the line without tags
         removed += len(match[0])
         closing, name, rest = match.groups()
         if closing:
             _check_closing(path[-1], name)
-            path.pop().end = bisect_left(starts, place)
+            path.pop().end = bisect_left(starts, at)
         elif rest.endswith("/"):
-            position = bisect_left(starts, place)
-            path[-1].children.append(_Element(name, match[0], position, position, empty=True))
+            word = bisect_left(starts, at)
+            path[-1].children.append(_Element(name, match[0], word, word, empty=True))
         else:
-            path[-1].children.append(_Element(name, match[0], bisect_right(ends, place), 0))
+            path[-1].children.append(_Element(name, match[0], bisect_right(ends, at), 0))
             path.append(path[-1].children[-1])
             if len(path) > DEEPEST:
                 raise DataError(f"expected tags at most {DEEPEST} deep inside each other")
@@ -219,7 +185,7 @@ def parse_tags(line: str, cut: Cut = between_spaces) -> tuple[list[str], list[_E
         raise DataError(
             f"expected </{name}> before the end of the line; where <{name}> is a word, give labels or spans"
         )
-    return [plain[start:end] for start, end in places], root.children
+    return [plain[start:end] for start, end in words], root.children
 
 
 def _check_closing(element: _Element, name: str) -> None:
@@ -264,23 +230,8 @@ def project_tags(
 
     An element goes around the words that its words are linked to and all between them, but not around words
     that another element beside it is linked to; it stays one element. One without links, and an empty one
-    such as ``<br/>``, goes next to what its neighbors are linked to.
-
-    Parameters
-    ----------
-    line : str
-        The source with tags.
-    target : sequence of str
-        The T target words.
-    links : iterable of (source, target)
-        Between the source words without the tags and the target words.
-    cut : callable, optional
-        Returns where the source words begin and end in the line without tags; they stand between spaces.
-
-    Returns
-    -------
-    str
-        The target words in their order, with exactly the tags of `line`, properly nested.
+    such as ``<br/>``, goes next to what its neighbors are linked to. The result has exactly the tags of
+    `line`, properly nested, and the target words in their order. `cut` is as of :func:`parse_tags`.
 
     Examples
     --------
@@ -298,31 +249,32 @@ def project_tags(
     return " ".join(_render(whole, (0, len(target)), target, linked))
 
 
-def _render(
-    element: _Element, place: tuple[int, int], words: Sequence[str], linked: list[list[int]]
-) -> list[str]:
-    """Return the target words of `place` with the tags inside `element`."""
+Run = tuple[int, int]  # of target words
+
+
+def _render(element: _Element, run: Run, words: Sequence[str], linked: list[list[int]]) -> list[str]:
+    """Return the target words of a run with the tags inside `element`."""
     pieces: list[str] = []
-    cursor = place[0]
-    for (start, end), _, child in sorted(_places(element, place, linked), key=lambda entry: entry[:2]):
+    cursor = run[0]
+    for (start, end), _, child in sorted(_runs_of_children(element, run, linked), key=lambda row: row[:2]):
         pieces += words[cursor:start]
         inner = _render(child, (start, end), words, linked) or [""]
         inner[0] = child.opening + inner[0]
         inner[-1] += child.closing
         pieces += inner
         cursor = end
-    return pieces + list(words[cursor : place[1]])
+    return pieces + list(words[cursor : run[1]])
 
 
-def _places(
-    parent: _Element, place: tuple[int, int], linked: list[list[int]]
-) -> Iterator[tuple[tuple[int, int], int, _Element]]:
-    """Yield where each child goes, its number, and the child; places do not overlap."""
+def _runs_of_children(
+    parent: _Element, run: Run, linked: list[list[int]]
+) -> Iterator[tuple[Run, int, _Element]]:
+    """Yield the run of words that each child goes around, its number, and the child; runs do not overlap."""
     owner: dict[int, int] = {}
     done = 0  # source words; children within one word share it, and the first has its links
     for number, child in enumerate(parent.children):
         for word in (t for s in range(max(child.start, done), child.end) for t in linked[s]):
-            if place[0] <= word < place[1]:
+            if run[0] <= word < run[1]:
                 owner.setdefault(word, number)
         done = max(done, child.end) if child.start < child.end else done
     runs = _longest_runs(owner)
@@ -330,16 +282,16 @@ def _places(
     sources = [s for s in range(parent.start, parent.end) if linked[s]]
     for number, child in enumerate(parent.children):
         if number not in runs:
-            point = _point(child.start, sources, place, linked)
+            point = _point(child.start, sources, run, linked)
             before = bisect_left(taken, (point,)) - 1  # the last stretch that begins before
             point = taken[before][0] if before >= 0 and point < taken[before][1] else point
             runs[number] = (point, point)
         yield runs[number], number, child
 
 
-def _longest_runs(owner: dict[int, int]) -> dict[int, tuple[int, int]]:
+def _longest_runs(owner: dict[int, int]) -> dict[int, Run]:
     """Return the longest stretch of each owner that begins and ends with its words, without another's."""
-    longest: dict[int, tuple[int, int]] = {}
+    longest: dict[int, Run] = {}
     for number, group in groupby(sorted(owner), key=owner.__getitem__):
         words = list(group)
         run = words[0], words[-1] + 1
@@ -347,12 +299,12 @@ def _longest_runs(owner: dict[int, int]) -> dict[int, tuple[int, int]]:
     return longest
 
 
-def _point(position: int, sources: list[int], place: tuple[int, int], linked: list[list[int]]) -> int:
+def _point(position: int, sources: list[int], run: Run, linked: list[list[int]]) -> int:
     """Return where something between source words goes: before the next linked word, or after the last."""
     after = bisect_left(sources, position)
-    found = place[0]
+    point = run[0]
     if after < len(sources):
-        found = linked[sources[after]][0]
+        point = linked[sources[after]][0]
     elif sources:
-        found = linked[sources[-1]][-1] + 1
-    return min(max(found, place[0]), place[1])
+        point = linked[sources[-1]][-1] + 1
+    return min(max(point, run[0]), run[1])

@@ -66,8 +66,8 @@ def _combine(grid: _Grid, operation: Callable[[int, int], int]) -> None:
 
 def _grow_diag(grid: _Grid) -> None:
     _combine(grid, and_)
-    place = {cell: index for index, cell in enumerate(grid.cells)}
-    around = [[place[s + a, t + b] for a, b in _AROUND if (s + a, t + b) in place] for s, t in grid.cells]
+    number = {cell: n for n, cell in enumerate(grid.cells)}
+    around = [[number[s + a, t + b] for a, b in _AROUND if (s + a, t + b) in number] for s, t in grid.cells]
     waiting = [(f | r) & ~c for f, r, c in zip(grid.forward, grid.reverse, grid.chosen, strict=True)]
     grew = True
     while grew:
@@ -117,13 +117,6 @@ def symmetrize(forward: Links, reverse: Links, method: str = "grow-diag-final-an
     Alignment or frozenset of Link
         Holds the intersection of the two and lies within their union.
 
-    Raises
-    ------
-    UsageError
-        If there is no such method.
-    DataError
-        If the two alignments are of different lengths.
-
     Examples
     --------
     >>> forward, reverse = frozenset({Link(0, 0), Link(1, 1)}), frozenset({Link(0, 0), Link(2, 1)})
@@ -133,7 +126,7 @@ def symmetrize(forward: Links, reverse: Links, method: str = "grow-diag-final-an
     lengths = [(a.source_length, a.target_length) for a in (forward, reverse) if isinstance(a, Alignment)]
     if len(set(lengths)) > 1:
         raise DataError(f"the two directions are of different lengths (source, target): {lengths}")
-    (links,) = symmetrize_many([frozenset(forward)], [frozenset(reverse)], method)
+    (links,) = symmetrize_many([forward], [reverse], method)
     return Alignment(links, *lengths[0]) if isinstance(forward, Alignment) else links  # type: ignore[return-value]
 
 
@@ -156,17 +149,7 @@ def _flat(sets: Sequence[Iterable[tuple[int, int]]]) -> FlatLinks:
 
 
 def symmetrize_matrices(forward: ArrayLike, reverse: ArrayLike, method: str) -> NDArray[np.bool_]:
-    """Return :func:`symmetrize` of boolean matrices.
-
-    Parameters
-    ----------
-    forward, reverse : array of shape (T, S) or (B, T, S)
-        Non-zero where a direction has a link.
-
-    Returns
-    -------
-    array of the same shape
-        True where the joined alignment has a link.
+    """Return :func:`symmetrize` of matrices (T, S) or (B, T, S) that are not zero where there is a link.
 
     Examples
     --------
@@ -191,62 +174,45 @@ def symmetrize_matrices(forward: ArrayLike, reverse: ArrayLike, method: str) -> 
 
 
 def symmetrize_flat(forward: FlatLinks, reverse: FlatLinks, count: int, method: str) -> FlatLinks:
-    """Return :func:`symmetrize` of `count` pairs whose links are flat arrays.
+    """Return :func:`symmetrize` of `count` pairs whose links are arrays (L,) in the order of pairs, from 0.
 
-    Parameters
-    ----------
-    forward, reverse : (pair, source, target) integer arrays of shape (L,)
-        Sorted by pair; pairs count from 0.
-
-    Returns
-    -------
-    (pair, source, target) integer arrays
-        Sorted by pair, then source, then target.
+    The links that are returned are in the order of pair, source and target.
     """
     if method not in _STEPS:
         raise UsageError(f"there is no method {method!r}; choose one of {', '.join(METHODS)}")
-    parts = [
-        _symmetrize_chunk(_part(forward, start), _part(reverse, start), method)
-        for start in range(0, count, _CHUNK)
-    ]
-    shifted = [(pair + n * _CHUNK, source, target) for n, (pair, source, target) in enumerate(parts)]
-    empty = np.zeros(0, dtype=np.int64)
-    pair, source, target = (np.concatenate(column) for column in zip(*shifted or [(empty,) * 3], strict=True))
+    chunks = [np.zeros((3, 0), np.int64)]
+    for start in range(0, count, _CHUNK):
+        sides = [
+            np.stack(links)[:, slice(*np.searchsorted(links[0], (start, start + _CHUNK)))]
+            for links in (forward, reverse)
+        ]
+        chunks.append(_symmetrize_chunk(sides[0], sides[1], start, method))
+    pair, source, target = np.concatenate(chunks, axis=1)
     return pair, source, target
 
 
-def _part(links: FlatLinks, start: int) -> FlatLinks:
-    """Return the links of pairs `start` to `start + _CHUNK`, counted from `start`."""
-    chosen = slice(*np.searchsorted(links[0], (start, start + _CHUNK)))
-    return links[0][chosen] - start, links[1][chosen], links[2][chosen]
-
-
-def _symmetrize_chunk(forward: FlatLinks, reverse: FlatLinks, method: str) -> FlatLinks:
-    width = 1 + max((int(links[2].max()) for links in (forward, reverse) if len(links[2])), default=0)
+def _symmetrize_chunk(
+    forward: NDArray[np.int64], reverse: NDArray[np.int64], start: int, method: str
+) -> NDArray[np.int64]:
+    """Return the links (3, L) of pairs `start` to `start + _CHUNK`."""
+    width = 1 + max(int(links[2].max(initial=0)) for links in (forward, reverse))
     keys = [links[1] * width + links[2] for links in (forward, reverse)]  # by source, then target
     cells = np.unique(np.concatenate(keys))  # (K,)
-    bits = [
-        _sliced(links[0], np.searchsorted(cells, key), len(cells))
-        for links, key in zip((forward, reverse), keys, strict=True)
-    ]
-    places = [divmod(key, width) for key in cells.tolist()]
-    sources, targets = dict.fromkeys((s for s, _ in places), 0), dict.fromkeys((t for _, t in places), 0)
-    grid = _Grid(places, bits[0], bits[1], [0] * len(places), sources, targets)
+    bits = []  # of each direction: one integer for each cell, with bit b set where pair b has the cell
+    for links, key in zip((forward, reverse), keys, strict=True):
+        table = np.zeros((len(cells), _CHUNK), dtype=bool)  # (K, pairs)
+        table[np.searchsorted(cells, key), links[0] - start] = True
+        packed = np.packbits(table, axis=1, bitorder="little")
+        bits.append([int.from_bytes(row.tobytes(), "little") for row in packed])
+    positions = [divmod(key, width) for key in cells.tolist()]
+    sources, targets = (
+        dict.fromkeys((s for s, _ in positions), 0),
+        dict.fromkeys((t for _, t in positions), 0),
+    )
+    grid = _Grid(positions, bits[0], bits[1], [0] * len(positions), sources, targets)
     for step in _STEPS[method]:
         step(grid)
-    pair, cell = _unsliced(grid.chosen).T.nonzero()
-    return pair, cells[cell] // width, cells[cell] % width
-
-
-def _sliced(pair: NDArray[np.int64], cell: NDArray[np.intp], count: int) -> list[int]:
-    """Return one integer for each cell, with bit b set where pair b has the cell."""
-    table = np.zeros((count, _CHUNK), dtype=bool)  # (K, pairs)
-    table[cell, pair] = True
-    packed = np.packbits(table, axis=1, bitorder="little")
-    return [int.from_bytes(row.tobytes(), "little") for row in packed]
-
-
-def _unsliced(integers: list[int]) -> NDArray[np.uint8]:
-    data = b"".join(integer.to_bytes(_CHUNK // 8, "little") for integer in integers)
-    packed = np.frombuffer(data, dtype=np.uint8).reshape(-1, _CHUNK // 8)
-    return np.unpackbits(packed, axis=1, bitorder="little")  # (K, pairs)
+    joined = b"".join(integer.to_bytes(_CHUNK // 8, "little") for integer in grid.chosen)
+    packed = np.frombuffer(joined, dtype=np.uint8).reshape(-1, _CHUNK // 8)
+    pair, cell = np.unpackbits(packed, axis=1, bitorder="little").T.nonzero()  # (pairs, K)
+    return np.stack([pair + start, cells[cell] // width, cells[cell] % width])

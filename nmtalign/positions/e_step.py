@@ -2,7 +2,7 @@
 
 The expected count of a link is the mean of both posteriors in the first iterations, then their product,
 ``p(s|t) p(t|s)`` (Liang et al. 2006). In the last iterations, where the settings have them, the posteriors
-agree (:func:`~nmtalign.positions.forward_backward.hmm_posteriors`).
+agree (:func:`~nmtalign.positions.hmm.hmm_posteriors`).
 
 Axes: B pairs of a bucket, T target words, S source words, P word pairs of the bitext, V vocabulary.
 """
@@ -20,10 +20,9 @@ from nmtalign.corpus.parallel import in_order, shared_zeros
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText
 from nmtalign.corpus.word_pairs import PairIndex
-from nmtalign.positions.forward_backward import BothTransitions, hmm_posteriors
-from nmtalign.positions.hmm import NULL
+from nmtalign.positions.hmm import NULL, BothTransitions, hmm_posteriors
 from nmtalign.positions.model import Emissions, TextScores
-from nmtalign.positions.transitions import TransitionModel, estimate_transitions
+from nmtalign.positions.transitions import TransitionModel, estimate_transitions, jump_counts
 
 ITERATIONS = 3  # in which transitions are fitted to given scores
 MIN_LINK = 1e-5  # less likely links are not counted; a higher threshold costs accuracy
@@ -117,22 +116,23 @@ def hmm_counts(
     jumps: bool = False,
 ) -> BucketCounts:
     """E-step of the hidden Markov model: the product of the posteriors of both directions."""
-    nulls = words.source_null, words.target_null
-    found = hmm_posteriors(
-        bucket, words.pairs.take(cells), nulls, transitions, null, agree=agree, jumps=jumps
-    )
-    (forward, reverse), link = found, found.product
+    model = (words.source_null, words.target_null), transitions, null
+    found = hmm_posteriors(bucket, words.pairs.take(cells), *model, agree=agree, jumps=jumps)
+    forward, reverse = found
     real = bucket.pairs >= 0
-    counts = BucketCounts(
-        _links(cells, link),
+    states = (bucket.source, bucket.source_lengths), (bucket.target, bucket.target_lengths)
+    counted = [
+        None if own.jumps is None else Sparse(*jump_counts(own.jumps, *side, own_model))
+        for own, side, own_model in zip(found, states, transitions, strict=True)
+    ]
+    return BucketCounts(
+        _links(cells, np.asarray(forward.posterior * reverse.posterior.transpose(1, 0, 2))),
         Sparse(bucket.source, _unaligned(reverse.posterior.sum(axis=1))),
         Sparse(bucket.target, _unaligned(forward.posterior.sum(axis=1))),
-        log_likelihood=float(forward.log_likelihood[real].sum() + reverse.log_likelihood[real].sum()),
+        counted[0],
+        counted[1],
+        float(forward.log_likelihood[real].sum() + reverse.log_likelihood[real].sum()),
     )
-    if not jumps:
-        return counts
-    first, second = (Sparse(*own) for own in found.jumps(bucket, transitions))
-    return counts._replace(forward_jumps=first, reverse_jumps=second)
 
 
 class EStep(NamedTuple):
@@ -142,7 +142,7 @@ class EStep(NamedTuple):
     words: Emissions | None = None  # None in the first iteration
     transitions: BothTransitions | None = None  # None in iterations of IBM model 1
     mean: bool = False  # as in :func:`model1_counts`
-    agree: bool = False  # as in :func:`~nmtalign.positions.forward_backward.hmm_posteriors`
+    agree: bool = False  # as in :func:`~nmtalign.positions.hmm.hmm_posteriors`
     jump_period: int = 1  # jumps are counted in every `jump_period`-th bucket
 
     def counts(self, k: int, bucket: Bucket, cells: Ints) -> BucketCounts:

@@ -1,4 +1,4 @@
-"""Input and output of position models: scores of a text, and posteriors of both directions.
+"""Position models: from the scores of a text to posteriors of both directions, by a softmax over each side.
 
 Axes: B pairs of a bucket (last, so that the numbers of a pair do not depend on the other pairs), T target
 words, S source words, V vocabulary.
@@ -6,18 +6,24 @@ words, S source words, V vocabulary.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Container
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import Flags, Floats, Longs, Reals
+from nmtalign.arrays import Doubles, Flags, Floats, Longs, Reals
+from nmtalign.attention.positions import diagonal_prior
+from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.text import EncodedText
-from nmtalign.state import State
+from nmtalign.errors import UsageError
+from nmtalign.state import State, Stored
 
 SCORE_LIMIT = np.float32(40)  # bound of scores, far from overflow and underflow of exp
+DIAGONAL = 4.0  # strength that suits cosines at their default temperature
+SOFTMAX_POSITIONS = ("none", "diagonal")
 Cells = tuple[Longs, Longs, Longs]  # target, source, column
 
 
@@ -89,7 +95,7 @@ class TextScores:
 class PositionModel:
     """Turns scores into posteriors of both directions: where attention may go.
 
-    A subclass has :meth:`over`, :meth:`state` and `settings`; the rest has defaults.
+    A subclass has :meth:`posteriors_of`, :meth:`state` and `description`; the rest has defaults.
     """
 
     gold_log_odds: float = 0.0  # what gold links add to the log odds of link probabilities
@@ -105,7 +111,7 @@ class PositionModel:
         return False
 
     @property
-    def settings(self) -> str:
+    def description(self) -> str:
         """Name and parameters, as one setting."""
         raise NotImplementedError
 
@@ -189,3 +195,63 @@ def _log_sum(scores: Reals, axis: int) -> Reals:
     powers = scores - np.expand_dims(top, axis)
     np.exp(powers, out=powers)
     return np.asarray(top + np.log(powers.sum(axis=axis)))
+
+
+@dataclass(frozen=True)
+class SoftmaxPositions(PositionModel):
+    """Softmax over scores, optionally with a prior on the diagonal of the matrix (as Dyer et al. 2013).
+
+    A UsageError if the name is unknown, or the strength is negative or given to ``none``.
+    """
+
+    name: str = "none"  # or "diagonal", which adds :func:`nmtalign.attention.positions.diagonal_prior`
+    strength: float | None = None  # of the prior; default 4
+
+    def __post_init__(self) -> None:
+        if self.name not in SOFTMAX_POSITIONS:
+            names = ", ".join(SOFTMAX_POSITIONS)
+            raise UsageError(f"expected one of the positions {names}, found {self.name!r}")
+        if self.strength is not None and (self.name == "none" or not 0 <= self.strength < math.inf):
+            raise UsageError(f"positions {self.name} with strength {self.strength} makes no sense")
+
+    @property
+    def description(self) -> str:
+        return f"positions={self.name}" + ("" if self.name == "none" else f"({self._strength:g})")
+
+    def state(self) -> State:
+        return State("softmax", {"name": self.name, "strength": self.strength})
+
+    @classmethod
+    def from_state(cls, stored: Stored, vocabularies: object) -> SoftmaxPositions:
+        strength = None if stored.value("strength", object) is None else stored.number("strength", low=0)
+        return cls(stored.text("name"), strength)
+
+    @property
+    def _strength(self) -> float:
+        return DIAGONAL if self.strength is None else self.strength
+
+    def posteriors_of(self, scores: TextScores) -> Callable[[int], BucketPosteriors]:
+        scores.prepare(ratios=False)
+
+        def bucket_posteriors(k: int) -> BucketPosteriors:
+            bucket, found = scores.text.buckets[k], scores.scores(k)  # (T, S, B)
+            return BucketPosteriors(SoftmaxPosteriors(self.applied(found, bucket), bucket.inside), None)
+
+        return bucket_posteriors
+
+    def applied(self, scores: Reals, bucket: Bucket) -> Reals:
+        """Return scores (T, S, B) of a bucket with the log prior added."""
+        if self.name == "none":
+            return scores
+        lengths = np.stack([bucket.target_lengths, bucket.source_lengths])
+        distinct, place = np.unique(lengths, axis=1, return_inverse=True)
+        T, S, _ = bucket.shape
+        table = np.zeros((T, S, distinct.shape[1]))
+        for n, (t, s) in enumerate(distinct.T.tolist()):
+            table[:t, :s, n] = _prior(t, s, self._strength)
+        return np.asarray(scores + table[..., place.reshape(-1)])
+
+
+@lru_cache(maxsize=4096)
+def _prior(T: int, S: int, strength: float) -> Doubles:
+    return np.asarray(diagonal_prior(T, S, strength=strength))

@@ -6,8 +6,9 @@ import heapq
 import math
 import random
 import warnings
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice, zip_longest
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,10 +18,12 @@ from numpy.typing import NDArray
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.corpus.line_words import links_of_words
 from nmtalign.errors import DataError, UsageError
-from nmtalign.links.alignments import AlignedPair, GoldAlignment, Link
+from nmtalign.files import side_by_side
+from nmtalign.links.alignments import AlignedPair, Alignment, GoldAlignment, Link
 from nmtalign.links.evaluation import Counts, Evaluation, evaluate
 from nmtalign.links.formats import read_gold, read_links
 from nmtalign.report.sample import SamplePair, inside
+from nmtalign.report.systems import OWN
 from nmtalign.text.bitext import CELLS, SentencePair
 
 CHUNK = 1000  # pairs aligned at a time
@@ -29,6 +32,7 @@ TOGETHER = 20  # pairs whose scorers are run together
 WEIGHTS = 1_500_000  # weights of these go, so that a report stays below 3 MB
 
 Parts = dict[str, NDArray[np.floating]]
+Alone = tuple[Parts, dict[str, Alignment]]  # weights of each scorer by itself, and the links that it chooses
 
 
 class Record(NamedTuple):
@@ -91,23 +95,12 @@ def read_corpus(
     columns += (read_gold(path, encoding=encoding) for path in files[: gold is not None])
     columns += (read_links(path, encoding=encoding) for path in files[gold is not None :])
     attention = iter(aligned or ())
-    for number, row in enumerate(zip_longest(*columns), 1):
-        _check_lengths(row, ["the bitext", *map(str, files)], number)
-        pair, *links = row
+    for number, (pair, *links) in enumerate(side_by_side(columns, ["the bitext", *files]), 1):
         golden = links.pop(0) if gold is not None else None
         known = () if aligned is None else next(attention)
         yield Record(number, pair, golden, dict(zip(others or {}, links, strict=True)), *known)
     if aligned is not None:
         next(attention, None)  # raises an error if attention of further pairs follows
-
-
-def _check_lengths(row: tuple[object, ...], places: list[str], number: int) -> None:
-    """Refuse line `number` if some of the files have ended before it."""
-    ended = [place for place, entry in zip(places, row, strict=True) if entry is None]
-    if ended:
-        longer = next(place for place, entry in zip(places, row, strict=True) if entry is not None)
-        found = f"{ended[0]} ends after {number - 1:,} lines, {longer} goes on"
-        raise DataError(f"expected one line of links for each sentence pair; {found}")
 
 
 def random_sample(records: Iterable[Record], size: int, *, seed: int = 1) -> list[Record]:
@@ -126,20 +119,20 @@ def random_sample(records: Iterable[Record], size: int, *, seed: int = 1) -> lis
 
 
 class Worst(NamedTuple):
-    """The worst records, worst first, and the evaluation of the whole corpus.
+    """The worst records, worst first, and evaluations of the whole corpus.
 
     Attributes
     ----------
     records : list of Record
     size : int
         Pairs of the whole corpus.
-    evaluation : Evaluation, optional
-        Of the whole corpus, where it has gold.
+    evaluations : dict of str to Evaluation
+        Of the links and of each other system, over the whole corpus, where it has gold.
     """
 
     records: list[Record]
     size: int
-    evaluation: Evaluation | None
+    evaluations: dict[str, Evaluation]
 
 
 def worst_sample(
@@ -163,7 +156,7 @@ def worst_sample(
         If `by` names nothing that the records have.
     """
     heap: list[tuple[float, int, Record]] = []
-    links: list[frozenset[Link]] = []
+    systems: dict[str, list[frozenset[Link]]] = defaultdict(list)
     golds: list[GoldAlignment] = []
     count = 0
     for record, found, score in _aligned(records, aligner):
@@ -171,10 +164,11 @@ def worst_sample(
         entry = (_badness(record, found, score, by), -record.number, record)
         heapq.heappush(heap, entry) if len(heap) < size else heapq.heappushpop(heap, entry)
         if record.gold is not None:
-            links.append(found)
+            for name, links in {OWN: found, **record.others}.items():
+                systems[name].append(links)
             golds.append(record.gold)
     ordered = [record for *_, record in sorted(heap, reverse=True)]
-    return Worst(ordered, count, evaluate(links, golds) if golds else None)
+    return Worst(ordered, count, {name: evaluate(links, golds) for name, links in systems.items()})
 
 
 def _aligned(
@@ -225,42 +219,42 @@ def attention_of(record: Record, aligner: Aligner | None) -> AlignedPair:
     if (cells := cells_of(record, aligner)) > CELLS:
         found = f"expected at most {CELLS:,} weights (target by source words), found {cells:,}"
         raise DataError(f"pair {record.number}: {found}; align gives the links alone")
-    return _attended(record, aligner)
+    return aligner.align_pair(record.pair) if record.typed else aligner.align_lines([record.pair])[0]
 
 
-def _attended(record: Record, aligner: Aligner) -> AlignedPair:
-    return aligner.attend(record.pair) if record.typed else aligner.attend_words(record.pair)
-
-
-def _all_attended(records: Sequence[Record], aligner: Aligner | None) -> list[AlignedPair]:
+def _with_attention(records: Sequence[Record], aligner: Aligner | None) -> list[AlignedPair]:
     """Return the attention of records; that of the lines of files is computed together."""
     if aligner is None or any(record.typed or record.aligned is not None for record in records):
         return [attention_of(record, aligner) for record in records]
-    return aligner.attend_lines([record.pair for record in records])
+    return aligner.align_lines([record.pair for record in records])
 
 
 def parts_of(record: Record, aligner: Aligner | None) -> Parts:
     """Return the weights (T, S) of each scorer, or attention head, by itself; none where there is one."""
-    return _all_parts([record], aligner)[0]
+    return _all_alone([record], aligner)[0][0]
 
 
-def _all_parts(records: Sequence[Record], aligner: Aligner | None) -> list[Parts]:
+def _all_alone(records: Sequence[Record], aligner: Aligner | None) -> list[Alone]:
     if aligner is None:
-        return [record.by_part() if record.by_part else {} for record in records]
+        return [(record.by_part() if record.by_part else {}, {}) for record in records]
     names = aligner.scorer.names if len(aligner.scorer.names) > 1 else ()
-    alone = {name: _all_attended(records, aligner.with_scorers([name])) for name in names}
-    return [{name: found[n].matrix.weights for name, found in alone.items()} for n in range(len(records))]
+    alone = {name: _with_attention(records, aligner.with_scorers([name])) for name in names}
+    rows = [{name: found[n] for name, found in alone.items()} for n in range(len(records))]
+    return [
+        ({name: pair.matrix.weights for name, pair in row.items()}, {k: p.alignment for k, p in row.items()})
+        for row in rows
+    ]
 
 
-def _first_parts(records: Sequence[Record], aligner: Aligner | None) -> Iterator[Parts]:
-    """Yield what :func:`parts_of` returns of the first records, as far as `WEIGHTS` go."""
+def _first_alone(records: Sequence[Record], aligner: Aligner | None) -> Iterator[Alone]:
+    """Yield weights and links of each scorer alone, of the first records, as far as `WEIGHTS` go."""
     room = WEIGHTS
     for start in range(0, len(records), TOGETHER):
-        for parts in _all_parts(records[start : start + TOGETHER], aligner):
+        for alone in _all_alone(records[start : start + TOGETHER], aligner):
             if room <= 0:
                 return
-            yield parts
-            room -= sum(weights.size for weights in parts.values())
+            yield alone
+            room -= sum(weights.size for weights in alone[0].values())
 
 
 def show(records: Iterable[Record], aligner: Aligner | None = None) -> list[SamplePair]:
@@ -277,10 +271,10 @@ def show(records: Iterable[Record], aligner: Aligner | None = None) -> list[Samp
     left_out: list[int] = []
     fitting = _fitting(records, aligner, left_out)
     while chunk := list(islice(fitting, CHUNK)):
-        parts = list(_first_parts(chunk[:BY_PART], aligner)) if not pairs else []
-        parts += [{}] * (len(chunk) - len(parts))
-        shown = zip(chunk, _all_attended(chunk, aligner), parts, strict=True)
-        pairs += [_sample_pair(record, aligned, own) for record, aligned, own in shown]
+        alone = list(_first_alone(chunk[:BY_PART], aligner)) if not pairs else []
+        alone += [({}, {})] * (len(chunk) - len(alone))
+        shown = zip(chunk, _with_attention(chunk, aligner), alone, strict=True)
+        pairs += [_sample_pair(record, aligned, *own) for record, aligned, own in shown]
     if left_out:
         others = f" and {len(left_out) - 1:,} others" if left_out[1:] else ""
         text = f"pair {left_out[0]}{others}: no room, a page holds {CELLS:,} weights (target by source words)"
@@ -301,7 +295,9 @@ def _fitting(records: Iterable[Record], aligner: Aligner | None, left_out: list[
             yield record
 
 
-def _sample_pair(record: Record, aligned: AlignedPair, parts: Parts) -> SamplePair:
+def _sample_pair(
+    record: Record, aligned: AlignedPair, parts: Parts, choices: dict[str, Alignment]
+) -> SamplePair:
     T, S = aligned.matrix.weights.shape
     others = {name: inside(links, S, T, record.number) for name, links in record.others.items()}
-    return SamplePair(record.number, aligned, record.gold, others, parts)
+    return SamplePair(record.number, aligned, record.gold, others, parts, choices=choices)

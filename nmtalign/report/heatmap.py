@@ -48,7 +48,7 @@ MEANINGS = {  # of values, where all rows (or columns) sum to 1, and elsewhere
         "attention of a source word, each column sums to 1 at most",
     ),
     "combined": ("both directions together",) * 2,
-    "scores": ("before the softmax",) * 2,
+    "scores": ("before positions and softmax",) * 2,
 }
 _NUMBERS_FIT = 0.3  # inches: the smallest cell that holds a number
 
@@ -117,6 +117,8 @@ def draw_heatmap(
     Bahdanau, Cho and Bengio (2015), Neural machine translation by jointly learning to align and translate,
     Figure 3.
     """
+    from matplotlib import colormaps
+
     matrices = {"": matrices} if isinstance(matrices, AlignmentMatrix) else matrices
     expect_kind(matrices, Mapping, "an AlignmentMatrix, such as pair.matrix, or several by their titles")
     for matrix in matrices.values():
@@ -128,7 +130,8 @@ def draw_heatmap(
     sure, possible = (_inside(gold.sure, first), _inside(gold.possible, first)) if gold else (set(), set())
     marks = {"chosen link": bool(chosen), "sure in the gold": bool(sure), "possible": bool(possible - sure)}
     marks[NO_VECTOR] = any(matrix.unknown and any(matrix.unknown) for matrix in matrices.values())
-    _check_colors(colors)
+    if colors not in colormaps:
+        raise UsageError(f"matplotlib has no color map {colors!r}")
     norm = _norm(list(matrices.values()), linear)
     with _style([*first.source_tokens, *first.target_tokens, title, *matrices]):
         names = [visible(name) for name in matrices] if len(matrices) > 1 else [""]
@@ -146,13 +149,6 @@ def draw_heatmap(
             page.add_color_bar(image, _name_of_scale(matrices, norm))
         _draw_legend(page, [name for name, used in marks.items() if used], colors)
     return page.figure
-
-
-def _check_colors(colors: str) -> None:
-    from matplotlib import colormaps
-
-    if colors not in colormaps:
-        raise UsageError(f"matplotlib has no color map {colors!r}")
 
 
 def draw_curves(
@@ -206,7 +202,8 @@ def draw_curves(
     """
     expect_kind(matrix, AlignmentMatrix, "an AlignmentMatrix, such as pair.matrix")
     kinds = _kinds_of_links(matrix, links, gold)
-    sides = [[shorten(visible(own), LONGEST_LABEL) or "␣" for own in side] for side in _sides(matrix)]
+    tokens = matrix.source_tokens, matrix.target_tokens
+    sides = [[shorten(visible(word), LONGEST_LABEL) or "␣" for word in side] for side in tokens]
     weights = np.clip(matrix.weights, 0.0, 1.0)
     shown = [] if {*kinds.values()} <= {"both"} else [kind for kind in KINDS if kind in kinds.values()]
     title = shorten(visible(title), LONGEST_TITLE)
@@ -217,10 +214,6 @@ def draw_curves(
         for link, kind in sorted(kinds.items()):
             board.curve(link, kind, 0.6 if kind == "missed" else float(weights[link.target, link.source]))
     return board.figure
-
-
-def _sides(matrix: AlignmentMatrix) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    return matrix.source_tokens, matrix.target_tokens
 
 
 def _kinds_of_links(
@@ -265,13 +258,13 @@ def matrices_of(pair: AlignedPair, values: str | None = None) -> dict[str, Align
         If `values` is ``scores``, and the pair was too long to be aligned in one piece.
     """
     values = pair.usual if values is None else values
-    own = {
+    arrays = {
         "forward": pair.forward,
         "reverse": pair.reverse,
         "combined": pair.posterior,
         "scores": pair.scores,
     }
-    known = {name: weights for name, weights in own.items() if weights is not None}
+    known = {name: weights for name, weights in arrays.items() if weights is not None}
     if values == "all":
         known.pop("scores", None)
         return {name: replace(pair.matrix, weights=weights) for name, weights in known.items()}
@@ -291,20 +284,9 @@ def cropped(
 ) -> tuple[dict[str, AlignmentMatrix], frozenset[Link], GoldAlignment | None]:
     """Return some rows and columns of matrices of one pair, with the links between the words that are left.
 
-    Parameters
-    ----------
-    matrices, links, gold
-        As of :func:`draw_heatmap`.
-    rows, columns : sequence of int
-        Target and source words to keep, from 0.
-
-    Raises
-    ------
-    DataError
-        If a link lies outside the matrices.
+    `rows` and `columns` are the target and source words to keep; a DataError says that a link lies outside.
     """
     source, target = ({old: new for new, old in enumerate(kept)} for kept in (columns, rows))
-
     first = _same_words(list(matrices.values()))
 
     def left(pairs: Iterable[tuple[int, int]]) -> frozenset[Link]:
@@ -316,7 +298,8 @@ def cropped(
             matrix.weights[np.ix_(rows, columns)],
             tuple(matrix.source_tokens[s] for s in columns),
             tuple(matrix.target_tokens[t] for t in rows),
-            matrix.unknown
+            caption=matrix.caption,
+            unknown=matrix.unknown
             and (
                 frozenset(source[s] for s in matrix.unknown[0] if s in source),
                 frozenset(target[t] for t in matrix.unknown[1] if t in target),
@@ -329,10 +312,18 @@ def cropped(
 
 
 def save_heatmaps(figures: Iterable[Figure], path: str | Path, *, dpi: int = 150) -> None:
-    """Save pictures: one into a .png, .svg (text stays text) or .pdf, several as the pages of a .pdf.
+    """Save pictures: one as .png, .svg (text stays text) or .pdf, several as the pages of a .pdf.
 
-    The same figures give the same bytes. `figures` is read one at a time, so memory does not grow with
-    the number of pages. `dpi` is dots per inch, for .png. An older file stays until the new one is whole.
+    The same figures give the same bytes. An older file stays until the new one is complete.
+
+    Parameters
+    ----------
+    figures : iterable of Figure
+        Read one at a time, so that memory does not grow with the number of pages.
+    path : str or Path
+        The file; its ending chooses the format.
+    dpi : int
+        Dots per inch of a .png.
 
     Raises
     ------
@@ -441,22 +432,25 @@ def _uniform(matrices: Iterable[AlignmentMatrix]) -> bool:
 
 
 def _sentences(matrices: Mapping[str, AlignmentMatrix]) -> list[str]:
-    """Return what is to be said of the weights: what they are, which are nearly uniform, unknown words."""
-    sentences = []
+    """Return what is to be said of the weights: of which score, what they are, unknown words."""
+    captions = {matrix.caption for matrix in matrices.values()}
+    sentences = [f"score: {caption}" for caption in captions if caption and len(captions) == 1]
     for name, matrix in matrices.items():
         weights, named = matrix.weights, f"{visible(name)}: " if name else ""
+        if matrix.caption and len(captions) > 1:
+            sentences.append(f"{named}{matrix.caption}")
         if name in MEANINGS:
             whole, part = MEANINGS[name]
             sentences.append(named + (whole if any(_sums(weights)) else part))
         if _uniform([matrix]):
             digits = max(3, _digits(float(np.ptp(weights))))
-            low, high = (f"{own:.{digits}f}".lstrip("0") for own in (weights.min(), weights.max()))
+            low, high = (f"{bound:.{digits}f}".lstrip("0") for bound in (weights.min(), weights.max()))
             sentences.append(f"{named}nearly uniform, all from {low} to {high}")
     first = next(iter(matrices.values()))
     sides = first.source_tokens, first.target_tokens
-    for side, own, tokens in zip(SIDES, first.unknown or ((), ()), sides, strict=True):
-        if own:
-            words = ", ".join(dict.fromkeys(visible(tokens[n]) for n in sorted(own)))
+    for side, unknown, tokens in zip(SIDES, first.unknown or ((), ()), sides, strict=True):
+        if unknown:
+            words = ", ".join(dict.fromkeys(visible(tokens[n]) for n in sorted(unknown)))
             sentences.append(f"without a vector in the {side}: {shorten(words, LONGEST_TITLE)}")
     return sentences
 

@@ -27,13 +27,22 @@ from nmtalign.door import as_path, expect_kind
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedPair, GoldAlignment, Link
 from nmtalign.links.corrections import Correction, read_corrections, text_key
-from nmtalign.links.evaluation import Counts
+from nmtalign.links.evaluation import Counts, Evaluation
 from nmtalign.links.formats import format_gold
 from nmtalign.links.given import GivenGold, given_gold
 from nmtalign.output import Outputs
-from nmtalign.report.sample import SamplePair, best_sources, best_targets, distributions, lexicon, numbered
-from nmtalign.report.style import scale, visible
+from nmtalign.report.sample import (
+    SamplePair,
+    best_sources,
+    best_targets,
+    distributions,
+    lexicon,
+    most_instructive,
+    numbered,
+)
+from nmtalign.report.style import LIGHT, scale, visible
 from nmtalign.report.summary import Figure, headline, summarize
+from nmtalign.report.systems import comparison_data, evaluations
 
 REPORT, TYPING = "report.js", "tools/typing.js"  # a page begins with one of them
 _IMPORT = re.compile(r'^import (?:\{[^}]*\} from )?"([^"]+)";\n', re.MULTILINE)
@@ -46,6 +55,7 @@ def html_report(
     corpus: Sequence[Figure] = (),
     gold: Sequence[str] | None = None,
     corrections: Mapping[int, Correction] | None = None,
+    systems: Mapping[str, Evaluation] | None = None,
 ) -> str:
     """Return a report of sentence pairs as one HTML file.
 
@@ -63,6 +73,8 @@ def html_report(
     corrections : dict of int to Correction, optional
         Links of pairs of the corpus that somebody looked at, as of
         :func:`nmtalign.links.corrections.read_corrections`.
+    systems : dict of str to Evaluation, optional
+        Of the links and of other systems, which are compared. Left out: of the pairs that are shown.
 
     Returns
     -------
@@ -80,7 +92,8 @@ def html_report(
     shown = {pair.number for pair in pairs}
     rest = {n: line for n, line in enumerate(lines, 1) if line and n not in shown}
     found = _corrections(pairs, corrections or {}, len(lines))
-    whole = {"lines": len(lines), "rest": rest, "corrections": found}
+    whole: dict[str, Any] = {"lines": len(lines), "rest": rest, "corrections": found}
+    whole["systems"] = comparison_data(evaluations(pairs) if systems is None else systems)
     return _page(report_data(pairs, corpus) | whole, title)
 
 
@@ -113,8 +126,8 @@ def html_cards(pairs: Sequence[SamplePair]) -> str:
 def html_typing(models: Sequence[str], example: tuple[str, str]) -> str:
     """Return a page that shows the cards of pairs that are typed into it.
 
-    It sends ``{"model": ..., "source": ..., "target": ...}`` to ``pairs`` at the server it comes from, and is
-    answered with :func:`report_data`, or ``{"error": ...}``.
+    It sends ``{"models": [...], "source": ..., "target": ...}`` to ``pairs`` at the server it comes from, and
+    is answered with :func:`report_data`, or ``{"error": ...}``. Two models are shown side by side.
     """
     data = report_data([]) | {"models": list(models), "example": example}
     return _page(data, "Word alignment", kind="cards", module=TYPING, connect="'self'")
@@ -151,6 +164,7 @@ def write_report(
     title: str = "Word alignment",
     corpus: Sequence[Figure] = (),
     corrections: str | Path | None = None,
+    systems: Mapping[str, Evaluation] | None = None,
 ) -> None:
     """Write a report of aligned pairs as one HTML file, which gets its name when it is whole.
 
@@ -168,6 +182,9 @@ def write_report(
         Figures of the whole corpus, shown before those of the pairs.
     corrections : path, optional
         Links that were corrected in another report of this text, which are shown.
+    systems : dict of str to Evaluation, optional
+        Of the links and of other systems on the whole corpus, which are compared. Left out: of the pairs
+        shown.
 
     Raises
     ------
@@ -192,7 +209,7 @@ def write_report(
     known = {} if corrections is None else read_corrections(corrections)
     if known and lines is None:
         lines = [""] * len(listed)
-    page = html_report(listed, title=title, corpus=corpus, gold=lines, corrections=known)
+    page = html_report(listed, title=title, corpus=corpus, gold=lines, corrections=known, systems=systems)
     with Outputs() as files:
         files.text(path).write(page)
 
@@ -253,11 +270,12 @@ def report_data(pairs: Sequence[SamplePair], corpus: Sequence[Figure] = ()) -> d
     ]
     parts = dict.fromkeys(name for pair in pairs for name in pair.parts)
     figures = [*corpus, *summarize(pairs)]
-    levels = bytearray()
+    levels, first = bytearray(), most_instructive(pairs)
     shown = [_pair_data(pair, levels) for pair in pairs]
     return {
         "headline": headline(figures),
-        "settings": made.settings if made else "",
+        "settings": made.description if made else "",
+        "caption": made.matrix.caption if made else "",
         "rule": _rule(made),
         "gold": with_gold,
         "others": [visible(name) for name in others],
@@ -266,8 +284,10 @@ def report_data(pairs: Sequence[SamplePair], corpus: Sequence[Figure] = ()) -> d
         "usual": made.usual if made else "combined",
         "parts": "attention" if made is None or made.scores is None else "posterior",  # of heads, of scorers
         "colors": scale(),
+        "paper": scale(LIGHT),
         "differences": scale("PuOr"),
         "summary": [figure[:3] for figure in figures],
+        "first": first and (first[0], *first[1]),
         "plots": [distribution._asdict() for distribution in distributions(pairs)],
         "lexicon": [
             (visible(e.source), visible(e.target), e.links, round(1000 * e.probability))
@@ -289,8 +309,8 @@ def _pair_data(pair: SamplePair, levels: bytearray) -> dict[str, Any]:
     """Return one pair under short keys, for there are many pairs.
 
     Words s, t; links l (source, target, thousandths); gold g (source, target, sure); other systems o;
-    matrices m (as of :func:`pack`); best partners bf, br; null probabilities nt, ns; score p; AER a; F1 with
-    the others d; positions of words without a vector u; key of the words h.
+    matrices m (as of :func:`pack`); links c of each part alone; best partners bf, br; null probabilities nt,
+    ns; score p; AER a; F1 with the others d; positions of words without a vector u; key of the words h.
     """
     aligned, matrix = pair.aligned, pair.aligned.matrix
     return {
@@ -302,6 +322,7 @@ def _pair_data(pair: SamplePair, levels: bytearray) -> dict[str, Any]:
         "g": None if pair.gold is None else _gold_data(pair.gold),
         "o": [[x for link in sorted(other.links) for x in link] for other in pair.others.values()],
         "m": _matrices(pair, levels),
+        "c": {part: [x for link in pair.chosen_by(part) for x in link] for part in pair.parts},
         "bf": best_sources(aligned),
         "br": best_targets(aligned),
         "nt": _null(aligned.target_null),
@@ -331,6 +352,7 @@ def _matrices(pair: SamplePair, levels: bytearray) -> dict[str, tuple[float, flo
     if aligned.usual == "forward" and aligned.scores is not None and np.isfinite(aligned.scores).all():
         named["scores"] = aligned.scores  # which the reasons of the page tell
     named |= pair.parts
+    named |= {f"={n}": pair.weights[name] for n, name in enumerate(pair.others) if name in pair.weights}
     return {name: pack(weights, levels) for name, weights in named.items() if weights is not None}
 
 

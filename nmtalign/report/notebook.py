@@ -47,18 +47,10 @@ Png = tuple[bytes, dict[str, int]]  # a picture, and how large it is shown
 
 @dataclass(frozen=True, repr=False)
 class Page:
-    """An HTML page that a notebook shows in a frame.
+    """An HTML page that a notebook shows in a frame."""
 
-    Attributes
-    ----------
-    html : str
-        The whole page.
-    height : int
-        Of the frame, in pixels.
-    """
-
-    html: str
-    height: int = HEIGHT
+    html: str  # the whole page
+    height: int = HEIGHT  # of the frame, in pixels
 
     def _repr_html_(self) -> str:
         style = f"width:100%;height:{self.height}px;border:0;resize:vertical"
@@ -69,6 +61,13 @@ class Page:
 
 def show(pairs: Iterable[AlignedPair], *, title: str = "Word alignment") -> Page:
     """Return the report of some aligned pairs for a notebook.
+
+    Parameters
+    ----------
+    pairs : iterable of AlignedPair
+        All are shown; a slice of a batch, such as ``batch[:20]``, chooses some.
+    title : str
+        Heading of the page.
 
     Examples
     --------
@@ -186,8 +185,8 @@ def _(result: Evaluation) -> Any:
 @to_table.register
 def _(result: Aligner) -> Any:
     parts = {
-        "scorer": result.scorer.settings,
-        "positions": result.positions.settings,
+        "scorer": result.scorer.description,
+        "positions": result.positions.description,
         "extraction": result.resolved_extraction,
         "text": result.text,
     }

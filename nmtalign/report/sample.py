@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from reprlib import repr as short
 from typing import NamedTuple
@@ -22,6 +22,7 @@ from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, G
 from nmtalign.links.extraction import best_cells
 from nmtalign.text.bitext import CELLS
 
+READABLE = 20  # words of a sentence that shows an error at a glance
 TRANSLATIONS = 1000  # most of them in a report
 
 
@@ -37,16 +38,22 @@ def inside(links: frozenset[Link], S: int, T: int, number: int) -> Alignment:
 class SamplePair:
     """One sentence pair of a report.
 
-    Attributes
+    Parameters
     ----------
     number : int
         Line in the corpus, from 1.
     aligned : AlignedPair
+        Links and attention.
     gold : GoldAlignment, optional
+        Hand-made links.
     others : dict of str to Alignment
         Links of other systems by their name.
     parts : dict of str to array of shape (T, S)
         Weights of each scorer or attention head by itself, where there are several.
+    choices : dict of str to Alignment
+        Links that a scorer would choose alone, for those of `parts` where that is known.
+    weights : dict of str to array of shape (T, S)
+        Those of other systems by their name, where they are known.
 
     Raises
     ------
@@ -59,6 +66,8 @@ class SamplePair:
     gold: GoldAlignment | None = None
     others: Mapping[str, Alignment] = field(default_factory=dict)
     parts: Mapping[str, NDArray[np.floating]] = field(default_factory=dict)
+    choices: Mapping[str, Alignment] = field(default_factory=dict)
+    weights: Mapping[str, NDArray[np.floating]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         expect_kind(self.aligned, AlignedPair, "an aligned pair")
@@ -71,10 +80,21 @@ class SamplePair:
     def __repr__(self) -> str:
         return f"SamplePair {self.number}: {self.aligned}"
 
+    def beside(self, name: str, other: AlignedPair) -> SamplePair:
+        """Return the pair with what another system makes of the same words."""
+        others = {**self.others, name: other.alignment}
+        return replace(self, others=others, weights={**self.weights, name: other.matrix.weights})
+
     def agreement(self, name: str) -> float:
         """Return the F1 of the links against those of the system `name`, 1 when neither has any."""
         ours, theirs = self.aligned.alignment.links, self.others[name].links
         return 2 * len(ours & theirs) / (len(ours) + len(theirs)) if ours or theirs else 1.0
+
+    def chosen_by(self, part: str) -> list[tuple[int, int]]:
+        """Return the links of one of `parts` alone; of a head the best source of each target word."""
+        if part in self.choices:
+            return sorted(self.choices[part].links)
+        return [(s, t) for t, s in enumerate(_best(self.parts[part], None)) if s >= 0]
 
 
 def numbered(
@@ -116,6 +136,29 @@ def _best(weights: NDArray[np.floating], null: NDArray[np.floating] | None) -> l
     best = best_cells(weights[..., None], 1, np.array([S]), np.array([T]))[..., 0].argmax(axis=1)
     null_weights = np.zeros(len(weights)) if null is None else null
     return list(np.where(null_weights > weights.max(axis=1), -1, best).tolist())
+
+
+def most_instructive(pairs: Iterable[SamplePair]) -> tuple[int, Link] | None:
+    """Return the number of a pair, and its link that is wrong or missing, with which to begin looking.
+
+    The surest wrong link of a word that lacks a sure one, in sentences of at most `READABLE` words; else the
+    surest wrong link; else the sure link that is missing and least likely. Of equals the one of the shortest
+    pair, then of the first.
+    """
+    found: list[tuple[tuple[int, float, int], int, Link]] = []
+    for pair in pairs:
+        T, S = pair.aligned.matrix.weights.shape
+        if pair.gold is None or max(S, T) > READABLE:
+            continue
+        ours, weights = pair.aligned.alignment.links, pair.aligned.matrix.weights
+        missed = pair.gold.sure - ours
+        lacking = {s for s, _ in missed}, {t for _, t in missed}
+        for link in sorted(missed | (ours - pair.gold.possible)):
+            s, t = link
+            rank = 2 if s in lacking[0] or t in lacking[1] else 1
+            sure = pair.aligned.probability(link) if link in ours else -float(weights[t, s])
+            found.append(((rank * (link in ours), round(sure, 3), -S - T), pair.number, link))
+    return max(found, key=lambda error: error[0])[1:] if found else None
 
 
 class Distribution(NamedTuple):

@@ -29,15 +29,14 @@ def headline(figures: Sequence[Figure]) -> str:
     Examples
     --------
     >>> aer = Figure("AER", "6.6 %", "95 % interval 5.8 to 7.4", "± 0.8")
-    >>> headline([Figure("Pairs shown", "200"), aer, Figure("AER of trained", "6.4 %")])
-    '200 pairs, AER 6.6 % ± 0.8; trained 6.4 %'
+    >>> headline([Figure("Pairs shown", "200"), aer])
+    '200 pairs, AER 6.6 % ± 0.8'
     """
     known = {figure.name: figure for figure in figures}
     size = known["Pairs shown"].value
     line = f"{size} pair{'s' * (size != '1')}"
     if "AER" in known:
-        others = [f"; {name[7:]} {known[name].value}" for name in known if name.startswith("AER of ")]
-        return f"{line}, AER {known['AER'].value} {known['AER'].margin}{''.join(others)}"
+        return f"{line}, AER {known['AER'].value} {known['AER'].margin}"
     agreement = [f"{name} {known[name].value}" for name in known if name.startswith("F1 with ")]
     score = [f"mean pair score {known[name].value}" for name in known if name == "Mean pair score"]
     return ", ".join([line, *(agreement or score)])
@@ -83,18 +82,9 @@ def _sizes(pairs: Sequence[SamplePair]) -> list[Figure]:
 
 
 def _against_gold(pairs: Sequence[SamplePair]) -> list[Figure]:
-    """Return the scores of the links and the AER of each other system, over the pairs that have gold."""
-    known = [(pair, pair.gold) for pair in pairs if pair.gold is not None]
-    if not known:
-        return []
-    golds = [gold for _, gold in known]
-    figures = evaluation_figures(evaluate([pair.aligned.alignment for pair, _ in known], golds))
-    for name in known[0][0].others:
-        theirs = evaluation_figures(
-            evaluate([pair.others[name] for pair, _ in known], golds), where=f" of {name}"
-        )
-        figures.append(theirs[-1])
-    return figures
+    """Return the scores of the links over the pairs that have gold."""
+    known = [(pair.aligned.alignment, pair.gold) for pair in pairs if pair.gold is not None]
+    return evaluation_figures(evaluate(*zip(*known, strict=True))) if known else []
 
 
 def _against_others(pairs: Sequence[SamplePair]) -> list[Figure]:

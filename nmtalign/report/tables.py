@@ -7,18 +7,17 @@ of an .npz file.
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+from typing import TYPE_CHECKING, NamedTuple
 
 from nmtalign.arrays import ArchiveWriter
 from nmtalign.door import expect_kind
 from nmtalign.errors import UsageError
-from nmtalign.files import open_text
+from nmtalign.files import format_ending, open_text
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, AlignmentMatrix
 from nmtalign.output import Outputs
 
@@ -79,7 +78,7 @@ def link_table(pairs: Iterable[AlignedPair] | AlignedPair) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        As many rows as there are links, in the order of :func:`link_rows`; pairs count from 0.
+        One row for each link, pair by pair, by source and then by target position. Pairs count from 0.
 
     Examples
     --------
@@ -100,19 +99,10 @@ def link_table(pairs: Iterable[AlignedPair] | AlignedPair) -> pd.DataFrame:
 class TableWriter:
     """Write rows of links to a file in one pass; memory does not grow with the number of rows.
 
-    Probabilities are written fixed-point with six digits. In .tsv nothing is quoted; a tab, a line end or a
-    backslash inside a word is written ``\\t``, ``\\n``, ``\\r``, ``\\\\``. Text formats may be compressed
-    (.csv.gz, .bz2, .xz, .zst). The same rows give the same bytes.
-
-    Parameters
-    ----------
-    path : str or Path
-        The ending names the format: .csv, .tsv, .jsonl, or .parquet (needs the extra ``[parquet]``).
-
-    Raises
-    ------
-    UsageError
-        For another ending, or .parquet without pyarrow.
+    The ending names the format: .csv, .tsv, .jsonl (which may be compressed: .csv.gz, .bz2, .xz, .zst), or
+    .parquet, for which the extra ``[parquet]`` is needed. Probabilities are written fixed-point with six
+    digits. In .tsv nothing is quoted; a tab, a line end or a backslash inside a word is written ``\\t``,
+    ``\\n``, ``\\r``, ``\\\\``. The same rows give the same bytes.
 
     Examples
     --------
@@ -128,14 +118,12 @@ class TableWriter:
     def __init__(self, path: str | Path) -> None:
         kind = table_format(path)
         self.write: Callable[[Iterable[LinkRow]], None]
-        self.close: Callable[[], None]
         if kind == ".parquet":
-            parquet = _ParquetTable(Path(path))
-            self.write, self.close = parquet.write, parquet.close
+            self.write, self.close = _open_parquet(Path(path))
         else:
             file = open_text(path, "w")
             file.write(TABLE_HEADS[kind])
-            self.write = lambda rows: _LINES[kind](file, rows)
+            self.write = lambda rows: file.writelines(map(_LINES[kind], rows))
             self.close = file.close
 
     def __enter__(self) -> TableWriter:
@@ -150,23 +138,20 @@ class TableWriter:
 def table_format(path: str | Path) -> str:
     """Return the ending that names the format of a table, looking behind a compression ending."""
     path = Path(path)
-    compressed = path.suffix.lower() in (".gz", ".bz2", ".xz", ".zst")
-    kind = Path(path.stem).suffix.lower() if compressed else path.suffix.lower()
-    if kind not in FORMATS or (compressed and kind == ".parquet"):
+    kind = format_ending(path)
+    if kind not in FORMATS or (kind == ".parquet" and path.suffix.lower() != kind):
         raise UsageError(f"{path}: expected a table file ending in {', '.join(FORMATS)}")
     return kind
 
 
 def table_text(kind: str, rows: Iterable[LinkRow]) -> str:
     """Return rows as lines of a table of the kind .csv, .tsv or .jsonl; `TABLE_HEADS` goes before them."""
-    file = io.StringIO()
-    _LINES[kind](file, rows)
-    return file.getvalue()
+    return "".join(map(_LINES[kind], rows))
 
 
-def _write_csv(file: TextIO, rows: Iterable[LinkRow]) -> None:
-    for line, s, source, t, target, probability in rows:
-        file.write(f"{line},{s},{_quoted(source)},{t},{_quoted(target)},{probability:.6f}\n")
+def _csv_line(row: LinkRow) -> str:
+    line, s, source, t, target, probability = row
+    return f"{line},{s},{_quoted(source)},{t},{_quoted(target)},{probability:.6f}\n"
 
 
 def _quoted(word: str) -> str:
@@ -184,22 +169,21 @@ def _escaped(word: str) -> str:
     return word.translate(_ESCAPE)
 
 
-def _write_tsv(file: TextIO, rows: Iterable[LinkRow]) -> None:
-    for line, s, source, t, target, probability in rows:
-        words = _escaped(source), _escaped(target)
-        file.write(f"{line}\t{s}\t{words[0]}\t{t}\t{words[1]}\t{probability:.6f}\n")
+def _tsv_line(row: LinkRow) -> str:
+    line, s, source, t, target, probability = row
+    return f"{line}\t{s}\t{_escaped(source)}\t{t}\t{_escaped(target)}\t{probability:.6f}\n"
 
 
-def _write_jsonl(file: TextIO, rows: Iterable[LinkRow]) -> None:
-    for line, s, source, t, target, probability in rows:
-        words = json.dumps(source, ensure_ascii=False), json.dumps(target, ensure_ascii=False)
-        file.write(
-            f'{{"line": {line}, "source_position": {s}, "source_word": {words[0]},'
-            f' "target_position": {t}, "target_word": {words[1]}, "probability": {probability:.6f}}}\n'
-        )
+def _jsonl_line(row: LinkRow) -> str:
+    line, s, source, t, target, probability = row
+    words = json.dumps(source, ensure_ascii=False), json.dumps(target, ensure_ascii=False)
+    return (
+        f'{{"line": {line}, "source_position": {s}, "source_word": {words[0]},'
+        f' "target_position": {t}, "target_word": {words[1]}, "probability": {probability:.6f}}}\n'
+    )
 
 
-_LINES = {".csv": _write_csv, ".tsv": _write_tsv, ".jsonl": _write_jsonl}
+_LINES = {".csv": _csv_line, ".tsv": _tsv_line, ".jsonl": _jsonl_line}
 TABLE_HEADS = {
     ".csv": ",".join(LinkRow._fields) + "\n",
     ".tsv": "\t".join(LinkRow._fields) + "\n",
@@ -210,18 +194,8 @@ TABLE_HEADS = {
 def save_matrices(pairs: Iterable[tuple[int, Mapping[str, AlignmentMatrix]]], path: str | Path) -> None:
     """Save the numbers of matrices: .tsv or .csv for one, with its words as labels, .npz for any.
 
-    Parameters
-    ----------
-    pairs : iterable of (int, mapping of str to AlignmentMatrix)
-        The number of each pair, and its matrices by name. In .npz ``pair-3`` is the only matrix of pair 3,
-        ``forward-3`` one of several. They are read one by one.
-    path : str or Path
-        An older file stays until the new one is whole.
-
-    Raises
-    ------
-    UsageError
-        For several matrices and a format that holds one.
+    `pairs` are read one by one: the number of each pair, and its matrices by name. In .npz ``pair-3`` is the
+    only matrix of pair 3, ``forward-3`` one of several.
     """
     path = Path(path)
     with Outputs() as files:
@@ -246,25 +220,21 @@ def _lines_of(matrix: AlignmentMatrix, kind: str) -> Iterator[str]:
         yield between.join([field(word), *(f"{weight:.6f}" for weight in row)]) + "\n"
 
 
-class _ParquetTable:
-    """Row groups of a Parquet file."""
+def _open_parquet(path: Path) -> tuple[Callable[[Iterable[LinkRow]], None], Callable[[], None]]:
+    """Return what writes rows as row groups of a Parquet file, and what closes the file."""
+    try:
+        import pyarrow as arrow
+        import pyarrow.parquet
+    except ImportError:
+        raise UsageError("a Parquet table needs pyarrow: pip install 'nmtalign[parquet]'") from None
+    kinds = (arrow.int64(), arrow.int32(), arrow.string(), arrow.int32(), arrow.string(), arrow.float32())
+    schema = arrow.schema(list(zip(LinkRow._fields, kinds, strict=True)))
+    file = pyarrow.parquet.ParquetWriter(path, schema)
 
-    def __init__(self, path: Path) -> None:
-        try:
-            import pyarrow as arrow
-            import pyarrow.parquet
-        except ImportError:
-            raise UsageError("a Parquet table needs pyarrow: pip install 'nmtalign[parquet]'") from None
-        kinds = (arrow.int64(), arrow.int32(), arrow.string(), arrow.int32(), arrow.string(), arrow.float32())
-        self._schema: Any = arrow.schema(list(zip(LinkRow._fields, kinds, strict=True)))
-        self._arrow: Any = arrow
-        self._file: Any = pyarrow.parquet.ParquetWriter(path, self._schema)
-
-    def write(self, rows: Iterable[LinkRow]) -> None:
+    def write(rows: Iterable[LinkRow]) -> None:
         rows = iter(rows)
         while chunk := list(islice(rows, 100_000)):
             columns = [list(column) for column in zip(*chunk, strict=True)]
-            self._file.write_table(self._arrow.table(columns, schema=self._schema))
+            file.write_table(arrow.table(columns, schema=schema))
 
-    def close(self) -> None:
-        self._file.close()
+    return write, file.close

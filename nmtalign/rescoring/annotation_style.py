@@ -26,13 +26,8 @@ WORD_STRENGTH = 3  # weight of the share of all frequent words, in occurrences o
 def free_words(joint: Floats, bucket: Bucket, places: Counts) -> Iterator[tuple[Flags, Integers]]:
     """Yield, by kind, the cells (T, S, B) that link a free word as its neighbor, and the word's place.
 
-    Parameters
-    ----------
-    joint : float32 array (T, S, B)
-        Probability of links; a word is free if no link reaches the threshold.
-    bucket : Bucket
-    places : pair of int arrays (V,)
-        Place of each source and target word among the frequent ones, 0 for all others.
+    A word is free if no link of the joint probability (T, S, B) reaches the threshold; `places` (V,) of words
+    are those among the frequent ones, 0 for all others.
     """
     of_target, of_source = places[1][bucket.target][:, None], places[0][bucket.source]
     kinds = of_target, of_target, of_source, of_source

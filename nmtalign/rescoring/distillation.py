@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -37,23 +37,6 @@ RATE, LAST_RATE = 0.01, 0.1  # learning rate of the first step; the last one, as
 HELD_OUT = 10  # one part in so many chooses the pass
 SHARPNESS = 12.0  # scale at which dot products of unit vectors start
 HEIGHT, WIDTH = 40.0, 1.5  # of the bump at which additive scores start: sum of |v|, deviation of g.q
-
-
-class Parameters(Protocol):
-    """Arrays that are learned; the last one holds the logits of null, for target and for source words."""
-
-    @classmethod
-    def start(cls, dimension: int, units: int, lengths: tuple[float, float]) -> Self:
-        """Return what learning starts from; `lengths` are the mean ones of source and target vectors."""
-        ...
-
-    def scores(self, queries: Reals, keys: Reals) -> Reals:
-        """Return the scores (B, T, S) of vectors (B, T, D) and (B, S, D)."""
-        ...
-
-    def gradient(self, queries: Reals, keys: Reals, upstream: Reals) -> Sequence[Reals]:
-        """Return the derivatives of a loss by all arrays but the last, from those by the scores."""
-        ...
 
 
 class DotParameters(NamedTuple):
@@ -111,6 +94,8 @@ class AdditiveParameters(NamedTuple):
         return found.W, found.U, found.v, found.bias
 
 
+# arrays of learned scores, the last one the logits of null for target and for source words; `start` takes the
+# dimension, the units and the mean lengths of source and target vectors; `gradient` leaves the last array out
 KINDS: dict[str, Any] = {"bahdanau": AdditiveParameters, "scaled-dot": DotParameters}
 
 

@@ -35,16 +35,10 @@ EXTREME = np.float32(12)  # log odds
 
 
 class Inputs(NamedTuple):
-    """Inputs of the network for some sentence pairs.
+    """Inputs of the network for some sentence pairs."""
 
-    Attributes
-    ----------
-    features : float32 array of shape (B, T, S, F)
-    target_words, source_words : int arrays of shapes (B, T, 1) and (B, 1, S)
-        Place of each word among the frequent ones from 1; 0 for all others.
-    """
-
-    features: Floats
+    features: Floats  # (B, T, S, F)
+    # (B, T, 1) and (B, 1, S): place of each word among the frequent ones from 1; 0 for all others
     target_words: Integers
     source_words: Integers
 
@@ -61,21 +55,11 @@ def on_grid(values: Reals) -> Floats:
 
 
 class Words(NamedTuple):
-    """What is known about the words of a text, by word number.
+    """What is known about the words (V,) of a text."""
 
-    Attributes
-    ----------
-    counts : pair of float32 arrays (V,)
-        log(count + 1) / 5 of source and target words in the training text.
-    same : int array (V,)
-        Number of the target word with the spelling of a source word, or -1.
-    frequent : pair of int arrays (V,)
-        Place of source and target words among the frequent ones, from 1.
-    """
-
-    counts: Vectors
-    same: Integers
-    frequent: Counts
+    counts: Vectors  # log(count + 1) / 5 of source and target words in the training text
+    same: Integers  # number of the target word with the spelling of a source word, or -1
+    frequent: Counts  # place of source and target words among the frequent ones, from 1
 
 
 def known_words(
@@ -90,11 +74,8 @@ def known_words(
         look_up(number_words(["", *few]), side.words, 0)
         for few, side in zip(frequent, (source, target), strict=True)
     ]
-    return Words(
-        (logs[0], logs[1]),
-        look_up(number_words(target.words), source.words),
-        (places[0], places[1]),
-    )
+    same = look_up(number_words(target.words), source.words)
+    return Words((logs[0], logs[1]), same, (places[0], places[1]))
 
 
 def lexical_features(bucket: Bucket, ratios: Floats, nulls: Vectors, known: Words) -> list[Floats]:

@@ -16,7 +16,6 @@ Bahdanau, Cho and Bengio (2014), A.1.2.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -30,26 +29,18 @@ HIDDEN = 16  # A of a network before the mean of several
 FINE = 2.0**18  # grid of weights of 22 bits; products with features of 21 bits leave 10 bits for the sum
 
 
-class Weights(NamedTuple):
-    """The learned weights.
+class Network(NamedTuple):
+    """A network: its learned weights."""
 
-    Attributes
-    ----------
-    P : array of shape (F, A)
-    b, v : arrays of shape (A,)
-    u : array of shape (F,)
-    a, c : arrays of shape (C,)
-        For frequent target and source words; the first entry, for all other words, stays 0.
-    o : array of shape (1,)
-    """
-
-    P: Reals
+    P: Reals  # (F, A)
+    # (A,)
     b: Reals
     v: Reals
-    u: Reals
+    u: Reals  # (F,)
+    # (C,): of frequent target and source words; the first entry, for all other words, stays 0
     a: Reals
     c: Reals
-    o: Reals
+    o: Reals  # (1,)
 
     def check(self) -> None:
         """Raise a DataError if the shapes do not fit each other."""
@@ -60,45 +51,32 @@ class Weights(NamedTuple):
                 found = f"found {name} of shape {own.shape}"
                 raise DataError(f"expected weights of the rescorer that fit each other, {found}")
 
-    def copy(self) -> Weights:
+    def copy(self) -> Network:
         """Return a copy."""
-        return Weights(*(w.copy() for w in self))
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Network:
-    """A network with its weights."""
-
-    weights: Weights
-
-    def replace(self, weights: Sequence[Reals]) -> Network:
-        """Return the network with other weights."""
-        return Network(Weights(*weights))
+        return Network(*(own.copy() for own in self))
 
     def rounded(self) -> Network:
         """Return the network with weights on a grid, on which the sums of :meth:`scores` are exact."""
-        return self.replace([(np.rint(w * FINE) / FINE).astype(np.float32) for w in self.weights])
+        return Network(*((np.rint(own * FINE) / FINE).astype(np.float32) for own in self))
 
     def scores(self, inputs: Inputs) -> Reals:
         """Return the log odds e of links, float32 (B, T, S)."""
-        w = self.weights
         # NumPy's einsum sums each cell by itself, so that its bits depend on no other
-        e = np.einsum("...a,a->...", np.tanh(_product(inputs.features, w.P) + w.b), w.v)
-        return np.asarray(
-            e + _product(inputs.features, w.u) + w.a[inputs.target_words] + w.c[inputs.source_words] + w.o
-        )
+        e = np.einsum("...a,a->...", np.tanh(_product(inputs.features, self.P) + self.b), self.v)
+        words = self.a[inputs.target_words], self.c[inputs.source_words]
+        return np.asarray(e + _product(inputs.features, self.u) + words[0] + words[1] + self.o)
 
-    def gradient(self, inputs: Inputs, upstream: Reals) -> Weights:
+    def gradient(self, inputs: Inputs, upstream: Reals) -> Network:
         """Return the gradient of a loss from its gradient by the scores, (B, T, S)."""
-        w, rows, slopes = self.weights, inputs.features.reshape(upstream.size, -1), upstream.ravel()
-        active = np.tanh(inputs.features @ w.P + w.b).reshape(upstream.size, -1)  # (cells, A)
-        inner = slopes[:, None] * w.v * (1 - active * active)
+        rows, slopes = inputs.features.reshape(upstream.size, -1), upstream.ravel()
+        active = np.tanh(inputs.features @ self.P + self.b).reshape(upstream.size, -1)  # (cells, A)
+        inner = slopes[:, None] * self.v * (1 - active * active)
         words = [
             _by_class(upstream, place, len(own))
-            for place, own in ((inputs.target_words, w.a), (inputs.source_words, w.c))
+            for place, own in ((inputs.target_words, self.a), (inputs.source_words, self.c))
         ]
         last = slopes @ rows, *words, upstream.sum(keepdims=True).reshape(1)
-        return Weights(rows.T @ inner, inner.sum(axis=0), slopes @ active, *last)
+        return Network(rows.T @ inner, inner.sum(axis=0), slopes @ active, *last)
 
 
 def _product(rows: Reals, weights: Reals) -> Reals:
@@ -120,16 +98,16 @@ def initial(seed: int) -> Network:
     v = random.normal(0, 0.1 * HIDDEN**-0.5, (2, HIDDEN))[1]  # the numbers of the seeds that were measured
     u[LOGIT] = 1
     arrays = P, np.zeros(HIDDEN), v, u, *np.zeros((2, FREQUENT + 1)), np.zeros(1)
-    return Network(Weights(*(w.astype(np.float32) for w in arrays)))
+    return Network(*(own.astype(np.float32) for own in arrays))
 
 
 def mean_of(networks: Sequence[Network]) -> Network:
     """Return the network whose score is the mean of the scores of several."""
     n = np.float32(len(networks))
-    parts = {name: [getattr(own.weights, name) for own in networks] for name in Weights._fields}
+    parts = {name: [getattr(own, name) for own in networks] for name in Network._fields}
     hidden = {name: np.concatenate(parts[name], axis=-1) for name in ("P", "b", "v")}
     direct = {name: sum(parts[name]) / n for name in ("u", "a", "c", "o")}
-    return Network(Weights(**(hidden | direct | {"v": hidden["v"] / n})))
+    return Network(**(hidden | direct | {"v": hidden["v"] / n}))
 
 
 def sigmoid(e: Reals) -> Reals:
@@ -145,7 +123,7 @@ class Batch(NamedTuple):
     importance: Reals
 
 
-def loss_and_gradient(network: Network, batch: Batch) -> tuple[float, Weights]:
+def loss_and_gradient(network: Network, batch: Batch) -> tuple[float, Network]:
     """Return the mean binary cross-entropy over the cells of a minibatch, and its gradient."""
     e, y, m = network.scores(batch.inputs), batch.targets, batch.importance
     total = m.sum()

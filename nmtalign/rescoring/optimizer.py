@@ -13,26 +13,7 @@ EPSILON = 1e-8
 
 
 class Adam:
-    """The Adam optimizer.
-
-    Parameters
-    ----------
-    parameters : sequence of arrays
-        Changed in place.
-
-    References
-    ----------
-    Kingma and Ba (2015), "Adam: A Method for Stochastic Optimization", algorithm 1.
-
-    Examples
-    --------
-    >>> x = np.array([3.0])
-    >>> adam = Adam([x])
-    >>> for _ in range(200):
-    ...     adam.step([2 * x], rate=0.1)
-    >>> bool(abs(x[0]) < 0.1)
-    True
-    """
+    """The Adam optimizer (Kingma and Ba 2015, algorithm 1), which changes the parameters in place."""
 
     def __init__(self, parameters: Sequence[Reals]) -> None:
         self.parameters = parameters

@@ -9,7 +9,6 @@ Axes: B pairs, T target words, S source words.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -21,19 +20,11 @@ from nmtalign.links.alignments import GoldAlignment
 from nmtalign.positions.model import BucketPosteriors, TextScores
 from nmtalign.rescoring.annotation_style import AnnotationStyle
 from nmtalign.rescoring.features import Inputs, Words, inputs_of, known_words
-from nmtalign.rescoring.network import Batch, Network, Weights, initial, loss_and_gradient, mean_of
+from nmtalign.rescoring.network import Batch, Network, initial, loss_and_gradient, mean_of
 from nmtalign.rescoring.optimizer import Adam
 from nmtalign.rescoring.rescorer import MIN_POSTERIOR, Rescorer
 
 Frequent = tuple[Sequence[str], Sequence[str]]
-Report = Callable[[str], None]
-
-
-class Sample(NamedTuple):
-    """The scores of a text, and the function that computes the posteriors of its buckets."""
-
-    scores: TextScores
-    bucket_posteriors: Callable[[int], BucketPosteriors]
 
 
 FEW_GOLD = 10  # gold pairs that give a rescorer the weight 1/2
@@ -44,45 +35,32 @@ RATE = 0.01  # learning rate of the first step; it falls linearly
 LAST_RATE = 0.05  # last learning rate, as a share of the first
 EPOCHS, STEP = 60, 16  # epochs, and minibatches of a step
 HELD_OUT = 6  # every sixth minibatch is held out, to choose the epoch
-DECAY = np.float32(1e-4)  # of P and v towards zero, of other weights towards their initial values
+DECAY = np.float32(1e-4)
 NETWORKS = 3  # number of networks whose mean is taken
 
 
 def learn_from_gold(
-    sample: Sample,
+    scores: TextScores,
+    bucket_posteriors: Callable[[int], BucketPosteriors],
     gold: Sequence[GoldAlignment],
     *,
     frequent: Frequent,
     seed: int = 0,
-    report: Report | None = None,
+    report: Callable[[str], None],
 ) -> Rescorer:
-    """Train a rescorer on gold links, and count the annotation style.
+    """Train a rescorer on the gold links of each pair of a text, and count the annotation style.
 
-    The initial network changes nothing. The mean of several networks, with several seeds and held-out pairs,
-    makes fewer errors.
-
-    Parameters
-    ----------
-    sample : Sample
-        The pairs with gold links, and posteriors without a rescorer.
-    gold : sequence of GoldAlignment
-        Gold links of each pair.
-    frequent : (sequence of str, sequence of str)
-        Source and target words that have a weight.
-    seed : int
-    report : callable, optional
-        Called with a line of text after training.
+    `bucket_posteriors` gives the posteriors of a bucket without a rescorer, `frequent` are the source and
+    target words that have a weight. The initial network changes nothing. The mean of several networks, with
+    several seeds and held-out pairs, makes fewer errors.
     """
-    text, words = sample.scores.text, (tuple(frequent[0]), tuple(frequent[1]))
-    known, style = (
-        known_words(text.source, text.target, sample.scores.training_counts, words),
-        AnnotationStyle(),
-    )
-    batches = list(minibatches(sample, gold, known, style))
+    text, words = scores.text, (tuple(frequent[0]), tuple(frequent[1]))
+    known = known_words(text.source, text.target, scores.training_counts, words)
+    style = AnnotationStyle()
+    batches = list(minibatches(scores, bucket_posteriors, gold, known, style))
     seeds = range(NETWORKS * seed, NETWORKS * (seed + 1))
     network = mean_of([trained(initial(k), batches, k) for k in seeds]).rounded()
-    if report is not None:
-        report(f"rescorer: taught by the gold links of {len(gold):,} pairs")
+    report(f"rescorer: taught by the gold links of {len(gold):,} pairs")
     return Rescorer(network, len(gold) / (len(gold) + FEW_GOLD), words, style.shares())
 
 
@@ -98,14 +76,18 @@ def _gold_cells(bucket: Bucket, gold: Sequence[GoldAlignment]) -> tuple[Flags, F
 
 
 def minibatches(
-    sample: Sample, gold: Sequence[GoldAlignment], known: Words, style: AnnotationStyle
+    scores: TextScores,
+    bucket_posteriors: Callable[[int], BucketPosteriors],
+    gold: Sequence[GoldAlignment],
+    known: Words,
+    style: AnnotationStyle,
 ) -> Iterator[Batch]:
     """Yield a minibatch of cells for each pair, and count the annotation style."""
-    for k, bucket in enumerate(sample.scores.text.buckets):
-        found, ratios = sample.bucket_posteriors(k)
+    for k, bucket in enumerate(scores.text.buckets):
+        found, ratios = bucket_posteriors(k)
         posteriors = found.forward, found.reverse, found.joint
         assert ratios is not None  # rescorers are trained on models with a null word
-        inputs = inputs_of(bucket, known, ratios, sample.scores.null_ratios, *posteriors)
+        inputs = inputs_of(bucket, known, ratios, scores.null_ratios, *posteriors)
         sure, possible = _gold_cells(bucket, gold)
         style.add(found.joint, bucket, known.frequent, sure, possible)
         doubtful = (np.maximum(found.forward, found.reverse) > MIN_POSTERIOR) & bucket.inside
@@ -133,12 +115,13 @@ def trained(first: Network, batches: Sequence[Batch], seed: int) -> Network:
     order = [batches[k] for k in random.permutation(len(batches)).tolist()]
     held = order[::HELD_OUT]
     training = [batch for n, batch in enumerate(order) if n % HELD_OUT] or held
-    network, best, least = first.replace(first.weights.copy()), first, _loss(first, held)
-    adam, anchor = Adam(network.weights), _anchor(first.weights)
+    network, best, least = first.copy(), first, _loss(first, held)
+    # weights decay towards their initial values, P and v towards zero
+    adam, anchor = Adam(network), first._replace(P=np.zeros_like(first.P), v=np.zeros_like(first.v))
     for _ in range(EPOCHS):
         _run_epoch(network, adam, [training[k] for k in random.permutation(len(training)).tolist()], anchor)
         if (loss := _loss(network, held)) < least:
-            best, least = network.replace(network.weights.copy()), loss
+            best, least = network.copy(), loss
     return best.rounded()
 
 
@@ -146,17 +129,12 @@ def _loss(network: Network, held: Sequence[Batch]) -> float:
     return float(np.mean([loss_and_gradient(network, batch)[0] for batch in held]))
 
 
-def _anchor(first: Weights) -> Weights:
-    """Return the values towards which weights decay."""
-    return first._replace(**{name: np.zeros_like(getattr(first, name)) for name in ("P", "v")})
-
-
-def _run_epoch(network: Network, adam: Adam, batches: Sequence[Batch], anchor: Weights) -> None:
+def _run_epoch(network: Network, adam: Adam, batches: Sequence[Batch], anchor: Network) -> None:
     """Take the steps of one epoch."""
     steps = EPOCHS * -(-len(batches) // STEP)
     for start in range(0, len(batches), STEP):
         _, gradient = loss_and_gradient(network, joined(batches[start : start + STEP]))
-        zipped = zip(gradient, network.weights, anchor, strict=True)
+        zipped = zip(gradient, network, anchor, strict=True)
         decayed = [g + DECAY * (w - a) for g, w, a in zipped]
         adam.step(decayed, RATE * (1 - (1 - LAST_RATE) * adam.steps / steps))
 
@@ -167,13 +145,8 @@ def gold_of_pairs(
     """Return the gold links of training pairs by number of the pair, from 0; positions count words of lines.
 
     Gold with as many lines as pairs has a line for each, which may be empty. Gold with fewer lines is for the
-    last pairs.
-
-    Raises
-    ------
-    DataError
-        If there are more lines than pairs, a link lies outside of its pair, or fewer pairs than FEWEST_GOLD
-        have links.
+    last pairs. A DataError if there are more lines than pairs, a link lies outside of its pair, or fewer than
+    `FEWEST_GOLD` pairs have links.
     """
     pairs = len(source.lengths)
     if len(gold) > pairs:

@@ -77,7 +77,6 @@ class DenseScorer:
         return number_words(self.source_words), number_words(self.target_words)
 
     def state(self) -> State:
-        """Return the scorer as plain values and arrays; the lexicon keeps the words."""
         return State(
             "dense",
             {"name": self.name, "weight": self.weight, "scale": self.scale},
@@ -87,7 +86,6 @@ class DenseScorer:
 
     @classmethod
     def from_state(cls, stored: Stored, lexicon: Lexicon) -> DenseScorer:
-        """Return what :meth:`state` was made of."""
         words, top = (lexicon.source_words, lexicon.target_words), CODE_LIMIT
         V = len(words[0]), len(words[1])
         source = stored.large("source", "i", (V[0], None), low=-top, high=top)

@@ -1,4 +1,4 @@
-"""Dense scorers beside a lexicon: spectral vectors of its links, or given vectors in one space.
+"""Training of dense scorers: spectral vectors of links, and the scale of the scores of given vectors.
 
 Spectral vectors score words that were never linked, and smooth links that were seen once.
 
@@ -15,17 +15,21 @@ Axes: V vocabulary of a language (word 0 is padding), D dimension, L links.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import Doubles, Integers, Reals
+from nmtalign.arrays import Doubles, Floats, Integers, Reals
+from nmtalign.corpus.text import EncodedText, encode_text
 from nmtalign.errors import DataError
+from nmtalign.positions.e_step import iterated
+from nmtalign.positions.hmm import BothTransitions, unfitted_hmm
 from nmtalign.positions.model import SCORE_LIMIT
 from nmtalign.scorers.dense import FREQUENT, DenseScorer, make_dense_scorer
 from nmtalign.scorers.lexicon import Lexicon
+from nmtalign.scorers.scorer import Pairs
 from nmtalign.vectors.correspondence import correspondence_analysis
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
 
@@ -34,29 +38,18 @@ SPECTRAL_SCALE = 14.0  # of cosines; chosen on the development sets, like the we
 MIN_LINKS = 0.05  # smaller expected counts of links are noise
 MAX_SCALE = 60.0
 SETTLED = 1 + 1e-6  # precision of a scale, as a factor
+TUNED = 1 << 13  # words of a side to which a temperature is fitted; one number needs fewer data
+MAX_ITERATIONS = 10  # of a temperature
+CLOSE = 0.02  # change of the log scale below which a temperature is found
+MAX_STEP = 4  # factor by which an iteration may change the scale of the scores
 WEIGHT = 0.45  # default, the least mean error in scripts/evaluate_vectors_head.py
 
 
 def make_vectors_scorer(
     lexicon: Lexicon, source: Embeddings, target: Embeddings, *, weight: float = WEIGHT
 ) -> DenseScorer:
-    """Make a scorer of given vectors for the words of a lexicon, and fit its scale to the links.
-
-    Parameters
-    ----------
-    lexicon : Lexicon
-    source, target : Embeddings
-        Vectors in one space.
-    weight : float
-        Weight in the log-linear interpolation.
-
-    Raises
-    ------
-    DataError
-        As in :func:`check_vectors`.
-    """
+    """Make a scorer of given vectors for the words of a lexicon, and fit its scale to the links."""
     words = lexicon.source_words, lexicon.target_words
-    check_vectors((source, target), words)
     vectors = [unit_rows(side.vectors(own)) for side, own in zip((source, target), words, strict=True)]
     for side in vectors:
         side[0] = 0  # the padding
@@ -66,18 +59,7 @@ def make_vectors_scorer(
 
 
 def check_vectors(vectors: tuple[Embeddings, Embeddings], words: tuple[Sequence[str], Sequence[str]]) -> None:
-    """Raise a DataError if vectors differ in dimension, or know no word of a side.
-
-    Parameters
-    ----------
-    vectors : (Embeddings, Embeddings)
-    words : (sequence of str, sequence of str)
-        Source and target words, the first of each the padding.
-
-    Raises
-    ------
-    DataError
-    """
+    """Raise a DataError if vectors differ in dimension, or know no word of a side; word 0 is the padding."""
     source, target = vectors
     if source.dimension != target.dimension:
         found = f"found {source.dimension} and {target.dimension} dimensions"
@@ -91,11 +73,7 @@ def check_vectors(vectors: tuple[Embeddings, Embeddings], words: tuple[Sequence[
 def fitted_scale(lexicon: Lexicon, vectors: tuple[Reals, Reals]) -> float:
     """Return the scale of cosines, from 1 to `MAX_SCALE`, with the greatest likelihood of frequent links.
 
-    Parameters
-    ----------
-    lexicon : Lexicon
-    vectors : (array, array) of shapes (V, D)
-        Unit rows, by word number.
+    `vectors` (V, D) are unit rows, by word number.
     """
     if lexicon.whole is None:
         return 1.0
@@ -123,16 +101,7 @@ class Links(NamedTuple):
 
 @dataclass(frozen=True)
 class ScaleLikelihood:
-    """L(b) of scores (V, V) between words of two languages, given the shares of the words.
-
-    Examples
-    --------
-    >>> half = np.array([0.5, 0.5])
-    >>> table = ScaleLikelihood(np.array([[1.0, 0.0], [0.0, 1.0]]), (half, half))
-    >>> links = Links(np.array([0, 1, 0]), np.array([0, 1, 1]), np.array([40.0, 40.0, 20.0]))
-    >>> round(table.maximum(links), 3) == round(math.log(40 / 10), 3)
-    True
-    """
+    """L(b) of scores (V, V) between words of two languages, given the shares of the words."""
 
     scores: Reals
     shares: tuple[Reals, Reals]
@@ -193,3 +162,43 @@ def learn_spectral(lexicon: Lexicon, weight: float, *, seed: int = 0) -> DenseSc
         scale=SPECTRAL_SCALE,
         weight=weight,
     )
+
+
+def fit_temperature(
+    pairs: Pairs, scores: Callable[[EncodedText], Floats], workers: int
+) -> tuple[float, BothTransitions]:
+    """Return the factor of plain scores (1 / temperature), and transitions, by expectation-maximization.
+
+    `scores` gives those of all words of a text with each other, (V source, V target). The likelihood ratio of
+    two words is ``exp(b s - (log Z_e + log Z_f) / 2)``, that of the null word 1. Each iteration takes a step
+    of Newton's method. The initial scale gives the scores a standard deviation of 1, whatever the length of
+    the vectors. The probability of null is fixed, because its maximum likelihood estimate gave a greater
+    error on nearly every text.
+
+    References
+    ----------
+    Vogel, Ney and Tillmann (1996).
+    """
+    sizes = np.cumsum([max(map(len, pair)) for pair in pairs])
+    text = encode_text(pairs[: max(1, int((sizes <= TUNED).sum()))])
+    shares = [(own.counts / own.counts.sum()).astype(np.float32) for own in (text.source, text.target)]
+    table = ScaleLikelihood(scores(text), (shares[0], shares[1]))
+    scale, words, transitions = 1 / max(_deviation(table), 1e-9), text.index, unfitted_hmm().transitions
+    for _ in range(MAX_ITERATIONS):
+        likelihood, of_source, of_target = table.likelihood(scale)
+        ratios = likelihood[words.source, words.target]
+        ratios /= np.sqrt(of_source[words.source] * of_target[words.target])
+        ratios[0] = 0  # the padding
+        transitions, links = iterated(text, ratios, transitions, workers)
+        slope, spread = table.derivatives(scale, Links(words.source, words.target, links))
+        last, scale = scale, min(max(scale + slope / spread, scale / MAX_STEP), scale * MAX_STEP)
+        if abs(math.log(scale / last)) < CLOSE:
+            break
+    return scale, transitions
+
+
+def _deviation(table: ScaleLikelihood) -> float:
+    """Return the standard deviation of the scores of words drawn from the text."""
+    source, target = table.shares
+    mean = source @ table.scores @ target
+    return math.sqrt(max(float(source @ (table.scores - mean) ** 2 @ target), 0.0))

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from nmtalign.arrays import Bits, Floats, Ints, Longs
 from nmtalign.corpus.sides import EncodedSide, look_up, number_words
 from nmtalign.corpus.word_pairs import PairIndex, distinct, words_of
-from nmtalign.text.marks import normal_form
+from nmtalign.text.tokenization import normal_form
 
 SHORT = 3.0  # mean letters a word, below which a side has short words
 BITS = 127  # size of the hash of letter pairs
@@ -33,8 +33,6 @@ _ROMAN = {"ж": "zh", "ц": "ts", "ч": "ch", "ш": "sh", "щ": "sh", "ю": "yu"
 ROMAN = str.maketrans(
     {**_ROMAN, **dict(zip("абвгдезийклмнопрстуфхыэё", "abvgdeziyklmnoprstufhyee", strict=True))}
 )
-
-Letters = tuple[int, int]  # letters of the source and target forms of one kind, as in :func:`cut`
 
 
 def short_words(words: Sequence[str]) -> bool:
@@ -89,16 +87,13 @@ class Forms:
     def same(self, other: Forms) -> Longs:
         """Return the number of the identical form on the other side if likely a translation, else -1."""
         if other not in self._same:
-            distinctive = [form if _distinctive(form) else "" for form in self.forms]
+            distinctive = [
+                form if len(form) > 2 or any(map(str.isdigit, form)) else "" for form in self.forms
+            ]
             found = look_up(number_words(other.forms), distinctive)
             found[found == 0] = -1
             self._same[other] = found
         return self._same[other]
-
-
-def _distinctive(form: str) -> bool:
-    """Tell whether two words with this spelling are likely translations."""
-    return len(form) > 2 or any(c.isdigit() for c in form)
 
 
 def forms_of(side: EncodedSide, letters: int) -> tuple[Ints, Forms]:
@@ -115,7 +110,7 @@ def forms_of(side: EncodedSide, letters: int) -> tuple[Ints, Forms]:
 class FormPairs:
     """The pairs of forms of one kind that the word pairs of a bitext have."""
 
-    letters: Letters
+    letters: tuple[int, int]
     source_forms: list[str]
     target_forms: list[str]
     # form of each source and target word
@@ -138,7 +133,7 @@ def make_form_pairs(
     source: EncodedSide,
     target: EncodedSide,
     pairs: PairIndex,
-    letters: Letters,
+    letters: tuple[int, int],
     *,
     spelling: float,
     apart: bool = True,

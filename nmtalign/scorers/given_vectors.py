@@ -17,14 +17,14 @@ import numpy as np
 
 from nmtalign.arrays import Doubles, Flags, Floats, Reals
 from nmtalign.corpus.buckets import PADDED
-from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText, encode_text
 from nmtalign.errors import DataError
+from nmtalign.names import SIDES
 from nmtalign.positions.e_step import fit_transitions
 from nmtalign.positions.hmm import NULL, HiddenMarkov, unfitted_hmm
-from nmtalign.positions.model import SCORE_LIMIT, PositionModel, TextScores
+from nmtalign.positions.model import SCORE_LIMIT, TextScores
+from nmtalign.scorers.dense_training import fit_temperature
 from nmtalign.scorers.scorer import Pairs, Scorer
-from nmtalign.scorers.temperature import fit_temperature
 from nmtalign.scorers.vector_scores import VectorScore
 from nmtalign.state import State, Stored
 from nmtalign.vectors.embeddings import Embeddings
@@ -55,18 +55,21 @@ class VectorScorer(Scorer):
     target: Embeddings
     score: VectorScore
     # frequent source and target words of the fitted text; None takes the first words of the vectors
-    references: tuple[Reference, Reference] | None = None
+    references: tuple[Reference, ...] | None = None
     tune: bool = False  # whether to fit the temperature to a text
 
     @property
-    def settings(self) -> str:
-        """The score, and the policy for unknown words."""
-        return f"{self.score.settings} unknown={self.source.unknown}"
+    def description(self) -> str:
+        return f"{self.score.description} unknown={self.source.unknown}"
+
+    @property
+    def caption(self) -> str:
+        """The score."""
+        return self.score.caption
 
     names: ClassVar[tuple[str, ...]] = ("embeddings",)
 
     def state(self) -> State:
-        """Return the vectors, the score, and the reference words."""
         sides = {"source": self.source, "target": self.target}
         shares, words = {}, {}
         for name, reference in zip(sides, self.references or (), strict=False):
@@ -76,48 +79,46 @@ class VectorScorer(Scorer):
 
     @classmethod
     def from_state(cls, stored: Stored) -> VectorScorer:
-        """Return what :meth:`state` was made of."""
         source, target = stored.open("source"), stored.open("target")
-        references = None
-        if stored.meta["lists"]:
-            references = _stored_reference("source", stored), _stored_reference("target", stored)
-        score = stored.open("score", source.dimension)
-        return cls(source, target, score, references, stored.value("tune", bool))
+        references = []
+        for side in SIDES if stored.meta["lists"] else ():
+            words = stored.words(f"{side}_reference")
+            share = stored.array(f"{side}_share", "f", (len(words),), low=0, high=1)
+            references.append(Reference(words, share))
+        score, both = stored.open("score", source.dimension), tuple(references) or None
+        return cls(source, target, score, both, stored.value("tune", bool))
 
-    def fitted(self, pairs: Pairs, positions: PositionModel, workers: int) -> tuple[Scorer, PositionModel]:
+    def fitted(self, pairs: Pairs, workers: int) -> tuple[Scorer, HiddenMarkov]:
         """Fit the temperature, if `tune` allows, and the transitions of the hidden Markov model."""
-        pairs = [pair for pair in pairs if all(pair)]
-        if not pairs:
-            return self, positions
+
+        def table(text: EncodedText) -> Floats:
+            keys, queries = self.prepared(text.source.words, text.target.words)
+            return np.asarray(self.score(queries, keys), dtype=np.float32).T
+
         scale, transitions = self.score.scale, unfitted_hmm().transitions
         if self.tune:
-            factor, transitions = fit_temperature(pairs, self._table, workers)
+            factor, transitions = fit_temperature(pairs, table, workers)
             scale *= factor
-        text = encode_text(pairs)
-        references = reference_of(text.source), reference_of(text.target)
+        text, some = encode_text(pairs), slice(1, REFERENCE + 1)
+        references = tuple(
+            Reference(side.words[some], side.counts[some] / max(side.counts[some].sum(), 1))
+            for side in (text.source, text.target)
+        )
         scorer = replace(self, score=replace(self.score, scale=scale), references=references)
-        transitions = fit_transitions(scorer.read(text), transitions, workers)
+        transitions = fit_transitions(scorer.score_text(text), transitions, workers)
         null = NULL if self.score.null is None else self.score.null
         return scorer, HiddenMarkov(transitions, ({}, {}), null, fitted_pairs=len(pairs))
 
-    def _table(self, text: EncodedText) -> Floats:
-        """Return the scores of all words of a text with each other, (V source, V target)."""
-        keys, queries = self.prepared(text.source.words, text.target.words)
-        return np.asarray(self.score(queries, keys), dtype=np.float32).T
-
     @property
     def vocabularies(self) -> tuple[Container[str], Container[str]]:
-        """The source and target words that have a vector."""
         return self.source.vocabulary, self.target.vocabulary
 
     def unknown(self, source: Sequence[str], target: Sequence[str]) -> tuple[frozenset[int], frozenset[int]]:
-        """Return the positions of words without a vector, or with a zero one."""
         known = _known(*self._vectors(source, target))
         first, second = (frozenset(np.flatnonzero(~side).tolist()) for side in known)
         return first, second
 
-    def read(self, text: EncodedText) -> CellScores:
-        """Look up the words of a text."""
+    def score_text(self, text: EncodedText) -> CellScores:
         found = self._vectors(text.source.words, text.target.words)
         return CellScores(text, *self._prepared(*found), self, _known(*found))
 
@@ -181,17 +182,6 @@ def _log_mean(scores: Reals, share: Doubles) -> Floats:
     return np.asarray(np.log(likelihood.sum(axis=1)), dtype=np.float32)
 
 
-def _stored_reference(side: str, stored: Stored) -> Reference:
-    words = stored.words(f"{side}_reference")
-    return Reference(words, stored.array(f"{side}_share", "f", (len(words),), low=0, high=1))
-
-
-def reference_of(side: EncodedSide) -> Reference:
-    """Return the most frequent words of a side as a reference."""
-    words, counts = side.words[1 : REFERENCE + 1], side.counts[1 : REFERENCE + 1]
-    return Reference(words, counts / max(counts.sum(), 1))
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class CellScores(TextScores):
     """Scores of a text by word vectors: `keys` (V, K) of source words, `queries` (V, K) of target words."""
@@ -203,14 +193,12 @@ class CellScores(TextScores):
     known: tuple[Flags, Flags]  # source and target words with a vector, each (V,)
 
     def prepare(self, *, ratios: bool) -> None:
-        """Compute costly scores once for each word pair, and log Z of all words if ratios are needed."""
         if ratios:
             self._norms  # noqa: B018
         if self.scorer.score.costly:
             self._by_pair  # noqa: B018
 
     def scores(self, k: int) -> Doubles:
-        """Return the scores of bucket k, shape (T, S, B), `PADDED` outside of the sentences."""
         bucket = self.text.buckets[k]
         if self.scorer.score.costly:
             return np.where(bucket.inside, self._by_pair.take(self.text.index.cells[k]), PADDED)
@@ -226,7 +214,6 @@ class CellScores(TextScores):
         return found
 
     def ratios(self, k: int) -> Floats:
-        """Return the likelihood ratios of bucket k to chance, shape (T, S, B), 0 outside of the sentences."""
         bucket = self.text.buckets[k]
         of_source, of_target = self._norms
         logits = np.clip(self.scores(k), -SCORE_LIMIT, SCORE_LIMIT).astype(np.float32)

@@ -1,12 +1,22 @@
-"""The lexicon: expected counts learned from a bitext, and the likelihood ratios of any words.
+"""The lexicon: expected counts of links learned from a bitext, and likelihood ratios of any words.
 
-An unknown word falls back on its shorter forms, then on its spelling.
+Every word is counted under several *forms*: the word itself, and its first letters (3, 4 and 6 by the preset
+``default``). For each kind of form, the expected counts c(e, f) of the links on which both directions agree
+give the likelihood ratio to chance
+
+    r(e, f) = (c(e, f) + prior(e, f)) N / ((c(e) + s) (c(f) + s)) + floor
+
+which estimates both p(f|e) / p(f) and p(e|f) / p(e). The pseudo-count s lowers the ratios of rare words;
+prior(e, f) grows with the similarity of the spellings. The emission ratio of a word pair is the geometric
+mean of the ratios of its forms. An unknown word falls back on its shorter forms, then on its spelling.
 
 Axes: P word pairs of a text, Q pairs of forms, V vocabulary.
 """
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from operator import itemgetter
@@ -14,34 +24,177 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import AnyArray, Doubles, Floats, Longs, expect_rising, expect_whole
+from nmtalign.arrays import AnyArray, Doubles, Floats, Integers, Longs, expect_rising, expect_whole
+from nmtalign.corpus.parallel import in_order
 from nmtalign.corpus.sides import EncodedSide, look_up, number_words
 from nmtalign.corpus.word_pairs import PairIndex, values_of
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import SIDES
-from nmtalign.scorers.counts import FormCounts, FormPairCounts, Smoothing
-from nmtalign.scorers.forms import FormPairs, Letters, cut, forms_of, make_form_pairs
+from nmtalign.positions.model import Emissions
+from nmtalign.scorers.forms import EVERY, FormPairs, cut, forms_of, make_form_pairs
 from nmtalign.state import State, Stored
 
+BLOCK = 1 << 16  # word pairs that a thread works on at a time
+RAREST = 1e-3  # expected null count of a word that was never unaligned
+UNKNOWN_RATIO = 0.2  # of two forms, one of them unknown: other kinds of form or the positions decide
 _RANGES: dict[str, dict[str, float]] = {  # of the fields of Smoothing, in order
     "words": {"low": 1, "high": 1e12},
     "pseudo_count": {"low": 1e-6, "high": 1e6},
     "floor": {"low": 0, "high": 1},
 }
-UNKNOWN_RATIO = 0.2  # of two forms, one of them unknown: other kinds of form or the positions decide
+
+Places = Longs | slice
+
+
+class FormCounts(NamedTuple):
+    """Expected counts of the forms of one kind on one side."""
+
+    linked: Doubles  # agreed links of each form
+    null: Doubles  # how often each form was aligned to null
+    all_null: float  # sum of `null` over all forms of the model
+
+    def apply(self, function: Callable[[Doubles], Doubles]) -> FormCounts:
+        """Return the counts with a function applied to `linked` and to `null`."""
+        return self._replace(linked=function(self.linked), null=function(self.null))
+
+    def null_ratios(self, words: float, pseudo_count: float) -> Doubles:
+        """Return p(form | null) / p(form) of each form, at most 1,000."""
+        by_null = (self.null + RAREST) / (self.all_null + 1)
+        return np.minimum(1000.0, by_null / ((self.linked + pseudo_count) / words))
+
+
+class FormPairCounts(NamedTuple):
+    """Expected counts of one kind of form: agreed links of pairs (Q,), and counts of both sides."""
+
+    pairs: Floats
+    source: FormCounts
+    target: FormCounts
+
+
+class WordCounts(NamedTuple):
+    """Expected counts of word pairs (P,), and of linked and unaligned words of both sides (V + 1,)."""
+
+    pairs: Doubles
+    linked: Places  # the pairs with a count; late in training one in ten or fewer
+    source: Doubles
+    target: Doubles
+    source_null: Doubles
+    target_null: Doubles
+
+
+def word_counts(index: PairIndex, pairs: Doubles, source_null: Doubles, target_null: Doubles) -> WordCounts:
+    """Sum the counts of links by source word and by target word."""
+    some = np.flatnonzero(pairs)
+    linked: Places = some if 4 * len(some) < 3 * len(pairs) else EVERY  # faster than picking most
+    of_source = sum_at(index.source[linked], len(source_null), pairs[linked])
+    of_target = sum_at(index.target[linked], len(target_null), pairs[linked])
+    return WordCounts(pairs, linked, of_source, of_target, source_null, target_null)
+
+
+def form_pair_counts(form_pairs: FormPairs, words: WordCounts) -> FormPairCounts:
+    """Sum the counts of words and word pairs by their forms."""
+    sides = []
+    for forms, number, linked, null in (
+        (form_pairs.source_forms, form_pairs.source_number, words.source, words.source_null),
+        (form_pairs.target_forms, form_pairs.target_number, words.target, words.target_null),
+    ):
+        of_forms = [sum_at(number, len(forms), values) for values in (linked, null)]
+        sides.append(FormCounts(of_forms[0], of_forms[1], float(null.sum())))
+    pairs = words.pairs
+    if form_pairs.pair is not None:
+        pairs = sum_at(form_pairs.pair[words.linked], len(form_pairs.source), pairs[words.linked])
+    return FormPairCounts(pairs.astype(np.float32), *sides)
+
+
+def sum_at(place: Integers, size: int, values: Doubles) -> Doubles:
+    """Sum the values of each place, shape (size,)."""
+    return np.asarray(np.bincount(place, values, size), dtype=np.float64)
+
+
+class Smoothing(NamedTuple):
+    """Constants of the likelihood ratios: words of the bitext N, pseudo-count s, floor."""
+
+    words: float
+    pseudo_count: float
+    floor: float
+
+
+def ratios(form_pairs: FormPairs, counts: FormPairCounts, smoothing: Smoothing, workers: int = 1) -> Floats:
+    """Return r(e, f) of each pair of forms of one kind, shape (Q,)."""
+    words, pseudo_count, floor = smoothing
+    result = counts.pairs.copy()
+    result[form_pairs.alike] += form_pairs.prior
+    of_source = (words / (counts.source.linked + pseudo_count)).astype(np.float32)
+    of_target = (1 / (counts.target.linked + pseudo_count)).astype(np.float32)
+
+    def scale(places: slice) -> None:
+        own = result[places]
+        own *= of_source.take(form_pairs.source[places])
+        own *= of_target.take(form_pairs.target[places])
+        own += np.float32(floor)
+
+    _in_blocks(scale, len(result), workers)
+    return result
+
+
+def _in_blocks(function: Callable[[slice], None], size: int, workers: int) -> None:
+    """Call a function in several threads, with slices that together cover an array of `size` entries."""
+    blocks = [slice(at, at + BLOCK) for at in range(0, size, BLOCK)]
+    deque(in_order(function, blocks, workers), maxlen=0)
+
+
+def emissions(
+    forms: Sequence[FormPairs], counts: Sequence[FormPairCounts], smoothing: Smoothing, workers: int = 1
+) -> Emissions:
+    """Average over the kinds of form: geometric mean for word pairs, arithmetic mean for the null word."""
+    joint = mean_ratios(forms, counts, smoothing, workers)
+    nulls = []
+    for side, number in (("source", "source_number"), ("target", "target_number")):
+        total = sum(
+            getattr(c, side).null_ratios(smoothing.words, smoothing.pseudo_count)[getattr(form_pairs, number)]
+            for form_pairs, c in zip(forms, counts, strict=True)
+        )
+        nulls.append((total / len(forms)).astype(np.float32))
+    return Emissions(joint, *nulls)
+
+
+def mean_ratios(
+    forms: Sequence[FormPairs], counts: Sequence[FormPairCounts], smoothing: Smoothing, workers: int = 1
+) -> Floats:
+    """Return the geometric mean of the ratios of each word pair (P,), 0 for the padding."""
+    pairs = len(forms[0].source if forms[0].pair is None else forms[0].pair)
+    joint = np.ones(pairs, dtype=np.float32)
+    for form_pairs, own in zip(forms, counts, strict=True):
+        of_kind = ratios(form_pairs, own, smoothing, workers)
+
+        def multiply(places: slice, form_pairs: FormPairs = form_pairs, of_kind: Floats = of_kind) -> None:
+            joint[places] *= form_pairs.spread(of_kind, places)
+
+        _in_blocks(multiply, pairs, workers)
+    _in_blocks(lambda places: _root(joint[places], len(forms)), pairs, workers)
+    joint[:1] = 0
+    return joint
+
+
+def _root(values: Floats, n: int) -> None:
+    """Take the n-th root of each value in place; square roots are faster than powers."""
+    while n % 2 == 0:
+        np.sqrt(values, out=values)
+        n //= 2
+    if n > 1:
+        np.power(values, np.float32(1 / n), out=values)
 
 
 class StoredForms(NamedTuple):
     """Expected counts of one kind of form, as a model keeps them."""
 
-    letters: Letters
+    letters: tuple[int, int]
     keys: Longs  # (Q,): ``source form * number of target forms + target form``, sorted
     counts: Floats  # (Q,)
     source: FormCounts
     target: FormCounts
 
     def state(self) -> State:
-        """Return the counts as plain values and arrays."""
         rows, targets = np.divmod(self.keys, len(self.target.linked))
         arrays: dict[str, AnyArray] = {
             "pairs": np.bincount(rows, minlength=len(self.source.linked)).astype(np.int32)
@@ -55,7 +208,7 @@ class StoredForms(NamedTuple):
 
     @classmethod
     def from_state(cls, stored: Stored, words: tuple[int, int]) -> StoredForms:
-        """Return what :meth:`state` was made of; `words` are the sizes of both vocabularies."""
+        """Return the counts of a state; `words` are the sizes of both vocabularies."""
         first, second = (expect_whole(n, name=stored.folder) for n in stored.value("letters", list))
         source, target = (
             _form_counts(side, None if letters else size, stored)
@@ -87,11 +240,11 @@ def _form_counts(side: str, forms: int | None, stored: Stored) -> FormCounts:
     return FormCounts(linked, null, stored.number(f"{side}_null", low=0))
 
 
-def stored_forms(kind: FormPairs, counts: FormPairCounts) -> StoredForms:
+def stored_forms(form_pairs: FormPairs, counts: FormPairCounts) -> StoredForms:
     """Return the pairs of forms that have a count."""
     kept = np.flatnonzero(counts.pairs > 0)
-    keys = kind.source[kept].astype(np.int64) * len(kind.target_forms) + kind.target[kept]
-    return StoredForms(kind.letters, keys, counts.pairs[kept], counts.source, counts.target)
+    keys = form_pairs.source[kept].astype(np.int64) * len(form_pairs.target_forms) + form_pairs.target[kept]
+    return StoredForms(form_pairs.letters, keys, counts.pairs[kept], counts.source, counts.target)
 
 
 class Translations(NamedTuple):
@@ -125,18 +278,16 @@ class Lexicon:
         return f"Lexicon of {words}"
 
     def state(self) -> State:
-        """Return the lexicon as plain values, arrays, word lists and counts of forms."""
         return State(
             "lexicon",
             {"spelling": self.spelling, **self.smoothing._asdict()},
             {"source_counts": self.source_counts, "target_counts": self.target_counts},
             words={"source": self.source_words[1:], "target": self.target_words[1:]},
-            parts={f"forms-{k}": kind.state() for k, kind in enumerate(self.forms)},
+            parts={f"forms-{k}": stored.state() for k, stored in enumerate(self.forms)},
         )
 
     @classmethod
     def from_state(cls, stored: Stored) -> Lexicon:
-        """Return what :meth:`state` was made of."""
         source, target = (["", *stored.words(side)] for side in SIDES)
         V = len(source), len(target)
         if not stored.parts():
@@ -162,7 +313,7 @@ class Lexicon:
                 return self.numbers[side]
             return number_words(dict.fromkeys(map(itemgetter(cut(letters)), sides[side])))
 
-        return [(numbers(0, kind.letters[0]), numbers(1, kind.letters[1])) for kind in self.forms]
+        return [(numbers(0, stored.letters[0]), numbers(1, stored.letters[1])) for stored in self.forms]
 
     @cached_property
     def numbers(self) -> tuple[dict[str, int], dict[str, int]]:
@@ -174,9 +325,9 @@ class Lexicon:
         """The counts of whole words, if there are any."""
         return self.with_letters((0, 0))
 
-    def with_letters(self, letters: Letters) -> StoredForms | None:
+    def with_letters(self, letters: tuple[int, int]) -> StoredForms | None:
         """Return the counts of the forms with these letters, if there are any."""
-        return next((kind for kind in self.forms if kind.letters == letters), None)
+        return next((stored for stored in self.forms if stored.letters == letters), None)
 
     def known(self, source: EncodedSide, target: EncodedSide) -> tuple[Longs, Longs]:
         """Return the number of each source and target word of a text, -1 for unknown words."""
@@ -207,36 +358,36 @@ class Lexicon:
         """Return the arguments of :func:`emissions` for a text: pairs of forms, learned counts, constants."""
         forms, counts = [], []
         for n, learned in enumerate(self.forms):
-            kind = make_form_pairs(
+            form_pairs = make_form_pairs(
                 source, target, pairs, learned.letters, spelling=self.spelling, apart=False
             )
-            forms.append(kind)
+            forms.append(form_pairs)
             known = self._known_forms(n, 0, source), self._known_forms(n, 1, target)
-            counts.append(self._counts(n, kind, *known))
+            counts.append(self._counts(n, form_pairs, *known))
         return forms, counts, self.smoothing
 
     def _known_forms(self, n: int, side: int, text: EncodedSide) -> KnownForms:
-        """Return what this lexicon knows of the forms of kind n on one side of a text."""
+        """Return what this lexicon knows of the forms of one kind on one side of a text."""
 
         def look_up_forms() -> KnownForms:
-            kind = self.forms[n]
-            place = look_up(self.form_numbers[n][side], forms_of(text, kind.letters[side])[1].forms)
-            known = (kind.source, kind.target)[side]
+            stored = self.forms[n]
+            place = look_up(self.form_numbers[n][side], forms_of(text, stored.letters[side])[1].forms)
+            known = (stored.source, stored.target)[side]
             return KnownForms(place, known.apply(lambda values: np.where(place < 0, 0.0, values[place])))
 
         return text.memo((self, n, side), look_up_forms)
 
-    def _counts(self, n: int, kind: FormPairs, source: KnownForms, target: KnownForms) -> FormPairCounts:
+    def _counts(self, n: int, pairs: FormPairs, source: KnownForms, target: KnownForms) -> FormPairCounts:
         """Return the learned counts of pairs of forms; unknown forms get the count of `UNKNOWN_RATIO`."""
         learned, smoothing = self.forms[n], self.smoothing
-        at_source, at_target = source.place.take(kind.source), target.place.take(kind.target)
+        at_source, at_target = source.place.take(pairs.source), target.place.take(pairs.target)
         missing = (at_source < 0) | (at_target < 0)
         keys = at_source * len(self.form_numbers[n][1]) + at_target
         keys[missing] = -1
         counts = values_of(learned.keys, learned.counts, keys)
-        unknown = np.flatnonzero(missing & (kind.source > 0))
-        by_chance = (source.counts.linked + smoothing.pseudo_count)[kind.source[unknown]]
-        by_chance *= (target.counts.linked + smoothing.pseudo_count)[kind.target[unknown]] / smoothing.words
+        unknown = np.flatnonzero(missing & (pairs.source > 0))
+        by_chance = (source.counts.linked + smoothing.pseudo_count)[pairs.source[unknown]]
+        by_chance *= (target.counts.linked + smoothing.pseudo_count)[pairs.target[unknown]] / smoothing.words
         counts[unknown] = UNKNOWN_RATIO * by_chance
         return FormPairCounts(counts, source.counts, target.counts)
 

@@ -16,9 +16,8 @@ from nmtalign.corpus.buckets import PADDED
 from nmtalign.corpus.text import EncodedText
 from nmtalign.errors import UsageError
 from nmtalign.positions.model import Emissions, TextScores
-from nmtalign.scorers.counts import FormPairCounts, Smoothing, emissions, mean_ratios
 from nmtalign.scorers.forms import FormPairs
-from nmtalign.scorers.lexicon import Lexicon
+from nmtalign.scorers.lexicon import FormPairCounts, Lexicon, Smoothing, emissions, mean_ratios
 from nmtalign.scorers.scorer import TINY, MixedScorer, Scorer
 from nmtalign.state import State, Stored
 
@@ -71,19 +70,16 @@ class Mixture(Scorer):
         return tuple(found)
 
     @property
-    def settings(self) -> str:
-        """Names of the scorers, and letters of the forms of the lexicon."""
+    def description(self) -> str:
         letters = (map(str, dict.fromkeys(kind.letters)) for kind in self.lexicon.forms)
         return f"scorers={','.join(self.names)} forms={','.join(map('/'.join, letters))}"
 
     def state(self) -> State:
-        """Return the states of the lexicon and of the other scorers, in order."""
         others = {scorer.name: scorer.state() for scorer in self.others}
         return State("mixture", parts={"lexicon": self.lexicon.state(), **others})
 
     @classmethod
     def from_state(cls, stored: Stored) -> Mixture:
-        """Return what :meth:`state` was made of."""
         lexicon = stored.open("lexicon")
         others = [stored.open(name, lexicon) for name in stored.parts() if name != "lexicon"]
         return cls(lexicon, tuple(others))
@@ -100,7 +96,6 @@ class Mixture(Scorer):
 
     @property
     def vocabularies(self) -> tuple[Container[str], Container[str]]:
-        """The source and target words of the training text."""
         return self.lexicon.numbers
 
     def with_scorer(self, scorer: MixedScorer) -> Mixture:
@@ -109,7 +104,7 @@ class Mixture(Scorer):
             raise UsageError(f"the mixture has a scorer {scorer.name}; give the new one another name")
         return replace(self, others=(*self.others, scorer))
 
-    def read(self, text: EncodedText, counted: CountedForms | None = None) -> WordPairScores:
+    def score_text(self, text: EncodedText, counted: CountedForms | None = None) -> WordPairScores:
         """Return the scores of a text; `counted` are its forms with their counts, of the training text."""
         counted = counted or CountedForms(*self.lexicon.looked_up(text.source, text.target, text.index))
         mixed = interpolated(emissions(*counted), self.others, text)
@@ -127,33 +122,27 @@ class WordPairScores(TextScores):
 
     @property
     def null_ratios(self) -> tuple[Floats, Floats]:
-        """Likelihood ratio of each source word and each target word under the null word."""
         return self.emissions.source_null, self.emissions.target_null
 
     @property
     def training_words(self) -> tuple[int, int]:
-        """Number of source and target words of the training text."""
         return int(self.lexicon.source_counts.sum()), int(self.lexicon.target_counts.sum())
 
     @property
     def vocabularies(self) -> tuple[Container[str], Container[str]]:
-        """The source and target words of the training text."""
         return self.lexicon.numbers
 
     @property
     def training_counts(self) -> tuple[Longs, Longs]:
-        """How often each source and target word of the text occurs in the training text."""
         known = self.lexicon.known(self.text.source, self.text.target)
         counts = self.lexicon.source_counts, self.lexicon.target_counts
         first, second = (np.where(k < 0, 0, own[k]) for k, own in zip(known, counts, strict=True))
         return first, second
 
     def ratios(self, k: int) -> Floats:
-        """Return the likelihood ratios of bucket k to chance, shape (T, S, B), 0 outside of the sentences."""
         return self.emissions.pairs.take(self.text.index.cells[k])
 
     def scores(self, k: int) -> Floats:
-        """Return the log ratios of bucket k, shape (T, S, B), `PADDED` outside of the sentences."""
         ratios = self.ratios(k)
         return np.where(self.text.buckets[k].inside, np.log(np.maximum(ratios, 1e-30)), PADDED)
 
@@ -168,7 +157,6 @@ class WordPairScores(TextScores):
         return linkable
 
     def evidence(self, k: int, ratios: Floats) -> Floats:
-        """Return the evidence of each cell that its pair is parallel, shape (T, S, B)."""
         return self.pair_evidence.take(self.text.index.cells[k])
 
 

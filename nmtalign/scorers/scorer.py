@@ -12,7 +12,7 @@ from nmtalign.corpus.text import EncodedText, encode_text
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import UnknownWords
 from nmtalign.positions.hmm import NULL, HiddenMarkov, unfitted_hmm
-from nmtalign.positions.model import PositionModel, TextScores
+from nmtalign.positions.model import TextScores
 from nmtalign.state import State
 
 Words = Sequence[str]
@@ -30,19 +30,18 @@ class EveryWord:
 class Scorer:
     """Scores word pairs or cells: a lexicon with other scorers, given vectors, or a scorer of your own.
 
-    A subclass has `names`, :meth:`read` and :meth:`state`, from which its class restores the scorer
-    (:data:`nmtalign.aligner.model_folder.KINDS`); the rest has defaults.
+    A subclass has `names`, :meth:`score_text` and :meth:`state`, from which its class restores the scorer
+    (:data:`nmtalign.aligner.aligner.KINDS`); the rest has defaults.
     """
 
     lexicon: Any = None  # the lexicon, if there is one
-    unfitted: bool = False  # whether the scorer must be fitted before it scores
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the scorers that are mixed."""
         raise NotImplementedError
 
-    def read(self, text: EncodedText) -> TextScores:
+    def score_text(self, text: EncodedText) -> TextScores:
         """Look up the words of a text."""
         raise NotImplementedError
 
@@ -51,9 +50,14 @@ class Scorer:
         raise NotImplementedError
 
     @property
-    def settings(self) -> str:
-        """The settings of the scores in one line."""
+    def description(self) -> str:
+        """What makes the scores, in one line."""
         return f"scorers={','.join(self.names)}"
+
+    @property
+    def caption(self) -> str:
+        """The attention score that pictures name; none of a scorer that counts words."""
+        return ""
 
     @property
     def vocabularies(self) -> tuple[Container[str], Container[str]]:
@@ -67,14 +71,12 @@ class Scorer:
         missing = ",".join(sorted(set(names) - set(self.names))) or "none"
         raise UsageError(f"this aligner has the scorers {','.join(self.names)}, not {missing}")
 
-    def fitted(self, pairs: Pairs, positions: PositionModel, workers: int) -> tuple[Scorer, PositionModel]:
-        """Return the scorer and the position model, fitted to pairs of normalized words."""
+    def fitted(self, pairs: Pairs, workers: int) -> tuple[Scorer, HiddenMarkov]:
+        """Return the scorer and a hidden Markov model, fitted to pairs of normalized words, none empty."""
         from nmtalign.positions.e_step import fit_transitions
 
-        pairs = [pair for pair in pairs if all(pair)]
-        if not (positions.unfitted and pairs):
-            return self, positions
-        transitions = fit_transitions(self.read(encode_text(pairs)), unfitted_hmm().transitions, workers)
+        scores = self.score_text(encode_text(pairs))
+        transitions = fit_transitions(scores, unfitted_hmm().transitions, workers)
         return self, HiddenMarkov(transitions, ({}, {}), NULL, fitted_pairs=len(pairs))
 
     def unknown(self, source: Words, target: Words) -> UnknownWords | None:

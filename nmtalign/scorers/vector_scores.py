@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from reprlib import repr as short
 from typing import ClassVar
@@ -28,6 +28,7 @@ from nmtalign.state import State, Stored
 BITS = 26  # bits of an entry: a product has 52, and a double holds 53
 LARGEST = 1e9  # greatest Bahdanau weight; sums of products of greater weights may be infinite
 FILES = {"bahdanau": "bahdanau.npz", "scaled-dot": "scaled-dot.npz"}  # learned, in the folder of the vectors
+PLAIN = {"dot": "dot product", "scaled-dot": "plain scaled dot-product", "cosine": "cosine"}  # in pictures
 COSINE_SCALES = (8.0, 20.0)  # bounds of sqrt(D), the scale of Vaswani et al. (2017)
 
 
@@ -47,16 +48,19 @@ class DotScore:
         return not self.unit_length
 
     @property
-    def settings(self) -> str:
+    def description(self) -> str:
         return f"score={self.name} scale={self.scale:.4g}"
 
+    @property
+    def caption(self) -> str:
+        """The name of the score for pictures."""
+        return f"{PLAIN[self.name]}, scale {self.scale:.3g}"
+
     def state(self) -> State:
-        """Return the score as plain values."""
         return State("dot", {"name": self.name, "scale": self.scale, "unit_length": self.unit_length})
 
     @classmethod
     def from_state(cls, stored: Stored, dimension: int) -> DotScore:
-        """Return what :meth:`state` was made of."""
         return cls(stored.text("name"), stored.number("scale", low=0), stored.value("unit_length", bool))
 
     def queries(self, vectors: Reals) -> Reals:
@@ -89,8 +93,46 @@ def exact_rows(vectors: Reals) -> Reals:
     return np.asarray(np.ldexp(np.rint(np.ldexp(vectors, exponents)), -exponents))
 
 
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class LearnedScore:
+    """A score with learned weights."""
+
+    scale: float = 1.0  # factor of the scores
+    origin: str = ""  # file of the weights, or "untrained"
+    null: float | None = None  # probability of null of the aligner that taught the weights
+    name: ClassVar[str]
+    title: ClassVar[str]  # name for pictures
+    kind: ClassVar[str]  # of the state
+    costly: ClassVar[bool] = False
+    raw: ClassVar[bool] = False
+
+    @property
+    def weights(self) -> dict[str, Reals]:
+        """The learned arrays, first one of shape (D, A), by name."""
+        settings = {own.name for own in fields(LearnedScore)}
+        return {own.name: getattr(self, own.name) for own in fields(self) if own.name not in settings}
+
+    def __repr__(self) -> str:
+        units = next(iter(self.weights.values())).shape[1]
+        return f"{type(self).__name__} of {units} units, {self.description}"
+
+    @property
+    def description(self) -> str:
+        return f"score={self.name}({self.origin}) scale={self.scale:.4g}"
+
+    @property
+    def caption(self) -> str:
+        """The name of the score for pictures; we learned those with a null probability."""
+        learned = "" if self.null is None else "learned "
+        scale = "" if self.scale == 1 else f", scale {self.scale:.3g}"
+        return f"{self.title}, {learned}parameters of {self.origin}{scale}"
+
+    def state(self) -> State:
+        return State(self.kind, {"scale": self.scale, "origin": self.origin}, self.weights)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class BahdanauScore:
+class BahdanauScore(LearnedScore):
     """Bahdanau's alignment model ``v . tanh(W q + U k + b)`` over word vectors.
 
     References
@@ -104,31 +146,17 @@ class BahdanauScore:
     # (A,)
     v: Reals
     b: Reals
-    scale: float = 1.0  # factor of the scores
-    origin: str = ""  # file of the weights, or "untrained"
-    null: float | None = None  # probability of null of the aligner that taught the weights
+    name: ClassVar[str] = "bahdanau"
+    title: ClassVar[str] = "Bahdanau"
+    kind: ClassVar[str] = "bahdanau"
     costly: ClassVar[bool] = True
-    raw: ClassVar[bool] = False
-
-    def __repr__(self) -> str:
-        return f"BahdanauScore of {len(self.v)} units, {self.settings}"
-
-    @property
-    def settings(self) -> str:
-        return f"score=bahdanau({self.origin}) scale={self.scale:.4g}"
-
-    def state(self) -> State:
-        """Return the weights and the scale."""
-        weights = {name: getattr(self, name) for name in ("W", "U", "v", "b")}
-        return State("bahdanau", {"scale": self.scale, "origin": self.origin}, weights)
 
     @classmethod
     def from_state(cls, stored: Stored, dimension: int) -> BahdanauScore:
-        """Return what :meth:`state` was made of, for vectors of a dimension."""
         v = stored.array("v", "f", (None,))
         W, U = (stored.array(name, "f", (dimension, len(v))) for name in ("W", "U"))
         b = stored.array("b", "f", (len(v),))
-        return cls(W, U, v, b, stored.number("scale", low=0), stored.text("origin"))
+        return cls(W, U, v, b, scale=stored.number("scale", low=0), origin=stored.text("origin"))
 
     def queries(self, vectors: Reals) -> Reals:
         """Project the vectors of target words, (N, D) to (N, A)."""
@@ -144,7 +172,7 @@ class BahdanauScore:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ProjectedDot:
+class ProjectedDot(LearnedScore):
     """Scaled dot-product attention with projections, ``(q W_q) . (k W_k) / sqrt(A)``.
 
     References
@@ -152,33 +180,18 @@ class ProjectedDot:
     Vaswani et al. (2017), equation 1.
     """
 
-    # (D, A): for target and source words; vectors are rows, so a projection is ``q @ W_q``
+    # (D, A): for target and for source words; vectors are rows, so a projection is ``q @ W_q``
     W_q: Reals
     W_k: Reals
-    scale: float = 1.0  # the scores are multiplied by it
-    origin: str = ""  # the file of the projections
-    null: float | None = None  # probability of null of the aligner that they were learned from
-    costly: ClassVar[bool] = False
-    raw: ClassVar[bool] = False
-
-    def __repr__(self) -> str:
-        return f"ProjectedDot of {self.W_q.shape[1]} units, {self.settings}"
-
-    @property
-    def settings(self) -> str:
-        return f"score=scaled-dot({self.origin}) scale={self.scale:.4g}"
-
-    def state(self) -> State:
-        """Return the projections and the scale."""
-        weights = {"W_q": self.W_q, "W_k": self.W_k}
-        return State("projected-dot", {"scale": self.scale, "origin": self.origin}, weights)
+    name: ClassVar[str] = "scaled-dot"
+    title: ClassVar[str] = "scaled dot-product"
+    kind: ClassVar[str] = "projected-dot"
 
     @classmethod
     def from_state(cls, stored: Stored, dimension: int) -> ProjectedDot:
-        """Return what :meth:`state` was made of, for vectors of a dimension."""
         W_q = stored.array("W_q", "f", (dimension, None))
         W_k = stored.array("W_k", "f", W_q.shape)
-        return cls(W_q, W_k, stored.number("scale", low=0), stored.text("origin"))
+        return cls(W_q, W_k, scale=stored.number("scale", low=0), origin=stored.text("origin"))
 
     def queries(self, vectors: Reals) -> Reals:
         """Project the vectors of target words, (N, D) to (N, A), to rows whose products are exact."""
@@ -234,6 +247,7 @@ def load_projections(path: str | Path, dimension: int) -> ProjectedDot:
 
     A DataError says what is missing, is no finite number, or does not fit vectors of `dimension`.
     """
+    path = as_path(path)
     with foreign(path):
         arrays = {name: np.asarray(array, np.float64) for name, array in read_arrays(path).items()}
     if not {"W_q", "W_k"} <= set(arrays):
@@ -242,7 +256,7 @@ def load_projections(path: str | Path, dimension: int) -> ProjectedDot:
     units = W_q.shape[1] if W_q.ndim == 2 else None
     for name, array in (("W_q", W_q), ("W_k", W_k)):
         expect_array(array, "f", (dimension, units), -LARGEST, LARGEST, name=f"{path}, {name}")
-    return ProjectedDot(W_q, W_k, origin=Path(path).name, null=null_probability(arrays, path))
+    return ProjectedDot(W_q, W_k, origin=path.name, null=null_probability(arrays, path))
 
 
 def _of_two_layers(arrays: dict[str, Reals], dimension: int) -> dict[str, Reals]:
@@ -268,7 +282,7 @@ def make_score(
     dimension: int,
     *,
     temperature: float | None = None,
-    weights: str | Path | BahdanauScore | None = None,
+    parameters: str | Path | None = None,
 ) -> VectorScore:
     """Return the score with a name.
 
@@ -279,18 +293,18 @@ def make_score(
         Length D of the word vectors.
     temperature : float, optional
         Divisor of the scores. Default: 1; for ``cosine`` 1/sqrt(D), from 1/20 to 1/8.
-    weights : path or BahdanauScore, optional
-        For ``bahdanau``: an npz file, or its content.
+    parameters : path, optional
+        For ``bahdanau`` and ``scaled-dot``: an npz file.
 
     Raises
     ------
     UsageError
-        If the name is unknown, the temperature is not positive, ``bahdanau`` lacks weights, or another score
-        has weights.
+        If the name is unknown, the temperature is not positive, ``bahdanau`` lacks parameters, or a score
+        has parameters that takes none.
 
     Examples
     --------
-    >>> make_score("scaled-dot", 16).settings
+    >>> make_score("scaled-dot", 16).description
     'score=scaled-dot scale=0.25'
     """
     if temperature is not None and not 0 < temperature < math.inf:
@@ -300,26 +314,33 @@ def make_score(
         raise UsageError(
             f"expected the name of a score, or a score such as learned.score, found {short(name)}"
         )
-    if not isinstance(name, str) and weights is None:
+    if isinstance(name, str) and name not in SCORES:
+        raise UsageError(f"expected one of the scores {', '.join(SCORES)}, found {name!r}")
+    if parameters is not None:
+        name = load_parameters(name, parameters, dimension)
+    if not isinstance(name, str):
         return name if sharpness is None else replace(name, scale=sharpness)
     if name == "bahdanau":
-        if weights is None:
-            raise UsageError(f"the score bahdanau needs weights; {_how_to_learn('DIR')}")
-        found = weights if isinstance(weights, BahdanauScore) else load_bahdanau(weights, dimension)
-        return found if sharpness is None else replace(found, scale=sharpness)
-    if name not in SCORES:
-        raise UsageError(f"expected one of the scores {', '.join(SCORES)}, found {name!r}")
-    if weights is not None:
-        raise UsageError(f"weights belong to the score bahdanau; {name} has none")
+        raise UsageError(f"the score bahdanau needs parameters; {how_to_learn('--vectors DIR')}")
     scale = sharpness or (cosine_scale(dimension) if name == "cosine" else 1.0)
     if name == "scaled-dot":
         scale /= math.sqrt(dimension)
     return DotScore(name, scale, unit_length=name == "cosine")
 
 
-def _how_to_learn(folder: Path | str) -> str:
-    command = f"nmtalign vectors attention SOURCE TARGET --vectors {folder} --score bahdanau"
-    return f"learn them from a bitext (`{command}`), or give `bahdanau=FILE`"
+def load_parameters(name: str | VectorScore, path: str | Path, dimension: int) -> VectorScore:
+    """Return the score of a name with the parameters of an npz file; UsageError if the score takes none."""
+    if name not in FILES:
+        found = name if isinstance(name, str) else "a score that has been made"
+        wanted = f"parameters belong to the scores {' and '.join(FILES)}; choose one by `score`"
+        raise UsageError(f"{wanted}, not {found}")
+    return load_bahdanau(path, dimension) if name == "bahdanau" else load_projections(path, dimension)
+
+
+def how_to_learn(vectors: str) -> str:
+    """Return how the parameters of Bahdanau's score are learned; `vectors` are options that name vectors."""
+    command = f"nmtalign vectors attention SOURCE TARGET {vectors} --score bahdanau"
+    return f"learn them from a bitext (`{command}`), or give `parameters=FILE`"
 
 
 def score_in(folder: Path, name: str, dimension: int) -> VectorScore | str:
@@ -332,7 +353,6 @@ def score_in(folder: Path, name: str, dimension: int) -> VectorScore | str:
     """
     if name not in FILES or not (folder / FILES[name]).exists():
         if name == "bahdanau":
-            raise UsageError(f"{folder} holds no {FILES[name]}; {_how_to_learn(folder)}")
+            raise UsageError(f"{folder} holds no {FILES[name]}; {how_to_learn(f'--vectors {folder}')}")
         return name
-    path = file_in(folder, FILES[name])
-    return load_bahdanau(path, dimension) if name == "bahdanau" else load_projections(path, dimension)
+    return load_parameters(name, file_in(folder, FILES[name]), dimension)

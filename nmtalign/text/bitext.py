@@ -1,4 +1,4 @@
-"""Readers of bitexts: streamed, one sentence pair for each record.
+"""Sentence pairs: read from files, one for each record, or checked as users have them, and cut into chunks.
 
 ===========  =========================================================================
 moses        two files: line n of one is the translation of line n of the other
@@ -21,18 +21,26 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
-from itertools import chain, zip_longest
+from itertools import chain
 from pathlib import Path
 from reprlib import repr as short
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, overload
 
-from nmtalign.door import as_path, expect_kind, number_of, numbers_of, one_line
+from nmtalign.door import as_path, begun, expect_kind, number_of, numbers_of, one_line
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import check_encoding, named, parse_json, try_lines
+from nmtalign.files import (
+    check_encoding,
+    foreign,
+    format_ending,
+    is_text,
+    parse_json,
+    side_by_side,
+    try_lines,
+)
 from nmtalign.text.catalogs import read_po
-from nmtalign.text.columns import ROWS, read_parquet, read_table
+from nmtalign.text.columns import Line, Record, Select, read_csv, read_parquet, read_tsv
 from nmtalign.text.memories import read_tmx, read_xliff
 
 if TYPE_CHECKING:
@@ -41,9 +49,10 @@ if TYPE_CHECKING:
 
 
 OnError = Callable[[DataError], None]
-Select = tuple[str, str] | None
-Record = tuple[str, str] | DataError
-_PACKED = (".gz", ".bz2", ".xz", ".zst")
+Words = Sequence[str]
+Sentence = str | Words
+Pair = tuple[Sentence, Sentence]
+Pairs = Iterable[Pair] | tuple[Sequence[Sentence], Sequence[Sentence]] | Any  # or a table of pandas
 
 
 class SentencePair(NamedTuple):
@@ -62,7 +71,7 @@ def read_bitext(
     select: Select = None,
     on_error: OnError | None = None,
 ) -> Bitext:
-    """Return the sentence pairs of a bitext, in order, one for each record; they are read when iterated over.
+    """Open a bitext: its sentence pairs in order, one for each record, read when you iterate over them.
 
     Parameters
     ----------
@@ -71,7 +80,8 @@ def read_bitext(
     target : str or Path, optional
         The target side of a two-file bitext.
     format : str
-        One of `FORMATS`, or ``auto``: two files, else by the file's ending, else by its first line.
+        ``moses`` (two files), ``fast-align``, ``tsv``, ``csv``, ``jsonl``, ``tmx``, ``xliff``, ``po``,
+        ``po-fuzzy`` or ``parquet``. ``auto`` goes by the ending of the name, then by the first line.
     encoding : str
         Of text files; XML declares its own, and that of Parquet is UTF-8.
     select : (str, str), optional
@@ -98,17 +108,21 @@ def read_bitext(
     [SentencePair(source='the cat', target='le chat')]
     """
     check_encoding(encoding)
-    for path in (source,) if target is None else (source, target):
+    files = (source,) if target is None else (source, target)
+    for path in files:
         as_path(path)
+    read: Callable[[], Iterator[Record]]
     if target is not None:
         if format not in ("auto", "moses"):
             raise UsageError(f"the format {format!r} is one file, but two were given")
-        return Bitext(partial(_both_files, source, target, encoding, on_error), (source, target))
-    if format == "moses":
+        read = partial(_read_two, source, target, encoding)
+    elif format == "moses":
         raise UsageError("the format 'moses' is two files, but one was given")
-    if format == "auto":
-        format = _ENDINGS.get(_ending(source), "auto")
-    return Bitext(partial(_one_file, source, format, encoding, select, on_error), (source,))
+    else:
+        if format == "auto":
+            format = _ENDINGS.get(format_ending(source), "auto")
+        read = partial(_read_one, source, format, encoding, select)
+    return Bitext(partial(_settled, read, on_error), files)
 
 
 class Bitext(Sequence[SentencePair]):
@@ -182,21 +196,9 @@ class Bitext(Sequence[SentencePair]):
         return pd.DataFrame(self._pairs, columns=list(SentencePair._fields))
 
 
-def _both_files(
-    source: str | Path, target: str | Path, encoding: str, on_error: OnError | None
-) -> Iterator[SentencePair]:
-    return _settled(_read_two(source, target, encoding), on_error)
-
-
-def _one_file(
-    path: str | Path, format: str, encoding: str, select: Select, on_error: OnError | None
-) -> Iterator[SentencePair]:
-    return _settled(named(path, _read_one(path, format, encoding, select)), on_error)
-
-
-def _settled(records: Iterator[Record], on_error: OnError | None) -> Iterator[SentencePair]:
+def _settled(read: Callable[[], Iterator[Record]], on_error: OnError | None) -> Iterator[SentencePair]:
     """Raise the errors among the records, or replace them with empty pairs and call `on_error`."""
-    for record in records:
+    for record in read():
         if not isinstance(record, DataError):
             yield SentencePair(*record)
         elif on_error is None:
@@ -206,57 +208,31 @@ def _settled(records: Iterator[Record], on_error: OnError | None) -> Iterator[Se
             yield SentencePair("", "")
 
 
-def _ending(path: str | Path) -> str:
-    """Return the ending that names the format: ``.tsv`` of ``pairs.tsv.gz``."""
-    name = Path(path)
-    return Path(name.stem).suffix.lower() if name.suffix.lower() in _PACKED else name.suffix.lower()
-
-
 def _read_two(source: str | Path, target: str | Path, encoding: str) -> Iterator[Record]:
     if str(source) == str(target) == "-":
         raise UsageError("only one side can come from standard input")
-    counts = [0, 0]
-    sides = (try_lines(path, encoding=encoding) for path in (source, target))
-    for first, second in zip_longest(*sides):
-        counts[0] += first is not None
-        counts[1] += second is not None
-        if first is None or second is None:
-            continue  # to the end of the longer file, to name both counts
+    files = source, target
+    for first, second in side_by_side((try_lines(path, encoding=encoding) for path in files), files):
         if isinstance(first, DataError):
             yield first
         else:
             yield second if isinstance(second, DataError) else (first, second)
-    if counts[0] != counts[1]:
-        raise DataError(
-            f"expected as many lines in both files, found {counts[0]} in {source} and {counts[1]} in"
-            f" {target}; a line is missing or too many, so the pairs after it do not belong together"
-        )
 
 
 def _read_one(path: str | Path, format: str, encoding: str, select: Select) -> Iterator[Record]:
-    if format in _FILE_READERS:
-        yield from _FILE_READERS[format](path, select)
-        return
-    lines = try_lines(path, encoding=encoding)
-    if format == "auto":
-        format, lines = _guess(path, lines)
-    if format in ROWS:
-        yield from read_table(path, ROWS[format](lines, path), select)
-        return
-    if format in _CATALOGS:
-        yield from _CATALOGS[format](lines, path, select)
-        return
-    if format not in _LINE_PARSERS:
-        raise UsageError(f"there is no bitext format {format!r}; choose one of {', '.join(FORMATS)}")
-    parse = _LINE_PARSERS[format](select)
-    for number, line in enumerate(lines, 1):
-        try:
-            yield line if isinstance(line, DataError) else parse(line)
-        except DataError as error:
-            yield error.at(path, line=number)
+    with foreign(path):
+        if format in _FILE_READERS:
+            yield from _FILE_READERS[format](path, select)
+            return
+        lines = try_lines(path, encoding=encoding)
+        if format == "auto":
+            format, lines = _guess(path, lines)
+        if format not in _LINE_READERS:
+            raise UsageError(f"there is no bitext format {format!r}; choose one of {', '.join(FORMATS)}")
+        yield from _LINE_READERS[format](lines, path, select)
 
 
-def _guess(path: str | Path, lines: Iterator[str | DataError]) -> tuple[str, Iterator[str | DataError]]:
+def _guess(path: str | Path, lines: Iterator[Line]) -> tuple[str, Iterator[Line]]:
     """Return the format of the first line, and all lines again."""
     first = next(lines, None)
     if isinstance(first, DataError):
@@ -270,42 +246,34 @@ def _guess(path: str | Path, lines: Iterator[str | DataError]) -> tuple[str, Ite
     return format, lines if first is None else chain([first], lines)
 
 
-# --- one record on a line ------------------------------------------------------------------------
-
-LineParser = Callable[[str], tuple[str, str]]
-
-
-def _parse_fast_align(select: Select) -> LineParser:
-    _refuse_select("fast-align", select)
-
-    def parse(line: str) -> tuple[str, str]:
-        if not line:
-            return "", ""
-        sides = line.split("|||")
-        if len(sides) != 2:
-            raise DataError(f"expected one '|||' between source and target, found {len(sides) - 1}")
-        if "\t" in line:
-            raise DataError("expected 'source ||| target' without tabs, found a tab; a number in front?")
-        return sides[0].strip(" "), sides[1].strip(" ")
-
-    return parse
+def _read_by_line(
+    lines: Iterator[Line], path: str | Path, select: Select, parse: Callable[[str, Select], tuple[str, str]]
+) -> Iterator[Record]:
+    for number, line in enumerate(lines, 1):
+        try:
+            yield line if isinstance(line, DataError) else parse(line, select)
+        except DataError as error:
+            yield error.at(path, line=number)
 
 
-def _refuse_select(format: str, select: Select) -> None:
+def _parse_fast_align(line: str, select: Select) -> tuple[str, str]:
     if select is not None:
-        raise UsageError(
-            f"the format {format!r} has its sides in fixed places; {','.join(select)} cannot be chosen"
-        )
+        places = f"the format 'fast-align' has its sides in fixed places; {','.join(select)}"
+        raise UsageError(f"{places} cannot be chosen")
+    if not line:
+        return "", ""
+    sides = line.split("|||")
+    if len(sides) != 2:
+        raise DataError(f"expected one '|||' between source and target, found {len(sides) - 1}")
+    if "\t" in line:
+        raise DataError("expected 'source ||| target' without tabs, found a tab; a number in front?")
+    return sides[0].strip(" "), sides[1].strip(" ")
 
 
-def _parse_json(select: Select) -> LineParser:
-    keys = select or ("source", "target")
-
-    def parse(line: str) -> tuple[str, str]:
-        record = parse_json(line)
-        return _value(record, keys[0]), _value(record, keys[1])
-
-    return parse
+def _parse_json(line: str, select: Select) -> tuple[str, str]:
+    record = parse_json(line)
+    source, target = select or ("source", "target")
+    return _value(record, source), _value(record, target)
 
 
 def _value(record: Any, key: str) -> str:
@@ -317,11 +285,11 @@ def _value(record: Any, key: str) -> str:
     return value.replace("\r\n", " ").replace("\n", " ")
 
 
-_LINE_PARSERS: dict[str, Callable[[Select], LineParser]] = {
-    "fast-align": _parse_fast_align,
-    "jsonl": _parse_json,
-}
-_CATALOGS: dict[str, Callable[..., Iterator[Record]]] = {
+_LINE_READERS: dict[str, Callable[[Iterator[Line], str | Path, Select], Iterator[Record]]] = {
+    "fast-align": partial(_read_by_line, parse=_parse_fast_align),
+    "jsonl": partial(_read_by_line, parse=_parse_json),
+    "tsv": read_tsv,
+    "csv": read_csv,
     "po": read_po,
     "po-fuzzy": partial(read_po, fuzzy=True),
 }
@@ -330,10 +298,128 @@ _FILE_READERS: dict[str, Callable[[str | Path, Select], Iterator[Record]]] = {
     "xliff": read_xliff,
     "parquet": read_parquet,
 }
-_ENDINGS = {f".{format}": format for format in (*ROWS, "jsonl", *_CATALOGS, *_FILE_READERS)}
-_ENDINGS |= {".xlf": "xliff", ".pot": "po"}
-FORMATS = ("moses", *_LINE_PARSERS, *ROWS, *_CATALOGS, *_FILE_READERS)
+FORMATS = ("moses", *_LINE_READERS, *_FILE_READERS)
+_ENDINGS = {f".{format}": format for format in FORMATS[2:]} | {".xlf": "xliff", ".pot": "po"}
 
+
+# --- pairs as users have them --------------------------------------------------------------------
+
+
+def checked_pairs(pairs: Pairs, *, lines: bool | None = None) -> Iterator[Pair]:
+    """Yield sentence pairs, both sides a line of text or both sides words, and refuse anything else.
+
+    Parameters
+    ----------
+    pairs : iterable of (source, target), or (list, list), or DataFrame
+        Pairs of lines or of lists of words; a tuple of two lists, the sentences of each side; a table of
+        these two columns. What :func:`nmtalign.read_bitext` returns is checked already.
+    lines : bool, optional
+        Whether all sentences are lines of text, or all lists of words. Left out: as the first one is.
+
+    Raises
+    ------
+    UsageError
+        If this is no collection of pairs, such as a path.
+    DataError
+        With the number of the first pair that is none, from 1; with both numbers if sides are unequal.
+
+    Examples
+    --------
+    >>> list(checked_pairs((["a house", "a car"], ["une maison", "une auto"])))
+    [('a house', 'une maison'), ('a car', 'une auto')]
+    >>> list(checked_pairs(["ab", "cd"]))
+    Traceback (most recent call last):
+    nmtalign.errors.DataError: pair 1: expected a pair (source, target), found 'ab'
+    """
+    if isinstance(pairs, Bitext) and lines is not False:
+        return iter(pairs)
+    return _checked(_rows(pairs), lines)
+
+
+def _checked(rows: Iterable[Any], lines: bool | None) -> Iterator[Pair]:
+    for number, row in enumerate(rows, 1):
+        pair = _checked_row(row, number, lines)
+        lines = isinstance(pair[0], str)
+        yield pair
+
+
+def _checked_row(row: Any, number: int, lines: bool | None) -> Pair:
+    """Return what should be pair `number`; parameters as of :func:`checked_pairs`."""
+    try:
+        row = row.tolist() if hasattr(row, "tolist") else row  # of an array (N, 2)
+        if not isinstance(row, tuple | list) or len(row) != 2:
+            raise DataError(f"expected a pair (source, target), found {short(row)}")
+        pair = checked_pair(*row)
+        if lines is not None and lines is not isinstance(pair[0], str):
+            kinds = ("lines of text", "lists of words")[:: 1 if lines else -1]
+            raise DataError(f"expected {kinds[0]} for all pairs, found {kinds[1]}")
+    except DataError as error:
+        raise error.at(f"pair {number:,}") from None
+    return pair
+
+
+def are_lines(pair: Pair) -> TypeGuard[tuple[str, str]]:
+    """Tell whether a checked pair is two lines of text, not two lists of words."""
+    return isinstance(pair[0], str) and isinstance(pair[1], str)
+
+
+def checked_pair(source: Sentence, target: Sentence) -> Pair:
+    """Return one sentence pair, arrays of words as lists; DataError as of :func:`checked_pairs`."""
+    pair = _checked_side(source, "source"), _checked_side(target, "target")
+    if isinstance(pair[0], str) != isinstance(pair[1], str):
+        raise DataError("expected two lines of text or two lists of words, found one of each")
+    return pair
+
+
+def _checked_side(side: Any, name: str) -> Sentence:
+    """Return a line, or a list of words."""
+    if isinstance(side, str):
+        if "\n" in side:
+            raise DataError(f"expected one line a side, found a line break in the {name}")
+        if not (side.isascii() or is_text(side)):
+            raise DataError(f"expected text, found half of a character in the {name}: {short(side)}")
+        return side
+    words = side.tolist() if hasattr(side, "tolist") else side  # an array, as tables hold them
+    if not isinstance(words, list | tuple):
+        raise DataError(f"expected a line of text or a list of words as {name}, found {short(side)}")
+    for word in words:
+        if not isinstance(word, str) or not word or "\n" in word or not (word.isascii() or is_text(word)):
+            found = f"expected words, none empty or with a line break, in the {name}"
+            raise DataError(f"{found}, found {short(word)}")
+    return words
+
+
+def _rows(pairs: Any) -> Iterable[Any]:
+    """Return what should be pairs, one by one."""
+    if hasattr(pairs, "itertuples"):  # of pandas
+        names = [str(name) for name in pairs.columns]
+        if len(names) != 2:
+            found = f"expected a table of two columns, found {len(names)}: {', '.join(names)}"
+            raise UsageError(f"{found}; choose source and target: table[['en', 'fr']]")
+        rows: Iterable[Any] = pairs.itertuples(index=False, name=None)
+        return rows
+    if isinstance(pairs, str | bytes | Path) or not isinstance(pairs, Iterable):
+        wanted = "expected sentence pairs (source, target)"
+        raise UsageError(f"{wanted}, found {short(pairs)}; nmtalign.read_bitext reads files")
+    if isinstance(pairs, Mapping | Set):
+        wanted = "expected sentence pairs in an order, such as a list of (source, target)"
+        raise UsageError(f"{wanted}, found a {type(pairs).__name__}: {short(pairs)}")
+    if isinstance(pairs, Iterator):
+        return begun(pairs, "sentence pairs")
+    if isinstance(pairs, tuple) and len(pairs) == 2 and all(map(_is_column, pairs)):
+        source, target = map(len, pairs)
+        if source != target:
+            raise DataError(f"expected as many target as source sentences, {source:,}, found {target:,}")
+        return zip(*pairs, strict=True)
+    return pairs
+
+
+def _is_column(side: Any) -> bool:
+    """Tell whether one of two may be all sentences of a side: a list, an array, a column of a table."""
+    return isinstance(side, list) or hasattr(side, "tolist")
+
+
+# --- chunks --------------------------------------------------------------------------------------
 
 PAIRS = 20_000  # of one chunk: enough pairs of equal lengths to fill buckets
 CHARACTERS = 4_000_000  # of one chunk; a chunk of very long lines has fewer pairs
@@ -348,24 +434,27 @@ class Chunk(NamedTuple):
 
 
 def cut(
-    pairs: Iterable[SentencePair], *, chunk: int = PAIRS, first: int = 1, cells: float = math.inf
+    pairs: Iterable[tuple[str, str]], *, chunk: int = PAIRS, first: int = 1, cells: float = math.inf
 ) -> Iterator[Chunk]:
-    """Cut a stream into chunks of at most `chunk` pairs and about `CHARACTERS` characters.
+    """Cut a stream of sentence pairs into chunks, so that memory does not grow with the text.
 
     Parameters
     ----------
-    pairs : iterable of SentencePair
+    pairs : iterable of (source, target)
+        Lines of text, as :func:`nmtalign.read_bitext` returns them.
     chunk : int
+        The most pairs of a chunk. Chunks of long lines, about 4 million characters together, have fewer.
     first : int
         Number of the first pair.
     cells : float
-        Where matrices are kept: source by target characters of all pairs of a chunk, about.
+        Limit for runs that keep matrices: the sum, over the pairs of a chunk, of source characters times
+        target characters.
 
     Examples
     --------
-    >>> [(part.first, len(part.lines)) for part in cut([SentencePair("a", "b")] * 5, chunk=2)]
+    >>> [(part.first, len(part.lines)) for part in cut([("a", "b")] * 5, chunk=2)]
     [(1, 2), (3, 2), (5, 1)]
-    >>> [len(part.lines) for part in cut([SentencePair("a", "bc")] * 3, cells=3)]
+    >>> [len(part.lines) for part in cut([("a", "bc")] * 3, cells=3)]
     [2, 1]
     """
     expect_kind(pairs, Iterable, "sentence pairs")
@@ -375,8 +464,8 @@ def cut(
     characters = area = 0
     for pair in pairs:
         if not isinstance(pair, SentencePair):
-            found = f"pair {first + len(lines):,}: expected a pair as of nmtalign.read_bitext"
-            raise DataError(f"{found}, found {short(pair)}")
+            source, target = _checked_row(pair, first + len(lines), lines=True)
+            pair = SentencePair(str(source), str(target))
         lines.append(pair)
         characters += len(pair.source) + len(pair.target)
         area += len(pair.source) * len(pair.target)

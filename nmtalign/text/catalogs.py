@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from nmtalign.errors import DataError, UsageError
+from nmtalign.text.columns import Line, Record, Select
 
-Record = tuple[str, str] | DataError
 _KEYWORD = re.compile(r"(msgctxt|msgid|msgid_plural|msgstr|msgstr\[\d+\])\s+(\".*)")
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"\s*')
 _DOUBTFUL = "fuzzy"
@@ -23,23 +23,14 @@ _ESCAPED = {"n": " ", "t": "\t", "r": "", '"': '"', "\\": "\\"}  # a line end in
 
 
 def read_po(
-    lines: Iterator[str | DataError],
-    path: str | Path,
-    select: tuple[str, str] | None = None,
-    *,
-    fuzzy: bool = False,
+    lines: Iterator[Line], path: str | Path, select: Select = None, *, fuzzy: bool = False
 ) -> Iterator[Record]:
     """Yield a pair for each message of a catalogue, the translation empty where there is none.
 
-    A translation marked as fuzzy is a guess: like gettext's own msgfmt, it is taken only if `fuzzy`.
-
-    The header (the message with an empty ``msgid``) and obsolete messages (``#~``) are left out; of a message
-    with plural forms the first is taken.
-
-    Yields
-    ------
-    (str, str) or DataError
-        An error, with its line, for a line that is not of a catalogue.
+    A translation marked as fuzzy is a guess: like gettext's own msgfmt, it is taken only if `fuzzy`. The
+    header (the message with an empty ``msgid``) and obsolete messages (``#~``) are left out; of a message
+    with plural forms the first is taken. A line that is not of a catalogue is an error in the place of its
+    message.
     """
     if select is not None:
         raise UsageError("a PO file has one source and one target; they cannot be chosen")
@@ -63,14 +54,13 @@ def read_po(
         keyword = match[1] if match else keyword
         string = _STRING.fullmatch(match[2] if match else line)
         if string and keyword:
-            message.setdefault(keyword, []).append(_ESCAPE.sub(_unescape, string[1]))
+            message.setdefault(keyword, []).append(
+                _ESCAPE.sub(lambda match: _ESCAPED.get(match[1], match[0]), string[1])
+            )
         else:
-            problem = problem or _problem(line).at(path, line=number)
+            expected = f'expected msgid "..." or msgstr "..." or "...", found {line[:60]!r}'
+            problem = problem or DataError(expected).at(path, line=number)
     yield from _pair(message, problem, fuzzy)
-
-
-def _problem(line: str) -> DataError:
-    return DataError(f'expected msgid "..." or msgstr "..." or "...", found {line[:60]!r}')
 
 
 def _pair(message: dict[str, list[str]], problem: DataError | None, fuzzy: bool) -> Iterator[Record]:
@@ -80,7 +70,3 @@ def _pair(message: dict[str, list[str]], problem: DataError | None, fuzzy: bool)
     elif source := "".join(message.get("msgid", ())):
         known = fuzzy or _DOUBTFUL not in message
         yield source, "".join(message.get("msgstr", message.get("msgstr[0]", ()))) if known else ""
-
-
-def _unescape(match: re.Match[str]) -> str:
-    return _ESCAPED.get(match[1], match[0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,22 +11,17 @@ from nmtalign.errors import DataError, UsageError
 from nmtalign.files import foreign
 
 Record = tuple[str, str] | DataError
+Select = tuple[str, str] | None  # where the two sides are
 Line = str | DataError
 Row = tuple[int, list[str] | DataError]  # its first line, and its fields
 _ROWS = 10_000  # read at a time
 
 
-def read_table(path: str | Path, rows: Iterator[Row], select: tuple[str, str] | None) -> Iterator[Record]:
+def _read_table(path: str | Path, rows: Iterator[Row], select: Select) -> Iterator[Record]:
     """Yield a pair for each row of a table whose columns are numbered, or named by its first row.
 
-    Parameters
-    ----------
-    path : str or Path
-        For errors.
-    rows : iterator of Row
-    select : (str, str), optional
-        Two columns, by number from 1 or by name; by default ``source`` and ``target`` where the first row
-        names these, else the only two that there are.
+    `select` names two columns, by number from 1 or by name; by default ``source`` and ``target`` where the
+    first row names these, else the only two that there are.
     """
     columns: tuple[int, int] | None = None
     width = 2 if select is None else None
@@ -44,7 +39,7 @@ def read_table(path: str | Path, rows: Iterator[Row], select: tuple[str, str] | 
             yield error.at(path, line=line)
 
 
-def _places(row: list[str], select: tuple[str, str] | None, path: str | Path) -> tuple[tuple[int, int], bool]:
+def _places(row: list[str], select: Select, path: str | Path) -> tuple[tuple[int, int], bool]:
     """Return which fields the two sides are, and whether the first row has names instead of text."""
     names = select or ("source", "target")
     if all(name in row for name in names):
@@ -70,10 +65,10 @@ def _sides(row: list[str], columns: tuple[int, int], width: int | None) -> tuple
     return row[columns[0]], row[columns[1]]
 
 
-def tsv_rows(lines: Iterator[Line], path: str | Path) -> Iterator[Row]:
+def read_tsv(lines: Iterator[Line], path: str | Path, select: Select) -> Iterator[Record]:
     """Yield what stands between the tabs of each line."""
-    for number, line in enumerate(lines, 1):
-        yield number, line if isinstance(line, DataError) else line.split("\t")
+    rows = (line if isinstance(line, DataError) else line.split("\t") for line in lines)
+    return _read_table(path, enumerate(rows, 1), select)
 
 
 class _Counted:
@@ -93,8 +88,12 @@ class _Counted:
         return f"{line}\n"
 
 
-def csv_rows(lines: Iterator[Line], path: str | Path) -> Iterator[Row]:
-    """Yield the fields of each record; line ends inside of quotes are spaces."""
+def read_csv(lines: Iterator[Line], path: str | Path, select: Select) -> Iterator[Record]:
+    """Yield a pair for each record; line ends inside of quotes are spaces."""
+    return _read_table(path, _csv_rows(lines, path), select)
+
+
+def _csv_rows(lines: Iterator[Line], path: str | Path) -> Iterator[Row]:
     counted = _Counted(lines)
     reader = csv.reader(counted, strict=True)
     while True:
@@ -111,22 +110,10 @@ def csv_rows(lines: Iterator[Line], path: str | Path) -> Iterator[Row]:
             yield first, [field.replace("\r\n", " ").replace("\n", " ") for field in fields]
 
 
-ROWS: dict[str, Callable[[Iterator[Line], str | Path], Iterator[Row]]] = {"tsv": tsv_rows, "csv": csv_rows}
+def read_parquet(path: str | Path, select: Select = None) -> Iterator[Record]:
+    """Yield a pair for each row, an error where a side is not text.
 
-
-def read_parquet(path: str | Path, select: tuple[str, str] | None = None) -> Iterator[Record]:
-    """Yield a pair for each row.
-
-    Parameters
-    ----------
-    path : str or Path
-    select : (str, str), optional
-        Names of the two columns, ``a.b`` for field b of a column a; by default ``source`` and ``target``.
-
-    Yields
-    ------
-    (str, str) or DataError
-        An error for a row in which a side is not text.
+    `select` names the two columns, ``a.b`` field b of a column a; by default ``source`` and ``target``.
     """
     if str(path) == "-":
         raise UsageError("a Parquet file cannot come from standard input; name the file")

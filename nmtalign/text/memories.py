@@ -14,8 +14,8 @@ from xml.parsers import expat
 
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import DAMAGE, open_binary
+from nmtalign.text.columns import Record, Select
 
-Record = tuple[str, str] | DataError
 _CODES = {"bpt", "ept", "ph", "it", "ut", "sub"}  # inside a sentence: codes of another format, not words
 _BLOCK = 1 << 16
 _DEEPEST = 100  # elements inside each other in a unit
@@ -122,20 +122,11 @@ def _pieces(element: Element) -> Iterator[str]:
         yield child.tail or ""
 
 
-def read_tmx(path: str | Path, select: tuple[str, str] | None = None) -> Iterator[Record]:
-    """Yield a pair for each unit of a TMX file.
+def read_tmx(path: str | Path, select: Select = None) -> Iterator[Record]:
+    """Yield a pair for each unit of a TMX file, an error for a unit that has not both languages.
 
-    Parameters
-    ----------
-    path : str or Path
-    select : (str, str), optional
-        Source and target language, such as ``("en", "fr")``; ``en`` also finds ``en-CA``. By default the
-        first two languages of the first unit, the header's source language first.
-
-    Yields
-    ------
-    (str, str) or DataError
-        An error for a unit that has not both languages.
+    `select` names source and target language, such as ``("en", "fr")``; ``en`` also finds ``en-CA``. By
+    default it is the first two languages of the first unit, the header's source language first.
     """
     for line, unit, header in _units(path, {"tu"}):
         texts = {_language(variant): variant.find("seg") for variant in unit.findall("tuv")}
@@ -172,7 +163,7 @@ def _find_language(texts: dict[str, Element | None], language: str) -> str | Non
     return wanted if wanted in texts else next(kinds, None)
 
 
-def read_xliff(path: str | Path, select: tuple[str, str] | None = None) -> Iterator[Record]:
+def read_xliff(path: str | Path, select: Select = None) -> Iterator[Record]:
     """Yield a pair for each translation unit (XLIFF 1.2) or segment (2.0); no target gives an empty one.
 
     Translations that are only proposed (``alt-trans``) are left out.

@@ -7,24 +7,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 from nmtalign.errors import UsageError
 from nmtalign.names import MARKS
 
 
 def word_numbers(pieces: Sequence[str], marks: str) -> list[int]:
-    """Return for each piece the number of the word it is part of, from 0.
-
-    Parameters
-    ----------
-    pieces : sequence of str
-        Marked sub-words, in order.
-    marks : {"bpe", "sentencepiece"}
-
-    Returns
-    -------
-    list of int
-        Never decreasing, without gaps. A link (i, j) of pieces becomes (source[i], target[j]).
+    """Return for each piece the number of the word it is part of, from 0: never decreasing, without gaps.
 
     Examples
     --------
@@ -35,17 +25,11 @@ def word_numbers(pieces: Sequence[str], marks: str) -> list[int]:
     """
     if marks not in MARKS:
         raise UsageError(f"there are no sub-word marks {marks!r}; choose one of {', '.join(MARKS)}")
-    begins = _begins_bpe(pieces) if marks == "bpe" else [piece.startswith("▁") for piece in pieces]
-    numbers: list[int] = []
-    word = -1
-    for begin in begins:
-        word += begin or word < 0
-        numbers.append(word)
-    return numbers
-
-
-def _begins_bpe(pieces: Sequence[str]) -> list[bool]:
-    return [n == 0 or not pieces[n - 1].endswith("@@") for n in range(len(pieces))]
+    if marks == "bpe":
+        begins = (not piece.endswith("@@") for piece in pieces[:-1])
+    else:
+        begins = (piece.startswith("▁") for piece in pieces[1:])
+    return list(accumulate(begins, initial=0))[: len(pieces)]
 
 
 def join_pieces(pieces: Sequence[str], marks: str) -> list[str]:

@@ -19,15 +19,16 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import accumulate
+from itertools import accumulate, groupby
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from nmtalign.errors import DataError, UsageError
+from nmtalign.names import TOKENIZERS as NAMES
 from nmtalign.names import UNICODE_FORMS
-from nmtalign.text.marks import mark_class, normal_form
 
 Span = tuple[int, int]
+Languages = tuple[str | None, str | None]
 
 
 class Token(NamedTuple):
@@ -61,7 +62,49 @@ class _Spaces:
         return [word for word in words if word] if "" in words else words
 
     def spans(self, text: str) -> list[Span]:
-        return [match.span() for match in re.finditer("[^ ]+", text)]
+        return spans_between_spaces(text)
+
+
+def spans_between_spaces(line: str) -> list[Span]:
+    """Return where the words between ASCII spaces begin and end."""
+    return [match.span() for match in re.finditer("[^ ]+", line)]
+
+
+# --- normal forms --------------------------------------------------------------------------------
+
+_PILE = 1_000  # combining marks on one letter; no language has more than a few
+
+
+@lru_cache(maxsize=1)
+def mark_class() -> str:
+    """Return the combining marks as the inside of a character class; ``\\w`` leaves them out."""
+    codes = (c for c in range(0x300, 0x1FA00) if unicodedata.category(chr(c)) in ("Mn", "Mc"))
+    runs = (list(group) for _, group in groupby(enumerate(codes), lambda pair: pair[1] - pair[0]))
+    return "".join(f"\\U{run[0][1]:08x}-\\U{run[-1][1]:08x}" for run in runs)
+
+
+def normal_form(form: str, text: str) -> str:
+    """Return a normal form of `text` in linear time: piles of `_PILE` marks and more stay as they are.
+
+    To put the marks of a pile in order takes time that grows with the square of their number. `form` is
+    ``NFC``, ``NFD``, ``NFKC`` or ``NFKD``.
+
+    Examples
+    --------
+    >>> normal_form("NFC", "e\\u0301")
+    'é'
+    >>> pile = "a\\u0301" + 5_000 * "\\u0301\\u0316"
+    >>> normal_form("NFC", pile + "e\\u0301") == pile + "é"
+    True
+    """
+    parts = [text]
+    # Each pile has a mark at a multiple of its length; the first mark is U+0300
+    if len(text) > _PILE and max(text[::_PILE]) >= "\u0300":
+        mark = f"[{mark_class()}\uff9e\uff9f]"  # two letters become marks in NFKC
+        if re.search(mark, text[::_PILE]):
+            parts = re.split(f"((?<!{mark}){mark}{{{_PILE},}})", text)
+    parts[::2] = [unicodedata.normalize(form, part) for part in parts[::2]]  # type: ignore[arg-type]
+    return "".join(parts)
 
 
 # --- simple --------------------------------------------------------------------------------------
@@ -199,12 +242,7 @@ class _Moses:
 
 
 def locate(tokens: Iterable[str], text: str) -> list[Span]:
-    """Return where each of `tokens` stands in `text`, reading from left to right.
-
-    Raises
-    ------
-    DataError
-        If a token is not found in the rest of the text.
+    """Return where each of `tokens` stands in `text`, from left to right; a DataError if one does not.
 
     Examples
     --------
@@ -244,9 +282,8 @@ class _Icu:
 
     def spans(self, text: str) -> list[Span]:
         segments = list(self._segments(re.sub("[\ud800-\udfff]", "\ufffd", text)))
-        ends = list(accumulate(map(len, segments)))
-        places = zip(ends, segments, strict=True)
-        return [(end - len(word), end) for end, word in places if not self._gap(word)]
+        ends = accumulate(map(len, segments))
+        return [(end - len(s), end) for s, end in zip(segments, ends, strict=True) if not self._gap(s)]
 
 
 # --- sentencepiece -------------------------------------------------------------------------------
@@ -271,16 +308,8 @@ class _SentencePiece:
         return list(self._encode(text, return_type=str))
 
     def spans(self, text: str) -> list[Span]:
-        return [
-            _without_space(text, *span)
-            for span in self._encode(text, return_type="offset_mapping")["offsets"]
-        ]
-
-
-def _without_space(text: str, start: int, end: int) -> Span:
-    while start < end and text[start].isspace():
-        start += 1
-    return start, end
+        offsets = self._encode(text, return_type="offset_mapping")["offsets"]
+        return [(end - len(text[start:end].lstrip()), end) for start, end in offsets]
 
 
 # --- settings ------------------------------------------------------------------------------------
@@ -291,25 +320,23 @@ TOKENIZERS: dict[str, Callable[[str | None], Tokenizer]] = {
     "moses": _Moses,
     "icu": _Icu,
 }
-_WITH_FILE: dict[str, Callable[[str], Tokenizer]] = {"sentencepiece": _SentencePiece}
 LONGEST_TEXT = 2_000_000  # characters of a line that is cut into words
 
 
 def _check_tokenizer(name: str) -> None:
-    kind, colon, file = str(name).partition(":")
-    if not (kind in _WITH_FILE and file if colon else kind in TOKENIZERS):
-        names = (*TOKENIZERS, *(f"{with_file}:FILE[,FILE]" for with_file in _WITH_FILE))
-        raise UsageError(f"there is no tokenizer {name!r}; choose one of {', '.join(names)}")
+    tokenizer, colon, file = str(name).partition(":")
+    if not (tokenizer == "sentencepiece" and file if colon else tokenizer in TOKENIZERS):
+        raise UsageError(f"there is no tokenizer {name!r}; choose one of {', '.join(NAMES)}")
 
 
 @lru_cache(maxsize=64)
 def load_tokenizer(name: str, language: str | None = None) -> Tokenizer:
     """Return the tokenizer called `name` for `language` (a code such as ``fr``; None for any)."""
     _check_tokenizer(name)
-    kind, _, file = name.partition(":")
+    file = name.partition(":")[2]
     if "," in file:
         raise UsageError(f"{name!r} names a model for each side; name the one of this text")
-    return _WITH_FILE[kind](file) if file else TOKENIZERS[name](language)
+    return _SentencePiece(file) if file else TOKENIZERS[name](language)
 
 
 def _bounded(text: str) -> str:
@@ -367,18 +394,18 @@ class TextSettings:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> TextSettings:
         """Return the settings that :meth:`as_dict` gave."""
-        kinds = {"tokenizer": str, "lowercase": bool, "unicode": str}
-        if not values.keys() <= kinds.keys() or not all(isinstance(v, kinds[n]) for n, v in values.items()):
+        types = {"tokenizer": str, "lowercase": bool, "unicode": str}
+        if not values.keys() <= types.keys() or not all(isinstance(v, types[n]) for n, v in values.items()):
             raise DataError(f"expected tokenizer, lowercase and unicode, found {dict(values)}")
         return cls(**values)
 
     def kept(self) -> tuple[TextSettings, dict[str, str]]:
         """Return settings that name the files of the tokenizer as a folder keeps them, and these files."""
-        kind, colon, files = self.tokenizer.partition(":")
+        tokenizer, colon, files = self.tokenizer.partition(":")
         if not colon:
             return self, {}
-        names = {f"{kind}-{n}.model": file for n, file in enumerate(files.split(","), 1)}
-        return replace(self, tokenizer=f"{kind}:{','.join(names)}"), names
+        names = {f"{tokenizer}-{n}.model": file for n, file in enumerate(files.split(","), 1)}
+        return replace(self, tokenizer=f"{tokenizer}:{','.join(names)}"), names
 
     def kept_in(self, folder: Path) -> TextSettings:
         """Copy the files of the tokenizer into a folder; return settings as of :meth:`kept`."""
@@ -388,19 +415,20 @@ class TextSettings:
         return settings
 
     @classmethod
-    def opened(cls, values: Mapping[str, Any], place: Callable[[str], Path]) -> TextSettings:
+    def opened(cls, values: Mapping[str, Any], path_of: Callable[[str], Path]) -> TextSettings:
         """Return the settings that :meth:`kept` and :meth:`as_dict` gave, with files found from anywhere.
 
-        `place` gives the path of a file of the folder by its name, if it may be opened. Wrong settings are a
-        DataError, as the caller has not chosen them.
+        `path_of` gives the path of a file of the folder by its name, if it may be opened. Wrong settings are
+        a DataError, as the caller has not chosen them.
         """
         try:
             kept = cls.from_dict(values)
         except UsageError as error:
             raise DataError(str(error)) from None
-        kind, colon, files = kept.tokenizer.partition(":")
-        paths = [str(place(name)) for name in files.split(",")] if colon else []
-        return replace(kept, tokenizer=f"{kind}:{','.join(paths)}") if colon else kept
+        tokenizer, colon, files = kept.tokenizer.partition(":")
+        if not colon:
+            return kept
+        return replace(kept, tokenizer=f"{tokenizer}:{','.join(str(path_of(f)) for f in files.split(','))}")
 
     def tokens(self, text: str, *, language: str | None = None) -> list[Token]:
         """Return the tokens of one line as they stand in it, with their places."""
@@ -411,28 +439,16 @@ class TextSettings:
         return self._split(load_tokenizer(self.tokenizer, language), text)
 
     def words_of_pair(
-        self, pair: tuple[str, str], languages: tuple[str | None, str | None] = (None, None)
+        self, pair: tuple[str, str], languages: Languages = (None, None)
     ) -> tuple[list[str], list[str]]:
-        """Return :meth:`words` of both sides of a sentence pair.
-
-        Examples
-        --------
-        >>> TextSettings("simple").words_of_pair(("The cat.", "Le chat."), ("en", "fr"))
-        (['the', 'cat', '.'], ['le', 'chat', '.'])
-        """
+        """Return :meth:`words` of both sides of a sentence pair."""
         first, second = map(load_tokenizer, self._of_sides, languages)
         return self._split(first, pair[0]), self._split(second, pair[1])
 
     def tokens_of_lines(
         self, lines: Sequence[str], side: int, language: str | None = None
     ) -> tuple[list[str], list[int]]:
-        """Return the tokens of many lines of a side (0 or 1) one after the other, and how many each has.
-
-        Examples
-        --------
-        >>> TextSettings("simple").tokens_of_lines(["The cat.", ""], 0)
-        (['The', 'cat', '.'], [3, 0])
-        """
+        """Return the tokens of many lines of a side (0 or 1) one after the other, and how many each has."""
         tokens = [*map(self.tokenizer_of(side, language).split, map(_bounded, lines))]
         return [token for line in tokens for token in line], list(map(len, tokens))
 
@@ -441,22 +457,16 @@ class TextSettings:
         return load_tokenizer(self._of_sides[side], language)
 
     def tokens_of_pair(
-        self, pair: tuple[str, str], languages: tuple[str | None, str | None] = (None, None)
+        self, pair: tuple[str, str], languages: Languages = (None, None)
     ) -> tuple[list[Token], list[Token]]:
         """Return :meth:`tokens` of both sides of a sentence pair."""
         first, second = map(load_tokenizer, self._of_sides, languages)
         return _tokens(first, pair[0]), _tokens(second, pair[1])
 
     def pieces_of_pair(
-        self, pair: tuple[str, str], languages: tuple[str | None, str | None] = (None, None)
+        self, pair: tuple[str, str], languages: Languages = (None, None)
     ) -> tuple[list[str], list[str]]:
-        """Return the tokens of both sides as the tokenizer writes them: sub-words with their marks.
-
-        Examples
-        --------
-        >>> TextSettings("simple").pieces_of_pair(("The cat.", "Le chat."), ("en", "fr"))
-        (['The', 'cat', '.'], ['Le', 'chat', '.'])
-        """
+        """Return the tokens of both sides as the tokenizer writes them: sub-words with their marks."""
         first, second = map(load_tokenizer, self._of_sides, languages)
         return first.split(_bounded(pair[0])), second.split(_bounded(pair[1]))
 
@@ -474,9 +484,8 @@ class TextSettings:
     @cached_property
     def _of_sides(self) -> tuple[str, str]:
         """The tokenizer of each side."""
-        kind, _, files = self.tokenizer.partition(":")
-        first, comma, second = files.partition(",")
-        return (f"{kind}:{first}", f"{kind}:{second}") if comma else (self.tokenizer, self.tokenizer)
+        first, comma, second = self.tokenizer.partition(",")
+        return (first, f"{first.partition(':')[0]}:{second}") if comma else (first, first)
 
     def normalized(self, tokens: Sequence[str]) -> list[str]:
         """Return `tokens` in the case and Unicode form of these settings, one for one.
@@ -511,17 +520,7 @@ SPACES = TextSettings("space", lowercase=False, unicode="none")  # words as they
 def words_at(starts: Iterable[int], line: str) -> list[int]:
     """Return for each token of a line the number of the word between ASCII spaces that it begins in.
 
-    Parameters
-    ----------
-    starts : iterable of int
-        Where the tokens begin, in order.
-    line : str
-        The line that they were cut from.
-
-    Returns
-    -------
-    list of int
-        From 0, never decreasing; several spaces are one. A link (i, j) becomes (source[i], target[j]).
+    `starts` says where the tokens begin, in order. Several spaces are one.
 
     Examples
     --------
@@ -529,7 +528,7 @@ def words_at(starts: Iterable[int], line: str) -> list[int]:
     >>> words_at([token.start for token in TextSettings("simple").tokens(line)], line)
     [0, 0, 1, 1]
     """
-    ends = [match.end() for match in re.finditer("[^ ]+", line)]
+    ends = [end for _, end in spans_between_spaces(line)]
     numbers: list[int] = []
     word = 0
     for start in starts:

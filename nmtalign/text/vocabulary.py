@@ -12,12 +12,7 @@ from nmtalign.errors import DataError
 
 
 class Vocabulary:
-    """The words of one language and their rows.
-
-    Parameters
-    ----------
-    word2int : mapping of str to int
-        Row of each word: unique and not negative. Old files may leave rows out.
+    """The words of one language and their rows, which are unique; old files may leave rows out.
 
     Attributes
     ----------
@@ -25,11 +20,6 @@ class Vocabulary:
         The words in the order of their rows.
     size : int
         Rows that a matrix must have to hold them all: the highest row plus one.
-
-    Raises
-    ------
-    DataError
-        If two words share a row, or a row is negative or not a whole number.
 
     Examples
     --------

@@ -13,8 +13,7 @@ from nmtalign.corpus.coverage import GLUED, ends_in_punctuation, spaceless
 from nmtalign.corpus.parallel import streamed
 from nmtalign.corpus.sides import EncodedSide, NumberedWords, PairEncoder, look_up, number_words
 from nmtalign.errors import DataError
-from nmtalign.text.bitext import Chunk, SentencePair, cut
-from nmtalign.text.pairs import Pair, Sentence
+from nmtalign.text.bitext import Chunk, Pair, Sentence, SentencePair, cut
 from nmtalign.text.tokenization import TextSettings
 
 Sides = tuple[Sequence[Sentence], Sequence[Sentence]]  # source and target sentences

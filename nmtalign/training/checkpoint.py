@@ -26,24 +26,9 @@ _KEY = "key"
 
 
 class Checkpoint:
-    """A file of the state of training.
+    """A file of the state of training, which is written as a whole or not at all.
 
-    Parameters
-    ----------
-    path : str or Path
-        The file is written as a whole or not at all.
-    key : str
-        Hash of the settings and the bitext; a checkpoint with another key is ignored.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     Checkpoint(f"{folder}/state.npz", "mine").write({"step": np.array(7)})
-    ...     mine = Checkpoint(f"{folder}/state.npz", "mine").read()
-    ...     other = Checkpoint(f"{folder}/state.npz", "other").read()
-    >>> int(mine["step"]), other
-    (7, None)
+    `key` is a hash of the settings and the bitext; a checkpoint with another key is ignored.
     """
 
     def __init__(self, path: str | Path, key: str) -> None:

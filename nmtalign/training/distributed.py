@@ -108,22 +108,6 @@ class DistributedBitext:
 
     A model depends on the size of the shards, but not on the number of processes: the expected counts of a
     text are the sum of the expected counts of its parts (Dempster, Laird and Rubin 1977).
-
-    Examples
-    --------
-    >>> from nmtalign.corpus.buckets import make_buckets
-    >>> from nmtalign.corpus.sides import encode
-    >>> class Here:
-    ...     def keep(self, function, *given):
-    ...         return function(*given)
-    ...     def in_order(self, submit, items):
-    ...         return ((item, submit(item)) for item in items)
-    >>> sides = encode([["a", "b"], ["a"] * 4]), encode([["x", "y"], ["x"] * 4])
-    >>> bitext = DistributedBitext(make_buckets(*sides), *sides, processes=Here(), cells=16)
-    >>> len(bitext.shards), len(bitext.index)
-    (2, 5)
-    >>> bitext.expected_counts(EStep(0.1)).pairs.tolist()
-    [0.0, 4.5, 0.5, 0.5, 0.5]
     """
 
     def __init__(

@@ -22,11 +22,19 @@ from nmtalign.corpus.parallel import default_workers, in_order
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.word_pairs import SHARED, PairIndex, index_pairs
 from nmtalign.positions.e_step import MIN_LINK, EStep, ExpectedCounts, expected_counts
-from nmtalign.positions.forward_backward import BothTransitions
+from nmtalign.positions.hmm import BothTransitions
 from nmtalign.positions.transitions import TransitionModel, estimate_transitions, initial_transitions
-from nmtalign.scorers.counts import FormPairCounts, Smoothing, emissions, form_pair_counts, word_counts
-from nmtalign.scorers.forms import FormPairs, Letters, make_form_pairs, short_words
-from nmtalign.scorers.lexicon import Lexicon, StoredForms, stored_forms
+from nmtalign.scorers.forms import FormPairs, make_form_pairs, short_words
+from nmtalign.scorers.lexicon import (
+    FormPairCounts,
+    Lexicon,
+    Smoothing,
+    StoredForms,
+    emissions,
+    form_pair_counts,
+    stored_forms,
+    word_counts,
+)
 from nmtalign.training.checkpoint import Arrays, Checkpoint
 from nmtalign.training.hyperparameters import Hyperparameters
 from nmtalign.training.prior import Prior, form_prior
@@ -69,20 +77,11 @@ class Estimate(NamedTuple):
 
 
 class Estimator:
-    """Expectation-maximization over an encoded bitext.
+    """Expectation-maximization over an encoded bitext, whose vocabularies have the words of the prior.
 
-    Parameters
-    ----------
-    source, target : EncodedSide
-    hyperparameters : Hyperparameters
-    prior : Prior, optional
-        The vocabularies must contain its words.
-    workers : int, optional
-        Threads or processes; the result does not depend on it.
-    report : callable, optional
-        Called with one line of text after each iteration.
-    make_bitext : callable, optional
-        Returns a :class:`CountingBitext` from buckets and sides; default :class:`LocalBitext`.
+    `report` is called with a line of text after each iteration. `make_bitext` returns a
+    :class:`CountingBitext` from buckets and sides; a :class:`LocalBitext` if left out. The result does not
+    depend on the workers.
     """
 
     def __init__(
@@ -105,9 +104,9 @@ class Estimator:
             self.buckets, source, target
         )
         self.index = self.bitext.index
-        kind = partial(make_form_pairs, source, target, self.index, spelling=hyperparameters.spelling)
+        make = partial(make_form_pairs, source, target, self.index, spelling=hyperparameters.spelling)
         several = self.workers if self.index.complete else 1  # the forms of a large bitext take much memory
-        self.forms: list[FormPairs] = list(in_order(kind, self._letters(), several))
+        self.forms: list[FormPairs] = list(in_order(make, self._letters(), several))
         self.set_prior(prior)
         self.report(
             f"{len(source.words) - 1:,} source and {len(target.words) - 1:,} target words,"
@@ -117,9 +116,9 @@ class Estimator:
     def set_prior(self, prior: Prior | None) -> None:
         """Replace the prior, whose words the vocabularies contain."""
         self.prior = prior or Prior()
-        self.form_priors = [form_prior(kind, self.prior) for kind in self.forms] if prior else []
+        self.form_priors = [form_prior(own, self.prior) for own in self.forms] if prior else []
 
-    def _letters(self) -> list[Letters]:
+    def _letters(self) -> list[tuple[int, int]]:
         """Return the letters of each kind of form; an older model determines them."""
         older, hyperparameters = self.prior.lexicon, self.hyperparameters
         here = self.source.words, self.target.words
@@ -170,7 +169,7 @@ class Estimator:
 
     def _form_counts(self, counts: ExpectedCounts) -> list[FormPairCounts]:
         words = word_counts(self.index, counts.pairs, counts.source_null, counts.target_null)
-        found = [form_pair_counts(kind, words) for kind in self.forms]
+        found = [form_pair_counts(own, words) for own in self.forms]
         if not self.form_priors:
             return found
         both = zip(self.form_priors, self.forms, found, strict=True)
@@ -211,14 +210,14 @@ class Estimator:
             counts.pairs[SHARED] = 0
         return counts
 
-    def _pruned(self, kind: FormPairCounts) -> FormPairCounts:
+    def _pruned(self, counts: FormPairCounts) -> FormPairCounts:
         """Set very small counts to 0 in place; return the counts in the precision of the model folder."""
-        kind.pairs[kind.pairs < self.hyperparameters.prune] = 0
+        counts.pairs[counts.pairs < self.hyperparameters.prune] = 0
         source, target = (
             side.apply(lambda values: values.astype(np.float32).astype(np.float64))
-            for side in (kind.source, kind.target)
+            for side in (counts.source, counts.target)
         )
-        return kind._replace(source=source, target=target)
+        return counts._replace(source=source, target=target)
 
     def _lexicon(self, stored: list[StoredForms]) -> Lexicon:
         source, target, spelling = self.source, self.target, self.hyperparameters.spelling

@@ -20,10 +20,9 @@ from nmtalign.corpus.sides import EncodedSide, number_words
 from nmtalign.corpus.word_pairs import values_of
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import read_lines
-from nmtalign.positions.forward_backward import BothTransitions
-from nmtalign.scorers.counts import FormCounts, FormPairCounts, sum_at
-from nmtalign.scorers.forms import FormPairs, Letters, cut, shorten
-from nmtalign.scorers.lexicon import Lexicon, StoredForms
+from nmtalign.positions.hmm import BothTransitions
+from nmtalign.scorers.forms import FormPairs, cut, shorten
+from nmtalign.scorers.lexicon import FormCounts, FormPairCounts, Lexicon, StoredForms, sum_at
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
 from nmtalign.vectors.retrieval import mutual_neighbors
@@ -53,9 +52,9 @@ class Prior:
         """Return the approximate jumps in the text of the older model; None without an older model."""
         if self.lexicon is None or self.transitions is None:
             return None
-        kind = self.lexicon.forms[0]
+        stored = self.lexicon.forms[0]
         found = []
-        for model, side in zip(self.transitions, (kind.source, kind.target), strict=True):
+        for model, side in zip(self.transitions, (stored.source, stored.target), strict=True):
             classes = model.classes if len(model.classes) == len(side.linked) else np.zeros(0, np.int32)
             mass = np.bincount(classes, side.linked[: len(classes)], len(model.tables))
             mass[0] = mass.sum() / WORDS_A_SENTENCE
@@ -91,9 +90,9 @@ class FormPrior(NamedTuple):
     source: FormCounts
     target: FormCounts
 
-    def add_to(self, kind: FormPairs, counts: FormPairCounts) -> FormPairCounts:
+    def add_to(self, form_pairs: FormPairs, counts: FormPairCounts) -> FormPairCounts:
         """Return the counts of pairs and forms with the prior added."""
-        wanted = kind.source.astype(np.int64) * len(kind.target_forms) + kind.target
+        wanted = form_pairs.source.astype(np.int64) * len(form_pairs.target_forms) + form_pairs.target
         pairs = counts.pairs + values_of(self.keys, self.counts, wanted)
         return FormPairCounts(pairs, _sum(counts.source, self.source), _sum(counts.target, self.target))
 
@@ -110,22 +109,22 @@ def _sum(a: FormCounts, b: FormCounts) -> FormCounts:
     return FormCounts(a.linked + b.linked, a.null + b.null, a.all_null + b.all_null)
 
 
-def form_prior(kind: FormPairs, prior: Prior) -> FormPrior:
+def form_prior(form_pairs: FormPairs, prior: Prior) -> FormPrior:
     """Return the prior by the numbers of the forms."""
-    number = number_words(kind.source_forms), number_words(kind.target_forms)
-    of_source, of_target = map(cut, kind.letters)
+    number = number_words(form_pairs.source_forms), number_words(form_pairs.target_forms)
+    of_source, of_target = map(cut, form_pairs.letters)
     width = len(number[1])
     listed = [number[0][s[of_source]] * width + number[1][t[of_target]] for s, t, _ in prior.words]
     keys = np.array(listed, dtype=np.int64)
     counts = np.array([weight for *_, weight in prior.words], dtype=np.float32)
     sides = [FormCounts(np.zeros(len(forms)), np.zeros(len(forms)), 0.0) for forms in number]
     if prior.lexicon is not None:
-        older, learned = prior.lexicon, _learned(prior.lexicon, kind.letters)
+        older, learned = prior.lexicon, _learned(prior.lexicon, form_pairs.letters)
+        words = older.source_words, older.target_words
+        both = zip(number, form_pairs.letters, words, learned.letters, strict=True)
         places = [
-            np.array([forms[form[cut(own)]] for form in shorten(words, letters)[1]])
-            for forms, own, words, letters in zip(
-                number, kind.letters, (older.source_words, older.target_words), learned.letters, strict=True
-            )
+            np.array([forms[form[cut(own)]] for form in shorten(side, letters)[1]])
+            for forms, own, side, letters in both
         ]
         source, target = np.divmod(learned.keys, len(places[1]))
         keys = np.concatenate([keys, places[0][source] * width + places[1][target]])
@@ -139,12 +138,12 @@ def form_prior(kind: FormPairs, prior: Prior) -> FormPrior:
     return FormPrior(distinct, summed, sides[0], sides[1])
 
 
-def _learned(older: Lexicon, letters: Letters) -> StoredForms:
+def _learned(older: Lexicon, letters: tuple[int, int]) -> StoredForms:
     """Return the counts of an older model for a kind of form, or those of its whole words."""
     found = older.with_letters(letters) or older.whole
     if found is None:
         wanted = f"expected an older model with whole words or with the forms {letters}"
-        raise UsageError(f"{wanted}, found {[kind.letters for kind in older.forms]}")
+        raise UsageError(f"{wanted}, found {[stored.letters for stored in older.forms]}")
     return found
 
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import IO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nmtalign.errors import DataError
 from nmtalign.output import Outputs
@@ -43,15 +42,6 @@ def _read_word(file: IO[bytes]) -> bytes:
             raise EOFError(f"no end of the word {bytes(word[:40])!r}")
         word += byte
     return bytes(word)
-
-
-def _read_rows(file: IO[bytes], rows: int, columns: int) -> NDArray[np.float32]:
-    """Return a matrix of float32."""
-    size = 4 * rows * columns
-    raw = file.read(size)
-    if len(raw) < size:
-        raise DataError(f"the matrix should have {size} bytes, found {len(raw)}")
-    return np.frombuffer(raw, "<f4").reshape(rows, columns)
 
 
 def read_word2vec_binary(
@@ -94,11 +84,6 @@ def read_fasttext_binary(
     """Read an unsupervised fastText model (.bin, plain or gzip, of any version) with all its sub-words.
 
     The vectors equal gensim's: the mean of the word's own row and its n-grams' rows.
-
-    Raises
-    ------
-    DataError
-        If the model is supervised, quantised or pruned, or shorter than it says.
     """
     with reading(path) as file:
         start = file.read(8)  # a magic number and the version, in files since 2017; else as below
@@ -124,7 +109,11 @@ def read_fasttext_binary(
         shape = struct.unpack("<qq", file.read(16))
         if shape != (len(words) + buckets, dimension):
             raise DataError(f"{len(words)} words and {found}, but a matrix of shape {shape}")
-        table = _read_rows(file, *shape)  # the rows of all words, then of all n-gram buckets
+        size = 4 * shape[0] * shape[1]
+        raw = file.read(size)  # the rows of all words, then of all n-gram buckets
+        if len(raw) < size:
+            raise DataError(f"the matrix should have {size} bytes, found {len(raw)}")
+    table = np.frombuffer(raw, "<f4").reshape(shape)
     kept = words if limit is None else words[:limit]
     pieces = CharacterNgrams(table[len(words) :], shortest, longest)
     return Embeddings(Vocabulary.from_words(kept), pieces.vectors(kept, table[: len(kept)]), pieces)

@@ -40,9 +40,9 @@ def correspondence_analysis(
     size : int
         D; columns beyond the number of words with links are zero.
     power : float
-        Of each scaled count; below 1 it brings rarer translations nearer.
+        Exponent of each scaled count; below 1 it brings rarer translations nearer.
     seed : int
-        Of the projection; the same input gives the same bytes with one BLAS thread.
+        Seed of the projection; the same input gives the same bytes with one BLAS thread.
 
     Returns
     -------
@@ -96,26 +96,19 @@ def _scaled_counts(counts: Matrix) -> Matrix:
 
 
 def _singular(matrix: Matrix, size: int, seed: int) -> tuple[Floats, Floats, Floats]:
-    """Return up to `size` singular vectors of a sparse (E, F) and their values, largest first."""
-    from scipy.linalg import qr
-
-    basis = _leading_directions(matrix, min(size + _EXTRA, *matrix.shape), seed=seed)
-    left, small = qr(matrix @ basis, mode="economic")
-    U, s, Vt = np.linalg.svd(small)
-    return left @ U[:, :size], s[:size], basis @ Vt[:size].T
-
-
-def _leading_directions(matrix: Matrix, width: int, *, seed: int) -> Floats:
-    """Return orthonormal columns that span what a sparse A (E, F) stretches most, shape (F, width).
+    """Return up to `size` singular vectors of a sparse A (E, F) and their values, largest first.
 
     Subspace iteration on ``A^T A`` from a seeded start: Halko, Martinsson and Tropp (2011), algorithm 4.4.
     """
     from scipy.linalg import qr
 
+    width = min(size + _EXTRA, *matrix.shape)
     basis = np.random.default_rng(seed).standard_normal((matrix.shape[1], width), dtype=np.float32)
     for _ in range(_ROUNDS):
         basis, _ = qr(_times_gram(matrix, basis), mode="economic")
-    return basis
+    left, small = qr(matrix @ basis, mode="economic")
+    U, s, Vt = np.linalg.svd(small)
+    return left @ U[:, :size], s[:size], basis @ Vt[:size].T
 
 
 def _times_gram(matrix: Matrix, basis: Floats) -> Floats:

@@ -15,7 +15,7 @@ from reprlib import repr as short
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from nmtalign.door import expect_kind
 from nmtalign.errors import DataError, UsageError
@@ -33,11 +33,6 @@ _FNV_START, _FNV_PRIME = np.uint32(2166136261), np.uint32(16777619)
 class Coverage:
     """How many of the `total` words asked for have a vector of their own. Counts add up.
 
-    Attributes
-    ----------
-    total, known, composed : int
-        Words asked for; those with a row of their own; unknown ones that the policy gave a vector.
-
     Examples
     --------
     >>> print(Coverage(total=8, known=6, composed=1) + Coverage(total=2, known=2))
@@ -45,8 +40,8 @@ class Coverage:
     """
 
     total: int = 0
-    known: int = 0
-    composed: int = 0
+    known: int = 0  # words with a row of their own
+    composed: int = 0  # unknown words that the policy gave a vector
 
     def __add__(self, other: Coverage) -> Coverage:
         return Coverage(self.total + other.total, self.known + other.known, self.composed + other.composed)
@@ -66,22 +61,12 @@ class CharacterNgrams:
     """fastText's sub-words: one vector for each hash bucket of character n-grams.
 
     The hash is 32-bit FNV-1a over the UTF-8 bytes, each taken as a signed number, modulo K. gensim has it
-    too, but its import takes 1.6 s, and it hashes word by word in seven times the time.
-
-    Parameters
-    ----------
-    matrix : array of shape (K, D)
-        The vectors of the K buckets.
-    shortest, longest : int
-        Length of the n-grams in characters; a word is read as ``<word>``.
-
-    References
-    ----------
-    Bojanowski et al. (2017), "Enriching word vectors with subword information", section 3.2.
+    too, but its import takes 1.6 s, and it hashes word by word in seven times the time. Bojanowski et al.
+    (2017), "Enriching word vectors with subword information", section 3.2.
     """
 
-    matrix: NDArray[Any]
-    shortest: int
+    matrix: NDArray[Any]  # (K, D), vectors of the buckets
+    shortest: int  # characters of an n-gram of <word>
     longest: int
 
     def __post_init__(self) -> None:
@@ -141,16 +126,16 @@ def _hashed(hashes: NDArray[np.uint32], letters: NDArray[np.uint32]) -> NDArray[
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Embeddings:
-    """Word vectors of one language.
+    """Word vectors of one language, made by :func:`nmtalign.load_embeddings` or :meth:`from_gensim`.
 
     Parameters
     ----------
     vocabulary : Vocabulary
-        Row of each word.
+        The words, each with its row of the matrix.
     matrix : array of shape (V, D)
         One vector for each row, floating point; may be memory-mapped.
     subwords : CharacterNgrams, optional
-        Compose vectors of unknown words.
+        Vectors of parts of words, of which those of unknown words are composed.
     unknown : {"zero", "subword", "backoff"}
         What an unknown word gets. ``zero``: the zero vector. ``subword``: a composition of its pieces.
         ``backoff``: the vector of the known word that differs only in case or accents; else the mean of
@@ -168,10 +153,12 @@ class Embeddings:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> cats = Embeddings(Vocabulary.from_words(["cat", "dog"]), np.eye(2, 3))
-    >>> cats.vectors(["dog", "zebra"]).tolist()
-    [[0.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
+    >>> import nmtalign as na
+    >>> english = na.load_embeddings(na.place_of("en_fr_vectors") / "embeddings_en.npz", limit=1000)
+    >>> english
+    Embeddings of 1,000 words, 128 dimensions
+    >>> english.vectors(["house", "no-word"]).any(axis=1).tolist()
+    [True, False]
     """
 
     vocabulary: Vocabulary
@@ -181,7 +168,7 @@ class Embeddings:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        expect_kind(self.vocabulary, Vocabulary, "a vocabulary, as of Vocabulary.from_words(words)")
+        expect_kind(self.vocabulary, Vocabulary, "a vocabulary; Embeddings.of(words, matrix) makes one")
         expect_kind(self.matrix, np.ndarray, "an array of vectors")
         if self.matrix.ndim != 2 or self.matrix.dtype.kind != "f":
             found = f"{self.matrix.dtype} of shape {self.matrix.shape}"
@@ -198,6 +185,26 @@ class Embeddings:
     def __repr__(self) -> str:
         pieces = "" if self.subwords is None else f", {len(self.subwords.matrix):,} vectors of sub-words"
         return f"Embeddings of {len(self):,} words, {self.dimension} dimensions{pieces}"
+
+    @classmethod
+    def of(cls, words: Mapping[str, int] | Sequence[str], matrix: ArrayLike) -> Embeddings:
+        """Return the rows of a matrix as the vectors of words.
+
+        Parameters
+        ----------
+        words : mapping of str to int, or sequence of str
+            The row of each word (``word2int``), or the words in the order of the rows.
+        matrix : array of shape (V, D)
+
+        Examples
+        --------
+        >>> Embeddings.of({"cat": 1, "dog": 0}, np.eye(2)).vectors(["cat"]).tolist()
+        [[0.0, 1.0]]
+        """
+        if isinstance(words, str) or not isinstance(words, Mapping | Sequence):
+            raise UsageError(f"expected a dictionary word -> row, or a list of words, found {short(words)}")
+        known = Vocabulary(words) if isinstance(words, Mapping) else Vocabulary.from_words(words)
+        return cls(known, np.asarray(matrix))
 
     @classmethod
     def from_gensim(cls, vectors: Any) -> Embeddings:
@@ -261,7 +268,7 @@ class Embeddings:
         return int(self.matrix.shape[1])
 
     def with_unknown(self, policy: str) -> Embeddings:
-        """Return the same vectors under another policy for unknown words."""
+        """Return the same vectors with another choice of `unknown`."""
         return replace(self, unknown=policy)
 
     def first(self, count: int) -> Embeddings:
@@ -278,12 +285,12 @@ class Embeddings:
         return replace(self, vocabulary=Vocabulary.from_words(words), matrix=self.matrix[rows])
 
     def vectors(self, words: Sequence[str]) -> NDArray[np.floating]:
-        """Return the vector of each word under the policy for unknown words.
+        """Return the vector of each word; `unknown` says what a word without one gets.
 
         Parameters
         ----------
         words : sequence of str
-            N words, normalized as the vocabulary is.
+            N words, spelled as in the vocabulary: most vocabularies are lower-cased.
 
         Returns
         -------
@@ -303,7 +310,7 @@ class Embeddings:
         return result
 
     def coverage(self, words: Sequence[str]) -> Coverage:
-        """Count how many of the words have a vector of their own, or get one by the policy."""
+        """Count how many words have a vector of their own, and how many `unknown` gives one."""
         missing = [word for word in words if word not in self.vocabulary]
         composed = 0
         if missing and self.unknown != "zero":
@@ -318,11 +325,9 @@ class Embeddings:
     def _back_off(self, word: str) -> NDArray[np.floating]:
         """Return the vector of an unknown word under the policy ``backoff``, shape (D,)."""
         rows = self._relatives(fold(word))
-        if len(rows):
-            mean: NDArray[np.floating] = np.asarray(self.matrix[rows], dtype=np.float32).mean(axis=0)
-            return mean
-        direction: NDArray[np.floating] = self._typical_length * spelling_direction(word, self.dimension)
-        return direction
+        if rows:
+            return np.asarray(np.asarray(self.matrix[rows], dtype=np.float32).mean(axis=0))
+        return np.asarray(self._typical_length * spelling_direction(word, self.dimension))
 
     def _relatives(self, folded: str) -> list[int]:
         """Rows of the known words spelled alike, else of those that share the longest prefix."""
@@ -363,13 +368,11 @@ def spelling_direction(word: str, dimension: int) -> NDArray[np.float32]:
     """Return a unit vector, shape (D,), of hash bits of the folded spelling: the same on every machine."""
     digest = hashlib.shake_256(fold(word).encode("utf-8", "surrogatepass")).digest(-(-dimension // 8))
     bits = np.unpackbits(np.frombuffer(digest, np.uint8))[:dimension]
-    unit: NDArray[np.float32] = ((2.0 * bits - 1.0) / np.sqrt(dimension)).astype(np.float32)
-    return unit
+    return np.asarray((2.0 * bits - 1.0) / np.sqrt(dimension), np.float32)
 
 
 def unit_rows(matrix: NDArray[Any]) -> NDArray[np.floating]:
     """Return the rows at unit length in float32 or wider; a zero row stays zero, shape (V, D)."""
     wide = np.asarray(matrix, dtype=np.result_type(matrix.dtype, np.float32))
     lengths = np.linalg.norm(wide, axis=1, keepdims=True)  # (V, 1)
-    result: NDArray[np.floating] = wide / np.where(lengths > 0, lengths, 1)
-    return result
+    return np.asarray(wide / np.where(lengths > 0, lengths, 1))

@@ -17,14 +17,7 @@ from nmtalign.vectors.text_files import reading
 
 
 def read_gensim(path: Path, *, limit: int | None = None) -> Embeddings:
-    """Read gensim's KeyedVectors (.kv) or the vectors of a Word2Vec or FastText model, of gensim 1.0 to 4.
-
-    Raises
-    ------
-    DataError
-        If the file asks for a name that is not allowed, holds no vectors, or is a fastText model of before
-        gensim 3.8, whose hashes today's gensim refuses too.
-    """
+    """Read gensim's KeyedVectors (.kv) or the vectors of a Word2Vec or FastText model, of gensim 1.0 to 4."""
     with reading(path) as file:
         vectors, place = _keyed_vectors(read_pickle(file.read()), path)
         words = _words(vectors)

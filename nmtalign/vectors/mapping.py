@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,28 +29,15 @@ _FEW_STRINGS = 20  # fewer identical strings are no evidence
 _RELATED = 0.5  # spaces trained apart had 0.15 (word2vec) and 0.3 (fastText), mapped ones 0.8 to 1.4
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class MappedSpaces:
-    """Two spaces in one.
-
-    Attributes
-    ----------
-    source, target : Embeddings
-        Unit rows of one space; sub-words are left out.
-    seeds, pairs : int
-        Seed pairs that had vectors; pairs of the last dictionary.
-    rounds : int
-        Rounds of refinement.
-    cosine : float
-        Mean cosine of the pairs of the last dictionary.
-    """
+class MappedSpaces(NamedTuple):
+    """Two spaces in one, with unit rows and without sub-words."""
 
     source: Embeddings
     target: Embeddings
-    seeds: int
-    pairs: int
-    rounds: int
-    cosine: float
+    seeds: int  # seed pairs that had vectors
+    pairs: int  # of the last dictionary
+    rounds: int  # of refinement
+    cosine: float  # mean over the pairs of the last dictionary
 
     def __str__(self) -> str:
         text = f"{self.seeds:,} seed pairs, {self.rounds} rounds of refinement, {self.pairs:,} pairs"
@@ -71,23 +58,8 @@ def map_spaces(
     (Procrustes); then more pairs, the mutual nearest neighbors by CSLS beside the seeds, and the best map
     for them, until the words come no closer to their nearest neighbors.
 
-    Parameters
-    ----------
-    source, target : Embeddings
-        Of equal dimension; the first words should be the most frequent ones.
-    seeds : iterable of (source word, target word)
-        Pairs without vectors are left out.
-    refine : bool
-        Look for more pairs; without it the seeds alone decide.
-    words : int
-        How many words of each language take part in the refinement.
-
-    Raises
-    ------
-    UsageError
-        If the dimensions differ.
-    DataError
-        If no seed pair has both vectors.
+    Seeds without vectors are left out. Without `refine` the seeds alone decide; with it, the first `words` of
+    each language take part, which should be the most frequent ones.
 
     References
     ----------
@@ -199,8 +171,8 @@ def warn_if_unrelated(source: Embeddings, target: Embeddings) -> None:
     """Warn when the vectors of two languages do not look like one space."""
     if source.dimension != target.dimension:
         return
-    found = relatedness(source, target)
-    if found is not None and found < _RELATED:
+    deviations = relatedness(source, target)
+    if deviations is not None and deviations < _RELATED:
         warnings.warn(
             "the two spaces look unrelated: words that both languages write alike are hardly closer than any"
             " others; their alignments would be noise (map them into one space: nmtalign vectors map)",

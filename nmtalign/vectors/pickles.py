@@ -173,24 +173,10 @@ _STANDARD: dict[int, _Step] = dict(pickle._Unpickler.dispatch)
 
 
 def read_pickle(data: bytes, *, encoding: str = "latin-1") -> Any:
-    """Return the value of a pickle of protocol 0 to 5 without running any code.
+    """Return the value of a pickle of protocol 0 to 5 without running any code; objects are :class:`Record`.
 
-    Parameters
-    ----------
-    data : bytes
-        The whole pickle.
-    encoding : str
-        How to read the byte strings of Python 2: ``latin-1`` as gensim does, ``utf-8`` for words.
-
-    Returns
-    -------
-    object
-        Plain values; objects become :class:`Record`.
-
-    Raises
-    ------
-    DataError
-        If the pickle is broken, asks for a name that is not allowed, or claims more bytes than it has.
+    `encoding` is that of the byte strings of Python 2: ``latin-1`` as gensim has it, ``utf-8`` for words. A
+    DataError says that the pickle is broken, asks for a name that is not allowed, or is shorter than it says.
 
     Examples
     --------
@@ -203,7 +189,7 @@ def read_pickle(data: bytes, *, encoding: str = "latin-1") -> Any:
     except DataError:
         raise
     except _BROKEN as error:
-        raise DataError(f"not a readable pickle ({type(error).__name__}: {error})") from error
+        raise DataError(f"this is no pickle, or a damaged one; it begins with {data[:8]!r}") from error
 
 
 def _looking_at(keys: slice, code: bytes) -> _Step:

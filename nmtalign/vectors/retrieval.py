@@ -6,7 +6,6 @@ Axes: N query words, V key words, D dimensions. All matrices have unit rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -42,33 +41,20 @@ def mean_of_nearest(queries: Floats, keys: Floats) -> Floats:
 def nearest(
     queries: Floats, keys: Floats, *, count: int = 10, hubness: Floats | None = None
 ) -> tuple[NDArray[np.int64], Floats]:
-    """Return the `count` nearest keys of each query, the nearest first.
+    """Return rows and scores of the `count` nearest keys of each query, the nearest first, shape (N, count).
 
-    Parameters
-    ----------
-    queries, keys : arrays of shape (N, D) and (V, D)
-        Unit rows.
-    hubness : array of shape (V,), optional
-        r(y) of each key; with it neighbors are by CSLS, ``2 cos(x, y) - r(x) - r(y)``, without by cosine.
-        r(x) is the same for all keys of a query and is left out of the score.
-
-    Returns
-    -------
-    (rows, scores) : arrays of shape (N, count)
-        Of equal scores the lower row comes first.
-
-    References
-    ----------
-    Conneau et al. (2018), "Word translation without parallel data", equation 3.
+    With `hubness`, r(y) of each key (V,), neighbors are by CSLS, ``2 cos(x, y) - r(x) - r(y)``, without it by
+    cosine. r(x) is the same for all keys of a query and is left out of the score. Of equal scores the lower
+    row comes first. Conneau et al. (2018), "Word translation without parallel data", equation 3.
     """
     count = min(count, len(keys))
     rows, scores = np.zeros((len(queries), count), np.int64), np.zeros((len(queries), count), np.float32)
     for block in _blocks(len(queries), len(keys)):
-        found = queries[block] @ keys.T  # (n, V)
+        nearness = queries[block] @ keys.T  # (n, V)
         if hubness is not None:
-            found = 2 * found - hubness
-        top = np.sort(np.argpartition(found, len(keys) - count, axis=1)[:, len(keys) - count :], axis=1)
-        value = np.take_along_axis(found, top, axis=1)
+            nearness = 2 * nearness - hubness
+        top = np.sort(np.argpartition(nearness, len(keys) - count, axis=1)[:, len(keys) - count :], axis=1)
+        value = np.take_along_axis(nearness, top, axis=1)
         order = np.argsort(-value, axis=1, kind="stable")
         rows[block] = np.take_along_axis(top, order, axis=1)
         scores[block] = np.take_along_axis(value, order, axis=1)
@@ -76,13 +62,10 @@ def nearest(
 
 
 def mutual_neighbors(source: Floats, target: Floats) -> tuple[NDArray[np.int64], float]:
-    """Find the words that are each other's nearest by CSLS.
+    """Return the rows of words that are each other's nearest by CSLS, shape (M, 2), by source row.
 
-    Returns
-    -------
-    (pairs, quality)
-        Rows of source and target, shape (M, 2), by source row; and the mean CSLS of every source word to its
-        nearest target word, a measure of the map that needs no dictionary.
+    Also return the mean CSLS of every source word to its nearest target word, a measure of the map that needs
+    no dictionary.
     """
     source_hubness, target_hubness = mean_of_nearest(source, target), mean_of_nearest(target, source)
     forward, own = np.zeros(len(source), np.int64), np.zeros(len(source), np.float32)
@@ -110,13 +93,7 @@ class Neighbor(NamedTuple):
 def neighbors(
     source: Embeddings, target: Embeddings, words: Sequence[str], *, count: int = 10, score: str = "csls"
 ) -> dict[str, list[Neighbor]]:
-    """Return the nearest words of the other language for each word, the nearest first.
-
-    Parameters
-    ----------
-    words : sequence of str
-        Source words; one that gets no vector has no neighbors.
-    score : {"csls", "cosine"}
+    """Return the nearest target words of each source word, the nearest first; a zero vector has none.
 
     Examples
     --------
@@ -143,22 +120,12 @@ def neighbors(
     return found
 
 
-@dataclass(frozen=True)
-class DictionaryScore:
-    """Precision at k: the share of words with a translation of the dictionary among their k nearest.
-
-    Attributes
-    ----------
-    precision : dict of int to float
-    covered, total : int
-        Different source words that have a vector and a translation with a vector; all source words.
-    score : str
-        ``csls`` or ``cosine``.
-    """
+class DictionaryScore(NamedTuple):
+    """Precision at k: the share of words with a translation of the dictionary among their k nearest."""
 
     precision: Mapping[int, float]
-    covered: int
-    total: int
+    covered: int  # different source words that have a vector and a translation with a vector
+    total: int  # different source words
     score: str
 
     def __str__(self) -> str:
@@ -177,12 +144,7 @@ def evaluate_dictionary(
 ) -> DictionaryScore:
     """Look the translations of a dictionary up by nearest neighbor, in two languages of one space.
 
-    Parameters
-    ----------
-    pairs : sequence of (source word, target word)
-        A word may have several translations; one of them is enough.
-    at : sequence of int
-        The k of precision at k.
+    A word may have several translations in `pairs`; one of them is enough. `at` are the k of precision at k.
     """
     gold: dict[str, set[str]] = {}
     for word, translation in pairs:
@@ -194,7 +156,7 @@ def evaluate_dictionary(
         raise DataError(
             f"none of the {len(gold)} words of the dictionary has a vector beside its translation"
         )
-    found = neighbors(source, target, covered, count=max(at), score=score)
-    right = [[one.word in gold[word] for one in found[word]] for word in covered]
+    nearest_words = neighbors(source, target, covered, count=max(at), score=score)
+    right = [[near.word in gold[word] for near in nearest_words[word]] for word in covered]
     precision = {k: sum(any(hits[:k]) for hits in right) / len(covered) for k in at}
     return DictionaryScore(precision, len(covered), len(gold), score)

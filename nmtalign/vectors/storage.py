@@ -49,7 +49,7 @@ from nmtalign.vectors.text_files import (
     reading,
     write_text_vectors,
 )
-from nmtalign.vectors.word2int import finite, read_word2int, write_word2int, written_files
+from nmtalign.vectors.word2int import finite, matrix_of, read_word2int, write_word2int, written_files
 
 _FILE_NAMES = {
     "folder": "{}",
@@ -81,7 +81,8 @@ def load_embeddings(
     path : path
         A file or folder; for ``word2int`` either of the two files.
     format : str
-        One of :data:`READ_VECTORS`, or ``auto``: the content decides.
+        ``folder``, ``word2int``, ``word2vec``, ``word2vec-binary``, ``fasttext`` or ``gensim``; with
+        ``auto`` the content decides.
     limit : int, optional
         Load only the first words, usually the most frequent ones.
     unsafe_pickle : bool
@@ -92,7 +93,7 @@ def load_embeddings(
     Returns
     -------
     Embeddings
-        With sub-words where the file has them; the policy for unknown words is ``zero``.
+        With sub-words where the file has them. Unknown words get a vector of zeros.
 
     Raises
     ------
@@ -120,7 +121,7 @@ def load_embeddings(
     }
     if format not in readers:
         raise UsageError(f"vector format: expected one of {', '.join(READ_VECTORS)}, found {format!r}")
-    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused
+    with foreign(path), np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused
         embeddings = readers[format]()
     return embeddings if limit is None else embeddings.first(limit)
 
@@ -227,11 +228,6 @@ def _names(folder: Path, *patterns: str) -> list[str]:
 
 def _read_folder(folder: Path, limit: int | None) -> Embeddings:
     """Read the own format; of the rows only those that are wanted."""
-    with foreign(folder):
-        return _open_folder(folder, limit)
-
-
-def _open_folder(folder: Path, limit: int | None) -> Embeddings:
     meta = _read_meta(folder / "meta.json")
     if {key: meta.get(key) for key in _OWN} != _OWN:
         raise DataError(f"expected format {_OWN['format']} version 1").at(folder / "meta.json")
@@ -242,11 +238,11 @@ def _open_folder(folder: Path, limit: int | None) -> Embeddings:
     words = words[:limit]
     matrix = finite(rows.read(0, len(words)), folder / "vectors.npy")
     pieces = None
-    if found := meta.get("subwords"):
-        if not isinstance(found, dict):
+    if lengths := meta.get("subwords"):
+        if not isinstance(lengths, dict):
             raise DataError("expected sub-words that are an object").at(folder / "meta.json")
         table = finite(read_array(file_in(folder, "subwords.npy")), folder / "subwords.npy")
-        pieces = CharacterNgrams(table, found.get("shortest", -1), found.get("longest", -1))
+        pieces = CharacterNgrams(table, lengths.get("shortest", -1), lengths.get("longest", -1))
     return Embeddings(Vocabulary.from_words(words), matrix, pieces, settings=meta["settings"])
 
 
@@ -269,13 +265,13 @@ def _kept(settings: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 def _read_meta(path: Path) -> dict[str, Any]:
     """Return what a file of JSON holds, with the settings that :func:`_kept` was given."""
-    found = read_json(path)
+    meta = read_json(path)
     with foreign(path):
-        settings = {**found.get("settings", {})}
+        settings = {**meta.get("settings", {})}
         if "text" in settings:
             place = partial(file_in, path.parent)
             settings["text"] = TextSettings.opened(settings["text"], place).as_dict()
-    return found | {"settings": settings}
+    return meta | {"settings": settings}
 
 
 def _write_json(content: dict[str, Any], path: Path) -> None:
@@ -294,25 +290,9 @@ def load_pair(
 ) -> tuple[Embeddings, Embeddings]:
     """Load source and target vectors that lie side by side in one folder.
 
-    Parameters
-    ----------
-    folder : path
-        Holds, for each of two languages XX, ``word2int_XX.pkl`` and ``embeddings_XX.npz``, or a sub-folder
-        ``XX`` of the own format.
-    languages : (str, str), optional
-        Source and target; by default as ``pair.json`` says, else the only two there are, alphabetically.
-    limit, unsafe_pickle
-        As in :func:`load_embeddings`.
-
-    Returns
-    -------
-    (source, target) : Embeddings
-        Vectors of the same dimension, with the settings of ``pair.json`` where there is one.
-
-    Raises
-    ------
-    DataError
-        If a language is not there, or the two have different dimensions.
+    It holds, for each of two languages XX, ``word2int_XX.pkl`` and ``embeddings_XX.npz``, or a sub-folder
+    ``XX`` of the own format. Languages that are left out are as ``pair.json`` says, else the only two there
+    are, alphabetically. The vectors have the same dimension, and the settings of ``pair.json``.
     """
     folder = Path(folder)
     places = languages_of(folder)
@@ -332,22 +312,22 @@ def load_pair(
 
 
 def both_embeddings(vectors: Sequence[Any], **reading: Any) -> tuple[Embeddings, Embeddings]:
-    """Return vectors of a source and a target language, each as embeddings, gensim's, or a path.
-
-    Parameters
-    ----------
-    vectors : (source, target)
-    **reading
-        Of paths: as of :func:`load_embeddings`.
-    """
+    """Return source and target vectors, each given as embeddings, gensim's, or a path to load."""
     if len(vectors) != 2:
         raise UsageError(f"expected source and target vectors, found {len(vectors)}: {short(vectors)}")
     source, target = (_as_embeddings(side, **reading) for side in vectors)
     if source.dimension != target.dimension:
-        names = [str(side) if isinstance(side, str | Path) else short(side) for side in vectors]
-        found = f"{names[0]} has {source.dimension} dimensions, {names[1]} has {target.dimension}"
+        first, second = map(_name_of, vectors)
+        found = f"{first} has {source.dimension} dimensions, {second} has {target.dimension}"
         raise DataError(f"{found}; vectors of one space have equal lengths")
     return source, target
+
+
+def _name_of(side: Any) -> str:
+    """Return the file that holds the vectors of a side, or what stands for these."""
+    if not isinstance(side, str | Path):
+        return short(side)
+    return str(matrix_of(Path(side)) if is_word2int(Path(side)) else side)
 
 
 def _as_embeddings(side: Any, **reading: Any) -> Embeddings:

@@ -100,12 +100,6 @@ def read_text_vectors(
 
     The numbers equal ``float32(float(text))`` exactly, as gensim reads them. pandas reads 20,000 vectors of
     300 dimensions in 0.3 s, gensim in 3.5 s.
-
-    Raises
-    ------
-    DataError
-        With the line, if a line is not a word and D numbers, or a word is not readable; or if there are
-        fewer lines than the header says.
     """
     words: list[str] = []
     raw = bytearray()
@@ -133,12 +127,9 @@ def _begin(file: IO[bytes], path: Path) -> tuple[tuple[int, int] | None, int, It
     first = file.readline(_LONGEST_ROW)
     lines = iter(partial(file.readline, _LONGEST_ROW), b"")
     try:
-        header = read_header(first)
-        return (
-            header,
-            header[1] if header else first_dimension(first),
-            chain([] if header else [first], lines),
-        )
+        if header := read_header(first):
+            return header, header[1], lines
+        return None, first_dimension(first), chain([first], lines)
     except DataError as error:
         raise error.at(path, line=1) from None
 
@@ -201,11 +192,10 @@ def _parse_slowly(block: bytes, dimension: int, encoding: str, errors: str, path
 
 def write_text_vectors(embeddings: Embeddings, path: Path) -> None:
     """Write vectors as text with a header line; the shortest digits that give the same numbers back."""
-    matrix = embeddings.matrix
+    wide = embeddings.matrix.astype(np.result_type(embeddings.matrix, np.float32))
     with Outputs() as files:
         file = files.text(path)
         file.write(f"{len(embeddings)} {embeddings.dimension}\n")
-        wide = matrix.astype(np.result_type(matrix, np.float32))
         for word, vector in zip(embeddings.vocabulary, wide, strict=True):
             check_writable(word)
             file.write(f"{word} {' '.join(vector.astype('U32').tolist())}\n")

@@ -35,20 +35,22 @@ def _partner(path: Path) -> Path:
     return file_in(path.parent, found[0].name)
 
 
-def read_word2int(path: Path, *, unsafe_pickle: bool = False) -> Embeddings:
-    """Read word vectors, given either of the two files.
+def matrix_of(path: Path) -> Path:
+    """Return the file of the vectors, given either of the two files."""
+    return path if path.suffix in MATRICES else _partner(path)
 
-    Raises
-    ------
-    DataError
-        If the other file is not there, or under two names, or they do not fit.
-    """
-    matrix_path = path if path.suffix in MATRICES else _partner(path)
+
+def read_word2int(path: Path, *, unsafe_pickle: bool = False) -> Embeddings:
+    """Read word vectors, given either of the two files."""
+    matrix_path = matrix_of(path)
     dictionary_path = _partner(matrix_path)
     with foreign(dictionary_path):
         vocabulary = Vocabulary(_read_dictionary(dictionary_path, unsafe_pickle))
     with foreign(matrix_path):
         matrix = finite(read_array(matrix_path), matrix_path)
+        if matrix.ndim and vocabulary.size > len(matrix):
+            expected = f"expected {vocabulary.size} rows for the words of {dictionary_path.name}"
+            raise DataError(f"{expected}, found {len(matrix)}")
         return Embeddings(vocabulary, matrix.astype(np.float64) if matrix.dtype.kind in "iu" else matrix)
 
 

@@ -8,6 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from nmtalign import names
 from nmtalign.aligner.extraction import make_extraction
 from nmtalign.aligner.links_from import Linker
 from nmtalign.aligner.opening import vector_aligner
@@ -15,7 +16,6 @@ from nmtalign.corpus import long_pairs
 from nmtalign.corpus.text import encode_text
 from nmtalign.encoders.files import Given
 from nmtalign.encoders.published import attention_posteriors
-from nmtalign.links.extraction import EXTRACTORS
 from nmtalign.links.symmetrization import METHODS
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
@@ -26,7 +26,7 @@ from tests.scorers.bahdanau import untrained_bahdanau
 pytestmark = pytest.mark.filterwarnings("ignore:(only|the sides are swapped)")  # made-up words
 
 WORDS = [f"w{n}" for n in range(30)]
-EXTRACTIONS = [make_extraction(name) for name in ("posterior", "one-to-one", *EXTRACTORS)]
+EXTRACTIONS = [make_extraction(name) for name in names.EXTRACTIONS]
 EXTRACTIONS += [make_extraction(symmetrize=name) for name in METHODS]
 SCORES = ["dot", "scaled-dot", "cosine", "bahdanau"]
 POSITIONS = ["none", "diagonal", "hmm"]
@@ -49,8 +49,8 @@ PAIRS = random_pairs(SIZES)
 
 
 def over(source: Embeddings, target: Embeddings, score: str, positions: str):
-    weights = untrained_bahdanau(25) if score == "bahdanau" else None
-    return vector_aligner(source, target, score=score, bahdanau=weights, positions=positions)
+    own = untrained_bahdanau(25) if score == "bahdanau" else score
+    return vector_aligner(source, target, score=own, positions=positions)
 
 
 def made(score: str, positions: str):
@@ -58,7 +58,7 @@ def made(score: str, positions: str):
     aligner = replace(aligner, workers=1)
     if not aligner.needs_fitting:
         return aligner
-    scorer, fitted = aligner.scorer.fitted(PAIRS, aligner.positions, 1)
+    scorer, fitted = aligner.scorer.fitted([pair for pair in PAIRS if all(pair)], 1)
     return replace(aligner, scorer=scorer, positions=fitted)
 
 
@@ -101,7 +101,7 @@ def test_a_word_pair_has_one_score_wherever_it_stands(score):
     aligner = over(source, target, score, "none")
     text = encode_text([*PAIRS, *random_pairs([(30, 30)] * 3, seed=2)])
     alike = [{"w7": "w3"}, {"w9": "w4"}]
-    scores, found = aligner.scorer.read(text), {}
+    scores, found = aligner.scorer.score_text(text), {}
     for k, bucket in enumerate(text.buckets):
         for (t, s, b), value in np.ndenumerate(scores.scores(k)):
             if bucket.inside[t, s, b]:

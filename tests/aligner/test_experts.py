@@ -14,7 +14,7 @@ from nmtalign.aligner.experts import EncoderLinks, Expert, with_links
 from nmtalign.aligner.extraction import make_extraction
 from nmtalign.aligner.links_from import Linker
 from nmtalign.aligner.train import LearnOptions, learn, prepare
-from nmtalign.batch.stream import align_chunks, align_stream
+from nmtalign.batch.stream import align_chunks
 from nmtalign.corpus.sides import encode
 from nmtalign.corpus.text import encode_text
 from nmtalign.encoders.files import Given
@@ -253,14 +253,14 @@ def test_the_same_links_in_any_company(advised):
     whole = advised.align_batch(TOY.pairs, expert=expert)
     pairs = [SentencePair(*pair) for pair in TOY.pairs]
     for chunks in (
-        align_stream(advised, with_links(pairs, expert), chunk=7),
+        align_chunks(advised, cut(with_links(pairs, expert), chunk=7), workers=1),
         align_chunks(advised, cut(with_links(pairs, expert), chunk=3), workers=2),
     ):
         own = [chunk.batch for chunk in chunks]
         assert list(itertools.chain(*map(links_of, own))) == links_of(whole)
         np.testing.assert_array_equal(np.concatenate([part.probability for part in own]), whole.probability)
     assert whole[1].links == whole.links(1)
-    alone = advised.attend(next(with_links(pairs[1:2], expert[1:2])))
+    alone = advised.align_pair(next(with_links(pairs[1:2], expert[1:2])))
     assert list(alone.probabilities.values()) == whole.probability[slice(*whole.offsets[1:3])].tolist()
     trained = learn(with_links(pairs, TOY.links), LearnOptions(expert=Expert(), workers=2))
     again = trained.aligner.align_batch(TOY.pairs, expert=TOY.links)
@@ -270,7 +270,7 @@ def test_the_same_links_in_any_company(advised):
 def test_a_model_keeps_the_constant(advised, tmp_path):
     advised.save(tmp_path / "model")
     again = nmtalign.load(tmp_path / "model")
-    assert (again.expert.trust, again.settings) == (advised.expert.trust, advised.settings)
+    assert (again.expert.trust, again.description) == (advised.expert.trust, advised.description)
     found, expected = (links_of(own.align_batch(TOY.pairs, expert=TOY.links)) for own in (again, advised))
     assert found == expected
     assert again.with_scorers("lexicon").expert is None

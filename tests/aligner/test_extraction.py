@@ -144,8 +144,8 @@ def test_a_cell_of_probability_0_is_no_link_at_any_threshold(method):
 def test_the_shipped_model_finds_both_words_of_a_unit():
     sentences = "The measures were adopted yesterday.", "Les mesures ont été adoptées hier."
     pair, alone = (nmtalign.load(threshold=least).align(*sentences) for least in (None, THRESHOLD))
-    assert "extract=posterior threshold=0.55 second=0.3" in pair.settings
-    assert "extract=posterior threshold=0.55 second=none" in alone.settings
+    assert "extract=posterior threshold=0.55 second=0.3" in pair.description
+    assert "extract=posterior threshold=0.55 second=none" in alone.description
     (second,) = set(pair.links) - set(alone.links)
     assert second == (2, 2)  # were - ont, beside were - été
     assert set(alone.links) < set(pair.links)

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.aligner.opening import fit_text, vector_aligner
 from nmtalign.corpus import buckets
-from nmtalign.corpus.parallel import default_workers
 from nmtalign.errors import UsageError
 from nmtalign.positions.hmm import NULL
-from nmtalign.positions.softmax import SoftmaxPositions
+from nmtalign.positions.model import SoftmaxPositions
 from nmtalign.positions.transitions import MAX_JUMP
 from nmtalign.scorers.vector_scores import BahdanauScore
 from nmtalign.text.bitext import SentencePair
@@ -40,15 +39,17 @@ def embeddings(seed: int) -> Embeddings:
 
 
 def hmm_aligner(score: str = "cosine", **options) -> Aligner:
-    if score == "bahdanau":
-        options["bahdanau"] = untrained_bahdanau(embeddings(1).dimension)
-    aligner = vector_aligner(embeddings(1), embeddings(2), score=score, positions="hmm", **options)
+    own = untrained_bahdanau(embeddings(1).dimension) if score == "bahdanau" else score
+    aligner = vector_aligner(embeddings(1), embeddings(2), score=own, positions="hmm", **options)
     assert aligner.needs_fitting
     return replace(aligner, workers=1)
 
 
 def fitted_to(aligner: Aligner, text) -> Aligner:
-    scorer, positions = aligner.scorer.fitted(text, aligner.positions, default_workers(aligner.workers))
+    pairs = [pair for pair in text if all(pair)]
+    if not pairs:
+        return fit_text(aligner, text)[0]
+    scorer, positions = aligner.scorer.fitted(pairs, 1)
     return replace(aligner, scorer=scorer, positions=positions)
 
 
@@ -192,11 +193,11 @@ def test_empty_text_and_empty_sides():
 
 def test_a_stream_is_fitted_on_its_first_pairs_and_stays_whole(monkeypatch):
     text = [SentencePair("w1 w2 w3", "w3 w4")] * 3 + [SentencePair("w5", "w6")] * 4
-    monkeypatch.setattr("nmtalign.scorers.temperature.FITTED", 3)
+    monkeypatch.setattr("nmtalign.aligner.opening.FITTED", 3)
     found, pairs = fit_text(hmm_aligner(), iter(text))
     assert list(pairs) == text
     assert set(found.scorer.references[0].words) == {"w1", "w2", "w3"}
-    assert "positions=hmm(fitted on 3 pairs) extract=posterior" in found.settings
+    assert "positions=hmm(fitted on 3 pairs) extract=posterior" in found.description
     plain = vector_aligner(embeddings(1), embeddings(2))
     same, pairs = fit_text(plain, text)
     assert same is plain

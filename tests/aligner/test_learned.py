@@ -156,7 +156,7 @@ def test_a_threshold_decides():
     ("chosen", "part"), [({"threshold": 0.45}, "0.45"), ({"symmetrize": "union"}, "union")]
 )
 def test_the_settings_name_the_extraction(chosen, part):
-    assert part in aligner(**chosen).settings
+    assert part in aligner(**chosen).description
 
 
 def test_a_word_eight_times():

@@ -153,7 +153,7 @@ def test_a_pair_to_look_at_has_the_links_and_weights():
     np.testing.assert_allclose(pair.reverse.sum(axis=0), 1, atol=1e-6)
     np.testing.assert_allclose(pair.matrix.weights, np.sqrt(weights * pair.reverse), atol=1e-6)
     assert set(pair.probabilities) == pair.alignment.links
-    assert pair.settings == "s extract=mutual"
+    assert pair.description == "s extract=mutual"
     one_way = pair_of(weights, (["a", "b"], ["x", "y", "z"]), make_extraction("argmax"))
     np.testing.assert_allclose(one_way.matrix.weights, weights, atol=1e-9)
     empty = pair_of(np.zeros((0, 2)), (["a", "b"], []), make_extraction(null=False))

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 import nmtalign
 from nmtalign.aligner.aligner import Aligner, load_aligner
-from nmtalign.aligner.model_folder import fingerprints, is_model
 from nmtalign.aligner.opening import load
 from nmtalign.aligner.train import LearnOptions, learn
 from nmtalign.cli import main
 from nmtalign.errors import DataError, UsageError
+from nmtalign.state import fingerprints, is_model
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training.hyperparameters import PRESETS
 from tests.aligner.toy_language import toy_bitext
@@ -62,7 +62,7 @@ def folder(training, tmp_path: Path) -> Path:
 
 def test_a_saved_model_aligns_as_before(training, folder: Path):
     aligner = load_aligner(folder)
-    for field in ("settings", "text", "languages", "training"):
+    for field in ("description", "text", "languages", "training"):
         assert getattr(aligner, field) == getattr(training.aligner, field)
     words = [*TOY.words, (ODD, ODD[::-1]), (["unseen", "1997"], ["1997"])]
     before, after = (replace(one, workers=1).align_batch(words) for one in (training.aligner, aligner))

@@ -18,7 +18,9 @@ from nmtalign.aligner.extraction import make_extraction
 from nmtalign.aligner.opening import load, vector_aligner
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import Link
-from nmtalign.positions.softmax import SoftmaxPosteriors
+from nmtalign.positions.model import SoftmaxPosteriors
+from nmtalign.report.html import report_data
+from nmtalign.report.sample import SamplePair
 from nmtalign.scorers.vector_scores import make_score
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
@@ -42,9 +44,8 @@ def embeddings(seed: int, *, dimension: int = 300) -> Embeddings:
 
 
 def aligner(score: str = "cosine", **options) -> Aligner:
-    if score == "bahdanau":
-        options.setdefault("bahdanau", untrained_bahdanau(300))
-    return vector_aligner(embeddings(1), embeddings(2), score=score, **options)
+    own = untrained_bahdanau(300) if score == "bahdanau" else score
+    return vector_aligner(embeddings(1), embeddings(2), score=own, **options)
 
 
 @pytest.mark.parametrize(("grid", "near"), [(2.0**16, 1e-12), (None, 1e-6)])
@@ -240,7 +241,6 @@ def test_the_diagonal_prior_is_added_to_the_scores():
         {"symmetrize": "grow"},
         {"positions": "relative"},
         {"positions": "none", "diagonal": 3.0},
-        {"score": "bahdanau", "bahdanau": None},
     ],
 )
 def test_settings_that_contradict_each_other_are_refused(options):
@@ -300,10 +300,18 @@ def test_text_settings_come_from_the_vectors_unless_said_otherwise():
 
 
 def test_settings_name_everything_that_made_the_links():
-    assert aligner(threshold=0.25, temperature=0.1).settings == (
+    assert aligner(threshold=0.25, temperature=0.1).description == (
         "score=cosine scale=10 unknown=zero positions=diagonal(4) extract=mutual threshold=0.25"
         " text=space+lower+nfc"
     )
+
+
+@pytest.mark.parametrize("tokenizer", ["space", "simple"])
+def test_pictures_and_pages_name_the_score_and_the_positions(tokenizer):
+    made = aligner(temperature=0.1, tokenizer=tokenizer)
+    (pair,) = made.align_lines([("w1 w2", "w2 w1")])
+    assert pair.matrix.caption == "cosine, scale 10, positions=diagonal(4)"
+    assert report_data([SamplePair(1, pair)])["caption"] == pair.matrix.caption
 
 
 def test_probability_of_cells_equals_the_joint_matrix():
@@ -315,7 +323,7 @@ def test_probability_of_cells_equals_the_joint_matrix():
 
 def test_extraction_is_printed_with_its_threshold():
     assert str(make_extraction(symmetrize="union", threshold=0.5)) == "symmetrize=union threshold=0.5"
-    assert make_score("dot", 3).settings == "score=dot scale=1"
+    assert make_score("dot", 3).description == "score=dot scale=1"
 
 
 # ---------------------------------------------------------------- what vectors are fit for
@@ -355,7 +363,7 @@ def test_each_side_has_its_vectors_of_one_dimension_and_is_saved(tmp_path: Path)
         np.testing.assert_array_equal(head.vectors(["name1"]), side.matrix[1:2])
     aligner.save(tmp_path / "model")
     again = load(tmp_path / "model")
-    assert again.settings == aligner.settings
+    assert again.description == aligner.description
     pairs = [([f"name{n}", f"name{n + 1}"], [f"name{n + 1}", f"name{n}"]) for n in range(9)]
     found, expected = again.align_batch(pairs), aligner.align_batch(pairs)
     np.testing.assert_array_equal(found.source, expected.source)
@@ -370,7 +378,7 @@ def test_spaces_that_have_nothing_in_common_warn(tmp_path: Path) -> None:
         opened(spaces(related=False), tmp_path / "x")
     with pytest.warns(UserWarning, match="look unrelated"):
         load((tmp_path / "x" / "en", tmp_path / "x" / "fr"))
-    opened(spaces(related=False), tmp_path / "y", score="bahdanau", bahdanau=untrained_bahdanau(12))
+    opened(spaces(related=False), tmp_path / "y", score=untrained_bahdanau(12))
 
 
 @pytest.mark.parametrize("size", [0.0625, 1.0, 16.0])  # exact in binary: ties stay ties
@@ -385,7 +393,7 @@ def test_the_default_diagonal_suits_dot_products_of_any_size(size: float) -> Non
         batch = vector_aligner(longer[0], longer[1], score=score, positions="diagonal").align_batch(pairs)
         assert [batch.links(n) for n in range(30)] == [cosine.links(n) for n in range(30)]
     told = vector_aligner(longer[0], longer[1], score="dot", positions="diagonal", diagonal=2.0)
-    assert "positions=diagonal(2)" in told.settings
+    assert "positions=diagonal(2)" in told.description
 
 
 def test_vectors_that_are_all_zero_give_finite_weights():

@@ -7,9 +7,9 @@ import pytest
 
 from nmtalign.aligner.opening import vector_aligner
 from nmtalign.batch import stream
-from nmtalign.batch.stream import align_stream
+from nmtalign.batch.stream import align_chunks
 from nmtalign.errors import DataError
-from nmtalign.text.bitext import SentencePair
+from nmtalign.text.bitext import SentencePair, cut
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
 
@@ -21,7 +21,7 @@ PAIRS = [SentencePair(line, line) for line in ("a", "", "b c", "A  b", "c a b", 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
 def test_every_pair_stands_in_one_chunk_with_its_number(size):
-    chunks = list(align_stream(ALIGNER, iter(PAIRS), chunk=size))
+    chunks = list(align_chunks(ALIGNER, cut(iter(PAIRS), chunk=size), workers=1))
     assert [pair for chunk in chunks for pair in chunk.lines] == PAIRS
     assert [chunk.first for chunk in chunks] == list(range(1, len(PAIRS) + 1, size))
     assert all(len(chunk.batch) == len(chunk.lines) <= size for chunk in chunks)
@@ -31,7 +31,7 @@ def test_every_pair_stands_in_one_chunk_with_its_number(size):
 
 def test_long_lines_make_small_chunks(monkeypatch):
     monkeypatch.setattr("nmtalign.text.bitext.CHARACTERS", 3)
-    assert [len(chunk.lines) for chunk in align_stream(ALIGNER, PAIRS)] == [3, 1, 1, 2]
+    assert [len(chunk.lines) for chunk in align_chunks(ALIGNER, cut(PAIRS), workers=1)] == [3, 1, 1, 2]
 
 
 def test_pairs_are_read_as_they_are_needed():
@@ -39,11 +39,13 @@ def test_pairs_are_read_as_they_are_needed():
         while True:
             yield PAIRS[0]
 
-    assert next(align_stream(ALIGNER, endless(), chunk=5)).first == 1
+    assert next(align_chunks(ALIGNER, cut(endless(), chunk=5), workers=1)).first == 1
 
 
 def test_tokens_are_those_that_the_links_count():
-    plain, spaced = (next(align_stream(ALIGNER, PAIRS, unit=unit)) for unit in ("tokens", "words"))
+    plain, spaced = (
+        next(align_chunks(ALIGNER, cut(PAIRS), workers=1, unit=unit)) for unit in ("tokens", "words")
+    )
     assert plain.tokens() == spaced.tokens()
     assert plain.tokens()[0][3] == ["A", "b"]
     assert plain.sizes[3] == (2, 2)

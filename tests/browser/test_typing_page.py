@@ -47,6 +47,14 @@ def fill(page: Any, source: str, target: str) -> None:
     )
 
 
+def choose_models(page: Any, *names: str) -> None:
+    page.execute_script(
+        "document.querySelectorAll('#typing select').forEach((box, i) => { box.value = arguments[i];"
+        "  box.dispatchEvent(new Event('change', { bubbles: true })) })",
+        *names,
+    )
+
+
 def links(page: Any) -> set[tuple[int, ...]]:
     keys = page.execute_script(
         "return [...document.querySelectorAll('.link[data-link]')].map((l) => l.dataset.link)"
@@ -56,6 +64,8 @@ def links(page: Any) -> set[tuple[int, ...]]:
 
 def test_typed_pairs_are_drawn_at_once(typing_page: Any) -> None:
     page = typing_page
+    choose_models(page, "default", "")
+    wait(page, "return document.querySelectorAll('.view').length === 0")
     made = toy_training("default").aligner.align(*EXAMPLE)
     assert [text.split(" ")[0] for text in texts(page, ".source .token")] == EXAMPLE[0].split()
     assert links(page) == {tuple(link) for link in made.links}
@@ -90,15 +100,40 @@ def test_an_old_result_is_marked_under_an_error(typing_page: Any) -> None:
 def test_another_model_aligns_the_same_pair(typing_page: Any) -> None:
     page = typing_page
     made = toy_training("fast").aligner.align(*EXAMPLE)
-    find(page, "#typing option")[1].click()
-    wait(page, "return document.querySelector('#typing p').textContent === arguments[0]", made.settings)
+    choose_models(page, "fast", "")
+    wait(page, "return document.querySelector('#typing p').textContent === arguments[0]", made.description)
     assert links(page) == {tuple(link) for link in made.links}
+
+
+def test_two_models_are_shown_at_once_and_their_differences_are_marked(typing_page: Any) -> None:
+    page = typing_page
+    pair = toy_bitext(5, seed=5).pairs[4]
+    own, other = (set(toy_training(name).aligner.align(*pair).links) for name in ("default", "fast"))
+    assert own != other
+    assert page.execute_script("return document.querySelectorAll('.view').length") == 2  # from the first
+    fill(page, *pair)
+    wait(page, "return document.querySelector('.token').textContent === arguments[0]", pair[0].split()[0])
+    assert "F1 with fast" in texts(page, ".pair header")[0]
+    marks = page.execute_script(
+        "return [...document.querySelectorAll('.view .tag')].map((tag) => tag.dataset.link)"
+    )
+    assert {tuple(map(int, key.split("-"))) for key in marks} == own ^ other
+    assert len(find(page, ".matrix .scales")) == 1  # of the difference; the legend has that of both models
+    choose_models(page, "default", "default")
+    wait(page, "return document.querySelectorAll('.view').length === 0")
+    assert links(page) == own
+    choose_models(page, "fast", "default")
+    wait(page, "return document.querySelectorAll('.view').length === 2")
+    assert "F1 with default" in texts(page, ".pair header")[0]
 
 
 def test_hostile_words_are_text(typing_page: Any) -> None:
     words = [word for word in HOSTILE_WORDS if word.isprintable() and word and " " not in word]
+    choose_models(typing_page, "fast", "")
     fill(typing_page, " ".join(words), "x")
-    wait(typing_page, "return document.querySelectorAll('.source .token').length > 8")
+    wait(
+        typing_page, "return document.querySelectorAll('.source .token').length === arguments[0]", len(words)
+    )
     assert [text.split(" (")[0] for text in texts(typing_page, ".source .token")] == words
 
 

@@ -75,7 +75,7 @@ def test_the_saved_aligner_keeps_what_was_learned(bitext, vectors, tmp_path):
         for given in (aligner, na.load(tmp_path / score)):
             pair = given.align("two five one", "un deux cinq")
             assert [tuple(link) for link in pair.links] == [(0, 1), (1, 2), (2, 0)]
-        assert na.load(tmp_path / score).settings == aligner.settings
+        assert na.load(tmp_path / score).description == aligner.description
 
 
 def test_another_run_or_number_of_workers_writes_the_same_bytes(bitext, vectors):
@@ -109,6 +109,40 @@ def test_bahdanau_without_weights_names_the_command(bitext, vectors, capsys):
     assert run("align", *bitext, "--vectors", vectors, "--score", "bahdanau") == 2
     wanted = f"nmtalign vectors attention SOURCE TARGET --vectors {vectors} --score bahdanau"
     assert wanted in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("score", ["bahdanau", "scaled-dot"])
+def test_two_files_of_vectors_learn_and_align_as_their_folder_does(score, bitext, vectors, tmp_path, capsys):
+    """The same bytes of parameters, which a file of any name gives back."""
+    files = [vectors / f"word2int_{side}.pkl" for side in ("en", "fr")]
+    two = ["--source-vectors", files[0], "--target-vectors", files[1]]
+    learn = ["vectors", "attention", *bitext, "--score", score, "--units", 8]
+    assert run(*learn, *two, "-o", tmp_path / "own.npz") == 0
+    assert run(*learn, "--vectors", vectors) == 0
+    assert (tmp_path / "own.npz").read_bytes() == (vectors / f"{score}.npz").read_bytes()
+    assert run("align", *bitext, "--vectors", vectors, "--score", score, "-o", tmp_path / "folder.txt") == 0
+    own = [*two, "--score", score, "--parameters", tmp_path / "own.npz"]
+    assert run("align", *bitext, *own, "-o", tmp_path / "files.txt", "-v") == 0
+    assert f"score={score}(own.npz)" in capsys.readouterr().err
+    assert (tmp_path / "files.txt").read_bytes() == (tmp_path / "folder.txt").read_bytes()
+
+
+def test_two_files_of_vectors_without_parameters_name_the_command(bitext, vectors, tmp_path, capsys):
+    two = "--source-vectors", vectors / "word2int_en.pkl", "--target-vectors", vectors / "word2int_fr.pkl"
+    assert run("align", *bitext, *two, "--score", "bahdanau") == 2
+    command = "`nmtalign vectors attention SOURCE TARGET {} {} {} {} -o FILE --score bahdanau`".format(*two)
+    assert f"{command}), or give --parameters FILE" in capsys.readouterr().err
+    for given, told in (
+        (two, "two files of vectors have no folder for the parameters; name a file, -o NPZ"),
+        (two[:2], "go together; give both"),
+        ((*two, "--vectors", vectors), "--vectors and --source-vectors contradict each other"),
+        ((), "expected --vectors DIR, or --source-vectors FILE and --target-vectors FILE"),
+    ):
+        assert run("vectors", "attention", *bitext, *given, "--score", "bahdanau") == 2
+        assert told in capsys.readouterr().err
+    assert run("align", *bitext, *two, "--score", "cosine", "--parameters", tmp_path / "own.npz") == 2
+    told = "parameters belong to the scores bahdanau and scaled-dot; choose one by --score, not cosine"
+    assert told in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("score", ["bahdanau", "scaled-dot"])
@@ -148,6 +182,13 @@ def test_python_takes_an_aligner_and_refuses_scores_without_parameters(vectors, 
         na.learn_attention(pairs, vectors, score="cosine")
     with pytest.raises(na.UsageError, match="at least 1 unit"):
         na.learn_attention(pairs, vectors, units=0)
+
+
+def test_of_one_pair_nothing_is_held_out_and_python_says_so(vectors):
+    pair = [("one two", "un deux")]
+    with pytest.warns(UserWarning, match="so few pairs that none are held out"):
+        learned = na.learn_attention(pair, vectors, model=na.load(), units=4)
+    assert str(learned).endswith(", 1 pair")
 
 
 def test_an_empty_text_is_bad_data(vectors, tmp_path, capsys):

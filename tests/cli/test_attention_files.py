@@ -68,7 +68,9 @@ def test_each_pair_has_its_matrix(values, matrices, vectors, text):
     options = "--vectors", vectors, "--score", "scaled-dot", "-o", "links", "--attention", "a.npz", *chosen
     assert run("align", *text, *options) == 0
     found = np.load("a.npz")
-    assert found.files == ["pair-1", "pair-2", "pair-3", "pair-4"]
+    assert found.files == ["pair-1", "pair-2", "pair-3", "pair-4", "linkable-4"]
+    without = np.array([word not in WORDS for word in SOURCE[3].split()])  # w5 w6 unknown w7
+    np.testing.assert_array_equal(found["linkable-4"], [[False] * 4, *[~without] * 3])  # new w5 w7 w6
     assert found["pair-3"].shape == (1, 0)
     for n in (0, 1, 3):
         expected = naive(matrices, SOURCE[n], TARGET[n])[values or "forward"]
@@ -88,7 +90,7 @@ def test_the_bytes_do_not_depend_on_workers_and_chunks(vectors, text, monkeypatc
 
 def test_links_from_reads_the_same_links(vectors, text):
     long = [" ".join(np.random.default_rng(n).permutation(WORDS)) for n in range(2)]
-    write([SOURCE[0], SOURCE[1], "", long[0]], [TARGET[0], TARGET[1], "w1", long[1]])
+    write([*SOURCE, "", long[0]], [*TARGET, "w1", long[1]])
     plain = "align", *text, "--vectors", vectors, "--score", "dot", "--attention", "a.npz"
     assert run(*plain, "--extract", "argmax", "-o", "links") == 0
     assert (
@@ -96,11 +98,35 @@ def test_links_from_reads_the_same_links(vectors, text):
         == 0
     )
     assert Path("again").read_text() == Path("links").read_text()
-    write([*SOURCE[:2], ""], [*TARGET[:2], "w1"])
+    write([*SOURCE, ""], [*TARGET, "w1"])
     assert run(*plain, "--values", "scores", "-o", "links") == 0
     method = "--method", "simalign-argmax"
     assert run("links-from", *text, "--similarities", "a.npz", *method, "-o", "again") == 0
     assert Path("again").read_text() == Path("links").read_text()
+
+
+def test_a_word_may_be_linked_if_one_of_its_tokens_may(vectors, text):
+    write(["w1, (new) w2"], ["w2 w1, new"])  # the comma has no vector
+    plain = "align", *text, "--vectors", vectors, "--tokenizer", "simple", "--score", "dot"
+    assert run(*plain, "-o", "links", "--attention", "a.npz") == 0
+    expected = [[True, False, True], [True, False, True], [False] * 3]
+    np.testing.assert_array_equal(np.load("a.npz")["linkable-1"], expected)
+
+
+def test_pictures_of_a_file_hatch_words_that_have_no_links(vectors, text):
+    assert run("align", *text, "--vectors", vectors, "-o", "links", "--attention", "a.npz") == 0
+    Path("pairs.tsv").write_text("".join(map("{}\t{}\n".format, SOURCE, TARGET)), encoding="utf-8")
+    draw = "heatmap", "--pairs", "pairs.tsv", "--lines", 4, "--matrices", "a.npz", "-o", "x.svg"
+    assert run(*draw) == 0
+    assert "without a vector in the source: unknown" in Path("x.svg").read_text()
+
+
+def test_marks_of_another_shape_are_refused(text, capsys):
+    write(["a b"], ["c"])
+    np.savez("a.npz", **{"pair-1": [[0.5, 0.5]], "linkable-1": [[True], [True]]})
+    assert run("links-from", *text, "--matrices", "a.npz") == 3
+    expected = "a.npz: pair 1: expected linkable cells as bool of shape (1, 2), found bool of shape (2, 1)"
+    assert expected in capsys.readouterr().err
 
 
 def test_shares_of_long_pairs_sum_to_1_at_most(vectors, text):
@@ -184,7 +210,7 @@ def test_arrays_of_several_pairs_and_values(vectors, text, capsys):
         == 0
     )
     whole, aligned = np.load("whole.npz"), np.load("a.npz")
-    assert whole.files == aligned.files
+    assert [*whole.files, "linkable-4"] == aligned.files
     assert all(
         np.array_equal(whole[name], aligned[name]) for name in whole.files
     )  # a pair alone: the same bits

@@ -116,7 +116,7 @@ CASES = [
     Case("output", "vectors learn source target --dimension 8 -o out"),
     Case("output", "vectors learn source target --dimension 8 --to word2vec -o out"),
     Case("output", "vectors map x.vec y.vec --langs en,fr --to word2int -o out", "y.vec", BAD_ROW),
-    Case("vectors", "vectors attention source target --score scaled-dot --vectors xy --model model"),
+    Case("output", "vectors attention source target --score scaled-dot --vectors xy --model model -o o.npz"),
     Case("output", "lexicon " + LINKED + "-o out", bad="links"),
     Case("priors", "lexicon " + LINKED + "-o out --priors priors", bad="links"),
     Case("output", "index " + LINKED + "-o out", bad="links"),

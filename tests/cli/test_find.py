@@ -58,6 +58,10 @@ def test_a_translation_a_side_and_limits(capsys, files):
         "           ne pas une [maison]",
     ]
     assert "[" not in run(capsys, "find", "house", *files, "--context", 0)[1]
+    _, out, _ = run(capsys, "find", "house", *files, "--context", 2)
+    assert "\n  2 of 3 places, drawn at random, the same each time:\n\n" in out
+    assert out.count("[house]") + out.count("[House]") == 2
+    assert run(capsys, "find", "house", *files, "--context", 2)[1] == out
     assert run(capsys, "find", "ne pas", *files)[1].startswith("ne pas: 1 in the target\n  not ")
 
 
@@ -85,6 +89,18 @@ def test_a_model_aligns(capsys, tmp_path):
     assert code == 0
     assert f"  {' '.join(partners)} " in out
     assert run(capsys, "find", word, source, target, "--model", tmp_path / "model")[1] == out
+    code, _, err = run(capsys, "find", word, source, target, "--vectors", tmp_path / "model")
+    assert (code, "this is a learned model; give it as --model" in err) == (3, True)
+
+
+def test_vectors_align(capsys, tmp_path):
+    for name, text in (("a", "the black cat\n"), ("b", "le chat noir\n")):
+        (tmp_path / name).write_text(text)
+    texts = tmp_path / "a", tmp_path / "b"
+    code, out, _ = run(capsys, "find", "cat", *texts, "--vectors", "en_fr_vectors")
+    assert (code, "  chat " in out) == (0, True)
+    code, _, err = run(capsys, "find", "cat", *texts, "--model", "en_fr_vectors")
+    assert (code, "it holds no model" in err) == (3, True)
 
 
 def test_nothing_found_is_an_error(capsys, files):
@@ -99,7 +115,7 @@ def test_nothing_found_is_an_error(capsys, files):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["find", "x"], "expected SOURCE TARGET LINKS, or SOURCE TARGET --model DIR"),
+        (["find", "x"], "expected SOURCE TARGET LINKS, or SOURCE TARGET with --model DIR or --vectors DIR"),
         (["find", "x", "source", "target"], "expected SOURCE TARGET LINKS"),
         (["find", "x", "source", "target", "links", "--model", "m"], "expected SOURCE TARGET LINKS"),
         (["find", "x", "source", "--index", "corpus.db"], "--index DB holds texts and links"),

@@ -12,7 +12,7 @@ from nmtalign.cli import COMMANDS, group
 from nmtalign.door import shipped
 
 ORDER = ("Input", "Output", "Model", "Vectors", "Links", "Attention", "Running")  # first words of titles
-FOR_ALL = {"--help", "--config", "--debug"}
+FOR_ALL = {"--help", "--config", "--debug", "--quiet"}
 
 
 def leaves() -> list[tuple[str, ...]]:

@@ -63,7 +63,7 @@ def test_gold_lines_without_a_pair_are_refused(
         gold.write("0-0\n")
     command = "report", files["source"], files["target"], "--vectors", files["vectors"], "-o", files["out"]
     assert run(*command, "--gold", files["gold"], "--lines", "3") == 3
-    assert "ends after 5 lines" in capsys.readouterr().err
+    assert "found 5 in the bitext and 6 in " in capsys.readouterr().err
     assert not files["out"].exists()
 
 
@@ -101,6 +101,27 @@ def test_the_worst_come_first_with_figures_of_the_whole_corpus(files: dict[str, 
     compared = report(files, "--compare", f"mine={files['other']}", "--worst", 1, "--by", "mine")
     assert numbers(compared) == [4]
     assert compared["others"] == ["mine"]
+    assert compared["systems"] is None
+
+
+def test_systems_are_compared_on_the_whole_corpus_where_that_is_aligned(files: dict[str, Path]) -> None:
+    both = (
+        "--gold",
+        files["gold"],
+        "--compare",
+        f"mine={files['other']}",
+        "--compare",
+        f"gold too={files['gold']}",
+    )
+    worst = report(files, *both, "--worst", 2, "--by", "gold")
+    assert numbers(worst) == [4, 3]
+    assert worst["systems"]["pairs"] == 5
+    assert worst["systems"] == report(files, *both)["systems"]
+    assert [row[0] for row in worst["systems"]["rows"]] == ["gold too", "mine", "these links"]
+    assert report(files, *both, "--lines", "1,3")["systems"]["pairs"] == 2
+
+
+def test_empty_sides_have_score_0(files: dict[str, Path]) -> None:
     assert numbers(report(files, "--worst", 1)) == [2]  # an empty side has score 0
 
 
@@ -113,7 +134,8 @@ def test_the_worst_come_first_with_figures_of_the_whole_corpus(files: dict[str, 
         (["--worst", "1", "--by", "x"], 2, "needs --compare x=LINKS"),
         (["--compare", "x"], 2, "--compare wants NAME=LINKS, found 'x'"),
         (["--compare", "gold=OTHER"], 2, "the name 'gold' is taken"),
-        (["--gold", "SHORT"], 3, "SHORT ends after 1 lines, the bitext goes on"),
+        (["--compare", "these links=OTHER"], 2, "the name 'these links' is taken"),
+        (["--gold", "SHORT"], 3, "found 5 in the bitext and 1 in SHORT"),
         (["--gold", "WRONG"], 3, "pair 5: link 7-0 is outside a pair of 1 source and 1 target words"),
     ],
 )

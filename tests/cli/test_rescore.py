@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 import nmtalign
 from nmtalign.errors import DataError
+from nmtalign.links.corrections import text_key
 from tests.aligner.toy_language import toy_bitext
 from tests.cli.running import run
 
@@ -75,6 +77,36 @@ def test_gold_that_cannot_teach(bitext, tmp_path: Path, capsys):
     assert "gold: expected gold links, found an empty file" in capsys.readouterr().err
     with pytest.raises(DataError, match="gold: expected gold links, found an empty file"):
         nmtalign.train(TOY.pairs, gold=empty)
+
+
+def corrections(folder: Path, **changed: object) -> Path:
+    """Write corrections of 60 pairs of the toy text; the fifth line is changed."""
+    path = folder / "corrections.jsonl"
+    sides = ([line.split() for line in side] for side in (TOY.source, TOY.target))
+    records = [
+        {"pair": n, "pairs": 120, "text": text_key(*words), "links": sorted(links), "by": "", "at": "2026"}
+        for n, words, links in zip(range(1, 61), zip(*sides, strict=True), TOY.links, strict=False)
+    ]
+    records[4] |= changed
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    return path
+
+
+def test_corrections_of_this_text_teach_and_those_of_another_are_refused(bitext, tmp_path: Path, capsys):
+    command = "train", *bitext, "-o", tmp_path / "model", "--preset", "fast", "--gold"
+    assert run(*command, corrections(tmp_path)) == 0
+    assert "rescorer: taught by the gold links of 60 pairs" in capsys.readouterr().err
+    wrong = corrections(tmp_path, text="of others", links=[])
+    assert run(*command, wrong, "--force") == 3
+    told = "corrections.jsonl: pair 5: expected a correction of its words, found one of others"
+    assert told in capsys.readouterr().err
+    with pytest.raises(DataError, match=told):
+        nmtalign.train(TOY.pairs, gold=wrong)
+    words = [(source.split(), target.split()) for source, target in TOY.pairs]
+    with pytest.raises(DataError, match=told):
+        nmtalign.train(words, gold=wrong)
+    with pytest.raises(DataError, match="expected corrections of a text of 121 pairs, found 120"):
+        nmtalign.train([*TOY.pairs, ("new", "neu")], gold=corrections(tmp_path))
 
 
 def test_scorers_that_are_not_there(bitext, model, tmp_path: Path, capsys):

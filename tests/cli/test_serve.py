@@ -12,18 +12,21 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from http.client import HTTPConnection, HTTPResponse
 from threading import Thread
 from typing import Any
 
+import numpy as np
 import pytest
 
 from nmtalign.cli import main
 from nmtalign.cli.looking import server as server_module
 from nmtalign.cli.looking.server import LARGEST, Server
 from nmtalign.report.style import visible
+from nmtalign.text.tokenization import TextSettings
 from tests.aligner.toy_language import toy_bitext, toy_training
-from tests.report.sample_pairs import HOSTILE_WORDS, data_of
+from tests.report.sample_pairs import HOSTILE_WORDS, data_of, inflated
 
 JSON = {"Content-Type": "application/json"}
 
@@ -59,8 +62,8 @@ def ask(server: Server, value: Any, **headers: str) -> tuple[int, Any]:
     return answer.status, json.loads(text)
 
 
-def pair(source: str = "a b", target: str = "c d", model: str = "default") -> dict[str, str]:
-    return {"model": model, "source": source, "target": target}
+def pair(source: str = "a b", target: str = "c d", *models: Any) -> dict[str, Any]:
+    return {"models": models or ["default"], "source": source, "target": target}
 
 
 def test_the_page_is_one_file_under_its_own_policy(server: Server) -> None:
@@ -84,7 +87,32 @@ def test_pairs_are_aligned_as_by_the_library(server: Server) -> None:
     assert [shown["n"] for shown in answer["pairs"]] == [1, 2]
     links = answer["pairs"][1]["l"]
     assert list(zip(links[::3], links[1::3], strict=True)) == made.links
-    assert answer["settings"] == made.settings
+    assert answer["settings"] == made.description
+
+
+def test_two_models_align_the_same_pair(server: Server) -> None:
+    ((source, target),) = toy_bitext(1, seed=5).pairs
+    status, answer = ask(server, pair(source, target, "fast", "default"))
+    assert (status, answer["others"], answer["compare"]) == (200, ["default"], "0")
+    [shown] = answer["pairs"]
+    own, other = (toy_training(name).aligner.align(source, target) for name in ("fast", "default"))
+    assert list(zip(shown["l"][::3], shown["l"][1::3], strict=True)) == own.links
+    assert list(zip(shown["o"][0][::2], shown["o"][0][1::2], strict=True)) == other.links
+    low, high, at = shown["m"]["=0"]
+    levels = np.frombuffer(inflated(answer["weights"]), np.uint8)[at : at + other.matrix.weights.size]
+    weights = low + (high - low) * levels.reshape(other.matrix.weights.shape) / 255
+    np.testing.assert_allclose(weights, other.matrix.weights, atol=(high - low) / 500)
+
+
+def test_models_that_cut_words_otherwise_are_compared_by_words_between_spaces() -> None:
+    aligner = toy_training("fast").aligner
+    models = {"space": aligner, "simple": replace(aligner, text=TextSettings("simple"))}
+    with Server(models, ("", ""), 0) as served:
+        for names in (["space", "simple"], ["simple", "space"]):
+            answer = served.answer(json.dumps(pair("a (b).", "c d.", *names)).encode())
+            assert (answer["pairs"][0]["s"], answer["pairs"][0]["t"]) == (["a", "(b)."], ["c", "d."])
+        alone = served.answer(json.dumps(pair("a (b).", "c d.", "simple")).encode())
+        assert alone["pairs"][0]["s"] == ["a", "(", "b", ")", "."]
 
 
 def test_each_head_is_shown_by_itself(server: Server) -> None:
@@ -108,14 +136,17 @@ def test_hostile_words_come_back_as_words(server: Server) -> None:
         (b"{", "expected JSON"),
         (b"\xff", "invalid start byte"),
         (b"[" * 50_000, "expected JSON"),
-        (b"[]", "expected an object with model, source and target"),
-        ({"model": "default", "source": "a"}, "expected an object"),
-        ({"model": "default", "source": "a", "target": ["b"]}, "expected an object"),
-        (pair(model="../../etc"), "there is no model '../../etc'"),
+        (b"[]", "expected an object with models, source and target"),
+        ({"models": ["default"], "source": "a"}, "expected an object"),
+        ({"models": ["default"], "source": "a", "target": ["b"]}, "expected an object"),
+        (pair("a", "b", "default", "fast", "default"), "expected a list of one model or two"),
+        (pair("a", "b") | {"models": "default"}, "expected a list of one model or two"),
+        (pair("a", "b", "default", ["fast"]), "there is no model ['fast']"),
+        (pair("a", "b", "../../etc"), "there is no model '../../etc'"),
         (pair("a\nb", "c"), "as many lines on both sides, found 2 and 1"),
         (pair("a\n" * 20 + "a", "a\n" * 20 + "a"), "found 21 pairs"),
         (pair("a " * 401, "b"), "longest sentence of 401 words"),
-        (b'{"model": "default", "source": "\\ud83d", "target": "b"}', "half of a character"),
+        (b'{"models": ["default"], "source": "\\ud83d", "target": "b"}', "half of a character"),
     ],
 )
 def test_what_makes_no_sense_is_one_line(server: Server, value: Any, told: str) -> None:
@@ -272,8 +303,10 @@ def test_a_port_that_is_taken_and_models_of_one_name(
     for options, told in (
         (("--model", folders[0], "--port", server.server_port), "give another, or 0 for any"),
         (("--model", folders[0], "--model", folders[1]), "two folders have one name"),
+        (("--model", "en_fr_vectors"), "it holds no model"),
+        (("--vectors", folders[0]), "this is a learned model; give it as --model"),
     ):
         with pytest.raises(SystemExit) as caught:
             main(["serve", *map(str, options)])
-        assert caught.value.code == 2
+        assert caught.value.code == (3 if "model" in told else 2)
         assert told in capsys.readouterr().err

@@ -51,12 +51,12 @@ def test_a_folder_or_two_files_make_the_same_model(folder, tmp_path: Path, capsy
 @pytest.mark.parametrize(
     ("options", "code", "message"),
     [
-        (("--source-vectors", "@first"), 2, "give --vectors DIR, or both --source-vectors and"),
-        (("--vectors", "@vectors", "--target-vectors", "@second"), 2, "give --vectors DIR, or both"),
+        (("--source-vectors", "@first"), 2, "--source-vectors and --target-vectors go together"),
+        (("--vectors", "@vectors", "--target-vectors", "@second"), 2, "go together"),
         (
             ("--vectors", "@vectors", "--source-vectors", "@first", "--target-vectors", "@second"),
             2,
-            "give --vectors DIR, or both",
+            "--vectors and --source-vectors contradict each other",
         ),
         (("--vectors-weight", "0.2"), 2, "add --vectors"),
         (("--vectors", "@vectors", "--vectors-weight", "1.5"), 2, "1.5 is not in the range"),

@@ -11,7 +11,7 @@ import pytest
 
 from nmtalign.cli import COMMANDS, group
 from nmtalign.cli.options.bitext import Tokenizer
-from nmtalign.cli.options.types import FileType, Number, OutputPrefix, Whole
+from nmtalign.cli.options.declare import FileType, Number, OutputPrefix, Whole
 from nmtalign.door import shipped
 from tests.cli.running import run
 
@@ -32,7 +32,7 @@ OUTPUTS = {
     "heatmap": "cache output",
     "report": "cache output",
     "vectors convert": "output",
-    "vectors attention": "vectors",
+    "vectors attention": "output",
     "vectors learn": "output",
     "vectors map": "output",
     "lexicon": "output priors",

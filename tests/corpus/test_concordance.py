@@ -85,7 +85,22 @@ def test_case_words_and_gaps():
     assert index.find("a house", 0).translations == [("une maison", 1)]
     assert index.find("house a", 0).total == index.find("zebra", 0).total == index.find("", 0).total == 0
     assert index.find("house", 0, translation="zebra").lines == []
-    assert index.find("house", 0, most=1).lines[0].line == 1
+    assert (index.find("house", 0, most=0).lines, index.find("house", 0, translation="").among) == ([], 1)
+
+
+@pytest.mark.parametrize("wanted", [None, "y"])
+def test_lines_are_a_sample_of_the_places_whatever_the_blocks(wanted):
+    pairs = [(["x", "x"], ["y", "z"], [(0, 0), (1, n % 2)]) for n in range(400)]
+    every = Index.of(pairs, TEXT).find("x", 0, translation=wanted, most=1000)
+    found = Index.of(pairs, TEXT).find("x", 0, translation=wanted, most=40)
+    assert (len(every.lines), every.among) == (found.among, found.among) == ([800, 600][wanted == "y"],) * 2
+    assert len(found.lines) == 40 == len({(place.line, *place.marked[0]) for place in found.lines})
+    assert all(place in every.lines for place in found.lines)
+    assert found.lines == sorted(found.lines)
+    quarters = Counter((place.line - 1) // 100 for place in found.lines)
+    assert min(quarters[k] for k in range(4)) >= 4  # of 10 that are expected
+    with mock.patch.object(concordance, "BLOCK", 7):
+        assert Index.of(pairs, TEXT).find("x", 0, translation=wanted, most=40) == found
 
 
 def test_a_query_is_cut_as_the_text_was():

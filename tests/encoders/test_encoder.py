@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import nmtalign
-from nmtalign.aligner.links_from import encoder_linker
+from nmtalign.aligner.links_from import similarity_linker
 from nmtalign.cli import main
 from nmtalign.encoders import transformer
 from nmtalign.encoders.encoder import EncoderSimilarities
@@ -176,8 +176,8 @@ def test_a_model_keeps_the_encoder_with_the_constant(stored, tiny, tmp_path):
     for name in ("meta.json", "arrays.npz"):
         assert (tmp_path / "model" / name).read_bytes() == (stored / "model" / name).read_bytes()
     expected, again = links_of(advised.align_batch(TOY.words)), nmtalign.load(tmp_path / "model")
-    assert again.settings == advised.settings
-    assert f"expert=(encoder={tiny} layer=2 method=simalign-argmax precision=" in again.settings
+    assert again.description == advised.description
+    assert f"expert=(encoder={tiny} layer=2 method=simalign-argmax precision=" in again.description
     assert not again.expert.encoder.running["download"]
     assert links_of(again.align_batch(TOY.words)) == expected
     assert links_of(again.align_batch(TOY.words[7:9])) == expected[7:9]
@@ -286,7 +286,9 @@ def test_words_that_the_tokenizer_loses(encoder, tmp_path):
             if units == "subwords":
                 of_word = [[side.tolist() for side in own.of_word] for own in found]
                 assert of_word == [[[0, 2], [0]], [[], [0, 1]], [[], []]]
-    linker = replace(encoder_linker("x"), read=EncoderSimilarities(encoder, units="subwords").read)
+    linker = replace(
+        similarity_linker("encoder", encoder="x"), read=EncoderSimilarities(encoder, units="subwords").read
+    )
     assert links_of(next(linker.batches(pairs)))[1:] == [set(), set()]
 
 
@@ -319,7 +321,7 @@ def test_the_page_of_the_documentation_runs(tiny, tmp_path, monkeypatch):
     for side in ("en", "fr"):
         lines = (REPOSITORY / "data" / "en_fr_sample" / f"text.{side}").read_text("utf-8").splitlines()
         (tmp_path / f"text.{side}").write_text("\n".join(lines[:60]) + "\n", "utf-8")
-    page = (REPOSITORY / "docs" / "own_encoder.md").read_text("utf-8")
+    page = (REPOSITORY / "docs" / "own_encoder.md").read_text("utf-8").replace("\\\n", "")
     commands = re.findall(r"^nmtalign (.*)$", "".join(re.findall(r"```sh\n(.*?)```", page, re.DOTALL)), re.M)
     commands = [command for command in commands if "--translator" not in command]
     assert len(commands) == 8

@@ -10,7 +10,7 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from nmtalign.encoders.choice import likelihood_gain, rank
+from nmtalign.encoders.cross_attention import likelihood_gain, rank
 from nmtalign.encoders.transformer import Encoder
 from nmtalign.encoders.translator import Translator
 from nmtalign.errors import DataError, UsageError

@@ -20,10 +20,9 @@ from typing import Any
 import numpy as np
 
 import nmtalign
-from nmtalign.aligner.model_folder import fingerprints
 from nmtalign.arrays import read_array, read_arrays
 from nmtalign.batch.shards import is_whole
-from nmtalign.cli.options.groups import read_config
+from nmtalign.cli.options.declare import read_config
 from nmtalign.corpus.concordance import Index, write_index
 from nmtalign.encoders.attention_files import read_matrices
 from nmtalign.errors import DataError
@@ -31,6 +30,7 @@ from nmtalign.files import read_json, read_lines
 from nmtalign.links.formats import parse_gold, read_records
 from nmtalign.links.projection import project_tags
 from nmtalign.scorers.vector_scores import load_bahdanau, load_projections
+from nmtalign.state import fingerprints
 from nmtalign.text.bitext import read_bitext
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary

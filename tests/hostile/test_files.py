@@ -28,13 +28,13 @@ from numpy.testing import assert_array_equal
 
 import nmtalign
 from nmtalign import cli, files
-from nmtalign.aligner.model_folder import fingerprints
 from nmtalign.arrays import read_array, read_arrays
 from nmtalign.corpus.concordance import Index, write_index
 from nmtalign.encoders.files import read_vectors
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.links.formats import read_records
 from nmtalign.links.projection import project_tags
+from nmtalign.state import fingerprints
 from nmtalign.text import memories
 from nmtalign.text.bitext import read_bitext
 from nmtalign.text.tokenization import TextSettings
@@ -148,7 +148,7 @@ SWELLING = {
 
 @pytest.mark.parametrize("case", SWELLING)
 def test_pickles_that_swell_are_refused(case: str) -> None:
-    with pytest.raises(DataError, match=r"grows to over|at most 64 bits|not a readable pickle"):
+    with pytest.raises(DataError, match=r"grows to over|at most 64 bits|this is no pickle, or a damaged one"):
         read_pickle(b"\x80\4" + SWELLING[case] + b".")
 
 

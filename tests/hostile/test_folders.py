@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 import nmtalign
-from nmtalign.aligner.model_folder import fingerprints
 from nmtalign.batch.shards import is_whole
 from nmtalign.corpus.concordance import Index, write_index
 from nmtalign.encoders.files import read_vectors
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import file_in, fingerprint
+from nmtalign.state import fingerprints
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.training.checkpoint import Checkpoint

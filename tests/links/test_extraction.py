@@ -12,19 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from nmtalign.errors import DataError, UsageError
+from nmtalign.errors import DataError
 from nmtalign.links.extraction import (
-    EXTRACTORS,
     argmax_forward,
     argmax_reverse,
     best_cells,
     diagonal_distance,
-    extract,
     itermax,
     match,
     mutual_argmax,
     sinkhorn,
-    threshold,
     transport,
 )
 from tests.naive_alignment import choose_naively, itermax_naively
@@ -38,6 +35,8 @@ tied = arrays.arrays(
 
 
 GOLDEN = Path(__file__).parent / "extraction_golden.json"
+EXTRACTORS = argmax_forward, argmax_reverse, mutual_argmax, itermax, match, transport
+every_extractor = pytest.mark.parametrize("extract", EXTRACTORS)
 
 
 def cells(links):
@@ -84,8 +83,9 @@ def test_itermax_equals_the_naive_version(weights, iterations, discount):
 
 def test_equals_simalign():
     for case in json.loads(GOLDEN.read_text(encoding="utf-8")):
-        found = {name: extract(case["weights"], name) for name in ("mutual", "itermax", "match")}
-        found["itermax3"] = itermax(case["weights"], iterations=3)
+        weights = case["weights"]
+        found = {"mutual": mutual_argmax(weights), "itermax": itermax(weights), "match": match(weights)}
+        found["itermax3"] = itermax(weights, iterations=3)
         for name, links in found.items():
             assert np.argwhere(links).tolist() == case[name], name
 
@@ -108,22 +108,22 @@ def test_diagonal_distance_is_the_formula():
 @given(arrays.arrays(np.float64, (4, 5), elements=st.floats(0, 1), unique=True))
 def test_turning_the_matrix_turns_the_links(weights):
     np.testing.assert_array_equal(argmax_forward(weights.T), argmax_reverse(weights).T)
-    for extractor in (mutual_argmax, itermax, threshold):
+    for extractor in (mutual_argmax, itermax):
         np.testing.assert_array_equal(extractor(weights.T), extractor(weights).T)
 
 
-@pytest.mark.parametrize("name", EXTRACTORS)
-def test_many_pairs_are_as_one_by_one(name):
+@every_extractor
+def test_many_pairs_are_as_one_by_one(extract):
     weights = np.random.default_rng(4).random((20, 5, 7)).round(1)
-    together = extract(weights, name)
+    together = extract(weights)
     assert together.dtype == bool
-    np.testing.assert_array_equal(together, [extract(one, name) for one in weights])
+    np.testing.assert_array_equal(together, [extract(one) for one in weights])
 
 
-@pytest.mark.parametrize("name", EXTRACTORS)
+@every_extractor
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0), (2, 0, 3), (0, 2, 3)])
-def test_empty_sentences_have_no_links(name, shape):
-    links = extract(np.zeros(shape), name)
+def test_empty_sentences_have_no_links(extract, shape):
+    links = extract(np.zeros(shape))
     assert links.shape == shape
     assert not links.any()
 
@@ -163,10 +163,6 @@ def test_of_equal_matchings_the_nearest_to_the_diagonal_is_taken(T, S):
     assert distance[match(np.full((T, S), 0.3))].sum() == least
 
 
-def test_threshold_takes_the_bound_itself():
-    np.testing.assert_array_equal(threshold([[0.5, 0.4999]], threshold=0.5), [[True, False]])
-
-
 @settings(max_examples=25)
 @given(arrays.arrays(np.float64, (3, 5), elements=st.floats(-1, 1)))
 def test_transport_moves_all_the_mass(weights):
@@ -190,11 +186,11 @@ def test_transport_of_clear_weights_is_their_matching():
     np.testing.assert_array_equal(transport(weights), match(weights))
 
 
-@pytest.mark.parametrize("name", EXTRACTORS)
-def test_whole_numbers_are_weights(name):
+@every_extractor
+def test_whole_numbers_are_weights(extract):
     weights = np.random.default_rng(6).integers(0, 2, (3, 5, 6))
-    np.testing.assert_array_equal(extract(weights, name), extract(weights.astype(float), name))
-    assert not extract(weights[:, :0], name).any()
+    np.testing.assert_array_equal(extract(weights), extract(weights.astype(float)))
+    assert not extract(weights[:, :0]).any()
 
 
 def test_bad_weights_are_refused():
@@ -204,5 +200,3 @@ def test_bad_weights_are_refused():
         mutual_argmax([1.0, 2.0])
     with pytest.raises(DataError, match="not negative"):
         itermax([[-0.1]])
-    with pytest.raises(UsageError, match="choose one of argmax"):
-        extract([[1.0]], "viterbi")

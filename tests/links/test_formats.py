@@ -31,7 +31,7 @@ from nmtalign.links.formats import (
 from nmtalign.names import READ_LINKS
 
 word = st.text(
-    st.characters(codec="utf-8", exclude_characters=" \n\r"), min_size=1, max_size=4
+    st.characters(codec="utf-8", exclude_characters=" \n\r\ufeff"), min_size=1, max_size=4
 ) | st.sampled_from(["NULL", "({", "})", "#", "a\u2028b", "\u00a0", "<sep>", "1"])
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link
 from nmtalign.report.sample import SamplePair
 
-SETTINGS = "score=cosine extract=mutual threshold=0.2"
+DESCRIPTION = "score=cosine extract=mutual threshold=0.2"
 
 
 def inflated(text: str) -> bytes:
@@ -55,7 +55,7 @@ def aligned_pair(source: list[str], target: list[str], *, seed: int = 0) -> Alig
         reverse=reverse,
         probabilities={link: float(joint[link.target, link.source]) for link in alignment.links},
         score=float(2 * joint[chosen].sum() / (S + T)),
-        settings=SETTINGS,
+        description=DESCRIPTION,
         extraction="mutual",
         threshold=0.2,
     )
@@ -92,7 +92,7 @@ CAT = SamplePair(
         reverse=np.array([[0.9, 0, 0, 0.02], [0, 0.03, 0.8, 0.1], [0, 0.7, 0.1, 0], [0.1, 0.2, 0, 0.1]]),
         probabilities={Link(0, 0): 0.9, Link(1, 2): 0.748, Link(2, 1): 0.825},
         score=0.618,
-        settings=SETTINGS,
+        description=DESCRIPTION,
         extraction="mutual",
         threshold=0.2,
     ),

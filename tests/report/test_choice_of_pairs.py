@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from nmtalign import DataError, GoldAlignment, Link, load
+from nmtalign import AlignedPair, Alignment, AlignmentMatrix, DataError, GoldAlignment, Link, load
 from nmtalign.aligner.opening import vector_aligner
+from nmtalign.links.formats import parse_pharaoh
 from nmtalign.report import corpus as report_corpus
 from nmtalign.report.corpus import (
     Record,
@@ -21,6 +23,7 @@ from nmtalign.report.corpus import (
     show,
     worst_sample,
 )
+from nmtalign.report.sample import SamplePair, most_instructive
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
@@ -42,7 +45,9 @@ def test_files_stay_beside_their_pairs(tmp_path: Path) -> None:
     assert found[2].gold == GoldAlignment(frozenset(), frozenset({Link(0, 0)}))
     assert [record.others["mine"] for record in found] == [frozenset(), {Link(0, 0)}, {Link(0, 1)}]
     for uneven in (pairs[:2], [*pairs, pairs[0]]):
-        with pytest.raises(DataError, match=r"ends after [23] lines"):
+        with pytest.raises(
+            DataError, match=r"as many lines in each file, found [24] in the bitext and 3 in "
+        ):
             list(read_corpus(uneven, gold=tmp_path / "gold"))
 
 
@@ -66,8 +71,7 @@ def test_the_worst_equal_a_full_sort() -> None:
     pairs = {pair.number: pair for pair in show(corpus, ALIGNER)}
     found = worst_sample(corpus, 7, ALIGNER)
     assert found.size == 59
-    assert found.evaluation is not None
-    assert len(found.evaluation.sentences) == 59
+    assert {name: len(one.sentences) for name, one in found.evaluations.items()} == {"these links": 59}
     by_score = sorted(pairs, key=lambda n: (pairs[n].aligned.score, n))[:7]
     assert [record.number for record in found.records] == by_score
 
@@ -125,10 +129,49 @@ def test_pairs_shown_together_are_those_shown_alone() -> None:
     assert [pair.number for pair in together] == [1, 2, 3, 4, 5, 6, 7]
     for record, pair in zip(corpus, together, strict=True):
         (alone,) = show([record], load())
-        for one, other in ((alone.aligned, pair.aligned), (load().attend_words(record.pair), pair.aligned)):
+        for one, other in (
+            (alone.aligned, pair.aligned),
+            (load().align_lines([record.pair])[0], pair.aligned),
+        ):
             assert one.probabilities == other.probabilities
             assert (one.alignment, one.score, one.tokens) == (other.alignment, other.score, other.tokens)
             for name in ("matrix.weights", "forward", "reverse", "scores"):
                 np.testing.assert_array_equal(*(attrgetter(name)(own) for own in (one, other)))
         for name, weights in alone.parts.items():
             np.testing.assert_array_equal(weights, pair.parts[name])
+
+
+def judged(
+    number: int, weights: dict[Link, float], gold: str, *, size: int = 3, possible: str = ""
+) -> SamplePair:
+    """Return a pair with links of given probabilities, of `size` words a side."""
+    matrix = np.zeros((size, size))
+    for (s, t), probability in weights.items():
+        matrix[t, s] = probability
+    chosen = {link: probability for link, probability in weights.items() if probability >= 0.5}
+    words = tuple(f"w{n}" for n in range(size))
+    aligned = AlignedPair(
+        Alignment(frozenset(chosen), size, size), AlignmentMatrix(matrix, words, words), probabilities=chosen
+    )
+    sure = parse_pharaoh(gold)
+    return SamplePair(number, aligned, GoldAlignment(sure, sure | parse_pharaoh(possible)))
+
+
+def test_the_surest_wrong_link_of_a_readable_sentence_is_shown_first() -> None:
+    one, other, third = Link(0, 0), Link(1, 1), Link(2, 1)
+    right = judged(1, {one: 1.0}, "0-0")
+    wrong = judged(2, {one: 0.8}, "")
+    surer = judged(3, {one: 0.9, other: 0.95}, "0-0", possible="1-1")
+    possible_only = [right, surer]
+    assert most_instructive([]) is most_instructive(possible_only) is None
+    assert most_instructive([right, wrong, surer]) == (2, one)
+    displaced = judged(4, {one: 0.6}, "0-1")  # the gold has another partner of its word
+    assert most_instructive([right, wrong, displaced]) == (4, one)
+    assert most_instructive([judged(5, {one: 0.6}, "0-1", size=21), wrong]) == (2, one)  # too long
+    assert most_instructive([displaced, judged(6, {one: 0.7}, "0-1")]) == (6, one)
+    assert most_instructive([displaced, judged(7, {one: 0.6}, "0-1", size=2)]) == (7, one)  # shorter
+    assert most_instructive([displaced, judged(8, {one: 0.6}, "0-1")]) == (4, one)  # the first of equals
+    lacking = judged(9, {other: 0.3, third: 0.1}, "1-1 2-1")
+    assert most_instructive([right, lacking]) == (9, third)  # the less likely of two that are missing
+    assert most_instructive([lacking, wrong]) == (2, one)
+    assert most_instructive([replace(wrong, gold=None)]) is None

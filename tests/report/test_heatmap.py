@@ -123,7 +123,18 @@ def test_the_caption_says_which_direction_sums_to_1() -> None:
     )
     figure = draw_heatmap({"scores": AlignmentMatrix(rows.weights * 30 - 9, SOURCE, TARGET)})
     assert "score" in notes(figure)
-    assert "scores: before the softmax" in notes(figure)
+    assert "scores: before positions and softmax" in notes(figure)
+
+
+def test_pictures_name_the_score() -> None:
+    """One sentence where all panels show one score, else one for each panel that shows a score."""
+    cosine, dot = (AlignmentMatrix(matrix().weights, SOURCE, TARGET, None, own) for own in ("cosine", "dot"))
+    assert "score: cosine" in notes(draw_heatmap({"forward": cosine, "reverse": cosine}))
+    two = notes(draw_heatmap({"first": cosine, "second": dot, "third": matrix()}))
+    assert {"first: cosine", "second: dot"} < set(two)
+    assert not any(note.startswith(("score:", "third:")) for note in two)
+    swapped, (cut, *_) = cosine.T, cropped({"": cosine}, (), None, [0], [1, 0])
+    assert (swapped.caption, cut[""].caption) == ("cosine", "cosine")
 
 
 def test_words_without_a_vector_are_hatched_and_named() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from nmtalign.errors import DataError
 from nmtalign.rescoring.features import LOGIT, Inputs, on_grid
-from nmtalign.rescoring.network import FEATURES, Batch, Network, Weights, initial, loss_and_gradient, mean_of
+from nmtalign.rescoring.network import FEATURES, Batch, Network, initial, loss_and_gradient, mean_of
 from nmtalign.rescoring.optimizer import Adam
 
 B, T, S = 2, 3, 4
@@ -30,7 +30,7 @@ def test_a_cell_by_hand():
         np.array([[[1]]]),
         np.array([[[0]]]),
     )
-    weights = Weights(
+    network = Network(
         P=np.array([[0.125]]),
         b=np.array([0.25]),
         v=np.array([2.0]),
@@ -40,15 +40,15 @@ def test_a_cell_by_hand():
         o=-np.ones(1),
     )
     expected = 2 * math.tanh(0.375 + 0.25) + 1.5 + 0.75 + 0 - 1
-    assert Network(weights).scores(inputs)[0, 0, 0] == pytest.approx(expected)
+    assert network.scores(inputs)[0, 0, 0] == pytest.approx(expected)
 
 
 def test_the_gradient_is_the_numerical_one():
     random, inputs = np.random.default_rng(1), made_up_inputs()
-    weights = Weights(*(random.normal(0, 0.3, w.shape) for w in initial(seed=0).weights))
+    network = Network(*(random.normal(0, 0.3, w.shape) for w in initial(seed=0)))
     batch = Batch(inputs, random.random((B, T, S)), random.integers(0, 3, (B, T, S)).astype(float))
-    _, gradient = loss_and_gradient(Network(weights), batch)
-    for field, own, slopes in zip(Weights._fields, weights, gradient, strict=True):
+    _, gradient = loss_and_gradient(network, batch)
+    for field, own, slopes in zip(Network._fields, network, gradient, strict=True):
         assert own.shape == slopes.shape
         if field in "ac":
             assert slopes[0] == 0
@@ -58,7 +58,7 @@ def test_the_gradient_is_the_numerical_one():
             for step in (1e-4, -1e-4):
                 moved = own.copy()
                 moved.flat[place] += step
-                changed = Network(weights._replace(**{field: moved}))
+                changed = network._replace(**{field: moved})
                 losses.append(loss_and_gradient(changed, batch)[0])
             assert (losses[0] - losses[1]) / 2e-4 == pytest.approx(slopes.flat[place], abs=2e-6), field
 
@@ -99,11 +99,11 @@ def test_chosen_cells_have_the_scores_of_their_pair():
 
 
 def test_weights_of_other_shapes_are_refused():
-    weights = initial(seed=0).weights
-    weights.check()
-    for name, own in weights._asdict().items():
+    network = initial(seed=0)
+    network.check()
+    for name, own in network._asdict().items():
         with pytest.raises(DataError, match=r"found \w of shape"):
-            weights._replace(**{name: own[:-1]}).check()
+            network._replace(**{name: own[:-1]}).check()
 
 
 def test_adam_is_the_published_one():

@@ -46,7 +46,7 @@ def taught():
 
 def test_scorers_beside_a_rescorer(taught):
     assert taught.scorer.names == ("lexicon", "spectral")
-    assert "positions=hmm rescored=gold" in taught.settings
+    assert "positions=hmm rescored=gold" in taught.description
     plain = taught.with_scorers(["lexicon"])
     assert plain.scorer.names == ("lexicon",)
     assert plain.positions is taught.positions.base
@@ -63,7 +63,7 @@ def unrescored(aligner: Aligner) -> Aligner:
 
 
 def decoder_of(aligner: Aligner, pairs):
-    return aligner.decoder(aligner.scorer.read(encode_text(pairs)))
+    return aligner.decoder(aligner.scorer.score_text(encode_text(pairs)))
 
 
 def test_rows_and_columns_sum_to_at_most_1(taught):
@@ -154,7 +154,7 @@ def test_features_of_cells_one_by_one(taught):
     bucket = decoder.text.buckets[0]
     found, ratios = decoder.bucket_posteriors(0)
     forward, reverse, joint = found.forward, found.reverse, found.joint
-    nulls = aligner.scorer.read(decoder.text).null_ratios
+    nulls = aligner.scorer.score_text(decoder.text).null_ratios
     features = lexical_features(bucket, ratios, nulls, known)
     features += posterior_features(forward, reverse, joint)
     cells = np.stack([np.broadcast_to(own, bucket.shape) for own in features])

@@ -75,7 +75,7 @@ def test_good_vectors_help_a_tiny_bitext():
 
 def test_it_is_a_head_that_is_saved_to_the_bit(aligner, tmp_path):
     assert aligner.scorer.names == ("lexicon", "spectral", "vectors")
-    assert aligner.settings.startswith("scorers=lexicon,spectral,vectors forms=")
+    assert aligner.description.startswith("scorers=lexicon,spectral,vectors forms=")
     aligner.save(tmp_path / "model")
     again = replace(load_aligner(tmp_path / "model"), workers=1)
     assert again.scorer.names == aligner.scorer.names

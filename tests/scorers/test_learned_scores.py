@@ -9,7 +9,13 @@ import pytest
 
 from nmtalign.attention.scores import scaled_dot
 from nmtalign.errors import DataError, UsageError
-from nmtalign.scorers.vector_scores import BahdanauScore, ProjectedDot, load_projections, score_in
+from nmtalign.scorers.vector_scores import (
+    BahdanauScore,
+    ProjectedDot,
+    load_projections,
+    make_score,
+    score_in,
+)
 
 RANDOM = np.random.default_rng(0)
 W_Q, W_K = RANDOM.normal(size=(2, 4, 3))
@@ -35,7 +41,7 @@ def test_a_word_has_the_same_projection_alone_and_among_others():
 def test_projections_come_from_a_file(tmp_path):
     np.savez(tmp_path / "x.npz", W_q=W_Q, W_k=W_K, null=np.zeros(2))
     found = load_projections(tmp_path / "x.npz", 4)
-    assert found.settings == "score=scaled-dot(x.npz) scale=1"
+    assert found.description == "score=scaled-dot(x.npz) scale=1"
     np.testing.assert_array_equal(found.W_q, W_Q)
     np.testing.assert_array_equal(found.W_k, W_K)
 
@@ -60,7 +66,7 @@ def test_files_that_do_not_fit_are_refused(arrays, told, tmp_path):
 def test_a_folder_gives_its_parameters(tmp_path):
     assert score_in(tmp_path, "scaled-dot", 4) == "scaled-dot"
     assert score_in(tmp_path, "cosine", 4) == "cosine"
-    with pytest.raises(UsageError, match=r"nmtalign vectors attention.* or give `bahdanau=FILE`"):
+    with pytest.raises(UsageError, match=r"nmtalign vectors attention.* or give `parameters=FILE`"):
         score_in(tmp_path, "bahdanau", 4)
     np.savez(tmp_path / "scaled-dot.npz", W_q=W_Q, W_k=W_K)
     np.savez(tmp_path / "bahdanau.npz", W=W_Q, U=W_K, v=np.ones(3), b=np.zeros(3), null=np.zeros(2))
@@ -74,3 +80,12 @@ def test_a_link_that_leads_out_of_the_folder_is_refused(tmp_path):
     (tmp_path / "vectors" / "scaled-dot.npz").symlink_to(tmp_path / "other.npz")
     with pytest.raises(DataError, match="leads out of it"):
         score_in(tmp_path / "vectors", "scaled-dot", 4)
+
+
+def test_captions_name_the_score_and_say_whether_it_is_learned():
+    assert make_score("scaled-dot", 16).caption == "plain scaled dot-product, scale 0.25"
+    assert make_score("cosine", 100).caption == "cosine, scale 10"
+    learned = ProjectedDot(W_Q, W_K, origin="scaled-dot.npz", null=0.1)
+    assert learned.caption == "scaled dot-product, learned parameters of scaled-dot.npz"
+    given = BahdanauScore(W_Q, W_K, np.ones(3), np.zeros(3), scale=2.0, origin="mine.npz")
+    assert given.caption == "Bahdanau, parameters of mine.npz, scale 2"

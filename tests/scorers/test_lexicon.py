@@ -12,9 +12,18 @@ from hypothesis import strategies as st
 from nmtalign.corpus.buckets import make_buckets
 from nmtalign.corpus.sides import encode
 from nmtalign.corpus.word_pairs import index_pairs
-from nmtalign.scorers.counts import FormCounts, Smoothing, emissions, form_pair_counts, ratios, word_counts
 from nmtalign.scorers.forms import UNLIKE, Forms, make_form_pairs, shorten, spelled_alike
-from nmtalign.scorers.lexicon import UNKNOWN_RATIO, Lexicon, stored_forms
+from nmtalign.scorers.lexicon import (
+    UNKNOWN_RATIO,
+    FormCounts,
+    Lexicon,
+    Smoothing,
+    emissions,
+    form_pair_counts,
+    ratios,
+    stored_forms,
+    word_counts,
+)
 
 SMOOTHING = Smoothing(words=500.0, pseudo_count=4.0, floor=5e-4)
 FORMS = (0, 3, -2, 1)
@@ -127,7 +136,7 @@ def test_word_pairs_are_joined_in_blocks(monkeypatch: pytest.MonkeyPatch, worker
     forms = [make_form_pairs(source, target, index, (n, n), spelling=1.0) for n in (0, 3, 1)]
     found = [form_pair_counts(kind, word_counts(index, *counts)) for kind in forms]
     whole = emissions(forms, found, SMOOTHING)
-    monkeypatch.setattr("nmtalign.scorers.counts.BLOCK", 4)
+    monkeypatch.setattr("nmtalign.scorers.lexicon.BLOCK", 4)
     np.testing.assert_array_equal(emissions(forms, found, SMOOTHING, workers).pairs, whole.pairs)
 
 

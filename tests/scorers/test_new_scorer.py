@@ -7,15 +7,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from nmtalign.aligner.aligner import Aligner, load_aligner
-from nmtalign.aligner.model_folder import KINDS
+from nmtalign.aligner.aligner import KINDS, Aligner, load_aligner
 from nmtalign.aligner.opening import fit_to
 from nmtalign.corpus.buckets import PADDED
 from nmtalign.corpus.text import EncodedText
 from nmtalign.errors import UsageError
 from nmtalign.positions.hmm import unfitted_hmm
-from nmtalign.positions.model import TextScores
-from nmtalign.positions.softmax import SoftmaxPositions
+from nmtalign.positions.model import SoftmaxPositions, TextScores
 from nmtalign.report.corpus import Record, show
 from nmtalign.report.html import html_report
 from nmtalign.report.sample import SamplePair
@@ -54,7 +52,7 @@ class MirrorScorer(Scorer):
 
     names = ("mirror",)
 
-    def read(self, text: EncodedText) -> MirrorScores:
+    def score_text(self, text: EncodedText) -> MirrorScores:
         return MirrorScores(text)
 
     def state(self) -> State:
@@ -85,7 +83,7 @@ def test_a_new_scorer_is_mixed_saved_opened_drawn_and_explained(learned, tmp_pat
     assert mixed.scorer.names == ("lexicon", "spectral", "mirror")
     assert mixed.align(SOURCE, TARGET).links == MIRRORED
     assert mixed.align_batch([(SOURCE, TARGET)]).links(0) == MIRRORED
-    assert "scorers=lexicon,spectral,mirror" in mixed.settings
+    assert "scorers=lexicon,spectral,mirror" in mixed.description
     for name in ("mirror", "lexicon"):
         with pytest.raises(UsageError, match=f"has a scorer {name}; give the new one another name"):
             mixed.scorer.with_scorer(Mirror(1.0, weight=0.5, name=name))

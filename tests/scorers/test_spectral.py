@@ -11,9 +11,9 @@ from nmtalign.aligner.aligner import load_aligner
 from nmtalign.aligner.train import LearnOptions, learn
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError
-from nmtalign.scorers.counts import FormCounts, emissions
 from nmtalign.scorers.dense import FREQUENT
 from nmtalign.scorers.dense_training import MIN_LINKS, SPECTRAL_SCALE, learn_spectral
+from nmtalign.scorers.lexicon import FormCounts, emissions
 from nmtalign.scorers.mixture import Mixture, interpolated
 from nmtalign.scorers.scorer import LogRatios
 from nmtalign.training.hyperparameters import PRESETS, Hyperparameters

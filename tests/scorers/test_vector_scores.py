@@ -22,8 +22,7 @@ KEYS = np.array([[3.0, 1.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 4.0, 2.0
 
 
 def scores(name: str, **options: object) -> np.ndarray:
-    weights = untrained_bahdanau(4, seed=3) if name == "bahdanau" else None
-    score = make_score(name, 4, weights=weights, **options)
+    score = make_score(untrained_bahdanau(4, seed=3) if name == "bahdanau" else name, 4, **options)
     return score(score.queries(QUERIES), score.keys(KEYS))
 
 
@@ -113,7 +112,7 @@ def test_bahdanau_projects_each_word_alike_alone_and_among_others():
 
 def test_untrained_weights_are_repeatable_and_say_so():
     first, again, other = (untrained_bahdanau(4, seed=seed) for seed in (5, 5, 6))
-    assert "untrained, seed 5" in first.settings
+    assert "untrained, seed 5" in first.description
     np.testing.assert_array_equal(first.W, again.W)
     assert (first.W != other.W).any()
 
@@ -123,7 +122,7 @@ def test_bahdanau_weights_come_from_a_file(tmp_path):
     path = tmp_path / "weights.npz"
     np.savez(path, W=made.W, U=made.U, v=made.v, b=np.full(128, 0.5))
     read = load_bahdanau(path, 4)
-    assert read.settings == "score=bahdanau(weights.npz) scale=1"
+    assert read.description == "score=bahdanau(weights.npz) scale=1"
     shifted = BahdanauScore(made.W, made.U, made.v, np.full(128, 0.5))
     np.testing.assert_array_equal(read.queries(QUERIES), shifted.queries(QUERIES))
 
@@ -178,7 +177,8 @@ def test_a_weights_file_of_another_kind_is_refused(tmp_path):
         ("dot", {"temperature": 0.0}),
         ("cosine", {"temperature": float("nan")}),
         ("bahdanau", {}),
-        ("cosine", {"weights": "w.npz"}),
+        ("cosine", {"parameters": "w.npz"}),
+        (untrained_bahdanau(4), {"parameters": "w.npz"}),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(name, options):
@@ -188,4 +188,4 @@ def test_settings_that_make_no_sense_are_refused(name, options):
 
 def test_weights_that_are_no_file_are_refused():
     with pytest.raises(UsageError, match="expected the path of a file or folder, found 3"):
-        make_score("bahdanau", 4, weights=3)
+        make_score("bahdanau", 4, parameters=3)

@@ -10,8 +10,7 @@ import pytest
 from nmtalign.aligner.opening import fit_to, load
 from nmtalign.aligner.train import train
 from nmtalign.errors import DataError, UsageError
-from nmtalign.text.bitext import SentencePair, read_bitext
-from nmtalign.text.pairs import checked_pair, checked_pairs
+from nmtalign.text.bitext import SentencePair, checked_pair, checked_pairs, read_bitext
 
 LINES = [("a house", "une maison"), ("", "une auto")]
 WORDS = [(["a", "house"], ["une", "maison"]), ([], ["une", "auto"])]

@@ -15,13 +15,14 @@ from nmtalign.batch import stream
 from nmtalign.errors import DataError, UsageError
 from nmtalign.text import tokenization
 from nmtalign.text.bitext import SentencePair
-from nmtalign.text.marks import mark_class, normal_form
 from nmtalign.text.tokenization import (
     UNICODE_FORMS,
     TextSettings,
     _pattern,
     load_tokenizer,
     locate,
+    mark_class,
+    normal_form,
     words_at,
 )
 

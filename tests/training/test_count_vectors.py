@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from nmtalign.errors import DataError, UsageError
-from nmtalign.scorers.counts import FormCounts, Smoothing
 from nmtalign.scorers.forms import shorten
-from nmtalign.scorers.lexicon import Lexicon, StoredForms
+from nmtalign.scorers.lexicon import FormCounts, Lexicon, Smoothing, StoredForms
 from nmtalign.training.count_vectors import count_embeddings, learn_counted
 from nmtalign.vectors.embeddings import Embeddings
 from tests.aligner.toy_language import toy_bitext

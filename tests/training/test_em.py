@@ -15,7 +15,7 @@ from nmtalign.corpus.sides import encode
 from nmtalign.corpus.word_pairs import index_pairs
 from nmtalign.errors import UsageError
 from nmtalign.positions.e_step import EStep, hmm_counts, model1_counts, uniform_counts
-from nmtalign.positions.forward_backward import STEPS, BothPosteriors, hmm_posteriors, regularization_step
+from nmtalign.positions.hmm import STEPS, BothPosteriors, hmm_posteriors, regularization_step
 from nmtalign.positions.model import Emissions
 from nmtalign.positions.transitions import bucket_transitions, initial_transitions
 from nmtalign.training import em
@@ -341,7 +341,7 @@ def test_a_side_of_short_words_has_views_of_its_first_and_last_letter(tmp_path):
     english = ["the weather is fine today", "the weather is bad tomorrow", "he is not coming today"]
     aligner = train([*zip(chinese, english, strict=True)] * 5)
     assert [kind.letters for kind in aligner.lexicon.forms] == [(0, 0), (1, 3), (4, 4), (-1, 6)]
-    assert "forms=0,1/3,4,-1/6" in aligner.settings
+    assert "forms=0,1/3,4,-1/6" in aligner.description
     aligner.save(tmp_path / "model")
     opened = load(tmp_path / "model")
     pair = ("明年 天上 很 好", "the weather tomorrow")  # words that only letters are known of

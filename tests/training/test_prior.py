@@ -11,8 +11,8 @@ import pytest
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.aligner.train import LearnOptions, learn, train
 from nmtalign.errors import DataError, UsageError
-from nmtalign.scorers.counts import FormCounts, FormPairCounts
 from nmtalign.scorers.forms import FormPairs
+from nmtalign.scorers.lexicon import FormCounts, FormPairCounts
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.training.hyperparameters import PRESETS

@@ -145,3 +145,12 @@ def test_without_buckets_a_word_has_its_own_vector_or_none() -> None:
     none = CharacterNgrams(np.zeros((0, 3), np.float32), 3, 6)
     np.testing.assert_array_equal(none.vectors(["le"], np.ones((1, 3))), np.ones((1, 3)))
     assert not none.vectors(["le"]).any()
+
+
+def test_vectors_are_made_of_words_and_a_matrix() -> None:
+    rows = np.arange(6.0).reshape(3, 2)
+    for words in (["a", "b", "c"], ("a", "b", "c"), {"c": 2, "a": 0, "b": 1}):
+        np.testing.assert_array_equal(Embeddings.of(words, rows).vectors(["c", "x"]), [[4, 5], [0, 0]])
+    for wrong in ("abc", 3):
+        with pytest.raises(UsageError, match="expected a dictionary word -> row, or a list of words"):
+            Embeddings.of(wrong, rows)

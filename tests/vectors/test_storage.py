@@ -401,7 +401,7 @@ def test_pairs_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     for language, size in (("en", 2), ("fr", 3)):
         embeddings = Embeddings(Vocabulary.from_words(["a"]), np.ones((1, size)))
         save_embeddings(embeddings, tmp_path / f"word2int_{language}.pkl", format="word2int")
-    with pytest.raises(DataError, match=r"en.* has 2 dimensions, .*fr.* has 3"):
+    with pytest.raises(DataError, match=r"embeddings_en\.npz has 2 dimensions, .*embeddings_fr\.npz has 3"):
         load_pair(tmp_path)
     save_embeddings(embeddings, tmp_path / "word2int_de.pkl", format="word2int")
     with pytest.raises(UsageError, match="name them"):
@@ -467,7 +467,7 @@ def test_a_matrix_with_no_dictionary_or_two_is_refused(tmp_path: Path) -> None:
         (b'["le"]', "expected a dictionary word -> row, found list"),
         (b'{"le": "0"}', "expected a whole number as the row of 'le', found '0'"),
         (b'{"le": 0, "la": 0}', "the words 'le' and 'la' share row 0"),
-        (b'{"le": 5}', "the vocabulary needs 6 rows, the matrix has 2"),
+        (b'{"le": 5}', r"expected 6 rows for the words of fr\.json, found 2"),
         (b'{"le": ', "expected JSON"),
         (b'{"l\xe9": 0}', "expected UTF-8"),
     ],
@@ -477,6 +477,16 @@ def test_a_wrong_dictionary_is_named(content: bytes, message: str, tmp_path: Pat
     (tmp_path / "fr.json").write_bytes(content)
     with pytest.raises(DataError, match=rf"fr\.(json|npy): {message}"):
         load_embeddings(tmp_path / "fr.npy")
+
+
+@pytest.mark.parametrize("content", [b"\x89PNG\r\n\x1a\n", b"", b"PK\3\4", b"le 0\nla 1\n", b"\x80\4}(\x8c"])
+def test_what_is_no_pickle_is_named_in_a_sentence(content: bytes, tmp_path: Path) -> None:
+    write_matrix(tmp_path / "fr.npy")
+    (tmp_path / "word2int_fr.pkl").write_bytes(content)
+    with pytest.raises(DataError) as caught:
+        load_embeddings(tmp_path / "fr.npy")
+    told = f"word2int_fr.pkl: this is no pickle, or a damaged one; it begins with {content[:8]!r}"
+    assert str(caught.value).endswith(told)
 
 
 def test_a_dictionary_under_another_name_says_what_to_call_it(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from nmtalign.aligner.opening import load
 from nmtalign.cli import group
 from nmtalign.errors import DataError, UsageError
 from nmtalign.text.vocabulary import Vocabulary
-from nmtalign.vectors.embeddings import Embeddings
+from nmtalign.vectors.embeddings import CharacterNgrams, Embeddings
 from nmtalign.vectors.storage import load_embeddings, load_pair, save_embeddings
 
 
@@ -168,5 +169,13 @@ def test_map_evaluate_neighbors(two_spaces: tuple[Path, Path], tmp_path: Path) -
         shown = run("evaluate", tmp_path / "v", dictionary).stdout
         assert shown == "P@1 100.0, P@5 100.0, P@10 100.0 (csls; 20 of 20 words covered, 100.0 %)\n"
     lines = run("neighbors", tmp_path / "v", "word3", "zz", "--count", 2, "--score", "cosine")
-    assert lines.stdout.split("\n")[0] == "word3\tword3\t1.0000"
+    assert lines.stdout.split("\n")[:2] == ["word\tneighbor\tcosine", "word3\tword3\t1.0000"]
     assert "'zz' has no vector" in lines.stderr
+
+
+def test_map_says_that_subwords_are_left_out(two_spaces: tuple[Path, Path], tmp_path: Path) -> None:
+    source = load_embeddings(two_spaces[0])
+    pieces = CharacterNgrams(np.ones((5, source.dimension), np.float32), 2, 3)
+    save_embeddings(replace(source, subwords=pieces), tmp_path / "with")
+    said = run("map", tmp_path / "with", two_spaces[1], "--langs", "en,fr", "-o", tmp_path / "v").stderr
+    assert "; sub-words cannot be mapped, and are left out" in said

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,15 @@ from nmtalign.cli.options.bitext import (
     max_length_option,
     text_encoding,
 )
-from nmtalign.cli.options.groups import Command, option_group, section, with_options
+from nmtalign.cli.options.declare import (
+    OUTPUT,
+    Command,
+    OutputPrefix,
+    Values,
+    option_group,
+    section,
+    with_options,
+)
 from nmtalign.cli.options.model import (
     ModelOptions,
     expert_option,
@@ -46,7 +54,6 @@ from nmtalign.cli.options.running import (
     open_sink,
     shard_options,
 )
-from nmtalign.cli.options.types import OUTPUT, OutputPrefix
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.names import MARKS, SIDES, VALUES
 
@@ -54,9 +61,8 @@ if TYPE_CHECKING:
     from distributed import Client
 
     from nmtalign.aligner.aligner import Aligner
-    from nmtalign.batch.marking import BadRecords
     from nmtalign.batch.shards import ShardRun
-    from nmtalign.batch.stream import AlignedChunk, LengthLimit
+    from nmtalign.batch.stream import AlignedChunk, BadRecords, LengthLimit
     from nmtalign.cli.options.running import Sink
     from nmtalign.corpus.coverage import Coverage
     from nmtalign.output import Outputs
@@ -74,7 +80,7 @@ output_options = with_options(
     click.option("--probabilities", type=OUTPUT, help="Probabilities of the links, parallel to LINKS."),
     click.option("--pair-scores", type=OUTPUT, help="Probability that a pair is parallel, one a line."),
     click.option("--table", type=OUTPUT, help="One row a link: .csv, .tsv, .jsonl, .parquet."),
-    click.option("--guided", type=OUTPUT, help="Source, target and links between tabs: guided training."),
+    click.option("--guided", type=OUTPUT, help="Source, target and links between tabs, for guided training."),
     click.option(
         "--tokens",
         type=OutputPrefix(*(f".{side}" for side in SIDES)),
@@ -84,38 +90,26 @@ output_options = with_options(
 )
 
 
-@dataclass(frozen=True)
-class ErrorOptions:
-    """What happens to bad records, and to text of other languages."""
-
-    on_error: str
-    error_report: str | None
-    strict: bool
-
-
 _error_options = option_group(
     "errors",
-    ErrorOptions,
+    Values,
     click.option(
         "--on-error",
         type=click.Choice(["stop", "skip-marked"]),
         default="stop",
-        help="A bad record: stop, or an empty line and a report.",
+        help="At a bad record: stop, or write an empty line and report it.",
     ),
-    click.option("--error-report", type=OUTPUT, help="Bad records that --on-error skip-marked replaced."),
+    click.option(
+        "--error-report", type=OUTPUT, help="List the records that --on-error skip-marked replaced."
+    ),
     click.option(
         "--strict", is_flag=True, help="Few known words, or swapped sides, are an error (exit code 3)."
     ),
 )
 
 
-@dataclass(frozen=True)
-class WrittenOptions:
+class WrittenOptions(Values):
     """What the links count, and the matrices that are written."""
-
-    pieces: str | None
-    attention: str | None
-    values: str | None
 
     def check(self) -> None:
         """Refuse values that are written nowhere, and another kind of file."""
@@ -141,7 +135,7 @@ _written_options = option_group(
         type=click.Choice(VALUES),
         help="What --attention holds.  [softmax without null: forward; else combined]",
     ),
-    click.option("--pieces", type=click.Choice(MARKS), help="Links of the words that marked sub-words make."),
+    click.option("--pieces", type=click.Choice(MARKS), help="Link the words that marked sub-words make."),
 )
 
 
@@ -163,7 +157,7 @@ _written_options = option_group(
 def align(
     bitext: BitextOptions,
     max_length: int | None,
-    errors: ErrorOptions,
+    errors: Values,
     written: WrittenOptions,
     expert: str | None,
     engine: EngineOptions,
@@ -195,7 +189,8 @@ def align(
     with warnings_to_stderr(), Outputs() as stack:
         bad = _bad_records(errors.on_error, errors.error_report, stack)
         progress = stack.enter_context(Progress("pairs", bitext.files))
-        pairs, limit = progress.reading(_opened(bitext, bad)), LengthLimit(max_length, bitext.files)
+        opened = bitext.open() if bad is None else bad.counted(bitext.open(bad.add))
+        pairs, limit = progress.reading(opened), LengthLimit(max_length, bitext.files)
         unit = written.pieces or ("words" if outputs["tokens"] is None else "tokens")
         aligner = replace(load_aligner(options), workers=engine.workers)
         if expert is not None:
@@ -207,11 +202,12 @@ def align(
         values = written.values_of(aligner)
         chunks = _aligned(aligner, pairs, run, engine.client(stack), unit=unit, values=values)
         stack.enter_context(closing(chunks))
-        settings = aligner.settings
+        settings = aligner.description
         done = partial(say_done, languages_of_files(bitext.source, bitext.target), paths["links"], limit, run)
         write = partial(write_chunks, chunks, progress, errors.strict, done)
         if run is None:
-            _run_whole(write, paths, stack)
+            with explained("--out-shards DIR keeps what is done"):
+                write([open_sink(name, path, stack) for name, path in paths.items()])
         else:
             reading = {"format": bitext.pairs_format, "sides": bitext.sides, "encoding": text_encoding()}
             bounds = {"on_error": errors.on_error, "strict": errors.strict, "max_length": max_length}
@@ -236,14 +232,9 @@ def paths_of(output: str | None, tokens: str | None, **more: str | None) -> dict
     return paths | {side: f"{tokens}.{side}" for side in SIDES if tokens is not None}
 
 
-def _opened(bitext: BitextOptions, bad: BadRecords | None) -> Iterator[SentencePair]:
-    pairs = bitext.open(bad.add if bad else None)
-    return bad.counted(pairs) if bad else pairs
-
-
 def _bad_records(on_error: str, path: str | None, files: Outputs) -> BadRecords | None:
     """Open the report of bad records, if they are to be replaced."""
-    from nmtalign.batch.marking import BadRecords
+    from nmtalign.batch.stream import BadRecords
 
     if (on_error == "skip-marked") != (path is not None):
         raise UsageError("--on-error skip-marked and --error-report FILE go together; give both")
@@ -330,11 +321,6 @@ def say_done(
     log(text, event="aligned", **progress.values | counts)
     if why := known.doubt:
         warn(why)
-
-
-def _run_whole(write: Write, outputs: dict[str, str], stack: Outputs) -> None:
-    stack.enter_context(explained("--out-shards DIR keeps what is done"))
-    write([open_sink(name, path, stack) for name, path in outputs.items()])
 
 
 def _run_in_shards(

@@ -12,8 +12,7 @@ from nmtalign.cli.commands.align import align
 from nmtalign.cli.commands.evaluate import evaluate
 from nmtalign.cli.looking.report import SAMPLE, report
 from nmtalign.cli.messages import warnings_to_stderr
-from nmtalign.cli.options.groups import Command, section
-from nmtalign.cli.options.types import OUTPUT
+from nmtalign.cli.options.declare import OUTPUT, Command, section
 from nmtalign.names import VECTORS
 
 if TYPE_CHECKING:
@@ -81,10 +80,10 @@ def _draw(sample: Path, folder: Path) -> None:
     from nmtalign.report.heatmap import save_heatmaps
 
     with warnings_to_stderr():
-        (first,) = _figures(sample, (1,))
-        save_heatmaps([first], folder / "heatmap.png")
-        save_heatmaps([first], folder / "heatmap.svg")
-        save_heatmaps(_figures(sample, PAGES), folder / "heatmaps.pdf")
+        pages = list(_figures(sample, PAGES))
+        save_heatmaps(pages[:1], folder / "heatmap.png")
+        save_heatmaps(pages[:1], folder / "heatmap.svg")
+        save_heatmaps(pages, folder / "heatmaps.pdf")
         _draw_beside(sample, folder)
 
 
@@ -93,11 +92,10 @@ def _draw_beside(sample: Path, folder: Path) -> None:
     from nmtalign.aligner.opening import load
     from nmtalign.report.heatmap import draw_heatmap, matrices_of, save_heatmaps
 
-    aligners = {name: load(VECTORS, score=score) for name, score in SCORES.items()} | {
-        "learned model": load()
-    }
+    aligners = {name: load(VECTORS, score=score) for name, score in SCORES.items()}
+    aligners["learned model"] = load()
     [(lines, gold)] = _records(sample, (BESIDE,))
-    pairs = {name: aligner.attend_words(lines) for name, aligner in aligners.items()}
+    pairs = {name: aligner.align_lines([lines])[0] for name, aligner in aligners.items()}
     matrices = {name: matrices_of(pair, "forward")["forward"] for name, pair in pairs.items()}
     title = "How each target word shares its attention: rows sum to 1, less the null word's share"
     save_heatmaps([draw_heatmap(matrices, gold=gold, title=title)], folder / "attention.png")
@@ -111,9 +109,8 @@ def _figures(sample: Path, numbers: tuple[int, ...]) -> Iterator[Figure]:
 
     aligner = load()
     for number, (lines, gold) in zip(numbers, _records(sample, numbers), strict=True):
-        pair = aligner.attend_words(lines)
-        drawn = matrices_of(pair)
-        yield draw_heatmap(drawn, links=pair.alignment, gold=gold, title=f"pair {number}")
+        pair = aligner.align_lines([lines])[0]
+        yield draw_heatmap(matrices_of(pair), links=pair.alignment, gold=gold, title=f"pair {number}")
 
 
 def _records(sample: Path, numbers: tuple[int, ...]) -> Iterator[tuple[SentencePair, GoldAlignment]]:

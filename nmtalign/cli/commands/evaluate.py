@@ -3,49 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from nmtalign import __version__
 from nmtalign.cli.messages import log, warn
 from nmtalign.cli.options.bitext import encoding_option, text_encoding
-from nmtalign.cli.options.groups import Command, option_group, section
-from nmtalign.cli.options.types import INPUT, SEED, Number, Whole
+from nmtalign.cli.options.declare import INPUT, SEED, Command, Number, Whole, section
 from nmtalign.errors import DataError
 from nmtalign.names import READ_LINKS
 
 if TYPE_CHECKING:
     from nmtalign.links.alignments import GoldAlignment, Link
-    from nmtalign.links.evaluation import Bootstrap, Difference, Evaluation, Links
+    from nmtalign.links.evaluation import Difference, Evaluation, Links
 
 METRICS = ("precision", "recall", "f1", "aer")
 CLEAR = 0.1  # of the error rate: so much lower after a shift, positions are counted otherwise
-
-
-@dataclass(frozen=True)
-class IntervalOptions:
-    """How intervals are estimated."""
-
-    samples: int
-    confidence: float
-    seed: int
-
-
-_interval_options = option_group(
-    "intervals",
-    IntervalOptions,
-    section("Intervals"),
-    click.option("--samples", type=Whole(1), default=1000, help="Bootstrap samples."),
-    click.option(
-        "--confidence",
-        type=Number(0, 1, min_open=True, max_open=True),
-        default=0.95,
-        help="Of the intervals.",
-    ),
-    click.option("--seed", type=SEED, default=1, help="Of the bootstrap."),
-)
 
 
 @click.command(cls=Command)
@@ -53,19 +27,32 @@ _interval_options = option_group(
 @click.argument("links", type=INPUT)
 @click.argument("gold", type=INPUT)
 @click.option(
-    "--links-format", type=click.Choice(READ_LINKS), default="pharaoh", help="Of LINKS and of --compare."
+    "--links-format",
+    type=click.Choice(READ_LINKS),
+    default="pharaoh",
+    help="Format of LINKS and of --compare.",
 )
 @click.option(
     "--gold-format",
     type=click.Choice(READ_LINKS),
     default="pharaoh",
-    help="Of GOLD: in pharaoh (from 0) and talp (from 1), 3-4 is sure and 3p4 possible.",
+    help="Format of GOLD; in pharaoh (from 0) and talp (from 1), 3-4 is sure and 3p4 possible.",
 )
 @click.option("--compare", type=INPUT, metavar="LINKS2", help="Test the difference to these links.")
 @encoding_option
 @section("Output")
-@click.option("--by-sentence", is_flag=True, help="First a table with the scores of each sentence pair.")
-@_interval_options
+@click.option(
+    "--by-sentence", is_flag=True, help="First print a table with the scores of each sentence pair."
+)
+@section("Intervals")
+@click.option("--samples", type=Whole(1), default=1000, help="Bootstrap samples.")
+@click.option(
+    "--confidence",
+    type=Number(0, 1, min_open=True, max_open=True),
+    default=0.95,
+    help="Share of the samples within an interval.",
+)
+@click.option("--seed", type=SEED, default=1, help="Seed of the bootstrap.")
 def evaluate(
     links: str,
     gold: str,
@@ -73,7 +60,7 @@ def evaluate(
     gold_format: str,
     compare: str | None,
     by_sentence: bool,
-    intervals: IntervalOptions,
+    **intervals: Any,
 ) -> None:
     """Score LINKS against GOLD: precision, recall, F1 and alignment error rate, in percent.
 
@@ -88,18 +75,22 @@ def evaluate(
     systems = {path: list(read_links(path, **reading)) for path in filter(None, (links, compare))}
     if gold_format == "pharaoh" and are_corrections(gold):
         golds, systems = _reviewed(gold, golds, systems)
-    options = evaluation.Bootstrap(intervals.samples, intervals.confidence, intervals.seed)
-    results = {path: _evaluated(path, system, golds, options) for path, system in systems.items()}
+    options = evaluation.Bootstrap(**intervals)
+    results = {}
     for path, system in systems.items():
+        try:
+            results[path] = evaluation.evaluate(system, golds, bootstrap=options)
+        except DataError as error:
+            raise error.at(path) from None
         _warn_of_shift(path, system, golds, results[path])
     if by_sentence:
         _print_sentences(results)
     if compare is None:
-        _print_summary(results[links], intervals.confidence)
+        _print_summary(results[links], options.confidence)
     else:
         _print_comparison(results, evaluation.compare(*results.values(), bootstrap=options))
-    formats = f"format:{links_format}|gold:{gold_format}"
-    click.echo(f"settings    {results[links].settings}|{formats}|version:{__version__}")
+    settings = f"{results[links].settings}|format:{links_format}|gold:{gold_format}"
+    click.echo(f"settings    {settings}|version:{__version__}")
 
 
 def _reviewed(
@@ -114,17 +105,6 @@ def _reviewed(
     log(f"scored on the {len(numbers):,} of {len(golds):,} pairs that were reviewed", event="reviewed")
     at = [n - 1 for n in numbers]
     return [golds[n] for n in at], {path: [system[n] for n in at] for path, system in systems.items()}
-
-
-def _evaluated(
-    path: str, system: Sequence[Links], golds: Sequence[GoldAlignment], options: Bootstrap
-) -> Evaluation:
-    from nmtalign.links import evaluation
-
-    try:
-        return evaluation.evaluate(system, golds, bootstrap=options)
-    except DataError as error:
-        raise error.at(path) from None
 
 
 def _warn_of_shift(

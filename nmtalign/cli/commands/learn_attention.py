@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,32 +12,30 @@ from nmtalign.cli.options.bitext import (
     BitextOptions,
     TextOptions,
     bitext_options,
-    langs_option,
     text_options,
-    two_languages,
 )
-from nmtalign.cli.options.groups import Command, section
+from nmtalign.cli.options.declare import INPUT, OUTPUT, Command, Whole, section
+from nmtalign.cli.options.model import PlaceOptions, place_options
 from nmtalign.cli.options.running import one_blas_thread
-from nmtalign.cli.options.types import INPUT, OUTPUT, Whole
+from nmtalign.errors import UsageError
 from nmtalign.names import LEARNED_SCORES
 
 
 @click.command(cls=Command)
 @bitext_options
 @text_options
-@langs_option
 @section("Output")
 @click.option(
-    "--vectors",
-    type=OUTPUT,
-    metavar="DIR",
-    required=True,
-    help="Word vectors; what is learned goes there, too.",
+    "-o", "--output", type=OUTPUT, metavar="NPZ", help="File of the parameters.  [in the folder --vectors]"
 )
 @click.option("--force", is_flag=True, help="Replace the parameters that are there.")
+@place_options
 @section("Learning")
 @click.option(
-    "--score", type=click.Choice(LEARNED_SCORES), required=True, help="Whose parameters are learned."
+    "--score",
+    type=click.Choice(LEARNED_SCORES),
+    required=True,
+    help="Attention score whose parameters are learned.",
 )
 @click.option(
     "--model", type=INPUT, metavar="DIR", help="Aligner to learn from.  [one learned from the text]"
@@ -48,41 +45,46 @@ from nmtalign.names import LEARNED_SCORES
 def attention(
     bitext: BitextOptions,
     tokenization: TextOptions,
-    langs: str | None,
-    vectors: str,
+    vectors: PlaceOptions,
+    output: str | None,
     score: str,
     force: bool,
     **options: Any,
 ) -> None:
     """Learn attention over word vectors: Bahdanau's weights, or the projections of scaled dot-product.
 
-    They learn the posteriors that an aligner has for a bitext; the vectors stay as they are. DIR then holds
-    bahdanau.npz or scaled-dot.npz, which `align --vectors DIR --score bahdanau` uses.
+    They learn the posteriors that an aligner has for a bitext; the vectors stay as they are. The folder of
+    --vectors then holds bahdanau.npz or scaled-dot.npz, which `align --vectors DIR --score bahdanau` uses.
+    `align --parameters NPZ` takes a file of any name, also for two files of vectors.
 
     Example: nmtalign vectors attention text.en text.fr --vectors vectors --score bahdanau
     """
     one_blas_thread()
-    from dataclasses import asdict
-
     from nmtalign.aligner.fitting import learn_attention
-    from nmtalign.door import place_of
     from nmtalign.output import expect_new_file
-    from nmtalign.scorers.vector_scores import FILES
 
-    folder = place_of(vectors)
-    expect_new_file(Path(folder, FILES[score]), overwrite=force)
-    if langs:
-        options["languages"] = two_languages(langs)
+    place = vectors.place
+    if place is None:
+        raise UsageError("expected --vectors DIR, or --source-vectors FILE and --target-vectors FILE")
+    path = _file_of(place, output, score)
+    expect_new_file(path, overwrite=force)
+    reading = {"languages": vectors.langs, "limit": vectors.limit, "unsafe_pickle": vectors.unsafe_pickle}
+    options |= {name: value for name, value in reading.items() if value is not None}
     with warnings_to_stderr(), Progress("pairs", bitext.files) as progress:
         pairs = list(progress.counted(bitext.open()))
-        report = partial(_report, progress)
-        learned = learn_attention(
-            pairs, folder, score=score, report=report, **asdict(tokenization), **options
-        )
-        path = learned.save(folder, overwrite=force)
+        report = progress.stage
+        learned = learn_attention(pairs, place, score=score, report=report, **vars(tokenization), **options)
+        learned.save(path, overwrite=force)
     log(f"{learned} in {progress.seconds:.1f} s -> {path}")
 
 
-def _report(progress: Progress, line: str) -> None:
-    """Write what was done, with the time since the start."""
-    log(f"{progress.seconds:7.1f} s  {line}", event="stage", seconds=round(progress.seconds, 3))
+def _file_of(place: str | tuple[str, str], output: str | None, score: str) -> Path:
+    """Return the file of the parameters: as named, else in the folder of the vectors."""
+    from nmtalign.door import place_of
+    from nmtalign.scorers.vector_scores import FILES
+
+    if output is not None:
+        return Path(output)
+    if isinstance(place, tuple):
+        raise UsageError("two files of vectors have no folder for the parameters; name a file, -o NPZ")
+    return place_of(place) / FILES[score]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,20 +10,18 @@ from click.core import ParameterSource
 from nmtalign.cli.messages import Progress, log, warnings_to_stderr
 from nmtalign.cli.options.bitext import (
     BitextOptions,
+    Languages,
     TextOptions,
     bitext_options,
     langs_option,
     languages_of_files,
     text_options,
-    two_languages,
 )
-from nmtalign.cli.options.groups import Command, option_group, section
+from nmtalign.cli.options.declare import INPUT, SEED, Command, Values, Whole, option_group, section
 from nmtalign.cli.options.model import pair_output_options, reading_options
-from nmtalign.cli.options.types import INPUT, SEED, Whole
 from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:
-    from nmtalign.text.bitext import SentencePair
     from nmtalign.text.tokenization import TextSettings
     from nmtalign.vectors.embeddings import Embeddings
 
@@ -38,17 +34,17 @@ if TYPE_CHECKING:
 @langs_option
 @pair_output_options
 @section("Learning")
-@click.option("--dimension", type=Whole(min=1), default=128, help="Columns.")
+@click.option("--dimension", type=Whole(min=1), default=128, help="Columns of the vectors.")
 @click.option("--min-count", "minimum", type=Whole(min=1), default=1, help="Least frequency of a word.")
-@click.option("--model", type=INPUT, metavar="DIR", help="The counts of this model, without a text.")
+@click.option("--model", type=INPUT, metavar="DIR", help="Take the counts of this model instead of a text.")
 @click.option("--subwords", is_flag=True, help="Vectors of words and of their first letters, side by side.")
-@click.option("--seed", type=SEED, default=1, help="Of the decomposition.")
+@click.option("--seed", type=SEED, default=1, help="Seed of the decomposition.")
 def learn(
     bitext: BitextOptions,
     output: str,
     force: bool,
     model: str | None,
-    langs: str | None,
+    langs: Languages | None,
     to: str,
     tokenization: TextOptions,
     **options: Any,
@@ -65,14 +61,16 @@ def learn(
 
     expect_room_for_pair(output, overwrite=force)
     text = tokenization.settings()
-    languages = two_languages(langs) if langs else languages_of_files(bitext.source, bitext.target)
+    languages = langs or languages_of_files(bitext.source, bitext.target)
     with warnings_to_stderr(), Progress("pairs") as progress:
         if model is not None:
             _check_alone(bitext)
             learned, text, known = _of_model(model, **options)
             languages = languages if langs else known
         else:
-            learned = learn_counted(_tokenized(bitext.open(), text, languages, progress), **options)
+            pairs = progress.done_one_by_one(bitext.open())
+            words = (text.words_of_pair(pair, languages) for pair in pairs)
+            learned = learn_counted(words, **options)
         first, second = (with_text_settings(side, text) for side in learned)
         save_pair(first, second, output, languages=languages, format=to, overwrite=force)
     found = f"{len(first):,} {languages[0]} and {len(second):,} {languages[1]} words"
@@ -100,32 +98,15 @@ def _of_model(folder: str, **options: Any) -> tuple[Sides, TextSettings, tuple[s
     return count_embeddings(model.lexicon, **options), model.text, known
 
 
-def _tokenized(
-    bitext: Iterator[SentencePair], text: TextSettings, languages: tuple[str, str], progress: Progress
-) -> Iterator[tuple[list[str], list[str]]]:
-    for pair in bitext:
-        yield text.words_of_pair(pair, languages)
-        progress.advance(1)
-
-
-@dataclass(frozen=True)
-class MappingOptions:
-    """Which words the mapping is learned from."""
-
-    dictionary: str | None
-    refine: bool
-    words: int
-
-
 _mapping_options = option_group(
     "mapping",
-    MappingOptions,
+    Values,
     section("Mapping"),
     click.option(
         "--dictionary", type=INPUT, help="Seed pairs, `word translation` a line.  [identical strings]"
     ),
     click.option("--refine/--no-refine", default=True, help="Look for more pairs by mutual neighbors."),
-    click.option("--words", type=Whole(min=1), default=5_000, help="Words that refine."),
+    click.option("--words", type=Whole(min=1), default=5_000, help="Frequent words that --refine uses."),
 )
 
 
@@ -142,8 +123,8 @@ def map_(
     target: str,
     output: str,
     force: bool,
-    mapping: MappingOptions,
-    langs: str | None,
+    mapping: Values,
+    langs: Languages | None,
     to: str,
     **reading: Any,
 ) -> None:
@@ -157,7 +138,7 @@ def map_(
     from nmtalign.vectors.storage import expect_room_for_pair, load_embeddings, save_pair
 
     expect_room_for_pair(output, overwrite=force)
-    languages = two_languages(langs) if langs else languages_of_files(source, target)
+    languages = langs or languages_of_files(source, target)
     with warnings_to_stderr():
         first, second = (load_embeddings(path, **reading) for path in (source, target))
         seeds = iter(identical_strings(first.vocabulary, second.vocabulary))
@@ -165,4 +146,7 @@ def map_(
             seeds = read_dictionary(mapping.dictionary, encoding=reading["encoding"])
         learned = map_spaces(first, second, seeds, refine=mapping.refine, words=mapping.words)
         save_pair(learned.source, learned.target, output, languages=languages, format=to, overwrite=force)
-    log(f"{learned} -> {output}")
+    lost = (
+        "" if first.subwords is None is second.subwords else "; sub-words cannot be mapped, and are left out"
+    )
+    log(f"{learned} -> {output}{lost}")

@@ -1,26 +1,36 @@
-"""Commands over link files: ``nmtalign symmetrize``, ``convert``, ``phrases`` and ``project``."""
+"""Commands over link files: ``symmetrize``, ``convert``, ``phrases``, ``project`` and ``lexicon``."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from itertools import islice, zip_longest
+from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING
 
 import click
 
-from nmtalign.cli.messages import log
+from nmtalign.cli.messages import Progress, log, quiet_option
 from nmtalign.cli.options.bitext import encoding_option, text_encoding
-from nmtalign.cli.options.groups import Command, section, with_options
+from nmtalign.cli.options.declare import (
+    INPUT,
+    OUTPUT,
+    Command,
+    Number,
+    OutputPrefix,
+    Whole,
+    section,
+    with_options,
+)
 from nmtalign.cli.options.linked import ADVICE, CutOptions, LinkedOptions, cut_options, linked_options
 from nmtalign.cli.options.running import write_whole
-from nmtalign.cli.options.types import INPUT, OUTPUT, OutputPrefix, Whole
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import READ_LINKS, SYMMETRIZATIONS, TAG_FORMATS, WRITTEN_LINKS
 
 if TYPE_CHECKING:
     from nmtalign.cli.options.linked import LinkedPair
     from nmtalign.links.formats import LinkRecord
+    from nmtalign.links.lexicon import Entry
     from nmtalign.links.projection import Cut, Span
 
     Links = Iterable[tuple[int, int]]
@@ -41,39 +51,31 @@ _output = with_options(
 @encoding_option
 @_output
 @section("Links")
-@click.option("--method", type=click.Choice(SYMMETRIZATIONS), default="grow-diag-final-and")
+@click.option(
+    "--method",
+    type=click.Choice(SYMMETRIZATIONS),
+    default="grow-diag-final-and",
+    help="How the links are joined.",
+)
 def symmetrize(forward: str, reverse: str, method: str, reversed: bool, output: str) -> None:
     """Join the Pharaoh links of two directions, line by line; both are source-target.
 
     Example: nmtalign symmetrize forward.txt reverse.txt --method grow-diag-final-and -o links.txt
     """
-    write_whole({output: _joined(_both(forward, reverse), method, swapped=reversed)})
+    write_whole({output: _joined((forward, reverse), method, swapped=reversed)})
 
 
-def _joined(lines: Iterator[tuple[Links, ...]], method: str, *, swapped: bool) -> Iterator[str]:
-    from nmtalign.links.formats import format_pharaoh
+def _joined(files: tuple[str, str], method: str, *, swapped: bool) -> Iterator[str]:
+    from nmtalign.files import side_by_side
+    from nmtalign.links.formats import format_pharaoh, read_links
     from nmtalign.links.symmetrization import symmetrize_many
 
+    lines = side_by_side((read_links(path, encoding=text_encoding()) for path in files), files)
     while chunk := list(islice(lines, _TOGETHER)):
         first, second = ([pair[side] for pair in chunk] for side in (0, 1))
         if swapped:
             second = [frozenset((s, t) for t, s in links) for links in second]
         yield from (f"{format_pharaoh(links)}\n" for links in symmetrize_many(first, second, method))
-
-
-def _both(forward: str, reverse: str) -> Iterator[tuple[Links, ...]]:
-    """Yield the links of both files side by side; files of different length are an error at the end."""
-    from nmtalign.links.formats import read_links
-
-    found = [0, 0]
-    for sides in zip_longest(*(read_links(path, encoding=text_encoding()) for path in (forward, reverse))):
-        found = [n + (side is not None) for n, side in zip(found, sides, strict=True)]
-        if found[0] == found[1]:
-            yield sides
-    if found[0] != found[1]:
-        raise DataError(
-            f"expected as many lines in both files, found {found[0]} in {forward} and {found[1]} in {reverse}"
-        )
 
 
 @click.command(cls=Command)
@@ -131,10 +133,6 @@ def _with_words(
         raise DataError(f"expected links for the {pairs} pairs of the texts, found more in {links}")
 
 
-def _words(line: str) -> list[str]:
-    return [word for word in line.split(" ") if word]
-
-
 @click.command(cls=Command)
 @linked_options()
 @section("Output")
@@ -146,6 +144,8 @@ def _words(line: str) -> list[str]:
     help="Write PREFIX.extract and PREFIX.extract.inv instead of showing the former.",
 )
 @click.option("--longest", type=Whole(min=1), default=7, help="Most words of a phrase, on either side.")
+@section("Running")
+@quiet_option
 def phrases(linked: LinkedOptions, output: str | None, longest: int) -> None:
     """List the phrase pairs that are consistent with Pharaoh LINKS; words stand between spaces.
 
@@ -157,22 +157,29 @@ def phrases(linked: LinkedOptions, output: str | None, longest: int) -> None:
     from nmtalign.links.phrases import format_phrases
     from nmtalign.output import Outputs
 
-    with Outputs() as outputs:
+    count = 0
+    with Outputs() as outputs, Progress("pairs", linked.files) as progress:
         paths = ["-"] if output is None else [f"{output}.extract", f"{output}.extract.inv"]
         files = [outputs.text(path) for path in paths]
-        for number, (_, source, target, links) in enumerate(linked.read(), 1):
+        pairs = progress.done_one_by_one(progress.reading(linked.read()))
+        for number, (_, source, target, links) in enumerate(pairs, 1):
             sides = (source, target, links), (target, source, links.reversed())
             for file, side in zip(files, sides, strict=False):
                 with _placed(linked.source, number):
-                    file.write(format_phrases(*side, longest=longest))
+                    text = format_phrases(*side, longest=longest)
+                file.write(text)
+            count += text.count("\n")
+    _say_written(f"{count:,} phrase pairs of {progress.done:,} sentence pairs", paths, progress)
 
 
 @click.command(cls=Command)
 @linked_options()
 @section("Input")
 @click.option("--tags", type=INPUT, required=True, help="Annotations of SOURCE, a line for each pair.")
-@click.option("--tags-format", type=click.Choice(TAG_FORMATS), default="xml", help="Of --tags.")
+@click.option("--tags-format", type=click.Choice(TAG_FORMATS), default="xml", help="Format of --tags.")
 @_output
+@section("Running")
+@quiet_option
 def project(linked: LinkedOptions, tags: str, tags_format: str, output: str) -> None:
     """Project annotations from SOURCE to TARGET over Pharaoh LINKS; words stand between spaces.
 
@@ -184,24 +191,30 @@ def project(linked: LinkedOptions, tags: str, tags_format: str, output: str) -> 
     Example: nmtalign project text.en text.fr links.txt --tags tagged.en -o tagged.fr
     """
     lost: list[int] = []  # lines with an annotation whose words have no link
-    write_whole({output: _projected(linked, tags, _PROJECTIONS[tags_format], lost)})
+    with Progress("pairs", linked.files) as progress:
+        lines = _projected(linked, tags, _PROJECTIONS[tags_format], lost)
+        write_whole({output: progress.done_one_by_one(lines)})
+    _say_written(f"annotations of {progress.done:,} lines", [output], progress)
     if lost:
-        lines = ", ".join(map(str, dict.fromkeys(lost[:5]))) + (", ..." if len(lost) > 5 else "")
+        where = ", ".join(map(str, dict.fromkeys(lost[:5]))) + (", ..." if len(lost) > 5 else "")
         done = "put between the words beside them" if tags_format == "xml" else "left out"
-        log(f"annotations of words without a link: {len(lost):,}, {done} (line {lines})", event="unlinked")
+        log(f"annotations of words without a link: {len(lost):,}, {done} (line {where})", event="unlinked")
+
+
+def _say_written(what: str, paths: list[str], progress: Progress) -> None:
+    """Say in one line what was written where."""
+    where = "" if "-" in paths else f" in {' and '.join(paths)}"
+    log(f"{what}{where}, {progress.seconds:.1f} s", event="written")
 
 
 def _projected(
     linked: LinkedOptions, tags: str, project_line: Callable[..., tuple[str, list[Span]]], lost: list[int]
 ) -> Iterator[str]:
-    from nmtalign.files import read_lines
+    from nmtalign.files import read_lines, side_by_side
     from nmtalign.links.projection import unlinked
 
-    lines = read_lines(tags, encoding=text_encoding())
-    for number, (pair, line) in enumerate(zip_longest(linked.read(), lines), 1):
-        if pair is None or line is None:
-            short = tags if line is None else linked.source
-            raise DataError(f"expected a line of tags for each pair, but {short} ends after {number - 1}")
+    columns, files = (linked.read(), read_lines(tags, encoding=text_encoding())), (str(linked.source), tags)
+    for number, (pair, line) in enumerate(side_by_side(columns, files), 1):
         with _placed(tags, number):
             projected, spans = project_line(line, pair, linked.places)
             lost += [number] * len(unlinked(spans, pair.links))
@@ -232,7 +245,7 @@ def _project_tags(tagged: str, pair: LinkedPair, cut: Cut) -> tuple[str, list[Sp
 def _project_labels(line: str, pair: LinkedPair, _: Cut) -> tuple[str, list[Span]]:
     from nmtalign.links.projection import labels_of_spans, project_spans, spans_of_labels
 
-    labels = _words(line)
+    labels = [label for label in line.split(" ") if label]
     if len(labels) != len(pair.source):
         raise DataError(f"expected a label for each of {len(pair.source)} source words, found {len(labels)}")
     given = spans_of_labels(labels)
@@ -249,3 +262,120 @@ def _project_spans(line: str, pair: LinkedPair, _: Cut) -> tuple[str, list[Span]
 
 
 _PROJECTIONS = {"xml": _project_tags, "bio": _project_labels, "spans": _project_spans}
+
+
+# --- lexicon -------------------------------------------------------------------------------------
+
+_HEADER = "source\ttarget\tlinks\tp(target|source)\tp(source|target)\tassociation"
+
+
+@click.command(cls=Command)
+@linked_options(required=False)
+@section("Output")
+@click.option("--word", metavar="WORD", help="The translations of one word only, of either language.")
+@click.option(
+    "-o",
+    "--output",
+    type=OutputPrefix(".s2t", ".t2s", ".tsv"),
+    metavar="PREFIX",
+    help="Write PREFIX.s2t, PREFIX.t2s and PREFIX.tsv instead of showing them.",
+)
+@click.option(
+    "--priors", type=OUTPUT, help="Write links as eflomal's priors, lines of LEX source target links."
+)
+@click.option(
+    "--limit", type=Whole(min=1), default=100, help="Most translations of a word; without -o, most lines."
+)
+@click.option(
+    "--least", type=Number(0), default=0.01, help="Least probability of a translation, in either direction."
+)
+@section("Model")
+@click.option("--model", type=INPUT, metavar="DIR", help="A learned model, instead of texts and links.")
+@section("Running")
+@quiet_option
+def lexicon(
+    linked: LinkedOptions,
+    model: str | None,
+    word: str | None,
+    output: str | None,
+    priors: str | None,
+    limit: int,
+    least: float,
+) -> None:
+    """List translations with their probabilities: those of a model, or those that LINKS show.
+
+    LINKS are Pharaoh links between the words of SOURCE and TARGET, which stand between spaces; words without
+    a link count as linked to the null word.
+
+    PREFIX.s2t has lines `target source p(target|source)`, PREFIX.t2s lines `source target p(source|target)`,
+    as Marian reads them; PREFIX.tsv has one line a word pair with its links (those of a model are expected
+    counts), both probabilities, and for LINKS the log-likelihood ratio of the two words.
+
+    Example: nmtalign lexicon --model model -o lex
+    """
+    from nmtalign.links.lexicon import priors as format_priors
+
+    if bool(linked.given) == bool(model) or any(map(os.path.isdir, linked.files)):
+        raise UsageError("expected --model DIR alone, or three files: SOURCE TARGET LINKS")
+    listed = _of_links(linked) if model is None else _of_model(model)
+    entries = [entry for entry in listed if max(entry.forward, entry.reverse) >= least]
+    if word is not None:
+        entries = _of_word(entries, word)
+    texts = {} if output is None else _texts(entries, output, limit)
+    if priors is not None:
+        texts[priors] = format_priors(entries)
+    if texts:
+        write_whole(texts)
+        log(f"{len(entries):,} word pairs in {', '.join(texts)}", event="written")
+    else:
+        most_linked = sorted(entries, key=lambda entry: -entry.links)[:limit]
+        click.echo("\n".join([_HEADER, *map(_row, most_linked)]))
+
+
+def _of_model(model: str) -> Iterator[Entry]:
+    """Yield the word pairs that a learned lexicon has linked."""
+    from nmtalign.aligner.aligner import load_aligner
+    from nmtalign.links.lexicon import Entry
+
+    lexicon = load_aligner(model).lexicon
+    table = lexicon.translations()
+    for s, t, *numbers in zip(*(column.tolist() for column in table), strict=True):
+        yield Entry(lexicon.source_words[s], lexicon.target_words[t], *numbers)
+
+
+def _of_links(linked: LinkedOptions) -> list[Entry]:
+    """Return the linked words of a bitext."""
+    from nmtalign.links.lexicon import LinkCounts
+
+    counts = LinkCounts()
+    for _, source, target, links in linked.read():
+        counts.add(source, target, links)
+    return counts.entries()
+
+
+def _of_word(entries: list[Entry], word: str) -> list[Entry]:
+    """Return the translations of a word of either language."""
+    found = [entry for entry in entries if word in (entry.source, entry.target)]
+    if not found:
+        lower = "; a model holds words in lower case" if word != word.lower() else ""
+        raise DataError(f"no translation of {word!r} is as probable as --least{lower}")
+    return found
+
+
+def _texts(entries: list[Entry], prefix: str, limit: int) -> dict[str, Iterable[str]]:
+    """Return the lines of PREFIX.s2t, PREFIX.t2s and PREFIX.tsv."""
+    from nmtalign.links.lexicon import shortlist
+
+    return {
+        f"{prefix}.s2t": shortlist(entries, most=limit),
+        f"{prefix}.t2s": shortlist(entries, reverse=True, most=limit),
+        f"{prefix}.tsv": (f"{line}\n" for line in chain([_HEADER], map(_row, entries))),
+    }
+
+
+def _row(entry: Entry) -> str:
+    """Return the cells of one line; expected counts have two digits after the point."""
+    links = f"{entry.links:.2f}".removesuffix(".00")
+    association = "" if entry.association is None else f"{entry.association:.2f}"
+    cells = entry.source, entry.target, links, f"{entry.forward:.4f}", f"{entry.reverse:.4f}", association
+    return "\t".join(cells)

@@ -18,21 +18,29 @@ from nmtalign.cli.messages import (
     verbose_option,
     warnings_to_stderr,
 )
-from nmtalign.cli.options.bitext import BitextOptions, Tokenizer, bitext_options, languages_of_files
-from nmtalign.cli.options.groups import Command, option_group, section
-from nmtalign.cli.options.model import LinkOptions, encoder_options, extraction_options
+from nmtalign.cli.options.bitext import (
+    LANGUAGES,
+    BitextOptions,
+    Tokenizer,
+    bitext_options,
+    languages_of_files,
+)
+from nmtalign.cli.options.declare import Command, Values, option_group, section
+from nmtalign.cli.options.model import encoder_options, extraction_options
 from nmtalign.cli.options.running import one_blas_thread, open_sink
 from nmtalign.cli.options.sources import SECTION, SourceOptions, source_options
 
 link_options = option_group(
     "options",
-    LinkOptions,
+    Values,
     section("Input"),
     click.option("--tokenizer", type=Tokenizer(), help="How lines become words.  [space]"),
     section("Links"),
     *extraction_options,
     section(SECTION),
-    click.option("--langs", metavar="XX,YY", help="Languages, as a translation model calls them."),
+    click.option(
+        "--langs", type=LANGUAGES, metavar="XX,YY", help="Languages, as a translation model calls them."
+    ),
     *encoder_options,
 )
 
@@ -46,9 +54,7 @@ link_options = option_group(
 @quiet_option
 @verbose_option
 @log_option
-def links_from(
-    bitext: BitextOptions, given: SourceOptions, options: LinkOptions, **outputs: str | None
-) -> None:
+def links_from(bitext: BitextOptions, weights: SourceOptions, options: Values, **outputs: str | None) -> None:
     """Choose links from attention (--matrices, --translator) or from similarities of words (--encoder,
     --token-vectors, --similarities), which another program or model has found.
 
@@ -66,19 +72,19 @@ def links_from(
     with warnings_to_stderr(), Outputs() as stack:
         progress = stack.enter_context(Progress("pairs", bitext.files))
         pairs, again = tee(progress.reading(bitext.open()))
-        linker, text, words = given.open(options, again)
+        linker, text, words = weights.open(options, again)
         unit = "words" if outputs["tokens"] is None else "tokens"
-        chunks = links_of_source(linker, pairs, words, text, marks=given.pieces, unit=unit)
+        chunks = links_of_source(linker, pairs, words, text, marks=weights.pieces, unit=unit)
         stack.enter_context(closing(chunks))
         languages = languages_of_files(bitext.source, bitext.target)
         done = partial(say_done, languages, paths["links"], LengthLimit(None), None)
         sinks = [open_sink(name, path, stack) for name, path in paths.items()]
         with _resumable(options):
             write_chunks(chunks, progress, False, done, sinks)
-    detail(linker.settings, event="settings")
+    detail(linker.description, event="settings")
 
 
-def _resumable(options: LinkOptions) -> AbstractContextManager[None]:
+def _resumable(options: Values) -> AbstractContextManager[None]:
     """Say of an encoder that is stopped how the work is kept, or would have been."""
     from nmtalign.batch.shards import resumable
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,16 +15,31 @@ import click
 from nmtalign.cli.messages import Stages, log, log_option, quiet_option, warn, warnings_to_stderr
 from nmtalign.cli.options.bitext import (
     BitextOptions,
+    Languages,
     TextOptions,
     bitext_options,
     langs_option,
     max_length_option,
     text_encoding,
     text_options,
-    two_languages,
 )
-from nmtalign.cli.options.groups import Command, option_group, section, with_options
-from nmtalign.cli.options.model import encoder_options, expert_option, unsafe_pickle_option, with_expert
+from nmtalign.cli.options.declare import (
+    INPUT,
+    OUTPUT,
+    Command,
+    FileType,
+    Number,
+    option_group,
+    section,
+    with_options,
+)
+from nmtalign.cli.options.model import (
+    PlaceOptions,
+    encoder_options,
+    expert_option,
+    vector_files,
+    with_expert,
+)
 from nmtalign.cli.options.running import (
     EngineOptions,
     batch_texts,
@@ -32,7 +47,6 @@ from nmtalign.cli.options.running import (
     one_blas_thread,
     write_whole,
 )
-from nmtalign.cli.options.types import INPUT, OUTPUT, FileType, Number, Whole
 from nmtalign.errors import StoppedError, UsageError
 from nmtalign.names import PRESETS
 
@@ -47,33 +61,16 @@ if TYPE_CHECKING:
 
 
 LINKS = ("links", "probabilities", "pair_scores")  # outputs of the bitext itself
-VECTORS = ("vectors", "source_vectors", "target_vectors", "vectors_weight", "limit", "unsafe_pickle")
 ENCODER = ("encoder", "layer", "device", "cache")
 OLDER = FileType(writes=False, instead_of="output")  # a model that the new one may replace
 
 
-@dataclass(frozen=True)
-class StartOptions:
-    """What training starts from."""
-
-    preset: str
-    prior: str | None
-    init: str | None
-
-
-_start_options = option_group(
-    "start",
-    StartOptions,
-    click.option("--preset", type=click.Choice(PRESETS), default="default", help="Fast or accurate."),
-    click.option(
-        "--prior", type=INPUT, help="Word list (word, translation, weight if not 1), or eflomal's priors."
-    ),
-    click.option(
-        "--init",
-        type=OLDER,
-        metavar="DIR",
-        help="Warm start: a model, which also gives --tokenizer, or vectors.",
-    ),
+_vector_options = option_group(
+    "vectors",
+    PlaceOptions,
+    section("Vectors, mixed with the lexicon"),
+    *vector_files,
+    click.option("--vectors-weight", type=Number(0, 1), help="Weight of the vectors, from 0 to 1.  [0.45]"),
 )
 
 
@@ -82,9 +79,7 @@ _start_options = option_group(
 @max_length_option
 @text_options
 @langs_option
-@click.option(
-    "--gold", type=INPUT, help="Gold links of the last pairs, or a line a pair: they teach a rescorer."
-)
+@click.option("--gold", type=INPUT, help="Train a rescorer by gold links of the last pairs, or of all.")
 @section("Output")
 @click.option("-o", "--output", type=OUTPUT, metavar="DIR", required=True, help="Folder for the model.")
 @click.option("--force", is_flag=True, help="Replace the model that is there.")
@@ -92,14 +87,21 @@ _start_options = option_group(
 @click.option("--probabilities", type=OUTPUT, help="Probabilities of the links, parallel to --links.")
 @click.option("--pair-scores", type=OUTPUT, help="Probability that a pair is parallel, one a line.")
 @section("Model")
-@_start_options
-@section("Vectors, mixed with the lexicon")
-@click.option("--vectors", type=INPUT, metavar="DIR", help="Word vectors of both languages in one space.")
-@click.option("--source-vectors", type=INPUT, help="Source word vectors, instead of --vectors.")
-@click.option("--target-vectors", type=INPUT, help="Target word vectors in the same space.")
-@click.option("--limit", type=Whole(min=1), help="Read only the first N vectors of a file.")
-@unsafe_pickle_option(False)
-@click.option("--vectors-weight", type=Number(0, 1), help="Weight of the vectors, from 0 to 1.  [0.45]")
+@click.option(
+    "--preset", type=click.Choice(PRESETS), default="default", help="Learn faster, or more accurately."
+)
+@click.option(
+    "--prior",
+    type=INPUT,
+    help="Start from a word list (word, translation, weight if not 1), or eflomal's priors.",
+)
+@click.option(
+    "--init",
+    type=OLDER,
+    metavar="DIR",
+    help="Start from a model, which also gives --tokenizer, or from vectors.",
+)
+@_vector_options
 @section("Expert, whose links are prior counts and vote")
 @expert_option
 @with_options(*encoder_options)
@@ -110,10 +112,10 @@ def train(
     bitext: BitextOptions,
     max_length: int | None,
     tokenization: TextOptions,
-    langs: str | None,
+    langs: Languages | None,
     output: str,
     force: bool,
-    start: StartOptions,
+    vectors: PlaceOptions,
     engine: EngineOptions,
     **more: Any,
 ) -> None:
@@ -125,30 +127,25 @@ def train(
     Example: nmtalign train text.en text.fr -o model --links links.txt
     """
     one_blas_thread()
-    from nmtalign.aligner.experts import choose_expert
-    from nmtalign.aligner.train import LearnOptions, gold_of_file, learn, warm_start
+    from nmtalign.aligner.train import LearnOptions, learn, of_corrected_text, warm_start
     from nmtalign.batch.stream import LengthLimit
     from nmtalign.training.checkpoint import remove_checkpoints
     from nmtalign.training.hyperparameters import preset as named_preset
 
-    languages = two_languages(langs) if langs else (None, None)
-    encoder = {name: more[name] for name in ENCODER if more[name] is not None}
-    options = _vectors(langs, **{name: more[name] for name in VECTORS})
-    options["gold"] = [] if more["gold"] is None else gold_of_file(more["gold"], encoding=text_encoding())
-    options["expert"] = choose_expert(given=more["expert"] is not None, **encoder)
-    outputs = {name: more[name] for name in LINKS if more[name] is not None}
+    languages = langs or (None, None)
+    options = _teachers(vectors, langs, more)
+    outputs = _given(more, LINKS)
     _check_folders(output, outputs, force=force)
     if outputs and engine.engine == "dask" and "-" in bitext.files:
         raise UsageError("--engine dask reads the bitext again for --links; give a file, not standard input")
     with warnings_to_stderr():
         options["prior"], options["text"] = warm_start(
-            start.prior, start.init, asdict(tokenization), languages, encoding=text_encoding()
+            more["prior"], more["init"], vars(tokenization), languages, encoding=text_encoding()
         )
     limit = LengthLimit(max_length, bitext.files)
     without_long_pairs = partial(limit.pairs, text=options["text"], languages=languages)
-    hyperparameters, state = named_preset(start.preset), f"{output.rstrip('/')}.state"
+    hyperparameters, state = named_preset(more["preset"]), f"{output.rstrip('/')}.state"
     progress = Stages("pairs", bitext.files, _costs(hyperparameters, **more))
-    report = partial(_report, progress)
     with _explained(state), ExitStack() as stack:
         client = engine.client(stack)
         stack.enter_context(progress)
@@ -156,23 +153,43 @@ def train(
             hyperparameters,
             languages=languages,
             workers=engine.workers,
-            report=report,
+            report=progress.stage,
             warn=warn,
             make_bitext=None if client is None else _on_cluster(client),
             checkpoints=state,
             **options,
         )
-        pairs = progress.counted(bitext.open(), then=progress.next_stage)
+        counted = progress.counted(bitext.open(), then=progress.next_stage)
+        pairs = of_corrected_text(counted, more["gold"], encoding=text_encoding())
         result = learn(without_long_pairs(with_expert(pairs, more["expert"])), learn_options)
         aligner = replace(result.aligner, workers=engine.workers)
         aligner.save(output, overwrite=force)
         remove_checkpoints(state)
-        report(f"model in {output}{limit}")
+        progress.stage(f"model in {output}{limit}")
         if outputs:
             here = client is None or aligner.expert is not None
             batch = result.align() if here else _aligned(client, aligner, without_long_pairs(bitext.open()))
-            _write_links(batch, outputs)
+            texts = batch_texts()
+            write_whole({path: [texts[name](batch)] for name, path in outputs.items()})
     _say_what_is_next(bitext, output, more["links"])
+
+
+def _given(more: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    return {name: more[name] for name in names if more[name] is not None}
+
+
+def _teachers(vectors: PlaceOptions, langs: Languages | None, more: dict[str, Any]) -> dict[str, Any]:
+    """Open what the model learns from beside the bitext, as arguments of `learn`."""
+    from nmtalign.aligner.experts import choose_expert
+    from nmtalign.aligner.over_vectors import open_vectors
+    from nmtalign.aligner.train import gold_of_file
+
+    return {
+        "vectors": vectors.place and open_vectors(vectors.place, langs, **vectors.reading),
+        "vectors_weight": vectors.vectors_weight,
+        "gold": [] if more["gold"] is None else gold_of_file(more["gold"], encoding=text_encoding()),
+        "expert": choose_expert(given=more["expert"] is not None, **_given(more, ENCODER)),
+    }
 
 
 @contextmanager
@@ -185,24 +202,6 @@ def _explained(state: str) -> Iterator[None]:
             raise
         where = f"{state} holds the state of training; the same command goes on from there"
         raise StoppedError(f"interrupted\nnmtalign: {where}") from None
-
-
-def _vectors(
-    langs: str | None,
-    vectors: str | None,
-    source_vectors: str | None,
-    target_vectors: str | None,
-    vectors_weight: float | None,
-    **reading: Any,
-) -> dict[str, Any]:
-    """Open the word vectors that are to be mixed with the lexicon, as arguments of `learn`."""
-    from nmtalign.aligner.over_vectors import open_vectors
-
-    if (source_vectors is None) != (target_vectors is None) or None not in (vectors, source_vectors):
-        raise UsageError("give --vectors DIR, or both --source-vectors and --target-vectors")
-    place = vectors or (source_vectors and (source_vectors, target_vectors))
-    sides = place and open_vectors(place, two_languages(langs) if langs else None, **reading)
-    return {"vectors": sides, "vectors_weight": vectors_weight}
 
 
 def _costs(hyperparameters: Hyperparameters, **more: Any) -> list[float]:
@@ -227,14 +226,6 @@ def _say_what_is_next(bitext: BitextOptions, model: str, links: str | None) -> N
     log(f"{done}to look at links: {look}; to align new text: {use}", event="next")
 
 
-def _report(progress: Stages, line: str) -> None:
-    """Write what was done, with the time since the start."""
-    seconds = progress.seconds
-    log(f"{seconds:7.1f} s  {line}", event="stage", seconds=round(seconds, 3))
-    if not line.startswith(("rescorer", "expert")):  # the model ends its stage
-        progress.next_stage()
-
-
 def _on_cluster(client: Client) -> BitextFactory:
     """Let the workers of a cluster hold the bitext."""
     from nmtalign.batch.cluster import ClusterProcesses
@@ -245,8 +236,8 @@ def _on_cluster(client: Client) -> BitextFactory:
 
 def _check_folders(output: str, outputs: dict[str, str], *, force: bool) -> None:
     """Refuse what cannot be written, before any work is done; a model replaces only another one, by force."""
-    from nmtalign.aligner.model_folder import expect_room_for_model
     from nmtalign.output import expect_folder_of
+    from nmtalign.state import expect_room_for_model
 
     expect_room_for_model(output, overwrite=force)
     for path in outputs.values():
@@ -260,8 +251,3 @@ def _aligned(client: Client, aligner: Aligner, bitext: Iterator[SentencePair]) -
     from nmtalign.text.bitext import cut
 
     return joined_batches([chunk.batch for chunk in align_on_cluster(client, aligner, cut(bitext))])
-
-
-def _write_links(batch: AlignedBatch, outputs: dict[str, str]) -> None:
-    texts = batch_texts()
-    write_whole({path: [texts[name](batch)] for name, path in outputs.items()})

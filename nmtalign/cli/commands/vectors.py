@@ -12,21 +12,19 @@ from nmtalign.cli.commands.learn_attention import attention
 from nmtalign.cli.commands.learn_vectors import learn, map_
 from nmtalign.cli.messages import log, printable, warn, warnings_to_stderr
 from nmtalign.cli.options.bitext import (
+    Languages,
     TextOptions,
     encoding_option,
     langs_option,
     text_encoding,
     text_options,
-    two_languages,
 )
-from nmtalign.cli.options.groups import Command, section
+from nmtalign.cli.options.declare import INPUT, OUTPUT, Command, Whole, section
 from nmtalign.cli.options.model import force_option, limit_option, reading_options, score_option
-from nmtalign.cli.options.types import INPUT, OUTPUT, Whole
 from nmtalign.names import UNICODE_FORMS, WRITTEN_VECTORS
 
 if TYPE_CHECKING:
-    from nmtalign.text.tokenization import TextSettings
-    from nmtalign.vectors.embeddings import Coverage, Embeddings
+    from nmtalign.vectors.embeddings import Embeddings
 
 
 @click.group()
@@ -51,13 +49,14 @@ def info(path: str, text: str | None, tokenization: TextOptions, **reading: Any)
     Example: nmtalign vectors info cc.fr.300.vec.gz --limit 200000 --text corpus.fr
     """
     from nmtalign.files import read_lines
+    from nmtalign.vectors.embeddings import Coverage
 
     with warnings_to_stderr():
         for name, embeddings in _opened(path, **reading):
             click.echo("\n".join(_described(name, embeddings)))
             if text is not None:
-                lines = read_lines(text, encoding=reading["encoding"])
-                click.echo(f"  of {text}: {_text_coverage(embeddings, lines, tokenization.settings())}")
+                lines = map(tokenization.settings().words, read_lines(text, encoding=reading["encoding"]))
+                click.echo(f"  of {text}: {sum(map(embeddings.coverage, lines), Coverage())}")
 
 
 def _opened(path: str, **reading: Any) -> Iterator[tuple[str, Embeddings]]:
@@ -90,12 +89,6 @@ def _described(name: str, embeddings: Embeddings) -> list[str]:
     if embeddings.settings:
         lines.append(f"  made with: {json.dumps(dict(embeddings.settings), ensure_ascii=False):.2000}")
     return lines
-
-
-def _text_coverage(embeddings: Embeddings, lines: Iterator[str], settings: TextSettings) -> Coverage:
-    from nmtalign.vectors.embeddings import Coverage
-
-    return sum((embeddings.coverage(settings.words(line)) for line in lines), Coverage())
 
 
 @vectors.command(cls=Command)
@@ -131,12 +124,12 @@ def convert(path: str, output: str, to: str, force: bool, **reading: Any) -> Non
 @section("Input")
 @langs_option
 @limit_option
-@click.option("--unicode", type=click.Choice(UNICODE_FORMS), default="none", help="Of the dictionary.")
+@click.option("--unicode", type=click.Choice(UNICODE_FORMS), default="none", help="Normalize the dictionary.")
 @encoding_option
 @section("Neighbors")
 @score_option
 def evaluate(
-    folder: str, dictionary: str, langs: str | None, score: str, limit: int | None, unicode: str
+    folder: str, dictionary: str, langs: Languages | None, score: str, limit: int | None, unicode: str
 ) -> None:
     """Look up the translations of DICTIONARY (`word translation` a line) among the nearest neighbors.
 
@@ -150,9 +143,9 @@ def evaluate(
     from nmtalign.vectors.retrieval import evaluate_dictionary
     from nmtalign.vectors.storage import load_pair
 
-    text, chosen = TextSettings(lowercase=False, unicode=unicode), two_languages(langs) if langs else None
+    text = TextSettings(lowercase=False, unicode=unicode)
     with warnings_to_stderr():
-        source, target = load_pair(place_of(folder), languages=chosen, limit=limit)
+        source, target = load_pair(place_of(folder), languages=langs, limit=limit)
         listed = read_dictionary(dictionary, encoding=text_encoding())
         pairs = [tuple(text.normalized(pair)) for pair in listed]
         click.echo(str(evaluate_dictionary(source, target, [(a, b) for a, b in pairs], score=score)))
@@ -168,9 +161,9 @@ def evaluate(
 @score_option
 @click.option("--count", type=Whole(min=1), default=10, help="Neighbors of a word.")
 def neighbors(
-    folder: str, words: tuple[str, ...], langs: str | None, score: str, count: int, limit: int | None
+    folder: str, words: tuple[str, ...], langs: Languages | None, score: str, count: int, limit: int | None
 ) -> None:
-    """List the nearest words of the other language: word, neighbor, score, between tabs.
+    """List the nearest words of the other language: word, neighbor and score, which the first line names.
 
     Example: nmtalign vectors neighbors en_fr_vectors house cat
     """
@@ -178,9 +171,9 @@ def neighbors(
     from nmtalign.vectors.retrieval import neighbors as find
     from nmtalign.vectors.storage import load_pair
 
-    chosen = two_languages(langs) if langs else None
     with warnings_to_stderr():
-        source, target = load_pair(place_of(folder), languages=chosen, limit=limit)
+        source, target = load_pair(place_of(folder), languages=langs, limit=limit)
+        click.echo(f"word\tneighbor\t{score}")
         for word, found in find(source, target, words, count=count, score=score).items():
             for one in found:
                 click.echo(f"{word}\t{one.word}\t{one.score:.4f}")

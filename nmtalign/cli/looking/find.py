@@ -11,9 +11,9 @@ import click
 
 from nmtalign.cli.messages import Progress, printable
 from nmtalign.cli.options.bitext import text_encoding
-from nmtalign.cli.options.groups import Command, section, with_options
+from nmtalign.cli.options.declare import INPUT, OUTPUT, Command, Values, Whole, option_group, section
 from nmtalign.cli.options.linked import LinkedOptions, linked_options
-from nmtalign.cli.options.types import INPUT, OUTPUT, Whole
+from nmtalign.cli.options.model import check_kind
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import SIDES
 
@@ -34,9 +34,12 @@ class Corpus(NamedTuple):
     languages: tuple[str | None, str | None]
 
 
-_model = with_options(
+_named = option_group(
+    "named",
+    Values,
     section("Model"),
-    click.option("--model", type=INPUT, metavar="DIR", help="A learned model, or vectors, instead of LINKS."),
+    click.option("--model", type=INPUT, metavar="DIR", help="A learned model, instead of LINKS."),
+    click.option("--vectors", type=INPUT, metavar="DIR", help="Word vectors, instead of LINKS."),
 )
 
 
@@ -44,12 +47,12 @@ _model = with_options(
 @linked_options(required=False)
 @section("Output")
 @click.option("-o", "--output", type=OUTPUT, metavar="DB", required=True, help="The index, one SQLite file.")
-@_model
-def index(linked: LinkedOptions, model: str | None, output: str) -> None:
+@_named
+def index(linked: LinkedOptions, named: Values, output: str) -> None:
     """Write the index of a linked bitext, in which `find` finds the translations of a word at once.
 
     LINKS are Pharaoh links between the words of SOURCE and TARGET, which stand between spaces. With --model
-    DIR instead, the model cuts the texts into tokens, and aligns these.
+    DIR or --vectors DIR instead, an aligner cuts the texts into tokens, and aligns these.
 
     Example: nmtalign index text.en text.fr --model model -o corpus.db
     """
@@ -58,7 +61,7 @@ def index(linked: LinkedOptions, model: str | None, output: str) -> None:
 
     if output == "-":
         raise UsageError("-o - : an index is a file of its own; name it")
-    corpus = _corpus(linked, model)
+    corpus = _corpus(linked, named)
     with Progress("pairs", linked.files) as progress, whole_file(output) as partial:
         write_index(partial, progress.counted(corpus.pairs), corpus.text, corpus.languages)
 
@@ -71,11 +74,11 @@ def index(linked: LinkedOptions, model: str | None, output: str) -> None:
 @click.option("--side", type=click.Choice(SIDES), help="Side of WORD.  [both]")
 @click.option("--translation", metavar="WORDS", help="Lines with this translation only; '' for no link.")
 @click.option("--limit", type=Whole(min=1), default=12, help="Most translations.")
-@click.option("--context", metavar="N", type=Whole(min=0), default=10, help="Most lines of context.")
-@_model
+@click.option("--context", metavar="N", type=Whole(min=0), default=10, help="Most places shown, at random.")
+@_named
 def find(
     linked: LinkedOptions,
-    model: str | None,
+    named: Values,
     word: str,
     database: str | None,
     side: str | None,
@@ -88,12 +91,12 @@ def find(
     WORD may be several words that stand side by side, "prime minister". Its translation in a line are all
     words that it is linked to; "…" stands between those that are not neighbors. Case makes no difference.
 
-    The bitext is SOURCE TARGET LINKS, or SOURCE TARGET --model DIR, or --index DB.
+    The bitext is SOURCE TARGET LINKS, SOURCE TARGET --model DIR (or --vectors DIR), or --index DB.
 
     Example: nmtalign find house --index corpus.db
     """
     found = 0
-    corpus = _open(linked, model, database)
+    corpus = _open(linked, named, database)
     for name in SIDES if side is None else (side,):
         side_number = SIDES.index(name)
         spotted = corpus.find(word, side_number, translation=translation, limit=limit, most=context)
@@ -105,38 +108,40 @@ def find(
         raise DataError(f"{word!r} stands nowhere in {where} {corpus.pairs:,} pairs")
 
 
-def _open(linked: LinkedOptions, model: str | None, database: str | None) -> Index:
+def _open(linked: LinkedOptions, named: Values, database: str | None) -> Index:
     """Open an index, or make one of texts in memory."""
     from nmtalign.corpus.concordance import Index
 
     if database is None:
-        return Index.of(*_corpus(linked, model))
-    if linked.given or model is not None:
+        return Index.of(*_corpus(linked, named))
+    if linked.given or named.given:
         raise UsageError("--index DB holds texts and links; give no others beside it")
     return Index(database)
 
 
-def _corpus(linked: LinkedOptions, model: str | None) -> Corpus:
+def _corpus(linked: LinkedOptions, named: Values) -> Corpus:
     """Return the pairs with their links, and what cuts them into words."""
-    if (model is None) == (linked.links is None) or linked.target is None:
-        raise UsageError("expected SOURCE TARGET LINKS, or SOURCE TARGET --model DIR")
-    if model is None:
+    if len(named.given) + (linked.links is not None) != 1 or linked.target is None:
+        raise UsageError("expected SOURCE TARGET LINKS, or SOURCE TARGET with --model DIR or --vectors DIR")
+    if not named.given:
         pairs = ((source, target, links.links) for _, source, target, links in linked.read())
         return Corpus(pairs, linked.text, (None, None))
     from nmtalign.aligner.opening import load
 
-    aligner = load(model)
+    [(kind, place)] = named.given.items()
+    check_kind(kind, place)
+    aligner = load(place)
     aligner = replace(aligner, text=linked.settings(aligner.text))
     return Corpus(_aligned(aligner, linked), aligner.text, aligner.languages)
 
 
 def _aligned(aligner: Aligner, linked: LinkedOptions) -> Iterator[LinkedWords]:
-    from nmtalign.batch.stream import align_stream
-    from nmtalign.text.bitext import read_bitext
+    from nmtalign.batch.stream import align_chunks
+    from nmtalign.text.bitext import cut, read_bitext
 
     assert linked.source is not None
     pairs = read_bitext(linked.source, linked.target, encoding=text_encoding())
-    for chunk in align_stream(aligner, pairs, unit="tokens"):
+    for chunk in align_chunks(aligner, cut(pairs), workers=1, unit="tokens"):
         yield from zip(*chunk.tokens(), map(chunk.batch.links, range(len(chunk.batch))), strict=True)
 
 
@@ -153,6 +158,8 @@ def _shown(word: str, side: str, spotted: Spotted) -> Iterator[str]:
     if others := spotted.different - len(spotted.translations):
         count = spotted.total - sum(count for _, count in spotted.translations)
         yield f"  {_padded(f'({others:,} others)', 24)} {count:>9,} {count / spotted.total:>7.1%}"
+    if 0 < len(spotted.lines) < spotted.among:
+        yield f"\n  {len(spotted.lines):,} of {spotted.among:,} places, drawn at random, the same each time:"
     for place in spotted.lines:
         yield f"\n{place.line:>9,}  {_in_context(place, 0)}"
         yield f"{'':>9}  {_in_context(place, 1)}"

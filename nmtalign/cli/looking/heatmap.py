@@ -13,9 +13,8 @@ import click
 
 from nmtalign.cli.messages import Progress, log, warn, warnings_to_stderr
 from nmtalign.cli.options.bitext import PairsOptions, pairs_options
-from nmtalign.cli.options.groups import Command, option_group, section
+from nmtalign.cli.options.declare import OUTPUT, Command, Numbers, Whole, option_group, section
 from nmtalign.cli.options.records import RecordOptions, covered, record_options, warn_of_doubt
-from nmtalign.cli.options.types import OUTPUT, Numbers, Whole
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import VALUES
 

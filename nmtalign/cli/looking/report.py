@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from nmtalign.cli.messages import Progress, log, warn, warnings_to_stderr
 from nmtalign.cli.options.bitext import BitextOptions, bitext_options
-from nmtalign.cli.options.groups import Command, option_group, section
+from nmtalign.cli.options.declare import COMPARED, INPUT, OUTPUT, SEED, Command, Whole, option_group, section
 from nmtalign.cli.options.records import RecordOptions, covered, record_options, warn_of_doubt
-from nmtalign.cli.options.types import COMPARED, INPUT, OUTPUT, SEED, Whole
 from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:
     from nmtalign.aligner.aligner import Aligner
     from nmtalign.corpus.coverage import Coverage
+    from nmtalign.links.evaluation import Evaluation
     from nmtalign.report.corpus import Record
     from nmtalign.report.sample import SamplePair
     from nmtalign.report.summary import Figure
@@ -84,16 +84,17 @@ def report(
         if chosen.gold is not None:
             records = _noted(records, gold)
         if chosen.lines is None:
-            kept, figures = _choose(records, aligner, drawn)
+            kept, figures, systems = _choose(records, aligner, drawn)
         else:
-            kept, figures = list(chosen.chosen(records)), []
+            kept, figures, systems = list(chosen.chosen(records)), [], None
         with Progress("pairs shown") as ready:
             known: list[Coverage] = []
             shown = show(ready.done_one_by_one(covered(kept, aligner, known)), aligner)
         deque(pairs if chosen.gold is None else records, maxlen=0)  # to its end
         total = progress.done
         lines = gold or [""] * total
-        write_report(output, shown, title=title, corpus=figures, gold=lines, corrections=corrections)
+        about: Any = {"title": title, "corpus": figures, "systems": systems}
+        write_report(output, shown, gold=lines, corrections=corrections, **about)
     warn_of_doubt(known)
     _say_where_heads_end(shown)
     of = f" of {total:,}" if len(shown) < total else ""
@@ -128,12 +129,14 @@ def _check_choice(lines: tuple[int, ...] | None, drawn: SampleOptions) -> None:
 
 def _systems(compare: tuple[str, ...]) -> dict[str, str]:
     """Parse NAME=LINKS."""
+    from nmtalign.report.systems import OWN
+
     systems: dict[str, str] = {}
     for entry in compare:
         name, equals, path = entry.partition("=")
         if not (name and equals and path):
             raise UsageError(f"--compare wants NAME=LINKS, found {entry!r}")
-        if name in systems or name in ("gold", "score"):
+        if name in systems or name in ("gold", "score", OWN):
             raise UsageError(f"--compare: the name {name!r} is taken; give each system a name of its own")
         systems[name] = path
     return systems
@@ -143,16 +146,17 @@ def _choose(
     records: Iterator[Record],
     aligner: Aligner | None,
     drawn: SampleOptions,
-) -> tuple[list[Record], list[Figure]]:
-    """Return the records to show, and figures of the whole corpus where it was aligned."""
+) -> tuple[list[Record], list[Figure], dict[str, Evaluation] | None]:
+    """Return the records to show, and figures and evaluations of the whole corpus where it was aligned."""
     from nmtalign.report.corpus import random_sample, worst_sample
     from nmtalign.report.summary import Figure, evaluation_figures
+    from nmtalign.report.systems import OWN
 
     if drawn.worst is None:
-        return random_sample(records, drawn.sample or SAMPLE, seed=drawn.sample_seed), []
+        return random_sample(records, drawn.sample or SAMPLE, seed=drawn.sample_seed), [], None
     by = drawn.by or "score"
     found = worst_sample(records, drawn.worst, aligner, by=by)
     figures = [Figure("Pairs in the corpus", f"{found.size:,}", f"the worst by {by} are shown")]
-    if found.evaluation is not None:
-        figures += evaluation_figures(found.evaluation, where=" of the corpus")
-    return found.records, figures
+    if OWN in found.evaluations:
+        figures += evaluation_figures(found.evaluations[OWN], where=" of the corpus")
+    return found.records, figures, found.evaluations

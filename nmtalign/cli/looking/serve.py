@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from nmtalign.cli.messages import warnings_to_stderr
-from nmtalign.cli.options.groups import Command, section
-from nmtalign.cli.options.types import INPUT, Whole
+from nmtalign.cli.options.declare import INPUT, Command, Whole, section
+from nmtalign.cli.options.model import check_kind
 from nmtalign.errors import UsageError
 
 EXAMPLES = {  # one sentence, by language
@@ -47,32 +47,38 @@ def example_of(languages: tuple[str | None, str | None]) -> tuple[str, str]:
 @section("Model")
 @click.option(
     "--model",
-    "folders",
+    "models",
     type=INPUT,
     metavar="DIR",
     multiple=True,
-    help="A learned model, or vectors; several to choose from.  [the shipped English-French]",
+    help="A learned model; several to choose from, two at once.  [the shipped English-French]",
 )
+@click.option("--vectors", type=INPUT, metavar="DIR", multiple=True, help="Word vectors of two languages.")
 @section("Running")
 @click.option("--port", type=Whole(min=0, max=65535), default=8765, help="0 takes a free one.")
-def serve(folders: tuple[str, ...], port: int) -> None:
+def serve(models: tuple[str, ...], vectors: tuple[str, ...], port: int) -> None:
     """Serve a page that aligns pairs as they are typed: curves, matrix, each scorer; until Ctrl-C.
 
     It is served to browsers on this machine alone, and to no page of another site. What is typed is kept
-    nowhere. Lines are pairs: the first source line with the first target line, and so on.
+    nowhere. Lines are pairs: the first source line with the first target line, and so on. Two models are
+    shown side by side, with a mark at each link that only one of them has.
 
-    Example: nmtalign serve --model model --model other
+    Example: nmtalign serve --model model --vectors en_fr_vectors
     """
     from nmtalign.aligner.opening import load
     from nmtalign.cli.looking.server import Server
 
+    folders = [*models, *vectors]
     with warnings_to_stderr():
+        for kind, places in (("model", models), ("vectors", vectors)):
+            for place in places:
+                check_kind(kind, place)
         if not folders:
             aligners = {"English-French, as shipped": load()}
         else:
             aligners = {Path(folder).name or folder: load(folder) for folder in folders}
     if folders and len(aligners) < len(folders):
-        raise UsageError("--model: two folders have one name, and the page could not tell them apart")
+        raise UsageError("two folders have one name, and the page could not tell them apart")
     try:
         first = next(iter(aligners.values()))
         server = Server(aligners, example_of(first.languages), port)

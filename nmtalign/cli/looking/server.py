@@ -23,6 +23,9 @@ from nmtalign.errors import DataError, NmtalignError
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
+    from nmtalign.report.sample import SamplePair
+    from nmtalign.text.bitext import SentencePair
+
 HOST = "127.0.0.1"
 LARGEST = 100_000  # bytes of a request
 MOST_PAIRS, MOST_WORDS = 20, 400  # of a request; words of a sentence
@@ -95,27 +98,50 @@ class Server(ThreadingHTTPServer):
             If the request is not what the page sends, or too much to draw.
         """
         from nmtalign.files import parse_json
-        from nmtalign.report.corpus import Record, show
         from nmtalign.report.html import report_data
         from nmtalign.text.bitext import SentencePair
 
         asked = parse_json(request.decode())
-        names = ("model", "source", "target")
+        names = ("source", "target")
         if not isinstance(asked, dict) or not all(isinstance(asked.get(name), str) for name in names):
-            raise DataError("expected an object with model, source and target")
-        if asked["model"] not in self.aligners:
-            raise DataError(f"there is no model {asked['model']!r}")
-        aligner = self.aligners[asked["model"]]
+            raise DataError("expected an object with models, source and target")
+        models = self._models(asked.get("models"))
         pairs = [SentencePair(*sides) for sides in _lines(asked["source"], asked["target"])]
         longest = max(
-            len(words) for pair in pairs for words in aligner.text.words_of_pair(pair, aligner.languages)
+            len(words)
+            for aligner in models.values()
+            for pair in pairs
+            for words in aligner.text.words_of_pair(pair, aligner.languages)
         )
         if len(pairs) > MOST_PAIRS or longest > MOST_WORDS:
             found = f"{len(pairs)} pairs, the longest sentence of {longest} words"
             raise DataError(f"expected at most {MOST_PAIRS} pairs and {MOST_WORDS} words, found {found}")
-        records = [Record(n, pair, None, {}, typed=True) for n, pair in enumerate(pairs, 1)]
         with self.aligning:
-            return report_data(show(records, aligner))
+            return report_data(_aligned(pairs, models))
+
+    def _models(self, names: Any) -> dict[str, Aligner]:
+        """Return the one model, or the two, that a request names."""
+        if not isinstance(names, list) or len(names) not in (1, 2):
+            raise DataError(f"expected a list of one model or two, found {names!r:.80}")
+        for name in names:
+            if not isinstance(name, str) or name not in self.aligners:
+                raise DataError(f"there is no model {name!r:.80}")
+        return {name: self.aligners[name] for name in names}
+
+
+def _aligned(pairs: list[SentencePair], models: Mapping[str, Aligner]) -> list[SamplePair]:
+    """Return pairs as the first model aligns them, beside the links and weights of the others.
+
+    Where models cut the text into other tokens, all show the words between spaces.
+    """
+    from nmtalign.report.corpus import Record, show
+
+    tokens = {tuple(map(aligner.tokens_of, pairs)) for aligner in models.values()}
+    records = [Record(n, pair, None, {}, typed=len(tokens) == 1) for n, pair in enumerate(pairs, 1)]
+    shown, *others = (show(records, aligner) for aligner in models.values())
+    for name, theirs in zip(list(models)[1:], others, strict=True):
+        shown = [own.beside(name, other.aligned) for own, other in zip(shown, theirs, strict=True)]
+    return shown
 
 
 def _lines(source: str, target: str) -> list[tuple[str, str]]:

@@ -5,13 +5,21 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from nmtalign.cli.options.groups import Decorator, option_group, section
-from nmtalign.cli.options.types import INPUT, Encoding, Whole, check_places
+from nmtalign.cli.options.declare import (
+    INPUT,
+    Decorator,
+    Encoding,
+    Values,
+    Whole,
+    check_places,
+    option_group,
+    section,
+)
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import PAIR_FORMATS, TOKENIZERS, UNICODE_FORMS
 
@@ -19,16 +27,39 @@ if TYPE_CHECKING:
     from nmtalign.text.bitext import SentencePair
     from nmtalign.text.tokenization import TextSettings
 
+Languages = tuple[str, str]
 
-langs_option = click.option("--langs", metavar="XX,YY", help="Source and target language.  [where known]")
+
+class TwoNames(click.ParamType):  # type: ignore[type-arg]  # click 8.2 knows no argument
+    """Two names like ``en,fr``, whatever `wanted` calls them.
+
+    Examples
+    --------
+    >>> TwoNames("two languages").convert("en, fr", None, None)
+    ('en', 'fr')
+    """
+
+    name = "names"
+
+    def __init__(self, wanted: str, *, distinct: bool = False) -> None:
+        self._wanted, self._distinct = wanted, distinct
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Languages:
+        names = [name.strip(" ") for name in str(value).split(",")]
+        if len(names) != 2 or not all(names) or (self._distinct and names[0] == names[1]):
+            option = "the value" if param is None else param.opts[0]
+            raise UsageError(f"{option} wants {self._wanted}; found {value!r}")
+        return names[0], names[1]
+
+
+LANGUAGES = TwoNames("two different languages like en,fr", distinct=True)
+langs_option = click.option(
+    "--langs", type=LANGUAGES, metavar="XX,YY", help="Source and target language.  [where known]"
+)
 
 max_length_option = click.option(
     "--max-length", metavar="N", type=Whole(min=1), help="Leave out pairs of more than N words on a side."
 )
-
-
-def _keep(context: click.Context, parameter: click.Parameter, value: str) -> None:
-    context.meta[__name__] = value
 
 
 encoding_option = click.option(
@@ -36,8 +67,8 @@ encoding_option = click.option(
     type=Encoding(),
     default="utf-8",
     expose_value=False,
-    callback=_keep,
-    help="Of all input that is text.",
+    callback=lambda context, parameter, value: context.meta.update({__name__: value}),
+    help="Encoding of every text file that is read.",
 )
 
 
@@ -46,13 +77,8 @@ def text_encoding() -> str:
     return str(click.get_current_context().meta.get(__name__, "utf-8"))
 
 
-@dataclass(frozen=True)
-class PairsOptions:
+class PairsOptions(Values):
     """One file with both sides."""
-
-    pairs: str | None
-    pairs_format: str
-    sides: str | None
 
     def open(self, on_error: Callable[[DataError], None] | None = None) -> Iterator[SentencePair] | None:
         """Yield the sentence pairs; None where no file was named."""
@@ -62,18 +88,12 @@ class PairsOptions:
             if self.sides is not None or self.pairs_format != "auto":
                 raise UsageError("--sides and --pairs-format are for one file with both sides: --pairs FILE")
             return None
-        wanted = "two names like 1,2 or en,fr"
-        select = None if self.sides is None else two_names(self.sides, "--sides", wanted)
-        reading: Any = {"format": self.pairs_format, "select": select, "encoding": text_encoding()}
+        reading: Any = {"format": self.pairs_format, "select": self.sides, "encoding": text_encoding()}
         return iter(read_bitext(self.pairs, on_error=on_error, **reading))
 
 
-@dataclass(frozen=True)
 class BitextOptions(PairsOptions):
     """Two files, or one with both sides."""
-
-    source: str | None
-    target: str | None
 
     @property
     def files(self) -> list[str]:
@@ -81,13 +101,7 @@ class BitextOptions(PairsOptions):
         return [path for path in (self.source, self.target, self.pairs) if path is not None]
 
     def open(self, on_error: Callable[[DataError], None] | None = None) -> Iterator[SentencePair]:
-        """Yield the sentence pairs.
-
-        Raises
-        ------
-        UsageError
-            If neither two files nor one with both sides were named.
-        """
+        """Yield the sentence pairs of two files, or of one with both sides."""
         from nmtalign.text.bitext import read_bitext
 
         pairs = super().open(on_error)
@@ -106,9 +120,17 @@ _pairs = (
     section("Input"),
     click.option("--pairs", type=INPUT, help="One file with both sides, instead of two texts."),
     click.option(
-        "--pairs-format", type=click.Choice(["auto", *PAIR_FORMATS]), default="auto", help="Of --pairs."
+        "--pairs-format",
+        type=click.Choice(["auto", *PAIR_FORMATS]),
+        default="auto",
+        help="Format of --pairs.",
     ),
-    click.option("--sides", metavar="A,B", help="Source and target in --pairs: columns, keys or languages."),
+    click.option(
+        "--sides",
+        type=TwoNames("two names like 1,2 or en,fr"),
+        metavar="A,B",
+        help="Source and target in --pairs: columns, keys or languages.",
+    ),
     encoding_option,
 )
 pairs_options = option_group("bitext", PairsOptions, *_pairs)
@@ -135,31 +157,20 @@ class Tokenizer(click.Choice[str]):
         return value
 
 
-@dataclass(frozen=True)
-class WordOptions:
-    """The form in which words are looked up; None where an option was not given."""
-
-    lowercase: bool | None
-    unicode: str | None
+class TextOptions(Values):
+    """How lines become words, and the form in which these are looked up."""
 
     def settings(self, default: TextSettings | None = None) -> TextSettings:
         """Return the settings of the library; what was not given is that of `default`."""
         from nmtalign.text.tokenization import TextSettings
 
-        values = {field.name: getattr(self, field.name, None) for field in fields(TextSettings)}
-        given = {name: value for name, value in values.items() if value is not None}
+        names = {field.name for field in fields(TextSettings)}
+        given = {name: value for name, value in self.given.items() if name in names}
         return replace(default or TextSettings(), **given)
 
 
-@dataclass(frozen=True)
-class TextOptions(WordOptions):
-    """How lines become words; None where an option was not given."""
-
-    tokenizer: str | None
-
-
 def word_choices(lowercase: str, unicode: str) -> tuple[Decorator, ...]:
-    """Return the options of :class:`WordOptions` with these lines of help."""
+    """Return the options of the form of words with these lines of help."""
     return (
         click.option("--lowercase/--no-lowercase", default=None, help=lowercase),
         click.option("--unicode", type=click.Choice(UNICODE_FORMS), help=unicode),
@@ -179,25 +190,14 @@ text_options = option_group(
     TextOptions,
     section("Input"),
     *text_choices(
-        "How lines become words.  [space]", "Look words up in lower case.  [yes]", "Normal form.  [nfc]"
+        "How lines become words.  [space]",
+        "Look words up in lower case.  [yes]",
+        "Unicode normal form in which words are looked up.  [nfc]",
     ),
 )
 
 
-def two_names(text: str, option: str, wanted: str, *, distinct: bool = False) -> tuple[str, str]:
-    """Parse ``en,fr``."""
-    names = tuple(name.strip(" ") for name in text.split(","))
-    if len(names) != 2 or not all(names) or (distinct and names[0] == names[1]):
-        raise UsageError(f"{option} wants {wanted}; found {text!r}")
-    return names[0], names[1]
-
-
-def two_languages(text: str) -> tuple[str, str]:
-    """Parse the value of ``--langs``."""
-    return two_names(text, "--langs", "two different languages like en,fr", distinct=True)
-
-
-def languages_of_files(source: str | None, target: str | None) -> tuple[str, str]:
+def languages_of_files(source: str | None, target: str | None) -> Languages:
     """Return ``en, fr`` for files like train.en.gz and train.fr.gz, else ``source, target``."""
     endings = [re.search(r"\.([a-z]{2,3})(\.(gz|bz2|xz|zst))?$", path or "") for path in (source, target)]
     names = [match.group(1) for match in endings if match]

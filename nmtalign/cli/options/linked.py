@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from nmtalign.cli.options.bitext import WordOptions, encoding_option, text_encoding, word_choices
-from nmtalign.cli.options.groups import Decorator, option_group, section
-from nmtalign.cli.options.types import INPUT
+from nmtalign.cli.options.bitext import TextOptions, encoding_option, text_encoding, word_choices
+from nmtalign.cli.options.declare import INPUT, Decorator, option_group, section
 from nmtalign.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -31,14 +28,8 @@ class LinkedPair(NamedTuple):
     links: Alignment
 
 
-@dataclass(frozen=True)
-class CutOptions(WordOptions):
-    """The form of the words between spaces; None where an option was not given."""
-
-    @property
-    def given(self) -> bool:
-        """Whether the user gave any."""
-        return any(value is not None for value in vars(self).values())
+class CutOptions(TextOptions):
+    """The form of the words between spaces."""
 
     @property
     def text(self) -> TextSettings:
@@ -55,13 +46,8 @@ class CutOptions(WordOptions):
         return (text.words_of_pair(pair) for pair in read_bitext(source, target, encoding=text_encoding()))
 
 
-@dataclass(frozen=True)
 class LinkedOptions(CutOptions):
-    """The values of the options; None where one was not given."""
-
-    source: str | None
-    target: str | None
-    links: str | None
+    """Two texts and the links of their words."""
 
     @property
     def files(self) -> list[str]:
@@ -69,13 +55,8 @@ class LinkedOptions(CutOptions):
         return [path for path in (self.source, self.target, self.links) if path is not None]
 
     def read(self) -> Iterator[LinkedPair]:
-        """Yield the sentence pairs.
-
-        Raises
-        ------
-        DataError
-            If a link is outside its pair, or the files are of different length.
-        """
+        """Yield the sentence pairs with their links, one for each line of all three files."""
+        from nmtalign.files import side_by_side
         from nmtalign.links.alignments import Alignment
         from nmtalign.links.formats import read_links
         from nmtalign.text.bitext import read_bitext
@@ -84,11 +65,8 @@ class LinkedOptions(CutOptions):
             raise UsageError("expected three files: SOURCE TARGET LINKS")
         text, encoding = self.text, text_encoding()
         pairs = read_bitext(self.source, self.target, encoding=encoding)
-        records = zip_longest(pairs, read_links(self.links, encoding=encoding))
-        for number, (pair, links) in enumerate(records, 1):
-            if pair is None or links is None:
-                short = self.links if links is None else f"{self.source} and {self.target}"
-                raise DataError(f"expected links for each pair, but {short} ends after {number - 1} lines")
+        columns = pairs, read_links(self.links, encoding=encoding)
+        for number, (pair, links) in enumerate(side_by_side(columns, (self.source, self.links)), 1):
             words = text.words_of_pair(pair)
             try:
                 checked = Alignment(links, *map(len, words))
@@ -103,7 +81,7 @@ class LinkedOptions(CutOptions):
 
 _cut: tuple[Decorator, ...] = (
     section("Input"),
-    *word_choices("Take words in lower case.  [no]", "Normal form of words.  [none]"),
+    *word_choices("Take words in lower case.  [no]", "Unicode normal form of words.  [none]"),
     encoding_option,
 )
 cut_options = option_group("cut", CutOptions, *_cut)

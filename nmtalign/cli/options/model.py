@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
-from nmtalign.cli.options.bitext import text_choices, text_encoding, two_languages
-from nmtalign.cli.options.groups import Decorator, option_group, section, with_options
-from nmtalign.cli.options.types import INPUT, OUTPUT, Encoding, Number, Whole
+from nmtalign.cli.options.bitext import LANGUAGES, text_choices, text_encoding
+from nmtalign.cli.options.declare import (
+    INPUT,
+    OUTPUT,
+    Decorator,
+    Encoding,
+    Number,
+    Values,
+    Whole,
+    option_group,
+    section,
+    with_options,
+)
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import (
     DEVICES,
@@ -27,62 +36,43 @@ from nmtalign.names import (
 
 if TYPE_CHECKING:
     from nmtalign.aligner.aligner import Aligner
-    from nmtalign.text.pairs import Pair
+    from nmtalign.text.bitext import Pair
 
 BYTES = ("strict", "ignore", "replace", "backslashreplace")
-_PLACES = ("model", "vectors", "source_vectors", "target_vectors")
+PLACES = ("model", "vectors", "source_vectors", "target_vectors")
 
 
-@dataclass(frozen=True)
-class LinkOptions:
-    """The values of the options that `links-from` has, too; ``None`` where one was not given."""
-
-    langs: str | None = None
-    extract: str | None = None
-    threshold: float | None = None
-    symmetrize: str | None = None
-    tokenizer: str | None = None
-    encoder: str | None = None
-    layer: int | None = None
-    device: str | None = None
-    cache: str | None = None
+class PlaceOptions(Values):
+    """Where word vectors are, or a model instead of these."""
 
     @property
-    def given(self) -> dict[str, Any]:
-        """The options that the user gave."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: value for name, value in values.items() if value is not None}
-
-
-@dataclass(frozen=True)
-class ModelOptions(LinkOptions):
-    """The values of the options; ``None`` leaves the choice to the model."""
-
-    model: str | None = None
-    vectors: str | None = None
-    source_vectors: str | None = None
-    target_vectors: str | None = None
-    limit: int | None = None
-    unsafe_pickle: bool | None = None
-    unknown: str | None = None
-    score: str | None = None
-    temperature: float | None = None
-    bahdanau: str | None = None
-    positions: str | None = None
-    diagonal: float | None = None
-    lowercase: bool | None = None
-    unicode: str | None = None
-    scorers: str | None = None
+    def place(self) -> str | tuple[str, str] | None:
+        """The folder, or the files of both sides; UsageError for two places, and for half a place."""
+        if (self.source_vectors is None) != (self.target_vectors is None):
+            raise UsageError("--source-vectors and --target-vectors go together; give both")
+        places = [name for name in PLACES[:3] if name in self.given]
+        if len(places) > 1:
+            names = " and ".join("--" + name.replace("_", "-") for name in places)
+            raise UsageError(f"{names} contradict each other; give one place for the weights")
+        if "langs" in self.given and self.vectors is None:
+            raise UsageError("--langs names the languages of --vectors DIR; give both")
+        if self.source_vectors is not None:
+            return self.source_vectors, self.target_vectors
+        return self.given[places[0]] if places else None
 
     @property
-    def places(self) -> dict[str, str]:
-        """The model or vectors that the user named."""
-        return {name: value for name, value in self.given.items() if name in _PLACES}
+    def reading(self) -> dict[str, Any]:
+        """How files of vectors are read."""
+        return {name: value for name, value in self.given.items() if name in ("limit", "unsafe_pickle")}
+
+
+class ModelOptions(PlaceOptions):
+    """What the aligner is made of; what was not given, the model chooses."""
 
     @property
     def settings(self) -> dict[str, Any]:
         """The settings of a model or vectors by name."""
-        settings = {name: value for name, value in self.given.items() if name not in (*_PLACES, "langs")}
+        settings = {name: value for name, value in self.given.items() if name not in (*PLACES, "langs")}
         if self.scorers is not None:
             settings["scorers"] = tuple(name.strip() for name in self.scorers.split(","))
         return settings
@@ -97,7 +87,7 @@ def _by_hand(context: click.Context, parameter: click.Parameter, value: bool | N
 
 def unsafe_pickle_option(default: bool | None) -> Decorator:
     """Return ``--unsafe-pickle``."""
-    text = "Let pickles run code: for own files only."
+    text = "Let pickles run code; give only files that you trust."
     return click.option("--unsafe-pickle", is_flag=True, default=default, callback=_by_hand, help=text)
 
 
@@ -105,13 +95,14 @@ encoder_options = (
     click.option("--encoder", type=INPUT, metavar="NAME", help="Encoder of Hugging Face, or its folder."),
     click.option("--layer", type=Whole(min=0), help="Layer of --encoder whose states are taken.  [8]"),
     click.option("--device", type=click.Choice(DEVICES), help="Where the encoder runs.  [cpu]"),
-    click.option("--cache", type=OUTPUT, help="Keeps what the encoder found, for the next run."),
+    click.option("--cache", type=OUTPUT, help="File that keeps the encoder's similarities for the next run."),
 )
 expert_option = click.option(
     "--expert",
     type=INPUT,
     metavar="LINKS",
-    help="Links by one who knows more than this text (not: another aligner of it). Empty: no opinion.",
+    help="Pharaoh links by a source that knows more than this text, not by another aligner of the text; an"
+    " empty line is no opinion.",
 )
 
 
@@ -130,13 +121,37 @@ extraction_options = (
     click.option(
         "--extract",
         type=click.Choice(EXTRACTIONS),
-        help="Choice of links.  [posterior; without null: mutual]",
+        help="How links are chosen.  [posterior; without null: mutual]",
     ),
     click.option(
         "--threshold", type=Number(0, 1), help="Least posterior of a link; leaves second words out."
     ),
     click.option("--symmetrize", type=click.Choice(SYMMETRIZATIONS), help="Join both directions' argmax."),
 )
+vector_files = (
+    click.option(
+        "--vectors",
+        type=INPUT,
+        metavar="DIR",
+        help="Word vectors of two languages: word2int_XX.pkl, embeddings_XX.npz.",
+    ),
+    click.option(
+        "--source-vectors", type=INPUT, help="Source word vectors: gensim, word2vec, fastText, GloVe, npz."
+    ),
+    click.option("--target-vectors", type=INPUT, help="Target word vectors in the same space."),
+    click.option("--limit", type=Whole(min=1), help="Read only the first N vectors of a file."),
+    unsafe_pickle_option(None),
+)
+_vectors = (
+    *vector_files,
+    click.option(
+        "--langs",
+        type=LANGUAGES,
+        metavar="XX,YY",
+        help="Source and target language of --vectors, if its folder does not say which is which.",
+    ),
+)
+place_options = option_group("vectors", PlaceOptions, section("Vectors"), *_vectors)
 model_options = option_group(
     "options",
     ModelOptions,
@@ -144,25 +159,20 @@ model_options = option_group(
     click.option("--model", type=INPUT, metavar="DIR", help="A learned model.  [the shipped English-French]"),
     click.option("--scorers", metavar="LIST", help="Scorers of the model to use, by name.  [all]"),
     section("Vectors, instead of a model"),
-    click.option(
-        "--vectors",
-        type=INPUT,
-        metavar="DIR",
-        help="Word vectors of two languages: word2int_XX.pkl, embeddings_XX.npz.",
-    ),
-    click.option("--langs", metavar="XX,YY", help="Source and target language of --vectors when not plain."),
-    click.option(
-        "--source-vectors", type=INPUT, help="Source word vectors: gensim, word2vec, fastText, GloVe, npz."
-    ),
-    click.option("--target-vectors", type=INPUT, help="Target word vectors in the same space."),
-    click.option("--limit", type=Whole(min=1), help="Read only the first N vectors of a file."),
-    unsafe_pickle_option(None),
+    *_vectors,
     click.option("--unknown", type=click.Choice(UNKNOWN_POLICIES), help="Vector of unknown words.  [zero]"),
-    click.option("--score", type=click.Choice(SCORES), help="Attention score.  [cosine]"),
+    click.option("--score", type=click.Choice(SCORES), help="Attention score of two vectors.  [cosine]"),
     click.option(
-        "--temperature", type=Number(0, min_open=True), help="Divides scores.  [cosine: 1/sqrt(D), others: 1]"
+        "--temperature",
+        type=Number(0, min_open=True),
+        help="Divide scores by this.  [cosine: 1/sqrt(D), others: 1]",
     ),
-    click.option("--bahdanau", type=INPUT, help="npz with W, U, v (and b) for --score bahdanau."),
+    click.option(
+        "--parameters",
+        type=INPUT,
+        metavar="NPZ",
+        help="Learned, of --score bahdanau or scaled-dot.  [those in --vectors DIR]",
+    ),
     click.option("--positions", type=click.Choice(POSITIONS), help="Position model.  [cosine: diagonal]"),
     click.option("--diagonal", type=Number(min=0), help="Strength of the diagonal prior.  [4]"),
     section("Expert, whose links vote"),
@@ -173,64 +183,56 @@ model_options = option_group(
     *text_choices(
         "How lines become words.  [the model's, else space]",
         "Look words up in lower case.  [yes]",
-        "Normal form for the look-up.  [nfc]",
+        "Unicode normal form in which words are looked up.  [nfc]",
     ),
 )
 
 
 def load_aligner(options: ModelOptions) -> Aligner:
-    """Open what the options name; without any, the shipped English-French model.
-
-    Raises
-    ------
-    UsageError
-        If the options contradict each other.
-    """
-    _check_one_place(options)
+    """Open what the options name; without any, the shipped English-French model."""
+    place, settings = options.place, options.settings
     from nmtalign.aligner.opening import load
 
-    settings = options.settings
-    if options.source_vectors is not None and options.target_vectors is not None:
-        return load((options.source_vectors, options.target_vectors), **settings)
     if options.langs is not None:
-        settings["languages"] = two_languages(options.langs)
-    _check_kind(options)
-    return load(options.model or options.vectors, **settings)
+        settings["languages"] = options.langs
+    if isinstance(place, str):
+        check_kind("vectors" if options.model is None else "model", place)
+    return load(place, **settings)
 
 
-def _check_kind(options: ModelOptions) -> None:
+def check_kind(kind: str, place: str) -> None:
     """Refuse vectors given as a model, and a model given as vectors."""
-    from nmtalign.aligner.model_folder import is_model
     from nmtalign.door import place_of
+    from nmtalign.state import is_model
 
-    if options.model is not None and not is_model(place_of(options.model)):
-        raise DataError("expected a folder that `nmtalign train` wrote; it holds no model").at(options.model)
-    if options.vectors is not None and is_model(place_of(options.vectors)):
-        raise DataError("this is a learned model; give it as --model").at(options.vectors)
-
-
-def _check_one_place(options: ModelOptions) -> None:
-    """Refuse two places for the weights, and half a place."""
-    if (options.source_vectors is None) != (options.target_vectors is None):
-        raise UsageError("--source-vectors and --target-vectors go together; give both")
-    places = [name for name in options.places if name != "target_vectors"]
-    if len(places) > 1:
-        names = " and ".join("--" + name.replace("_", "-") for name in places)
-        raise UsageError(f"{names} contradict each other; give one place for the weights")
-    if options.langs is not None and options.vectors is None:
-        raise UsageError("--langs names the languages of --vectors DIR; give both")
+    if is_model(place_of(place)) != (kind == "model"):
+        no_model = "expected a folder that `nmtalign train` wrote; it holds no model"
+        raise DataError(no_model if kind == "model" else "this is a learned model; give it as --model").at(
+            place
+        )
 
 
 limit_option = click.option("--limit", type=Whole(min=1), help="Read only the first N vectors.")
-score_option = click.option("--score", type=click.Choice(RETRIEVAL_SCORES), default="csls")
+score_option = click.option(
+    "--score",
+    type=click.Choice(RETRIEVAL_SCORES),
+    default="csls",
+    help="csls: twice the cosine, less the mean cosines of both words to their nearest.",
+)
 
 reading_options = with_options(
     section("Input"),
     click.option(
-        "--from", "format", type=click.Choice(["auto", *READ_VECTORS]), default="auto", help="Format."
+        "--from",
+        "format",
+        type=click.Choice(["auto", *READ_VECTORS]),
+        default="auto",
+        help="Format of the vectors.",
     ),
     limit_option,
-    click.option("--encoding", type=Encoding(), default="utf-8", help="Of words, and of input that is text."),
+    click.option(
+        "--encoding", type=Encoding(), default="utf-8", help="Encoding of the words and of text files."
+    ),
     click.option("--errors", type=click.Choice(BYTES), help="What to do with bytes of another encoding."),
     unsafe_pickle_option(False),
 )

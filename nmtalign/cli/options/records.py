@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from itertools import islice, tee
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,10 +11,9 @@ import click
 
 from nmtalign.cli.messages import warn
 from nmtalign.cli.options.bitext import text_encoding
-from nmtalign.cli.options.groups import option_group, section
-from nmtalign.cli.options.model import ModelOptions, load_aligner, model_options
-from nmtalign.cli.options.sources import SourceOptions, source_options
-from nmtalign.cli.options.types import INPUT, Numbers
+from nmtalign.cli.options.declare import INPUT, Numbers, Values, option_group, section
+from nmtalign.cli.options.model import load_aligner, model_options
+from nmtalign.cli.options.sources import source_options
 from nmtalign.errors import DataError
 
 if TYPE_CHECKING:
@@ -28,33 +26,23 @@ Item = TypeVar("Item")
 TOGETHER = 200  # records whose words are counted together
 
 
-@dataclass(frozen=True)
-class RecordOptions:
-    """The values of the options, those of the model and of other programs included."""
-
-    lines: tuple[int, ...] | None
-    gold: str | None
-    given: SourceOptions
-    options: ModelOptions
+class RecordOptions(Values):
+    """Which pairs, their gold links, and what aligns them: `options` of a model, or another's `weights`."""
 
     def open(
         self, bitext: Iterator[SentencePair], others: Mapping[str, str] | None = None
     ) -> tuple[Aligner | None, Iterator[Record]]:
         """Return the aligner, none for attention of other programs, and the records of a bitext.
 
-        Parameters
-        ----------
-        bitext : iterator of SentencePair
-        others : dict of str to path, optional
-            Links of other systems.
+        `others` are the files with links of other systems.
         """
         from nmtalign.aligner.opening import fit_text
         from nmtalign.report.corpus import read_corpus
 
         files: Any = {"gold": self.gold, "others": others, "encoding": text_encoding()}
-        if self.given.named(self.options):
+        if self.weights.named(self.options):
             bitext, again = tee(bitext)
-            aligned = self.given.inspect(self.options, again)
+            aligned = self.weights.inspect(self.options, again)
             return None, read_corpus(bitext, aligned=aligned, **files)
         aligner = load_aligner(self.options)
         aligner, bitext = fit_text(aligner, bitext)
@@ -96,13 +84,7 @@ def warn_of_doubt(known: Iterable[Coverage]) -> None:
 
 
 def pick(records: Iterable[Item], lines: Sequence[int]) -> Iterator[tuple[int, Item]]:
-    """Yield the numbered records that `lines` (sorted, from 1) names; stops reading after the last.
-
-    Raises
-    ------
-    DataError
-        If the records end before the last line.
-    """
+    """Yield the numbered records that `lines` (sorted, from 1) names; read no further than the last."""
     wanted = iter(lines)
     next_line = next(wanted, None)
     count = 0

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from nmtalign import __version__
-from nmtalign.cli.options.groups import option_group, section
-from nmtalign.cli.options.types import OUTPUT, Whole
+from nmtalign.cli.options.declare import OUTPUT, Values, Whole, option_group, section
 from nmtalign.errors import UsageError
 from nmtalign.names import SIDES
 
 if TYPE_CHECKING:
-    from nmtalign.arrays import ArchiveWriter
     from nmtalign.batch.shards import ShardRun
     from nmtalign.batch.stream import AlignedChunk
     from nmtalign.cli.options.model import ModelOptions
@@ -34,29 +32,19 @@ if TYPE_CHECKING:
 _ALWAYS = ("links", "probabilities", "pair_scores")  # outputs that every run keeps
 
 
-@dataclass(frozen=True)
-class ShardOptions:
-    """The values of the options."""
-
-    out_shards: str | None
-    resume: bool
-    shard: str | None
-    shard_pairs: int
+class ShardOptions(Values):
+    """The folder of a run, and the part of it that this job does."""
 
     @property
     def may_exist(self) -> bool:
         """Whether the folder may hold a run; one of several jobs may find it begun by another."""
-        return self.resume or self.shard is not None
+        return bool(self.resume or self.shard)
 
     def part(self) -> tuple[int, int]:
         """Parse ``2/8``."""
-        parts = (self.shard or "1/1").split("/")
-        if (
-            len(parts) == 2
-            and all(part.isdecimal() and len(part) < 10 for part in parts)
-            and 0 < int(parts[0]) <= int(parts[1])
-        ):
-            return int(parts[0]), int(parts[1])
+        given = re.fullmatch(r"(\d{1,9})/(\d{1,9})", self.shard or "1/1", re.ASCII)
+        if given is not None and 0 < (i := int(given[1])) <= (n := int(given[2])):
+            return i, n
         raise UsageError(f"--shard wants I/N with I from 1 to N, like 2/8; found {self.shard!r}")
 
     def open(self, files: Sequence[str], outputs: Mapping[str, str]) -> ShardRun | None:
@@ -94,8 +82,10 @@ shard_options = option_group(
     section("Running"),
     click.option("--out-shards", type=OUTPUT, metavar="DIR", help="Keep finished shards here, to resume."),
     click.option("--resume", is_flag=True, help="Resume the run in --out-shards."),
-    click.option("--shard", metavar="I/N", help="Only each N-th shard from the I-th on; N jobs do all."),
-    click.option("--shard-pairs", type=Whole(min=1), default=100_000, help="Sentence pairs of a shard."),
+    click.option(
+        "--shard", metavar="I/N", help="Make only each N-th shard from the I-th on; N jobs make all."
+    ),
+    click.option("--shard-pairs", type=Whole(min=1), default=100_000, help="Sentence pairs in each shard."),
 )
 
 
@@ -126,12 +116,13 @@ def assemble(run: ShardRun, output: str, path: str, file: TextIO) -> None:
 
 def describe(files: Sequence[str], options: ModelOptions, **settings: Any) -> dict[str, Any]:
     """Return all that the links depend on: text, model, settings, version."""
+    from nmtalign.cli.options.model import PLACES
     from nmtalign.door import place_of, shipped
     from nmtalign.files import fingerprint
     from nmtalign.names import MODEL
 
-    places = [place_of(place) for place in options.places.values()] or [shipped(MODEL)]
-    places += [Path(options.bahdanau)] if options.bahdanau else []
+    given = [place for name, place in options.given.items() if name in (*PLACES, "parameters")]
+    places = [place_of(place) for place in given] or [shipped(MODEL)]
     for place in places:
         _check_plain(place)
     parts = [file for place in places for file in (sorted(place.rglob("*")) if place.is_dir() else [place])]
@@ -184,19 +175,22 @@ def _of_side(chunk: AlignedChunk, side: str) -> list[list[str]]:
     return chunk._replace(lines=lines).pieces()[SIDES.index(side)]
 
 
-def _write_attention(archive: ArchiveWriter, chunk: AlignedChunk) -> None:
-    for number, weights in enumerate(chunk.attention or (), chunk.first):
-        archive.write(f"pair-{number}", weights)
-
-
 def open_sink(output: str, path: str, files: Outputs) -> Sink:
     """Return what writes an output chunk by chunk."""
     from nmtalign.arrays import ArchiveWriter
+    from nmtalign.encoders.attention_files import LINKABLE
     from nmtalign.report.tables import TableWriter
 
     if output == "attention":
         archive = files.enter_context(ArchiveWriter(files.binary(path)))
-        return lambda chunk: _write_attention(archive, chunk)
+
+        def write(chunk: AlignedChunk) -> None:
+            for number, (weights, linkable) in enumerate(chunk.attention or (), chunk.first):
+                archive.write(f"pair-{number}", weights)
+                if not linkable.all():
+                    archive.write(f"{LINKABLE}-{number}", linkable)
+
+        return write
     if output == "table":
         table = files.enter_context(TableWriter(files.name(path)))
         return lambda chunk: table.write(_rows(chunk))
@@ -213,22 +207,11 @@ def write_whole(texts: Mapping[str, Iterable[str]]) -> None:
             files.text(path).writelines(lines)
 
 
-@dataclass(frozen=True)
-class EngineOptions:
-    """The values of the options."""
-
-    workers: int | None
-    engine: str
-    scheduler: str | None
+class EngineOptions(Values):
+    """The processes or the cluster that do the work."""
 
     def client(self, stack: ExitStack) -> Client | None:
-        """Connect to the cluster until the stack ends; None for the processes of this machine.
-
-        Raises
-        ------
-        UsageError
-            If the options contradict each other or the cluster cannot be reached.
-        """
+        """Connect to the cluster until the stack ends; None for the processes of this machine."""
         if self.engine == "local":
             if self.scheduler is not None:
                 raise UsageError("--scheduler goes with --engine dask; give it too")
@@ -247,9 +230,12 @@ engine_options = option_group(
     section("Running"),
     click.option("--workers", type=Whole(min=1), help="Processes; the result is the same.  [cores]"),
     click.option(
-        "--engine", type=click.Choice(["local", "dask"]), default="local", help="Processes or a cluster."
+        "--engine",
+        type=click.Choice(["local", "dask"]),
+        default="local",
+        help="Run in processes here, or on a cluster.",
     ),
-    click.option("--scheduler", metavar="ADDR", help="Of the dask cluster, like tcp://node1:8786."),
+    click.option("--scheduler", metavar="ADDR", help="Address of a dask cluster, like tcp://node1:8786."),
 )
 
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
 from itertools import tee
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from nmtalign.cli.messages import log
-from nmtalign.cli.options.bitext import text_encoding, two_languages
-from nmtalign.cli.options.groups import option_group, section
-from nmtalign.cli.options.model import LinkOptions
-from nmtalign.cli.options.types import INPUT, Numbers, Whole
+from nmtalign.cli.options.bitext import text_encoding
+from nmtalign.cli.options.declare import INPUT, Numbers, Values, Whole, option_group, section
 from nmtalign.door import parameter
 from nmtalign.errors import UsageError
 from nmtalign.names import MARKS, METHODS, UNITS
@@ -34,30 +31,12 @@ SECTION = "Attention or similarities of another program"
 _SOURCES = ("matrices", "translator", "token_vectors", "similarities")
 
 
-@dataclass(frozen=True)
-class SourceOptions:
-    """The values of the options; ``None`` where one was not given."""
+class SourceOptions(Values):
+    """Attention or similarities of another program, and how they are read."""
 
-    matrices: str | None = None
-    translator: str | None = None
-    token_vectors: str | None = None
-    similarities: str | None = None
-    method: str | None = None
-    units: str | None = None
-    layers: tuple[int, ...] | None = None
-    attention_heads: tuple[int, ...] | None = None
-    shift: int | None = None
-    pieces: str | None = None
-    normalize: bool | None = None
-
-    @property
-    def _given(self) -> dict[str, Any]:
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: value for name, value in values.items() if value is not None}
-
-    def named(self, options: LinkOptions) -> bool:
+    def named(self, options: Values) -> bool:
         """Tell whether links come from a source, not from our own model; `report` can show both."""
-        given = list(self._given)
+        given = list(self.given)
         if given and not any(name in given for name in _SOURCES) and None in (self.method, options.encoder):
             needed = ", ".join(map(parameter, _SOURCES))
             raise UsageError(
@@ -66,16 +45,16 @@ class SourceOptions:
         return bool(given)
 
     def open(
-        self, options: LinkOptions, bitext: Iterator[SentencePair]
+        self, options: Values, bitext: Iterator[SentencePair]
     ) -> tuple[Linker, TextSettings, Iterator[WordPair]]:
         """Return what makes links of the words of a bitext, what cuts it into these, and the words."""
         from nmtalign.aligner.links_from import open_linker, source_of
         from nmtalign.text.tokenization import TextSettings
 
-        given = self._given | options.given
+        given = self.given | options.given
         text = TextSettings(given.pop("tokenizer", "space"), lowercase=False, unicode="none")
         if "langs" in given:
-            given["languages"] = two_languages(given.pop("langs"))
+            given["languages"] = given.pop("langs")
         source_of(given)
         if "matrices" in given:
             given["encoding"] = text_encoding()
@@ -89,7 +68,7 @@ class SourceOptions:
         return linker, text, chosen
 
     def inspect(
-        self, options: LinkOptions, bitext: Iterator[SentencePair]
+        self, options: Values, bitext: Iterator[SentencePair]
     ) -> Iterator[tuple[AlignedPair, Callable[[], dict[str, NDArray[np.floating]]]]]:
         """Yield each pair of a bitext with its attention, and what computes that of each attention head."""
         from nmtalign.corpus.line_words import pair_of_words, values_of_words, words_of_lines
@@ -120,7 +99,7 @@ def _tell(reading: Reading) -> None:
 
 
 source_options = option_group(
-    "given",
+    "weights",
     SourceOptions,
     section(SECTION),
     click.option(

@@ -14,7 +14,6 @@ export async function inflate(text) {
 
 export const data = JSON.parse(new TextDecoder().decode(await inflate(byId("data").textContent)));
 data.levels = await inflate(data.weights);
-export const colors = data.colors;
 export const root = document.documentElement;
 export const state = {
   view: data.usual,
@@ -24,12 +23,12 @@ export const state = {
   find: "",
   in: "both",
   whole: false,
-  only: false,
   matrices: root.dataset.kind === "cards" || window.innerWidth > 600,
   linear: false,
   down: false,
 };
 export const onPaper = () => "paper" in root.dataset;
+export const colors = () => (onPaper() ? data.paper : data.colors); // of weights; paper stays white
 
 // Elements of HTML and SVG with attributes and children; null is left out.
 function fill(node, attributes, children) {
@@ -45,7 +44,7 @@ export const html = (tag, attributes = {}, ...children) =>
 export const svg = (tag, attributes = {}, ...children) =>
   fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 export const clamp = (x, low, high) => Math.min(Math.max(x, low), high);
-export const quote = (word) => `\u2068‘${word}’\u2069`; // isolates keep right-to-left words inside their quotes
+export const quote = (word) => `‘\u2068${word}\u2069’`; // isolates keep right-to-left words inside their quotes
 export const share = (p) => (p < 0.005 && p > 0 ? "< 0.01" : p.toFixed(2));
 export const percent = (x) => `${(100 * x).toFixed(1)} %`;
 export const lower = (word) => word.normalize("NFC").toLowerCase();

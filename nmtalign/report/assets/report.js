@@ -12,6 +12,8 @@ import { drawIndex, markCurrent } from "./tools/index.js";
 import { drawFinder, find, showAll, showFinder } from "./tools/find.js";
 import { drawConcordance, makeConcordance } from "./tools/concordance.js";
 import { drawErrors } from "./tools/errors.js";
+import { drawSystems } from "./tools/systems.js";
+import { drawFirst } from "./tools/first.js";
 import { makeEditor, showEditor } from "./tools/editor.js";
 
 function chooseTheme() {
@@ -110,7 +112,9 @@ function followKeys(event) {
 }
 
 readAddress();
+drawSystems();
 drawSummary();
+drawFirst();
 makeEditor();
 makeToolbar();
 drawKey();
@@ -136,6 +140,7 @@ document.addEventListener("chosen", () => {
     showEditor();
     drawKey();
   });
+  showFinder();
   find();
 });
 document.addEventListener("sorted", find);

@@ -1,6 +1,7 @@
-// Searching words: in both sentences or one, whole words or parts, without accents.
+// Searching words: in both sentences or one, whole words or parts, without accents; and conditions.
 
 import { state } from "./page.js";
+import { cellsLinked, holds, isCondition } from "./filters.js";
 
 export const SIDES = { both: ["s", "t"], source: ["s"], target: ["t"] };
 const LETTERS = { ß: "ss", ø: "o", ł: "l", đ: "d", œ: "oe", æ: "ae", ı: "i", ς: "σ", "’": "'" };
@@ -14,7 +15,7 @@ const fold = (text) =>
 
 // Words, and phrases in quotes, whose words stand side by side, a line for each as in a folded sentence.
 const queryOf = () =>
-  [...fold(state.find).matchAll(/["“”]([^"“”]*)["“”]?|[^\s"“”]+/g)]
+  [...fold(state.find).matchAll(/(?:link|a|b):\S+|["“”]([^"“”]*)["“”]?|[^\s"“”]+/g)]
     .map(([word, phrase]) => (phrase ?? word).trim().split(/\s+/).join("\n"))
     .filter(Boolean);
 
@@ -36,25 +37,36 @@ function placesOfPhrase(words, phrase) {
     .flatMap((i) => wanted.map((_, k) => i + k));
 }
 
+const foldedWords = (pair) => ({ s: pair.s.map(fold), t: pair.t.map(fold) });
+
 // Whether each word of the query is somewhere in a pair, whose sentences are folded once, a line for each word.
 export function search() {
   const query = queryOf();
+  const asked = query.filter(isCondition);
+  const wanted = query.filter((word) => !isCondition(word));
   const sides = SIDES[state.in];
+  const has = (pair, text) => sides.some((side) => pair.folded[side].includes(text));
   return (pair) => {
     if (!query.length) return true;
     pair.folded ??= { s: fold(`\n${pair.s.join("\n")}\n`), t: fold(`\n${pair.t.join("\n")}\n`) };
-    return query.every((wanted) =>
-      sides.some((side) => pair.folded[side].includes(state.whole ? `\n${wanted}\n` : wanted)),
-    );
+    if (!wanted.every((text) => has(pair, state.whole ? `\n${text}\n` : text))) return false;
+    return asked.every((condition) => holds(pair, condition, () => foldedWords(pair)));
   };
 }
 
 export function markFound(pair) {
   const query = queryOf();
   const found = { s: new Set(), t: new Set() };
-  for (const side of query.length ? SIDES[state.in] : []) {
-    const words = pair[side].map(fold);
-    for (const phrase of query) placesOfPhrase(words, phrase).forEach((at) => found[side].add(at));
+  const words = query.length ? foldedWords(pair) : null;
+  for (const wanted of query) {
+    for (const [s, t] of cellsLinked(pair, wanted, words)) {
+      found.s.add(s);
+      found.t.add(t);
+    }
+    if (isCondition(wanted)) continue;
+    for (const side of SIDES[state.in]) {
+      placesOfPhrase(words[side], wanted).forEach((at) => found[side].add(at));
+    }
   }
   for (const token of pair.card.querySelectorAll(".token")) {
     const { side, at } = token.dataset;

@@ -1,7 +1,8 @@
 // The card of a pair: its words, curves and matrices.
 
 import { clamp, data, html, onPaper, percent, room, state } from "../page.js";
-import { besideOf, nameOf, viewOf } from "./pairs.js";
+import { besideOf, viewOf } from "./pairs.js";
+import { letterOf, nameOfPanel, tellPanel } from "./panels.js";
 import { markFound } from "../search.js";
 import { editorOf } from "./corrections.js";
 import { isLong, sizeOfColumns, sizeOfWords } from "./words.js";
@@ -14,6 +15,7 @@ export function makeCard(pair) {
   const facts = [`${pair.S} : ${pair.T} words`, `${pair.links.size} links`];
   if (pair.p !== null) facts.push(`score ${pair.p.toFixed(2)}`);
   if (pair.error !== null) facts.push(`AER ${percent(pair.error)}`);
+  if (pair.told) facts.push(pair.told);
   data.others.forEach((name, i) => facts.push(`F1 with ${name} ${percent(pair.d[i])}`));
   const told = { "aria-label": `Save pair ${pair.n} as SVG`, title: "Save as SVG" };
   const save = html("button", { type: "button", class: "save", ...told }, "↓");
@@ -92,7 +94,7 @@ function placeOnPaper(pair) {
 }
 
 function showLayout(pair, layout, left = null, narrow = false) {
-  pair.card.classList.toggle("long", layout === "rows" && left !== null && !onPaper());
+  pair.card.classList.toggle("long", isLong(pair) && left !== null && !onPaper());
   pair.card.classList.toggle("narrow", narrow);
 }
 
@@ -105,7 +107,7 @@ function drawTwo(pair, body, ...views) {
     html(
       "figure",
       { class: "view" },
-      html("figcaption", {}, nameOf(view)),
+      html("figcaption", {}, `${letterOf(pair, view)}: ${nameOfPanel(view)}`, html("small", {}, tellPanel(pair, view))),
       drawSentences(pair, pair.card, size, view),
     );
   showLayout(pair, size.layout);

@@ -3,7 +3,8 @@
 
 import { byId, data, html, quote, state } from "../page.js";
 import { hideTip } from "../tooltip.js";
-import { byNumber, comparedLinks, pairs, positions } from "./pairs.js";
+import { panelLinks } from "./panels.js";
+import { byNumber, pairs, positions } from "./pairs.js";
 
 export const reviewed = new Map(); // number of a pair, be it in this report or not -> its correction
 const done = []; // lists of [number, correction before, correction after]
@@ -11,11 +12,10 @@ const undone = [];
 
 export const goldOf = (pair) => pair.gold ?? new Map([...pair.links.keys()].map((key) => [key, 1]));
 
-// The links to draw, each with its kind under the chosen comparison.
-export function drawnLinks(pair) {
-  return state.edit
-    ? [...goldOf(pair)].map(([key, sure]) => [key, sure ? "sure" : "maybe"])
-    : comparedLinks(pair);
+// The links to draw in a panel, as of panelLinks.
+export function drawnLinks(pair, view) {
+  if (!state.edit) return panelLinks(pair, view);
+  return [...goldOf(pair)].map(([key, sure]) => ({ key, kind: sure ? "sure" : "maybe", shared: false, tag: "" }));
 }
 
 // Take corrections, or take them away where they are null: one step of those that can be undone.

@@ -1,7 +1,7 @@
 // The curves of links; those from one row of a long pair to another are faint until they are pointed at.
 
 import { download, svg } from "../page.js";
-import { TAGS, positions } from "./pairs.js";
+import { positions } from "./pairs.js";
 import { drawnLinks } from "./corrections.js";
 
 // Where the words of a box stand: the two ends of a curve between s and t, and how it bends.
@@ -37,17 +37,16 @@ export function makeCurves(pair, box) {
   const { sameRow, ends, bend } = placesOf(box);
   const paths = [];
   const marks = [];
-  for (const [key, kind] of drawnLinks(pair)) {
+  for (const { key, kind, shared, tag } of drawnLinks(pair, box.dataset.view)) {
     const [from, to] = ends(...positions(key));
-    const far = sameRow(...positions(key)) ? "" : " far";
+    const far = (sameRow(...positions(key)) ? "" : " far") + (shared ? " shared" : "");
     const { middle, d } = bend(from, to);
     const p = (pair.links.get(key) ?? 600) / 1000;
     const about = { "data-link": key, d };
     paths.push(svg("path", { class: `link ${kind}${far}`, "stroke-width": (1 + 1.6 * p).toFixed(2), ...about }));
-    if (TAGS[kind]) {
-      marks.push(
-        svg("text", { class: `tag ${kind}${far}`, x: middle[0], y: middle[1], "data-link": key }, TAGS[kind]),
-      );
+    if (tag) {
+      const where = { x: middle[0], y: middle[1], "data-link": key };
+      marks.push(svg("text", { class: `tag ${kind}${far}`, ...where }, tag));
     }
     marks.push(svg("path", { class: `hit-area${far}`, ...about }));
   }

@@ -7,16 +7,18 @@ import { clearAttention, drawAttention } from "./attention.js";
 
 export function light(card, chosen) {
   card.classList.add("lit");
-  const links = drawnLinks(byNumber.get(card.id))
-    .map(([key]) => key)
-    .filter(chosen)
-    .map((key) => key.split("-"));
-  const on = { s: new Set(links.map(([s]) => s)), t: new Set(links.map(([, t]) => t)) };
   for (const node of card.querySelectorAll("[data-link]")) {
     node.classList.toggle("on", chosen(node.dataset.link));
   }
-  for (const node of card.querySelectorAll("[data-side]")) {
-    node.classList.toggle("on", on[node.dataset.side].has(node.dataset.at));
+  for (const panel of card.querySelectorAll("[data-view]")) {
+    const links = drawnLinks(byNumber.get(card.id), panel.dataset.view)
+      .map(({ key }) => key)
+      .filter(chosen)
+      .map((key) => key.split("-"));
+    const on = { s: new Set(links.map(([s]) => s)), t: new Set(links.map(([, t]) => t)) };
+    for (const node of panel.querySelectorAll("[data-side]")) {
+      node.classList.toggle("on", on[node.dataset.side].has(node.dataset.at));
+    }
   }
 }
 

@@ -16,7 +16,8 @@ import {
   width,
 } from "../page.js";
 import { hideTip, showTip, tip } from "../tooltip.js";
-import { extentOf, positions, toldView, viewOf, weightsOf } from "./pairs.js";
+import { besideOf, extentOf, linksOf, positions, toldView, viewOf, weightsOf } from "./pairs.js";
+import { ownLinks } from "./panels.js";
 import { chooseCell, goldOf } from "./corrections.js";
 import { isLong } from "./words.js";
 import { clearAttention } from "./attention.js";
@@ -42,20 +43,21 @@ export function matrixSizes(pair, space) {
 function weightsToDraw(pair, view, minus) {
   const w = weightsOf(pair, view);
   const [low, high] = extentOf(view);
-  const last = colors.length - 1;
+  const last = colors().length - 1;
   if (minus === null) {
     return {
       w,
       low,
       high,
-      ramp: colors,
+      ramp: colors(),
       title: toldView(view),
       level: (x) => (high > low ? Math.round(toScale(clamp((x - low) / (high - low), 0, 1)) * last) : last),
     };
   }
   const other = weightsOf(pair, minus);
   const difference = w.map((x, i) => x - other[i]);
-  const most = difference.reduce((m, x) => Math.max(m, Math.abs(x)), 1e-6);
+  const [least, largest] = extentOf(minus);
+  const most = Math.max(high - least, largest - low, 1e-6); // the same for all pairs
   const level = (x) => Math.round((0.5 + (Math.sign(x) * toScale(Math.abs(x) / most)) / 2) * last);
   return {
     w: difference,
@@ -85,7 +87,11 @@ export function drawMatrix(pair, card, space, view, minus = null) {
       `Matrix of pair ${pair.n}, ${title}: ${shape}. ` + "Arrow keys move from cell to cell.",
   });
   picture.append(
-    svg("rect", { x: g.left, y: g.top, width: S * g.cell, height: T * g.cell, fill: ramp[ground] }),
+    svg("rect", {
+      class: "ground",
+      ...{ x: g.left, y: g.top, width: S * g.cell, height: T * g.cell },
+      fill: ramp[ground],
+    }),
   );
   const levels = new Map();
   for (let t = 0; t < T; t++) {
@@ -103,16 +109,19 @@ export function drawMatrix(pair, card, space, view, minus = null) {
     picture.append(svg("rect", { class: "lacking", x, y, width: wide * g.cell, height: high * g.cell }));
   for (const s of source) band(...place(s, 0), 1, T);
   for (const t of target) band(g.left, place(0, t)[1], S, 1);
-  drawMarks(pair, picture, place, g.cell);
+  drawMarks(picture, place, g.cell, marksOf(pair, view, minus));
   const cursor = svg("g", { class: "cursors" });
   picture.append(cursor);
   const pan = html("div", { class: "pan" }, picture);
   const most = clamp(window.innerHeight - barHeight() - 110, 240, 1.2 * space);
   const scrolls = !onPaper() && (g.left + S * g.cell + 8 > space || g.top + T * g.cell + 8 > most);
-  if (scrolls) Object.assign(pan.style, { maxWidth: `${space}px`, maxHeight: `${most}px` });
+  if (scrolls) {
+    Object.assign(pan.style, { maxWidth: `${space}px`, maxHeight: `${most}px` });
+    followDrag(pan);
+  }
   if (g.size) keepInSight(pan, drawLabels(pair, picture, place, g));
   followCells(pair, card, picture, cursor, place, column, g);
-  const figure = html("figure", { class: "matrix" }, pan);
+  const figure = html("figure", { class: "matrix", "data-view": view }, pan);
   const again = (cell) => {
     pair.cell = cell;
     const [x, y] = [pan.scrollLeft / pan.scrollWidth, pan.scrollTop / pan.scrollHeight];
@@ -126,8 +135,8 @@ export function drawMatrix(pair, card, space, view, minus = null) {
       "figcaption",
       {},
       scrolls || (pair.cell && !onPaper()) ? zoomButtons(g.cell, again) : null,
-      title,
-      minus !== null || String(extentOf(view)) !== String(extentOf(viewOf(pair)))
+      data.caption ? `${title}, score: ${data.caption}` : title,
+      minus !== null || (pair.m[view] && String(extentOf(view)) !== String(extentOf(viewOf(pair))))
         ? tellScale(low, high, ramp)
         : null,
     ),
@@ -162,6 +171,24 @@ function keepInSight(pan, { above, left, corner }) {
   });
 }
 
+// A mouse drags the matrix; fingers move it as they move the page.
+function followDrag(pan) {
+  let held = null;
+  pan.classList.add("movable");
+  pan.addEventListener("pointerdown", (event) => {
+    if (event.pointerType === "touch" || !event.target.closest("svg")) return;
+    held = [pan.scrollLeft + event.clientX, pan.scrollTop + event.clientY];
+  });
+  pan.addEventListener("pointermove", (event) => {
+    if (!held || event.buttons !== 1) return (held = null);
+    const [x, y] = [held[0] - event.clientX, held[1] - event.clientY];
+    const near = Math.hypot(x - pan.scrollLeft, y - pan.scrollTop) < 5;
+    if (near && !pan.hasPointerCapture(event.pointerId)) return;
+    pan.setPointerCapture(event.pointerId); // the click at the end is then one on no cell
+    pan.scrollTo(x, y);
+  });
+}
+
 // A square root shows small weights; linear colors are those of `nmtalign heatmap --linear`.
 const toScale = (x) => (state.linear ? x : Math.sqrt(x));
 
@@ -189,9 +216,20 @@ function drawLabels(pair, picture, place, g) {
   return { above, left, corner: strip(g.left, g.top) };
 }
 
-export function drawMarks(pair, picture, place, cell) {
+// Circles are the links of a panel; diamonds are those of the other panel in the difference of two, else those of the
+// system that is compared with.
+function marksOf(pair, view, minus) {
+  const others = besideOf(pair) === null ? pair.others[state.compare] : null;
+  return {
+    gold: state.edit ? goldOf(pair) : pair.gold,
+    diamonds: minus === null ? others : linksOf(pair, minus),
+    dots: ownLinks(pair, view),
+  };
+}
+
+export function drawMarks(picture, place, cell, { gold, diamonds, dots }) {
   const parts = (key) => place(...positions(key));
-  for (const [key, sure] of (state.edit ? goldOf(pair) : pair.gold) ?? []) {
+  for (const [key, sure] of gold ?? []) {
     const [x, y] = parts(key);
     const gap = Math.min(1.5, cell / 6);
     const box = { x: x + gap, y: y + gap, width: cell - 2 * gap, height: cell - 2 * gap };
@@ -199,7 +237,7 @@ export function drawMarks(pair, picture, place, cell) {
       picture.append(svg("rect", { class: `box ${color} ${sure ? "sure" : "possible"}`, ...box }));
     }
   }
-  for (const key of pair.others[state.compare]?.keys() ?? []) {
+  for (const key of diamonds?.keys() ?? []) {
     const [x, y] = parts(key);
     const h = cell / 2;
     const r = cell * 0.4;
@@ -212,7 +250,7 @@ export function drawMarks(pair, picture, place, cell) {
       );
     }
   }
-  for (const key of pair.links.keys()) {
+  for (const key of dots?.keys() ?? []) {
     const [x, y] = parts(key);
     picture.append(
       svg("circle", {
@@ -315,10 +353,10 @@ function followCells(pair, card, picture, cursor, place, column, g) {
 }
 
 // The colors of the weights that all pairs show; others tell theirs below the matrix.
-export const tellColors = (view) => tellScale(...extentOf(view), colors, toldView(view));
+export const tellColors = (view) => tellScale(...extentOf(view), colors(), toldView(view));
 
 function tellScale(low, high, ramp, name = "") {
-  const middle = ramp === colors ? `, middle ${share(low + (high - low) / 4)}` : "";
+  const middle = ramp !== data.differences ? `, middle ${share(low + (high - low) / 4)}` : "";
   const told = state.linear ? "linear scale" : `square-root scale${middle}`;
   return html("span", { class: "of-matrix scales" }, name, scaleBar(low, high, ramp), told);
 }

@@ -27,17 +27,19 @@ function isRightToLeft(words) {
 export class Pair {
   folded;
   lowered;
-  n; s; t; l; g; o; m; bf; br; nt; ns; p; a; d; u; // as in the data
+  n; s; t; l; g; o; m; c; bf; br; nt; ns; p; a; d; u; // as in the data
   S; T;
   card = null; // while it is in the page
   height = 0; // of its card, where that has been drawn
   decoded = {};
   pinned = null;
   check = null;
+  told = null; // its error to begin with
   cell = null; // pixels of a cell of its matrix, where that was chosen
   h;
   reviewed = null; // its correction, where somebody has looked
   #links; #gold; #others; #rtl;
+  #chosen = new Map();
 
   constructor(raw) {
     Object.assign(this, raw, { S: raw.s.length, T: raw.t.length });
@@ -66,6 +68,16 @@ export class Pair {
     return size ? 1 - (right.length + right.filter((key) => this.gold.get(key)).length) / size : null;
   }
 
+  // what a direction, or a part, would choose alone
+  chosenBy(view) {
+    if (!this.#chosen.has(view)) {
+      const best = { forward: this.bf.map((s, t) => [s, t]), reverse: this.br.map((t, s) => [s, t]) }[view];
+      const flat = best ? best.filter((link) => !link.includes(-1)).flat() : (this.c[view] ?? []);
+      this.#chosen.set(view, flatSet(flat));
+    }
+    return this.#chosen.get(view);
+  }
+
   get others() {
     return (this.#others ??= this.o.map((flat) => flatSet(flat)));
   }
@@ -78,7 +90,7 @@ export class Pair {
 export const pairs = data.pairs.map((raw) => new Pair(raw));
 export const byNumber = new Map(pairs.map((pair) => [`pair-${pair.n}`, pair]));
 
-// A view names weights: combined, forward, reverse, a head; or links as weights of 1: =links, =gold, =0 (another
+// A view names weights: combined, forward, reverse, a part; or links as weights of 1: =links, =gold, =0 (another
 // system).
 export function weightsOf(pair, view) {
   return (pair.decoded[view] ??= pair.m[view]
@@ -88,10 +100,12 @@ export function weightsOf(pair, view) {
 
 export const extents = new Map();
 
-// The smallest and the largest weight of a view in all pairs, so that a color means the same in all of them.
+// The smallest and the largest weight of a view in all pairs, so that a color means the same in all of them; of another
+// system also those of the report.
 export function extentOf(view) {
   if (!extents.has(view)) {
-    const own = pairs.map((pair) => pair.m[view]).filter(Boolean);
+    const alike = view[0] === "=" ? [view, "combined"] : [view];
+    const own = pairs.filter(({ m }) => m[view]).flatMap(({ m }) => alike.map((name) => m[name]));
     const least = own.reduce((low, [one]) => Math.min(low, one), Infinity);
     const most = own.reduce((high, [, one]) => Math.max(high, one), -Infinity);
     extents.set(view, own.length ? [least, most] : [0, 1]);
@@ -99,15 +113,18 @@ export function extentOf(view) {
   return extents.get(view);
 }
 
-export const linksOf = (pair, view) =>
-  view === "=links" ? pair.links : view === "=gold" ? pair.gold : pair.others[view.slice(1)];
+export function linksOf(pair, view) {
+  if (view === "combined" || view === "=links") return pair.links;
+  if (view[0] !== "=") return pair.chosenBy(view);
+  return view === "=gold" ? pair.gold : pair.others[view.slice(1)];
+}
+
 const hasView = (pair, view) => Boolean(pair.m[view] ?? (view[0] === "=" && linksOf(pair, view)));
 export const viewOf = (pair) => (hasView(pair, state.view) ? state.view : "combined");
 export const besideOf = (pair) =>
   !onPaper() && hasView(pair, state.beside) && state.beside !== viewOf(pair) ? state.beside : null;
 export const nameOf = (view) =>
   view[0] !== "=" ? view : (data.others[view.slice(1)] ?? (view === "=gold" ? "gold" : "links"));
-
 
 // What the number of a cell is, as in "combined posterior".
 export const kindOf = (view) =>
@@ -135,24 +152,4 @@ function cellsOf(pair, links) {
 }
 
 export const positions = (key) => key.split("-").map(Number);
-
-export function comparedLinks(pair) {
-  const ours = [...pair.links.keys()];
-  if (state.compare === "gold" && pair.gold) {
-    const missed = [...pair.gold]
-      .filter(([key, sure]) => sure && !pair.links.has(key))
-      .map(([key]) => [key, "missed"]);
-    return [...ours.map((key) => [key, pair.gold.has(key) ? "hit" : "wrong"]), ...missed];
-  }
-  const other = pair.others[state.compare];
-  if (!other) return ours.map((key) => [key, "both"]);
-  return [
-    ...ours.map((key) => [key, other.has(key) ? "both" : "only"]),
-    ...[...other.keys()].filter((key) => !pair.links.has(key)).map((key) => [key, "other"]),
-  ];
-}
-
-export const differs = (pair) =>
-  comparedLinks(pair).some(([, kind]) => ["wrong", "missed", "only", "other"].includes(kind));
-export const TAGS = { wrong: "×", missed: "+", only: "A", other: "B" };
 export const OTHER = { s: "t", t: "s" };

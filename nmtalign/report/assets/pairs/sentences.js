@@ -9,12 +9,12 @@ import { clearAttention } from "./attention.js";
 import { explainCell, explainWord } from "./reasons.js";
 import { light, lightWord, pin, unlight } from "./light.js";
 
-function drawRowsOfWords(pair, wide) {
+function drawRowsOfWords(pair, view, wide) {
   const cuts = rowsOf(pair, wide);
   return cuts.slice(1).map(([s, t], k) => {
     const [first, other] = cuts[k];
-    const source = s > first || !pair.S ? wordList(pair, "s", first, s) : null;
-    const target = t > other || !pair.T ? wordList(pair, "t", other, t) : null;
+    const source = s > first || !pair.S ? wordList(pair, "s", view, first, s) : null;
+    const target = t > other || !pair.T ? wordList(pair, "t", view, other, t) : null;
     return html("div", { class: "row" }, source, target);
   });
 }
@@ -25,8 +25,8 @@ export function drawSentences(pair, card, { layout, wide }, view) {
   const about = { class: `sentences ${layout}`, "data-view": view };
   const box =
     layout === "rows"
-      ? html("div", about, ...drawRowsOfWords(pair, wide), curves)
-      : html("div", about, wordList(pair, "s"), curves, wordList(pair, "t"));
+      ? html("div", about, ...drawRowsOfWords(pair, view, wide), curves)
+      : html("div", about, wordList(pair, "s", view), curves, wordList(pair, "t", view));
   box.addEventListener("pointerover", (event) => overWord(pair, card, event.target));
   box.addEventListener("focusin", (event) => overWord(pair, card, event.target));
   box.addEventListener("click", (event) => {
@@ -103,8 +103,8 @@ function moveFocus(pair, box, event, across) {
   else if (event.key === "Home" || event.key === "End") {
     next = [side, event.key === "Home" ? 0 : pair[side].length - 1];
   } else if (event.key.startsWith("Arrow")) {
-    const key = drawnLinks(pair)
-      .map(([link]) => link.split("-"))
+    const key = drawnLinks(pair, box.dataset.view)
+      .map((link) => link.key.split("-"))
       .find((link) => link[side === "s" ? 0 : 1] === at);
     const other = side === "s" ? "t" : "s";
     next = [other, key ? Number(key[side === "s" ? 1 : 0]) : Math.min(i, pair[other].length - 1)];

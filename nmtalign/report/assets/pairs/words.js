@@ -2,15 +2,16 @@
 
 import { html, onPaper, state, width } from "../page.js";
 import { positions } from "./pairs.js";
+import { ownLinks } from "./panels.js";
 import { goldOf } from "./corrections.js";
 
 const LONG = 60; // words; longer pairs are cut into rows
 const LEAST_FOR_BOTH = 760; // room for rows with a matrix beside them
 
-// The words of a side, or some of them.
-export function wordList(pair, side, from = 0, to = pair[side].length) {
+// The words of a side in a panel, or some of them.
+export function wordList(pair, side, view, from = 0, to = pair[side].length) {
   const linked = new Set(
-    [...(state.edit ? goldOf(pair) : pair.links).keys()].map((key) => positions(key)[side === "s" ? 0 : 1]),
+    [...(state.edit ? goldOf(pair) : ownLinks(pair, view)).keys()].map((key) => positions(key)[side === "s" ? 0 : 1]),
   );
   const words = pair[side].slice(from, to).map((word, k) => {
     const i = from + k;

@@ -17,7 +17,7 @@ export function writeAddress() {
   const params = new URLSearchParams();
   if (state.find) params.set("find", state.find);
   if (state.in !== "both") params.set("in", state.in);
-  for (const key of ["whole", "only"]) if (state[key]) params.set(key, "1");
+  if (state.whole) params.set("whole", "1");
   if (query.words.length) params.set(`concordance-${query.side}`, query.words.join(" "));
   const wanted = [anchor(), params.toString()].filter(Boolean).join("&");
   if (wanted !== window.location.hash.slice(1)) {
@@ -32,12 +32,11 @@ export function writeAddress() {
 export function readAddress() {
   const params = new URLSearchParams(window.location.hash.slice(1));
   readQuery(params);
-  if (!["find", "in", "whole", "only"].some((key) => params.has(key))) return false;
+  if (!["find", "in", "whole"].some((key) => params.has(key))) return false;
   Object.assign(state, {
     find: params.get("find") ?? "",
     in: Object.hasOwn(SIDES, params.get("in") ?? "") ? params.get("in") : "both",
     whole: params.has("whole"),
-    only: params.has("only"),
   });
   return true;
 }

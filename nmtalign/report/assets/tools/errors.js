@@ -2,6 +2,7 @@
 
 import { byId, data, html, lower, percent } from "../page.js";
 import { linksOf, pairs, positions } from "../pairs/pairs.js";
+import { isError, judge } from "../pairs/panels.js";
 import { showPinned } from "../pairs/light.js";
 import { makeTable } from "./index.js";
 import { inContext } from "./concordance.js";
@@ -42,13 +43,6 @@ const GROUPS = {
   "times the rarer word is seen": (pair, s, t) => bin(timesSeen(pair, s, t), 1, 2, 5, 10, 50),
   "words of the longer side": (pair) => bin(Math.max(pair.S, pair.T), 10, 20, 30, 40, 60),
 };
-
-function judge(pair, links, key) {
-  if (links.has(key)) return pair.gold.has(key) ? "right" : "wrong";
-  return pair.gold.get(key) ? "missed" : "";
-}
-
-const isError = (judged) => judged === "wrong" || judged === "missed";
 
 // Every cell that a system links or should link: { pair, s, t, kind }; beside another system kind is won, lost or both.
 function judgedCells(view, against) {

@@ -1,7 +1,8 @@
 // The search box, kept in the address of the page.
 
 import { byId, html, quote, state } from "../page.js";
-import { differs, pairs } from "../pairs/pairs.js";
+import { pairs } from "../pairs/pairs.js";
+import { choose, chosenCondition, conditions } from "../filters.js";
 import { SIDES, markFound, search } from "../search.js";
 import { drawnPairs, show } from "../list.js";
 import { writeAddress } from "./address.js";
@@ -10,7 +11,7 @@ import { drawRows, markCurrent } from "./index.js";
 
 export function find() {
   const matches = search();
-  const shown = pairs.filter((pair) => matches(pair) && (!state.only || differs(pair)));
+  const shown = pairs.filter(matches);
   show(shown);
   drawnPairs().forEach(markFound);
   drawRows();
@@ -36,13 +37,13 @@ function tellNothing(nothing) {
   byId("nothing").hidden = !nothing;
   if (!pairs.length) return byId("nothing").replaceChildren("This sample has no pairs.");
   byId("nothing").replaceChildren(
-    `There is no pair${what}${state.only ? ", among the pairs that differ" : ""}. `,
+    `There is no pair${what}. `,
     again,
   );
 }
 
 export function showAll() {
-  Object.assign(state, { find: "", only: false });
+  state.find = "";
   showFinder();
   find();
 }
@@ -55,19 +56,33 @@ export function drawFinder() {
       Object.keys(SIDES).map((side) => [side, side === "both" ? "both sentences" : side]),
     ),
     tick("whole words", "whole"),
+    html("label", {}, "show", html("select", { id: "conditions" })),
   );
+  byId("conditions").addEventListener("change", ({ target }) => {
+    choose(target.value);
+    showFinder();
+    find();
+  });
   let typing = 0;
   byId("search").addEventListener("input", (event) => {
     clearTimeout(typing);
     typing = setTimeout(() => {
       state.find = event.target.value;
+      showConditions();
       find();
     }, 120);
   });
 }
 
+function showConditions() {
+  const options = conditions().map(([value, text]) => html("option", { value }, text));
+  byId("conditions").replaceChildren(...options);
+  byId("conditions").value = chosenCondition();
+}
+
 export function showFinder() {
   byId("search").value = state.find;
+  showConditions();
   for (const box of document.querySelectorAll("[data-key]")) {
     if (box.type === "checkbox") box.checked = state[box.dataset.key];
     else if (box.matches("select")) box.value = state[box.dataset.key];

@@ -53,6 +53,13 @@ function drawPlot({ title, note, labels, counts }) {
   return html("figure", { class: "plot" }, html("figcaption", {}, title, html("small", {}, note)), picture);
 }
 
+// A link of the page to the pairs that have a link of the words.
+function pairsOfLink({ source, target, count }) {
+  const found = encodeURIComponent(`link:${source}=${target}`);
+  const told = `${count} links of ${source} to ${target}`;
+  return html("a", { href: `#pairs&find=${found}`, "aria-label": told }, `${count}`);
+}
+
 export function drawLexicon() {
   const lookup = (side, key) => (r) =>
     html("button", { type: "button", class: "lookup", "data-of": side }, r[key]);
@@ -60,7 +67,7 @@ export function drawLexicon() {
   const columns = [
     ["Source word", "source", (r) => r.source, lookup("s", "source"), false, true],
     ["Target word", "target", (r) => r.target, lookup("t", "target"), false, true],
-    ["Links", "count", (r) => r.count, (r) => `${r.count}`, true],
+    ["Links", "count", (r) => r.count, pairsOfLink, true],
     ["Mean probability", "p", (r) => r.p, (r) => (r.p / 1000).toFixed(2), true],
   ];
   const table = makeTable(columns, rows, "Linked words of the sample");

@@ -1,7 +1,8 @@
 // The tools above the pairs, and the key to what is drawn. A choice is told as the event "chosen".
 
 import { byId, colors, data, html, onPaper, root, state, svg } from "../page.js";
-import { TAGS, pairs } from "../pairs/pairs.js";
+import { nameOf, pairs } from "../pairs/pairs.js";
+import { TAGS, twoPanels } from "../pairs/panels.js";
 import { drawMarks, tellColors } from "../pairs/matrix.js";
 
 export function choice(label, key, options) {
@@ -46,16 +47,15 @@ export function makeToolbar() {
     ...data.others.map((name, i) => [String(i), name]),
   ];
   const systems = [
-    ["=links", "links"],
     ...(data.gold ? [["=gold", "gold"]] : []),
     ...data.others.map((name, i) => [`=${i}`, name]),
   ];
   tools.append(
-    choice("Weights", "view", views),
+    choice("Weights", "view", [...views, ...systems]),
     choice("Beside", "beside", [["none", "nothing"], ["=all", "all weights"], ...views, ...systems]),
   );
   if (against.length > 1) {
-    tools.append(choice("Compare with", "compare", against), tick("only pairs that differ", "only"));
+    tools.append(choice("Compare with", "compare", against));
   }
   tools.append(tick("matrices", "matrices"), tick("linear", "linear"), tick("columns", "down"));
   // only the pairs of a report are lines of a text
@@ -78,13 +78,23 @@ const KEYS = {
     ["sure", "sure"],
     ["maybe", "possible"],
   ],
+  panels: [
+    ["both", "in both"],
+    ["only", "only in A"],
+    ["theirs", "only in B"],
+  ],
 };
 
+function kindsToTell() {
+  if (state.edit) return KEYS.edit;
+  if (twoPanels() && state.compare !== "gold") return KEYS.panels;
+  return KEYS[state.compare] ?? KEYS.other;
+}
+
 export function drawKey() {
-  const kinds = KEYS[state.edit ? "edit" : state.compare] ?? KEYS.other;
   const key = byId("key");
   key.replaceChildren(
-    ...kinds.map(([kind, text]) => {
+    ...kindsToTell().map(([kind, text]) => {
       const sample = svg(
         "svg",
         { width: 34, height: 14, "aria-hidden": "true" },
@@ -94,6 +104,7 @@ export function drawKey() {
       return html("span", {}, sample, text);
     }),
   );
+  if (twoPanels() && !state.edit) key.append(html("span", {}, "A, B: only in this panel; faint: in both"));
   const curve = svg(
     "svg",
     { width: 34, height: 14, "aria-hidden": "true" },
@@ -104,25 +115,26 @@ export function drawKey() {
     ),
   );
   if (!onPaper()) key.append(html("span", { class: "of-matrix" }, curve, "attention of a word"));
-  const cell = (draw, text) => {
+  const cell = (marks, text, kind = null) => {
     const sample = svg(
       "svg",
       { width: 16, height: 16, "aria-hidden": "true" },
-      svg("rect", { width: 16, height: 16, fill: colors[10] }),
+      svg("rect", { width: 16, height: 16, fill: colors()[10], class: kind }),
     );
-    drawMarks(draw, sample, () => [0, 0], 16);
+    drawMarks(sample, () => [0, 0], 16, { gold: null, diamonds: null, dots: null, ...marks });
     key.append(html("span", { class: "of-matrix" }, sample, text));
   };
   if (!state.matrices) return;
   key.append(tellColors(state.view));
-  const nothing = { links: new Map(), gold: null, others: {} };
   const one = new Map([["0-0", 1]]);
-  cell({ ...nothing, links: one }, "link in the matrix");
+  cell({ dots: one }, "link in the matrix");
   if (data.gold) {
-    cell({ ...nothing, gold: one }, "sure in the gold");
-    cell({ ...nothing, gold: new Map([["0-0", 0]]) }, "possible");
+    cell({ gold: one }, "sure in the gold");
+    cell({ gold: new Map([["0-0", 0]]) }, "possible");
   }
-  if (data.others[state.compare] !== undefined) {
-    cell({ ...nothing, others: { [state.compare]: one } }, data.others[state.compare]);
+  if (data.pairs.some((pair) => pair.u?.some((side) => side.length))) {
+    cell({}, "no vector", "lacking");
   }
+  const diamonds = twoPanels() ? `B: ${nameOf(state.beside)}` : data.others[state.compare];
+  if (diamonds !== undefined) cell({ diamonds: one }, diamonds);
 }

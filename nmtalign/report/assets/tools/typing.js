@@ -17,7 +17,9 @@ const typed = (name, about) =>
     ...about,
   });
 const sides = { source: typed("source", { autofocus: "" }), target: typed("target") };
-const models = html("select", {}, ...data.models.map((name) => html("option", {}, name)));
+const options = () => data.models.map((name) => html("option", {}, name));
+const model = html("select", {}, ...options());
+const second = html("select", {}, html("option", { value: "" }, "no other"), ...options());
 const told = html("p", { role: "status" });
 
 function tell(text, wrong = false) {
@@ -27,19 +29,24 @@ function tell(text, wrong = false) {
 }
 
 function showAnswer(answer) {
-  const before = data.usual;
+  const [before, others] = [data.usual, String(data.others)];
   Object.assign(data, answer);
   pairs.splice(0, pairs.length, ...data.pairs.map((raw) => new Pair(raw)));
   byNumber.clear();
   extents.clear();
   for (const pair of pairs) byNumber.set(`pair-${pair.n}`, pair);
   if (data.usual !== before || !data.views.includes(state.view)) state.view = data.usual;
+  if (String(data.others) !== others) {
+    Object.assign(state, { compare: data.compare, beside: data.others.length ? "=0" : "=all" });
+  }
   document.querySelector(".toolbar").replaceChildren();
   makeToolbar();
   drawKey();
   drawIndex();
   find();
 }
+
+const chosenModels = () => [...new Set([model.value, second.value])].filter(Boolean);
 
 let asked = 0;
 
@@ -52,7 +59,7 @@ async function ask() {
   const request = {
     method: "POST",
     headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ model: models.value, source, target }),
+    body: JSON.stringify({ models: chosenModels(), source, target }),
   };
   try {
     const answer = await (await fetch("pairs", request)).json();
@@ -73,7 +80,12 @@ const form = html(
   html("h1", { class: "unseen" }, "Word alignment"),
   html("label", {}, "Source", sides.source),
   html("label", {}, "Target", sides.target),
-  data.models.length > 1 ? html("label", {}, "Model", models) : null,
+  html(
+    "div",
+    { hidden: data.models.length < 2 },
+    html("label", {}, "Model", model),
+    html("label", {}, "Beside", second),
+  ),
   told,
 );
 for (const kind of ["input", "change"]) {
@@ -85,5 +97,6 @@ for (const kind of ["input", "change"]) {
 form.addEventListener("submit", (event) => event.preventDefault());
 document.querySelector("main").prepend(form);
 [sides.source.value, sides.target.value] = data.example;
+second.value = data.models[1] ?? "";
 state.beside = "=all";
 ask();

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from nmtalign.corpus.buckets import make_buckets
 from nmtalign.corpus.sides import EncodedSide, encode
-from nmtalign.positions.forward_backward import Posterior, forward_backward, hmm_posteriors
+from nmtalign.positions.hmm import Posterior, forward_backward, hmm_posteriors
 from nmtalign.positions.transitions import (
     MAX_JUMP,
     TransitionModel,

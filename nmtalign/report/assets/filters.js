@@ -1,0 +1,59 @@
+// Words of a search that are conditions: words:>30, link:cat=chat (a: and b: by one of two systems alone), is:differ,
+// is:won (A right, B wrong), is:lost.
+
+import { state } from "./page.js";
+import { linksOf, pairs, positions } from "./pairs/pairs.js";
+import { differs, nameOfPanel, rivals, wins } from "./pairs/panels.js";
+
+const LENGTH = /^words:([<>])(\d+)$/;
+const LINK = /^(link|a|b):(.?[^=]*)=(.*)$/s;
+const KIND = /^is:(differ|won|lost)$/;
+export const isCondition = (word) => [LENGTH, LINK, KIND].some((form) => form.test(word));
+
+// The links of the two systems in a pair, of which the second one may be missing.
+const linksOfRivals = (pair) => rivals().map((view) => (view && linksOf(pair, view)) || new Map());
+
+// The cells of a pair that a condition names: both words as they are written, either may be left out.
+export function cellsLinked(pair, condition, folded) {
+  const [, by, source, target] = LINK.exec(condition) ?? [];
+  if (!by) return [];
+  const [ours, theirs] = linksOfRivals(pair);
+  const found = { link: [ours, new Map()], a: [ours, theirs], b: [theirs, ours] }[by];
+  const keys = [...found[0].keys()].filter((key) => !found[1].has(key));
+  if (by === "link") keys.push(...theirs.keys());
+  const fits = (word, wanted) => !wanted || word === wanted;
+  return keys.map(positions).filter(([s, t]) => fits(folded.s[s], source) && fits(folded.t[t], target));
+}
+
+export function holds(pair, condition, folded) {
+  const [, than, limit] = LENGTH.exec(condition) ?? [];
+  if (than) {
+    const words = Math.max(pair.S, pair.T);
+    return than === ">" ? words > Number(limit) : words < Number(limit);
+  }
+  const [, kind] = KIND.exec(condition) ?? [];
+  if (kind === "differ") return differs(pair);
+  if (kind && rivals()[1] === null) return false;
+  if (kind) return wins(pair, ...(kind === "won" ? linksOfRivals(pair) : linksOfRivals(pair).reverse()));
+  return cellsLinked(pair, condition, folded()).length > 0;
+}
+
+// The conditions that can be chosen, each with its name; those of two systems where there are two, and gold.
+export function conditions() {
+  const [first, second] = rivals();
+  const two = second !== null && pairs.some((pair) => pair.gold);
+  const won = (a, b) => `${nameOfPanel(a)} right, ${nameOfPanel(b)} wrong`;
+  return [
+    ["", "all pairs"],
+    ["is:differ", "pairs that differ"],
+    ...(two ? [["is:won", won(first, second)], ["is:lost", won(second, first)]] : []),
+    ["words:>30", "over 30 words"],
+  ];
+}
+
+// The condition of the search that conditions() tells of, and how another one takes its place.
+const CHOSEN = /(?:^|\s)(is:(?:differ|won|lost)|words:>30)(?=\s|$)/g;
+export const chosenCondition = () => [...state.find.matchAll(CHOSEN)].at(-1)?.[1] ?? "";
+export function choose(condition) {
+  state.find = [state.find.replace(CHOSEN, "").trim(), condition].filter(Boolean).join(" ");
+}

@@ -1,0 +1,115 @@
+"""Systems of a report: what is said of their errors, and the links that a part of an aligner chooses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from nmtalign import load
+from nmtalign.links.evaluation import Evaluation, compare, evaluate
+from nmtalign.report.corpus import Record, show
+from nmtalign.report.html import html_report
+from nmtalign.report.systems import Comparison, comparison_data, evaluations
+from nmtalign.text.bitext import SentencePair
+from tests.report.sample_pairs import CAT, corpus, data_of
+
+GOLD = ["0-0 1-1 2-2"] * 40
+
+
+def with_errors(every: int) -> Evaluation:
+    """Return the evaluation of links one of which is missing in every so many pairs."""
+    return evaluate(["0-0 1-1 2-2" if n % every else "0-0 1-1" for n in range(40)], GOLD)
+
+
+def test_differences_are_those_of_evaluate_whatever_the_order() -> None:
+    systems = {"often": with_errors(2), "seldom": with_errors(8), "now and then": with_errors(5)}
+    for order in permutations(systems):
+        found = Comparison.of({name: systems[name] for name in order})
+        assert list(found.systems) == ["seldom", "now and then", "often"]
+        assert set(found.differences) == {
+            ("seldom", "now and then"),
+            ("seldom", "often"),
+            ("now and then", "often"),
+        }
+        for (better, worse), one in found.differences.items():
+            assert one == compare(systems[better], systems[worse])["aer"]
+            assert one.value == pytest.approx(systems[worse].aer - systems[better].aer)
+            assert one.value > 0
+
+
+@pytest.mark.parametrize(
+    ("errors", "verdict"),
+    [
+        ({"A": 2, "B": 8}, "B makes fewer errors than A: AER 2.1 for 9.1 %, p = .001"),
+        ({"A": 5, "B": 8}, "The difference is within chance: AER of B 2.1 %, of A (3.4 %, p = .36)"),
+        (
+            {"A": 2, "B": 8, "C": 5},
+            "B (AER 2.1 %) makes fewer errors than A (9.1 %, p = .001);"
+            " the difference to C (3.4 %, p = .36) is within chance",
+        ),
+        (
+            {"A": 8, "B": 8, "C": 8},
+            "The differences are within chance: AER of A 2.1 %, of B (2.1 %, p = 1) and C (2.1 %, p = 1)",
+        ),
+    ],
+)
+def test_the_verdict_is_a_sentence(errors: dict[str, int], verdict: str) -> None:
+    assert Comparison.of({name: with_errors(every) for name, every in errors.items()}).verdict == verdict
+
+
+def test_several_systems_share_the_level_of_significance() -> None:
+    """A difference that two systems alone would show is chance among six."""
+    two = {"A": with_errors(3), "B": with_errors(8)}
+    p = Comparison.of(two).differences["B", "A"].p
+    assert 0.05 / 15 < p < 0.05
+    assert Comparison.of(two).verdict.startswith("B makes fewer errors than A")
+    six = Comparison.of(two | {name: with_errors(8) for name in "CDEF"})
+    assert six.verdict.startswith("The differences are within chance")
+
+
+def test_a_report_compares_its_links_and_all_systems_on_the_pairs_with_gold() -> None:
+    pairs = corpus(12, 8)
+    more = [replace(pair, others={**pair.others, "none": pair.aligned.alignment}) for pair in pairs]
+    more[-1] = replace(more[-1], gold=None)
+    data = data_of(html_report(more))["systems"]
+    golds = [pair.gold for pair in more[:-1]]
+    expected = {"these links": [pair.aligned.alignment for pair in more[:-1]]}
+    expected |= {name: [pair.others[name] for pair in more[:-1]] for name in ("other", "none")}
+    assert data["pairs"] == 11
+    assert {row[0] for row in data["rows"]} == set(expected)
+    for name, links, *shares, margin in data["rows"]:
+        found = evaluate(expected[name], golds)
+        assert links == found.counts.links
+        assert shares == pytest.approx(
+            [100 * found.score(m) for m in ("precision", "recall", "aer")], abs=1e-4
+        )
+        low, high = found.intervals["aer"]
+        assert margin == pytest.approx(50 * (high - low), abs=1e-4)
+
+
+def test_without_two_known_errors_nothing_is_compared() -> None:
+    assert data_of(html_report([replace(CAT, gold=None)]))["systems"] is None
+    assert data_of(html_report([replace(CAT, others={})]))["systems"] is None
+    assert data_of(html_report([]))["systems"] is None
+    unknown = evaluate([""], [""])  # no link, no sure gold link
+    assert comparison_data({"A": unknown, "B": unknown}) is None
+    assert evaluations([]) == {}
+
+
+def test_a_scorer_chooses_as_it_does_alone_and_a_head_the_best_source_of_each_word() -> None:
+    model = load()
+    lines = SentencePair("The black cat sleeps .", "Le chat noir dort .")
+    (pair,) = show([Record(1, lines, None, {})], model)
+    for name in model.scorer.names:
+        alone = model.with_scorers([name]).attend_words(lines)
+        assert set(pair.chosen_by(name)) == set(alone.alignment.links)
+    random = np.random.default_rng(0).uniform(size=(4, 4))
+    head = replace(CAT, parts={"head": random})
+    assert sorted(head.chosen_by("head")) == sorted(
+        (max(range(4), key=lambda s: random[t, s]), t) for t in range(4)
+    )
+    data = data_of(html_report([head]))["pairs"][0]
+    assert data["c"] == {"head": [x for link in head.chosen_by("head") for x in link]}
