@@ -111,11 +111,8 @@ def side_by_side(columns: Iterable[Iterable[Any]], files: Sequence[str | Path]) 
 def file_in(folder: Path, name: str, listed: Collection[str] | None = None) -> Path:
     """Return the path of a file that a folder written by others makes us open.
 
-    Raises
-    ------
-    DataError
-        Unless the file is there, is plain (a pipe waits, a device has no end), lies inside the folder
-        wherever links lead, and is `listed`, where the folder has a list.
+    A DataError unless the file is there, is plain (a pipe waits, a device has no end), lies inside the folder
+    wherever links lead, and is `listed`, where the folder has a list.
     """
     path = folder / name
     with foreign(path, "expected a plain file"):  # a name may be none, a link may lead to itself
@@ -225,8 +222,6 @@ def format_ending(path: str | Path) -> str:
 
 def open_binary(path: str | Path, mode: str = "r") -> BinaryIO:
     """Open `path` as bytes, packed by its ending (.gz, .bz2, .xz, .zst); ``-`` for the standard streams."""
-    if mode not in ("r", "w"):
-        raise UsageError(f"expected mode 'r' or 'w', found {mode!r}")
     if str(path) == "-":
         return sys.stdin.buffer if mode == "r" else sys.stdout.buffer
     return _open_input(path) if mode == "r" else _open_output(path)
@@ -361,12 +356,7 @@ def read_lines(path: str | Path, *, encoding: str = "utf-8") -> Iterator[str]:
     """Yield the lines of `path` without their end: ``\\n``, or ``\\r\\n`` as Windows writes it.
 
     A byte order mark at the start is dropped. Any other character stays where it is, so the n-th line
-    out is the n-th line in. The file is read as it is consumed.
-
-    Raises
-    ------
-    DataError
-        Bytes that are not `encoding`, or a damaged compressed file: with the line.
+    out is the n-th line in. The file is read as it is consumed; a DataError names the line.
     """
     for line in try_lines(path, encoding=encoding):
         if isinstance(line, DataError):
@@ -451,7 +441,9 @@ def _decoded_line(raw: bytes, encoding: str) -> str | DataError:
     try:
         line = raw.decode(encoding)
     except UnicodeDecodeError as error:
-        return _undecodable(error, encoding)
+        found = f"the byte 0x{raw[error.start]:02x} at column {error.start + 1}"
+        advice = "convert the file, or name its encoding (`encoding=NAME`)"
+        return DataError(f"expected {encoding} text, found {found}; {advice}")
     return line.removesuffix("\n").removesuffix("\r") if line.endswith("\n") else line
 
 
@@ -487,9 +479,13 @@ def parse_json(text: str) -> Any:
 def _is_deep(value: Any) -> bool:
     level = [value]
     for _ in range(DEEPEST):
-        held = [own for own in level if isinstance(own, dict | list)]
-        level = [part for own in held for part in (own.values() if isinstance(own, dict) else own)]
-    return any(isinstance(own, dict | list) for own in level)
+        lists = [
+            part.values() if isinstance(part, dict) else part
+            for part in level
+            if isinstance(part, dict | list)
+        ]
+        level = [*chain.from_iterable(lists)]
+    return any(isinstance(part, dict | list) for part in level)
 
 
 def read_utf8(path: Path) -> str:
@@ -507,10 +503,3 @@ def read_json(path: Path) -> dict[str, Any]:
         if not isinstance(value, dict):
             raise DataError(f"expected a JSON object, found {type(value).__name__}")
     return value
-
-
-def _undecodable(error: UnicodeDecodeError, encoding: str) -> DataError:
-    return DataError(
-        f"expected {encoding} text, found the byte 0x{error.object[error.start]:02x} at column"
-        f" {error.start + 1}; convert the file, or name its encoding (`encoding=NAME`)"
-    )

@@ -68,7 +68,7 @@ def in_order(
     order of the items, perhaps in another process; it may change shared arrays. `cells` is the amount of
     work: a small one is done by threads.
     """
-    then = then or _itself
+    then = then or (lambda found: found)
     workers = min(workers, len(items))
     if workers <= 1:
         return map(then, map(function, items))
@@ -85,10 +85,6 @@ def streamed(function: Callable[[Item], Found], items: Iterable[Item], workers: 
     if workers <= 1:
         return map(function, items)
     return (_streamed if may_fork() else _threaded)(function, iter(items), workers)
-
-
-def _itself(found: Found) -> Found:
-    return found
 
 
 def may_fork() -> bool:

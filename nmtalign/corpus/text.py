@@ -42,7 +42,7 @@ class EncodedText:
         bucket, weights = self.buckets[k], np.zeros(self.buckets[k].shape, np.float32)
         assert self.expert_links is not None
         pair = self.segments.pair[bucket.pairs]
-        first, end = self.expert_links.offsets[pair], self.expert_links.offsets[pair + 1]
+        first, end = (self.expert_links.offsets[pair + n] for n in (0, 1))
         end = np.where(bucket.pairs >= 0, end, first)  # filler columns have none
         column = np.repeat(np.arange(len(pair)), end - first)  # of each link
         row = np.arange(len(column)) + np.repeat(end - np.cumsum(end - first), end - first)

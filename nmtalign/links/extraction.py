@@ -58,20 +58,9 @@ def _argmax(matrix: Matrix, axis: int) -> Links:
 def best_cells(
     weights: Matrix, axis: int, source_lengths: NDArray[np.int64], target_lengths: NDArray[np.int64]
 ) -> Links:
-    """Mark the greatest cell of each row or column in a padded stack of matrices.
+    """Mark the greatest cell of each row (axis 1) or column (axis 0) in a padded stack (T, S, B) of matrices.
 
-    Parameters
-    ----------
-    weights : array of shape (T, S, B)
-    axis : {0, 1}
-        1: of each row, over source words; 0: of each column, over target words.
-    source_lengths, target_lengths : int arrays of shape (B,)
-        Cells beyond them are padding and are never marked.
-
-    Returns
-    -------
-    boolean array of shape (T, S, B)
-        Of equal weights the cell nearest to the diagonal, then the lower position; none of weight -inf.
+    Cells beyond the lengths (B,) are padding and are never marked, nor are cells of weight -inf.
     """
     T, S, B = weights.shape
     if weights.size == 0:

@@ -26,19 +26,17 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from operator import and_, or_
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nmtalign.errors import DataError, UsageError
-from nmtalign.links.alignments import Alignment, Link
+from nmtalign.links.alignments import Link
 
 _AROUND = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
 _CHUNK = 4096  # pairs that are grown together: long enough to share the loop, small enough to stay in cache
 
 FlatLinks = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]  # pair, source, target
-Links = TypeVar("Links", Alignment, frozenset[Link])
 
 
 @dataclass
@@ -103,37 +101,19 @@ _STEPS: dict[str, tuple[Callable[[_Grid], None], ...]] = {
 METHODS = tuple(_STEPS)
 
 
-def symmetrize(forward: Links, reverse: Links, method: str = "grow-diag-final-and") -> Links:
-    """Return one set of links from the links of two directions.
-
-    Parameters
-    ----------
-    forward, reverse : Alignment, or set of (source, target)
-        Both as source-target links; `reverse` is what the other direction found, already turned round.
-    method : {"intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and"}
-
-    Returns
-    -------
-    Alignment or frozenset of Link
-        Holds the intersection of the two and lies within their union.
-
-    Examples
-    --------
-    >>> forward, reverse = frozenset({Link(0, 0), Link(1, 1)}), frozenset({Link(0, 0), Link(2, 1)})
-    >>> sorted(tuple(link) for link in symmetrize(forward, reverse, "grow-diag"))
-    [(0, 0), (1, 1), (2, 1)]
-    """
-    lengths = [(a.source_length, a.target_length) for a in (forward, reverse) if isinstance(a, Alignment)]
-    if len(set(lengths)) > 1:
-        raise DataError(f"the two directions are of different lengths (source, target): {lengths}")
-    (links,) = symmetrize_many([forward], [reverse], method)
-    return Alignment(links, *lengths[0]) if isinstance(forward, Alignment) else links  # type: ignore[return-value]
-
-
 def symmetrize_many(
     forward: Sequence[Iterable[tuple[int, int]]], reverse: Sequence[Iterable[tuple[int, int]]], method: str
 ) -> list[frozenset[Link]]:
-    """Return :func:`symmetrize` of each pair of link sets, many pairs at once."""
+    """Return one set of links for each pair from the links of two directions, both source-target.
+
+    Each set holds the intersection of the two and lies within their union.
+
+    Examples
+    --------
+    >>> (links,) = symmetrize_many([{(0, 0), (1, 1)}], [{(0, 0), (2, 1)}], "grow-diag")
+    >>> sorted(tuple(link) for link in links)
+    [(0, 0), (1, 1), (2, 1)]
+    """
     if len(forward) != len(reverse):
         raise DataError(f"expected as many pairs in both directions, found {len(forward)} and {len(reverse)}")
     pairs, sources, targets = symmetrize_flat(_flat(forward), _flat(reverse), len(forward), method)
@@ -149,7 +129,7 @@ def _flat(sets: Sequence[Iterable[tuple[int, int]]]) -> FlatLinks:
 
 
 def symmetrize_matrices(forward: ArrayLike, reverse: ArrayLike, method: str) -> NDArray[np.bool_]:
-    """Return :func:`symmetrize` of matrices (T, S) or (B, T, S) that are not zero where there is a link.
+    """Return the symmetrized links of matrices (T, S) or (B, T, S) that are not zero where there is a link.
 
     Examples
     --------
@@ -174,7 +154,7 @@ def symmetrize_matrices(forward: ArrayLike, reverse: ArrayLike, method: str) -> 
 
 
 def symmetrize_flat(forward: FlatLinks, reverse: FlatLinks, count: int, method: str) -> FlatLinks:
-    """Return :func:`symmetrize` of `count` pairs whose links are arrays (L,) in the order of pairs, from 0.
+    """Return the symmetrized links of `count` pairs, whose links are arrays (L,) in the order of pairs.
 
     The links that are returned are in the order of pair, source and target.
     """

@@ -316,13 +316,6 @@ def checked_pairs(pairs: Pairs, *, lines: bool | None = None) -> Iterator[Pair]:
     lines : bool, optional
         Whether all sentences are lines of text, or all lists of words. Left out: as the first one is.
 
-    Raises
-    ------
-    UsageError
-        If this is no collection of pairs, such as a path.
-    DataError
-        With the number of the first pair that is none, from 1; with both numbers if sides are unequal.
-
     Examples
     --------
     >>> list(checked_pairs((["a house", "a car"], ["une maison", "une auto"])))

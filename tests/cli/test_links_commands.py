@@ -12,7 +12,7 @@ from nmtalign.cli import main
 from nmtalign.cli.commands import evaluate as evaluate_command
 from nmtalign.links.evaluation import METRICS
 from nmtalign.links.formats import format_pharaoh, parse_pharaoh
-from nmtalign.links.symmetrization import METHODS, symmetrize
+from nmtalign.links.symmetrization import METHODS, symmetrize_many
 from nmtalign.names import READ_LINKS
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training.prior import read_word_list
@@ -129,7 +129,7 @@ def test_symmetrize(capsys, files, tmp_path, method):
     sides = [
         [parse_pharaoh(line) for line in path.read_text().split("\n")[:-1]] for path in (files[0], reverse)
     ]
-    expected = "".join(f"{format_pharaoh(symmetrize(a, b, method))}\n" for a, b in zip(*sides, strict=True))
+    expected = "".join(f"{format_pharaoh(links)}\n" for links in symmetrize_many(*sides, method))
     assert (code, out) == (0, expected)
 
 
