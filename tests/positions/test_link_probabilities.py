@@ -50,8 +50,8 @@ def test_a_probability_that_rises_and_is_at_most_the_posterior(p, p2, e, e2, u, 
 def test_gold_links_move_the_sum_of_probabilities_to_the_right_ones(links, size):
     posterior, evidence, right = (np.array(column, float) for column in zip(*links, strict=True))
     found = LinkProbabilities(ALL, size)
-    d = found.taught(posterior, evidence, right)
-    with_gold = found._replace(gold=d).of_training_text(posterior, evidence).sum()
+    d = found.fit_gold_log_odds(posterior, evidence, right)
+    with_gold = found._replace(gold_log_odds=d).of_training_text(posterior, evidence).sum()
     before = found.of_training_text(posterior, evidence).sum()
     assert abs(with_gold - right.sum()) <= abs(before - right.sum()) + 1e-6
     assert math.copysign(1, d) == math.copysign(1, right.sum() - before) or abs(d) < 1e-6
