@@ -192,12 +192,24 @@ def distant_corpora(data: Path) -> Iterator[Corpus]:
         yield Corpus(name, [], *gold_pairs(data, name))
 
 
+def corpora(data: Path, wanted: Collection[str] = ()) -> Iterator[tuple[str, Corpus]]:
+    """Yield the wanted corpora, or all, each with the name of its family."""
+    families = {name.split("+")[0]: family for family, names in FAMILIES.items() for name in names}
+    for usual, letters, read in (
+        ("ALIBI", "a", alibi_corpora),
+        ("NAACL", "h", hansard_corpora),
+        ("", "beg", europarl_corpora),
+        ("", "xzj", distant_corpora),
+    ):
+        for corpus in read(data) if not wanted or any(name[0] in letters for name in wanted) else ():
+            if not wanted or corpus.name in wanted:
+                yield families.get(corpus.name.split("+")[0], usual), corpus
+
+
 def make_corpora(data: Path, work: Path, wanted: Collection[str] = ()) -> None:
     """Write the wanted corpora, or all, to folders of their names."""
-    for corpora in (hansard_corpora, alibi_corpora, europarl_corpora, distant_corpora):
-        for corpus in corpora(data):
-            if not wanted or corpus.name in wanted:
-                corpus.write(work / corpus.name)
+    for _, corpus in corpora(data, wanted):
+        corpus.write(work / corpus.name)
 
 
 # --- the error ---------------------------------------------------------------------------------------------
