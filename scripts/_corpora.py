@@ -31,7 +31,6 @@ FAMILIES = {  # development sets by corpus and language pair
     "Zh-En": ("zhen_225",),
     "Ja-En": ("jaen_291",),
 }
-SETS = [name for names in FAMILIES.values() for name in names]
 
 _ELISION = r"aujourd['’]hui|\w+['’](?=\w)"  # l' homme, qu' il
 _CONTRACTION = r"['’](?:s|t|ll|ve|re|d|m)\b"  # don 't, he 's
@@ -115,16 +114,11 @@ class Corpus:
 
     def write(self, folder: Path) -> None:
         """Write ``src`` and ``tgt``, whose last lines are the gold lines, and ``gold``."""
-        write_text(folder, [*self.training, *self.gold_text])
+        folder.mkdir(parents=True, exist_ok=True)
+        for side, filename in enumerate(("src", "tgt")):
+            text = "".join(pair[side] + "\n" for pair in (*self.training, *self.gold_text))
+            (folder / filename).write_text(text, encoding="utf-8", newline="\n")
         (folder / "gold").write_bytes(self.gold.read_bytes())
-
-
-def write_text(folder: Path, pairs: Pairs) -> None:
-    """Write pairs to the files ``src`` and ``tgt`` of a folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for side, filename in enumerate(("src", "tgt")):
-        text = "".join(pair[side] + "\n" for pair in pairs)
-        (folder / filename).write_text(text, encoding="utf-8", newline="\n")
 
 
 def languages_of(folder: Path) -> tuple[str, str]:
