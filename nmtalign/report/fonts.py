@@ -30,8 +30,6 @@ _NOTO = {
 def script_of(character: str) -> str:
     """Return the script of a character, read from its Unicode name.
 
-    Examples
-    --------
     >>> script_of("न"), script_of("中"), script_of("a")
     ('Devanagari', 'CJK', 'Latin')
     """
@@ -42,8 +40,6 @@ def script_of(character: str) -> str:
 def suggestion(script: str) -> str:
     """Return the name of a font that has the letters of a script, empty if none is known.
 
-    Examples
-    --------
     >>> suggestion("CJK"), suggestion("Thai"), suggestion("Linear")
     ('Noto Sans CJK SC', 'Noto Sans Thai', '')
     """
@@ -55,16 +51,7 @@ def suggestion(script: str) -> str:
 def choose_fonts(texts: Iterable[str]) -> tuple[list[str], list[str]]:
     """Return font families that together have the letters of `texts`, and the scripts that none has.
 
-    Parameters
-    ----------
-    texts : iterable of str
-
-    Returns
-    -------
-    families : list of str
-        For matplotlib's font fall-back; the first is always DejaVu Sans.
-    missing : list of str
-        Names of scripts, sorted; empty when every letter can be drawn.
+    The first of the families, for matplotlib's font fall-back, is always DejaVu Sans.
     """
     families = [DEFAULT_FONT]
     letters = {c for text in texts for c in text if unicodedata.category(c)[0] in "LNPS"}

@@ -162,39 +162,12 @@ def draw_curves(
 ) -> Figure:
     """Draw the links of one sentence pair as curves between its words, as the report does.
 
-    Parameters
-    ----------
-    matrix : AlignmentMatrix
-        Gives the words, and how wide the curve of a link is.
-    links : Alignment or iterable of (source, target), optional
-    gold : GoldAlignment, optional
-        Links that it has are green, others orange with a cross; sure ones that are missing are blue and
-        dashed, with a plus. Without `links`, the gold links themselves: dashed where they are only possible.
-    title : str
-    numbers : bool
-        Write the position of each word beside it.
-    word : (str, int), optional
-        ``("source", 2)`` or ``("target", 0)``: a word whose weights are drawn, too.
+    The likelier a link, the wider its curve. Links that the gold has are green, others orange with a cross;
+    sure ones that are missing are blue and dashed, with a plus. Without `links` the gold links themselves
+    are drawn: dashed where they are only possible. With `numbers` the position of each word stands beside
+    it. Of a `word`, ``("source", 2)`` or ``("target", 0)``, the weights are drawn, too. Words stand in two
+    lines; in two columns where these are long, or run against each other. It warns as :func:`draw_heatmap`.
 
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Words in two lines; in two columns where these are long, or run against each other.
-
-    Raises
-    ------
-    UsageError
-        If the pair has no such word.
-    DataError
-        If a link lies outside the pair.
-
-    Warns
-    -----
-    UserWarning
-        As of :func:`draw_heatmap`.
-
-    Examples
-    --------
     >>> matrix = AlignmentMatrix(np.eye(2), ("good", "morning"), ("guten", "Morgen"))
     >>> figure = draw_curves(matrix, links=[(0, 0), (1, 1)])
     >>> [text.get_text() for text in figure.axes[0].texts if text.get_text()]
@@ -248,14 +221,7 @@ def matrices_of(pair: AlignedPair, values: str | None = None) -> dict[str, Align
     """Return what :func:`draw_heatmap` draws of a pair, by the title of the panel.
 
     `values` is ``combined``, ``forward``, ``reverse``, ``scores``, or ``all`` for the first three. Left out,
-    they are what is usual for the pair.
-
-    Raises
-    ------
-    UsageError
-        If the pair does not have these.
-    DataError
-        If `values` is ``scores``, and the pair was too long to be aligned in one piece.
+    they are what is usual for the pair. Scores are not known of a pair that was aligned in pieces.
     """
     values = pair.default_values if values is None else values
     arrays = {
@@ -282,10 +248,7 @@ def cropped(
     rows: Sequence[int],
     columns: Sequence[int],
 ) -> tuple[dict[str, AlignmentMatrix], frozenset[Link], GoldAlignment | None]:
-    """Return some rows and columns of matrices of one pair, with the links between the words that are left.
-
-    `rows` and `columns` are the target and source words to keep; a DataError says that a link lies outside.
-    """
+    """Return some rows (target words) and columns of matrices of one pair, and the links between them."""
     source, target = ({old: new for new, old in enumerate(kept)} for kept in (columns, rows))
     first = _same_words(list(matrices.values()))
 

@@ -56,36 +56,12 @@ def html_report(
     corrections: Mapping[int, Correction] | None = None,
     systems: Mapping[str, Evaluation] | None = None,
 ) -> str:
-    """Return a report of sentence pairs as one HTML file.
+    """Return a report of sentence pairs as one HTML file, which refers to nothing outside itself.
 
-    Parameters
-    ----------
-    pairs : sequence of SamplePair
-        All of them show the same other systems.
-    title : str
-    corpus : sequence of Figure
-        Figures of the whole corpus, shown before those of the pairs.
-    gold : sequence of str, optional
-        Gold links of all pairs of the corpus, a Pharaoh line each, empty where there are none. The page gives
-        those of pairs that it does not show back with the corrected ones. Left out: one empty line for each
-        pair up to the last that is shown.
-    corrections : dict of int to Correction, optional
-        Links of pairs of the corpus that somebody looked at, as of
-        :func:`nmtalign.links.corrections.read_corrections`.
-    systems : dict of str to Evaluation, optional
-        Of the links and of other systems, which are compared. Left out: of the pairs that are shown.
-
-    Returns
-    -------
-    str
-        The file. The same pairs give the same text. It refers to nothing outside itself.
-
-    Raises
-    ------
-    UsageError
-        If two pairs have the same number, or show different systems.
-    DataError
-        If a correction is one of other words.
+    All pairs show the same other systems. `corpus` are figures of the whole corpus, shown before those of the
+    pairs; `gold` a Pharaoh line for each pair of the corpus, empty where there are none: the page gives those
+    of pairs that it does not show back with the corrected ones. `systems` are compared; left out, those of
+    the pairs that are shown. The same pairs give the same text.
     """
     lines = [""] * max((pair.number for pair in pairs), default=0) if gold is None else gold
     shown = {pair.number for pair in pairs}
@@ -365,8 +341,6 @@ def pack(weights: NDArray[np.floating], levels: bytearray) -> tuple[float, float
     They are added there as bytes, by row. A byte counts 255ths of the span, so a weight that is read back is
     off by at most 1/510 of it.
 
-    Examples
-    --------
     >>> levels = bytearray(b"before")
     >>> pack(np.array([[0.0, 0.2, 1.0]]), levels), list(levels[6:])
     ((0.0, 1.0, 6), [0, 51, 255])

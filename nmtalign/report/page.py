@@ -41,20 +41,7 @@ KINDS = {  # color, dashes, mark and meaning of curves
 
 
 class Page:
-    """A figure with one labeled panel for each matrix, and room for a color bar and a legend.
-
-    Parameters
-    ----------
-    matrix : AlignmentMatrix
-        Gives the words; all panels show the same ones.
-    names : sequence of str
-        Title of each panel.
-    title : str
-    columns : int, optional
-        Panels in a row.
-    notes : sequence of str
-        Sentences below the panels.
-    """
+    """A figure with a labeled panel for each name, room for a color bar and a legend; notes below."""
 
     def __init__(
         self,
@@ -193,15 +180,7 @@ def _cell_size(S: int, T: int, columns: int) -> float:
 class Board:
     """A figure with the words of both sides in two lines, or else in two columns, and curves between them.
 
-    Parameters
-    ----------
-    sides : sequence of sequence of str
-        Source words, target words.
-    title : str
-    kinds : sequence of str
-        Of the curves to come, keys of `KINDS`, which the legend explains.
-    numbers : bool
-        Write the position of each word beside it.
+    The legend explains the `kinds` of the curves to come, keys of `KINDS`.
     """
 
     def __init__(

@@ -104,8 +104,6 @@ class TableWriter:
     digits. In .tsv nothing is quoted; a tab, a line end or a backslash inside a word is written ``\\t``,
     ``\\n``, ``\\r``, ``\\\\``. The same rows give the same bytes.
 
-    Examples
-    --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "links.tsv"
