@@ -182,8 +182,6 @@ def write_report(
     listed = numbered(pairs, golds)
     lines = None if golds is None else list(map(format_gold, golds))
     known = {} if corrections is None else read_corrections(corrections)
-    if known and lines is None:
-        lines = [""] * len(listed)
     page = html_report(listed, title=title, corpus=corpus, gold=lines, corrections=known, systems=systems)
     with Outputs() as files:
         files.text(path).write(page)
