@@ -53,9 +53,11 @@ def choose_fonts(texts: Iterable[str]) -> tuple[list[str], list[str]]:
 
     The first of the families, for matplotlib's font fall-back, is always DejaVu Sans.
     """
+    from matplotlib.font_manager import fontManager
+
     families = [DEFAULT_FONT]
     letters = {c for text in texts for c in text if unicodedata.category(c)[0] in "LNPS"}
-    left = {ord(c) for c in letters} - _letters(_default_path())
+    left = {ord(c) for c in letters} - _letters(str(fontManager.findfont(DEFAULT_FONT)))
     for family in _candidates(left):
         found = left & _letters(_font_paths()[family])
         if found:
@@ -73,13 +75,6 @@ def _candidates(codes: set[int]) -> list[str]:
     scripts = sorted({script_of(chr(c)).upper() for c in codes})
     first = [family for script in scripts for family in _KNOWN.get(script, ()) if family in _font_paths()]
     return list(dict.fromkeys([*first, *sorted(_font_paths())]))
-
-
-@functools.cache
-def _default_path() -> str:
-    from matplotlib.font_manager import fontManager
-
-    return str(fontManager.findfont(DEFAULT_FONT))
 
 
 @functools.cache

@@ -158,15 +158,14 @@ def draw_curves(
     gold: GoldAlignment | None = None,
     title: str = "",
     numbers: bool = False,
-    word: tuple[str, int] | None = None,
 ) -> Figure:
     """Draw the links of one sentence pair as curves between its words, as the report does.
 
     The likelier a link, the wider its curve. Links that the gold has are green, others orange with a cross;
     sure ones that are missing are blue and dashed, with a plus. Without `links` the gold links themselves
     are drawn: dashed where they are only possible. With `numbers` the position of each word stands beside
-    it. Of a `word`, ``("source", 2)`` or ``("target", 0)``, the weights are drawn, too. Words stand in two
-    lines; in two columns where these are long, or run against each other. It warns as :func:`draw_heatmap`.
+    it. Words stand in two lines; in two columns where these are long, or run against each other. It warns as
+    :func:`draw_heatmap`.
 
     >>> matrix = AlignmentMatrix(np.eye(2), ("good", "morning"), ("guten", "Morgen"))
     >>> figure = draw_curves(matrix, links=[(0, 0), (1, 1)])
@@ -182,8 +181,6 @@ def draw_curves(
     title = shorten(visible(title), LONGEST_TITLE)
     with _style([*sides[0], *sides[1], title, *(KINDS[kind][2] for kind in shown)]):
         board = Board(sides, title, shown, numbers=numbers)
-        for link, weight in _weights_of(word, weights):
-            board.attention(link, weight)
         for link, kind in sorted(kinds.items()):
             board.curve(link, kind, 0.6 if kind == "missed" else float(weights[link.target, link.source]))
     return board.figure
@@ -201,20 +198,6 @@ def _kinds_of_links(
         return {link: "sure" if link in sure else "possible" for link in sure | possible}
     found = {link: "hit" if link in possible else "wrong" for link in chosen}
     return found | dict.fromkeys(sure - chosen, "missed")
-
-
-def _weights_of(word: tuple[str, int] | None, weights: NDArray[np.floating]) -> Iterator[tuple[Link, float]]:
-    """Yield the cells of a word that are seen, with their weights."""
-    if word is None:
-        return
-    side, n = word
-    T, S = weights.shape
-    if side not in SIDES or not 0 <= n < (S, T)[SIDES.index(side)]:
-        raise UsageError(f"expected ('source', n below {S}) or ('target', n below {T}), found {word}")
-    cells = [Link(n, t) for t in range(T)] if side == "source" else [Link(s, n) for s in range(S)]
-    for link in cells:
-        if (weight := float(weights[link.target, link.source])) >= SMALLEST_NUMBER:
-            yield link, weight
 
 
 def matrices_of(pair: AlignedPair, values: str | None = None) -> dict[str, AlignmentMatrix]:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from nmtalign.door import as_path, expect_kind
 from nmtalign.errors import DataError, UsageError
-from nmtalign.links.alignments import AlignedPair, GoldAlignment, Link
+from nmtalign.links.alignments import AlignedPair
 from nmtalign.links.corrections import Correction, read_corrections, text_key
 from nmtalign.links.evaluation import Counts, Evaluation
 from nmtalign.links.formats import format_gold
@@ -285,14 +285,16 @@ def _pair_data(pair: SamplePair, levels: bytearray) -> dict[str, Any]:
     matrices m (as of :func:`pack`); links c of each part alone; best partners bf, br; null probabilities nt,
     ns; score p; AER a; F1 with the others d; positions of words without a vector u; key of the words h.
     """
-    aligned, matrix = pair.aligned, pair.aligned.matrix
+    aligned, matrix, gold = pair.aligned, pair.aligned.matrix, pair.gold
     return {
         "n": pair.number,
         "h": text_key(*pair.aligned.tokens),
         "s": [visible(word) for word in matrix.source_tokens],
         "t": [visible(word) for word in matrix.target_tokens],
-        "l": [x for link in aligned.alignment for x in (*link, _thousandths(aligned, link))],
-        "g": None if pair.gold is None else _gold_data(pair.gold),
+        "l": [x for link in aligned.alignment for x in (*link, round(1000 * aligned.probability(link)))],
+        "g": None
+        if gold is None
+        else [x for link in sorted(gold.possible) for x in (*link, int(link in gold.sure))],
         "o": [[x for link in sorted(other.links) for x in link] for other in pair.others.values()],
         "m": _matrices(pair, levels),
         "c": {part: [x for link in pair.chosen_by(part) for x in link] for part in pair.parts},
@@ -301,22 +303,14 @@ def _pair_data(pair: SamplePair, levels: bytearray) -> dict[str, Any]:
         "nt": _null(aligned.target_null),
         "ns": _null(aligned.source_null),
         "p": None if aligned.score is None else round(aligned.score, 4),
-        "a": None if pair.gold is None else _known(Counts.of(aligned.alignment, pair.gold).aer),
+        "a": None if gold is None else _known(Counts.of(aligned.alignment, gold).aer),
         "d": [round(pair.agreement(name), 4) for name in pair.others],
         "u": None if matrix.unknown is None else [sorted(side) for side in matrix.unknown],
     }
 
 
-def _thousandths(pair: AlignedPair, link: Link) -> int:
-    return round(1000 * pair.probability(link))
-
-
 def _known(score: float) -> float | None:
     return None if math.isnan(score) else round(score, 4)
-
-
-def _gold_data(gold: GoldAlignment) -> list[int]:
-    return [x for link in sorted(gold.possible) for x in (*link, int(link in gold.sure))]
 
 
 def _matrices(pair: SamplePair, levels: bytearray) -> dict[str, tuple[float, float, int]]:

@@ -47,8 +47,12 @@ def headline(figures: Sequence[Figure]) -> str:
 
 
 def summarize(pairs: Sequence[SamplePair]) -> list[Figure]:
-    """Return sizes and mean scores of the pairs of a report; with gold also precision, recall, F1 and AER."""
-    return [*_sizes(pairs), *_against_gold(pairs), *_against_others(pairs)]
+    """Return sizes and mean scores of the pairs of a report, scores against gold, F1 with other systems."""
+    known = [(pair.aligned.alignment, pair.gold) for pair in pairs if pair.gold is not None]
+    scores = evaluation_figures(evaluate(*zip(*known, strict=True))) if known else []
+    others = pairs[0].others if pairs else ()
+    shared = [_agreement(name, [(p.aligned.alignment, p.others[name]) for p in pairs]) for name in others]
+    return [*_sizes(pairs), *scores, *shared]
 
 
 def evaluation_figures(evaluation: Evaluation, *, where: str = "") -> list[Figure]:
@@ -79,23 +83,6 @@ def _sizes(pairs: Sequence[SamplePair]) -> list[Figure]:
         spread = f"{min(scores):.2f} to {max(scores):.2f}"
         figures.append(Figure("Mean pair score", f"{np.mean(scores):.2f}", spread))
     return figures
-
-
-def _against_gold(pairs: Sequence[SamplePair]) -> list[Figure]:
-    """Return the scores of the links over the pairs that have gold."""
-    known = [(pair.aligned.alignment, pair.gold) for pair in pairs if pair.gold is not None]
-    return evaluation_figures(evaluate(*zip(*known, strict=True))) if known else []
-
-
-def _against_others(pairs: Sequence[SamplePair]) -> list[Figure]:
-    """Return how much of the links each other system shares."""
-    return [
-        _agreement(name, [(p.aligned.alignment, p.others[name]) for p in pairs]) for name in _others(pairs)
-    ]
-
-
-def _others(pairs: Sequence[SamplePair]) -> Mapping[str, Alignment]:
-    return pairs[0].others if pairs else {}
 
 
 def _agreement(name: str, links: Sequence[tuple[Alignment, Alignment]]) -> Figure:
