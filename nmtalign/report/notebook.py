@@ -208,7 +208,8 @@ def to_heatmap(result: Any, *, values: str | None = None, curves: bool = False, 
 
 
 def _matrices(result: Any, values: str | None) -> dict[str, AlignmentMatrix]:
-    return matrices_of(result, values) if isinstance(result, AlignedPair) else {"": _pair(result).matrix}
+    pair = _pair(result)
+    return matrices_of(pair, values) if pair is result else {"": pair.matrix}
 
 
 def save(result: Any, path: str | Path, **options: Any) -> None:
