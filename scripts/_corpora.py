@@ -31,7 +31,6 @@ FAMILIES = {  # development sets by corpus and language pair
     "Zh-En": ("zhen_225",),
     "Ja-En": ("jaen_291",),
 }
-SETS = [name for names in FAMILIES.values() for name in names]
 
 _ELISION = r"aujourd['’]hui|\w+['’](?=\w)"  # l' homme, qu' il
 _CONTRACTION = r"['’](?:s|t|ll|ve|re|d|m)\b"  # don 't, he 's
@@ -115,16 +114,11 @@ class Corpus:
 
     def write(self, folder: Path) -> None:
         """Write ``src`` and ``tgt``, whose last lines are the gold lines, and ``gold``."""
-        write_text(folder, [*self.training, *self.gold_text])
+        folder.mkdir(parents=True, exist_ok=True)
+        for side, filename in enumerate(("src", "tgt")):
+            text = "".join(pair[side] + "\n" for pair in (*self.training, *self.gold_text))
+            (folder / filename).write_text(text, encoding="utf-8", newline="\n")
         (folder / "gold").write_bytes(self.gold.read_bytes())
-
-
-def write_text(folder: Path, pairs: Pairs) -> None:
-    """Write pairs to the files ``src`` and ``tgt`` of a folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for side, filename in enumerate(("src", "tgt")):
-        text = "".join(pair[side] + "\n" for pair in pairs)
-        (folder / filename).write_text(text, encoding="utf-8", newline="\n")
 
 
 def languages_of(folder: Path) -> tuple[str, str]:
@@ -192,12 +186,24 @@ def distant_corpora(data: Path) -> Iterator[Corpus]:
         yield Corpus(name, [], *gold_pairs(data, name))
 
 
+def corpora(data: Path, wanted: Collection[str] = ()) -> Iterator[tuple[str, Corpus]]:
+    """Yield the wanted corpora, or all, each with the name of its family."""
+    families = {name.split("+")[0]: family for family, names in FAMILIES.items() for name in names}
+    for usual, letters, read in (
+        ("ALIBI", "a", alibi_corpora),
+        ("NAACL", "h", hansard_corpora),
+        ("", "beg", europarl_corpora),
+        ("", "xzj", distant_corpora),
+    ):
+        for corpus in read(data) if not wanted or any(name[0] in letters for name in wanted) else ():
+            if not wanted or corpus.name in wanted:
+                yield families.get(corpus.name.split("+")[0], usual), corpus
+
+
 def make_corpora(data: Path, work: Path, wanted: Collection[str] = ()) -> None:
     """Write the wanted corpora, or all, to folders of their names."""
-    for corpora in (hansard_corpora, alibi_corpora, europarl_corpora, distant_corpora):
-        for corpus in corpora(data):
-            if not wanted or corpus.name in wanted:
-                corpus.write(work / corpus.name)
+    for _, corpus in corpora(data, wanted):
+        corpus.write(work / corpus.name)
 
 
 # --- the error ---------------------------------------------------------------------------------------------

@@ -25,17 +25,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from _corpora import (
-    FAMILIES,
-    Pairs,
-    alibi_corpora,
-    distant_corpora,
-    europarl_corpora,
-    hansard_corpora,
-    lines_of,
-    parse_links,
-    sampled,
-)
+from _corpora import FAMILIES, Pairs, corpora, lines_of, parse_links, sampled
 from benchmark_aligners import markdown
 
 from nmtalign.aligner.aligner import Aligner
@@ -126,16 +116,9 @@ HEAD = ["calibration error", "worst family", "Brier", "mean probability", "preci
 
 def families(data: Path) -> Iterator[tuple[str, Pairs, Pairs, Path]]:
     """Yield name, largest training text, gold text and gold links of each family."""
-    names = {name.split("+")[0]: family for family, sets in FAMILIES.items() for name in sets}
-    names |= {"a0": "ALIBI", "h0": "NAACL"}
-    largest = {}
-    for corpora in (alibi_corpora, hansard_corpora, europarl_corpora, distant_corpora):
-        for corpus in corpora(data):
-            largest[corpus.gold] = corpus
-            if corpus.name.split("+")[0] in names:
-                names[str(corpus.gold)] = names[corpus.name.split("+")[0]]
-    for gold, corpus in largest.items():
-        yield names[str(gold)], corpus.training, corpus.gold_text, gold
+    largest = {corpus.gold: (family, corpus) for family, corpus in corpora(data)}
+    for gold, (family, corpus) in largest.items():
+        yield family, corpus.training, corpus.gold_text, gold
 
 
 def learned(pairs: Pairs, preset: str) -> Aligner:

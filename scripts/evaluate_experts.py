@@ -31,17 +31,7 @@ from pathlib import Path
 from zlib import crc32
 
 import numpy as np
-from _corpora import (
-    FAMILIES,
-    Corpus,
-    alibi_corpora,
-    distant_corpora,
-    europarl_corpora,
-    hansard_corpora,
-    lines_of,
-    parse_links,
-    score,
-)
+from _corpora import FAMILIES, Corpus, corpora, lines_of, parse_links, score
 
 import nmtalign
 from nmtalign.aligner.experts import METHOD, EncoderLinks, Expert
@@ -58,7 +48,6 @@ ENCODED, MOVED = ("zhen_225", "jaen_291"), (0.0, 0.3, 0.6, 0.9)
 ALONE = ("europarl_enes_200", "bicici_deen_100", "golden_enes_100", "golden_enfr_100")
 SETS = ("a0", "h1k", *ALONE, *(name for names in list(FAMILIES.values())[6:] for name in names))
 OTHERS = ("h10k", *(names[0] for names in list(FAMILIES.values())[2:6]), *SETS[7:11])
-READERS = {"beg": europarl_corpora, "xzj": distant_corpora, "a": alibi_corpora, "h": hansard_corpora}
 BESIDE = np.array([(0, 1), (1, 0), (0, -1), (-1, 0)])
 FREQUENT = 30  # words of a side that are hard
 FAR = 5  # words between a link and the diagonal
@@ -204,15 +193,6 @@ def aligned(corpus: Corpus, expert: list[Links] | None = None) -> float:
     return error(corpus, [set(batch.links(n)) for n in range(len(batch))])
 
 
-def corpora(data: Path, wanted: Sequence[str]) -> Iterator[tuple[str, Corpus]]:
-    """Yield the wanted sets with the name of their family."""
-    families = {name.split("+")[0]: family for family, names in FAMILIES.items() for name in names}
-    for letters, every in READERS.items():
-        for corpus in every(data) if any(name[0] in letters for name in wanted) else ():
-            if corpus.name in wanted:
-                yield families.get(corpus.name.split("+")[0], "NAACL"), corpus
-
-
 def experts(
     data: Path, sets: Sequence[str]
 ) -> Iterator[tuple[str, Corpus, str, float, list[Links], list[np.ndarray]]]:
@@ -227,7 +207,7 @@ def experts(
                     yield family, corpus, "soft", share, links, gold.alike
         for share in MOVED if corpus.name in ENCODED else ():
             yield family, corpus, "encoder", share, moved(encoded(data, corpus.name), corpus, share), []
-    for family, corpus in corpora(data, OTHERS if sets == SETS else ()):
+    for family, corpus in corpora(data, OTHERS) if sets == SETS else ():
         yield family, replace(corpus, training=[]), "other text", 0.0, learned(corpus), []
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from simalign import SentenceAligner
 
-OUT = Path(__file__).parent.parent / "tests" / "alignment" / "extraction_golden.json"
+OUT = Path(__file__).parent.parent / "tests" / "links" / "extraction_golden.json"
 
 
 def cells(matrix: np.ndarray) -> list[list[int]]:

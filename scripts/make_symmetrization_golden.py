@@ -23,7 +23,7 @@ from machine.translation import WordAlignmentMatrix
 from thot import alignment as thot_alignment
 from thot import common as thot_common
 
-OUT = Path(__file__).parent.parent / "tests" / "alignment" / "symmetrization_golden.tsv"
+OUT = Path(__file__).parent.parent / "tests" / "links" / "symmetrization_golden.tsv"
 METHODS = {
     "intersection": Heuristic.INTERSECTION,
     "union": Heuristic.UNION,

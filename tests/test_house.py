@@ -169,7 +169,6 @@ ASK_NOTHING = ("aligner", "rescoring", "batch", "report", "cli")
 DOORS = {  # these take what users give, which may be one of several kinds
     "nmtalign.cli.options.declare",
     "nmtalign.report.heatmap",
-    "nmtalign.report.notebook",
     "nmtalign.report.sample",
     "nmtalign.report.tables",
 }

@@ -24,7 +24,6 @@ from nmtalign.attention._arrays import (
     joined,
     transposed,
 )
-from nmtalign.errors import UsageError
 
 _BLOCK = 1 << 18  # numbers of the (T, S, A) tensor held at once: 1 MiB of float32 stays in a core's cache
 
@@ -94,20 +93,11 @@ def _projected(xp: Any, name: str, rows: Array, matrix: Array) -> Array:
 
 
 def additive(
-    queries: Array,
-    keys: Array,
-    W: Array,
-    U: Array,
-    v: Array,
-    *,
-    bias: Array | None = None,
-    features: Array | None = None,
-    L: Array | None = None,
+    queries: Array, keys: Array, W: Array, U: Array, v: Array, *, bias: Array | None = None
 ) -> Array:
     r"""Additive score :math:`e_{ts} = v^\top \tanh(W^\top q_t + U^\top k_s + b)`.
 
-    It is the alignment model of Bahdanau, Cho & Bengio (2014), section A.1.2. With features :math:`f_{ts}` of
-    cells, :math:`L^\top f_{ts}` is added inside of the tanh (Chorowski et al. 2015).
+    It is the alignment model of Bahdanau, Cho & Bengio (2014), section A.1.2.
 
     Parameters
     ----------
@@ -115,7 +105,6 @@ def additive(
         Decoder states :math:`s_{t-1}` and annotations :math:`h_s`.
     W, U, v : arrays (D_q, A), (D_k, A) and (A,)
     bias : array (A,), optional
-    features, L : arrays (..., T, S, F) and (F, A), optional
 
     Examples
     --------
@@ -128,18 +117,15 @@ def additive(
         bias = as_floats(bias)[1]
         expect_axis("bias", bias, -1, queries.shape[-1], "W")
         queries = queries + bias
-    if (features is None) != (L is None):
-        raise UsageError("expected features together with L, found one of them")
-    cells = None if features is None else _projected(xp, "L", *as_floats(features, L)[1:])
-    return additive_projected(queries, keys, v, cells=cells)
+    return additive_projected(queries, keys, v)
 
 
-def additive_projected(queries: Array, keys: Array, v: Array, *, cells: Array | None = None) -> Array:
-    r"""Additive score :math:`v^\top \tanh(q_t + k_s + c_{ts})` of what is already projected to size A.
+def additive_projected(queries: Array, keys: Array, v: Array) -> Array:
+    r"""Additive score :math:`v^\top \tanh(q_t + k_s)` of what is already projected to size A.
 
     The projections of the keys do not change while a sentence is decoded, so they are computed once
-    (Bahdanau 2014, A.1.2). `cells` are projected features (..., T, S, A), optional. The score works through a
-    few query rows at a time; the (T, S, A) tensor is never whole.
+    (Bahdanau 2014, A.1.2). The score works through a few query rows at a time; the (T, S, A) tensor is never
+    whole.
 
     Examples
     --------
@@ -147,34 +133,24 @@ def additive_projected(queries: Array, keys: Array, v: Array, *, cells: Array | 
     array([[0., 1.]])
     """
     xp, queries, keys, v = as_floats(queries, keys, v)
-    cells = None if cells is None else as_floats(cells)[1]
     if keys.ndim == 1:
-        cells = None if cells is None else cells[..., None, :]
-        return additive_projected(queries, keys[None, :], v, cells=cells)[..., 0]
+        return additive_projected(queries, keys[None, :], v)[..., 0]
     expect_axis("projected keys", keys, -1, v.shape[0], "v")
     expect_axis("projected queries", queries, -1, v.shape[0], "v")
     if queries.ndim == 1:
-        cells = None if cells is None else cells[..., None, :, :]
-        return additive_projected(queries[None, :], keys, v, cells=cells)[..., 0, :]
-    if cells is not None:
-        for axis, size, other in ((-3, queries.shape[-2], "queries"), (-2, keys.shape[-2], "keys")):
-            expect_axis("cells", cells, axis, size, other)
+        return additive_projected(queries[None, :], keys, v)[..., 0, :]
     T, rows = queries.shape[-2], max(1, _BLOCK // max(1, math.prod(keys.shape)))
     blocks = []
     for start in range(0, max(1, T), rows):
-        block = slice(start, min(start + rows, T))
-        own = None if cells is None else cells[..., block, :, :]
-        a = _activations(xp, queries[..., block, :], keys, own)
+        a = _activations(xp, queries[..., start : min(start + rows, T), :], keys)
         # NumPy's einsum sums each cell by itself, so that its bits depend on no other.
         blocks.append(np.einsum("...a,a->...", a, v) if xp is np else a @ v)
     return joined(blocks, axis=-2)  # (..., T, S)
 
 
-def _activations(xp: Any, queries: Array, keys: Array, cells: Array | None) -> Array:
-    """Return tanh(q + k + c), (..., T, S, A); NumPy reuses the memory of the sum."""
+def _activations(xp: Any, queries: Array, keys: Array) -> Array:
+    """Return tanh(q + k), (..., T, S, A); NumPy reuses the memory of the sum."""
     total = queries[..., :, None, :] + keys[..., None, :, :]
-    if cells is not None:
-        total = total + cells
     return np.tanh(total, out=total) if xp is np else xp.tanh(total)
 
 
@@ -240,7 +216,7 @@ def additive_gradient(
     *,
     bias: Array | None = None,
 ) -> AdditiveGradient:
-    r"""Gradient of :func:`additive`, without features, by each of its arguments.
+    r"""Gradient of :func:`additive` by each of its arguments.
 
     With :math:`a_{ts} = \tanh(W^\top q_t + U^\top k_s + b)`, the derivative inside is
     :math:`G_{ts}\, v\, (1 - a_{ts}^2)`; everything else follows by the chain rule. G (..., T, S) is
@@ -258,7 +234,7 @@ def additive_gradient(
     for name, array in (("v", v), ("U", U), *([] if bias is None else [("bias", as_floats(bias)[1])])):
         expect_axis(name, array, -1, W.shape[-1], "W")
     projected = projected if bias is None else projected + as_floats(bias)[1]
-    activations = _activations(xp, projected, _projected(xp, "U", keys, U), None)  # (..., T, S, A)
+    activations = _activations(xp, projected, _projected(xp, "U", keys, U))  # (..., T, S, A)
     inner = upstream[..., None] * v * (1 - activations * activations)
     by_query, by_key = xp.sum(inner, axis=-2), xp.sum(inner, axis=-3)  # (..., T, A), (..., S, A)
     return AdditiveGradient(

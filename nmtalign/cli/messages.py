@@ -46,8 +46,6 @@ def debug_option() -> click.Option:
 def printable(text: str) -> str:
     """Return text as one short line: whatever a file holds, a terminal only shows it.
 
-    Examples
-    --------
     >>> printable("a\\x1b[2Jb")
     'a\\\\x1b[2Jb'
     """
@@ -59,8 +57,6 @@ def printable(text: str) -> str:
 def as_options(text: str) -> str:
     """Write parameters, as messages of the library name them, as they are typed on the command line.
 
-    Examples
-    --------
     >>> as_options("cut the text with `tokenizer=simple`, or set `attention_heads`")
     'cut the text with --tokenizer simple, or set --attention-heads'
     """
@@ -329,8 +325,6 @@ class Stages(Progress):
 def _duration(seconds: float) -> str:
     """Write a time in the units that matter.
 
-    Examples
-    --------
     >>> _duration(42.3), _duration(600), _duration(4000), _duration(400_000)
     ('42 s', '10 min', '1 h 7 min', '111 h 7 min')
     """

@@ -36,31 +36,15 @@ Alone = tuple[Parts, dict[str, Alignment]]  # weights of each scorer by itself, 
 
 
 class Record(NamedTuple):
-    """One line of a corpus.
+    """One line of a corpus."""
 
-    Attributes
-    ----------
-    number : int
-        From 1.
-    pair : SentencePair
-    gold : GoldAlignment, optional
-    others : dict of str to frozenset of Link
-        Links of other systems.
-    aligned : AlignedPair, optional
-        Where the attention is given; else an aligner computes it.
-    by_part : callable, optional
-        Computes the weights of each scorer or attention head by itself, where the attention is given.
-    typed : bool
-        The pair is no line of a file: its tokens are shown, where of others words between spaces are.
-    """
-
-    number: int
+    number: int  # from 1
     pair: SentencePair
     gold: GoldAlignment | None
-    others: dict[str, frozenset[Link]]
-    aligned: AlignedPair | None = None
-    by_part: Callable[[], Parts] | None = None
-    typed: bool = False
+    others: dict[str, frozenset[Link]]  # of other systems
+    aligned: AlignedPair | None = None  # where the attention is given; else an aligner computes it
+    by_part: Callable[[], Parts] | None = None  # of each scorer or head, where the attention is given
+    typed: bool = False  # no line of a file: its tokens are shown, where of others words between spaces are
 
 
 def read_corpus(
@@ -71,24 +55,10 @@ def read_corpus(
     aligned: Iterable[tuple[AlignedPair, Callable[[], Parts]]] | None = None,
     encoding: str = "utf-8",
 ) -> Iterator[Record]:
-    """Yield sentence pairs with their gold links and the links of other systems.
+    """Yield sentence pairs with their gold links and the links of other systems, from Pharaoh files.
 
-    Parameters
-    ----------
-    pairs : iterable of SentencePair
-    gold : path, optional
-        Pharaoh gold, one line for each pair.
-    others : dict of str to path, optional
-        Pharaoh links of other systems, by name.
-    aligned : iterable of (AlignedPair, callable), optional
-        The attention of each pair, where it is known, and what computes that of each of its heads.
-    encoding : str
-        Of the files.
-
-    Raises
-    ------
-    DataError
-        If a file has fewer or more lines than there are pairs.
+    `aligned` has the attention of each pair, where it is known, and what computes that of each of its heads.
+    A DataError says that a file has fewer or more lines than there are pairs.
     """
     files = [*([gold] if gold is not None else []), *(others or {}).values()]
     columns: list[Iterable[Any]] = [pairs]
@@ -104,10 +74,7 @@ def read_corpus(
 
 
 def random_sample(records: Iterable[Record], size: int, *, seed: int = 1) -> list[Record]:
-    """Return `size` records drawn at random, all if there are not so many, in the order of the corpus.
-
-    Every record is equally likely, and no more than `size` are held (Vitter 1985, algorithm R).
-    """
+    """Return `size` random records, or all, in order; no more are held (Vitter 1985, algorithm R)."""
     draw = random.Random(seed)
     kept: list[Record] = []
     for seen, record in enumerate(records):
@@ -119,41 +86,20 @@ def random_sample(records: Iterable[Record], size: int, *, seed: int = 1) -> lis
 
 
 class Worst(NamedTuple):
-    """The worst records, worst first, and evaluations of the whole corpus.
-
-    Attributes
-    ----------
-    records : list of Record
-    size : int
-        Pairs of the whole corpus.
-    evaluations : dict of str to Evaluation
-        Of the links and of each other system, over the whole corpus, where it has gold.
-    """
+    """The worst records, worst first, and evaluations of the whole corpus."""
 
     records: list[Record]
-    size: int
-    evaluations: dict[str, Evaluation]
+    size: int  # pairs of the whole corpus
+    evaluations: dict[str, Evaluation]  # of the links and of each other system, where there is gold
 
 
 def worst_sample(
     records: Iterable[Record], size: int, aligner: Aligner | None, *, by: str = "score"
 ) -> Worst:
-    """Align a corpus and return the `size` worst pairs.
+    """Align a corpus and return the `size` worst pairs; equally bad ones in the order of the corpus.
 
-    Parameters
-    ----------
-    records : iterable of Record
-    size : int
-    aligner : Aligner, optional
-        Left out where the records have attention of their own.
-    by : str
-        ``score``: the lowest pair score; ``gold``: the highest AER; the name of another system: the lowest F1
-        against its links. Equally bad pairs come in the order of the corpus.
-
-    Raises
-    ------
-    UsageError
-        If `by` names nothing that the records have.
+    By ``score``: the lowest pair score; by ``gold``: the highest AER; by the name of another system: the
+    lowest F1 against its links. Without an aligner the records have attention of their own.
     """
     heap: list[tuple[float, int, Record]] = []
     systems: dict[str, list[frozenset[Link]]] = defaultdict(list)
@@ -260,12 +206,7 @@ def _first_alone(records: Sequence[Record], aligner: Aligner | None) -> Iterator
 def show(records: Iterable[Record], aligner: Aligner | None = None) -> list[SamplePair]:
     """Align records for a report, with all weights; those of each scorer for the first `BY_PART` pairs.
 
-    Pairs that go beyond `CELLS` weights in all are left out with a warning.
-
-    Raises
-    ------
-    DataError
-        If gold or other links lie outside a pair, or the only pairs are too large.
+    Pairs that go beyond `CELLS` weights in all are left out with a warning; a DataError if none is left.
     """
     pairs: list[SamplePair] = []
     left_out: list[int] = []

@@ -30,8 +30,6 @@ _NOTO = {
 def script_of(character: str) -> str:
     """Return the script of a character, read from its Unicode name.
 
-    Examples
-    --------
     >>> script_of("न"), script_of("中"), script_of("a")
     ('Devanagari', 'CJK', 'Latin')
     """
@@ -42,8 +40,6 @@ def script_of(character: str) -> str:
 def suggestion(script: str) -> str:
     """Return the name of a font that has the letters of a script, empty if none is known.
 
-    Examples
-    --------
     >>> suggestion("CJK"), suggestion("Thai"), suggestion("Linear")
     ('Noto Sans CJK SC', 'Noto Sans Thai', '')
     """
@@ -55,20 +51,13 @@ def suggestion(script: str) -> str:
 def choose_fonts(texts: Iterable[str]) -> tuple[list[str], list[str]]:
     """Return font families that together have the letters of `texts`, and the scripts that none has.
 
-    Parameters
-    ----------
-    texts : iterable of str
-
-    Returns
-    -------
-    families : list of str
-        For matplotlib's font fall-back; the first is always DejaVu Sans.
-    missing : list of str
-        Names of scripts, sorted; empty when every letter can be drawn.
+    The first of the families, for matplotlib's font fall-back, is always DejaVu Sans.
     """
+    from matplotlib.font_manager import fontManager
+
     families = [DEFAULT_FONT]
     letters = {c for text in texts for c in text if unicodedata.category(c)[0] in "LNPS"}
-    left = {ord(c) for c in letters} - _letters(_default_path())
+    left = {ord(c) for c in letters} - _letters(str(fontManager.findfont(DEFAULT_FONT)))
     for family in _candidates(left):
         found = left & _letters(_font_paths()[family])
         if found:
@@ -86,13 +75,6 @@ def _candidates(codes: set[int]) -> list[str]:
     scripts = sorted({script_of(chr(c)).upper() for c in codes})
     first = [family for script in scripts for family in _KNOWN.get(script, ()) if family in _font_paths()]
     return list(dict.fromkeys([*first, *sorted(_font_paths())]))
-
-
-@functools.cache
-def _default_path() -> str:
-    from matplotlib.font_manager import fontManager
-
-    return str(fontManager.findfont(DEFAULT_FONT))
 
 
 @functools.cache

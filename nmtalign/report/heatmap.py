@@ -158,43 +158,15 @@ def draw_curves(
     gold: GoldAlignment | None = None,
     title: str = "",
     numbers: bool = False,
-    word: tuple[str, int] | None = None,
 ) -> Figure:
     """Draw the links of one sentence pair as curves between its words, as the report does.
 
-    Parameters
-    ----------
-    matrix : AlignmentMatrix
-        Gives the words, and how wide the curve of a link is.
-    links : Alignment or iterable of (source, target), optional
-    gold : GoldAlignment, optional
-        Links that it has are green, others orange with a cross; sure ones that are missing are blue and
-        dashed, with a plus. Without `links`, the gold links themselves: dashed where they are only possible.
-    title : str
-    numbers : bool
-        Write the position of each word beside it.
-    word : (str, int), optional
-        ``("source", 2)`` or ``("target", 0)``: a word whose weights are drawn, too.
+    The likelier a link, the wider its curve. Links that the gold has are green, others orange with a cross;
+    sure ones that are missing are blue and dashed, with a plus. Without `links` the gold links themselves
+    are drawn: dashed where they are only possible. With `numbers` the position of each word stands beside
+    it. Words stand in two lines; in two columns where these are long, or run against each other. It warns as
+    :func:`draw_heatmap`.
 
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Words in two lines; in two columns where these are long, or run against each other.
-
-    Raises
-    ------
-    UsageError
-        If the pair has no such word.
-    DataError
-        If a link lies outside the pair.
-
-    Warns
-    -----
-    UserWarning
-        As of :func:`draw_heatmap`.
-
-    Examples
-    --------
     >>> matrix = AlignmentMatrix(np.eye(2), ("good", "morning"), ("guten", "Morgen"))
     >>> figure = draw_curves(matrix, links=[(0, 0), (1, 1)])
     >>> [text.get_text() for text in figure.axes[0].texts if text.get_text()]
@@ -209,8 +181,6 @@ def draw_curves(
     title = shorten(visible(title), LONGEST_TITLE)
     with _style([*sides[0], *sides[1], title, *(KINDS[kind][2] for kind in shown)]):
         board = Board(sides, title, shown, numbers=numbers)
-        for link, weight in _weights_of(word, weights):
-            board.attention(link, weight)
         for link, kind in sorted(kinds.items()):
             board.curve(link, kind, 0.6 if kind == "missed" else float(weights[link.target, link.source]))
     return board.figure
@@ -230,32 +200,11 @@ def _kinds_of_links(
     return found | dict.fromkeys(sure - chosen, "missed")
 
 
-def _weights_of(word: tuple[str, int] | None, weights: NDArray[np.floating]) -> Iterator[tuple[Link, float]]:
-    """Yield the cells of a word that are seen, with their weights."""
-    if word is None:
-        return
-    side, n = word
-    T, S = weights.shape
-    if side not in SIDES or not 0 <= n < (S, T)[SIDES.index(side)]:
-        raise UsageError(f"expected ('source', n below {S}) or ('target', n below {T}), found {word}")
-    cells = [Link(n, t) for t in range(T)] if side == "source" else [Link(s, n) for s in range(S)]
-    for link in cells:
-        if (weight := float(weights[link.target, link.source])) >= SMALLEST_NUMBER:
-            yield link, weight
-
-
 def matrices_of(pair: AlignedPair, values: str | None = None) -> dict[str, AlignmentMatrix]:
     """Return what :func:`draw_heatmap` draws of a pair, by the title of the panel.
 
     `values` is ``combined``, ``forward``, ``reverse``, ``scores``, or ``all`` for the first three. Left out,
-    they are what is usual for the pair.
-
-    Raises
-    ------
-    UsageError
-        If the pair does not have these.
-    DataError
-        If `values` is ``scores``, and the pair was too long to be aligned in one piece.
+    they are what is usual for the pair. Scores are not known of a pair that was aligned in pieces.
     """
     values = pair.default_values if values is None else values
     arrays = {
@@ -282,10 +231,7 @@ def cropped(
     rows: Sequence[int],
     columns: Sequence[int],
 ) -> tuple[dict[str, AlignmentMatrix], frozenset[Link], GoldAlignment | None]:
-    """Return some rows and columns of matrices of one pair, with the links between the words that are left.
-
-    `rows` and `columns` are the target and source words to keep; a DataError says that a link lies outside.
-    """
+    """Return some rows (target words) and columns of matrices of one pair, and the links between them."""
     source, target = ({old: new for new, old in enumerate(kept)} for kept in (columns, rows))
     first = _same_words(list(matrices.values()))
 

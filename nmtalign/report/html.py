@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from nmtalign.door import as_path, expect_kind
 from nmtalign.errors import DataError, UsageError
-from nmtalign.links.alignments import AlignedPair, GoldAlignment, Link
+from nmtalign.links.alignments import AlignedPair
 from nmtalign.links.corrections import Correction, read_corrections, text_key
 from nmtalign.links.evaluation import Counts, Evaluation
 from nmtalign.links.formats import format_gold
@@ -56,36 +56,12 @@ def html_report(
     corrections: Mapping[int, Correction] | None = None,
     systems: Mapping[str, Evaluation] | None = None,
 ) -> str:
-    """Return a report of sentence pairs as one HTML file.
+    """Return a report of sentence pairs as one HTML file, which refers to nothing outside itself.
 
-    Parameters
-    ----------
-    pairs : sequence of SamplePair
-        All of them show the same other systems.
-    title : str
-    corpus : sequence of Figure
-        Figures of the whole corpus, shown before those of the pairs.
-    gold : sequence of str, optional
-        Gold links of all pairs of the corpus, a Pharaoh line each, empty where there are none. The page gives
-        those of pairs that it does not show back with the corrected ones. Left out: one empty line for each
-        pair up to the last that is shown.
-    corrections : dict of int to Correction, optional
-        Links of pairs of the corpus that somebody looked at, as of
-        :func:`nmtalign.links.corrections.read_corrections`.
-    systems : dict of str to Evaluation, optional
-        Of the links and of other systems, which are compared. Left out: of the pairs that are shown.
-
-    Returns
-    -------
-    str
-        The file. The same pairs give the same text. It refers to nothing outside itself.
-
-    Raises
-    ------
-    UsageError
-        If two pairs have the same number, or show different systems.
-    DataError
-        If a correction is one of other words.
+    All pairs show the same other systems. `corpus` are figures of the whole corpus, shown before those of the
+    pairs; `gold` a Pharaoh line for each pair of the corpus, empty where there are none: the page gives those
+    of pairs that it does not show back with the corrected ones. `systems` are compared; left out, those of
+    the pairs that are shown. The same pairs give the same text.
     """
     lines = [""] * max((pair.number for pair in pairs), default=0) if gold is None else gold
     shown = {pair.number for pair in pairs}
@@ -206,8 +182,6 @@ def write_report(
     listed = numbered(pairs, golds)
     lines = None if golds is None else list(map(format_gold, golds))
     known = {} if corrections is None else read_corrections(corrections)
-    if known and lines is None:
-        lines = [""] * len(listed)
     page = html_report(listed, title=title, corpus=corpus, gold=lines, corrections=known, systems=systems)
     with Outputs() as files:
         files.text(path).write(page)
@@ -311,14 +285,16 @@ def _pair_data(pair: SamplePair, levels: bytearray) -> dict[str, Any]:
     matrices m (as of :func:`pack`); links c of each part alone; best partners bf, br; null probabilities nt,
     ns; score p; AER a; F1 with the others d; positions of words without a vector u; key of the words h.
     """
-    aligned, matrix = pair.aligned, pair.aligned.matrix
+    aligned, matrix, gold = pair.aligned, pair.aligned.matrix, pair.gold
     return {
         "n": pair.number,
         "h": text_key(*pair.aligned.tokens),
         "s": [visible(word) for word in matrix.source_tokens],
         "t": [visible(word) for word in matrix.target_tokens],
-        "l": [x for link in aligned.alignment for x in (*link, _thousandths(aligned, link))],
-        "g": None if pair.gold is None else _gold_data(pair.gold),
+        "l": [x for link in aligned.alignment for x in (*link, round(1000 * aligned.probability(link)))],
+        "g": None
+        if gold is None
+        else [x for link in sorted(gold.possible) for x in (*link, int(link in gold.sure))],
         "o": [[x for link in sorted(other.links) for x in link] for other in pair.others.values()],
         "m": _matrices(pair, levels),
         "c": {part: [x for link in pair.chosen_by(part) for x in link] for part in pair.parts},
@@ -327,22 +303,14 @@ def _pair_data(pair: SamplePair, levels: bytearray) -> dict[str, Any]:
         "nt": _null(aligned.target_null),
         "ns": _null(aligned.source_null),
         "p": None if aligned.score is None else round(aligned.score, 4),
-        "a": None if pair.gold is None else _known(Counts.of(aligned.alignment, pair.gold).aer),
+        "a": None if gold is None else _known(Counts.of(aligned.alignment, gold).aer),
         "d": [round(pair.agreement(name), 4) for name in pair.others],
         "u": None if matrix.unknown is None else [sorted(side) for side in matrix.unknown],
     }
 
 
-def _thousandths(pair: AlignedPair, link: Link) -> int:
-    return round(1000 * pair.probability(link))
-
-
 def _known(score: float) -> float | None:
     return None if math.isnan(score) else round(score, 4)
-
-
-def _gold_data(gold: GoldAlignment) -> list[int]:
-    return [x for link in sorted(gold.possible) for x in (*link, int(link in gold.sure))]
 
 
 def _matrices(pair: SamplePair, levels: bytearray) -> dict[str, tuple[float, float, int]]:
@@ -365,8 +333,6 @@ def pack(weights: NDArray[np.floating], levels: bytearray) -> tuple[float, float
     They are added there as bytes, by row. A byte counts 255ths of the span, so a weight that is read back is
     off by at most 1/510 of it.
 
-    Examples
-    --------
     >>> levels = bytearray(b"before")
     >>> pack(np.array([[0.0, 0.2, 1.0]]), levels), list(levels[6:])
     ((0.0, 1.0, 6), [0, 51, 255])

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.door import as_path, expect_names
+from nmtalign.door import as_path, expect_kind, expect_names
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix, Link
 from nmtalign.links.evaluation import METRICS, Evaluation, compare
@@ -134,20 +134,10 @@ def _png(figure: Figure) -> Png:
     return file.getvalue(), {"width": width, "height": height}
 
 
-@singledispatch
 def to_html(result: Any) -> str:
-    """Return a result as HTML for a notebook."""
-    raise UsageError(f"there is no HTML of a {type(result).__name__}")
-
-
-@to_html.register
-def _(result: Aligner) -> str:
-    return str(to_table(result).to_html(header=False))
-
-
-@to_html.register
-def _(result: Evaluation) -> str:
-    return str(to_table(result).to_html(float_format="{:.4f}".format))
+    """Return the table of a result as HTML for a notebook."""
+    table = to_table(result)
+    return str(table.to_html(header=len(table.columns) > 1, float_format="{:.4f}".format))
 
 
 @singledispatch
@@ -199,15 +189,6 @@ def _frame(data: Any, **options: Any) -> pd.DataFrame:
     return pd.DataFrame(data, **options)
 
 
-def _differences(first: Evaluation, second: Evaluation) -> pd.DataFrame:
-    rows = []
-    for metric, difference in compare(first, second).items():
-        scores = getattr(first, metric), getattr(second, metric)
-        rows.append((*scores, difference.value, *difference.interval, difference.p))
-    columns = ["first", "second", "difference", "low", "high", "p"]
-    return _frame(rows, index=list(METRICS), columns=columns)
-
-
 def to_heatmap(result: Any, *, values: str | None = None, curves: bool = False, **options: Any) -> Figure:
     """Draw a result; the links are marked unless `links` says otherwise. A notebook shows the figure.
 
@@ -227,7 +208,8 @@ def to_heatmap(result: Any, *, values: str | None = None, curves: bool = False, 
 
 
 def _matrices(result: Any, values: str | None) -> dict[str, AlignmentMatrix]:
-    return matrices_of(result, values) if isinstance(result, AlignedPair) else {"": _pair(result).matrix}
+    pair = _pair(result)
+    return matrices_of(pair, values) if pair is result else {"": pair.matrix}
 
 
 def save(result: Any, path: str | Path, **options: Any) -> None:
@@ -241,18 +223,9 @@ def save(result: Any, path: str | Path, **options: Any) -> None:
         save_heatmaps([to_heatmap(result, **options)], path)
 
 
+@singledispatch
 def to_comparison(first: Any, second: Any) -> Any:
     """Return where the links of two results are found, a picture of two matrices, differences of scores."""
-    if isinstance(first, AlignmentMatrix) and isinstance(second, AlignmentMatrix):
-        return _displayed(draw_heatmap({"first": first, "second": second}))
-    if isinstance(first, Aligner) and isinstance(second, Aligner):
-        return to_table(first).join(to_table(second), how="outer", lsuffix=" of first", rsuffix=" of second")
-    if isinstance(first, Evaluation) and isinstance(second, Evaluation):
-        return _differences(first, second)
-    return _link_comparison(first, second)
-
-
-def _link_comparison(first: Any, second: Any) -> pd.DataFrame:
     ours, theirs = (_pair(result) for result in (first, second))
     if ours.matrix.weights.shape != theirs.matrix.weights.shape:
         shapes = f"{ours.matrix.weights.shape} and {theirs.matrix.weights.shape}"
@@ -266,6 +239,28 @@ def _link_comparison(first: Any, second: Any) -> pd.DataFrame:
     rows = [(s, words[0][s], t, words[1][t], found[Link(s, t)]) for s, t in sorted(found)]
     columns = ["source_position", "source_word", "target_position", "target_word", "found"]
     return _frame(rows, columns=columns)
+
+
+@to_comparison.register
+def _(first: AlignmentMatrix, second: Any) -> Any:
+    return _displayed(draw_heatmap({"first": first, "second": second}))
+
+
+@to_comparison.register
+def _(first: Aligner, second: Any) -> Any:
+    expect_kind(second, Aligner, "another aligner")
+    return to_table(first).join(to_table(second), how="outer", lsuffix=" of first", rsuffix=" of second")
+
+
+@to_comparison.register
+def _(first: Evaluation, second: Any) -> Any:
+    expect_kind(second, Evaluation, "another evaluation")
+    rows = []
+    for metric, difference in compare(first, second).items():
+        scores = getattr(first, metric), getattr(second, metric)
+        rows.append((*scores, difference.value, *difference.interval, difference.p))
+    columns = ["first", "second", "difference", "low", "high", "p"]
+    return _frame(rows, index=list(METRICS), columns=columns)
 
 
 def _displayed(figure: Figure) -> Figure:

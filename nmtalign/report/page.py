@@ -29,7 +29,7 @@ SIZE, SMALL = 12.0, 9.0  # points: words, and what is said of them
 SPACE = 10.0  # between words of a line
 DEPTH, BREADTH, ROW = 58.0, 110.0, 18.0  # between two lines of words, two columns, two words of a column
 WIDEST = 720.0  # a line; longer sentences stand in columns
-INK, SOFT, ATTENTION = "#1d1e22", "#5c5f68", "#6d4a8d"  # as in the report
+INK, SOFT = "#1d1e22", "#5c5f68"  # as in the report
 KINDS = {  # color, dashes, mark and meaning of curves
     "both": ("#59616e", (), "", "link"),
     "hit": ("#2a7a55", (), "", "link in the gold"),
@@ -41,20 +41,7 @@ KINDS = {  # color, dashes, mark and meaning of curves
 
 
 class Page:
-    """A figure with one labeled panel for each matrix, and room for a color bar and a legend.
-
-    Parameters
-    ----------
-    matrix : AlignmentMatrix
-        Gives the words; all panels show the same ones.
-    names : sequence of str
-        Title of each panel.
-    title : str
-    columns : int, optional
-        Panels in a row.
-    notes : sequence of str
-        Sentences below the panels.
-    """
+    """A figure with a labeled panel for each name, room for a color bar and a legend; notes below."""
 
     def __init__(
         self,
@@ -193,15 +180,7 @@ def _cell_size(S: int, T: int, columns: int) -> float:
 class Board:
     """A figure with the words of both sides in two lines, or else in two columns, and curves between them.
 
-    Parameters
-    ----------
-    sides : sequence of sequence of str
-        Source words, target words.
-    title : str
-    kinds : sequence of str
-        Of the curves to come, keys of `KINDS`, which the legend explains.
-    numbers : bool
-        Write the position of each word beside it.
+    The legend explains the `kinds` of the curves to come, keys of `KINDS`.
     """
 
     def __init__(
@@ -269,18 +248,13 @@ class Board:
 
     def _draw_legend(self, kinds: Sequence[str], widths: Sequence[float], x: float, y: float) -> None:
         for kind, width in zip(kinds, widths, strict=True):
-            self._path([(x, y), (x + 14, y), (x + 14, y), (x + 28, y)], kind, 1.6)
+            self._draw([(x, y), (x + 14, y), (x + 14, y), (x + 28, y)], kind, 1.6)
             self._write(KINDS[kind][3], x + 33, y, SMALL, ha="left", color=SOFT)
             x += width
 
     def curve(self, link: tuple[int, int], kind: str, weight: float) -> None:
         """Draw a link; the likelier, the wider."""
-        self._path(self._course(link), kind, 1 + 1.6 * weight)
-
-    def attention(self, link: tuple[int, int], weight: float) -> None:
-        """Draw the weight that a word gives to one of the other side."""
-        style: dict[str, Any] = {"color": ATTENTION, "alpha": 0.35 + 0.5 * weight, "zorder": 0.5}
-        self._line(self._course(link), 0.7 + 9 * weight, **style)
+        self._draw(self._course(link), kind, 1 + 1.6 * weight)
 
     def _course(self, link: tuple[int, int]) -> list[tuple[float, float]]:
         """Return the two ends of a curve, and the points between them that it bends to."""
@@ -291,21 +265,19 @@ class Board:
         y, v, middle = y + SIZE * 0.75, v - SIZE * 0.75, (y + v) / 2
         return [(x, y), (x, middle), (u, middle), (u, v)]
 
-    def _path(self, course: Sequence[tuple[float, float]], kind: str, width: float) -> None:
+    def _draw(self, course: Sequence[tuple[float, float]], kind: str, width: float) -> None:
+        from matplotlib.patches import PathPatch
+        from matplotlib.path import Path
+
         color, dashes, mark, _ = KINDS[kind]
         style = (0, [length / width for length in dashes]) if dashes else "solid"
-        self._line(course, width, color=color, linestyle=style)
+        path = Path(course, [Path.MOVETO, *[Path.CURVE4] * 3])
+        line: dict[str, Any] = {"color": color, "linestyle": style, "linewidth": width, "capstyle": "round"}
+        self._axes.add_patch(PathPatch(path, fill=False, **line))
         if mark:
             (x, y), *_, (u, v) = course
             ground = {"boxstyle": "circle,pad=0.05", "facecolor": "white", "edgecolor": "none"}
             self._write(mark, (x + u) / 2, (y + v) / 2, 10, color=color, weight="bold", bbox=ground)
-
-    def _line(self, course: Sequence[tuple[float, float]], width: float, **style: Any) -> None:
-        from matplotlib.patches import PathPatch
-        from matplotlib.path import Path
-
-        path = Path(course, [Path.MOVETO, *[Path.CURVE4] * 3])
-        self._axes.add_patch(PathPatch(path, fill=False, linewidth=width, capstyle="round", **style))
 
 
 def _centers(widths: Sequence[float], start: float, *, turned: bool) -> list[float]:

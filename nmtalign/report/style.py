@@ -24,8 +24,6 @@ def scale(name: str = DARK) -> tuple[str, ...]:
 def is_light(color: str) -> bool:
     """Tell whether black has more contrast than white with a color like ``#fcffa4`` (WCAG 2: at least 4.58).
 
-    Examples
-    --------
     >>> is_light("#fcffa4"), is_light("#000004")
     (True, False)
     """
@@ -37,8 +35,6 @@ def is_light(color: str) -> bool:
 def visible(text: str) -> str:
     """Return `text` with control and formatting characters replaced by something that can be seen.
 
-    Examples
-    --------
     >>> visible("a\\x00b\\u202e")
     'a⟨U+0000⟩b⟨U+202E⟩'
     """
@@ -54,8 +50,6 @@ def _picture(character: str) -> str:
 def shorten(word: str, longest: int) -> str:
     """Return `word`, or its beginning and end around ``…`` when it has more than `longest` characters.
 
-    Examples
-    --------
     >>> shorten("Donaudampfschiffahrtsgesellschaft", 16)
     'Donaudam…llschaft'
     """

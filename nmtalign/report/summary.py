@@ -32,8 +32,6 @@ class Figure(NamedTuple):
 def headline(figures: Sequence[Figure]) -> str:
     """Return the figures of a report in one line: its size and the error, else the agreement, else the score.
 
-    Examples
-    --------
     >>> aer = Figure("AER", "6.6 %", "95 % interval 5.8 to 7.4", "± 0.8")
     >>> headline([Figure("Pairs shown", "200"), aer])
     '200 pairs, AER 6.6 % ± 0.8'
@@ -49,18 +47,18 @@ def headline(figures: Sequence[Figure]) -> str:
 
 
 def summarize(pairs: Sequence[SamplePair]) -> list[Figure]:
-    """Return sizes and mean scores of the pairs of a report; with gold also precision, recall, F1 and AER."""
-    return [*_sizes(pairs), *_against_gold(pairs), *_against_others(pairs)]
+    """Return sizes and mean scores of the pairs of a report, scores against gold, F1 with other systems."""
+    known = [(pair.aligned.alignment, pair.gold) for pair in pairs if pair.gold is not None]
+    scores = evaluation_figures(evaluate(*zip(*known, strict=True))) if known else []
+    others = pairs[0].others if pairs else ()
+    shared = [_agreement(name, [(p.aligned.alignment, p.others[name]) for p in pairs]) for name in others]
+    return [*_sizes(pairs), *scores, *shared]
 
 
 def evaluation_figures(evaluation: Evaluation, *, where: str = "") -> list[Figure]:
     """Return the four scores of an evaluation in per cent, with their 95 % bootstrap intervals.
 
-    Examples
-    --------
-    >>> from nmtalign import GoldAlignment
-    >>> gold = GoldAlignment({(0, 0)}, {(0, 0)})
-    >>> evaluation_figures(evaluate([{(0, 0)}] * 3, [gold] * 3))[-1]
+    >>> evaluation_figures(evaluate(["0-0"] * 3, ["0-0"] * 3))[-1]
     Figure(name='AER', value='0.0 %', note='95 % interval 0.0 to 0.0', margin='± 0.0')
     """
     figures = []
@@ -87,23 +85,6 @@ def _sizes(pairs: Sequence[SamplePair]) -> list[Figure]:
     return figures
 
 
-def _against_gold(pairs: Sequence[SamplePair]) -> list[Figure]:
-    """Return the scores of the links over the pairs that have gold."""
-    known = [(pair.aligned.alignment, pair.gold) for pair in pairs if pair.gold is not None]
-    return evaluation_figures(evaluate(*zip(*known, strict=True))) if known else []
-
-
-def _against_others(pairs: Sequence[SamplePair]) -> list[Figure]:
-    """Return how much of the links each other system shares."""
-    return [
-        _agreement(name, [(p.aligned.alignment, p.others[name]) for p in pairs]) for name in _others(pairs)
-    ]
-
-
-def _others(pairs: Sequence[SamplePair]) -> Mapping[str, Alignment]:
-    return pairs[0].others if pairs else {}
-
-
 def _agreement(name: str, links: Sequence[tuple[Alignment, Alignment]]) -> Figure:
     both = sum(len(ours.links & theirs.links) for ours, theirs in links)
     ours, theirs = (sum(len(pair[side]) for pair in links) for side in (0, 1))
@@ -115,14 +96,7 @@ def _agreement(name: str, links: Sequence[tuple[Alignment, Alignment]]) -> Figur
 
 @dataclass(frozen=True)
 class Comparison:
-    """Systems on the same pairs, best first, and the difference in AER of each two of them.
-
-    Attributes
-    ----------
-    systems : dict of str to Evaluation
-    differences : dict of (str, str) to Difference
-        How much the error of the second is above that of the first.
-    """
+    """Systems on the same pairs, best first; by how much the AER of one is above that of one before it."""
 
     systems: dict[str, Evaluation]
     differences: dict[tuple[str, str], Difference]
@@ -138,8 +112,6 @@ class Comparison:
     def verdict(self) -> str:
         """Which system makes the fewest errors, and beside which others that may be chance.
 
-        Examples
-        --------
         >>> half, whole = (evaluate([links] * 9, ["0-0 1-1"] * 9) for links in ("0-0", "0-0 1-1"))
         >>> Comparison.of({"A": half, "B": whole}).verdict
         'B makes fewer errors than A: AER 0.0 for 33.3 %, p = .001'
@@ -166,8 +138,6 @@ class Comparison:
 def told_p(p: float) -> str:
     """Return a probability as papers write it.
 
-    Examples
-    --------
     >>> [told_p(p) for p in (0.000999, 0.0123, 0.3, 1.0)]
     ['.001', '.01', '.30', '1']
     """

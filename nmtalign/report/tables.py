@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple
 
 from nmtalign.arrays import ArchiveWriter
 from nmtalign.door import expect_kind
 from nmtalign.errors import UsageError
-from nmtalign.files import format_ending, open_text
+from nmtalign.files import format_ending
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, AlignmentMatrix
 from nmtalign.output import Outputs
 
@@ -96,43 +96,20 @@ def link_table(pairs: Iterable[AlignedPair] | AlignedPair) -> pd.DataFrame:
     return pd.DataFrame(list(link_rows(listed, first=0)), columns=["pair", *LinkRow._fields[1:]])
 
 
-class TableWriter:
-    """Write rows of links to a file in one pass; memory does not grow with the number of rows.
+def open_table(path: str | Path, files: Outputs) -> Callable[[Iterable[LinkRow]], None]:
+    """Return what writes rows of links to a file in one pass; memory does not grow with the number of rows.
 
     The ending names the format: .csv, .tsv, .jsonl (which may be compressed: .csv.gz, .bz2, .xz, .zst), or
     .parquet, for which the extra ``[parquet]`` is needed. Probabilities are written fixed-point with six
     digits. In .tsv nothing is quoted; a tab, a line end or a backslash inside a word is written ``\\t``,
     ``\\n``, ``\\r``, ``\\\\``. The same rows give the same bytes.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "links.tsv"
-    ...     with TableWriter(path) as table:
-    ...         table.write([LinkRow(1, 0, "red", 1, "rouge", 0.9)])
-    ...     print(path.read_text().splitlines()[1].split("\\t"))
-    ['1', '0', 'red', '1', 'rouge', '0.900000']
     """
-
-    def __init__(self, path: str | Path) -> None:
-        kind = table_format(path)
-        self.write: Callable[[Iterable[LinkRow]], None]
-        if kind == ".parquet":
-            self.write, self.close = _open_parquet(Path(path))
-        else:
-            file = open_text(path, "w")
-            file.write(TABLE_HEADS[kind])
-            self.write = lambda rows: file.writelines(map(_LINES[kind], rows))
-            self.close = file.close
-
-    def __enter__(self) -> TableWriter:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+    kind = table_format(path)
+    if kind == ".parquet":
+        return files.enter_context(_open_parquet(files.name(path)))
+    file = files.text(path)
+    file.write(TABLE_HEADS[kind])
+    return lambda rows: file.writelines(map(_LINES[kind], rows))
 
 
 def table_format(path: str | Path) -> str:
@@ -220,8 +197,9 @@ def _lines_of(matrix: AlignmentMatrix, kind: str) -> Iterator[str]:
         yield between.join([field(word), *(f"{weight:.6f}" for weight in row)]) + "\n"
 
 
-def _open_parquet(path: Path) -> tuple[Callable[[Iterable[LinkRow]], None], Callable[[], None]]:
-    """Return what writes rows as row groups of a Parquet file, and what closes the file."""
+@contextmanager
+def _open_parquet(path: str | Path) -> Iterator[Callable[[Iterable[LinkRow]], None]]:
+    """Yield what writes rows as row groups of a Parquet file."""
     try:
         import pyarrow as arrow
         import pyarrow.parquet
@@ -229,7 +207,6 @@ def _open_parquet(path: Path) -> tuple[Callable[[Iterable[LinkRow]], None], Call
         raise UsageError("a Parquet table needs pyarrow: pip install 'nmtalign[parquet]'") from None
     kinds = (arrow.int64(), arrow.int32(), arrow.string(), arrow.int32(), arrow.string(), arrow.float32())
     schema = arrow.schema(list(zip(LinkRow._fields, kinds, strict=True)))
-    file = pyarrow.parquet.ParquetWriter(path, schema)
 
     def write(rows: Iterable[LinkRow]) -> None:
         rows = iter(rows)
@@ -237,4 +214,5 @@ def _open_parquet(path: Path) -> tuple[Callable[[Iterable[LinkRow]], None], Call
             columns = [list(column) for column in zip(*chunk, strict=True)]
             file.write_table(arrow.table(columns, schema=schema))
 
-    return write, file.close
+    with pyarrow.parquet.ParquetWriter(path, schema) as file:
+        yield write

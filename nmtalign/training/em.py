@@ -161,11 +161,9 @@ class Estimator:
         hyperparameters = self.hyperparameters
         counts = self._e_step(EStep(hyperparameters.model1_null))
         for number in range(1, hyperparameters.model1_iterations):
-            smoothing, mean = (
-                self.smoothing._replace(floor=MIN_LINK),
-                number <= hyperparameters.mean_iterations,
-            )
+            smoothing = self.smoothing._replace(floor=MIN_LINK)
             words = emissions(self.forms, self._form_counts(counts), smoothing, self.workers)
+            mean = number <= hyperparameters.mean_iterations
             counts = self._e_step(EStep(hyperparameters.model1_null, words, mean=mean))
             self.report(f"model 1, iteration {number} of {hyperparameters.model1_iterations - 1}")
         first, second = (

@@ -388,8 +388,6 @@ def test_curves_have_the_colors_of_right_wrong_and_missing_links() -> None:
     assert [color for color, _ in curves_of(draw_curves(matrix, gold=gold))] == ["#1f5fa8"] * 3
     with pytest.raises(DataError, match="outside"):
         draw_curves(matrix, links=[(3, 0)])
-    with pytest.raises(UsageError, match="n below 3"):
-        draw_curves(matrix, word=("source", 3))
 
 
 @pytest.mark.parametrize("count", [3, 40])
@@ -418,15 +416,6 @@ def test_the_words_of_a_line_run_from_right_to_left_in_hebrew() -> None:
     places = [text.get_position()[0] for text in figure.axes[0].texts if text.get_text()]
     assert places[0] > places[1]
     assert places[2] > places[3]
-
-
-def test_the_weights_of_a_word_are_curves_as_wide_as_they() -> None:
-    weights = np.array([[0.7, 0.25, 0.001], [0.0, 0.0, 1.0]])
-    matrix = AlignmentMatrix(weights, ("a", "b", "c"), ("d", "e"))
-    wide = [own.get_linewidth() for own in draw_curves(matrix, word=("target", 0)).axes[0].patches]
-    assert wide == [pytest.approx(0.7 + 9 * w) for w in (0.7, 0.25)]
-    wide = [own.get_linewidth() for own in draw_curves(matrix, word=("source", 2)).axes[0].patches]
-    assert wide == [pytest.approx(9.7)]
 
 
 @pytest.mark.parametrize("suffix", ["svg", "pdf", "png"])

@@ -120,6 +120,8 @@ def test_two_results_side_by_side() -> None:
         PAIR.compare(Alignment(frozenset(), 1, 1))
     with pytest.raises(UsageError, match="expected one sentence pair, found"):
         PAIR.compare("0-0")
+    with pytest.raises(UsageError, match="expected an AlignmentMatrix, found"):
+        PAIR.matrix.compare(PAIR)
 
 
 def test_scores_are_tables_and_their_differences_too() -> None:
@@ -128,6 +130,8 @@ def test_scores_are_tables_and_their_differences_too() -> None:
     assert right.table().loc["precision"].tolist() == [1, 1, 1]
     assert "<table" in right._repr_html_()
     assert right.compare(wrong).loc["aer", "difference"] == 1
+    with pytest.raises(UsageError, match="expected another evaluation, found"):
+        right.compare(PAIR)
 
 
 def test_aligners_show_their_settings() -> None:

@@ -16,14 +16,15 @@ from hypothesis import strategies as st
 
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix, Link, UsageError
 from nmtalign.links.alignments import AlignedBatch
-from nmtalign.report.tables import LinkRow, TableWriter, batch_rows, link_rows, link_table
+from nmtalign.output import Outputs
+from nmtalign.report.tables import LinkRow, batch_rows, link_rows, link_table, open_table
 
 AWKWARD = ['"', "a,b", "\\t", "tab\tin", "\u2028", "line\nend", "cr\r", "'", "=1+1", "中", "NA", "🙂"]
 
 
 def write_table(rows, path):
-    with TableWriter(path) as table:
-        table.write(rows)
+    with Outputs() as files:
+        open_table(path, files)(rows)
 
 
 def pair(words: list[str], links: set[tuple[int, int]]) -> AlignedPair:
@@ -144,9 +145,10 @@ def test_probabilities_are_fixed_point(tmp_path: Path) -> None:
 def test_writing_in_parts_equals_writing_at_once_also_compressed(tmp_path: Path) -> None:
     rows = list(link_rows(PAIRS))
     write_table(rows, tmp_path / "once.csv")
-    with TableWriter(tmp_path / "parts.csv.gz") as table:
-        table.write(rows[:3])
-        table.write(iter(rows[3:]))
+    with Outputs() as files:
+        write = open_table(tmp_path / "parts.csv.gz", files)
+        write(rows[:3])
+        write(iter(rows[3:]))
     assert gzip.decompress((tmp_path / "parts.csv.gz").read_bytes()) == (tmp_path / "once.csv").read_bytes()
 
 
@@ -168,5 +170,5 @@ def test_a_table_in_python_is_a_data_frame() -> None:
 def test_an_unknown_ending_is_refused(tmp_path: Path) -> None:
     for name in ("links.xlsx", "links", "links.parquet.gz", "links.gz"):
         with pytest.raises(UsageError, match=r"\.csv, \.tsv, \.jsonl, \.parquet"):
-            TableWriter(tmp_path / name)
+            write_table([], tmp_path / name)
         assert not (tmp_path / name).exists()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from unicodedata import combining, east_asian_width
 
 import click
@@ -24,14 +24,6 @@ if TYPE_CHECKING:
 
 _BAR = 30  # characters of the longest bar
 _AROUND = 9  # words on either side of those that are marked
-
-
-class Corpus(NamedTuple):
-    """A linked bitext; the fields are arguments of :func:`nmtalign.corpus.concordance.write_index`."""
-
-    pairs: Iterator[LinkedWords]
-    text: TextSettings
-    languages: tuple[str | None, str | None]
 
 
 _named = option_group(
@@ -61,9 +53,9 @@ def index(linked: LinkedOptions, named: Values, output: str) -> None:
 
     if output == "-":
         raise UsageError("-o - : an index is a file of its own; name it")
-    corpus = _corpus(linked, named)
+    pairs, text, languages = _corpus(linked, named)
     with Progress("pairs", linked.files) as progress, whole_file(output) as partial:
-        write_index(partial, progress.counted(corpus.pairs), corpus.text, corpus.languages)
+        write_index(partial, progress.counted(pairs), text, languages)
 
 
 @click.command(cls=Command)
@@ -119,20 +111,22 @@ def _open(linked: LinkedOptions, named: Values, database: str | None) -> Index:
     return Index(database)
 
 
-def _corpus(linked: LinkedOptions, named: Values) -> Corpus:
-    """Return the pairs with their links, and what cuts them into words."""
+def _corpus(
+    linked: LinkedOptions, named: Values
+) -> tuple[Iterator[LinkedWords], TextSettings, tuple[str | None, str | None]]:
+    """Return the pairs with their links, what cuts them into words, and their languages."""
     if len(named.given) + (linked.links is not None) != 1 or linked.target is None:
         raise UsageError("expected SOURCE TARGET LINKS, or SOURCE TARGET with --model DIR or --vectors DIR")
     if not named.given:
         pairs = ((source, target, links.links) for _, source, target, links in linked.read())
-        return Corpus(pairs, linked.text, (None, None))
+        return pairs, linked.text, (None, None)
     from nmtalign.aligner.opening import load
 
     [(kind, place)] = named.given.items()
     check_kind(kind, place)
     aligner = load(place)
     aligner = replace(aligner, text=linked.settings(aligner.text))
-    return Corpus(_aligned(aligner, linked), aligner.text, aligner.languages)
+    return _aligned(aligner, linked), aligner.text, aligner.languages
 
 
 def _aligned(aligner: Aligner, linked: LinkedOptions) -> Iterator[LinkedWords]:

@@ -183,10 +183,7 @@ class _Shown(NamedTuple):
 def _shown(
     aligner: Aligner | None, record: Record, look: LookOptions, most: float, lacking: dict[str, None]
 ) -> _Shown:
-    """Align one pair; of a side without a choice of words the first `most` are shown.
-
-    Words without a vector are added to `lacking`.
-    """
+    """Align one pair, crop it to `most` words a side, and note words without a vector in `lacking`."""
     from nmtalign.report.corpus import attention_of
     from nmtalign.report.heatmap import cropped, matrices_of
 

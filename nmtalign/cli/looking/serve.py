@@ -32,12 +32,8 @@ EXAMPLES = {  # one sentence, by language
 def example_of(languages: tuple[str | None, str | None]) -> tuple[str, str]:
     """Return a pair in two languages; two empty texts where one of them is unknown.
 
-    Examples
-    --------
-    >>> example_of(("en", "de"))
-    ('The black cat sleeps .', 'Die schwarze Katze schläft .')
-    >>> example_of(("en", None))
-    ('', '')
+    >>> example_of(("en", "de")), example_of(("en", None))
+    (('The black cat sleeps .', 'Die schwarze Katze schläft .'), ('', ''))
     """
     found = [EXAMPLES.get(language or "", "") for language in languages]
     return (found[0], found[1]) if all(found) else ("", "")

@@ -41,17 +41,7 @@ _HEADERS = {
 
 
 class Server(ThreadingHTTPServer):
-    """Serves the page for some aligners.
-
-    Parameters
-    ----------
-    aligners : mapping of str to Aligner
-        By the names that the page shows.
-    example : (str, str)
-        Source and target text with which the page begins.
-    port : int
-        0 takes a free one.
-    """
+    """Serves a page for aligners by their names, which begins with an example; port 0 takes a free one."""
 
     daemon_threads = True
     request_queue_size = MOST_AT_ONCE  # that wait to be let in
@@ -90,13 +80,7 @@ class Server(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
     def answer(self, request: bytes) -> dict[str, Any]:
-        """Return what the page draws for a request in JSON.
-
-        Raises
-        ------
-        DataError
-            If the request is not what the page sends, or too much to draw.
-        """
+        """Return what the page draws for a request in JSON; a DataError if that asks for too much."""
         from nmtalign.files import parse_json
         from nmtalign.report.html import report_data
         from nmtalign.text.bitext import SentencePair

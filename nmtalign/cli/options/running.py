@@ -179,7 +179,7 @@ def open_sink(output: str, path: str, files: Outputs) -> Sink:
     """Return what writes an output chunk by chunk."""
     from nmtalign.arrays import ArchiveWriter
     from nmtalign.encoders.attention_files import LINKABLE
-    from nmtalign.report.tables import TableWriter
+    from nmtalign.report.tables import open_table
 
     if output == "attention":
         archive = files.enter_context(ArchiveWriter(files.binary(path)))
@@ -192,8 +192,8 @@ def open_sink(output: str, path: str, files: Outputs) -> Sink:
 
         return write
     if output == "table":
-        table = files.enter_context(TableWriter(files.name(path)))
-        return lambda chunk: table.write(_rows(chunk))
+        write_rows = open_table(path, files)
+        return lambda chunk: write_rows(_rows(chunk))
     file, text = files.text(path), text_of(output, path)
     return lambda chunk: file.write(text(chunk))
 
