@@ -322,7 +322,7 @@ class Aligner(Listed):
 
     def _with_warning(self, text: EncodedText) -> EncodedText:
         """Return a text; warn the caller of the method if its words say that links are not to be trusted."""
-        for why in coverage(text.source, text.target, self.scorer.vocabularies).doubt, one_word_lines(text):
+        for why in coverage(text.source, text.target, self.scorer.vocabularies).warning, one_word_lines(text):
             if why:
                 warnings.warn(why, stacklevel=3)
         return text

@@ -90,8 +90,8 @@ class Coverage(NamedTuple):
         return {name: side for name, side in self._asdict().items() if side.rate < FEW}
 
     @property
-    def doubt(self) -> str:
-        """Why links are not to be trusted, if the words say so; else nothing."""
+    def warning(self) -> str:
+        """A warning where links are not to be trusted: swapped sides, raw text, few known words; else ""."""
         if self.swapped:
             return _SWAPPED
         if self.uncut:

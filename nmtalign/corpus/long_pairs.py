@@ -182,8 +182,8 @@ def _spans(path: _Path) -> Iterator[tuple[Span, Span, Span]]:
     count, share = -(-longer // CORE), words / longer
     cores = np.arange(count + 1) * words // count
     start, stop = cores[:-1], cores[1:]
-    doubt = np.maximum(path.deviation(start), path.deviation(stop))
-    margin = np.ceil(np.minimum(MARGIN * share + DEVIATIONS * doubt, WIDEST * share)).astype(np.int64)
+    deviation = np.maximum(path.deviation(start), path.deviation(stop))
+    margin = np.ceil(np.minimum(MARGIN * share + DEVIATIONS * deviation, WIDEST * share)).astype(np.int64)
     first, last = np.maximum(start - margin, 0), np.minimum(stop + margin, words)
     low, high = np.floor(np.interp(first, *path)), np.ceil(np.interp(last, *path))
     high = np.minimum(high, low + MOST)
