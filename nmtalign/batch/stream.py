@@ -227,8 +227,9 @@ def align_chunks(
     unit: str = "words",
     values: str | None = None,
 ) -> Generator[AlignedChunk]:
-    """Align chunks, which are read as they are needed, on several cores; `unit` and `values` as of
-    :func:`align_chunk`.
+    """Align chunks, which are read as they are needed, on several cores.
+
+    For `unit` and `values` see :func:`align_chunk`.
 
     Yields
     ------

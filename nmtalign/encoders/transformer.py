@@ -199,7 +199,7 @@ class Encoder:
         return {own.name: getattr(self, own.name) for own in fields(self)}
 
     def check(self) -> None:
-        """Open the encoder; errors as of :func:`opened`, and UsageError if there is no such layer."""
+        """Open the encoder; errors are those of :func:`opened`, or a UsageError for a missing layer."""
         self._opened  # noqa: B018
 
     @cached_property
