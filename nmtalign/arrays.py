@@ -134,7 +134,7 @@ def in_order(names: Sequence[str], path: str | Path) -> list[str]:
 
 
 def read_arrays(path: str | Path) -> dict[str, AnyArray]:
-    """Return all arrays of an .npz file by name; errors as of :class:`Archive`."""
+    """Return all arrays of an .npz file by name; errors are those of :class:`Archive`."""
     with Archive(path) as archive:
         return {name: archive.read(name) for name in archive.names}
 
@@ -229,8 +229,8 @@ def expect_array(
 ) -> NDArray[Any]:
     """Return an array if it has the kind, shape and range that are expected, and all entries are finite.
 
-    `kind` is "i" or "f" as of ``array.dtype``; None in `shape` is any length but 0; `name` is the place in
-    errors.
+    `kind` is "i" or "f", the kind of ``array.dtype``. None in `shape` is any length but 0. Errors begin with
+    `name`.
 
     Examples
     --------
@@ -255,7 +255,7 @@ def expect_array(
 def expect_number(
     value: Any, low: float | None = None, high: float | None = None, *, name: str | Path
 ) -> float:
-    """Return a number if it is one, finite, and in the range; parameters as of :func:`expect_array`."""
+    """Return a number if it is one, finite, and in the range; for the parameters see :func:`expect_array`."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
         raise DataError(f"expected a finite number, found {value!r}").at(name)
     if (low is not None and value < low) or (high is not None and value > high):
@@ -265,7 +265,7 @@ def expect_number(
 
 
 def expect_whole(value: Any, low: float | None = None, high: float | None = None, *, name: str | Path) -> int:
-    """Return a whole number in the range; parameters as of :func:`expect_array`."""
+    """Return a whole number in the range; for the parameters see :func:`expect_array`."""
     if expect_number(value, low, high, name=name) != int(value):
         raise DataError(f"expected a whole number, found {value!r}").at(name)
     return int(value)

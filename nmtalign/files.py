@@ -78,7 +78,7 @@ def _unreadable(error: OSError) -> DataError:
 
 
 def named(path: str | Path, records: Iterator[T]) -> Iterator[T]:
-    """Yield the records of a file, with errors as of :func:`foreign`."""
+    """Yield the records of a file, with the errors of :func:`foreign`."""
     with foreign(path):
         yield from records
 

@@ -59,7 +59,7 @@ def expect_folder_of(path: str | Path) -> None:
 
 
 class Outputs(ExitStack):
-    """Files of one run: all are closed before the first gets its name, as of :func:`whole_file`.
+    """Files of one run: all are closed before the first gets its name; see :func:`whole_file`.
 
     Examples
     --------

@@ -138,7 +138,7 @@ class Stored:
         return expect_whole(self.meta.get(name), **bounds, name=self._meta)
 
     def array(self, name: str, kind: str, shape: Shape, **bounds: float) -> NDArray[Any]:
-        """Return a packed array; parameters as of :func:`nmtalign.arrays.expect_array`."""
+        """Return a packed array; for the parameters see :func:`nmtalign.arrays.expect_array`."""
         place = f"{self.folder / 'arrays.npz'}, {self.prefix}{name}"
         return expect_array(self.packed[self.prefix + name], kind, shape, **bounds, name=place)
 
@@ -184,7 +184,7 @@ def expect_room_for_model(folder: str | Path, *, overwrite: bool) -> None:
 
 
 def save_state(state: State, folder: str | Path, *, overwrite: bool = False) -> None:
-    """Write the state of an aligner, as of :meth:`nmtalign.aligner.aligner.Aligner.save`."""
+    """Write the state of an aligner for :meth:`nmtalign.aligner.aligner.Aligner.save`."""
     expect_room_for_model(as_path(folder), overwrite=overwrite)
     with whole_folder(folder) as new:
         meta = {"format": FORMAT, "version": VERSION, **state.write(new)}

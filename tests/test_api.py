@@ -489,7 +489,7 @@ CALLS = {
     "a pair as a picture": (
         lambda: na.save_heatmaps([na.load().align("a", "b")], "a.pdf"),
         USAGE,
-        "expected pictures, as of draw_heatmap, found no links",
+        "expected pictures, made by draw_heatmap, found no links",
     ),
     "batches to compare": (
         lambda: na.load().align_batch(PAIRS).compare(3),

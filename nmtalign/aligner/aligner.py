@@ -81,7 +81,7 @@ class Aligner(Listed):
     def __post_init__(self) -> None:
         expect_kind(self.scorer, Scorer, "a scorer")
         expect_kind(self.positions, PositionModel, "a position model")
-        expect_kind(self.extraction, (Extraction, type(None)), "an extraction, as of make_extraction")
+        expect_kind(self.extraction, (Extraction, type(None)), "an extraction, made by make_extraction")
         check_languages(self.languages)
         default_workers(self.workers)
 
@@ -293,7 +293,7 @@ class Aligner(Listed):
 
     @property
     def default_values(self) -> str:
-        """Which values of a pair are shown unless told, as of :class:`AlignedPair`."""
+        """Which values of a pair are shown by default; see :class:`AlignedPair`."""
         return "combined" if self.positions.has_null else "forward"
 
     def align_pair(self, pair: Pair) -> AlignedPair:
@@ -316,13 +316,13 @@ class Aligner(Listed):
         return self._decoder_of(text).pairs(list(map(self.tokens_of, pairs)), self.description, **more)
 
     def align_words(self, pairs: Iterable[tuple[Words, Words]]) -> AlignedBatch:
-        """Align many pairs of words that are already normalized; warnings as of :meth:`align_batch`."""
+        """Align many pairs of words that are already normalized; warn as :meth:`align_batch` does."""
         words = list(checked_pairs(pairs, lines=False))
         return self.align_text(self._with_warning(encode_text(words)))
 
     def _with_warning(self, text: EncodedText) -> EncodedText:
         """Return a text; warn the caller of the method if its words say that links are not to be trusted."""
-        for why in coverage(text.source, text.target, self.scorer.vocabularies).doubt, one_word_lines(text):
+        for why in coverage(text.source, text.target, self.scorer.vocabularies).warning, one_word_lines(text):
             if why:
                 warnings.warn(why, stacklevel=3)
         return text
@@ -337,7 +337,7 @@ class Aligner(Listed):
             return self._align_parts(text, parts, workers, done)
         found: list[BucketLinks] = []
         for part in parts:
-            decoder = self._decoder_of(replace(part))  # a copy: its index goes with it
+            decoder = self._decoder_of(replace(part))  # a copy, to free its cached index
             found += _counted(decoder.links_of_buckets(workers), done)
         return decoder.collected(found)
 
@@ -430,7 +430,7 @@ class _Pairs:
 def load_aligner(folder: str | Path) -> Aligner:
     """Open the folder of an aligner, or a shipped one by its name.
 
-    Errors as of :func:`nmtalign.state.open_state`.
+    Errors are those of :func:`nmtalign.state.open_state`.
     """
     aligner: Aligner = open_state(place_of(folder), Aligner.from_state, KINDS)
     return aligner

@@ -62,7 +62,7 @@ class TrainingSize(NamedTuple):
 
     @classmethod
     def of(cls, words: tuple[int, int] | None) -> TrainingSize:
-        """Return the size of a text with these source and target words; without any, a usual size."""
+        """Return the size of a text with these source and target words; the defaults if there are none."""
         return cls(words[0], words[1] / words[0]) if words and all(words) else cls()
 
     @property
@@ -142,7 +142,7 @@ class Decoder(NamedTuple):
     text: EncodedText
     bucket_posteriors: Callable[[int], BucketPosteriors]  # gives the posteriors of the bucket of a number
     extraction: Extraction
-    # as of :meth:`nmtalign.positions.model.TextScores.linkable`; None where every pair has attention
+    # :meth:`nmtalign.positions.model.TextScores.linkable`; None where all words of all pairs may have links
     linkable: Callable[[int, Floats | None], Flags] | None = None
     scores: TextScores | None = None  # before the position model
     has_null: bool = False  # whether there is a null word, and with it evidence
@@ -257,7 +257,7 @@ class Decoder(NamedTuple):
     ) -> list[AlignedPair]:
         """Return the pairs of the text with their attention weights; `words` are those to show.
 
-        `unknown`, `caption` and `default_values` as of :class:`AlignmentMatrix` and :class:`AlignedPair`.
+        For `unknown`, `caption` and `default_values` see :class:`AlignmentMatrix` and :class:`AlignedPair`.
         """
         batch, arrays = self.attention([name for name in VALUES if name != "scores" or self.scores])
         probabilities, made = np.split(batch.probability, batch.offsets[1:-1]), []

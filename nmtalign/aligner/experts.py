@@ -73,7 +73,7 @@ class EncoderLinks:
     name : str
         Of an encoder of the package transformers, or its folder.
     encoder_options : mapping
-        `layer`, `device`, `cache`, as of :func:`nmtalign.links_from`; and `download`.
+        `layer`, `device`, `cache`, as in :func:`nmtalign.links_from`; and `download`.
     method : str
     """
 

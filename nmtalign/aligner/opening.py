@@ -220,7 +220,7 @@ def fit_text(
 ) -> tuple[Aligner, Iterator[AnyPair]]:
     """Return an aligner fitted to the first pairs of a text, if it needs that, and the whole text again.
 
-    `unit` is what the links of an expert count, as of :meth:`Aligner.encoded`.
+    `unit` is what the links of an expert count: words or tokens, as in :meth:`Aligner.encoded`.
     """
     rest = iter(pairs)
     if not aligner.needs_fitting:

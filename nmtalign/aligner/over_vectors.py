@@ -45,7 +45,7 @@ def over_vectors(
     diagonal: float | None,
     unknown: str | None,
 ) -> Aligner:
-    """Return an aligner; parameters as of :func:`nmtalign.vector_aligner`."""
+    """Return an aligner; for the parameters see :func:`nmtalign.vector_aligner`."""
     for side in (source, target):
         expect_kind(side, Embeddings, "Embeddings")
     vector_score = make_score(score, source.dimension, temperature=temperature, parameters=parameters)

@@ -461,7 +461,7 @@ def train_rescorer(aligner: Aligner, bitext: PreparedBitext, options: LearnOptio
 
 def _gold_log_odds(decoder: Decoder, gold: Sequence[GoldAlignment]) -> float:
     """Return what the gold links of the pairs of a text add to the log odds of link probabilities."""
-    assert decoder.probabilities is not None  # as of every learned model
+    assert decoder.probabilities is not None  # every learned model has them
     outcomes: list[tuple[Reals, ...]] = []
     for k, bucket in enumerate(decoder.text.buckets):
         (t, s, b), posterior, _, evidence = decoder.chosen(k)

@@ -92,7 +92,7 @@ def _first(positions: Array, N: int) -> Array:
 def diagonal_prior(
     T: int, S: int, *, form: str = "centered", strength: float = 1.0, like: Array | None = None
 ) -> Array:
-    r"""Prior (T, S) that source and target words stand at about the same place of their sentences.
+    r"""Prior (T, S) that source and target words stand at about the same position of their sentences.
 
     ===============  =====================================================  ============================
     form             entry (t, s), t and s from 0                           how to use it
@@ -117,10 +117,10 @@ def diagonal_prior(
     Dyer, Chahuneau & Smith (2013), "A Simple, Fast, and Effective Reparameterization of IBM Model 2", eq. 2;
     Jalili Sabet, Dufter, Yvon & Schütze (2020), "SimAlign", distortion correction.
     """
-    if form not in _PLACES:
-        raise UsageError(f"unknown form {form!r} of the diagonal prior; expected one of {', '.join(_PLACES)}")
-    place = _PLACES[form]
-    offset = place(T)[:, None] - place(S)  # (T, S)
+    if form not in _SCALES:
+        raise UsageError(f"unknown form {form!r} of the diagonal prior; expected one of {', '.join(_SCALES)}")
+    position = _SCALES[form]
+    offset = position(T)[:, None] - position(S)  # (T, S)
     if form != "simalign":
         return as_like(-strength * np.abs(offset), like)
     if min(T, S) < 2:  # SimAlign leaves a sentence of one word alone
@@ -129,7 +129,7 @@ def diagonal_prior(
 
 
 # Where the words of a sentence of N words stand, on a line from 0 to 1.
-_PLACES: dict[str, Callable[[int], Doubles]] = {
+_SCALES: dict[str, Callable[[int], Doubles]] = {
     "centered": lambda N: (np.arange(N) + 0.5) / N,
     "fast_align": lambda N: np.arange(1, N + 1) / N,
     "simalign": lambda N: np.arange(N) / max(N - 1, 1),

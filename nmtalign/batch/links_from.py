@@ -24,7 +24,7 @@ def links_of_source(
 ) -> Generator[AlignedChunk]:
     """Yield the links of the pairs of a bitext, whose tokens are as `text` cuts them, chunk by chunk.
 
-    `unit` is as of :func:`nmtalign.batch.stream.align_chunk`; `marks` says how the words are marked
+    For `unit` see :func:`nmtalign.batch.stream.align_chunk`; `marks` says how the words are marked
     sub-words, if the linker joins them. A DataError if the source has fewer or more than there are pairs, or
     does not fit one.
     """

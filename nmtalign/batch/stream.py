@@ -41,7 +41,7 @@ class AlignedChunk(NamedTuple):
     text: TextSettings  # what cuts the lines into the words or tokens that the links count
     languages: tuple[str | None, str | None]
     marks: str | None = None  # of the sub-words, "bpe" or "sentencepiece", whose words links count
-    doubt: str | None = None  # why links say little that count words between spaces; of the first chunk
+    warning: str | None = None  # of the first chunk: a side is written without spaces
     attention: Attention | None = None  # (T, S) values and linkable cells of each pair that were asked for
 
     def tokens(self) -> tuple[list[list[str]], list[list[str]]]:
@@ -90,8 +90,8 @@ def align_chunk(
     levels = [words for words in (text.line_words, marks and _made_of(chunk.lines, marks)) if words]
     for words in levels:
         batch = links_of_words(batch, words)
-    doubt = one_word_lines(text) if chunk.first == 1 else None
-    made = AlignedChunk(*chunk, batch, sizes, known, SPACES, aligner.languages, marks, doubt, attention)
+    warning = one_word_lines(text) if chunk.first == 1 else None
+    made = AlignedChunk(*chunk, batch, sizes, known, SPACES, aligner.languages, marks, warning, attention)
     if values is None or attention is None or not levels:
         return made
     return made._replace(attention=_of_words(values, attention, levels, made))
@@ -227,8 +227,9 @@ def align_chunks(
     unit: str = "words",
     values: str | None = None,
 ) -> Generator[AlignedChunk]:
-    """Align chunks, which are read as they are needed, on several cores; `unit` and `values` as of
-    :func:`align_chunk`.
+    """Align chunks, which are read as they are needed, on several cores.
+
+    For `unit` and `values` see :func:`align_chunk`.
 
     Yields
     ------

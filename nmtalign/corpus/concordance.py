@@ -310,7 +310,7 @@ class Index:
     def of(
         cls, pairs: Iterable[LinkedWords], text: TextSettings, languages: Languages = (None, None)
     ) -> Index:
-        """Return an index in memory; arguments as of :func:`write_index`."""
+        """Return an index in memory; for the arguments see :func:`write_index`."""
         index, database = cls.__new__(cls), sqlite3.connect(":memory:")
         _write(database, pairs, text, languages)
         index._open(None, database)

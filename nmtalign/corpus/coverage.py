@@ -18,7 +18,7 @@ from nmtalign.corpus.text import EncodedText
 from nmtalign.names import SIDES
 
 FEW = 0.45  # share of known words below which the language is likely wrong (scripts/measure_coverage.py)
-GLUED = 0.04  # share of words that end in punctuation: at most 0.02 of texts in words, 0.07 of raw ones
+UNTOKENIZED = 0.04  # share of words that end in punctuation: at most .02 if tokenized, .07 if raw
 _SWAPPED = (
     "the sides are swapped: more source words are known as target words, and target words as source words;"
     " give source and target (or `languages`) the other way round"
@@ -40,8 +40,8 @@ class SideCoverage(NamedTuple):
 
     total: int = 0
     known: int = 0  # in the vocabulary of the side
-    as_other: int = 0  # in the vocabulary of the other side
-    glued: int = 0  # unknown, and ending in punctuation
+    in_other: int = 0  # in the vocabulary of the other side
+    punctuated: int = 0  # unknown, and ending in punctuation
 
     @property
     def rate(self) -> float:
@@ -77,12 +77,12 @@ class Coverage(NamedTuple):
     @property
     def swapped(self) -> bool:
         """Whether each side is better known, and well enough, to the vocabulary of the other side."""
-        return all(side.as_other > max(side.known, FEW * side.total) for side in self)
+        return all(side.in_other > max(side.known, FEW * side.total) for side in self)
 
     @property
-    def uncut(self) -> bool:
-        """Whether punctuation is glued to the words of both sides: the text is raw."""
-        return all(side.glued > GLUED * side.total for side in self)
+    def untokenized(self) -> bool:
+        """Whether many words of both sides end in punctuation: the text is raw."""
+        return all(side.punctuated > UNTOKENIZED * side.total for side in self)
 
     @property
     def few(self) -> dict[str, SideCoverage]:
@@ -90,11 +90,11 @@ class Coverage(NamedTuple):
         return {name: side for name, side in self._asdict().items() if side.rate < FEW}
 
     @property
-    def doubt(self) -> str:
-        """Why links are not to be trusted, if the words say so; else nothing."""
+    def warning(self) -> str:
+        """A warning where links are not to be trusted: swapped sides, raw text, few known words; else ""."""
         if self.swapped:
             return _SWAPPED
-        if self.uncut:
+        if self.untokenized:
             return "unknown words end in punctuation: cut raw text with `tokenizer=simple`"
         few = [f"only {100 * side.rate:.1f} % of the {name} words" for name, side in self.few.items()]
         return f"{' and '.join(few)} are known, {_CAUSES}" if few else ""
@@ -122,15 +122,15 @@ def _counted(
     side: EncodedSide, elsewhere: Container[str], vocabulary: Container[str], other: Container[str]
 ) -> SideCoverage:
     """Count the words of one side; `elsewhere` are those of the other one, `other` is its vocabulary."""
-    total = known = as_other = glued = 0
+    total = known = in_other = punctuated = 0
     for word, count, lettered in zip(side.words, side.counts.tolist(), _lettered(side), strict=True):
-        is_known, in_other = word in vocabulary, word in other
-        if lettered and (is_known or in_other or word not in elsewhere):
+        is_known, is_in_other = word in vocabulary, word in other
+        if lettered and (is_known or is_in_other or word not in elsewhere):
             total += count
             known += count * is_known
-            as_other += count * in_other
-            glued += count * (not is_known and ends_in_punctuation(word) is not None)
-    return SideCoverage(total, known, as_other, glued)
+            in_other += count * is_in_other
+            punctuated += count * (not is_known and ends_in_punctuation(word) is not None)
+    return SideCoverage(total, known, in_other, punctuated)
 
 
 def one_word_lines(text: EncodedText) -> str | None:

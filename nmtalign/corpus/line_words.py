@@ -64,7 +64,7 @@ def cut_lines(
 ) -> tuple[list[str], list[int], Integers | None]:
     """Return the tokens of lines of a side (0 or 1), how many each has, and the words that they begin in.
 
-    The latter as of :func:`words_of_tokens`; None where tokens are what stands between spaces.
+    The words are those of :func:`words_of_tokens`; None where tokens are what stands between spaces.
 
     Examples
     --------
@@ -211,8 +211,8 @@ def links_of_tokens(
 ) -> AlignedBatch:
     """Return the links of all tokens of linked words, which share the probability of the link.
 
-    `words` are as of :func:`links_of_words`, `lengths` the source and target tokens of each pair. A DataError
-    names the first pair, counted from `first`, with a link outside.
+    `words` are those of :func:`links_of_words`, `lengths` the source and target tokens of each pair. A
+    DataError names the first pair, counted from `first`, with a link outside.
 
     Examples
     --------
@@ -292,7 +292,7 @@ def gold_of_tokens(
 def pair_of_words(pair: AlignedPair, lines: tuple[str, str], words: BothLineWords | None) -> AlignedPair:
     """Return an aligned pair with the words between spaces of its lines in place of tokens.
 
-    `words` are as of :func:`links_of_words`, of this pair alone.
+    `words` are those of :func:`links_of_words`, but of this pair alone.
     """
     if words is None:
         return pair
@@ -303,7 +303,7 @@ def pair_of_words(pair: AlignedPair, lines: tuple[str, str], words: BothLineWord
 def joined_pair(
     pair: AlignedPair, words: BothWords, word_of_token: tuple[Sequence[int], Sequence[int]]
 ) -> AlignedPair:
-    """Return an aligned pair with words in place of their tokens, values as of :func:`values_of_words`.
+    """Return an aligned pair with words in place of their tokens; see :func:`values_of_words`.
 
     `word_of_token` says the word of each source and target token. A word is without a vector if one of its
     tokens is.

@@ -116,7 +116,7 @@ class _Path(NamedTuple):
         return _Path(self.target, self.source)
 
     def deviation(self, at: Longs) -> Doubles:
-        """Return the standard deviation of the path at source positions, as of a Brownian bridge."""
+        """Return the standard deviation of the path at source positions: that of a Brownian bridge."""
         corner = np.clip(np.searchsorted(self.source, at, side="right"), 1, len(self.source) - 1)
         before, after = at - self.source[corner - 1], self.source[corner] - at
         return np.sqrt(VARIANCE * before * after / (before + after))
@@ -182,8 +182,8 @@ def _spans(path: _Path) -> Iterator[tuple[Span, Span, Span]]:
     count, share = -(-longer // CORE), words / longer
     cores = np.arange(count + 1) * words // count
     start, stop = cores[:-1], cores[1:]
-    doubt = np.maximum(path.deviation(start), path.deviation(stop))
-    margin = np.ceil(np.minimum(MARGIN * share + DEVIATIONS * doubt, WIDEST * share)).astype(np.int64)
+    deviation = np.maximum(path.deviation(start), path.deviation(stop))
+    margin = np.ceil(np.minimum(MARGIN * share + DEVIATIONS * deviation, WIDEST * share)).astype(np.int64)
     first, last = np.maximum(start - margin, 0), np.minimum(stop + margin, words)
     low, high = np.floor(np.interp(first, *path)), np.ceil(np.interp(last, *path))
     high = np.minimum(high, low + MOST)
@@ -193,7 +193,7 @@ def _spans(path: _Path) -> Iterator[tuple[Span, Span, Span]]:
 
 
 def whole_pairs(source: EncodedSide, target: EncodedSide) -> Segments:
-    """Return the segments of uncut sentence pairs."""
+    """Return the segments of sentence pairs that are not cut into pieces."""
     S, T = source.lengths, target.lengths
     zero = np.zeros(len(S), dtype=np.int64)
     return Segments(len(S), np.arange(len(S)), zero, zero, zero, T, zero, S, S, T)

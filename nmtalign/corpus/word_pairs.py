@@ -110,15 +110,15 @@ class _Tokens(NamedTuple):
     @classmethod
     def of(cls, bucket: Bucket, cells: int, targets: int) -> _Tokens:
         """Return the words of a bucket, which follows `cells` cells and `targets` target words."""
-        (T, S, B), place = bucket.shape, np.flatnonzero(bucket.source).astype(np.int32)
-        pair = place % np.int32(B)
-        step = np.full(len(place), S * B, np.int32)
+        (T, S, B), filled = bucket.shape, np.flatnonzero(bucket.source).astype(np.int32)
+        pair = filled % np.int32(B)
+        step = np.full(len(filled), S * B, np.int32)
         length = bucket.target_lengths.astype(np.int32)[pair]
-        start = place + (np.int32 if cells < 1 << 30 else np.int64)(cells)
-        return cls(bucket.source.ravel()[place], start, step, np.int32(targets) + pair * np.int32(T), length)
+        start = filled + (np.int32 if cells < 1 << 30 else np.int64)(cells)
+        return cls(bucket.source.ravel()[filled], start, step, np.int32(targets) + pair * np.int32(T), length)
 
     def cells(self) -> tuple[Integers, Integers]:
-        """Return the cells of each word, and the place of their target word."""
+        """Return the cells of each word, and the index of their target word."""
         ends = np.cumsum(self.length, dtype=np.int32)
         nth: Ints = np.arange(self.length.sum(), dtype=np.int32) - np.repeat(ends - self.length, self.length)
         start, step, first = (np.repeat(a, self.length) for a in (self.start, self.step, self.first))
@@ -181,12 +181,12 @@ def _keys(buckets: Sequence[Bucket], targets: int) -> Longs:
 def distinct(keys: Longs) -> tuple[Longs, Ints]:
     """Return the sorted distinct keys and the rank of each key. `keys` is overwritten.
 
-    A key and its place share one integer: a plain sort does the work of np.unique with its slow argsort.
+    A key and its index share one integer: a plain sort does the work of np.unique with its slow argsort.
     """
     bits = len(keys).bit_length()
     if int(keys.max(initial=0)).bit_length() + bits > 63:
-        found, place = np.unique(keys, return_inverse=True)
-        return found, place.reshape(-1).astype(np.int32)
+        found, indices = np.unique(keys, return_inverse=True)
+        return found, indices.reshape(-1).astype(np.int32)
     parts = [keys[at : at + PART] for at in range(0, len(keys), PART)]
     for k, part in enumerate(parts):
         part <<= bits
@@ -195,12 +195,12 @@ def distinct(keys: Longs) -> tuple[Longs, Ints]:
     rank = np.empty(len(keys), dtype=np.int32)
     runs, last, count = [keys[:0]], -1, -1
     for part in parts:
-        place = part & ((1 << bits) - 1)
+        indices = part & ((1 << bits) - 1)
         part >>= bits
         new = part != np.concatenate([[last], part[:-1]])
         numbers = np.cumsum(new, dtype=np.int32)
         numbers += np.int32(count)
-        rank[place] = numbers
+        rank[indices] = numbers
         runs.append(part[new])
         last, count = int(part[-1]), int(numbers[-1])
     return np.concatenate(runs), rank
@@ -279,25 +279,25 @@ def kept_index(keys: Longs, targets: int, cells: Sequence[Ints]) -> PairIndex:
 
 def numbers_among(kept: Longs, keys: Longs) -> Ints:
     """Return the number of each key in :func:`kept_index`; SHARED if it is not kept."""
-    place = np.minimum(np.searchsorted(kept, keys), len(kept) - 1)
-    return np.where(kept[place] == keys, place + (place > 0), SHARED).astype(np.int32)
+    indices = np.minimum(np.searchsorted(kept, keys), len(kept) - 1)
+    return np.where(kept[indices] == keys, indices + (indices > 0), SHARED).astype(np.int32)
 
 
 def values_of(keys: Longs, values: Floats, wanted: Longs) -> Floats:
     """Return the value of each wanted key in a table of sorted keys, 0 where it is missing."""
     if not len(keys):
         return np.zeros(len(wanted), values.dtype)
-    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return np.where(keys.take(place) == wanted, values.take(place), np.float32(0))
+    indices = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys.take(indices) == wanted, values.take(indices), np.float32(0))
 
 
 def merged(keys: Longs, counts: Ints, more: Longs, more_counts: Ints) -> tuple[Longs, Ints]:
     """Merge two sorted lists of distinct keys and add up their counts."""
-    place = np.searchsorted(keys, more)
-    known = keys[np.minimum(place, len(keys) - 1)] == more
-    counts[place[known]] += more_counts[known]
+    indices = np.searchsorted(keys, more)
+    known = keys[np.minimum(indices, len(keys) - 1)] == more
+    counts[indices[known]] += more_counts[known]
     new = ~known
-    return np.insert(keys, place[new], more[new]), np.insert(counts, place[new], more_counts[new])
+    return np.insert(keys, indices[new], more[new]), np.insert(counts, indices[new], more_counts[new])
 
 
 def frequent_or_associated(keys: Longs, counts: Ints, source: EncodedSide, target: EncodedSide) -> Flags:

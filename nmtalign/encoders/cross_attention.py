@@ -87,7 +87,7 @@ class Reading:
         return np.asarray(np.minimum(sums / rows.sum(axis=1, keepdims=True), 1))  # sums round
 
     def by_head(self, attention: AnyArray, source: Sequence[str], target: Sequence[str]) -> dict[str, Reals]:
-        """Return the weights as of :meth:`weights` by each head alone; none where there is one."""
+        """Return the weights that :meth:`weights` would of each head alone; none where there is one head."""
         shape = _numbers(attention).shape
         layers, heads = (self.layers or range(shape[0])), (self.heads or range(shape[1]))
         if len(layers) * len(heads) == 1:

@@ -116,8 +116,8 @@ class Window(NamedTuple):
 
     sentence: int
     ids: list[int]
-    # (L,): place of each sub-word in the sentence; -1 for special ones, and those nearer to another's middle
-    places: Longs
+    # (L,): number of each sub-word in the sentence; -1 for special ones, and those nearer to another's middle
+    positions: Longs
 
 
 @dataclass(eq=False)
@@ -177,8 +177,8 @@ class Pieces:
             own[: room // 4 if start else 0] = -1
             if start != starts[-1]:
                 own[room // 4 + room // 2 :] = -1
-            places = np.pad(own, (len(before), len(after)), constant_values=-1)
-            yield Window(sentence, [*before, *ids[start : start + room], *after], places)
+            positions = np.pad(own, (len(before), len(after)), constant_values=-1)
+            yield Window(sentence, [*before, *ids[start : start + room], *after], positions)
 
 
 @dataclass(eq=False)
@@ -199,7 +199,7 @@ class Encoder:
         return {own.name: getattr(self, own.name) for own in fields(self)}
 
     def check(self) -> None:
-        """Open the encoder; errors as of :func:`opened`, and UsageError if there is no such layer."""
+        """Open the encoder; errors are those of :func:`opened`, or a UsageError for a missing layer."""
         self._opened  # noqa: B018
 
     @cached_property
@@ -239,8 +239,8 @@ class Encoder:
         for batch in batches(windows, TOKENS if self.device == "cpu" else OF_DEVICE):
             states = within_memory(self._run, batch, self.device)
             for window, own_states in zip(batch, states, strict=True):
-                kept = window.places >= 0
-                found[window.sentence][0][window.places[kept]] = own_states[kept]
+                kept = window.positions >= 0
+                found[window.sentence][0][window.positions[kept]] = own_states[kept]
         return list(zip(found[::2], found[1::2], strict=True))
 
     def _tell_long(self, number: int, size: int, limit: int) -> None:

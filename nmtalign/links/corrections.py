@@ -26,7 +26,7 @@ class Correction(NamedTuple):
 
     pair: int  # line of the text, from 1
     pairs: int  # lines of the text
-    text: str  # the words, as of `text_key`
+    text: str  # the words; see `text_key`
     gold: GoldAlignment
     by: str
     at: str  # ISO 8601

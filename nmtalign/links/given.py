@@ -82,7 +82,7 @@ def write_links(path: str | Path, alignments: GivenLinks, *, format: str = "phar
 
 
 def given_gold(golds: GivenGold) -> Iterator[GoldAlignment]:
-    """Yield the gold links of each pair, as of :func:`given_links`; links that are only links are sure.
+    """Yield the gold links of each pair, given as in :func:`given_links`; links without a kind are sure.
 
     Examples
     --------

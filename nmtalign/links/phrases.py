@@ -1,4 +1,4 @@
-"""Phrase extraction: phrase pairs consistent with the links, as of phrase-based translation."""
+"""Phrase extraction: phrase pairs consistent with the links, as in phrase-based translation."""
 
 from __future__ import annotations
 

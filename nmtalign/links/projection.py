@@ -231,7 +231,7 @@ def project_tags(
     An element goes around the words that its words are linked to and all between them, but not around words
     that another element beside it is linked to; it stays one element. One without links, and an empty one
     such as ``<br/>``, goes next to what its neighbors are linked to. The result has exactly the tags of
-    `line`, properly nested, and the target words in their order. `cut` is as of :func:`parse_tags`.
+    `line`, properly nested, and the target words in their order. For `cut` see :func:`parse_tags`.
 
     Examples
     --------

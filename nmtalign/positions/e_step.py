@@ -32,8 +32,8 @@ TINY = np.float32(1e-30)
 class Sparse(NamedTuple):
     """Numbers to add to some entries of an array."""
 
-    place: Integers
-    value: Reals
+    indices: Integers
+    values: Reals
 
 
 class BucketCounts(NamedTuple):
@@ -43,7 +43,7 @@ class BucketCounts(NamedTuple):
     # unaligned words, by number of the word
     source_null: Sparse
     target_null: Sparse
-    # jumps, by place in the flattened transition tables
+    # jumps, by index in the flattened transition tables
     forward_jumps: Sparse | None = None
     reverse_jumps: Sparse | None = None
     log_likelihood: float = 0.0
@@ -189,7 +189,7 @@ class Totals(NamedTuple):
         """Add the counts of a bucket, and return its log-likelihood."""
         for total, numbers in zip(self.sums, counts[:5], strict=True):
             if numbers is not None:  # in order, so that a sum does not depend on the workers
-                np.add.at(total, numbers.place.ravel(), numbers.value.ravel().astype(np.float64))
+                np.add.at(total, numbers.indices.ravel(), numbers.values.ravel().astype(np.float64))
         return counts.log_likelihood
 
     def with_likelihood(self, log_likelihood: float) -> ExpectedCounts:

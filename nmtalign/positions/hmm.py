@@ -30,7 +30,7 @@ from nmtalign.state import State, Stored
 
 NULL = 0.1  # probability of the null word for models without a lexicon
 THRESHOLD = 0.55  # least joint probability of a link; chosen on the development sets
-DOUBT = np.float32(1e-6)  # least distance of a posterior from 1 in single precision
+MIN_COMPLEMENT = np.float32(1e-6)  # least 1 - p of a posterior in single precision
 HEADROOM = 110  # bits that numbers below 1 may grow by; single precision has 128
 LOST = np.float32(1e-25)  # alphas below this share of the greatest become 0
 PERIOD = 3  # rescale every 3 words, at fixed positions: results do not depend on the other pairs
@@ -195,8 +195,8 @@ def joint_probability(forward: Floats, reverse: Floats) -> Floats:
     [0.5]
     """
     g = np.asarray(forward * reverse)
-    h = np.asarray(np.maximum(1 - forward, DOUBT))
-    h *= np.maximum(1 - reverse, DOUBT)
+    h = np.asarray(np.maximum(1 - forward, MIN_COMPLEMENT))
+    h *= np.maximum(1 - reverse, MIN_COMPLEMENT)
     for root in (g, h):  # in place: allocating new arrays would take as long as the roots
         np.sqrt(root, out=root)
         np.sqrt(root, out=root)

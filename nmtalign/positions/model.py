@@ -244,12 +244,12 @@ class SoftmaxPositions(PositionModel):
         if self.name == "none":
             return scores
         lengths = np.stack([bucket.target_lengths, bucket.source_lengths])
-        distinct, place = np.unique(lengths, axis=1, return_inverse=True)
+        distinct, indices = np.unique(lengths, axis=1, return_inverse=True)
         T, S, _ = bucket.shape
         table = np.zeros((T, S, distinct.shape[1]))
         for n, (t, s) in enumerate(distinct.T.tolist()):
             table[:t, :s, n] = _prior(t, s, self._strength)
-        return np.asarray(scores + table[..., place.reshape(-1)])
+        return np.asarray(scores + table[..., indices.reshape(-1)])
 
 
 @lru_cache(maxsize=4096)

@@ -130,7 +130,7 @@ def bucket_transitions(model: TransitionModel, source: Ints, lengths: Longs, nul
 def jump_counts(
     expected: Floats, source: Ints, lengths: Longs, model: TransitionModel
 ) -> tuple[Longs, Doubles]:
-    """Return expected jumps (S + 1, S + 1, B) as places in the flattened tables, distinct, and counts."""
+    """Return expected jumps (S + 1, S + 1, B) as indices into the flattened tables, distinct, and counts."""
     S1, _, B = expected.shape
     reach = min(S1, MAX_JUMP)
     near = 2 * reach + 1  # widths from -reach to reach; a small table stays in the cache
@@ -139,10 +139,10 @@ def jump_counts(
     row *= near
     i = np.arange(S1, dtype=np.int32)[:, None]
     entry = np.clip(i.T + 1 - i, -reach, reach) + reach  # (S + 1, S + 1)
-    place = row[:, None, :] + entry[:, :, None]  # (S + 1, S + 1, B)
-    place[:, -1, :] = row + (np.clip(lengths - i + 1, -reach, reach) + reach)
+    indices = row[:, None, :] + entry[:, :, None]  # (S + 1, S + 1, B)
+    indices[:, -1, :] = row + (np.clip(lengths - i + 1, -reach, reach) + reach)
     kept = np.flatnonzero((expected > 1e-3) & (lengths > 0))
-    counts = np.bincount(place.take(kept), expected.take(kept), len(model.tables) * near)
+    counts = np.bincount(indices.take(kept), expected.take(kept), len(model.tables) * near)
     found = np.flatnonzero(counts).astype(np.int64)
     words, width = np.divmod(found, near)
     return words * model.tables.shape[1] + (width + MAX_JUMP - reach), counts[found].astype(np.float64)

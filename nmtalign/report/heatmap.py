@@ -278,7 +278,7 @@ def save_heatmaps(figures: Iterable[Figure], path: str | Path, *, dpi: int = 150
     """
     path = as_path(path)
     check_format(path)
-    expect_kind(figures, Iterable, "a list of pictures, as of draw_heatmap")
+    expect_kind(figures, Iterable, "a list of pictures, made by draw_heatmap")
     import matplotlib
 
     fixed = {"svg.fonttype": "none", "svg.hashsalt": "nmtalign", "pdf.fonttype": 3}
@@ -310,7 +310,7 @@ def _save_pages(figures: Iterable[Figure], partial: str | Path, path: Path) -> N
 def _figure(figure: Any) -> Figure:
     from matplotlib.figure import Figure
 
-    expect_kind(figure, Figure, "pictures, as of draw_heatmap")
+    expect_kind(figure, Figure, "pictures, made by draw_heatmap")
     return figure  # type: ignore[no-any-return]
 
 

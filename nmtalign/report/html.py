@@ -232,7 +232,7 @@ def compressed(data: bytes) -> str:
 def report_data(pairs: Sequence[SamplePair], corpus: Sequence[Figure] = ()) -> dict[str, Any]:
     """Return what the script draws; the short keys of pairs are explained in :func:`_pair_data`.
 
-    Errors as of :func:`html_report`.
+    Errors are those of :func:`html_report`.
     """
     _check(pairs)
     others = list(pairs[0].others) if pairs else []
@@ -282,7 +282,7 @@ def _pair_data(pair: SamplePair, levels: bytearray) -> dict[str, Any]:
     """Return one pair under short keys, for there are many pairs.
 
     Words s, t; links l (source, target, thousandths); gold g (source, target, sure); other systems o;
-    matrices m (as of :func:`pack`); links c of each part alone; best partners bf, br; null probabilities nt,
+    matrices m (see :func:`pack`); links c of each part alone; best partners bf, br; null probabilities nt,
     ns; score p; AER a; F1 with the others d; positions of words without a vector u; key of the words h.
     """
     aligned, matrix, gold = pair.aligned, pair.aligned.matrix, pair.gold

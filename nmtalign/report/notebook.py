@@ -213,7 +213,7 @@ def _matrices(result: Any, values: str | None) -> dict[str, AlignmentMatrix]:
 
 
 def save(result: Any, path: str | Path, **options: Any) -> None:
-    """Save the picture of a result, or its numbers; options as of :func:`to_heatmap`."""
+    """Save the picture of a result, or its numbers; for the options see :func:`to_heatmap`."""
     check_format(as_path(path), FORMATS + OF_MATRICES)
     if Path(path).suffix.lower() in OF_MATRICES:
         if options.pop("curves", False):

@@ -23,17 +23,17 @@ PRIOR, STRENGTH = 0.2, 10  # prior share of linked words, and its weight in word
 WORD_STRENGTH = 3  # weight of the share of all frequent words, in occurrences of one word
 
 
-def free_words(joint: Floats, bucket: Bucket, places: Counts) -> Iterator[tuple[Flags, Integers]]:
-    """Yield, by kind, the cells (T, S, B) that link a free word as its neighbor, and the word's place.
+def free_words(joint: Floats, bucket: Bucket, ranks: Counts) -> Iterator[tuple[Flags, Integers]]:
+    """Yield, by kind, the cells (T, S, B) that link a free word as its neighbor, and the word's rank.
 
-    A word is free if no link of the joint probability (T, S, B) reaches the threshold; `places` (V,) of words
+    A word is free if no link of the joint probability (T, S, B) reaches the threshold; `ranks` (V,) of words
     are those among the frequent ones, 0 for all others.
     """
-    of_target, of_source = places[1][bucket.target][:, None], places[0][bucket.source]
+    of_target, of_source = ranks[1][bucket.target][:, None], ranks[0][bucket.source]
     kinds = of_target, of_target, of_source, of_source
     cells = beside_links((joint >= THRESHOLD) & bucket.inside)
-    for own, place in zip(cells, kinds, strict=True):
-        yield own & bucket.inside, np.broadcast_to(place, own.shape)
+    for own, rank in zip(cells, kinds, strict=True):
+        yield own & bucket.inside, np.broadcast_to(rank, own.shape)
 
 
 class AnnotationStyle:
@@ -42,15 +42,15 @@ class AnnotationStyle:
     def __init__(self) -> None:
         self._linked, self._seen = np.zeros((2, KINDS, FREQUENT + 1))
 
-    def add(self, joint: Floats, bucket: Bucket, places: Counts, sure: Flags, possible: Flags) -> None:
+    def add(self, joint: Floats, bucket: Bucket, ranks: Counts, sure: Flags, possible: Flags) -> None:
         """Count the free words of a bucket; links that are only possible do not count."""
-        for kind, (cells, place) in enumerate(free_words(joint, bucket, places)):
+        for kind, (cells, rank) in enumerate(free_words(joint, bucket, ranks)):
             annotated = cells & (sure | ~possible)
-            self._seen[kind] += np.bincount(place[annotated], minlength=FREQUENT + 1)
-            self._linked[kind] += np.bincount(place[annotated & sure], minlength=FREQUENT + 1)
+            self._seen[kind] += np.bincount(rank[annotated], minlength=FREQUENT + 1)
+            self._linked[kind] += np.bincount(rank[annotated & sure], minlength=FREQUENT + 1)
 
     def shares(self) -> Floats:
-        """Return the share of free words that are linked, by kind and place, shape (KINDS, FREQUENT + 1)."""
+        """Return the share of free words that are linked, by kind and rank, shape (KINDS, FREQUENT + 1)."""
         shares = np.empty_like(self._seen)
         for group in slice(0, 1), slice(1, None):  # all other words, frequent ones
             linked, seen = (x[:, group].sum(axis=1, keepdims=True) for x in (self._linked, self._seen))
@@ -60,10 +60,10 @@ class AnnotationStyle:
         return shares.astype(np.float32)
 
 
-def with_style(joint: Floats, shares: Floats, bucket: Bucket, places: Counts) -> Floats:
+def with_style(joint: Floats, shares: Floats, bucket: Bucket, ranks: Counts) -> Floats:
     """Return the joint probability (T, S, B) with links of free words in the annotation style."""
     result = joint.copy()
-    for own, (cells, place) in zip(shares, free_words(joint, bucket, places), strict=True):
-        share = own[place]
+    for own, (cells, rank) in zip(shares, free_words(joint, bucket, ranks), strict=True):
+        share = own[rank]
         np.maximum(result, share, out=result, where=cells & (share >= THRESHOLD))
     return result

@@ -38,7 +38,7 @@ class Inputs(NamedTuple):
     """Inputs of the network for some sentence pairs."""
 
     features: Floats  # (B, T, S, F)
-    # (B, T, 1) and (B, 1, S): place of each word among the frequent ones from 1; 0 for all others
+    # (B, T, 1) and (B, 1, S): rank of each word among the frequent ones from 1; 0 for all others
     target_words: Integers
     source_words: Integers
 
@@ -59,7 +59,7 @@ class Words(NamedTuple):
 
     counts: Vectors  # log(count + 1) / 5 of source and target words in the training text
     same: Integers  # number of the target word with the spelling of a source word, or -1
-    frequent: Counts  # place of source and target words among the frequent ones, from 1
+    frequent: Counts  # rank of source and target words among the frequent ones, from 1
 
 
 def known_words(
@@ -70,12 +70,12 @@ def known_words(
 ) -> Words:
     """Look up the words of a text."""
     logs = [(np.log(np.asarray(own) + 1) / 5).astype(np.float32) for own in counts]
-    places = [
+    ranks = [
         look_up(number_words(["", *few]), side.words, 0)
         for few, side in zip(frequent, (source, target), strict=True)
     ]
     same = look_up(number_words(target.words), source.words)
-    return Words((logs[0], logs[1]), same, (places[0], places[1]))
+    return Words((logs[0], logs[1]), same, (ranks[0], ranks[1]))
 
 
 def lexical_features(bucket: Bucket, ratios: Floats, nulls: Vectors, known: Words) -> list[Floats]:

@@ -72,8 +72,8 @@ class Network(NamedTuple):
         active = np.tanh(inputs.features @ self.P + self.b).reshape(upstream.size, -1)  # (cells, A)
         inner = slopes[:, None] * self.v * (1 - active * active)
         words = [
-            _by_class(upstream, place, len(own))
-            for place, own in ((inputs.target_words, self.a), (inputs.source_words, self.c))
+            _by_class(upstream, classes, len(own))
+            for classes, own in ((inputs.target_words, self.a), (inputs.source_words, self.c))
         ]
         last = slopes @ rows, *words, upstream.sum(keepdims=True).reshape(1)
         return Network(rows.T @ inner, inner.sum(axis=0), slopes @ active, *last)
@@ -84,9 +84,9 @@ def _product(rows: Reals, weights: Reals) -> Reals:
     return np.asarray(rows.astype(np.float64) @ weights.astype(np.float64)).astype(weights.dtype)
 
 
-def _by_class(upstream: Reals, places: Integers, size: int) -> Reals:
+def _by_class(upstream: Reals, classes: Integers, size: int) -> Reals:
     """Return the sum of the gradient over the cells of each frequent word."""
-    found = np.bincount(np.broadcast_to(places, upstream.shape).ravel(), upstream.ravel(), size)
+    found = np.bincount(np.broadcast_to(classes, upstream.shape).ravel(), upstream.ravel(), size)
     found[0] = 0
     return found.astype(upstream.dtype)
 

@@ -82,8 +82,8 @@ class Rescorer:
         assert ratios is not None  # as there is a null word
         e = self.scores(bucket, known, ratios, nulls, forward, reverse, joint)
         inside, w = bucket.inside, np.float32(self.weight)
-        doubtful = (np.maximum(forward, reverse) > MIN_POSTERIOR) & inside
-        corrected = np.where(doubtful, sigmoid((1 - w) * log_odds(joint) + w * e), joint)
+        candidates = (np.maximum(forward, reverse) > MIN_POSTERIOR) & inside
+        corrected = np.where(candidates, sigmoid((1 - w) * log_odds(joint) + w * e), joint)
         joint = with_style(corrected, self.style, bucket, known.frequent)
         forward, reverse = mix(forward, e, w, inside, axis=1), mix(reverse, e, w, inside, axis=0)
         return BucketPosteriors(Posteriors(forward, reverse, joint), ratios)

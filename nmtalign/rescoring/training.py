@@ -90,8 +90,8 @@ def minibatches(
         inputs = inputs_of(bucket, known, ratios, scores.null_ratios, *posteriors)
         sure, possible = _gold_cells(bucket, gold)
         style.add(found.joint, bucket, known.frequent, sure, possible)
-        doubtful = (np.maximum(found.forward, found.reverse) > MIN_POSTERIOR) & bucket.inside
-        importance = doubtful.astype(np.float32)
+        candidates = (np.maximum(found.forward, found.reverse) > MIN_POSTERIOR) & bucket.inside
+        importance = candidates.astype(np.float32)
         importance[possible] *= SURE * sure[possible]
         for n in np.flatnonzero(bucket.pieces >= 0).tolist():
             chosen = importance[..., n] > 0

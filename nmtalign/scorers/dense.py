@@ -60,10 +60,10 @@ class DenseScorer:
         source = text.source.memo((self, 0), lambda: self._known_vectors(0, text.source.words))
         target = text.target.memo((self, 1), lambda: self._known_vectors(1, text.target.words))
         pairs = text.index
-        place = np.flatnonzero(source.known[pairs.source] & target.known[pairs.target])
-        words = pairs.source[place], pairs.target[place]
+        indices = np.flatnonzero(source.known[pairs.source] & target.known[pairs.target])
+        words = pairs.source[indices], pairs.target[indices]
         vectors, norms = (source.vectors, target.vectors), (source.norms, target.norms)
-        return LogRatios(place, log_ratios(vectors, norms, *words))
+        return LogRatios(indices, log_ratios(vectors, norms, *words))
 
     def _known_vectors(self, side: int, words: Sequence[str]) -> KnownVectors:
         """Look up words of one side (0: source, 1: target); unknown words are treated as padding."""

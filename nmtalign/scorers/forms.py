@@ -124,9 +124,9 @@ class FormPairs:
     alike: Longs
     prior: Floats
 
-    def spread(self, values: Floats, places: slice = EVERY) -> Floats:
-        """Return the values of pairs of forms (Q,) by word pair (P,), or for some `places` only."""
-        return values[places] if self.pair is None else values.take(self.pair[places])
+    def spread(self, values: Floats, part: slice = EVERY) -> Floats:
+        """Return the values of pairs of forms (Q,) by word pair (P,), or for a `part` of them."""
+        return values[part] if self.pair is None else values.take(self.pair[part])
 
 
 def make_form_pairs(

@@ -106,9 +106,9 @@ def form_pair_counts(form_pairs: FormPairs, words: WordCounts) -> FormPairCounts
     return FormPairCounts(pairs.astype(np.float32), *sides)
 
 
-def sum_at(place: Integers, size: int, values: Doubles) -> Doubles:
-    """Sum the values of each place, shape (size,)."""
-    return np.asarray(np.bincount(place, values, size), dtype=np.float64)
+def sum_at(indices: Integers, size: int, values: Doubles) -> Doubles:
+    """Sum the values at each index, shape (size,)."""
+    return np.asarray(np.bincount(indices, values, size), dtype=np.float64)
 
 
 class Smoothing(NamedTuple):
@@ -127,10 +127,10 @@ def ratios(form_pairs: FormPairs, counts: FormPairCounts, smoothing: Smoothing, 
     of_source = (words / (counts.source.linked + pseudo_count)).astype(np.float32)
     of_target = (1 / (counts.target.linked + pseudo_count)).astype(np.float32)
 
-    def scale(places: slice) -> None:
-        own = result[places]
-        own *= of_source.take(form_pairs.source[places])
-        own *= of_target.take(form_pairs.target[places])
+    def scale(part: slice) -> None:
+        own = result[part]
+        own *= of_source.take(form_pairs.source[part])
+        own *= of_target.take(form_pairs.target[part])
         own += np.float32(floor)
 
     _in_blocks(scale, len(result), workers)
@@ -167,11 +167,11 @@ def mean_ratios(
     for form_pairs, own in zip(forms, counts, strict=True):
         of_kind = ratios(form_pairs, own, smoothing, workers)
 
-        def multiply(places: slice, form_pairs: FormPairs = form_pairs, of_kind: Floats = of_kind) -> None:
-            joint[places] *= form_pairs.spread(of_kind, places)
+        def multiply(part: slice, form_pairs: FormPairs = form_pairs, of_kind: Floats = of_kind) -> None:
+            joint[part] *= form_pairs.spread(of_kind, part)
 
         _in_blocks(multiply, pairs, workers)
-    _in_blocks(lambda places: _root(joint[places], len(forms)), pairs, workers)
+    _in_blocks(lambda part: _root(joint[part], len(forms)), pairs, workers)
     joint[:1] = 0
     return joint
 
@@ -371,16 +371,16 @@ class Lexicon:
 
         def look_up_forms() -> KnownForms:
             stored = self.forms[n]
-            place = look_up(self.form_numbers[n][side], forms_of(text, stored.letters[side])[1].forms)
+            numbers = look_up(self.form_numbers[n][side], forms_of(text, stored.letters[side])[1].forms)
             known = (stored.source, stored.target)[side]
-            return KnownForms(place, known.apply(lambda values: np.where(place < 0, 0.0, values[place])))
+            return KnownForms(numbers, known.apply(lambda own: np.where(numbers < 0, 0.0, own[numbers])))
 
         return text.memo((self, n, side), look_up_forms)
 
     def _counts(self, n: int, pairs: FormPairs, source: KnownForms, target: KnownForms) -> FormPairCounts:
         """Return the learned counts of pairs of forms; unknown forms get the count of `UNKNOWN_RATIO`."""
         learned, smoothing = self.forms[n], self.smoothing
-        at_source, at_target = source.place.take(pairs.source), target.place.take(pairs.target)
+        at_source, at_target = source.numbers.take(pairs.source), target.numbers.take(pairs.target)
         missing = (at_source < 0) | (at_target < 0)
         keys = at_source * len(self.form_numbers[n][1]) + at_target
         keys[missing] = -1
@@ -395,5 +395,5 @@ class Lexicon:
 class KnownForms(NamedTuple):
     """What a lexicon knows of the forms of one side of a text."""
 
-    place: Longs  # number in the lexicon, -1 for unknown forms
+    numbers: Longs  # number in the lexicon, -1 for unknown forms
     counts: FormCounts

@@ -39,16 +39,16 @@ def interpolated(emissions: Emissions, scorers: Sequence[MixedScorer], text: Enc
     (log-linear interpolation, Klakow 1998); the ratios of other word pairs stay.
     """
     for scorer in scorers:
-        place, values = scorer.log_ratios(text)
+        indices, values = scorer.log_ratios(text)
         pairs = emissions.pairs.copy()
-        mixed = pairs.take(place)
+        mixed = pairs.take(indices)
         possible = mixed > 0  # ratios of 0 stay 0
         np.log(np.maximum(mixed, TINY, out=mixed), out=mixed)
         mixed *= np.float32(1 - scorer.weight)
         mixed += values * np.float32(scorer.weight)
         np.exp(mixed, out=mixed)
         mixed *= possible
-        pairs[place] = mixed
+        pairs[indices] = mixed
         emissions = emissions._replace(pairs=pairs)
     return emissions
 

@@ -87,7 +87,7 @@ class Scorer:
 class LogRatios(NamedTuple):
     """Log likelihood ratios of some word pairs of a text."""
 
-    place: Integers  # numbers of the word pairs
+    indices: Integers  # numbers of the word pairs
     values: Floats  # their log likelihood ratios to chance
 
 

@@ -337,7 +337,7 @@ def _checked(rows: Iterable[Any], lines: bool | None) -> Iterator[Pair]:
 
 
 def _checked_row(row: Any, number: int, lines: bool | None) -> Pair:
-    """Return what should be pair `number`; parameters as of :func:`checked_pairs`."""
+    """Return what should be pair `number`; for the parameters see :func:`checked_pairs`."""
     try:
         row = row.tolist() if hasattr(row, "tolist") else row  # of an array (N, 2)
         if not isinstance(row, tuple | list) or len(row) != 2:
@@ -357,7 +357,7 @@ def are_lines(pair: Pair) -> TypeGuard[tuple[str, str]]:
 
 
 def checked_pair(source: Sentence, target: Sentence) -> Pair:
-    """Return one sentence pair, arrays of words as lists; DataError as of :func:`checked_pairs`."""
+    """Return one sentence pair, arrays of words as lists; errors are those of :func:`checked_pairs`."""
     pair = _checked_side(source, "source"), _checked_side(target, "target")
     if isinstance(pair[0], str) != isinstance(pair[1], str):
         raise DataError("expected two lines of text or two lists of words, found one of each")

@@ -408,7 +408,7 @@ class TextSettings:
         return replace(self, tokenizer=f"{tokenizer}:{','.join(names)}"), names
 
     def kept_in(self, folder: Path) -> TextSettings:
-        """Copy the files of the tokenizer into a folder; return settings as of :meth:`kept`."""
+        """Copy the files of the tokenizer into a folder; return the settings of :meth:`kept`."""
         settings, files = self.kept()
         for name, file in files.items():
             shutil.copyfile(file, folder / name)

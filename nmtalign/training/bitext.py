@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from nmtalign.corpus.coverage import GLUED, ends_in_punctuation, spaceless
+from nmtalign.corpus.coverage import UNTOKENIZED, ends_in_punctuation, spaceless
 from nmtalign.corpus.parallel import streamed
 from nmtalign.corpus.sides import EncodedSide, NumberedWords, PairEncoder, look_up, number_words
 from nmtalign.errors import DataError
@@ -19,7 +19,7 @@ from nmtalign.text.tokenization import TextSettings
 Sides = tuple[Sequence[Sentence], Sequence[Sentence]]  # source and target sentences
 
 PAIRS = 5_000  # pairs numbered at a time
-UNCUT = 7.0  # mean letters of the words of such a script above which words seem to be phrases
+UNSEGMENTED = 7.0  # mean letters of the words of such a script above which words seem to be phrases
 EVEN = 2.0  # standard deviation of lengths below which the correlation says nothing
 FEWEST = 50  # pairs needed for statistics of lengths
 
@@ -79,27 +79,27 @@ def bitext_warnings(source: EncodedSide, target: EncodedSide) -> list[str]:
             )
         found.extend(_of_lengths(s.astype(float), t.astype(float)))
     found += [warning for side in (source, target) for warning in _of_punctuation(side)][:1]
-    return found + _uncut(source, "source") + _uncut(target, "target")
+    return found + _unsegmented(source, "source") + _unsegmented(target, "target")
 
 
 def _of_punctuation(side: EncodedSide) -> list[str]:
-    """Warn where punctuation is glued to the words: the text is not cut into words yet."""
-    glued = [k for k, word in enumerate(side.words) if ends_in_punctuation(word)]
-    share = side.counts[glued].sum() / max(side.counts.sum(), 1)
-    if share < GLUED:
+    """Warn where many words end in punctuation: the text is not tokenized yet."""
+    punctuated = [k for k, word in enumerate(side.words) if ends_in_punctuation(word)]
+    share = side.counts[punctuated].sum() / max(side.counts.sum(), 1)
+    if share < UNTOKENIZED:
         return []
-    words = f"{100 * share:.0f} % of the words end in punctuation, like {side.words[glued[0]]!r}"
+    words = f"{100 * share:.0f} % of the words end in punctuation, like {side.words[punctuated[0]]!r}"
     return [f"{words}, which makes other words of them; cut raw text with the tokenizer simple"]
 
 
-def _uncut(side: EncodedSide, name: str) -> list[str]:
+def _unsegmented(side: EncodedSide, name: str) -> list[str]:
     """Warn if a text in a script without spaces is not cut into words."""
     places = [k for k, word in enumerate(side.words) if spaceless(word)]
     if 2 * side.counts[places].sum() < side.counts.sum():
         return []
     mean = np.average([len(side.words[k]) for k in places], weights=side.counts[places])
     how = "give words between spaces, or `tokenizer=icu`"
-    if mean > UNCUT:
+    if mean > UNSEGMENTED:
         return [f"the {name} is written without spaces and not cut ({mean:.0f} letters a word); {how}"]
     return [f"the {name} is cut into single characters, and words align better; {how}"] if mean == 1 else []
 

@@ -107,11 +107,11 @@ def test_windows_cover_each_sub_word_once(encoder):
         ids, _ = pieces.inside(words)
         for limit in (64, 9):
             windows = list(Pieces(pieces.tokenizer, limit).windows(0, ids))
-            places = np.concatenate([w.places[w.places >= 0] for w in windows])
-            assert sorted(places.tolist()) == list(range(len(ids)))
+            positions = np.concatenate([w.positions[w.positions >= 0] for w in windows])
+            assert sorted(positions.tolist()) == list(range(len(ids)))
             for window in windows:
-                own = window.places >= 0
-                assert np.array(window.ids)[own].tolist() == np.array(ids)[window.places[own]].tolist()
+                own = window.positions >= 0
+                assert np.array(window.ids)[own].tolist() == np.array(ids)[window.positions[own]].tolist()
             assert max(len(w.ids) for w in windows) <= limit
             assert len(windows) > 1 or len(words) == 62
 

@@ -36,8 +36,8 @@ class Mirror:
 
     def log_ratios(self, text: EncodedText) -> LogRatios:
         mirrored = np.array([word[::-1] for word in text.source.words])[text.index.source]
-        place = np.flatnonzero(mirrored == np.array(text.target.words)[text.index.target])
-        return LogRatios(place, np.full(len(place), self.log_ratio, np.float32))
+        indices = np.flatnonzero(mirrored == np.array(text.target.words)[text.index.target])
+        return LogRatios(indices, np.full(len(indices), self.log_ratio, np.float32))
 
     def state(self) -> State:
         return State("mirror", {"weight": self.weight, "log_ratio": self.log_ratio})

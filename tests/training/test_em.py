@@ -46,7 +46,7 @@ def random_emissions(index, source, target, seed: int = 0) -> Emissions:
 
 
 def summed(sparse, size: int) -> np.ndarray:
-    counts = np.bincount(sparse.place.ravel(), sparse.value.ravel(), size)
+    counts = np.bincount(sparse.indices.ravel(), sparse.values.ravel(), size)
     counts[0] = 0  # padding
     return counts
 
@@ -137,13 +137,13 @@ def test_jumps_are_counted_in_every_so_many_th_bucket():
     assert len(buckets) == 4
     for k, (bucket, cells) in enumerate(zip(buckets, index.cells, strict=True)):
         some, all_of_it = step.counts(k, bucket, cells), step._replace(jump_period=1).counts(k, bucket, cells)
-        np.testing.assert_array_equal(some.links.value, all_of_it.links.value)
+        np.testing.assert_array_equal(some.links.values, all_of_it.links.values)
         for found, expected in zip(some[3:5], all_of_it[3:5], strict=True):
             if k % 3:
                 assert found is None
             else:
-                np.testing.assert_array_equal(found.place, expected.place)
-                np.testing.assert_array_equal(found.value, expected.value)
+                np.testing.assert_array_equal(found.indices, expected.indices)
+                np.testing.assert_array_equal(found.values, expected.values)
 
 
 @pytest.mark.parametrize(("share", "step"), [(1, 1), (2, 3), (3.5, 5)])

@@ -281,11 +281,11 @@ def write_chunks(
 
     links, known = 0, Coverage()
     for chunk in chunks:
-        if chunk.doubt:
-            warn(chunk.doubt)
+        if chunk.warning:
+            warn(chunk.warning)
         last = chunk.first + len(chunk.batch) - 1
         known = known.joined(chunk.coverage or Coverage())
-        if strict and (why := known.doubt):
+        if strict and (why := known.warning):
             raise DataError(f"pairs 1 to {last:,}: {why}")
         for sink in sinks:
             sink(chunk)
@@ -319,7 +319,7 @@ def say_done(
     shares = {name: round(side.rate, 4) for name, side in known._asdict().items() if side.total}
     counts = {"links": links, "left_out": limit.count, "seconds_left": 0, "known": shares}
     log(text, event="aligned", **progress.values | counts)
-    if why := known.doubt:
+    if why := known.warning:
         warn(why)
 
 

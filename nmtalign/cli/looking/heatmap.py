@@ -14,7 +14,7 @@ import click
 from nmtalign.cli.messages import Progress, log, warn, warnings_to_stderr
 from nmtalign.cli.options.bitext import PairsOptions, pairs_options
 from nmtalign.cli.options.declare import OUTPUT, Command, Numbers, Whole, option_group, section
-from nmtalign.cli.options.records import RecordOptions, covered, record_options, warn_of_doubt
+from nmtalign.cli.options.records import RecordOptions, covered, record_options, warn_of_coverage
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import VALUES
 
@@ -131,7 +131,7 @@ def heatmap(
         else:
             figures = (_draw(own, look) for own in shown)
             save_heatmaps(drawn.done_one_by_one(figures), output, dpi=look.dpi)
-    warn_of_doubt(known)
+    warn_of_coverage(known)
     what = f"matri{'x' if drawn.done == 1 else 'ces'}" if as_numbers else f"picture{'s'[: drawn.done > 1]}"
     without = f"; without a vector: {shorten(', '.join(lacking), LONGEST)}" if lacking else ""
     log(f"{drawn.done:,} {what} in {output}, {drawn.seconds:.1f} s{without}", event="drawn")

@@ -12,7 +12,7 @@ import click
 from nmtalign.cli.messages import Progress, log, warn, warnings_to_stderr
 from nmtalign.cli.options.bitext import BitextOptions, bitext_options
 from nmtalign.cli.options.declare import COMPARED, INPUT, OUTPUT, SEED, Command, Whole, option_group, section
-from nmtalign.cli.options.records import RecordOptions, covered, record_options, warn_of_doubt
+from nmtalign.cli.options.records import RecordOptions, covered, record_options, warn_of_coverage
 from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def report(
         lines = gold or [""] * total
         about: Any = {"title": title, "corpus": figures, "systems": systems}
         write_report(output, shown, gold=lines, corrections=corrections, **about)
-    warn_of_doubt(known)
+    warn_of_coverage(known)
     _say_where_heads_end(shown)
     of = f" of {total:,}" if len(shown) < total else ""
     drawn_by = " at random" if of and chosen.lines is None and drawn.worst is None else ""

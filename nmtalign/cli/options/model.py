@@ -107,7 +107,7 @@ expert_option = click.option(
 
 
 def with_expert(bitext: Iterable[Pair], expert: str | None, *, marked: bool = False) -> Iterator[Any]:
-    """Return the pairs of a bitext with the links of --expert; `marked` as of `with_links`."""
+    """Return the pairs of a bitext with the links of --expert; for `marked` see `with_links`."""
     from nmtalign.aligner.experts import with_links
     from nmtalign.links.formats import read_links
 

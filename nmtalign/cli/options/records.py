@@ -75,11 +75,11 @@ def covered(records: Iterable[Record], aligner: Aligner | None, known: list[Cove
         yield from chunk
 
 
-def warn_of_doubt(known: Iterable[Coverage]) -> None:
-    """Warn if the words of all records together say that their links are not to be trusted."""
+def warn_of_coverage(known: Iterable[Coverage]) -> None:
+    """Warn if the words of all records together are too little known for links that can be trusted."""
     from nmtalign.corpus.coverage import Coverage
 
-    if why := reduce(Coverage.joined, known, Coverage()).doubt:
+    if why := reduce(Coverage.joined, known, Coverage()).warning:
         warn(why)
 
 

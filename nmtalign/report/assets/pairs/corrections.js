@@ -12,7 +12,7 @@ const undone = [];
 
 export const goldOf = (pair) => pair.gold ?? new Map([...pair.links.keys()].map((key) => [key, 1]));
 
-// The links to draw in a panel, as of panelLinks.
+// The links to draw in a panel, see panelLinks.
 export function drawnLinks(pair, view) {
   if (!state.edit) return panelLinks(pair, view);
   return [...goldOf(pair)].map(([key, sure]) => ({ key, kind: sure ? "sure" : "maybe", shared: false, tag: "" }));
