@@ -128,7 +128,7 @@ def train(
     """
     one_blas_thread()
     from nmtalign.aligner.train import LearnOptions, learn, of_corrected_text, warm_start
-    from nmtalign.batch.stream import LengthLimit
+    from nmtalign.text.bitext import LengthLimit
     from nmtalign.training.checkpoint import remove_checkpoints
     from nmtalign.training.hyperparameters import preset as named_preset
 
