@@ -40,11 +40,11 @@ def with_links(
     links: Iterable[frozenset[Link]],
     *,
     marked: bool = False,
-    place: str | Path | None = None,
+    file: str | Path | None = None,
 ) -> Iterator[Any]:
     """Yield pairs with their links; a DataError if there are fewer or more links than pairs.
 
-    `marked` says that pairs without any word stand for bad records, whose links are left out; `place` is the
+    `marked` says that pairs without any word stand for bad records, whose links are left out; `file` is the
     file of the links.
     """
     given, number = iter(links), 0
@@ -52,16 +52,16 @@ def with_links(
         own = next(given, None)
         if own is None:
             expected = "expected the links of the expert for each pair, an empty line where it has no opinion"
-            raise _placed(f"{expected}; found {number - 1:,} lines, and more pairs", place)
+            raise _of_file(f"{expected}; found {number - 1:,} lines, and more pairs", file)
         found = ExpertPair(*cast(tuple[str, str], pair))  # or two lists of words
         found.links = frozenset() if marked and not any(pair) else own
         yield found
     if next(given, None) is not None:
-        raise _placed(f"expected the links of the expert for {number:,} pairs, found more lines", place)
+        raise _of_file(f"expected the links of the expert for {number:,} pairs, found more lines", file)
 
 
-def _placed(text: str, place: str | Path | None) -> DataError:
-    return DataError(text) if place is None else DataError(text).at(place)
+def _of_file(text: str, file: str | Path | None) -> DataError:
+    return DataError(text) if file is None else DataError(text).at(file)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -95,7 +95,7 @@ class EncoderLinks:
         return int(self.encoder_options.get("layer", Encoder.layer))
 
     @property
-    def place(self) -> str:
+    def resolved(self) -> str:
         """The name, or the whole path of a folder."""
         return str(Path(self.name).resolve()) if Path(self.name).is_dir() else self.name
 
@@ -171,7 +171,7 @@ class Expert:
         assert self.trust is not None  # as a fitted aligner has
         values: dict[str, Any] = dict(self.trust._asdict())
         if (own := self.encoder) is not None:
-            values |= {"encoder": own.place, "layer": own.layer, "method": own.method}
+            values |= {"encoder": own.resolved, "layer": own.layer, "method": own.method}
         return State("expert", values)
 
     @classmethod
@@ -218,5 +218,5 @@ def choose_expert(
         raise UsageError("the links of an expert or an encoder: give one of both")
     found = EncoderLinks(str(encoder), encoder_options)
     found.check()
-    same = own is not None and str(own) == str(replace(found, name=found.place))
+    same = own is not None and str(own) == str(replace(found, name=found.resolved))
     return Expert(found, trust if same else None)

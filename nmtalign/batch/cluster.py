@@ -58,11 +58,11 @@ def connected(scheduler: str | None, workers: int) -> Iterator[Client]:
     with ExitStack() as stack:
         stack.enter_context(dask.config.set({"distributed.admin.large-graph-warning-threshold": "1GB"}))
         if scheduler is None:
-            place: Any = stack.enter_context(_processes(workers))
+            address: Any = stack.enter_context(_processes(workers))
         else:
-            place = scheduler
+            address = scheduler
             _expect_scheduler(scheduler)
-        client = stack.enter_context(Client(place, timeout=CONNECT, set_as_default=False))
+        client = stack.enter_context(Client(address, timeout=CONNECT, set_as_default=False))
         try:
             client.wait_for_workers(1, timeout=START)
         except TimeoutError:

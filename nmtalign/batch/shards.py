@@ -208,7 +208,7 @@ def is_whole(folder: Path, number: int, kinds: Iterable[str]) -> bool:
 
 @contextmanager
 def resumable(
-    place: Path,
+    folder: Path,
     *,
     by: tuple[type[BaseException], ...] = (KeyboardInterrupt, OSError, WorkerError),
     again: str = "the same command with `resume=True`",
@@ -218,7 +218,7 @@ def resumable(
         yield
     except by as error:
         why = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
-        raise StoppedError(f"{why}\nnmtalign: what is done is kept in {place}; {again} goes on") from None
+        raise StoppedError(f"{why}\nnmtalign: what is done is kept in {folder}; {again} goes on") from None
 
 
 def _name(number: int, kind: str) -> str:

@@ -21,11 +21,7 @@ from nmtalign.errors import DataError
 from nmtalign.links.alignments import AlignedBatch, Link
 from nmtalign.text.bitext import CELLS, Chunk, SentencePair
 from nmtalign.text.subwords import join_pieces, word_numbers
-from nmtalign.text.tokenization import LONGEST_TEXT, SPACES, TextSettings
-
-GROWTH = 20  # times as many tokens as characters: a ligature may become 18 letters in NFKC
-LONGEST = 100_000  # words a side of a pair: aligned in pieces, but a minute's work
-
+from nmtalign.text.tokenization import SPACES, TextSettings
 
 Attention = list[tuple[Reals, Flags]]
 
@@ -149,68 +145,6 @@ class BadRecords:
         for pair in pairs:
             yield pair
             self._read += 1
-
-
-class LengthLimit:
-    """Replaces each pair of more than `longest` tokens on a side by an empty one, and counts these.
-
-    With None all pairs stay; a pair of more than `LONGEST` tokens, or `LONGEST_TEXT` characters, is then a
-    DataError that names `files`.
-
-    Examples
-    --------
-    >>> bound = LengthLimit(2)
-    >>> [pair.source for pair in bound.pairs([SentencePair("a b", "x"), SentencePair("a", "x y z")], SPACES)]
-    ['a b', '']
-    >>> bound.count
-    1
-    """
-
-    def __init__(self, longest: int | None, files: Sequence[str] = ()) -> None:
-        self.longest = None if longest is None else min(longest, LONGEST)
-        self.count, self._files = 0, files
-
-    def __str__(self) -> str:
-        """Return what to add to a closing line."""
-        if self.longest is None:
-            return ""
-        pairs = "pair" if self.count == 1 else "pairs"
-        return f", {self.count:,} {pairs} of more than {self.longest:,} words left out"
-
-    def pairs(
-        self,
-        pairs: Iterable[SentencePair],
-        text: TextSettings,
-        languages: tuple[str | None, str | None] = (None, None),
-    ) -> Iterator[SentencePair]:
-        """Yield the pairs in order; `text` cuts them into tokens."""
-        self.count = 0
-        longest = LONGEST if self.longest is None else self.longest
-        for number, pair in enumerate(pairs, 1):
-            if max(map(len, pair)) <= longest // GROWTH:
-                yield pair
-                continue
-            excess = _too_long(pair, longest, text, languages)
-            if not excess:
-                yield pair
-            elif self.longest is None:
-                raise DataError(f"{excess}; `max_length={longest}` leaves such pairs out").at(
-                    f"{' and '.join(self._files)}, pair {number:,}"
-                )
-            else:
-                self.count += 1
-                yield SentencePair("", "")
-
-
-def _too_long(
-    pair: SentencePair, longest: int, text: TextSettings, languages: tuple[str | None, str | None]
-) -> str:
-    """Say by how much a pair is too long, characters before words are cut; "" of others."""
-    characters = max(map(len, pair))
-    if characters > LONGEST_TEXT:
-        return f"expected at most {LONGEST_TEXT:,} characters a side, found {characters:,}"
-    words = max(map(len, text.pieces_of_pair(pair, languages)))
-    return f"expected at most {longest:,} words a side, found {words:,}" if words > longest else ""
 
 
 # first line number, source and target lines, links of an expert

@@ -42,6 +42,7 @@ from nmtalign.files import (
 from nmtalign.text.catalogs import read_po
 from nmtalign.text.columns import Line, Record, Select, read_csv, read_parquet, read_tsv
 from nmtalign.text.memories import read_tmx, read_xliff
+from nmtalign.text.tokenization import LONGEST_TEXT, TextSettings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -467,3 +468,70 @@ def cut(
             first, lines, characters, area = first + len(lines), [], 0, 0
     if lines:
         yield Chunk(first, lines)
+
+
+GROWTH = 20  # times as many tokens as characters: a ligature may become 18 letters in NFKC
+LONGEST = 100_000  # words a side of a pair: aligned in pieces, but a minute's work
+
+
+class LengthLimit:
+    """Replaces each pair of more than `longest` tokens on a side by an empty one, and counts these.
+
+    With None all pairs stay; a pair of more than `LONGEST` tokens, or `LONGEST_TEXT` characters, is then a
+    DataError that names `files`.
+
+    Examples
+    --------
+    >>> from nmtalign.text.tokenization import SPACES
+    >>> bound = LengthLimit(2)
+    >>> [pair.source for pair in bound.pairs([SentencePair("a b", "x"), SentencePair("a", "x y z")], SPACES)]
+    ['a b', '']
+    >>> bound.count
+    1
+    """
+
+    def __init__(self, longest: int | None, files: Sequence[str] = ()) -> None:
+        self.longest = None if longest is None else min(longest, LONGEST)
+        self.count, self._files = 0, files
+
+    def __str__(self) -> str:
+        """Return what to add to a closing line."""
+        if self.longest is None:
+            return ""
+        pairs = "pair" if self.count == 1 else "pairs"
+        return f", {self.count:,} {pairs} of more than {self.longest:,} words left out"
+
+    def pairs(
+        self,
+        pairs: Iterable[SentencePair],
+        text: TextSettings,
+        languages: tuple[str | None, str | None] = (None, None),
+    ) -> Iterator[SentencePair]:
+        """Yield the pairs in order; `text` cuts them into tokens."""
+        self.count = 0
+        longest = LONGEST if self.longest is None else self.longest
+        for number, pair in enumerate(pairs, 1):
+            if max(map(len, pair)) <= longest // GROWTH:
+                yield pair
+                continue
+            excess = _too_long(pair, longest, text, languages)
+            if not excess:
+                yield pair
+            elif self.longest is None:
+                raise DataError(f"{excess}; `max_length={longest}` leaves such pairs out").at(
+                    f"{' and '.join(self._files)}, pair {number:,}"
+                )
+            else:
+                self.count += 1
+                yield SentencePair("", "")
+
+
+def _too_long(
+    pair: SentencePair, longest: int, text: TextSettings, languages: tuple[str | None, str | None]
+) -> str:
+    """Say by how much a pair is too long, characters before words are cut; "" of others."""
+    characters = max(map(len, pair))
+    if characters > LONGEST_TEXT:
+        return f"expected at most {LONGEST_TEXT:,} characters a side, found {characters:,}"
+    words = max(map(len, text.pieces_of_pair(pair, languages)))
+    return f"expected at most {longest:,} words a side, found {words:,}" if words > longest else ""

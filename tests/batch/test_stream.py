@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from nmtalign.aligner.opening import vector_aligner
-from nmtalign.batch import stream
 from nmtalign.batch.stream import align_chunks
 from nmtalign.errors import DataError
+from nmtalign.text import bitext, tokenization
 from nmtalign.text.bitext import SentencePair, cut
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
@@ -53,10 +53,10 @@ def test_tokens_are_those_that_the_links_count():
 
 
 def test_a_pair_of_too_many_words_is_refused_with_its_place(monkeypatch):
-    monkeypatch.setattr(stream, "LONGEST", 100)
+    monkeypatch.setattr(bitext, "LONGEST", 100)
     pairs = [SentencePair("a", "b"), SentencePair("a " * 101, "b")]
     with pytest.raises(DataError, match=r"^a and b, pair 2: expected at most 100 words a side, found 101"):
-        list(stream.LengthLimit(None, ("a", "b")).pairs(pairs, stream.SPACES))
-    bound = stream.LengthLimit(1000)
-    assert [pair.source for pair in bound.pairs(pairs, stream.SPACES)] == ["a", ""]
+        list(bitext.LengthLimit(None, ("a", "b")).pairs(pairs, tokenization.SPACES))
+    bound = bitext.LengthLimit(1000)
+    assert [pair.source for pair in bound.pairs(pairs, tokenization.SPACES)] == ["a", ""]
     assert str(bound) == ", 1 pair of more than 100 words left out"  # the bound of memory is lower

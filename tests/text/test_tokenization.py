@@ -11,9 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from nmtalign.batch import stream
 from nmtalign.errors import DataError, UsageError
-from nmtalign.text import tokenization
+from nmtalign.text import bitext, tokenization
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.tokenization import (
     UNICODE_FORMS,
@@ -297,9 +296,9 @@ def test_settings_survive_a_file():
 
 @pytest.mark.parametrize("most", [None, 9])
 def test_pairs_of_too_many_characters_are_not_cut_at_all(monkeypatch, most):
-    monkeypatch.setattr(stream, "LONGEST_TEXT", 4)
+    monkeypatch.setattr(bitext, "LONGEST_TEXT", 4)
     monkeypatch.setattr(TextSettings, "pieces_of_pair", lambda *_: pytest.fail("nothing is cut"))
-    bound, pairs = stream.LengthLimit(most, ["a", "b"]), [SentencePair("a", "b" * 6_000)]
+    bound, pairs = bitext.LengthLimit(most, ["a", "b"]), [SentencePair("a", "b" * 6_000)]
     if most:
         assert list(bound.pairs(pairs, SIMPLE)) == [SentencePair("", "")]
         return

@@ -62,11 +62,11 @@ if TYPE_CHECKING:
 
     from nmtalign.aligner.aligner import Aligner
     from nmtalign.batch.shards import ShardRun
-    from nmtalign.batch.stream import AlignedChunk, BadRecords, LengthLimit
+    from nmtalign.batch.stream import AlignedChunk, BadRecords
     from nmtalign.cli.options.running import Sink
     from nmtalign.corpus.coverage import Coverage
     from nmtalign.output import Outputs
-    from nmtalign.text.bitext import SentencePair
+    from nmtalign.text.bitext import LengthLimit, SentencePair
 
     Chunks = Generator[AlignedChunk]
     Write = Callable[[list[Sink]], None]
@@ -177,8 +177,8 @@ def align(
     """
     one_blas_thread()
     from nmtalign.aligner.opening import fit_text
-    from nmtalign.batch.stream import LengthLimit
     from nmtalign.output import Outputs
+    from nmtalign.text.bitext import LengthLimit
 
     written.check()
     if None not in (expert, options.encoder):

@@ -15,7 +15,7 @@ from nmtalign.cli.options.bitext import (
     text_options,
 )
 from nmtalign.cli.options.declare import INPUT, OUTPUT, Command, Whole, section
-from nmtalign.cli.options.model import PlaceOptions, place_options
+from nmtalign.cli.options.model import PathOptions, path_options
 from nmtalign.cli.options.running import one_blas_thread
 from nmtalign.errors import UsageError
 from nmtalign.names import LEARNED_SCORES
@@ -29,7 +29,7 @@ from nmtalign.names import LEARNED_SCORES
     "-o", "--output", type=OUTPUT, metavar="NPZ", help="File of the parameters.  [in the folder --vectors]"
 )
 @click.option("--force", is_flag=True, help="Replace the parameters that are there.")
-@place_options
+@path_options
 @section("Learning")
 @click.option(
     "--score",
@@ -45,7 +45,7 @@ from nmtalign.names import LEARNED_SCORES
 def attention(
     bitext: BitextOptions,
     tokenization: TextOptions,
-    vectors: PlaceOptions,
+    vectors: PathOptions,
     output: str | None,
     score: str,
     force: bool,
@@ -63,27 +63,27 @@ def attention(
     from nmtalign.aligner.fitting import learn_attention
     from nmtalign.output import expect_new_file
 
-    place = vectors.place
-    if place is None:
+    given = vectors.path
+    if given is None:
         raise UsageError("expected --vectors DIR, or --source-vectors FILE and --target-vectors FILE")
-    path = _file_of(place, output, score)
+    path = _file_of(given, output, score)
     expect_new_file(path, overwrite=force)
     options |= vectors.reading | ({} if vectors.langs is None else {"languages": vectors.langs})
     with warnings_to_stderr(), Progress("pairs", bitext.files) as progress:
         pairs = list(progress.counted(bitext.open()))
         report = progress.stage
-        learned = learn_attention(pairs, place, score=score, report=report, **vars(tokenization), **options)
+        learned = learn_attention(pairs, given, score=score, report=report, **vars(tokenization), **options)
         learned.save(path, overwrite=force)
     log(f"{learned} in {progress.seconds:.1f} s -> {path}")
 
 
-def _file_of(place: str | tuple[str, str], output: str | None, score: str) -> Path:
+def _file_of(vectors: str | tuple[str, str], output: str | None, score: str) -> Path:
     """Return the file of the parameters: as named, else in the folder of the vectors."""
     from nmtalign.door import place_of
     from nmtalign.scorers.vector_scores import FILES
 
     if output is not None:
         return Path(output)
-    if isinstance(place, tuple):
+    if isinstance(vectors, tuple):
         raise UsageError("two files of vectors have no folder for the parameters; name a file, -o NPZ")
-    return place_of(place) / FILES[score]
+    return place_of(vectors) / FILES[score]

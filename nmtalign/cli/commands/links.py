@@ -216,7 +216,7 @@ def _projected(
     columns, files = (linked.read(), read_lines(tags, encoding=text_encoding())), (str(linked.source), tags)
     for number, (pair, line) in enumerate(side_by_side(columns, files), 1):
         with _placed(tags, number):
-            projected, spans = project_line(line, pair, linked.places)
+            projected, spans = project_line(line, pair, linked.spans)
             lost += [number] * len(unlinked(spans, pair.links))
             yield f"{projected}\n"
 

@@ -65,8 +65,8 @@ def links_from(bitext: BitextOptions, weights: SourceOptions, options: Values, *
     """
     one_blas_thread()
     from nmtalign.batch.links_from import links_of_source
-    from nmtalign.batch.stream import LengthLimit
     from nmtalign.output import Outputs
+    from nmtalign.text.bitext import LengthLimit
 
     paths = paths_of(**outputs)
     with warnings_to_stderr(), Outputs() as stack:

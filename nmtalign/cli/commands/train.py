@@ -34,7 +34,7 @@ from nmtalign.cli.options.declare import (
     with_options,
 )
 from nmtalign.cli.options.model import (
-    PlaceOptions,
+    PathOptions,
     encoder_options,
     expert_option,
     vector_files,
@@ -67,7 +67,7 @@ OLDER = FileType(writes=False, instead_of="output")  # a model that the new one 
 
 _vector_options = option_group(
     "vectors",
-    PlaceOptions,
+    PathOptions,
     section("Vectors, mixed with the lexicon"),
     *vector_files,
     click.option("--vectors-weight", type=Number(0, 1), help="Weight of the vectors, from 0 to 1.  [0.45]"),
@@ -115,7 +115,7 @@ def train(
     langs: Languages | None,
     output: str,
     force: bool,
-    vectors: PlaceOptions,
+    vectors: PathOptions,
     engine: EngineOptions,
     **more: Any,
 ) -> None:
@@ -128,12 +128,12 @@ def train(
     """
     one_blas_thread()
     from nmtalign.aligner.train import LearnOptions, learn, of_corrected_text, warm_start
-    from nmtalign.batch.stream import LengthLimit
+    from nmtalign.text.bitext import LengthLimit
     from nmtalign.training.checkpoint import remove_checkpoints
     from nmtalign.training.hyperparameters import preset as named_preset
 
     languages = langs or (None, None)
-    options = _teachers(vectors, langs, more)
+    options = _supervision(vectors, langs, more)
     outputs = _given(more, LINKS)
     _check_folders(output, outputs, force=force)
     if outputs and engine.engine == "dask" and "-" in bitext.files:
@@ -178,14 +178,14 @@ def _given(more: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
     return {name: more[name] for name in names if more[name] is not None}
 
 
-def _teachers(vectors: PlaceOptions, langs: Languages | None, more: dict[str, Any]) -> dict[str, Any]:
+def _supervision(vectors: PathOptions, langs: Languages | None, more: dict[str, Any]) -> dict[str, Any]:
     """Open what the model learns from beside the bitext, as arguments of `learn`."""
     from nmtalign.aligner.experts import choose_expert
     from nmtalign.aligner.over_vectors import open_vectors
     from nmtalign.aligner.train import gold_of_file
 
     return {
-        "vectors": vectors.place and open_vectors(vectors.place, langs, **vectors.reading),
+        "vectors": vectors.path and open_vectors(vectors.path, langs, **vectors.reading),
         "vectors_weight": vectors.vectors_weight,
         "gold": [] if more["gold"] is None else gold_of_file(more["gold"], encoding=text_encoding()),
         "expert": choose_expert(given=more["expert"] is not None, **_given(more, ENCODER)),
@@ -219,9 +219,9 @@ def _say_what_is_next(bitext: BitextOptions, model: str, links: str | None) -> N
     files = shlex.join(bitext.files if bitext.pairs is None else ["--pairs", bitext.pairs])
     if (encoding := text_encoding()) != "utf-8":
         files += f" --encoding {encoding}"
-    place = shlex.quote(model)
-    look = f"nmtalign report {files} --model {place} -o report.html"
-    use = f"nmtalign align NEW_SOURCE NEW_TARGET --model {place} -o links.txt"
+    folder = shlex.quote(model)
+    look = f"nmtalign report {files} --model {folder} -o report.html"
+    use = f"nmtalign align NEW_SOURCE NEW_TARGET --model {folder} -o links.txt"
     done = f"links in {links}; " if links not in (None, "-") else ""
     log(f"{done}to look at links: {look}; to align new text: {use}", event="next")
 

@@ -16,7 +16,7 @@ from nmtalign.cli.options.declare import (
     Encoding,
     Values,
     Whole,
-    check_places,
+    check_paths,
     option_group,
     section,
 )
@@ -153,7 +153,7 @@ class Tokenizer(click.Choice[str]):
         kind, colon, files = value.partition(":")
         if kind != "sentencepiece" or not colon:
             return super().convert(value, param, ctx)
-        check_places(files.split(","), param, ctx)
+        check_paths(files.split(","), param, ctx)
         return value
 
 

@@ -46,10 +46,10 @@ class FileType(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         text = str(value)
-        check_places(self.places(text), param, ctx, writes=self.writes, instead_of=self.instead_of)
+        check_paths(self.paths(text), param, ctx, writes=self.writes, instead_of=self.instead_of)
         return text
 
-    def places(self, value: str) -> list[str]:
+    def paths(self, value: str) -> list[str]:
         """Return the files or folders that a value names."""
         return [value]
 
@@ -60,7 +60,7 @@ class NamedInput(FileType):
     def split_envvar_value(self, rv: str) -> list[str]:
         return rv.split()
 
-    def places(self, value: str) -> list[str]:
+    def paths(self, value: str) -> list[str]:
         return [value.partition("=")[2]]
 
 
@@ -71,7 +71,7 @@ class OutputPrefix(FileType):
         super().__init__(writes=True)
         self._endings = endings
 
-    def places(self, value: str) -> list[str]:
+    def paths(self, value: str) -> list[str]:
         return [value + ending for ending in self._endings]
 
 
@@ -151,7 +151,7 @@ class _Use(NamedTuple):
     """What one option names."""
 
     param: click.Parameter
-    places: list[str]
+    paths: list[str]
     writes: bool
     instead_of: str | None
 
@@ -161,8 +161,8 @@ class _Use(NamedTuple):
         return "/".join(self.param.opts) if is_option else self.param.human_readable_name
 
 
-def check_places(
-    places: list[str],
+def check_paths(
+    paths: list[str],
     param: click.Parameter | None,
     ctx: click.Context | None,
     *,
@@ -172,7 +172,7 @@ def check_places(
     """Compare the files that an option names with those of the options before; no output is given twice."""
     if param is None or ctx is None or ctx.resilient_parsing:
         return
-    use = _Use(param, [place for place in places if place], writes, instead_of)
+    use = _Use(param, [path for path in paths if path], writes, instead_of)
     earlier = ctx.meta.setdefault(__name__, [])
     for other in earlier:
         if other.param is not param and (use.writes or other.writes):
@@ -188,44 +188,44 @@ def has_outputs(context: click.Context) -> bool:
 
 def _compare(first: _Use, second: _Use) -> None:
     if first.writes and second.writes:
-        if place := _common(first.places, second.places):
-            found = f"{first.name} and {second.name}: two outputs go to the same place, {place}"
+        if path := _common(first.paths, second.paths):
+            found = f"{first.name} and {second.name}: two outputs go to the same place, {path}"
             raise UsageError(f"{found}; give each its own file")
         return
     output, read = (first, second) if first.writes else (second, first)
-    inputs = [str(place_of(place)) for place in read.places if place != _STANDARD]
+    inputs = [str(place_of(path)) for path in read.paths if path != _STANDARD]
     if read.instead_of == output.param.name:
         return
-    if place := _common(_with_parts(output.places, ("*",)), _with_parts(inputs, _OF_OWN)):
-        found = f"{output.name} and {read.name} are one file, {place}"
+    if path := _common(_with_parts(output.paths, ("*",)), _with_parts(inputs, _OF_OWN)):
+        found = f"{output.name} and {read.name} are one file, {path}"
         raise UsageError(f"{found}: what is written would destroy what is read; write elsewhere")
 
 
 def _common(first: list[str], second: list[str]) -> str | None:
-    """Return a place of the second list that is one of the first, by whatever name or link."""
-    known = {key for place in first for key in _keys(place)}
-    return next((place for place in second if not known.isdisjoint(_keys(place))), None)
+    """Return a path of the second list that is one of the first, by whatever name or link."""
+    known = {key for path in first for key in _keys(path)}
+    return next((path for path in second if not known.isdisjoint(_keys(path))), None)
 
 
-def _keys(place: str) -> set[object]:
+def _keys(path: str) -> set[object]:
     """Return what identifies a file or folder; nothing for devices and pipes."""
-    if place == _STANDARD:
-        return {place}
+    if path == _STANDARD:
+        return {path}
     try:
-        found = os.stat(place)
+        found = os.stat(path)
     except OSError:
-        return {os.path.realpath(place)}
+        return {os.path.realpath(path)}
     plain = stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)
-    return {os.path.realpath(place), (found.st_dev, found.st_ino)} if plain else set()
+    return {os.path.realpath(path), (found.st_dev, found.st_ino)} if plain else set()
 
 
-def _with_parts(places: list[str], own: tuple[str, ...]) -> list[str]:
-    """Return the places with what vectors and models consist of: files in a folder, or beside a file.
+def _with_parts(paths: list[str], own: tuple[str, ...]) -> list[str]:
+    """Return the paths with what vectors and models consist of: files in a folder, or beside a file.
 
     `own` are patterns of files in a folder with a meta.json; a model is replaced with all that lies there.
     """
-    found = list(places)
-    for path in map(Path, places):
+    found = list(paths)
+    for path in map(Path, paths):
         parts = _in_folder(path, own) if path.is_dir() else _beside(path)
         found += map(str, parts)
     return found
@@ -242,7 +242,7 @@ def _in_folder(folder: Path, own: tuple[str, ...]) -> list[Path]:
 def _beside(path: Path) -> list[Path]:
     """Return the files that are read and written together with one of word vectors."""
     beside = partners(path) if is_word2int(path) else []  # the first is written, one of all is read
-    return [place for number, place in enumerate(beside) if number == 0 or place.is_file()]
+    return [path for number, path in enumerate(beside) if number == 0 or path.is_file()]
 
 
 # --- groups and sections -------------------------------------------------------------------------

@@ -74,7 +74,7 @@ class LinkedOptions(CutOptions):
                 raise DataError(f"{error}; {ADVICE}").at(self.links, line=number) from None
             yield LinkedPair(pair, *words, checked)
 
-    def places(self, line: str) -> list[tuple[int, int]]:
+    def spans(self, line: str) -> list[tuple[int, int]]:
         """Return where the words of a source line begin and end."""
         return [(start, end) for _, start, end in self.text.tokens(line)]
 

@@ -39,26 +39,26 @@ if TYPE_CHECKING:
     from nmtalign.text.bitext import Pair
 
 BYTES = ("strict", "ignore", "replace", "backslashreplace")
-PLACES = ("model", "vectors", "source_vectors", "target_vectors")
+PATHS = ("model", "vectors", "source_vectors", "target_vectors")
 
 
-class PlaceOptions(Values):
+class PathOptions(Values):
     """Where word vectors are, or a model instead of these."""
 
     @property
-    def place(self) -> str | tuple[str, str] | None:
-        """The folder, or the files of both sides; UsageError for two places, and for half a place."""
+    def path(self) -> str | tuple[str, str] | None:
+        """The folder, or the files of both sides; UsageError for two of them, or one side alone."""
         if (self.source_vectors is None) != (self.target_vectors is None):
             raise UsageError("--source-vectors and --target-vectors go together; give both")
-        places = [name for name in PLACES[:3] if name in self.given]
-        if len(places) > 1:
-            names = " and ".join("--" + name.replace("_", "-") for name in places)
+        given = [name for name in PATHS[:3] if name in self.given]
+        if len(given) > 1:
+            names = " and ".join("--" + name.replace("_", "-") for name in given)
             raise UsageError(f"{names} contradict each other; give one place for the weights")
         if "langs" in self.given and self.vectors is None:
             raise UsageError("--langs names the languages of --vectors DIR; give both")
         if self.source_vectors is not None:
             return self.source_vectors, self.target_vectors
-        return self.given[places[0]] if places else None
+        return self.given[given[0]] if given else None
 
     @property
     def reading(self) -> dict[str, Any]:
@@ -66,13 +66,13 @@ class PlaceOptions(Values):
         return {name: value for name, value in self.given.items() if name in ("limit", "unsafe_pickle")}
 
 
-class ModelOptions(PlaceOptions):
+class ModelOptions(PathOptions):
     """What the aligner is made of; what was not given, the model chooses."""
 
     @property
     def settings(self) -> dict[str, Any]:
         """The settings of a model or vectors by name."""
-        settings = {name: value for name, value in self.given.items() if name not in (*PLACES, "langs")}
+        settings = {name: value for name, value in self.given.items() if name not in (*PATHS, "langs")}
         if self.scorers is not None:
             settings["scorers"] = tuple(name.strip() for name in self.scorers.split(","))
         return settings
@@ -114,7 +114,7 @@ def with_expert(bitext: Iterable[Pair], expert: str | None, *, marked: bool = Fa
     if expert is None:
         return iter(bitext)
     links = read_links(expert, encoding=text_encoding())
-    return with_links(bitext, links, marked=marked, place=expert)
+    return with_links(bitext, links, marked=marked, file=expert)
 
 
 extraction_options = (
@@ -151,7 +151,7 @@ _vectors = (
         help="Source and target language of --vectors, if its folder does not say which is which.",
     ),
 )
-place_options = option_group("vectors", PlaceOptions, section("Vectors"), *_vectors)
+path_options = option_group("vectors", PathOptions, section("Vectors"), *_vectors)
 model_options = option_group(
     "options",
     ModelOptions,
@@ -190,24 +190,24 @@ model_options = option_group(
 
 def load_aligner(options: ModelOptions) -> Aligner:
     """Open what the options name; without any, the shipped English-French model."""
-    place, settings = options.place, options.settings
+    path, settings = options.path, options.settings
     from nmtalign.aligner.opening import load
 
     if options.langs is not None:
         settings["languages"] = options.langs
-    if isinstance(place, str):
-        check_kind("vectors" if options.model is None else "model", place)
-    return load(place, **settings)
+    if isinstance(path, str):
+        check_kind("vectors" if options.model is None else "model", path)
+    return load(path, **settings)
 
 
-def check_kind(kind: str, place: str) -> None:
+def check_kind(kind: str, path: str) -> None:
     """Refuse vectors given as a model, and a model given as vectors."""
     from nmtalign.door import place_of
     from nmtalign.state import is_model
 
-    if is_model(place_of(place)) != (kind == "model"):
+    if is_model(place_of(path)) != (kind == "model"):
         found = "expected a folder of `nmtalign train`; it holds no model (if it holds vectors: --vectors)"
-        raise DataError(found if kind == "model" else "this is a learned model; give it as --model").at(place)
+        raise DataError(found if kind == "model" else "this is a learned model; give it as --model").at(path)
 
 
 limit_option = click.option("--limit", type=Whole(min=1), help="Read only the first N vectors.")

@@ -116,16 +116,16 @@ def assemble(run: ShardRun, output: str, path: str, file: TextIO) -> None:
 
 def describe(files: Sequence[str], options: ModelOptions, **settings: Any) -> dict[str, Any]:
     """Return all that the links depend on: text, model, settings, version."""
-    from nmtalign.cli.options.model import PLACES
+    from nmtalign.cli.options.model import PATHS
     from nmtalign.door import place_of, shipped
     from nmtalign.files import fingerprint
     from nmtalign.names import MODEL
 
-    given = [place for name, place in options.given.items() if name in (*PLACES, "parameters")]
-    places = [place_of(place) for place in given] or [shipped(MODEL)]
-    for place in places:
-        _check_plain(place)
-    parts = [file for place in places for file in (sorted(place.rglob("*")) if place.is_dir() else [place])]
+    given = [path for name, path in options.given.items() if name in (*PATHS, "parameters")]
+    paths = [place_of(path) for path in given] or [shipped(MODEL)]
+    for path in paths:
+        _check_plain(path)
+    parts = [file for path in paths for file in (sorted(path.rglob("*")) if path.is_dir() else [path])]
     model = [fingerprint(file)["sha256"] for file in parts if file.is_file()]
     return {
         "version": __version__,
