@@ -257,8 +257,7 @@ class Progress:
 class Stages(Progress):
     """Progress through stages: the first counts records; `costs` are the relative times of all stages.
 
-    On a terminal a bar with per cent and time left is drawn anew twice a second, by a timer: beside a
-    thread, work could not be forked.
+    The bar is drawn anew by a timer: beside a thread, work could not be forked.
     """
 
     def __init__(self, unit: str, inputs: Sequence[str], costs: Sequence[float]) -> None:

@@ -230,10 +230,7 @@ def compressed(data: bytes) -> str:
 
 
 def report_data(pairs: Sequence[SamplePair], corpus: Sequence[Figure] = ()) -> dict[str, Any]:
-    """Return what the script draws; the short keys of pairs are explained in :func:`_pair_data`.
-
-    Errors are those of :func:`html_report`.
-    """
+    """Return what the script draws; the short keys of pairs are explained in :func:`_pair_data`."""
     _check(pairs)
     others = list(pairs[0].others) if pairs else []
     made = pairs[0].aligned if pairs else None

@@ -190,10 +190,7 @@ def distributions(pairs: Sequence[SamplePair]) -> list[Distribution]:
 
 
 def jump_widths(pairs: Iterable[SamplePair]) -> NDArray[np.int64]:
-    """Return the jump widths between the first source words of neighboring linked target words.
-
-    A step of 1 is word by word; a step back is negative.
-    """
+    """Return the widths of jumps (1 is word by word) between the first partners of linked target words."""
     steps: list[int] = []
     for pair in pairs:
         first: dict[int, int] = {}
@@ -254,10 +251,7 @@ class Translation(NamedTuple):
 
 
 def lexicon(pairs: Iterable[SamplePair]) -> list[Translation]:
-    """Return the linked words of the sample in lower case: most frequent first, then the likeliest.
-
-    `probability` is the mean over the links, so it lies between 0 and 1.
-    """
+    """Return the linked words in lower case: most frequent first, then those of the likeliest links."""
     found: dict[tuple[str, str], list[float]] = defaultdict(list)
     for pair in pairs:
         matrix = pair.aligned.matrix
