@@ -173,3 +173,13 @@ def test_options_in_the_text_are_there():
         text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
         named = re.findall(r"(--[a-z][a-z-]+)", " ".join(re.findall(r"`([^`]+)`", text)))
         assert set(named) <= known, set(named) - known
+
+
+def test_pages_can_be_followed_in_one_folder():
+    made = re.compile(r"nmtalign train .* -o (\S+)")
+    texts = [
+        text.replace("\\\n", " ") for page in PAGES for language, text in blocks(page) if language == "bash"
+    ]
+    models = [model for text in texts for model in made.findall(text)]
+    assert len(models) > 5
+    assert sorted(models) == sorted(set(models)), "train refuses a folder that has a model"

@@ -395,7 +395,8 @@ def _advice_to_continue(source: EncodedSide, target: EncodedSide, options: Learn
     if min(side.total for side in known) < pairs or min(side.rate for side in known) < KNOWN:
         return []
     shares = " and ".join(f"{100 * side.rate:.0f} %" for side in known)
-    return [f"the model {MODEL} knows {shares} of these words; `init={MODEL}` starts training from it"]
+    found = f"the model {MODEL} knows {shares} of the source and target words"
+    return [f"{found}; to continue it with this text instead of starting anew, give `init={MODEL}`"]
 
 
 def estimate(

@@ -107,7 +107,7 @@ def group() -> None:
     Example: nmtalign align text.en text.fr -o links.txt
 
     Defaults come from NMTALIGN_COMMAND_OPTION variables (NMTALIGN_ALIGN_SCORE=dot) and a TOML file; the
-    command line goes before the variables, they go before the file. Exit codes: 0 ok, 1 failed, 2 wrong
+    command line wins over the variables, and these win over the file. Exit codes: 0 ok, 1 failed, 2 wrong
     usage, 3 bad data, 4 stopped part-way.
     """
 

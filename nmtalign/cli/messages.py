@@ -40,7 +40,7 @@ quiet_option = click.option("-q", "--quiet", **_switch("quiet", "Only warnings a
 
 def debug_option() -> click.Option:
     """Return the option ``--debug`` for the group or for one command of it."""
-    return click.Option(["--debug"], **_switch("debug", "With an error also print its traceback."))
+    return click.Option(["--debug"], **_switch("debug", "After an error, also print its traceback."))
 
 
 def printable(text: str) -> str:

@@ -77,9 +77,9 @@ output_options = with_options(
     click.option(
         "-o", "--output", type=OUTPUT, metavar="LINKS", default="-", help="Pharaoh links, a line a pair."
     ),
-    click.option("--probabilities", type=OUTPUT, help="Probabilities of the links, parallel to LINKS."),
-    click.option("--pair-scores", type=OUTPUT, help="Probability that a pair is parallel, one a line."),
-    click.option("--table", type=OUTPUT, help="One row a link: .csv, .tsv, .jsonl, .parquet."),
+    click.option("--probabilities", type=OUTPUT, help="Probability of each link, in the order of LINKS."),
+    click.option("--pair-scores", type=OUTPUT, help="Probability that a pair is a translation."),
+    click.option("--table", type=OUTPUT, help="One row for each link: .csv, .tsv, .jsonl, .parquet."),
     click.option("--guided", type=OUTPUT, help="Source, target and links between tabs, for guided training."),
     click.option(
         "--tokens",
@@ -103,7 +103,7 @@ _error_options = option_group(
         "--error-report", type=OUTPUT, help="List the records that --on-error skip-marked replaced."
     ),
     click.option(
-        "--strict", is_flag=True, help="Few known words, or swapped sides, are an error (exit code 3)."
+        "--strict", is_flag=True, help="Stop (exit code 3) if few words are known or sides are swapped."
     ),
 )
 
@@ -128,14 +128,14 @@ _written_options = option_group(
     WrittenOptions,
     section("Output"),
     click.option(
-        "--attention", type=OUTPUT, metavar="FILE.npz", help="A matrix a pair: target by source words."
+        "--attention", type=OUTPUT, metavar="FILE.npz", help="One matrix for each pair, target by source."
     ),
     click.option(
         "--values",
         type=click.Choice(VALUES),
         help="What --attention holds.  [softmax without null: forward; else combined]",
     ),
-    click.option("--pieces", type=click.Choice(MARKS), help="Link the words that marked sub-words make."),
+    click.option("--pieces", type=click.Choice(MARKS), help="Join marked sub-words, and link the words."),
 )
 
 
@@ -169,9 +169,9 @@ def align(
 
     Every pair gives one line of links `source-target`; an empty side gives an empty line. Positions count the
     words between spaces of your lines, from 0, whatever the tokenizer. With --tokens they count the tokens.
-    Without --model or --vectors, the shipped English-French model is used. How far an expert is trusted was
-    learned by train; if the model had no expert, it is estimated on this text. For links by a published
-    method, or from the attention of another program, see links-from.
+    Without --model or --vectors, the shipped English-French model is used. `train` learned how far
+    to trust an expert; for a model that had no expert, this is estimated on the text. links-from makes links
+    by a published method, or from the attention of another program.
 
     Example: nmtalign align text.en text.fr -o links.txt --table links.tsv
     """

@@ -33,7 +33,8 @@ SCORES = {"scaled dot-product": "scaled-dot", "Bahdanau": "bahdanau"}
 def demo(context: click.Context, output: str) -> None:
     """Align the shipped English-French sample, evaluate and draw the links.
 
-    A learned model aligns it, and Bahdanau attention over word vectors, whose matrices are written.
+    The shipped model aligns the sample; Bahdanau attention over word vectors aligns it again, and its
+    matrices are saved, too.
 
     Example: nmtalign demo -o out
     """

@@ -51,9 +51,10 @@ def attention(
     force: bool,
     **options: Any,
 ) -> None:
-    """Learn attention over word vectors: Bahdanau's weights, or the projections of scaled dot-product.
+    """Learn the parameters of an attention score over word vectors.
 
-    They learn the posteriors that an aligner has for a bitext; the vectors stay as they are. The folder of
+    The parameters are Bahdanau's weights, or the projections of scaled dot-product. They are trained to
+    reproduce the posteriors of an aligner on a bitext; the vectors do not change. The folder of
     --vectors then holds bahdanau.npz or scaled-dot.npz, which `align --vectors DIR --score bahdanau` uses.
     `align --parameters NPZ` takes a file of any name, also for two files of vectors.
 
@@ -74,7 +75,7 @@ def attention(
         report = progress.stage
         learned = learn_attention(pairs, given, score=score, report=report, **vars(tokenization), **options)
         learned.save(path, overwrite=force)
-    log(f"{learned} in {progress.seconds:.1f} s -> {path}")
+    log(f"{learned} in {progress.seconds:.1f} s in {path}")
 
 
 def _file_of(vectors: str | tuple[str, str], output: str | None, score: str) -> Path:

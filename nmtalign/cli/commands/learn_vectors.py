@@ -51,8 +51,8 @@ def learn(
 ) -> None:
     """Learn word vectors of two languages in one space from a bitext.
 
-    They are the correspondence analysis of the links that an aligner expects, which is learned first, or
-    given by --model. `align --vectors DIR` uses them.
+    The vectors are a correspondence analysis of the links that an aligner expects in the bitext. The aligner
+    is learned first; --model takes a learned one instead. `align --vectors DIR` uses the vectors.
 
     Example: nmtalign vectors learn text.en text.fr -o vectors
     """
@@ -74,7 +74,7 @@ def learn(
         first, second = (with_text_settings(side, text) for side in learned)
         save_pair(first, second, output, languages=languages, format=to, overwrite=force)
     found = f"{len(first):,} {languages[0]} and {len(second):,} {languages[1]} words"
-    log(f"{found} of {first.dimension} dimensions in {progress.seconds:.1f} s -> {output}")
+    log(f"{found} of {first.dimension} dimensions in {progress.seconds:.1f} s in {output}")
 
 
 def _check_alone(bitext: BitextOptions) -> None:
@@ -149,4 +149,4 @@ def map_(
     lost = (
         "" if first.subwords is None is second.subwords else "; sub-words cannot be mapped, and are left out"
     )
-    log(f"{learned} -> {output}{lost}")
+    log(f"{learned}, in {output}{lost}")

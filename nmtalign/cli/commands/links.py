@@ -92,7 +92,7 @@ def convert(
 ) -> None:
     """Convert LINKS between Pharaoh, talp, NAACL, GIZA A3, word pairs, JSONL and TSV.
 
-    To giza, words and tsv (source, target, links: for guided training) the two texts are needed, unless LINKS
+    The formats giza, words and tsv (source, target, links) need --source and --target, unless LINKS
     hold the words, which stand between spaces. A NAACL file has no line for a pair without
     links: with the texts, empty pairs at its end are kept.
 
@@ -184,9 +184,9 @@ def project(linked: LinkedOptions, tags: str, tags_format: str, output: str) -> 
     """Project annotations from SOURCE to TARGET over Pharaoh LINKS; words stand between spaces.
 
     --tags holds the lines of SOURCE with XML tags, or BIO labels (B-X, I-X, O) of the source words, or spans
-    like 0-2:NAME, words from 0 and the end not included. The output is the same for the target words. Tags
-    stay nested; an element of words without a link goes between the words beside it, such labels and spans
-    are left out, and the last message says where.
+    like 0-2:NAME, where words count from 0 and the end is not included. The output has the same format. Tags
+    stay nested. If no word of an annotation has a link, an XML element goes between the words beside it, and
+    a label or span is left out; the last message names the lines.
 
     Example: nmtalign project text.en text.fr links.txt --tags tagged.en -o tagged.fr
     """

@@ -58,8 +58,8 @@ def links_from(bitext: BitextOptions, weights: SourceOptions, options: Values, *
     """Choose links from attention (--matrices, --translator) or from similarities of words (--encoder,
     --token-vectors, --similarities), which another program or model has found.
 
-    Attention becomes links by an extraction, similarities by a published method. The text holds the words, or
-    the sub-words (--pieces), that attention is of. With --cache the same command goes on after a stop.
+    Attention becomes links by an extraction, similarities by a published method. The text has the words, or
+    the sub-words (--pieces), of the attention. With --cache, repeat a stopped command, and it goes on.
 
     Example: nmtalign links-from text.en text.fr --encoder bert-base-multilingual-cased -o links.txt
     """

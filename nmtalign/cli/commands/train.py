@@ -79,13 +79,13 @@ _vector_options = option_group(
 @max_length_option
 @text_options
 @langs_option
-@click.option("--gold", type=INPUT, help="Train a rescorer by gold links of the last pairs, or of all.")
+@click.option("--gold", type=INPUT, help="Train a rescorer on these gold links of the last pairs, or of all.")
 @section("Output")
 @click.option("-o", "--output", type=OUTPUT, metavar="DIR", required=True, help="Folder for the model.")
 @click.option("--force", is_flag=True, help="Replace the model that is there.")
 @click.option("--links", type=OUTPUT, help="Also align the bitext itself: Pharaoh links, one line a pair.")
-@click.option("--probabilities", type=OUTPUT, help="Probabilities of the links, parallel to --links.")
-@click.option("--pair-scores", type=OUTPUT, help="Probability that a pair is parallel, one a line.")
+@click.option("--probabilities", type=OUTPUT, help="Probability of each link, in the order of --links.")
+@click.option("--pair-scores", type=OUTPUT, help="Probability that a pair is a translation.")
 @section("Model")
 @click.option(
     "--preset", type=click.Choice(PRESETS), default="default", help="Learn faster, or more accurately."
@@ -99,7 +99,7 @@ _vector_options = option_group(
     "--init",
     type=OLDER,
     metavar="DIR",
-    help="Start from a model, which also gives --tokenizer, or from vectors.",
+    help="Start from a model and its tokenizer, or from word vectors.",
 )
 @_vector_options
 @section("Expert, whose links are prior counts and vote")

@@ -42,9 +42,10 @@ def vectors() -> None:
 @click.option("--text", type=INPUT, help="Also count which words of this text have a vector.")
 @text_options
 def info(path: str, text: str | None, tokenization: TextOptions, **reading: Any) -> None:
-    """Show what is in PATH: a file or folder of word vectors, or a folder with those of two languages.
+    """Show what word vectors hold: words, dimensions, lengths.
 
-    Shipped vectors have a name of their own: en_fr_vectors.
+    PATH is a file or folder of word vectors, or a folder with those of two languages. Shipped vectors have
+    a name of their own: en_fr_vectors.
 
     Example: nmtalign vectors info cc.fr.300.vec.gz --limit 200000 --text corpus.fr
     """
@@ -115,7 +116,7 @@ def convert(path: str, output: str, to: str, force: bool, **reading: Any) -> Non
         save_embeddings(embeddings, output, format=to, overwrite=force)
         if embeddings.subwords is not None and to != "folder":
             warn(f"{to} cannot hold the sub-words; they are left out")
-    log(f"{len(embeddings):,} words, {embeddings.dimension} dimensions -> {output}")
+    log(f"{len(embeddings):,} words, {embeddings.dimension} dimensions in {output}")
 
 
 @vectors.command(cls=Command)
@@ -131,9 +132,10 @@ def convert(path: str, output: str, to: str, force: bool, **reading: Any) -> Non
 def evaluate(
     folder: str, dictionary: str, langs: Languages | None, score: str, limit: int | None, unicode: str
 ) -> None:
-    """Look up the translations of DICTIONARY (`word translation` a line) among the nearest neighbors.
+    """Look up a dictionary among the nearest neighbors.
 
-    Prints the precision at 1, 5 and 10 and how many of the words have vectors.
+    A line of DICTIONARY is `word translation`. The command prints the precision at 1, 5 and 10, and how many
+    of the words have vectors.
 
     Example: nmtalign vectors evaluate vectors en-fr.test.txt --langs en,fr
     """
@@ -163,7 +165,7 @@ def evaluate(
 def neighbors(
     folder: str, words: tuple[str, ...], langs: Languages | None, score: str, count: int, limit: int | None
 ) -> None:
-    """List the nearest words of the other language: word, neighbor and score, which the first line names.
+    """List the nearest words of the other language, with their scores.
 
     Example: nmtalign vectors neighbors en_fr_vectors house cat
     """

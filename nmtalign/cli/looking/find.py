@@ -61,7 +61,7 @@ def index(linked: LinkedOptions, named: Values, output: str) -> None:
 @click.command(cls=Command)
 @click.argument("word")
 @linked_options(required=False)
-@click.option("--index", "database", type=INPUT, metavar="DB", help="What `index` wrote, instead of texts.")
+@click.option("--index", "database", type=INPUT, metavar="DB", help="File of `index`, instead of texts.")
 @section("Output")
 @click.option("--side", type=click.Choice(SIDES), help="Side of WORD.  [both]")
 @click.option("--translation", metavar="WORDS", help="Lines with this translation only; '' for no link.")

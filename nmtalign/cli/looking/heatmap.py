@@ -66,9 +66,9 @@ _look_options = option_group(
         "--columns", type=Numbers(0), help=f"Source words to draw, like 3,10-20.  [the first {MOST}]"
     ),
     click.option("--light", is_flag=True, help="Light colors, for paper."),
-    click.option("--linear", is_flag=True, help="Colors in proportion to weights, from the smallest on."),
+    click.option("--linear", is_flag=True, help="Make colors proportional to the weights."),
     click.option("--curves", is_flag=True, help="Draw links as curves between the words, no matrix."),
-    click.option("--dpi", type=Whole(10, 1200), default=150, help="Dots an inch, .png."),
+    click.option("--dpi", type=Whole(10, 1200), default=150, help="Dots per inch of a .png."),
 )
 
 

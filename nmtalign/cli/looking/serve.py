@@ -55,8 +55,8 @@ def example_of(languages: tuple[str | None, str | None]) -> tuple[str, str]:
 def serve(models: tuple[str, ...], vectors: tuple[str, ...], port: int) -> None:
     """Serve a page that aligns pairs as they are typed: curves, matrix, each scorer; until Ctrl-C.
 
-    It is served to browsers on this machine alone, and to no page of another site. What is typed is kept
-    nowhere. Lines are pairs: the first source line with the first target line, and so on. Two models are
+    Only browsers on this machine can open the page; other sites cannot use it. Nothing that you type is
+    saved. Lines are pairs: the first source line with the first target line, and so on. Two models are
     shown side by side, with a mark at each link that only one of them has.
 
     Example: nmtalign serve --model model --vectors en_fr_vectors

@@ -123,10 +123,10 @@ extraction_options = (
         type=click.Choice(EXTRACTIONS),
         help="How links are chosen.  [posterior; without null: mutual]",
     ),
+    click.option("--threshold", type=Number(0, 1), help="Least posterior of a link; adds no second words."),
     click.option(
-        "--threshold", type=Number(0, 1), help="Least posterior of a link; leaves second words out."
+        "--symmetrize", type=click.Choice(SYMMETRIZATIONS), help="Join both directions' best choices."
     ),
-    click.option("--symmetrize", type=click.Choice(SYMMETRIZATIONS), help="Join both directions' argmax."),
 )
 vector_files = (
     click.option(
@@ -171,7 +171,7 @@ model_options = option_group(
         "--parameters",
         type=INPUT,
         metavar="NPZ",
-        help="Learned, of --score bahdanau or scaled-dot.  [those in --vectors DIR]",
+        help="Parameters of --score bahdanau or scaled-dot.  [those in --vectors DIR]",
     ),
     click.option("--positions", type=click.Choice(POSITIONS), help="Position model.  [cosine: diagonal]"),
     click.option("--diagonal", type=Number(min=0), help="Strength of the diagonal prior.  [4]"),

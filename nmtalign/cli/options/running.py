@@ -80,10 +80,10 @@ shard_options = option_group(
     "sharding",
     ShardOptions,
     section("Running"),
-    click.option("--out-shards", type=OUTPUT, metavar="DIR", help="Keep finished shards here, to resume."),
+    click.option("--out-shards", type=OUTPUT, metavar="DIR", help="Save finished shards here, for --resume."),
     click.option("--resume", is_flag=True, help="Resume the run in --out-shards."),
     click.option(
-        "--shard", metavar="I/N", help="Make only each N-th shard from the I-th on; N jobs make all."
+        "--shard", metavar="I/N", help="Align every N-th shard, from the I-th on; N jobs align all."
     ),
     click.option("--shard-pairs", type=Whole(min=1), default=100_000, help="Sentence pairs in each shard."),
 )

@@ -107,7 +107,7 @@ source_options = option_group(
     click.option(
         "--matrices",
         type=INPUT,
-        help="Attention of others: npz, npy, or text of Marian, fairseq, OpenNMT-py. Rows sum to 1.",
+        help="Attention of another program: npz, npy, or text of Marian, fairseq, OpenNMT-py. Rows sum to 1.",
     ),
     click.option("--translator", type=INPUT, metavar="NAME", help="Translation model of Hugging Face."),
     click.option("--layers", type=Numbers(0), help="Layers to average, like 0,2-3.  [all]"),
@@ -116,15 +116,15 @@ source_options = option_group(
     click.option("--pieces", type=click.Choice(MARKS), help="Join sub-words to words."),
     click.option("--normalize", is_flag=True, default=None, help="Divide each row of --matrices by its sum."),
     click.option("--token-vectors", type=INPUT, help="npz or folder: vectors of the words of each line."),
-    click.option("--similarities", type=INPUT, help="npz of a matrix a pair: target by source words."),
+    click.option("--similarities", type=INPUT, help="npz, one matrix for each pair, target by source."),
     click.option(
         "--method",
         type=click.Choice(METHODS),
-        help="Links of similarities as a paper has them.  [simalign-itermax]",
+        help="Published method that makes links of similarities.  [simalign-itermax]",
     ),
     click.option(
         "--units",
         type=click.Choice(UNITS),
-        help="What --method links; links of sub-words are joined to words.  [subwords]",
+        help="What --method links. Links of sub-words become links of words.  [subwords]",
     ),
 )
