@@ -21,7 +21,7 @@ from nmtalign.arrays import Reals
 from nmtalign.corpus.coverage import coverage
 from nmtalign.corpus.parallel import default_workers, in_order
 from nmtalign.corpus.text import EncodedText, encode_text
-from nmtalign.door import ProgressLine, as_path, expect_names, place_of
+from nmtalign.door import ProgressLine, as_path, expect_kind, expect_names, place_of
 from nmtalign.errors import DataError, UsageError
 from nmtalign.output import Outputs, expect_new_file
 from nmtalign.positions.hmm import NULL
@@ -136,6 +136,7 @@ def learn_attention(
     [Link(source=0, target=0), Link(source=1, target=1)]
     """
     expect_names([score], KINDS, "scores")
+    expect_kind(model, (Aligner, str, Path, type(None)), "an aligner, or the folder of a model")
     line = ProgressLine(progress)
     expect_names(text, ("languages", "tokenizer", "lowercase", "unicode", *READING), "options")
     if not isinstance(units, Integral) or units < 1:

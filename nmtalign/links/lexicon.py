@@ -11,8 +11,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
 from math import log
+from reprlib import repr as short
 from typing import NamedTuple
 
+from nmtalign.errors import UsageError
 from nmtalign.links.alignments import Alignment
 
 
@@ -51,6 +53,9 @@ class LinkCounts:
 
     def add(self, source: Sequence[str], target: Sequence[str], links: Iterable[tuple[int, int]]) -> None:
         """Count the links of one sentence pair, and its words without a link."""
+        for side in (source, target):
+            if isinstance(side, str):
+                raise UsageError(f"expected a list of words, found {short(side)}")
         chosen = set(links)
         if not all(0 <= s < len(source) and 0 <= t < len(target) for s, t in chosen):
             Alignment(chosen, len(source), len(target))  # says which link is outside

@@ -24,6 +24,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from itertools import chain
+from numbers import Integral, Real
 from pathlib import Path
 from reprlib import repr as short
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, overload
@@ -322,7 +323,7 @@ def checked_pairs(pairs: Pairs, *, lines: bool | None = None) -> Iterator[Pair]:
     [('a house', 'une maison'), ('a car', 'une auto')]
     >>> list(checked_pairs(["ab", "cd"]))
     Traceback (most recent call last):
-    nmtalign.errors.DataError: pair 1: expected a pair (source, target), found 'ab'
+    nmtalign.errors.DataError: pair 1: expected a pair (source, target), found 'ab'; read_bitext reads files
     """
     if isinstance(pairs, Bitext) and lines is not False:
         return iter(pairs)
@@ -341,7 +342,8 @@ def _checked_row(row: Any, number: int, lines: bool | None) -> Pair:
     try:
         row = row.tolist() if hasattr(row, "tolist") else row  # of an array (N, 2)
         if not isinstance(row, tuple | list) or len(row) != 2:
-            raise DataError(f"expected a pair (source, target), found {short(row)}")
+            advice = "; read_bitext reads files" if isinstance(row, str) else ""
+            raise DataError(f"expected a pair (source, target), found {short(row)}{advice}")
         pair = checked_pair(*row)
         if lines is not None and lines is not isinstance(pair[0], str):
             kinds = ("lines of text", "lists of words")[:: 1 if lines else -1]
@@ -368,7 +370,8 @@ def _checked_side(side: Any, name: str) -> Sentence:
     """Return a line, or a list of words."""
     if isinstance(side, str):
         if "\n" in side:
-            raise DataError(f"expected one line a side, found a line break in the {name}")
+            found = f"found a line break in the {name}"
+            raise DataError(f"expected one line a side, {found}; read_bitext reads files")
         if not (side.isascii() or is_text(side)):
             raise DataError(f"expected text, found half of a character in the {name}: {short(side)}")
         return side
@@ -426,15 +429,13 @@ class Chunk(NamedTuple):
     lines: list[SentencePair]
 
 
-def cut(
-    pairs: Iterable[tuple[str, str]], *, chunk: int = PAIRS, first: int = 1, cells: float = math.inf
-) -> Iterator[Chunk]:
+def cut(pairs: Pairs, *, chunk: int = PAIRS, first: int = 1, cells: float = math.inf) -> Iterator[Chunk]:
     """Cut a stream of sentence pairs into chunks, so that memory does not grow with the text.
 
     Parameters
     ----------
-    pairs : iterable of (source, target)
-        Lines of text, as :func:`nmtalign.read_bitext` returns them.
+    pairs : Bitext, iterable of (source, target), (list, list), or DataFrame
+        Lines of text.
     chunk : int
         The most pairs of a chunk. Chunks of long lines, about 4 million characters together, have fewer.
     first : int
@@ -450,9 +451,17 @@ def cut(
     >>> [len(part.lines) for part in cut([("a", "bc")] * 3, cells=3)]
     [2, 1]
     """
-    expect_kind(pairs, Iterable, "sentence pairs")
-    if chunk < 1:
-        raise UsageError(f"expected a number of pairs of a chunk, 1 or more, found {chunk}")
+    for number, what in ((chunk, "number of pairs of a chunk"), (first, "number of the first pair")):
+        if not isinstance(number, Integral) or number < 1:
+            raise UsageError(f"expected a {what}, 1 or more, found {number!r}")
+    expect_kind(cells, Real, "a number of cells")
+    return chunks_of(_rows(pairs), chunk=chunk, first=first, cells=cells)
+
+
+def chunks_of(
+    pairs: Iterable[Any], *, chunk: int = PAIRS, first: int = 1, cells: float = math.inf
+) -> Iterator[Chunk]:
+    """Cut a stream of pairs, which may be empty, as :func:`cut` does."""
     lines: list[SentencePair] = []
     characters = area = 0
     for pair in pairs:
