@@ -570,6 +570,30 @@ CALLS = {
         DATA,
         "pair 1: expected links, found gold links; give their `sure`",
     ),
+    "one language to learn attention": (
+        lambda: na.learn_attention(PAIRS, "en_fr_vectors", languages=("en",)),
+        USAGE,
+        "a source and a target language",
+    ),
+    "gold of a sample": (
+        lambda: na.SamplePair(1, na.load().align("a", "b"), gold={(0, 0)}),
+        USAGE,
+        "expected a GoldAlignment, found {",
+    ),
+    "a title of a page": (lambda: na.show([na.load().align("a", "b")], title=3), USAGE, "a title, found 3"),
+    "counts of no links": (lambda: na.LinkCounts().add(["a"], ["b"], None), DATA, "links as pairs .* None"),
+    "counts of text": (lambda: na.LinkCounts().add(["a"], ["b"], "0-0"), DATA, "links as pairs .*'0-0'"),
+    "presets in a list": (lambda: na.train(PAIRS, preset=["fast"]), USAGE, r"presets .*found \['fast'\]"),
+    "sides of two files": (
+        lambda: na.read_bitext("a", "b", select=("1", "2")),
+        USAGE,
+        "`select` chooses the sides of one file, but two were given",
+    ),
+    "a word for a function": (
+        lambda: na.read_bitext("a", "b", on_error="skip"),
+        USAGE,
+        "a function that takes an error as `on_error`, found 'skip'",
+    ),
     "no cluster": (lambda: list(na.align_on_cluster(3, na.load(), [])), USAGE, "client of dask, found 3"),
     "gold of nothing": (lambda: na.read_gold(None), USAGE, "path of a file or folder, found None"),
 }

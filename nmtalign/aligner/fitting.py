@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from nmtalign.aligner.aligner import Aligner, load_aligner
+from nmtalign.aligner.aligner import Aligner, check_languages, load_aligner
 from nmtalign.aligner.opening import READING, fit_text, vector_aligner
 from nmtalign.aligner.over_vectors import open_vectors
 from nmtalign.aligner.train import LearnOptions, learn
@@ -170,7 +170,9 @@ def _student(
     vectors: str | Path | tuple[Any, Any], *, languages: tuple[str, str] | None = None, **text: Any
 ) -> Aligner:
     """Return an aligner over the vectors, which knows how lines become words."""
-    if languages is None and isinstance(vectors, str | Path):
+    if languages is not None:
+        check_languages(languages)
+    elif isinstance(vectors, str | Path):
         languages = pair_languages(place_of(vectors))
     reading = {name: text.pop(name) for name in READING if name in text}
     both = open_vectors(vectors, languages, **reading)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.door import as_path, expect_names
+from nmtalign.door import as_path, expect_kind, expect_names
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix
 from nmtalign.links.evaluation import METRICS, Evaluation, compare
@@ -80,6 +80,7 @@ def show(pairs: Iterable[AlignedPair], *, title: str = "Word alignment") -> Page
     >>> "<title>Word alignment</title>" in page.html
     True
     """
+    expect_kind(title, str, "a title")
     return Page(html_report(numbered(pairs), title=title))
 
 
@@ -249,7 +250,8 @@ def to_comparison(first: Any, second: Any) -> Any:
     if isinstance(first, AlignmentMatrix) and isinstance(second, AlignmentMatrix):
         return _displayed(draw_heatmap({"first": first, "second": second}))
     if isinstance(first, Aligner) and isinstance(second, Aligner):
-        return to_table(first).join(to_table(second), how="outer", lsuffix=" of first", rsuffix=" of second")
+        by_name: Any = {"left_index": True, "right_index": True, "how": "outer"}
+        return to_table(first).merge(to_table(second), **by_name, suffixes=(" of first", " of second"))
     if isinstance(first, Evaluation) and isinstance(second, Evaluation):
         return _differences(first, second)
     return _link_comparison(first, second)

@@ -109,6 +109,8 @@ def read_bitext(
     [SentencePair(source='the cat', target='le chat')]
     """
     check_encoding(encoding)
+    if not (on_error is None or callable(on_error)):
+        raise UsageError(f"expected a function that takes an error as `on_error`, found {on_error!r}")
     files = (source,) if target is None else (source, target)
     for path in files:
         as_path(path)
@@ -116,6 +118,8 @@ def read_bitext(
     if target is not None:
         if format not in ("auto", "moses"):
             raise UsageError(f"the format {format!r} is one file, but two were given")
+        if select is not None:
+            raise UsageError(f"`select` chooses the sides of one file, but two were given: {select!r}")
         read = partial(_read_two, source, target, encoding)
     elif format == "moses":
         raise UsageError("the format 'moses' is two files, but one was given")
