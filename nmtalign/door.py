@@ -204,7 +204,7 @@ class Viewable(Result):
         values : {"combined", "forward", "reverse", "scores", "all"}, optional
             Which weights of an aligned pair are drawn; ``all`` draws the first three side by side. Left out:
             ``forward`` where the weights are a softmax over vectors, else ``combined``.
-        gold : GoldAlignment, optional
+        gold : GoldAlignment or links, optional
             Hand-made links, drawn as boxes.
         title : str, optional
             Heading of the picture.

@@ -296,9 +296,15 @@ OPTIONS = {  # of train
         USAGE,
         "from 0 to 1, found 'x'",
     ),
-    "missing vectors": ({"vectors": "nowhere"}, DATA, "^nowhere: expected"),
     "vectors by number": ({"vectors": 3}, USAGE, "path of a file or folder, found 3"),
     "vectors of one side": ({"vectors": (words("a"),)}, USAGE, "source and target vectors, found 1"),
+    "vectors of no folder": ({"vectors": "nowhere"}, DATA, "^nowhere: expected a folder with vectors of two"),
+    "an encoder by number": ({"encoder": 3}, USAGE, "the name or folder of an encoder, found 3"),
+    "gold as an expert": (
+        {"expert": [na.GoldAlignment({(0, 0)}, {(0, 0)})] * 15},
+        DATA,
+        "pair 1: expected links, found gold links",
+    ),
     "a missing word list": ({"prior": "nowhere.txt"}, DATA, "^nowhere.txt: No such file"),
     "a missing model": ({"init": "nowhere"}, DATA, "^nowhere: expected"),
     "a missing gold file": ({"gold": "nowhere"}, DATA, "^nowhere: No such file"),
@@ -455,7 +461,12 @@ CALLS = {
         DATA,
         r"expected links as pairs .*found \['0-0'\]",
     ),
-    "gold to draw": (lambda: na.load().align("a", "b").heatmap(gold=3), USAGE, "a GoldAlignment, found 3"),
+    "gold to draw": (lambda: na.load().align("a", "b").heatmap(gold=3), DATA, "links as pairs .*found 3"),
+    "gold to draw as curves": (
+        lambda: na.load().align("a", "b").heatmap(gold=3, curves=True),
+        DATA,
+        "links as pairs .*found 3",
+    ),
     "links to draw": (lambda: na.load().align("a", "b").heatmap(links=3), DATA, "links as pairs .*found 3"),
     "a title": (lambda: na.load().align("a", "b").heatmap(title=3), USAGE, "expected a title, found 3"),
     "a title of a report": (
@@ -512,12 +523,85 @@ CALLS = {
         USAGE,
         r"expected an array of vectors, found \[\[1.0\]\]",
     ),
-    "text to cut": (lambda: list(na.cut(3)), USAGE, "expected sentence pairs, found 3"),
+    "text to cut": (lambda: list(na.cut(3)), USAGE, r"expected sentence pairs \(source, target\), found 3"),
     "no pair to cut": (lambda: list(na.cut(["ab"])), DATA, "pair 1: expected .*found 'ab'"),
     "chunks of nothing": (lambda: list(na.cut([], chunk=0)), USAGE, "chunk, 1 or more, found 0"),
+    "text as a size of chunks": (lambda: na.cut([], chunk="5"), USAGE, "chunk, 1 or more, found '5'"),
+    "half a pair a chunk": (lambda: na.cut([], chunk=2.5), USAGE, "chunk, 1 or more, found 2.5"),
+    "text as a first number": (lambda: na.cut([], first="x"), USAGE, "first pair, 1 or more, found 'x'"),
+    "text as a number of cells": (lambda: na.cut([], cells="x"), USAGE, "a number of cells, found 'x'"),
+    "a generator to cut again": (lambda: list(na.cut(used())), USAGE, "an iterator with nothing left"),
+    "columns of a table to cut": (lambda: na.cut((["a"], ["b", "c"])), DATA, "as many target as source"),
+    "two paths as pairs": (lambda: na.train(("a.en", "a.fr")), DATA, "'a.en'; read_bitext reads files"),
+    "lines of an open file": (lambda: na.train([("a\n", "b\n")]), DATA, "source; read_bitext reads files"),
+    "a model by number": (
+        lambda: na.learn_attention(PAIRS, "en_fr_vectors", model=3),
+        USAGE,
+        "an aligner, or the folder of a model, found 3",
+    ),
+    "nothing to fit to": (
+        lambda: na.fit_to(na.load("en_fr_vectors", positions="hmm"), []),
+        DATA,
+        "words on both sides to fit to, found none",
+    ),
+    "nobody's words to fit to": (
+        lambda: na.fit_to(na.load("en_fr_vectors", positions="hmm"), [("", "x")]),
+        DATA,
+        "words on both sides to fit to, found none",
+    ),
+    "letters to count": (lambda: na.LinkCounts().add("ab", "cd", []), USAGE, "list of words, found 'ab'"),
+    "an encoder that links by number": (
+        lambda: na.links_from(PAIRS, encoder=3),
+        USAGE,
+        "the name or folder of the encoder, found 3",
+    ),
+    "a translator by number": (
+        lambda: na.links_from(PAIRS, translator=3),
+        USAGE,
+        "the name or folder of the translator, found 3",
+    ),
+    "batches of other pairs to compare": (
+        lambda: na.load().align_batch(PAIRS).compare(na.load().align_batch(PAIRS[:2])),
+        USAGE,
+        "two batches of the same pairs, found 15 and 2",
+    ),
+    "gold as links": (
+        lambda: na.write_links("a.txt", [na.GoldAlignment({(0, 0)}, {(0, 0)})]),
+        DATA,
+        "pair 1: expected links, found gold links; give their `sure`",
+    ),
+    "one language to learn attention": (
+        lambda: na.learn_attention(PAIRS, "en_fr_vectors", languages=("en",)),
+        USAGE,
+        "a source and a target language",
+    ),
+    "gold of a sample": (
+        lambda: na.SamplePair(1, na.load().align("a", "b"), gold={(0, 0)}),
+        USAGE,
+        "expected a GoldAlignment, found {",
+    ),
+    "a title of a page": (lambda: na.show([na.load().align("a", "b")], title=3), USAGE, "a title, found 3"),
+    "counts of no links": (lambda: na.LinkCounts().add(["a"], ["b"], None), DATA, "links as pairs .* None"),
+    "counts of text": (lambda: na.LinkCounts().add(["a"], ["b"], "0-0"), DATA, "links as pairs .*'0-0'"),
+    "presets in a list": (lambda: na.train(PAIRS, preset=["fast"]), USAGE, r"presets .*found \['fast'\]"),
+    "sides of two files": (
+        lambda: na.read_bitext("a", "b", select=("1", "2")),
+        USAGE,
+        "`select` chooses the sides of one file, but two were given",
+    ),
+    "a word for a function": (
+        lambda: na.read_bitext("a", "b", on_error="skip"),
+        USAGE,
+        "a function that takes an error as `on_error`, found 'skip'",
+    ),
     "no cluster": (lambda: list(na.align_on_cluster(3, na.load(), [])), USAGE, "client of dask, found 3"),
     "gold of nothing": (lambda: na.read_gold(None), USAGE, "path of a file or folder, found None"),
 }
+
+
+def used():
+    pairs = iter(PAIRS)
+    return list(pairs) and pairs
 
 
 def links_alone():
@@ -665,3 +749,45 @@ def test_messages_name_parameters_and_the_command_line_its_options():
         == "replace it with --force, or --langs"
     )
     assert as_options("found '`score`'") == "found '`score`'"
+
+
+def test_what_holds_pairs_is_cut_as_it_is_read(bitext):
+    """Two lists are the sides of a bitext, as for `train`, not two pairs."""
+    sides = tuple(map(list, zip(*PAIRS, strict=True)))
+    for given in (PAIRS, iter(PAIRS), bitext, sides):
+        parts = list(na.cut(given, chunk=7))
+        assert [(part.first, len(part.lines)) for part in parts] == [(1, 7), (8, 7), (15, 1)]
+        assert [tuple(pair) for part in parts for pair in part.lines] == PAIRS
+
+
+def test_gold_links_are_read_once_and_used_twice(shipped, tmp_path):
+    (tmp_path / "gold").write_text("0-0 1p1\n")
+    gold, batch = na.read_gold(tmp_path / "gold"), shipped.align_batch(PAIRS[:1])
+    assert na.evaluate(batch, gold).sentences == na.evaluate(batch, gold).sentences
+
+
+def test_gold_is_drawn_as_it_is_scored(shipped):
+    pair = shipped.align("a house", "une maison")
+    for curves in (False, True):
+        pictures = [
+            pair.heatmap(gold=gold, curves=curves)._repr_png_()[0]
+            for gold in ({(0, 1)}, "0-1", na.GoldAlignment({(0, 1)}, {(0, 1)}))
+        ]
+        assert pictures[0] == pictures[1] == pictures[2]
+
+
+def test_a_batch_is_compared_link_by_link(shipped):
+    pairs = [("the cat", "le chat"), ("a dog", "un chien")]
+    first, second = shipped.align_batch(pairs), na.load(threshold=0.9999).align_batch(pairs)
+    table = first.compare(second)
+    found = {(row.pair, row.source_position, row.target_position): row.found for row in table.itertuples()}
+    links = [{(n, *link) for n in range(2) for link in batch.links(n)} for batch in (first, second)]
+    names = {(True, True): "both", (True, False): "first", (False, True): "second"}
+    assert found == {link: names[link in links[0], link in links[1]] for link in links[0] | links[1]}
+    assert table.columns[0] == "pair"
+    assert table["source_word"].tolist()[:2] == ["the", "cat"]
+
+
+def test_an_expert_without_an_opinion_is_told():
+    with pytest.warns(UserWarning, match="the expert links no words of the bitext"):
+        na.train(PAIRS, expert=[""] * len(PAIRS))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from nmtalign.door import expect_kind
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedBatch, Link, joined_batches
 from nmtalign.links.given import batch_of_links
@@ -216,6 +217,7 @@ def choose_expert(
         return Expert() if given else older
     if given:
         raise UsageError("the links of an expert or an encoder: give one of both")
+    expect_kind(encoder, (str, Path), "the name or folder of an encoder")
     found = EncoderLinks(str(encoder), encoder_options)
     found.check()
     same = own is not None and str(own) == str(replace(found, name=found.resolved))

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from nmtalign.aligner.aligner import Aligner, load_aligner
+from nmtalign.aligner.aligner import Aligner, check_languages, load_aligner
 from nmtalign.aligner.opening import READING, fit_text, vector_aligner
 from nmtalign.aligner.over_vectors import open_vectors
 from nmtalign.aligner.train import LearnOptions, learn
@@ -21,7 +21,7 @@ from nmtalign.arrays import Reals
 from nmtalign.corpus.coverage import coverage
 from nmtalign.corpus.parallel import default_workers, in_order
 from nmtalign.corpus.text import EncodedText, encode_text
-from nmtalign.door import ProgressLine, as_path, expect_names, place_of
+from nmtalign.door import ProgressLine, as_path, expect_kind, expect_names, place_of
 from nmtalign.errors import DataError, UsageError
 from nmtalign.output import Outputs, expect_new_file
 from nmtalign.positions.hmm import NULL
@@ -136,6 +136,7 @@ def learn_attention(
     [Link(source=0, target=0), Link(source=1, target=1)]
     """
     expect_names([score], KINDS, "scores")
+    expect_kind(model, (Aligner, str, Path, type(None)), "an aligner, or the folder of a model")
     line = ProgressLine(progress)
     expect_names(text, ("languages", "tokenizer", "lowercase", "unicode", *READING), "options")
     if not isinstance(units, Integral) or units < 1:
@@ -169,7 +170,9 @@ def _student(
     vectors: str | Path | tuple[Any, Any], *, languages: tuple[str, str] | None = None, **text: Any
 ) -> Aligner:
     """Return an aligner over the vectors, which knows how lines become words."""
-    if languages is None and isinstance(vectors, str | Path):
+    if languages is not None:
+        check_languages(languages)
+    elif isinstance(vectors, str | Path):
         languages = pair_languages(place_of(vectors))
     reading = {name: text.pop(name) for name in READING if name in text}
     both = open_vectors(vectors, languages, **reading)

@@ -25,7 +25,7 @@ from nmtalign.corpus.line_words import LineWords, joined_pair, links_of_words, w
 from nmtalign.corpus.long_pairs import whole_pairs
 from nmtalign.corpus.sides import encode_pairs
 from nmtalign.corpus.text import EncodedText
-from nmtalign.door import parameter
+from nmtalign.door import expect_kind, parameter
 from nmtalign.encoders.cross_attention import Reading, best_reading, read_attention, translated
 from nmtalign.encoders.encoder import EncoderSimilarities
 from nmtalign.encoders.files import PairMatrix, read_similarities, read_vectors
@@ -213,6 +213,8 @@ def open_linker(pairs: Iterator[WordPair], **given: Any) -> tuple[Linker, Iterat
     Parameters and errors are those of :func:`links_from`.
     """
     kind = source_of(given)
+    if kind in ("encoder", "translator"):
+        expect_kind(given[kind], (str, Path), f"the name or folder of the {kind}")
     if "method" in SETTINGS[kind]:
         return similarity_linker(kind, **given), pairs
     extraction = make_extraction(*(given.get(name) for name in _EXTRACTION), null=False)

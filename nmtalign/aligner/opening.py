@@ -42,7 +42,7 @@ FITTED = 5_000  # pairs of a text to which transitions are fitted
 AnyPair = TypeVar("AnyPair", bound=Pair)
 
 
-def load(path: str | Path | tuple[Any, Any] | None = None, **settings: Any) -> Aligner:
+def load(path: str | Path | tuple[Any, Any] | list[Any] | None = None, **settings: Any) -> Aligner:
     """Open a learned model, or make an aligner over word vectors.
 
     Parameters
@@ -89,7 +89,7 @@ def load(path: str | Path | tuple[Any, Any] | None = None, **settings: Any) -> A
     return replace(aligner, expert=choose_expert(aligner.expert, **encoder)) if encoder else aligner
 
 
-def _opened(path: str | Path | tuple[Any, Any] | None, settings: dict[str, Any]) -> Aligner:
+def _opened(path: str | Path | tuple[Any, Any] | list[Any] | None, settings: dict[str, Any]) -> Aligner:
     if isinstance(path, tuple | list):
         from nmtalign.scorers.vector_scores import how_to_learn
         from nmtalign.vectors.storage import both_embeddings
@@ -257,4 +257,7 @@ def fit_to(aligner: Aligner, bitext: Pairs) -> Aligner:
     'positions=hmm(fitted on 9 pairs)'
     """
     expect_kind(aligner, Aligner, "an aligner")
-    return fit_text(aligner, checked_pairs(bitext))[0]
+    fitted = fit_text(aligner, checked_pairs(bitext))[0]
+    if fitted.needs_fitting:
+        raise DataError("expected sentence pairs with words on both sides to fit to, found none")
+    return fitted

@@ -189,7 +189,7 @@ def _shown(pairs: Iterable[Pair], line: ProgressLine) -> Iterator[Pair]:
 
 def gold_of_file(path: str | Path, *, encoding: str = "utf-8") -> list[GoldAlignment]:
     """Return the gold links of a file; a DataError if it has no line."""
-    gold = list(read_gold(path, encoding=encoding))
+    gold = read_gold(path, encoding=encoding)
     if not gold:
         raise DataError("expected gold links, found an empty file; leave it out, or name another").at(path)
     return gold
@@ -359,6 +359,8 @@ def prepare(pairs: Iterable[Pair], options: LearnOptions) -> PreparedBitext:
         counted = None if options.expert.of_tokens else words
         lengths = source.lengths, target.lengths
         told = [links_of_tokens(joined_batches(own), counted, lengths) for own in zip(*links, strict=True)]
+        if not any(len(own[0].source) for own in links):
+            options.warn("the expert links no words of the bitext")
     source, target = prior.extend(source, target)
     if options.vectors is not None:
         check_vectors(options.vectors, (source.words, target.words))

@@ -9,7 +9,7 @@ from nmtalign.aligner.links_from import PAIRS, Linker
 from nmtalign.batch.stream import AlignedChunk
 from nmtalign.corpus.line_words import links_of_words, words_of_lines
 from nmtalign.encoders.transformer import WordPair
-from nmtalign.text.bitext import SentencePair, cut
+from nmtalign.text.bitext import SentencePair, chunks_of
 from nmtalign.text.tokenization import SPACES, TextSettings
 
 
@@ -29,7 +29,7 @@ def links_of_source(
     does not fit one.
     """
     given = linker.read(words)
-    for part in cut(pairs, chunk=PAIRS):
+    for part in chunks_of(pairs, chunk=PAIRS):
         matrices = list(islice(given, len(part.lines)))
         sizes = [(len(source), len(target)) for (source, target), *_ in matrices]
         batch, shown = linker.align(matrices), text

@@ -26,7 +26,7 @@ from nmtalign.batch.stream import AlignedChunk
 from nmtalign.errors import DataError, StoppedError, UsageError, WorkerError
 from nmtalign.files import file_in, fingerprint, new_partial, open_text, read_json
 from nmtalign.output import whole_file
-from nmtalign.text.bitext import Chunk, SentencePair, cut
+from nmtalign.text.bitext import Chunk, SentencePair, chunks_of
 
 PAIRS = 100_000  # of one shard
 MANIFEST = "manifest.json"
@@ -113,7 +113,7 @@ class ShardRun:
                 return
             self.shards = number + 1
             if self._wanted(number):
-                yield from cut(chain(head, shard), first=number * self.pairs + 1)
+                yield from chunks_of(chain(head, shard), first=number * self.pairs + 1)
             else:
                 deque(shard, maxlen=0)
 

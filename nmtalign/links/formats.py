@@ -295,10 +295,8 @@ def read_records(
     return named(path, _READERS[format](path, encoding))
 
 
-def read_gold(
-    path: str | Path, *, format: str = "pharaoh", encoding: str = "utf-8"
-) -> Iterator[GoldAlignment]:
-    """Yield the gold links of each pair.
+def read_gold(path: str | Path, *, format: str = "pharaoh", encoding: str = "utf-8") -> list[GoldAlignment]:
+    """Return the gold links of each pair.
 
     Parameters
     ----------
@@ -322,12 +320,12 @@ def read_gold(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder) / "gold.pharaoh"
     ...     _ = path.write_text("0-0 1p2\\n", encoding="utf-8")
-    ...     list(read_gold(path))
+    ...     read_gold(path)
     [GoldAlignment: 0-0 1p2]
     """
     if format == "pharaoh" and are_corrections(path):
-        return iter(gold_of_corrections(path, encoding=encoding))
-    return (record.gold for record in read_records(path, format=format, encoding=encoding))
+        return gold_of_corrections(path, encoding=encoding)
+    return [record.gold for record in read_records(path, format=format, encoding=encoding)]
 
 
 def read_links(

@@ -89,7 +89,7 @@ def given_gold(golds: GivenGold) -> Iterator[GoldAlignment]:
     >>> list(given_gold(["0-0 1p1", {(2, 0)}]))
     [GoldAlignment: 0-0 1p1, GoldAlignment: 2-0]
     """
-    return read_gold(golds) if isinstance(golds, str | Path) else _each(golds, _gold, "gold links")
+    return iter(read_gold(golds)) if isinstance(golds, str | Path) else _each(golds, as_gold, "gold links")
 
 
 def gold_inside(golds: Iterator[GoldAlignment], alignments: GivenLinks) -> Iterator[GoldAlignment]:
@@ -107,13 +107,16 @@ def gold_inside(golds: Iterator[GoldAlignment], alignments: GivenLinks) -> Itera
 def _links(given: Any) -> frozenset[Link]:
     if isinstance(given, str):
         return parse_pharaoh(given)
+    if isinstance(given, GoldAlignment):
+        raise DataError("expected links, found gold links; give their `sure` or their `possible` ones")
     links = as_links(given.links if isinstance(given, AlignedPair) else given)
     if any(min(link) < 0 for link in links):
         raise DataError("a link has a negative position; positions count from 0")
     return links
 
 
-def _gold(given: Any) -> GoldAlignment:
+def as_gold(given: Any) -> GoldAlignment:
+    """Return gold links of one pair; links that are only links are sure."""
     if isinstance(given, GoldAlignment):
         return given
     if isinstance(given, str):

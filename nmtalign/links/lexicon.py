@@ -11,9 +11,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
 from math import log
+from reprlib import repr as short
 from typing import NamedTuple
 
-from nmtalign.links.alignments import Alignment
+from nmtalign.errors import UsageError
+from nmtalign.links.alignments import Alignment, as_links
 
 
 class Entry(NamedTuple):
@@ -51,8 +53,15 @@ class LinkCounts:
 
     def add(self, source: Sequence[str], target: Sequence[str], links: Iterable[tuple[int, int]]) -> None:
         """Count the links of one sentence pair, and its words without a link."""
-        chosen = set(links)
-        if not all(0 <= s < len(source) and 0 <= t < len(target) for s, t in chosen):
+        for side in (source, target):
+            if isinstance(side, str):
+                raise UsageError(f"expected a list of words, found {short(side)}")
+        try:
+            chosen = set(links)
+            inside = all(0 <= s < len(source) and 0 <= t < len(target) for s, t in chosen)
+        except (TypeError, ValueError):
+            chosen, inside = {*as_links(links)}, False
+        if not inside:
             Alignment(chosen, len(source), len(target))  # says which link is outside
         linked_source, linked_target = {s for s, _ in chosen}, {t for _, t in chosen}
         self.pairs.update((source[s], target[t]) for s, t in chosen)

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from nmtalign.door import as_path, expect_kind
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link
+from nmtalign.links.given import Links, as_gold
 from nmtalign.names import SIDES
 from nmtalign.output import whole_file
 from nmtalign.report.fonts import choose_fonts, suggestion
@@ -57,7 +58,7 @@ def draw_heatmap(
     matrices: AlignmentMatrix | Mapping[str, AlignmentMatrix],
     *,
     links: Alignment | Iterable[tuple[int, int]] | None = None,
-    gold: GoldAlignment | None = None,
+    gold: GoldAlignment | Links | None = None,
     title: str = "",
     numbers: bool | None = None,
     linear: bool | None = None,
@@ -73,7 +74,7 @@ def draw_heatmap(
         titles; they share one color scale. Rows and columns of words without a vector are hatched.
     links : Alignment or iterable of (source, target), optional
         Chosen links, drawn as dots.
-    gold : GoldAlignment, optional
+    gold : GoldAlignment or links, optional
         Hand-made links, drawn as boxes: a solid line for sure, a dashed line for possible.
     title : str
     numbers : bool, optional
@@ -123,7 +124,7 @@ def draw_heatmap(
     expect_kind(matrices, Mapping, "an AlignmentMatrix, such as pair.matrix, or several by their titles")
     for matrix in matrices.values():
         expect_kind(matrix, AlignmentMatrix, "an AlignmentMatrix")
-    expect_kind(gold, (GoldAlignment, type(None)), "a GoldAlignment")
+    gold = None if gold is None else as_gold(gold)
     expect_kind(title, str, "a title")
     first = _same_words(list(matrices.values()))
     chosen = _inside(() if links is None else links, first)
@@ -155,7 +156,7 @@ def draw_curves(
     matrix: AlignmentMatrix,
     *,
     links: Alignment | Iterable[tuple[int, int]] | None = None,
-    gold: GoldAlignment | None = None,
+    gold: GoldAlignment | Links | None = None,
     title: str = "",
     numbers: bool = False,
 ) -> Figure:
@@ -187,12 +188,13 @@ def draw_curves(
 
 
 def _kinds_of_links(
-    matrix: AlignmentMatrix, links: Iterable[tuple[int, int]] | None, gold: GoldAlignment | None
+    matrix: AlignmentMatrix, links: Iterable[tuple[int, int]] | None, gold: GoldAlignment | Links | None
 ) -> dict[Link, str]:
     """Return the links to draw, each with its key in `KINDS`."""
     chosen = _inside(links or (), matrix)
     if gold is None:
         return dict.fromkeys(chosen, "both")
+    gold = as_gold(gold)
     sure, possible = _inside(gold.sure, matrix), _inside(gold.possible, matrix)
     if links is None:
         return {link: "sure" if link in sure else "possible" for link in sure | possible}

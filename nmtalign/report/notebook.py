@@ -20,7 +20,7 @@ import numpy as np
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.door import as_path, expect_kind, expect_names
 from nmtalign.errors import UsageError
-from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix, Link
+from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix
 from nmtalign.links.evaluation import METRICS, Evaluation, compare
 from nmtalign.report.heatmap import (
     FORMATS,
@@ -52,6 +52,9 @@ class Page:
     html: str  # the whole page
     height: int = HEIGHT  # of the frame, in pixels
 
+    def __repr__(self) -> str:
+        return f"Page of {len(self.html):,} characters, which a notebook shows"
+
     def _repr_html_(self) -> str:
         style = f"width:100%;height:{self.height}px;border:0;resize:vertical"
         page = escape(self.html)
@@ -77,6 +80,7 @@ def show(pairs: Iterable[AlignedPair], *, title: str = "Word alignment") -> Page
     >>> "<title>Word alignment</title>" in page.html
     True
     """
+    expect_kind(title, str, "a title")
     return Page(html_report(numbered(pairs), title=title))
 
 
@@ -226,18 +230,32 @@ def save(result: Any, path: str | Path, **options: Any) -> None:
 @singledispatch
 def to_comparison(first: Any, second: Any) -> Any:
     """Return where the links of two results are found, a picture of two matrices, differences of scores."""
-    ours, theirs = (_pair(result) for result in (first, second))
-    if ours.matrix.weights.shape != theirs.matrix.weights.shape:
-        shapes = f"{ours.matrix.weights.shape} and {theirs.matrix.weights.shape}"
-        raise UsageError(f"expected two results of one sentence pair, found shapes (T, S) {shapes}")
+    columns = ["source_position", "source_word", "target_position", "target_word", "found"]
+    return _frame(_found_links(_pair(first), _pair(second)), columns=columns)
+
+
+def _found_links(ours: AlignedPair, theirs: AlignedPair) -> list[tuple[Any, ...]]:
+    sizes = [tuple(map(len, pair.tokens)) for pair in (ours, theirs)]
+    if sizes[0] != sizes[1]:
+        words = " and ".join(f"{size[0]} and {size[1]} words" for size in sizes)
+        raise UsageError(f"expected two results of one sentence pair, found pairs of {words}")
     found = {
         **dict.fromkeys(ours.links, "first"),
         **dict.fromkeys(theirs.links, "second"),
         **dict.fromkeys(ours.alignment.links & theirs.alignment.links, "both"),
     }
-    words = ours.matrix.source_tokens, ours.matrix.target_tokens
-    rows = [(s, words[0][s], t, words[1][t], found[Link(s, t)]) for s, t in sorted(found)]
-    columns = ["source_position", "source_word", "target_position", "target_word", "found"]
+    source, target = ours.tokens
+    return [(s, source[s], t, target[t], where) for (s, t), where in sorted(found.items())]
+
+
+@to_comparison.register
+def _(first: AlignedBatch, second: Any) -> Any:
+    expect_kind(second, AlignedBatch, "another batch")
+    if len(first) != len(second):
+        raise UsageError(f"expected two batches of the same pairs, found {len(first):,} and {len(second):,}")
+    pairs = enumerate(zip(first, second, strict=True))
+    rows = [(n, *row) for n, both in pairs for row in _found_links(*both)]
+    columns = ["pair", "source_position", "source_word", "target_position", "target_word", "found"]
     return _frame(rows, columns=columns)
 
 

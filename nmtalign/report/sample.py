@@ -72,6 +72,7 @@ class SamplePair:
     def __post_init__(self) -> None:
         expect_kind(self.aligned, AlignedPair, "an aligned pair")
         T, S = self.aligned.matrix.weights.shape
+        expect_kind(self.gold, (GoldAlignment, type(None)), "a GoldAlignment")
         if self.gold is not None:
             inside(self.gold.possible, S, T, self.number)
         for other in self.others.values():

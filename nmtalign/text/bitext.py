@@ -24,6 +24,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from itertools import chain
+from numbers import Integral, Real
 from pathlib import Path
 from reprlib import repr as short
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, overload
@@ -109,6 +110,8 @@ def read_bitext(
     [SentencePair(source='the cat', target='le chat')]
     """
     check_encoding(encoding)
+    if not (on_error is None or callable(on_error)):
+        raise UsageError(f"expected a function that takes an error as `on_error`, found {on_error!r}")
     files = (source,) if target is None else (source, target)
     for path in files:
         as_path(path)
@@ -116,6 +119,8 @@ def read_bitext(
     if target is not None:
         if format not in ("auto", "moses"):
             raise UsageError(f"the format {format!r} is one file, but two were given")
+        if select is not None:
+            raise UsageError(f"`select` chooses the sides of one file, but two were given: {select!r}")
         read = partial(_read_two, source, target, encoding)
     elif format == "moses":
         raise UsageError("the format 'moses' is two files, but one was given")
@@ -323,7 +328,7 @@ def checked_pairs(pairs: Pairs, *, lines: bool | None = None) -> Iterator[Pair]:
     [('a house', 'une maison'), ('a car', 'une auto')]
     >>> list(checked_pairs(["ab", "cd"]))
     Traceback (most recent call last):
-    nmtalign.errors.DataError: pair 1: expected a pair (source, target), found 'ab'
+    nmtalign.errors.DataError: pair 1: expected a pair (source, target), found 'ab'; read_bitext reads files
     """
     if isinstance(pairs, Bitext) and lines is not False:
         return iter(pairs)
@@ -342,7 +347,8 @@ def _checked_row(row: Any, number: int, lines: bool | None) -> Pair:
     try:
         row = row.tolist() if hasattr(row, "tolist") else row  # of an array (N, 2)
         if not isinstance(row, tuple | list) or len(row) != 2:
-            raise DataError(f"expected a pair (source, target), found {short(row)}")
+            advice = "; read_bitext reads files" if isinstance(row, str) else ""
+            raise DataError(f"expected a pair (source, target), found {short(row)}{advice}")
         pair = checked_pair(*row)
         if lines is not None and lines is not isinstance(pair[0], str):
             kinds = ("lines of text", "lists of words")[:: 1 if lines else -1]
@@ -369,7 +375,8 @@ def _checked_side(side: Any, name: str) -> Sentence:
     """Return a line, or a list of words."""
     if isinstance(side, str):
         if "\n" in side:
-            raise DataError(f"expected one line a side, found a line break in the {name}")
+            found = f"found a line break in the {name}"
+            raise DataError(f"expected one line a side, {found}; read_bitext reads files")
         if not (side.isascii() or is_text(side)):
             raise DataError(f"expected text, found half of a character in the {name}: {short(side)}")
         return side
@@ -427,15 +434,13 @@ class Chunk(NamedTuple):
     lines: list[SentencePair]
 
 
-def cut(
-    pairs: Iterable[tuple[str, str]], *, chunk: int = PAIRS, first: int = 1, cells: float = math.inf
-) -> Iterator[Chunk]:
+def cut(pairs: Pairs, *, chunk: int = PAIRS, first: int = 1, cells: float = math.inf) -> Iterator[Chunk]:
     """Cut a stream of sentence pairs into chunks, so that memory does not grow with the text.
 
     Parameters
     ----------
-    pairs : iterable of (source, target)
-        Lines of text, as :func:`nmtalign.read_bitext` returns them.
+    pairs : Bitext, iterable of (source, target), (list, list), or DataFrame
+        Lines of text.
     chunk : int
         The most pairs of a chunk. Chunks of long lines, about 4 million characters together, have fewer.
     first : int
@@ -451,9 +456,17 @@ def cut(
     >>> [len(part.lines) for part in cut([("a", "bc")] * 3, cells=3)]
     [2, 1]
     """
-    expect_kind(pairs, Iterable, "sentence pairs")
-    if chunk < 1:
-        raise UsageError(f"expected a number of pairs of a chunk, 1 or more, found {chunk}")
+    for number, what in ((chunk, "number of pairs of a chunk"), (first, "number of the first pair")):
+        if not isinstance(number, Integral) or number < 1:
+            raise UsageError(f"expected a {what}, 1 or more, found {number!r}")
+    expect_kind(cells, Real, "a number of cells")
+    return chunks_of(_rows(pairs), chunk=chunk, first=first, cells=cells)
+
+
+def chunks_of(
+    pairs: Iterable[Any], *, chunk: int = PAIRS, first: int = 1, cells: float = math.inf
+) -> Iterator[Chunk]:
+    """Cut a stream of pairs, which may be empty, as :func:`cut` does."""
     lines: list[SentencePair] = []
     characters = area = 0
     for pair in pairs:

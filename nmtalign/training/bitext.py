@@ -13,7 +13,7 @@ from nmtalign.corpus.coverage import UNTOKENIZED, ends_in_punctuation, spaceless
 from nmtalign.corpus.parallel import streamed
 from nmtalign.corpus.sides import EncodedSide, NumberedWords, PairEncoder, look_up, number_words
 from nmtalign.errors import DataError
-from nmtalign.text.bitext import Chunk, Pair, Sentence, SentencePair, cut
+from nmtalign.text.bitext import Chunk, Pair, Sentence, SentencePair, chunks_of
 from nmtalign.text.tokenization import TextSettings
 
 Sides = tuple[Sequence[Sentence], Sequence[Sentence]]  # source and target sentences
@@ -43,7 +43,7 @@ def encode_bitext(
         (own.add if in_lines else own.add_words)(zip(*sides, strict=True))
         return own.numbered()
 
-    chunks = cut(starmap(SentencePair, chain(first, rest)), chunk=PAIRS)
+    chunks = chunks_of(starmap(SentencePair, chain(first, rest)), chunk=PAIRS)
     parts = _hashed(chunks, digest, in_lines=in_lines)
     begin = list(islice(parts, 2))
     for part in streamed(numbered, chain(begin, parts), workers if begin[1:] else 1):

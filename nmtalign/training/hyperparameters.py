@@ -45,6 +45,6 @@ PRESETS = {
 
 def preset(name: str) -> Hyperparameters:
     """Return the settings of a preset by name; a UsageError lists the presets."""
-    if name not in PRESETS:
+    if name not in list(PRESETS):
         raise UsageError(f"expected one of the presets {', '.join(PRESETS)}, found {name!r}")
     return PRESETS[name]

@@ -297,7 +297,9 @@ def load_pair(
     folder = Path(folder)
     places = languages_of(folder)
     if places is None:
-        raise DataError("expected word2int_XX.pkl files or folders of vectors, found none").at(folder)
+        raise DataError(
+            "expected a folder with vectors of two languages (word2int_XX.pkl or XX), found none"
+        ).at(folder)
     names = languages or pair_languages(folder)
     if not isinstance(names, tuple | list) or len(names) != 2:
         raise UsageError(f"expected a source and a target language, like ('en', 'fr'), found {names!r}")

@@ -22,6 +22,7 @@ def test_a_bad_record_is_an_empty_line_and_an_entry(tmp_path, capsys):
     entries = [line.split("\t") for line in report.read_text(encoding="utf-8").splitlines()]
     assert [number for number, _ in entries] == ["2", "3", "4"]
     assert all(f"{path}, line {number}: expected" in message for number, message in entries)
+    assert "name its encoding (--encoding NAME)" in entries[-1][1]
 
 
 def test_the_report_and_skip_marked_go_together(tmp_path, capsys):

@@ -13,6 +13,7 @@ import click
 
 from nmtalign.cli.messages import (
     Progress,
+    as_options,
     detail,
     log,
     log_option,
@@ -238,7 +239,10 @@ def _bad_records(on_error: str, path: str | None, files: Outputs) -> BadRecords 
 
     if (on_error == "skip-marked") != (path is not None):
         raise UsageError("--on-error skip-marked and --error-report FILE go together; give both")
-    return BadRecords(files.text(path).write) if path is not None else None
+    if path is None:
+        return None
+    write = files.text(path).write
+    return BadRecords(lambda line: write(as_options(line)))
 
 
 def _aligned(
@@ -253,12 +257,12 @@ def _aligned(
     """Align the pairs on a cluster or by processes."""
     from nmtalign.batch.stream import align_chunks
     from nmtalign.corpus.parallel import default_workers
-    from nmtalign.text.bitext import CELLS, PAIRS, cut
+    from nmtalign.text.bitext import CELLS, PAIRS, chunks_of
 
     workers = default_workers(aligner.workers) if aligner.allows_processes else 1  # an encoder uses all cores
     size = PAIRS if workers == 1 else PAIRS // 2  # small chunks leave no core idle at the end for long
     most = math.inf if values is None else CELLS
-    chunks = run.missing(pairs) if run else cut(pairs, chunk=size, cells=most)
+    chunks = run.missing(pairs) if run else chunks_of(pairs, chunk=size, cells=most)
     if client is None:
         return align_chunks(aligner, chunks, workers=workers, unit=unit, values=values)
     from nmtalign.batch.cluster import align_on_cluster

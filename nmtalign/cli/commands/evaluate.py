@@ -70,7 +70,7 @@ def evaluate(
     from nmtalign.links.corrections import are_corrections
     from nmtalign.links.formats import read_gold, read_links
 
-    golds = list(read_gold(gold, format=gold_format, encoding=text_encoding()))
+    golds = read_gold(gold, format=gold_format, encoding=text_encoding())
     reading = {"format": links_format, "encoding": text_encoding()}
     systems = {path: list(read_links(path, **reading)) for path in filter(None, (links, compare))}
     if gold_format == "pharaoh" and are_corrections(gold):

@@ -131,11 +131,11 @@ def _corpus(
 
 def _aligned(aligner: Aligner, linked: LinkedOptions) -> Iterator[LinkedWords]:
     from nmtalign.batch.stream import align_chunks
-    from nmtalign.text.bitext import cut, read_bitext
+    from nmtalign.text.bitext import chunks_of, read_bitext
 
     assert linked.source is not None
     pairs = read_bitext(linked.source, linked.target, encoding=text_encoding())
-    for chunk in align_chunks(aligner, cut(pairs), workers=1, unit="tokens"):
+    for chunk in align_chunks(aligner, chunks_of(pairs), workers=1, unit="tokens"):
         yield from zip(*chunk.tokens(), map(chunk.batch.links, range(len(chunk.batch))), strict=True)
 
 
