@@ -42,6 +42,7 @@ from nmtalign.report.sample import (
 )
 from nmtalign.report.style import LIGHT, scale, visible
 from nmtalign.report.summary import Figure, comparison_data, evaluations, headline, summarize
+from nmtalign.text.tokenization import Languages
 
 REPORT, TYPING = "report.js", "tools/typing.js"  # a page begins with one of them
 _IMPORT = re.compile(r'^import (?:\{[^}]*\} from )?"([^"]+)";\n', re.MULTILINE)
@@ -55,6 +56,7 @@ def html_report(
     gold: Sequence[str] | None = None,
     corrections: Mapping[int, Correction] | None = None,
     systems: Mapping[str, Evaluation] | None = None,
+    languages: Languages = (None, None),
 ) -> str:
     """Return a report of sentence pairs as one HTML file.
 
@@ -74,6 +76,8 @@ def html_report(
         :func:`nmtalign.links.corrections.read_corrections`.
     systems : dict of str to Evaluation, optional
         Of the links and of other systems, which are compared. Left out: of the pairs that are shown.
+    languages : (str, str), optional
+        Source and target as ISO 639 codes, by which the browser chooses the glyphs.
 
     Returns
     -------
@@ -93,7 +97,7 @@ def html_report(
     found = _corrections(pairs, corrections or {}, len(lines))
     whole: dict[str, Any] = {"lines": len(lines), "rest": rest, "corrections": found}
     whole["systems"] = comparison_data(evaluations(pairs) if systems is None else systems)
-    return _page(report_data(pairs, corpus) | whole, title)
+    return _page(report_data(pairs, corpus, languages) | whole, title)
 
 
 def _corrections(
@@ -164,6 +168,7 @@ def write_report(
     corpus: Sequence[Figure] = (),
     corrections: str | Path | None = None,
     systems: Mapping[str, Evaluation] | None = None,
+    languages: Languages = (None, None),
 ) -> None:
     """Write a report of aligned pairs as one HTML file, which gets its name when it is whole.
 
@@ -184,6 +189,8 @@ def write_report(
     systems : dict of str to Evaluation, optional
         Of the links and of other systems on the whole corpus, which are compared. Left out: of the pairs
         shown.
+    languages : (str, str), optional
+        Source and target as ISO 639 codes, by which the browser chooses the glyphs.
 
     Raises
     ------
@@ -208,7 +215,8 @@ def write_report(
     known = {} if corrections is None else read_corrections(corrections)
     if known and lines is None:
         lines = [""] * len(listed)
-    page = html_report(listed, title=title, corpus=corpus, gold=lines, corrections=known, systems=systems)
+    about: Any = {"title": title, "corpus": corpus, "systems": systems, "languages": languages}
+    page = html_report(listed, gold=lines, corrections=known, **about)
     with Outputs() as files:
         files.text(path).write(page)
 
@@ -255,7 +263,9 @@ def compressed(data: bytes) -> str:
     return base64.b64encode(zlib.compress(data)).decode()
 
 
-def report_data(pairs: Sequence[SamplePair], corpus: Sequence[Figure] = ()) -> dict[str, Any]:
+def report_data(
+    pairs: Sequence[SamplePair], corpus: Sequence[Figure] = (), languages: Languages = (None, None)
+) -> dict[str, Any]:
     """Return what the script draws; the short keys of pairs are explained in :func:`_pair_data`.
 
     Errors as of :func:`html_report`.
@@ -277,6 +287,7 @@ def report_data(pairs: Sequence[SamplePair], corpus: Sequence[Figure] = ()) -> d
         "caption": made.matrix.caption if made else "",
         "rule": _rule(made),
         "gold": with_gold,
+        "languages": languages,
         "others": [visible(name) for name in others],
         "compare": "gold" if with_gold else "0" if others else "none",
         "views": ["combined", *directions, *parts],
@@ -309,7 +320,7 @@ def _pair_data(pair: SamplePair, levels: bytearray) -> dict[str, Any]:
 
     Words s, t; links l (source, target, thousandths); gold g (source, target, sure); other systems o;
     matrices m (as of :func:`pack`); links c of each part alone; best partners bf, br; null probabilities nt,
-    ns; score p; AER a; F1 with the others d; positions of words without a vector u; key of the words h.
+    ns; score p; AER a; positions of words without a vector u; key of the words h.
     """
     aligned, matrix = pair.aligned, pair.aligned.matrix
     return {
@@ -328,7 +339,6 @@ def _pair_data(pair: SamplePair, levels: bytearray) -> dict[str, Any]:
         "ns": _null(aligned.source_null),
         "p": None if aligned.score is None else round(aligned.score, 4),
         "a": None if pair.gold is None else _known(Counts.of(aligned.alignment, pair.gold).aer),
-        "d": [round(pair.agreement(name), 4) for name in pair.others],
         "u": None if matrix.unknown is None else [sorted(side) for side in matrix.unknown],
     }
 
