@@ -42,6 +42,7 @@ from nmtalign.report.sample import (
 )
 from nmtalign.report.style import LIGHT, scale, visible
 from nmtalign.report.summary import Figure, comparison_data, evaluations, headline, summarize
+from nmtalign.text.tokenization import Languages
 
 REPORT, TYPING = "report.js", "tools/typing.js"  # a page begins with one of them
 _IMPORT = re.compile(r'^import (?:\{[^}]*\} from )?"([^"]+)";\n', re.MULTILINE)
@@ -55,13 +56,47 @@ def html_report(
     gold: Sequence[str] | None = None,
     corrections: Mapping[int, Correction] | None = None,
     systems: Mapping[str, Evaluation] | None = None,
+    languages: Languages = (None, None),
 ) -> str:
     """Return a report of sentence pairs as one HTML file, which refers to nothing outside itself.
 
+<<<<<<< HEAD
     All pairs show the same other systems. `corpus` are figures of the whole corpus, shown before those of the
     pairs; `gold` a Pharaoh line for each pair of the corpus, empty where there are none: the page gives those
     of pairs that it does not show back with the corrected ones. `systems` are compared; left out, those of
     the pairs that are shown. The same pairs give the same text.
+=======
+    Parameters
+    ----------
+    pairs : sequence of SamplePair
+        All of them show the same other systems.
+    title : str
+    corpus : sequence of Figure
+        Figures of the whole corpus, shown before those of the pairs.
+    gold : sequence of str, optional
+        Gold links of all pairs of the corpus, a Pharaoh line each, empty where there are none. The page gives
+        those of pairs that it does not show back with the corrected ones. Left out: one empty line for each
+        pair up to the last that is shown.
+    corrections : dict of int to Correction, optional
+        Links of pairs of the corpus that somebody looked at, as of
+        :func:`nmtalign.links.corrections.read_corrections`.
+    systems : dict of str to Evaluation, optional
+        Of the links and of other systems, which are compared. Left out: of the pairs that are shown.
+    languages : (str, str), optional
+        Source and target as ISO 639 codes, by which the browser chooses the glyphs.
+
+    Returns
+    -------
+    str
+        The file. The same pairs give the same text. It refers to nothing outside itself.
+
+    Raises
+    ------
+    UsageError
+        If two pairs have the same number, or show different systems.
+    DataError
+        If a correction is one of other words.
+>>>>>>> s5-page
     """
     lines = [""] * max((pair.number for pair in pairs), default=0) if gold is None else gold
     shown = {pair.number for pair in pairs}
@@ -69,7 +104,7 @@ def html_report(
     found = _corrections(pairs, corrections or {}, len(lines))
     whole: dict[str, Any] = {"lines": len(lines), "rest": rest, "corrections": found}
     whole["systems"] = comparison_data(evaluations(pairs) if systems is None else systems)
-    return _page(report_data(pairs, corpus) | whole, title)
+    return _page(report_data(pairs, corpus, languages) | whole, title)
 
 
 def _corrections(
@@ -140,6 +175,7 @@ def write_report(
     corpus: Sequence[Figure] = (),
     corrections: str | Path | None = None,
     systems: Mapping[str, Evaluation] | None = None,
+    languages: Languages = (None, None),
 ) -> None:
     """Write a report of aligned pairs as one HTML file, which gets its name when it is whole.
 
@@ -160,6 +196,8 @@ def write_report(
     systems : dict of str to Evaluation, optional
         Of the links and of other systems on the whole corpus, which are compared. Left out: of the pairs
         shown.
+    languages : (str, str), optional
+        Source and target as ISO 639 codes, by which the browser chooses the glyphs.
 
     Raises
     ------
@@ -182,7 +220,14 @@ def write_report(
     listed = numbered(pairs, golds)
     lines = None if golds is None else list(map(format_gold, golds))
     known = {} if corrections is None else read_corrections(corrections)
+<<<<<<< HEAD
     page = html_report(listed, title=title, corpus=corpus, gold=lines, corrections=known, systems=systems)
+=======
+    if known and lines is None:
+        lines = [""] * len(listed)
+    about: Any = {"title": title, "corpus": corpus, "systems": systems, "languages": languages}
+    page = html_report(listed, gold=lines, corrections=known, **about)
+>>>>>>> s5-page
     with Outputs() as files:
         files.text(path).write(page)
 
@@ -229,8 +274,18 @@ def compressed(data: bytes) -> str:
     return base64.b64encode(zlib.compress(data)).decode()
 
 
+<<<<<<< HEAD
 def report_data(pairs: Sequence[SamplePair], corpus: Sequence[Figure] = ()) -> dict[str, Any]:
     """Return what the script draws; the short keys of pairs are explained in :func:`_pair_data`."""
+=======
+def report_data(
+    pairs: Sequence[SamplePair], corpus: Sequence[Figure] = (), languages: Languages = (None, None)
+) -> dict[str, Any]:
+    """Return what the script draws; the short keys of pairs are explained in :func:`_pair_data`.
+
+    Errors as of :func:`html_report`.
+    """
+>>>>>>> s5-page
     _check(pairs)
     others = list(pairs[0].others) if pairs else []
     made = pairs[0].aligned if pairs else None
@@ -248,6 +303,7 @@ def report_data(pairs: Sequence[SamplePair], corpus: Sequence[Figure] = ()) -> d
         "caption": made.matrix.caption if made else "",
         "rule": _rule(made),
         "gold": with_gold,
+        "languages": languages,
         "others": [visible(name) for name in others],
         "compare": "gold" if with_gold else "0" if others else "none",
         "views": ["combined", *directions, *parts],
@@ -279,8 +335,13 @@ def _pair_data(pair: SamplePair, levels: bytearray) -> dict[str, Any]:
     """Return one pair under short keys, for there are many pairs.
 
     Words s, t; links l (source, target, thousandths); gold g (source, target, sure); other systems o;
+<<<<<<< HEAD
     matrices m (see :func:`pack`); links c of each part alone; best partners bf, br; null probabilities nt,
     ns; score p; AER a; F1 with the others d; positions of words without a vector u; key of the words h.
+=======
+    matrices m (as of :func:`pack`); links c of each part alone; best partners bf, br; null probabilities nt,
+    ns; score p; AER a; positions of words without a vector u; key of the words h.
+>>>>>>> s5-page
     """
     aligned, matrix, gold = pair.aligned, pair.aligned.matrix, pair.gold
     return {
@@ -300,8 +361,12 @@ def _pair_data(pair: SamplePair, levels: bytearray) -> dict[str, Any]:
         "nt": _null(aligned.target_null),
         "ns": _null(aligned.source_null),
         "p": None if aligned.score is None else round(aligned.score, 4),
+<<<<<<< HEAD
         "a": None if gold is None else _known(Counts.of(aligned.alignment, gold).aer),
         "d": [round(pair.agreement(name), 4) for name in pair.others],
+=======
+        "a": None if pair.gold is None else _known(Counts.of(aligned.alignment, pair.gold).aer),
+>>>>>>> s5-page
         "u": None if matrix.unknown is None else [sorted(side) for side in matrix.unknown],
     }
 

@@ -86,11 +86,6 @@ class SamplePair:
         others = {**self.others, name: other.alignment}
         return replace(self, others=others, weights={**self.weights, name: other.matrix.weights})
 
-    def agreement(self, name: str) -> float:
-        """Return the F1 of the links against those of the system `name`, 1 when neither has any."""
-        ours, theirs = self.aligned.alignment.links, self.others[name].links
-        return 2 * len(ours & theirs) / (len(ours) + len(theirs)) if ours or theirs else 1.0
-
     def chosen_by(self, part: str) -> list[tuple[int, int]]:
         """Return the links of one of `parts` alone; of a head the best source of each target word."""
         if part in self.choices:

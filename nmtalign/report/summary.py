@@ -114,7 +114,7 @@ class Comparison:
 
         >>> half, whole = (evaluate([links] * 9, ["0-0 1-1"] * 9) for links in ("0-0", "0-0 1-1"))
         >>> Comparison.of({"A": half, "B": whole}).verdict
-        'B makes fewer errors than A: AER 0.0 for 33.3 %, p = .001'
+        'Fewer errors in B than in A: AER 0.0 for 33.3 %, p = .001'
         >>> Comparison.of({"A": half, "B": half}).verdict
         'The difference is within chance: AER of A 33.3 %, of B (33.3 %, p = 1)'
         """
@@ -126,10 +126,10 @@ class Comparison:
         chance = " and ".join(told[name] for name in others if name not in sure)
         if sure == others[:1] == others:
             errors = f"AER {rates[best]} for {rates[others[0]]} %"
-            return f"{best} makes fewer errors than {others[0]}: {errors}, p = {told_p(p[others[0]])}"
+            return f"Fewer errors in {best} than in {others[0]}: {errors}, p = {told_p(p[others[0]])}"
         if sure:
             worse = " and ".join(told[name] for name in sure)
-            line = f"{best} (AER {rates[best]} %) makes fewer errors than {worse}"
+            line = f"Fewer errors in {best} (AER {rates[best]} %) than in {worse}"
             return f"{line}; the difference to {chance} is within chance" if chance else line
         are = "difference is" if len(others) == 1 else "differences are"
         return f"The {are} within chance: AER of {best} {rates[best]} %, of {chance}"

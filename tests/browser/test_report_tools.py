@@ -475,7 +475,12 @@ def test_steps_are_undone_and_done_again(open_report: Open, tmp_path: Path) -> N
     press_tool(page, "Redo")
     assert "3-3" not in kinds_of(page, 17)
     assert "1 of 2 pairs reviewed" in told(page)
-    find(page, "#pair-17 .check input")[0].click()  # nobody has looked: that is kept, too
+    find(page, "#pair-17 .check input")[0].click()  # nobody has looked: that is kept, too, but asked first
+    page.switch_to.alert.dismiss()
+    assert "3-3" not in kinds_of(page, 17)
+    assert "1 of 2 pairs reviewed" in told(page)
+    find(page, "#pair-17 .check input")[0].click()
+    page.switch_to.alert.accept()
     assert kinds_of(page, 17)["3-3"] == "sure"
     again(page)
     assert not find(page, "#kept")[0].is_displayed()

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from nmtalign import Alignment, Link
-from nmtalign.links.evaluation import compare
+from nmtalign.links.evaluation import Counts, compare
+from nmtalign.report.html import write_report
 from nmtalign.report.sample import SamplePair
 from nmtalign.report.summary import evaluations
 from tests.browser.conftest import wait
@@ -179,7 +181,7 @@ def test_the_table_of_systems_says_what_evaluate_says(open_report: Open) -> None
                     100 * value, abs=0.051
                 )
         assert found[base][4:6] == ["–", "–"]
-    assert texts(page, "#systems > summary span")[0].startswith(f"{best} (AER ")
+    assert texts(page, "#systems > summary span")[0].startswith(f"Fewer errors in {best} (AER ")
     find(page, "#systems .show")[0].click()
     assert texts(page, ".view figcaption")[1].startswith(f"B: {best}")
 
@@ -302,3 +304,34 @@ def test_two_panels_and_the_table_fit_and_can_be_read(
     assert page.execute_script("return document.documentElement.scrollWidth") <= width
     go_to_pairs(page)
     assert_no_violation(page, axe)
+
+
+def test_the_list_says_the_error_of_each_system(open_report: Open) -> None:
+    pairs = three_systems(6, 8)
+    page = open_report(pairs)
+    heads = texts(page, "#index th")
+    column = heads.index("AER other") + 1
+    shown = dict(zip(order(page), texts(page, f"#index td:nth-child({column})"), strict=False))
+    for pair in pairs:
+        aer = Counts.of(pair.others["other"], pair.gold).aer
+        assert float(shown[pair.number].removesuffix(" %")) == pytest.approx(100 * aer, abs=0.051)
+
+
+def test_a_saved_card_has_both_panels(open_report: Open) -> None:
+    page = open_report([CAT])
+    choose(page, "beside", "other")
+    page.execute_script(
+        "URL.createObjectURL = (blob) => { window.saved = blob; return '#'; };"
+        "document.querySelector('.save').click();"
+    )
+    saved = page.execute_async_script("const done = arguments[0]; window.saved.text().then(done)")
+    assert saved.count(">sleeps</text>") == 2
+    assert [name in saved for name in ("A: these links", "B: other")] == [True, True]
+
+
+def test_words_have_the_language_of_their_side(chromium: Any, tmp_path: Path) -> None:
+    write_report(tmp_path / "report.html", [CAT], languages=("zh", "ja"))
+    chromium.get(f"file://{tmp_path}/report.html")
+    wait(chromium, "return document.documentElement.dataset.ready === ''")
+    langs = 'return [...document.querySelectorAll(".pair [lang]")].map((node) => node.getAttribute("lang"))'
+    assert sorted(chromium.execute_script(langs)) == ["ja", "ja", "zh", "zh"]

@@ -118,6 +118,7 @@ def test_two_models_are_shown_at_once_and_their_differences_are_marked(typing_pa
         "return [...document.querySelectorAll('.view .tag')].map((tag) => tag.dataset.link)"
     )
     assert {tuple(map(int, key.split("-"))) for key in marks} == own ^ other
+    assert texts(page, ".view figcaption")[0].startswith("A: default")
     assert len(find(page, ".matrix .scales")) == 1  # of the difference; the legend has that of both models
     choose_models(page, "default", "default")
     wait(page, "return document.querySelectorAll('.view').length === 0")

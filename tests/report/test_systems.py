@@ -43,11 +43,11 @@ def test_differences_are_those_of_evaluate_whatever_the_order() -> None:
 @pytest.mark.parametrize(
     ("errors", "verdict"),
     [
-        ({"A": 2, "B": 8}, "B makes fewer errors than A: AER 2.1 for 9.1 %, p = .001"),
+        ({"A": 2, "B": 8}, "Fewer errors in B than in A: AER 2.1 for 9.1 %, p = .001"),
         ({"A": 5, "B": 8}, "The difference is within chance: AER of B 2.1 %, of A (3.4 %, p = .36)"),
         (
             {"A": 2, "B": 8, "C": 5},
-            "B (AER 2.1 %) makes fewer errors than A (9.1 %, p = .001);"
+            "Fewer errors in B (AER 2.1 %) than in A (9.1 %, p = .001);"
             " the difference to C (3.4 %, p = .36) is within chance",
         ),
         (
@@ -65,7 +65,7 @@ def test_several_systems_share_the_level_of_significance() -> None:
     two = {"A": with_errors(3), "B": with_errors(8)}
     p = Comparison.of(two).differences["B", "A"].p
     assert 0.05 / 15 < p < 0.05
-    assert Comparison.of(two).verdict.startswith("B makes fewer errors than A")
+    assert Comparison.of(two).verdict.startswith("Fewer errors in B than in A")
     six = Comparison.of(two | {name: with_errors(8) for name in "CDEF"})
     assert six.verdict.startswith("The differences are within chance")
 

@@ -94,6 +94,8 @@ def report(
         total = progress.done
         lines = gold or [""] * total
         about: Any = {"title": title, "corpus": figures, "systems": systems}
+        if aligner is not None:
+            about["languages"] = aligner.languages
         write_report(output, shown, gold=lines, corrections=corrections, **about)
     warn_of_coverage(known)
     _say_where_heads_end(shown)

@@ -101,7 +101,8 @@ class Server(ThreadingHTTPServer):
             found = f"{len(pairs)} pairs, the longest sentence of {longest} words"
             raise DataError(f"expected at most {MOST_PAIRS} pairs and {MOST_WORDS} words, found {found}")
         with self.aligning:
-            return report_data(_aligned(pairs, models))
+            languages = next(iter(models.values())).languages
+            return report_data(_aligned(pairs, models), languages=languages)
 
     def _models(self, names: Any) -> dict[str, Aligner]:
         """Return the one model, or the two, that a request names."""

@@ -142,6 +142,8 @@ export function goToEnd(down) {
   for (let rounds = 4; rounds; rounds--) {
     window.scrollTo(0, down ? document.documentElement.scrollHeight : 0);
     render();
+    const { scrollHeight, scrollTop, clientHeight } = document.documentElement;
+    if (Math.abs(down ? scrollHeight - scrollTop - clientHeight : scrollTop) < 2) return;
   }
 }
 

@@ -46,7 +46,7 @@ export const svg = (tag, attributes = {}, ...children) =>
 export const clamp = (x, low, high) => Math.min(Math.max(x, low), high);
 export const quote = (word) => `‘\u2068${word}\u2069’`; // isolates keep right-to-left words inside their quotes
 export const share = (p) => (p < 0.005 && p > 0 ? "< 0.01" : p.toFixed(2));
-export const percent = (x) => `${(100 * x).toFixed(1)} %`;
+export const percent = (x) => (x === null ? "–" : `${(100 * x).toFixed(1)} %`);
 export const lower = (word) => word.normalize("NFC").toLowerCase();
 export const unseen = (text) => html("span", { class: "unseen" }, text);
 export const shorten = (word, longest) =>

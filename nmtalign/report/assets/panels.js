@@ -18,7 +18,7 @@ const nextTo = (pair, view) => {
 };
 
 export const twoPanels = () => !["none", "=all", state.view].includes(state.beside);
-export const nameOfPanel = (view) => (view === "combined" ? "these links" : nameOf(view));
+export const nameOfPanel = (view) => (view === "combined" ? (data.own ?? "these links") : nameOf(view));
 export const letterOf = (pair, view) => (view === besideOf(pair) ? "B" : "A");
 
 // The links of a panel and those that it lacks: { key, kind, tag, shared }; what is shared is so next to it.

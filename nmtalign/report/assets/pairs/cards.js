@@ -14,9 +14,11 @@ import { drawMatrix, matrixSizes } from "./matrix.js";
 export function makeCard(pair) {
   const facts = [`${pair.S} : ${pair.T} words`, `${pair.links.size} links`];
   if (pair.p !== null) facts.push(`score ${pair.p.toFixed(2)}`);
-  if (pair.error !== null) facts.push(`AER ${percent(pair.error)}`);
   if (pair.told) facts.push(pair.told);
-  data.others.forEach((name, i) => facts.push(`F1 with ${name} ${percent(pair.d[i])}`));
+  const others = data.others.map((name, i) => `${name} ${percent(pair.scoreOf(i))}`);
+  const error = pair.error === null ? [] : [`AER ${percent(pair.error)}`];
+  if (data.gold) facts.push([...error, ...others].join(", "));
+  else facts.push(...error, ...others.map((other) => `F1 with ${other}`));
   const told = { "aria-label": `Save pair ${pair.n} as SVG`, title: "Save as SVG" };
   const save = html("button", { type: "button", class: "save", ...told }, "↓");
   save.addEventListener("click", () => saveCurves(pair));

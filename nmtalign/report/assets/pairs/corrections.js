@@ -10,7 +10,14 @@ export const reviewed = new Map(); // number of a pair, be it in this report or 
 const done = []; // lists of [number, correction before, correction after]
 const undone = [];
 
-export const goldOf = (pair) => pair.gold ?? new Map([...pair.links.keys()].map((key) => [key, 1]));
+const startOf = (pair) => pair.inherited ?? new Map([...pair.links.keys()].map((key) => [key, 1]));
+export const goldOf = (pair) => pair.gold ?? startOf(pair);
+
+// Whether somebody has changed a link of a pair, not only looked.
+function isCorrected(pair) {
+  const [now, before] = [goldOf(pair), startOf(pair)];
+  return now.size !== before.size || [...now].some(([key, kind]) => before.get(key) !== kind);
+}
 
 // The links to draw in a panel, see panelLinks.
 export function drawnLinks(pair, view) {
@@ -86,9 +93,11 @@ export function chooseCell(pair, s, t, key, picture) {
 // A pair without an error is reviewed, too, once somebody has looked.
 export function editorOf(pair) {
   pair.check = html("input", { type: "checkbox" });
-  pair.check.addEventListener("change", () =>
-    correct([[pair.n, pair.check.checked ? correction(pair, goldOf(pair)) : null]]),
-  );
+  pair.check.addEventListener("change", () => {
+    if (pair.check.checked) return correct([[pair.n, correction(pair, goldOf(pair))]]);
+    pair.check.checked = isCorrected(pair) && !window.confirm(`Forget the corrected links of pair ${pair.n}?`);
+    if (!pair.check.checked) correct([[pair.n, null]]);
+  });
   const told = html("span", { class: "review" });
   tellReview(pair, told);
   return [html("label", { class: "check" }, pair.check, "reviewed"), told];

@@ -54,12 +54,16 @@ export function makeCurves(pair, box) {
 }
 
 const AS_SEEN = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-size", "font-weight"];
+const MARGIN = 12; // around a picture that is saved
 
 // The words and curves of a card as a file of their own, in the colors that are seen; text stays text.
 export function saveCurves(pair) {
-  const box = pair.card.querySelector(".sentences");
-  const { x, y, width, height } = box.getBoundingClientRect();
-  const [wide, high] = [width + 24, height + 24];
+  const boxes = [...pair.card.querySelectorAll(".sentences")];
+  const heads = [...pair.card.querySelectorAll(".view figcaption")];
+  const frames = [...boxes, ...heads].map((node) => node.getBoundingClientRect());
+  const far = (which, edge) => Math[which](...frames.map((frame) => frame[edge]));
+  const [x, y] = [far("min", "x") - MARGIN, far("min", "y") - MARGIN];
+  const [wide, high] = [far("max", "right") - x + MARGIN, far("max", "bottom") - y + MARGIN];
   const ground = getComputedStyle(pair.card).backgroundColor;
   const picture = svg(
     "svg",
@@ -67,8 +71,18 @@ export function saveCurves(pair) {
     svg("title", {}, `Pair ${pair.n}`),
     svg("rect", { width: wide, height: high, fill: ground }),
   );
+  for (const head of heads) {
+    const at = head.getBoundingClientRect();
+    const style = { "font-size": 13, "font-weight": 600, fill: getComputedStyle(head).color };
+    picture.append(svg("text", { x: at.x - x, y: at.y - y + 14, ...style }, head.firstChild.data));
+  }
+  for (const box of boxes) addBox(picture, box, x, y);
+  download(`pair-${pair.n}.svg`, [new XMLSerializer().serializeToString(picture)], "image/svg+xml");
+}
+
+function addBox(picture, box, x, y) {
   const curves = box.querySelector(".curves").getBoundingClientRect();
-  const group = svg("g", { transform: `translate(${curves.x - x + 12} ${curves.y - y + 12})` });
+  const group = svg("g", { transform: `translate(${curves.x - x} ${curves.y - y})` });
   for (const node of box.querySelectorAll(".curves :is(path:not(.hit-area), text)")) {
     const style = getComputedStyle(node);
     const copy = node.cloneNode(true);
@@ -84,9 +98,8 @@ export function saveCurves(pair) {
   picture.append(group);
   for (const token of box.querySelectorAll(".token")) {
     const at = token.getBoundingClientRect();
-    const place = { x: at.x - x + 12 + at.width / 2, y: at.y - y + 12 + at.height / 2 };
+    const place = { x: at.x - x + at.width / 2, y: at.y - y + at.height / 2 };
     const style = { "font-size": 15, "text-anchor": "middle", "dominant-baseline": "central" };
     picture.append(svg("text", { ...place, ...style, fill: getComputedStyle(token).color }, token.firstChild.data));
   }
-  download(`pair-${pair.n}.svg`, [new XMLSerializer().serializeToString(picture)], "image/svg+xml");
 }

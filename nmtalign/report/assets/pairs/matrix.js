@@ -193,13 +193,13 @@ function followDrag(pan) {
 const toScale = (x) => (state.linear ? x : Math.sqrt(x));
 
 function drawLabels(pair, picture, place, g) {
-  const strip = (width, height) => {
-    const group = svg("g", {}, svg("rect", { class: "strip", width, height }));
+  const strip = (width, height, lang = null) => {
+    const group = svg("g", { lang }, svg("rect", { class: "strip", width, height }));
     picture.append(group);
     return group;
   };
-  const left = strip(g.left, g.top + pair.T * g.cell + 8);
-  const above = strip(g.left + pair.S * g.cell + 8, g.top);
+  const left = strip(g.left, g.top + pair.T * g.cell + 8, data.languages[1]);
+  const above = strip(g.left + pair.S * g.cell + 8, g.top, data.languages[0]);
   const label = (side, at, word, where) =>
     svg(
       "text",
@@ -356,8 +356,7 @@ function followCells(pair, card, picture, cursor, place, column, g) {
 export const tellColors = (view) => tellScale(...extentOf(view), colors(), toldView(view));
 
 function tellScale(low, high, ramp, name = "") {
-  const middle = ramp !== data.differences ? `, middle ${share(low + (high - low) / 4)}` : "";
-  const told = state.linear ? "linear scale" : `square-root scale${middle}`;
+  const told = state.linear || ramp === data.differences ? null : `middle ${share(low + (high - low) / 4)}`;
   return html("span", { class: "of-matrix scales" }, name, scaleBar(low, high, ramp), told);
 }
 

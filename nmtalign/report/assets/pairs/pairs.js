@@ -23,11 +23,19 @@ function isRightToLeft(words) {
   return letter !== null && /[\p{sc=Hebr}\p{sc=Arab}\p{sc=Syrc}\p{sc=Thaa}\p{sc=Nkoo}]/u.test(letter[0]);
 }
 
+// The AER of links against gold, where either has any.
+function errorOf(links, gold) {
+  const sure = [...gold.values()].filter(Boolean).length;
+  const right = [...links.keys()].filter((key) => gold.has(key));
+  const size = links.size + sure;
+  return size ? 1 - (right.length + right.filter((key) => gold.get(key)).length) / size : null;
+}
+
 // What only some pairs are asked for is read when it is.
 export class Pair {
   folded;
   lowered;
-  n; s; t; l; g; o; m; c; bf; br; nt; ns; p; a; d; u; // as in the data
+  n; s; t; l; g; o; m; c; bf; br; nt; ns; p; a; u; // as in the data
   S; T;
   card = null; // while it is in the page
   height = 0; // of its card, where that has been drawn
@@ -61,11 +69,15 @@ export class Pair {
   }
 
   get error() {
-    if (!this.reviewed) return this.a;
-    const sure = [...this.gold].filter(([, kind]) => kind).length;
-    const right = [...this.links.keys()].filter((key) => this.gold.has(key));
-    const size = this.links.size + sure;
-    return size ? 1 - (right.length + right.filter((key) => this.gold.get(key)).length) / size : null;
+    return this.reviewed ? errorOf(this.links, this.gold) : this.a;
+  }
+
+  // the AER of another system, or, in a report without gold, its F1 with the links; null where one is not known
+  scoreOf(i) {
+    const other = this.others[i];
+    if (!other) return null;
+    if (data.gold) return this.gold && errorOf(other, this.gold);
+    return 1 - (errorOf(this.links, other) ?? 0);
   }
 
   // what a direction, or a part, would choose alone

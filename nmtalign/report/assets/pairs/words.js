@@ -1,6 +1,6 @@
 // How the words of a pair stand: two lines, two columns, or for long pairs two lines in each of several rows.
 
-import { html, onPaper, state, width } from "../page.js";
+import { data, html, onPaper, state, width } from "../page.js";
 import { positions } from "./pairs.js";
 import { ownLinks } from "../panels.js";
 import { goldOf } from "./corrections.js";
@@ -37,6 +37,7 @@ export function wordList(pair, side, view, from = 0, to = pair[side].length) {
     {
       class: `words ${side === "s" ? "source" : "target"}`,
       dir: pair.rtl[side] ? "rtl" : "ltr",
+      lang: data.languages[side === "s" ? 0 : 1],
       "aria-label": side === "s" ? "Source words" : "Target words",
     },
     ...words,

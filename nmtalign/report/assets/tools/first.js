@@ -5,13 +5,8 @@ import { byNumber, pairs } from "../pairs/pairs.js";
 
 const CLOSED = "nmtalign-explained";
 
-const COLORS = data.gold
-  ? "Green links are in the gold, orange ones marked × are not, and dashed blue ones marked + are missing. "
-  : data.others.length
-    ? "Gray links are found twice, orange ones marked A here alone, and dashed blue ones marked B there alone. "
-    : "";
 const TOLD =
-  `Curves join linked words; the thicker a curve, the surer the link. ${COLORS}` +
+  "Curves join linked words; the thicker a curve, the surer the link. " +
   "In the matrix a row is a target word, a column a source word, and a brighter cell a likelier link. " +
   "Point at a word, a curve or a cell to read why it is linked; click on a word to hold its attention.";
 

@@ -74,7 +74,7 @@ function barColumn(name, key, value) {
 
 // The last ones are hidden where there is no room for them.
 function pairColumns() {
-  const begin = (p) => html("span", { class: "begin" }, p.s.slice(0, 14).join(" "));
+  const begin = (p) => html("span", { class: "begin", lang: data.languages[0] }, p.s.slice(0, 14).join(" "));
   const columns = [
     ["Pair", "n", (p) => p.n, (p) => html("a", { href: `#pair-${p.n}` }, `${p.n}${p.reviewed ? " ✓" : ""}`), false],
     ["Sentence", "text", (p) => p.s.join(" ").toLowerCase(), begin, false, true],
@@ -82,9 +82,10 @@ function pairColumns() {
       ? barColumn("AER", "aer", (p) => p.error)
       : barColumn("Doubt", "doubt", doubt),
   ];
-  data.others.forEach((name, i) =>
-    columns.push([`F1 ${shorten(name, 12)}`, `same-${i}`, (p) => p.d[i], (p) => percent(p.d[i]), false]),
-  );
+  data.others.forEach((name, i) => {
+    const head = `${data.gold ? "AER" : "F1"} ${shorten(name, 12)}`;
+    columns.push([head, `other-${i}`, (p) => p.scoreOf(i) ?? -1, (p) => percent(p.scoreOf(i)), data.gold]);
+  });
   columns.push(["Words", "words", (p) => p.S + p.T, (p) => `${p.S}:${p.T}`, true]);
   if (pairs.some((p) => p.p !== null)) {
     columns.push([

@@ -115,11 +115,10 @@ export function drawSystems() {
     }
     for (const button of table.querySelectorAll(".show")) button.addEventListener("click", () => showBeside(button));
   };
-  const shared = compared > 1 ? `, divided by ${compared} comparisons` : "";
+  const shared = compared > 1 ? ` / ${compared}` : "";
   const note =
-    `On ${pairs.toLocaleString("en")} pairs with gold, in percent; AER with half of its 95 % interval. ` +
-    "A name compares the others with it: difference in AER, its 95 % interval and p by paired bootstrap. " +
-    `It is more than chance where p is below .05${shared}.`;
+    `Percent, on ${pairs.toLocaleString("en")} pairs with gold; ± half of the 95 % interval. A name compares the ` +
+    `others with it by paired bootstrap: more than chance where p < .05${shared}.`;
   fold.append(table, html("p", { class: "settings" }, note));
   draw(0);
 }
@@ -140,7 +139,7 @@ function rowOfSystem([name, links, precision, recall, aer, margin], i, base) {
   const about = { type: "button", "aria-pressed": String(i === base), "data-row": i };
   const cell = (...content) => html("td", {}, ...content);
   const view = data.others.indexOf(name);
-  const show = html("button", { type: "button", class: "show", "data-view": view }, "beside");
+  const show = html("button", { type: "button", class: "show", "data-view": view }, "show beside");
   return html(
     "tr",
     {},

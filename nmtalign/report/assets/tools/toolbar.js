@@ -55,7 +55,7 @@ export function makeToolbar() {
     choice("Beside", "beside", [["none", "nothing"], ["=all", "all weights"], ...views, ...systems]),
   );
   if (against.length > 1) {
-    tools.append(choice("Compare with", "compare", against));
+    tools.append(choice("Against", "compare", against));
   }
   tools.append(tick("matrices", "matrices"), tick("linear", "linear"), tick("columns", "down"));
   // only the pairs of a report are lines of a text

@@ -30,7 +30,7 @@ function tell(text, wrong = false) {
 
 function showAnswer(answer) {
   const [before, others] = [data.usual, String(data.others)];
-  Object.assign(data, answer);
+  Object.assign(data, answer, { own: model.value });
   pairs.splice(0, pairs.length, ...data.pairs.map((raw) => new Pair(raw)));
   byNumber.clear();
   extents.clear();
