@@ -60,43 +60,11 @@ def html_report(
 ) -> str:
     """Return a report of sentence pairs as one HTML file, which refers to nothing outside itself.
 
-<<<<<<< HEAD
     All pairs show the same other systems. `corpus` are figures of the whole corpus, shown before those of the
     pairs; `gold` a Pharaoh line for each pair of the corpus, empty where there are none: the page gives those
     of pairs that it does not show back with the corrected ones. `systems` are compared; left out, those of
-    the pairs that are shown. The same pairs give the same text.
-=======
-    Parameters
-    ----------
-    pairs : sequence of SamplePair
-        All of them show the same other systems.
-    title : str
-    corpus : sequence of Figure
-        Figures of the whole corpus, shown before those of the pairs.
-    gold : sequence of str, optional
-        Gold links of all pairs of the corpus, a Pharaoh line each, empty where there are none. The page gives
-        those of pairs that it does not show back with the corrected ones. Left out: one empty line for each
-        pair up to the last that is shown.
-    corrections : dict of int to Correction, optional
-        Links of pairs of the corpus that somebody looked at, as of
-        :func:`nmtalign.links.corrections.read_corrections`.
-    systems : dict of str to Evaluation, optional
-        Of the links and of other systems, which are compared. Left out: of the pairs that are shown.
-    languages : (str, str), optional
-        Source and target as ISO 639 codes, by which the browser chooses the glyphs.
-
-    Returns
-    -------
-    str
-        The file. The same pairs give the same text. It refers to nothing outside itself.
-
-    Raises
-    ------
-    UsageError
-        If two pairs have the same number, or show different systems.
-    DataError
-        If a correction is one of other words.
->>>>>>> s5-page
+    the pairs that are shown. By `languages`, ISO 639 codes, the browser chooses the glyphs. The same pairs
+    give the same text.
     """
     lines = [""] * max((pair.number for pair in pairs), default=0) if gold is None else gold
     shown = {pair.number for pair in pairs}
@@ -220,14 +188,8 @@ def write_report(
     listed = numbered(pairs, golds)
     lines = None if golds is None else list(map(format_gold, golds))
     known = {} if corrections is None else read_corrections(corrections)
-<<<<<<< HEAD
-    page = html_report(listed, title=title, corpus=corpus, gold=lines, corrections=known, systems=systems)
-=======
-    if known and lines is None:
-        lines = [""] * len(listed)
     about: Any = {"title": title, "corpus": corpus, "systems": systems, "languages": languages}
     page = html_report(listed, gold=lines, corrections=known, **about)
->>>>>>> s5-page
     with Outputs() as files:
         files.text(path).write(page)
 
@@ -274,18 +236,10 @@ def compressed(data: bytes) -> str:
     return base64.b64encode(zlib.compress(data)).decode()
 
 
-<<<<<<< HEAD
-def report_data(pairs: Sequence[SamplePair], corpus: Sequence[Figure] = ()) -> dict[str, Any]:
-    """Return what the script draws; the short keys of pairs are explained in :func:`_pair_data`."""
-=======
 def report_data(
     pairs: Sequence[SamplePair], corpus: Sequence[Figure] = (), languages: Languages = (None, None)
 ) -> dict[str, Any]:
-    """Return what the script draws; the short keys of pairs are explained in :func:`_pair_data`.
-
-    Errors as of :func:`html_report`.
-    """
->>>>>>> s5-page
+    """Return what the script draws; the short keys of pairs are explained in :func:`_pair_data`."""
     _check(pairs)
     others = list(pairs[0].others) if pairs else []
     made = pairs[0].aligned if pairs else None
@@ -335,13 +289,8 @@ def _pair_data(pair: SamplePair, levels: bytearray) -> dict[str, Any]:
     """Return one pair under short keys, for there are many pairs.
 
     Words s, t; links l (source, target, thousandths); gold g (source, target, sure); other systems o;
-<<<<<<< HEAD
     matrices m (see :func:`pack`); links c of each part alone; best partners bf, br; null probabilities nt,
-    ns; score p; AER a; F1 with the others d; positions of words without a vector u; key of the words h.
-=======
-    matrices m (as of :func:`pack`); links c of each part alone; best partners bf, br; null probabilities nt,
     ns; score p; AER a; positions of words without a vector u; key of the words h.
->>>>>>> s5-page
     """
     aligned, matrix, gold = pair.aligned, pair.aligned.matrix, pair.gold
     return {
@@ -361,12 +310,7 @@ def _pair_data(pair: SamplePair, levels: bytearray) -> dict[str, Any]:
         "nt": _null(aligned.target_null),
         "ns": _null(aligned.source_null),
         "p": None if aligned.score is None else round(aligned.score, 4),
-<<<<<<< HEAD
-        "a": None if gold is None else _known(Counts.of(aligned.alignment, gold).aer),
-        "d": [round(pair.agreement(name), 4) for name in pair.others],
-=======
         "a": None if pair.gold is None else _known(Counts.of(aligned.alignment, pair.gold).aer),
->>>>>>> s5-page
         "u": None if matrix.unknown is None else [sorted(side) for side in matrix.unknown],
     }
 
