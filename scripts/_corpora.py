@@ -114,11 +114,16 @@ class Corpus:
 
     def write(self, folder: Path) -> None:
         """Write ``src`` and ``tgt``, whose last lines are the gold lines, and ``gold``."""
-        folder.mkdir(parents=True, exist_ok=True)
-        for side, filename in enumerate(("src", "tgt")):
-            text = "".join(pair[side] + "\n" for pair in (*self.training, *self.gold_text))
-            (folder / filename).write_text(text, encoding="utf-8", newline="\n")
+        write_text(folder, [*self.training, *self.gold_text])
         (folder / "gold").write_bytes(self.gold.read_bytes())
+
+
+def write_text(folder: Path, pairs: Pairs) -> None:
+    """Write pairs to the files ``src`` and ``tgt`` of a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for side, filename in enumerate(("src", "tgt")):
+        text = "".join(pair[side] + "\n" for pair in pairs)
+        (folder / filename).write_text(text, encoding="utf-8", newline="\n")
 
 
 def languages_of(folder: Path) -> tuple[str, str]:

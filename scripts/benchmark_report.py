@@ -1,0 +1,102 @@
+"""Measure a report of many pairs: CPU seconds to write, bytes, and seconds of what its readers do.
+
+The pairs are those of Hansard, laws and talks, aligned by the shipped model. Needs chromium, chromedriver and
+selenium, as scripts/picture_of_report.py.
+
+    python scripts/benchmark_report.py --pairs 10000
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+import time
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from _corpora import normalized, read_pairs, sampled, write_text
+from benchmark_corpus import TEXTS
+
+from nmtalign.cli.looking.report import report
+from tests.browser.conftest import FLAGS
+
+BY_VALUE = "const node = document.querySelector('{}'); node.value = '{}'; node.dispatchEvent(new Event('{}'))"
+KEY = "document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'KEY', bubbles: true }))"
+ACTIONS = {
+    "sort by score": "document.querySelectorAll('#index th button')[4].click()",
+    "sort by sentence": "document.querySelectorAll('#index th button')[1].click()",
+    "search for the first time": BY_VALUE.format("#search", "people", "input"),
+    "search again": BY_VALUE.format("#search", "the", "input"),
+    "show all": BY_VALUE.format("#search", "", "input"),
+    "translations of a word": BY_VALUE.format("#concordance-words", "people", "change"),
+    "other weights": BY_VALUE.format("[data-key=view]", "forward", "change"),
+    "without matrices": "document.querySelector('[data-key=matrices]').click()",
+    "edit links": "document.querySelector('[data-key=edit]').click()",
+    "dark": "document.getElementById('theme').click()",
+    "go to the last pair": "location.hash = 'pair-LAST'",
+    "End": KEY.replace("KEY", "End"),
+    "Home": KEY.replace("KEY", "Home"),
+}
+TIMED = """
+    const done = arguments[0], paused = window.setTimeout;
+    window.setTimeout = (act, pause) => paused(act, 0);  // typing is not waited for
+    const start = performance.now();
+    ACTION;
+    window.setTimeout = paused;
+    setTimeout(() => requestAnimationFrame(() => setTimeout(() => {
+      const { scrollY: y, innerHeight: h } = window;
+      done([(performance.now() - start) / 1000, y, document.documentElement.scrollHeight - h - y]);
+    })));"""
+
+
+def browser() -> Any:
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium") or "chromium"
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    for flag in (*FLAGS, "--window-size=1600,1000", f"--user-data-dir={tempfile.mkdtemp()}"):
+        options.add_argument(flag)
+    return webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
+
+
+def use(page: Path, last: int) -> None:
+    """Do in a browser what readers do, and print how long the browser is busy with each."""
+    driver = browser()
+    start = time.perf_counter()
+    driver.get(page.as_uri())
+    while not driver.execute_script("return document.documentElement.dataset.ready === ''"):
+        time.sleep(0.02)
+    print(f"open: {time.perf_counter() - start:.2f} s")
+    for name, act in ACTIONS.items():
+        script = TIMED.replace("ACTION", act).replace("LAST", str(last))
+        seconds, above, below = driver.execute_async_script(script)
+        told = f", {above:,.0f} pixels above, {below:,.0f} below" if name in ("End", "Home") else ""
+        print(f"{name}: {seconds:.2f} s{told}")
+    driver.quit()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--pairs", type=int, default=10_000)
+    parser.add_argument("--data", type=Path, default=Path(__file__).parents[2] / "shared" / "data")
+    options = parser.parse_args()
+    texts = [read_pairs(options.data / "bitext" / name, "train", ("en", "fr")) for name in TEXTS]
+    with tempfile.TemporaryDirectory() as folder:
+        write_text(Path(folder), sampled(normalized(list(chain(*texts))), options.pairs))
+        page = Path(folder, "report.html")
+        sides = [str(Path(folder, name)) for name in ("src", "tgt")]
+        start = time.process_time()
+        report.main([*sides, "--sample", str(options.pairs), "-o", str(page)], standalone_mode=False)
+        print(f"write: {time.process_time() - start:.1f} CPU s, {page.stat().st_size / 1e6:.1f} MB")
+        use(page, options.pairs)
+
+
+if __name__ == "__main__":
+    main()
