@@ -31,6 +31,7 @@ FAMILIES = {  # development sets by corpus and language pair
     "Zh-En": ("zhen_225",),
     "Ja-En": ("jaen_291",),
 }
+SETS = [name for names in FAMILIES.values() for name in names]
 
 _ELISION = r"aujourd['’]hui|\w+['’](?=\w)"  # l' homme, qu' il
 _CONTRACTION = r"['’](?:s|t|ll|ve|re|d|m)\b"  # don 't, he 's

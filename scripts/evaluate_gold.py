@@ -26,11 +26,10 @@ from _corpora import lines_of, score
 from benchmark_aligners import markdown
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.aligner.train import _taught
+from nmtalign.aligner.train import LearnOptions, prepare, train_rescorer
 from nmtalign.aligner.train import learn as learn_aligner
-from nmtalign.corpus.sides import encode_pairs
+from nmtalign.links.alignments import GoldAlignment
 from nmtalign.links.formats import format_pharaoh, parse_gold, read_gold
-from nmtalign.rescoring.training import gold_of_pairs
 from nmtalign.training.hyperparameters import PRESETS
 
 SETS = ("bicici_deen_100+10k", "golden_enes_100+5k", "golden_enfr_100+10k", "a10k")
@@ -40,8 +39,14 @@ Words = list[tuple[list[str], list[str]]]
 def learn(folder: Path, preset: str) -> tuple[Aligner, Words]:
     """Learn an aligner from a corpus; return it and the words of the corpus."""
     text = list(zip(lines_of(folder / "src"), lines_of(folder / "tgt"), strict=True))
-    aligner = learn_aligner(text, hyperparameters=PRESETS[preset], workers=1).aligner
-    return replace(aligner, workers=1), [(s.split(), t.split()) for s, t in text]
+    words = [(s.split(), t.split()) for s, t in text]
+    return replace(learn_aligner(words, LearnOptions(PRESETS[preset], workers=1)).aligner, workers=1), words
+
+
+def taught(aligner: Aligner, pairs: Words, gold: list[GoldAlignment]) -> Aligner:
+    """Return the aligner with a rescorer that learned from the gold links of pairs."""
+    options = LearnOptions(gold=gold, workers=1)
+    return train_rescorer(aligner, prepare(pairs, options), options)
 
 
 def links(aligner: Aligner, pairs: Words) -> list[str]:
@@ -61,9 +66,8 @@ def by_folds(folder: Path, options: argparse.Namespace) -> list[list[str]]:
         found, start = [""] * len(gold), time.process_time()
         for k, fold in enumerate(folds):
             others = np.concatenate([own for j, own in enumerate(folds) if j != k])[:most].tolist()
-            sides = encode_pairs([pairs[n] for n in others])
-            taught = _taught(aligner, sides, {k: gold[n] for k, n in enumerate(others)}, 0, None)
-            for n, line in zip(fold.tolist(), links(taught, [pairs[n] for n in fold]), strict=True):
+            rescored = taught(aligner, [pairs[n] for n in others], [gold[n] for n in others])
+            for n, line in zip(fold.tolist(), links(rescored, [pairs[n] for n in fold]), strict=True):
                 found[n] = line
         seconds = (time.process_time() - start) / options.folds
         rows.append([folder.name, str(len(others)), f"{plain.aer:.2f}", f"{score(found, lines).aer:.2f}"])
@@ -74,7 +78,7 @@ def by_folds(folder: Path, options: argparse.Namespace) -> list[list[str]]:
 def corrected(folder: Path, options: argparse.Namespace) -> list[list[str]]:
     """Return two rows of errors on the other pairs: the least certain pairs are corrected, or random ones."""
     aligner, pairs = learn(folder, options.preset)
-    lines, sides, rows = lines_of(folder / "gold"), encode_pairs(pairs), []
+    lines, rows = lines_of(folder / "gold"), []
     text, before = pairs[: -len(lines)], aligner.align_words(pairs[-len(lines) :])
     certain = [before.probability[a:b].mean() if b > a else 0 for a, b in pairwise(before.offsets)]
     random = np.random.default_rng(options.seed).permutation(len(lines))
@@ -85,12 +89,12 @@ def corrected(folder: Path, options: argparse.Namespace) -> list[list[str]]:
             file.write("\n" * len(text))
             file.writelines((lines[n] if n in chosen else "") + "\n" for n in range(len(lines)))
             file.flush()
-            gold = gold_of_pairs(list(read_gold(file.name)), *sides)
-        aligners = aligner, _taught(aligner, sides, gold, 0, None)
+            gold = read_gold(file.name)
+        aligners = aligner, taught(aligner, pairs, gold)
         seconds = time.process_time() - start
         rest, known = [pairs[len(text) + n] for n in others], [lines[n] for n in others]
         errors = [f"{score(links(own, rest), known).aer:.2f}" for own in aligners]
-        rows.append([folder.name, f"{len(gold)} {name}", str(len(others)), *errors, f"{seconds:.1f}"])
+        rows.append([folder.name, f"{len(chosen)} {name}", str(len(others)), *errors, f"{seconds:.1f}"])
     return rows
 
 

@@ -6,6 +6,7 @@ The lowest versions that are tried are those that pyproject.toml promises.
 from __future__ import annotations
 
 import ast
+import importlib
 import subprocess
 import sys
 import tomllib
@@ -246,3 +247,16 @@ def test_a_command_of_one_pair_runs_few_modules(tmp_path):
     done = subprocess.run([sys.executable, "-c", COUNT, *command], check=True, capture_output=True, text=True)
     assert (tmp_path / "links").read_text() == "0-0 1-2 2-1\n"
     assert 20 < int(done.stdout) <= MOST_MODULES
+
+
+def test_scripts_import_what_is_there(monkeypatch):
+    scripts = REPOSITORY / "scripts"
+    monkeypatch.syspath_prepend(str(scripts))
+    missing = []
+    for path in sorted(scripts.glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            ours = isinstance(node, ast.ImportFrom) and str(node.module).split(".")[0]
+            if ours == "nmtalign" or (scripts / f"{ours}.py").exists():
+                module = importlib.import_module(node.module)
+                missing += [(path.name, a.name) for a in node.names if not hasattr(module, a.name)]
+    assert not missing
