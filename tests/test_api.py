@@ -505,7 +505,7 @@ CALLS = {
     "batches to compare": (
         lambda: na.load().align_batch(PAIRS).compare(3),
         USAGE,
-        "expected one sentence pair, found AlignedBatch",
+        "expected another batch, found 3",
     ),
     "counts of a link outside": (
         lambda: na.LinkCounts().add(["a"], ["b"], {(3, 3)}),
