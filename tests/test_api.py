@@ -315,7 +315,7 @@ LOADED = {  # what is opened, and the settings
     "nothing there": ("nowhere", {}, DATA, "^nowhere: expected a folder"),
     "a number": (3, {}, USAGE, "path of a file or folder, found 3"),
     "a setting": (None, {"beam": 3}, USAGE, "expected settings among .*found 'beam'"),
-    "a setting of vectors": (None, {"score": "cosine"}, USAGE, "score: only for word vectors"),
+    "a setting of vectors": (None, {"score": "cosine"}, USAGE, "`score`: only for word vectors"),
     "a high threshold": (None, {"threshold": 1.5}, USAGE, "threshold from 0 to 1, found 1.5"),
     "NaN as threshold": (None, {"threshold": float("nan")}, USAGE, "threshold from 0 to 1, found nan"),
     "a truth value as threshold": (None, {"threshold": True}, USAGE, "threshold from 0 to 1, found True"),

@@ -103,7 +103,7 @@ def _opened(path: str | Path | tuple[Any, Any] | list[Any] | None, settings: dic
     if not folder.is_dir():
         raise DataError("expected a folder with a learned model or word vectors of two languages").at(folder)
     if is_model(folder):
-        others = ", ".join(name.replace("_", "-") for name in settings if name in _OF_VECTORS)
+        others = ", ".join(f"`{name}`" for name in settings if name in _OF_VECTORS)
         if others:
             found = f"{others}: only for word vectors, and {folder} is a learned model"
             raise UsageError(f"{found}; {_NAME_VECTORS}, or leave it out")

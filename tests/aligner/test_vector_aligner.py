@@ -275,7 +275,7 @@ def test_settings_that_there_are_not_and_values_that_do_not_fit_are_named(option
         ("en_fr_vectors", {"unsafe_pickle": "x"}, "expected True or False as unsafe_pickle, found 'x'"),
         ("en_fr_vectors", {"device": "cpu"}, "device: only with an encoder"),
         ("en_fr_model", {"foo": 1}, "expected settings among extract, .*found 'foo'"),
-        ("en_fr_model", {"score": "dot"}, "score: only for word vectors"),
+        ("en_fr_model", {"score": "dot"}, "`score`: only for word vectors"),
         ("en_fr_model", {"scorers": [5]}, "this aligner has the scorers lexicon,spectral, not 5"),
     ],
 )
