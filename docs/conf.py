@@ -57,12 +57,21 @@ MEMBERS = {
     "Alignment": ["to_matrix", "from_matrix", "reversed", *_OF_PICTURES],
     "AlignmentMatrix": _OF_PICTURES,
     "Bitext": ["frame"],
-    "Embeddings": ["vectors", "coverage", "dimension", "first", "with_unknown", "from_gensim", "to_gensim"],
+    "Embeddings": [
+        "of",
+        "vectors",
+        "coverage",
+        "dimension",
+        "first",
+        "with_unknown",
+        "from_gensim",
+        "to_gensim",
+    ],
     "Evaluation": ["aer", "precision", "recall", "f1", *_OF_RESULTS],
     "GoldAlignment": [],
     "Link": [],
     "LinkCounts": ["add", "entries"],
-    "SamplePair": ["agreement"],
+    "SamplePair": ["chosen_by"],
 }
 # These are what functions return: nobody needs their signatures.
 RETURNED = {"Aligner", "AlignedPair", "AlignedBatch", "Bitext", "Evaluation"}

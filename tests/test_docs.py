@@ -183,3 +183,18 @@ def test_pages_can_be_followed_in_one_folder():
     models = [model for text in texts for model in made.findall(text)]
     assert len(models) > 5
     assert sorted(models) == sorted(set(models)), "train refuses a folder that has a model"
+
+
+def test_members_that_the_reference_lists_are_there():
+    listed = re.search(r"^_OF_NULL.*?^}", (DOCS / "conf.py").read_text("utf-8"), re.M | re.S)
+    assert listed
+    names: dict[str, dict[str, list[str]]] = {}
+    exec(listed[0], {}, names)
+    missing = [
+        f"{name}.{member}"
+        for name, members in names["MEMBERS"].items()
+        for member in members
+        if not hasattr(getattr(nmtalign, name), member)
+    ]
+    assert names["MEMBERS"]["Aligner"]
+    assert not missing

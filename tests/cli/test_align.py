@@ -351,10 +351,10 @@ def test_long_pairs_have_an_empty_line(more, vectors, tmp_path, monkeypatch, cap
 @pytest.mark.parametrize(
     ("options", "names"),
     [
-        (["--positions", "none"], "positions"),
-        (["--score", "dot", "--unknown", "backoff"], "unknown, score"),
-        (["--temperature", "0.5"], "temperature"),
-        (["--limit", "5"], "limit"),
+        (["--positions", "none"], "--positions"),
+        (["--score", "dot", "--unknown", "backoff"], "--unknown, --score"),
+        (["--temperature", "0.5"], "--temperature"),
+        (["--limit", "5"], "--limit"),
     ],
 )
 def test_no_option_changes_the_aligner_without_naming_one(options, names, bitext, tmp_path, capsys):
