@@ -45,13 +45,12 @@ from nmtalign.links.alignments import (
 )
 from nmtalign.names import VALUES
 from nmtalign.positions.hmm import THRESHOLD
-from nmtalign.positions.link_probabilities import LinkProbabilities
+from nmtalign.positions.link_probabilities import SUREST, LinkProbabilities
 from nmtalign.positions.model import BucketPosteriors, Cells, TextScores
 
 LONGEST = 500  # words
 MAX_LENGTH_DEVIATION = 6.0
 LEAST, MOST = 3_000, 350_000  # words of a training text: the range to which the coefficients are fitted
-SUREST = 1e-6  # least distance of a probability from 0 and 1
 
 
 class TrainingSize(NamedTuple):

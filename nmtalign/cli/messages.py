@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import click
 
 MOST_CHARACTERS = 2_000  # of a message
-COLOURS = {"error": "red", "warning": "yellow"}
+COLORS = {"error": "red", "warning": "yellow"}
 _PARAMETER = re.compile(r"(?<!['\"])`([a-z_]+)(?:=([^`]+))?`")  # of the library
 _OPTIONS = {"languages": "langs", "overwrite": "force"}  # those of another name
 switched: set[str] = set()  # by options of the command that runs: json, verbose, quiet, debug
@@ -88,7 +88,7 @@ def log(text: str, *, level: str = "info", event: str = "message", **values: Any
         record = {"time": now, "level": level, "event": event, "message": message, **values}
         write(json.dumps(record, ensure_ascii=False))
     else:
-        prefix = "" if level == "info" else click.style(f"{level}: ", fg=COLOURS[level], bold=True)
+        prefix = "" if level == "info" else click.style(f"{level}: ", fg=COLORS[level], bold=True)
         write(f"{line_start()}nmtalign: {prefix}{text}")
 
 
