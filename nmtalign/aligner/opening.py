@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nmtalign.aligner.aligner import Aligner, load_aligner
-from nmtalign.aligner.experts import choose_expert
+from nmtalign.aligner.experts import ENCODER_OPTIONS, choose_expert
 from nmtalign.aligner.extraction import make_extraction
 from nmtalign.corpus.parallel import default_workers
 from nmtalign.door import expect_kind, expect_names, place_of, shipped
@@ -23,10 +23,7 @@ if TYPE_CHECKING:
     from nmtalign.scorers.vector_scores import VectorScore
     from nmtalign.vectors.embeddings import Embeddings
 
-_NAME_VECTORS = f"name vectors, like the shipped {VECTORS}"
-_TEXT = ("tokenizer", "lowercase", "unicode")
-_COMMON = ("extract", "threshold", "symmetrize", *_TEXT, "scorers")
-_ENCODER = ("encoder", "layer", "device", "cache")
+_COMMON = ("extract", "threshold", "symmetrize", "tokenizer", "lowercase", "unicode", "scorers")
 READING = ("limit", "unsafe_pickle")  # of vectors
 _OF_VECTORS = (
     *("score", "temperature", "parameters", "positions", "diagonal", "unknown", "languages"),
@@ -84,7 +81,7 @@ def load(path: str | Path | tuple[Any, Any] | list[Any] | None = None, **setting
     [Link(source=0, target=0), Link(source=1, target=2), Link(source=2, target=1)]
     """
     _check_settings(settings)
-    encoder = {name: settings.pop(name) for name in _ENCODER if name in settings}
+    encoder = {name: settings.pop(name) for name in ENCODER_OPTIONS if name in settings}
     aligner = _opened(path, settings)
     return replace(aligner, expert=choose_expert(aligner.expert, **encoder)) if encoder else aligner
 
@@ -106,7 +103,7 @@ def _opened(path: str | Path | tuple[Any, Any] | list[Any] | None, settings: dic
         others = ", ".join(f"`{name}`" for name in settings if name in _OF_VECTORS)
         if others:
             found = f"{others}: only for word vectors, and {folder} is a learned model"
-            raise UsageError(f"{found}; {_NAME_VECTORS}, or leave it out")
+            raise UsageError(f"{found}; name vectors, like the shipped {VECTORS}, or leave it out")
         return _configured(load_aligner(folder), **settings)
     from nmtalign.aligner.over_vectors import read_folder
 
@@ -122,7 +119,7 @@ def _over(vectors: tuple[Embeddings, Embeddings], settings: Mapping[str, Any]) -
 
 def _check_settings(settings: Mapping[str, Any]) -> None:
     """Refuse settings that there are not, and values of another kind."""
-    expect_names(settings, (*_COMMON, *_OF_VECTORS, *_ENCODER), "settings")
+    expect_names(settings, (*_COMMON, *_OF_VECTORS, *ENCODER_OPTIONS), "settings")
     for name, value in settings.items():
         kind, what = _KINDS.get(name, (object, ""))
         if value is not None and not isinstance(value, kind):
@@ -176,7 +173,7 @@ def vector_aligner(
         vectors were learned, if they say so, else words between spaces in lower case.
     """
     _check_settings(common | {"temperature": temperature, "diagonal": diagonal})
-    if found := ", ".join(name for name in (*_ENCODER, *READING) if name in common):
+    if found := ", ".join(name for name in (*ENCODER_OPTIONS, *READING) if name in common):
         raise UsageError(f"{found}: only for a folder; leave it out")
     from nmtalign.aligner.over_vectors import over_vectors
 
