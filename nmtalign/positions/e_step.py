@@ -20,9 +20,15 @@ from nmtalign.corpus.parallel import in_order, shared_zeros
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText
 from nmtalign.corpus.word_pairs import PairIndex
-from nmtalign.positions.hmm import NULL, BothTransitions, hmm_posteriors
+from nmtalign.positions.hmm import (
+    NULL,
+    BothTransitions,
+    TransitionModel,
+    estimate_transitions,
+    hmm_posteriors,
+    jump_counts,
+)
 from nmtalign.positions.model import Emissions, TextScores
-from nmtalign.positions.transitions import TransitionModel, estimate_transitions, jump_counts
 
 ITERATIONS = 3  # in which transitions are fitted to given scores
 MIN_LINK = 1e-5  # less likely links are not counted; a higher threshold costs accuracy
@@ -40,11 +46,9 @@ class BucketCounts(NamedTuple):
     """Expected counts of one bucket."""
 
     links: Sparse  # agreed links, by number of the word pair
-    # unaligned words, by number of the word
-    source_null: Sparse
+    source_null: Sparse  # unaligned words, by number of the word
     target_null: Sparse
-    # jumps, by index in the flattened transition tables
-    forward_jumps: Sparse | None = None
+    forward_jumps: Sparse | None = None  # by index in the flattened transition tables
     reverse_jumps: Sparse | None = None
     log_likelihood: float = 0.0
 
@@ -116,21 +120,21 @@ def hmm_counts(
     jumps: bool = False,
 ) -> BucketCounts:
     """E-step of the hidden Markov model: the product of the posteriors of both directions."""
-    model = (words.source_null, words.target_null), transitions, null
-    found = hmm_posteriors(bucket, words.pairs.take(cells), *model, agree=agree, jumps=jumps)
-    forward, reverse = found
+    ratios, null_ratios = words.pairs.take(cells), (words.source_null, words.target_null)
+    both = hmm_posteriors(bucket, ratios, null_ratios, transitions, null, agree=agree, jumps=jumps)
+    forward, reverse = both
     real = bucket.pieces >= 0
     states = (bucket.source, bucket.source_lengths), (bucket.target, bucket.target_lengths)
-    counted = [
-        None if own.jumps is None else Sparse(*jump_counts(own.jumps, *side, own_model))
-        for own, side, own_model in zip(found, states, transitions, strict=True)
-    ]
+    forward_jumps, reverse_jumps = (
+        None if one.jumps is None else Sparse(*jump_counts(one.jumps, *side, model))
+        for one, side, model in zip(both, states, transitions, strict=True)
+    )
     return BucketCounts(
         _links(cells, np.asarray(forward.posterior * reverse.posterior.transpose(1, 0, 2))),
         Sparse(bucket.source, _unaligned(reverse.posterior.sum(axis=1))),
         Sparse(bucket.target, _unaligned(forward.posterior.sum(axis=1))),
-        counted[0],
-        counted[1],
+        forward_jumps,
+        reverse_jumps,
         float(forward.log_likelihood[real].sum() + reverse.log_likelihood[real].sum()),
     )
 
@@ -221,7 +225,6 @@ def iterated(
         model.renumbered(np.full(len(n), -1)) for model, n in zip(transitions, nulls, strict=True)
     )
     step = EStep(NULL, Emissions(ratios, nulls[0], nulls[1]), (first, second))
-    found = expected_counts(step, text.buckets, text.index, (text.source, text.target), workers)
-    jumps = found.forward_jumps, found.reverse_jumps
-    first, second = (estimate_transitions(n, model) for n, model in zip(jumps, transitions, strict=True))
-    return (first, second), found.pairs
+    counts = expected_counts(step, text.buckets, text.index, (text.source, text.target), workers)
+    forward = estimate_transitions(counts.forward_jumps, transitions[0])
+    return (forward, estimate_transitions(counts.reverse_jumps, transitions[1])), counts.pairs
