@@ -287,7 +287,7 @@ class Aligner(Listed):
         links = self.expert.links(pairs, self.tokens_of)
         if not len(links.source):
             return text
-        words = None if self.expert.of_tokens or unit == "tokens" else text.line_words
+        words = None if self.expert.encoder or unit == "tokens" else text.line_words
         lengths = text.segments.source_lengths, text.segments.target_lengths
         return replace(text, expert_links=links_of_tokens(links, words, lengths, first=first))
 

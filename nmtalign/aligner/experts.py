@@ -166,17 +166,12 @@ class Trust(NamedTuple):
 class Expert:
     """An expert, and how far it is to be trusted."""
 
-    encoder: EncoderLinks | None = None  # what makes the links; None: the links come with the pairs
+    encoder: EncoderLinks | None = None  # makes links of tokens; None: links of words come with the pairs
     trust: Trust | None = None  # None before it is computed from a text
 
     def __repr__(self) -> str:
         trust = "" if self.trust is None else " precision={:.3g} recall={:.3g}".format(*self.trust)
         return f"expert=({self.encoder or 'links'}{trust})"
-
-    @property
-    def of_tokens(self) -> bool:
-        """Whether the links count tokens, not the words between spaces of lines."""
-        return self.encoder is not None
 
     def links(self, pairs: Sequence[Pair], tokens_of: Callable[[Pair], tuple[Words, Words]]) -> AlignedBatch:
         """Return the links of pairs."""

@@ -359,7 +359,7 @@ def prepare(pairs: Iterable[Pair], options: LearnOptions) -> PreparedBitext:
     line_words = line_words_of(source, target)
     links: list[AlignedBatch | None] = [None]
     if options.expert is not None:
-        words, lengths = None if options.expert.of_tokens else line_words, (source.lengths, target.lengths)
+        words, lengths = None if options.expert.encoder else line_words, (source.lengths, target.lengths)
         links = [links_of_tokens(joined_batches(kind), words, lengths) for kind in zip(*batches, strict=True)]
         if not any(len(batch.source) for batch, *_ in batches):
             options.warn("the expert links no words of the bitext")

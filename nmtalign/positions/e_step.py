@@ -54,14 +54,34 @@ class BucketCounts(NamedTuple):
 
 
 class ExpectedCounts(NamedTuple):
-    """Expected counts of a bitext: links (P,), unaligned words (V + 1,), jumps as flattened tables."""
+    """Expected counts of a bitext: sums of those of the buckets, in the order of :class:`BucketCounts`."""
 
-    pairs: Doubles
-    source_null: Doubles
+    pairs: Doubles  # (P,): links
+    source_null: Doubles  # (V + 1,): unaligned words
     target_null: Doubles
-    forward_jumps: Doubles
+    forward_jumps: Doubles  # flattened transition tables
     reverse_jumps: Doubles
-    log_likelihood: float
+    log_likelihood: float = 0.0
+
+    @classmethod
+    def zeros(cls, sizes: Sequence[int], transitions: Sequence[TransitionModel]) -> ExpectedCounts:
+        """Return no counts; `sizes` are the numbers of word pairs, source words and target words."""
+        jumps = [model.tables.size for model in transitions] or [0, 0]
+        pairs, source, target, forward, reverse = map(shared_zeros, (*sizes, *jumps))
+        return cls(pairs, source, target, forward, reverse)
+
+    def add(self, counts: BucketCounts) -> float:
+        """Add the counts of a bucket, and return its log-likelihood."""
+        for total, numbers in zip(self[:5], counts[:5], strict=True):
+            if numbers is not None:  # in order, so that a sum does not depend on the workers
+                np.add.at(total, numbers.indices.ravel(), numbers.values.ravel().astype(np.float64))
+        return counts.log_likelihood
+
+    def with_likelihood(self, log_likelihood: float) -> ExpectedCounts:
+        """Return the counts, none of the padding, and a log-likelihood."""
+        for counts_of_words in self[:3]:
+            counts_of_words[0] = 0
+        return self._replace(log_likelihood=log_likelihood)
 
 
 def uniform_counts(bucket: Bucket, cells: Ints, null: float) -> BucketCounts:
@@ -167,7 +187,9 @@ def expected_counts(
     workers: int,
 ) -> ExpectedCounts:
     """Return the expected counts of one E-step over all buckets; they do not depend on the workers."""
-    totals = Totals.of((len(index), len(sides[0].words), len(sides[1].words)), step.transitions or ())
+    totals = ExpectedCounts.zeros(
+        (len(index), len(sides[0].words), len(sides[1].words)), step.transitions or ()
+    )
     likelihoods = in_order(
         lambda k: step.counts(k, buckets[k], index.cells[k]),
         range(len(buckets)),
@@ -176,32 +198,6 @@ def expected_counts(
         cells=sum(bucket.cells for bucket in buckets),
     )
     return totals.with_likelihood(sum(likelihoods))
-
-
-class Totals(NamedTuple):
-    """Sums of the expected counts of buckets, in the order of the fields of :class:`BucketCounts`."""
-
-    sums: Sequence[Doubles]
-
-    @classmethod
-    def of(cls, sizes: Sequence[int], transitions: Sequence[TransitionModel]) -> Totals:
-        """Return empty sums; `sizes` are the numbers of word pairs, source words and target words."""
-        jumps = [model.tables.size for model in transitions] or [0, 0]
-        return cls([shared_zeros(size) for size in (*sizes, *jumps)])
-
-    def add(self, counts: BucketCounts) -> float:
-        """Add the counts of a bucket, and return its log-likelihood."""
-        for total, numbers in zip(self.sums, counts[:5], strict=True):
-            if numbers is not None:  # in order, so that a sum does not depend on the workers
-                np.add.at(total, numbers.indices.ravel(), numbers.values.ravel().astype(np.float64))
-        return counts.log_likelihood
-
-    def with_likelihood(self, log_likelihood: float) -> ExpectedCounts:
-        """Return the sums; the padding has no counts."""
-        for counts_of_words in self.sums[:3]:
-            counts_of_words[0] = 0
-        pairs, source, target, forward, reverse = self.sums
-        return ExpectedCounts(pairs, source, target, forward, reverse, log_likelihood)
 
 
 def fit_transitions(scores: TextScores, transitions: BothTransitions, workers: int) -> BothTransitions:
