@@ -26,7 +26,7 @@ from nmtalign.corpus.word_pairs import (
     numbers_among,
     words_of,
 )
-from nmtalign.positions.e_step import EStep, ExpectedCounts, Totals
+from nmtalign.positions.e_step import EStep, ExpectedCounts
 from nmtalign.positions.model import Emissions
 
 CELLS = 1 << 22  # cells of a shard: 10,000 to 30,000 sentence pairs
@@ -77,7 +77,7 @@ def thinned(shard: Shard, kept: Flags) -> Shard:
 
 def shard_counts(shard: Shard, step: EStep) -> ExpectedCounts:
     """Return the expected counts of a shard."""
-    totals = Totals.of((len(shard.pairs), *shard.sizes), step.transitions or ())
+    totals = ExpectedCounts.zeros((len(shard.pairs), *shard.sizes), step.transitions or ())
     each = zip(shard.numbers, shard.buckets, shard.pairs.cells, strict=True)
     return totals.with_likelihood(sum(totals.add(step.counts(*own)) for own in each))
 

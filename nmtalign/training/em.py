@@ -22,8 +22,7 @@ from nmtalign.corpus.parallel import default_workers, in_order
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.word_pairs import SHARED, PairIndex, index_pairs
 from nmtalign.positions.e_step import MIN_LINK, EStep, ExpectedCounts, expected_counts
-from nmtalign.positions.hmm import BothTransitions
-from nmtalign.positions.transitions import TransitionModel, estimate_transitions, initial_transitions
+from nmtalign.positions.hmm import BothTransitions, TransitionModel, estimate_transitions, initial_transitions
 from nmtalign.scorers.forms import FormPairs, make_form_pairs, short_words
 from nmtalign.scorers.lexicon import (
     FormPairCounts,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from nmtalign.aligner import decoding
-from nmtalign.aligner.decoding import TrainingSize, evidence_of_pairs, parallel_probability
+from nmtalign.aligner.probabilities import TrainingSize, evidence_of_pairs, parallel_probability
 from nmtalign.aligner.train import LearnOptions, learn
 from nmtalign.corpus import long_pairs
 from nmtalign.training.hyperparameters import PRESETS

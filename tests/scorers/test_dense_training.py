@@ -104,7 +104,7 @@ def test_words_without_vectors_are_left_to_the_lexicon():
     knows = {few[0].vocabulary.words[0], few[1].vocabulary.words[0]}
     others = [pair for pair in NEW.words if not knows & {*pair[0], *pair[1]}]
     assert 20 < len(others) < len(NEW.words)
-    batches = [own.align_words(others) for own in (taught(vectors=few), taught())]
+    batches = [own.align_batch(others) for own in (taught(vectors=few), taught())]
     np.testing.assert_array_equal(*(batch.probability for batch in batches))
 
 

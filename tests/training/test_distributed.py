@@ -12,7 +12,7 @@ from nmtalign.corpus import word_pairs as pairs_module
 from nmtalign.corpus.buckets import make_buckets
 from nmtalign.corpus.sides import encode
 from nmtalign.positions.e_step import EStep
-from nmtalign.positions.transitions import initial_transitions
+from nmtalign.positions.hmm import initial_transitions
 from nmtalign.training.distributed import DistributedBitext
 from nmtalign.training.em import Estimator, LocalBitext
 from nmtalign.training.hyperparameters import PRESETS

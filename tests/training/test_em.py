@@ -15,9 +15,15 @@ from nmtalign.corpus.sides import encode
 from nmtalign.corpus.word_pairs import index_pairs
 from nmtalign.errors import UsageError
 from nmtalign.positions.e_step import EStep, hmm_counts, model1_counts, uniform_counts
-from nmtalign.positions.hmm import STEPS, BothPosteriors, hmm_posteriors, regularization_step
+from nmtalign.positions.hmm import (
+    STEPS,
+    BothPosteriors,
+    bucket_transitions,
+    hmm_posteriors,
+    initial_transitions,
+    regularization_step,
+)
 from nmtalign.positions.model import Emissions
-from nmtalign.positions.transitions import bucket_transitions, initial_transitions
 from nmtalign.training import em
 from nmtalign.training.em import Estimator, LocalBitext
 from nmtalign.training.hyperparameters import PRESETS, Hyperparameters, preset
