@@ -38,7 +38,6 @@ from nmtalign.names import MODEL
 from nmtalign.positions.experts import expert_word_counts
 from nmtalign.positions.hmm import HiddenMarkov
 from nmtalign.rescoring.features import FREQUENT
-from nmtalign.rescoring.rescorer import Rescored
 from nmtalign.rescoring.training import gold_of_pairs, learn_from_gold
 from nmtalign.scorers.dense_training import WEIGHT, check_vectors, learn_spectral, make_vectors_scorer
 from nmtalign.scorers.lexicon import Lexicon
@@ -449,15 +448,14 @@ def train_rescorer(aligner: Aligner, bitext: PreparedBitext, options: LearnOptio
             gold_of_tokens(links, batch.links(k), words[0].sentence(n), words[1].sentence(n))
             for k, (n, links) in enumerate(bitext.gold.items())
         ]
-    rescorer = learn_from_gold(
+    positions = learn_from_gold(
         scores,
-        aligner.positions.posteriors_of(scores),
+        aligner.positions,
         gold,
         frequent=aligner.lexicon.frequent(FREQUENT),
         seed=options.hyperparameters.seed,
         report=options.report,
     )
-    positions = Rescored(aligner.positions, rescorer)
     log_odds = _gold_log_odds(replace(aligner, positions=positions).decoder(scores), gold)
     return replace(aligner, positions=replace(positions, gold_log_odds=log_odds))
 
