@@ -39,13 +39,7 @@ _NUMBER = re.compile(r"(\d{1,9})$", re.ASCII)
 
 
 def offsets_of(lengths: ArrayLike) -> Longs:
-    """Return where runs of these lengths (N,) begin one after the other, and where the last ends: (N + 1,).
-
-    Examples
-    --------
-    >>> offsets_of([2, 0, 3])
-    array([0, 2, 2, 5])
-    """
+    """Return where runs of these lengths (N,) begin one by one, and where the last ends: (N + 1,)."""
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
 
 
@@ -93,17 +87,7 @@ class Archive(ExitStack):
 
 
 class ArchiveWriter(ExitStack):
-    """Writes arrays one by one into an .npz file; the same arrays give the same bytes.
-
-    Examples
-    --------
-    >>> import io
-    >>> file = io.BytesIO()
-    >>> with ArchiveWriter(file) as archive:
-    ...     archive.write("pair-1", np.eye(2))
-    >>> np.load(io.BytesIO(file.getvalue()))["pair-1"].tolist()
-    [[1.0, 0.0], [0.0, 1.0]]
-    """
+    """Writes arrays one by one into an .npz file; the same arrays give the same bytes."""
 
     def __init__(self, file: BinaryIO) -> None:
         super().__init__()
@@ -231,12 +215,6 @@ def expect_array(
 
     `kind` is "i" or "f", the kind of ``array.dtype``. None in `shape` is any length but 0. Errors begin with
     `name`.
-
-    Examples
-    --------
-    >>> expect_array(np.array([0.5, -1.0]), "f", (2,), low=0, name="counts.npy")
-    Traceback (most recent call last):
-    nmtalign.errors.DataError: counts.npy: expected numbers of at least 0, found -1.0
     """
     if array.dtype.kind != kind:
         raise DataError(f"expected {_KINDS[kind]}, found {array.dtype}").at(name)

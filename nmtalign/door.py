@@ -27,13 +27,7 @@ _DATA = (Path(__file__).parent / "data", Path(__file__).parent.parent / "data")
 
 
 def one_line(text: str) -> str:
-    """Return text that shows a result: one line, cut where it is long.
-
-    Examples
-    --------
-    >>> one_line("the-le\\ncat-chat")
-    'the-le�cat-chat'
-    """
+    """Return text that shows a result: one line, cut where it is long."""
     text = text if len(text) <= LONGEST else f"{text[:LONGEST]} ..."
     return "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
 
@@ -46,13 +40,7 @@ def as_path(path: Any) -> Path:
 
 
 def shipped(name: str) -> Path:
-    """Return the path of a shipped file or folder; a UsageError if this installation has none of that name.
-
-    Examples
-    --------
-    >>> shipped("en_fr_sample").name
-    'en_fr_sample'
-    """
+    """Return the path of a shipped file or folder; a UsageError if this installation has none of the name."""
     for folder in _DATA:
         if (folder / name).exists():
             return folder / name
@@ -107,8 +95,8 @@ def parameter(name: str) -> str:
 
 
 def expect_kind(value: Any, kind: type | tuple[type, ...], what: str) -> None:
-    """Refuse a value of another type."""
-    if not isinstance(value, kind):
+    """Refuse a value of another type; a truth value is no number."""
+    if not isinstance(value, kind) or isinstance(value, bool):
         raise UsageError(f"expected {what}, found {short(value)}")
 
 

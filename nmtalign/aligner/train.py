@@ -31,8 +31,7 @@ from nmtalign.corpus.text import EncodedText, encode_text, line_words_of
 from nmtalign.door import ProgressLine, expect_names, place_of
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedBatch, GoldAlignment, joined_batches
-from nmtalign.links.corrections import are_corrections, read_corrections, text_key
-from nmtalign.links.formats import read_gold
+from nmtalign.links.formats import are_corrections, read_corrections, read_gold, text_key
 from nmtalign.links.given import GivenGold, GivenLinks, given_gold, given_links
 from nmtalign.names import MODEL
 from nmtalign.positions.experts import expert_word_counts

@@ -24,13 +24,7 @@ GivenGold = Iterable[GoldAlignment | Iterable[tuple[int, int]] | str] | str | Pa
 
 
 def given_links(alignments: GivenLinks) -> Iterator[frozenset[Link]]:
-    """Yield the links of each pair; a DataError names the first pair whose links are none.
-
-    Examples
-    --------
-    >>> [sorted(links) for links in given_links(["0-0", [(1, 0)]])]
-    [[Link(source=0, target=0)], [Link(source=1, target=0)]]
-    """
+    """Yield the links of each pair; a DataError names the first pair whose links are none."""
     if isinstance(alignments, AlignedBatch):
         return (frozenset(alignments.links(n)) for n in range(len(alignments)))
     if isinstance(alignments, str | Path):
@@ -39,13 +33,7 @@ def given_links(alignments: GivenLinks) -> Iterator[frozenset[Link]]:
 
 
 def batch_of_links(links: Iterable[Iterable[tuple[int, int]]]) -> AlignedBatch:
-    """Return the links of each pair as arrays, each with probability 1.
-
-    Examples
-    --------
-    >>> batch_of_links([{(1, 0), (0, 0)}, ()]).links(0)
-    [Link(source=0, target=0), Link(source=1, target=0)]
-    """
+    """Return the links of each pair as arrays, each with probability 1."""
     offsets, flat = array("q", [0]), array("q")
     for links_of_pair in links:
         flat.extend(chain.from_iterable(sorted(links_of_pair)))
@@ -82,13 +70,7 @@ def write_links(path: str | Path, alignments: GivenLinks, *, format: str = "phar
 
 
 def given_gold(golds: GivenGold) -> Iterator[GoldAlignment]:
-    """Yield the gold links of each pair, given as in :func:`given_links`; links without a kind are sure.
-
-    Examples
-    --------
-    >>> list(given_gold(["0-0 1p1", {(2, 0)}]))
-    [GoldAlignment: 0-0 1p1, GoldAlignment: 2-0]
-    """
+    """Yield the gold links of each pair, given as in :func:`given_links`; links without a kind are sure."""
     return iter(read_gold(golds)) if isinstance(golds, str | Path) else _each(golds, as_gold, "gold links")
 
 

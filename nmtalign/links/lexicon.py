@@ -93,11 +93,6 @@ def association(together: int, first: int, second: int, total: int) -> float:
 
     ``G² = 2 sum of O log(O / E)`` over the four cells of linked with the one, linked with the other (Dunning
     1993, "Accurate methods for the statistics of surprise and coincidence").
-
-    Examples
-    --------
-    >>> round(association(10, 10, 10, 20), 3), association(5, 10, 10, 20)
-    (27.726, 0.0)
     """
     observed = (together, first - together, second - together, total - first - second + together)
     expected = (
@@ -111,13 +106,7 @@ def association(together: int, first: int, second: int, total: int) -> float:
 
 
 def priors(entries: Iterable[Entry]) -> Iterator[str]:
-    """Yield links as priors that eflomal reads: ``LEX source target links``, between tabs.
-
-    Examples
-    --------
-    >>> list(priors([Entry("the", "le", 2.5, 0.75, 1.0, None)]))
-    ['LEX\\tthe\\tle\\t2.5000\\n']
-    """
+    """Yield links as priors that eflomal reads: ``LEX source target links``, between tabs."""
     return (f"LEX\t{e.source}\t{e.target}\t{e.links:.4f}\n" for e in entries if e.links >= 0.0001)
 
 
@@ -125,11 +114,6 @@ def shortlist(entries: Iterable[Entry], *, reverse: bool = False, most: int = 10
     """Yield the lines of a Marian shortlist: ``target source p(target|source)``, `most` of a word.
 
     With `reverse` it is ``lex.t2s`` instead of ``lex.s2t``: ``source target p(source|target)``.
-
-    Examples
-    --------
-    >>> list(shortlist([Entry("the", "le", 3, 0.75, 1.0, 9.0)]))
-    ['le the 0.7500000\\n']
     """
     rows = [(e.target, e.source, e.reverse) if reverse else (e.source, e.target, e.forward) for e in entries]
     rows.sort(key=lambda row: (row[0], -row[2], row[1]))

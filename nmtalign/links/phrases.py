@@ -26,11 +26,6 @@ def phrase_pairs(
     A pair is consistent when at least one link lies inside it and none leads from inside to outside; words
     without a link may stand at either end of it. A phrase has at most `longest` words on either side (Och and
     Ney 2004; Koehn, Och and Marcu 2003).
-
-    Examples
-    --------
-    >>> [tuple(pair) for pair in phrase_pairs({(0, 0), (1, 2)}, 2, 3)]
-    [(0, 1, 0, 1), (0, 1, 0, 2), (0, 2, 0, 3), (1, 2, 2, 3), (1, 2, 1, 3)]
     """
     by_source: list[list[int]] = [[] for _ in range(source_length)]
     by_target: list[list[int]] = [[] for _ in range(target_length)]
@@ -65,13 +60,6 @@ def format_phrases(
     """Return the phrase pairs of a sentence pair as Moses' ``extract`` writes them, a line for each.
 
     ``source words ||| target words ||| links inside the phrase``; a DataError if a word is ``|||``.
-
-    Examples
-    --------
-    >>> print(format_phrases(["a", "cat"], ["un", "chat"], {(0, 0), (1, 1)}), end="")
-    a ||| un ||| 0-0
-    a cat ||| un chat ||| 0-0 1-1
-    cat ||| chat ||| 0-0
     """
     if "|||" in (*source, *target):
         raise DataError("expected words other than '|||', which stands between the sides; cut or replace it")

@@ -36,13 +36,6 @@ def project_spans(spans: Iterable[Span], links: Iterable[tuple[int, int]], targe
 
     A span goes to the words its words are linked to, and to words without a link between them. Where
     words that belong elsewhere stand between, it becomes several spans; with no link at all, none.
-
-    Examples
-    --------
-    >>> project_spans([Span(0, 2, "PER")], {(0, 3), (1, 1)}, 5)
-    [Span(start=1, end=4, label='PER')]
-    >>> project_spans([Span(0, 2, "PER")], {(0, 3), (1, 1), (2, 2)}, 5)
-    [Span(start=1, end=2, label='PER'), Span(start=3, end=4, label='PER')]
     """
     partners: dict[int, list[int]] = {}
     for s, t in links:
@@ -81,13 +74,7 @@ def _runs(owner: Sequence[tuple[int, str] | None]) -> Iterator[Span]:
 
 
 def spans_of_labels(labels: Sequence[str]) -> list[Span]:
-    """Return the spans of BIO labels: ``B-X`` begins, ``I-X`` continues, ``O`` is outside.
-
-    Examples
-    --------
-    >>> spans_of_labels(["B-PER", "I-PER", "O", "B-LOC"])
-    [Span(start=0, end=2, label='PER'), Span(start=3, end=4, label='LOC')]
-    """
+    """Return the spans of BIO labels: ``B-X`` begins, ``I-X`` continues, ``O`` is outside."""
     spans: list[Span] = []
     before = "O"
     for n, label in enumerate(labels):
@@ -103,13 +90,7 @@ def spans_of_labels(labels: Sequence[str]) -> list[Span]:
 
 
 def labels_of_spans(spans: Iterable[Span], length: int) -> list[str]:
-    """Return BIO labels of `length` words.
-
-    Examples
-    --------
-    >>> labels_of_spans([Span(1, 3, "PER")], 4)
-    ['O', 'B-PER', 'I-PER', 'O']
-    """
+    """Return BIO labels of `length` words."""
     labels = ["O"] * length
     for start, end, label in spans:
         labels[start:end] = [f"B-{label}"] + [f"I-{label}"] * (end - start - 1)
@@ -195,13 +176,7 @@ def _check_closing(element: _Element, name: str) -> None:
 
 
 def spans_of_tags(line: str, cut: Cut = between_spaces) -> list[Span]:
-    """Return the words that each element of a tagged line goes around, in order (errors: :func:`parse_tags`).
-
-    Examples
-    --------
-    >>> spans_of_tags("the <b>black <i>cat</i></b> <br/>")
-    [Span(start=1, end=3, label='b'), Span(start=2, end=3, label='i')]
-    """
+    """Return the words that each element of a tagged line goes around, in order; see :func:`parse_tags`."""
     found, waiting = [], parse_tags(line, cut)[1][::-1]
     while waiting:
         element = waiting.pop()
@@ -212,13 +187,7 @@ def spans_of_tags(line: str, cut: Cut = between_spaces) -> list[Span]:
 
 
 def unlinked(spans: Iterable[Span], links: Iterable[tuple[int, int]]) -> list[Span]:
-    """Return the spans of which no word has a link.
-
-    Examples
-    --------
-    >>> unlinked([Span(0, 2, "PER"), Span(2, 3, "LOC")], {(1, 0)})
-    [Span(start=2, end=3, label='LOC')]
-    """
+    """Return the spans of which no word has a link."""
     linked = {s for s, _ in links}
     return [span for span in spans if linked.isdisjoint(range(span.start, span.end))]
 
@@ -232,11 +201,6 @@ def project_tags(
     that another element beside it is linked to; it stays one element. One without links, and an empty one
     such as ``<br/>``, goes next to what its neighbors are linked to. The result has exactly the tags of
     `line`, properly nested, and the target words in their order. For `cut` see :func:`parse_tags`.
-
-    Examples
-    --------
-    >>> project_tags("the <b>black</b> <i>cat</i> <br/>", ["le", "chat", "noir"], {(0, 0), (1, 2), (2, 1)})
-    'le <i>chat</i> <br/> <b>noir</b>'
     """
     for word in target:
         if _TAG.search(word):

@@ -107,12 +107,6 @@ def symmetrize_many(
     """Return one set of links for each pair from the links of two directions, both source-target.
 
     Each set holds the intersection of the two and lies within their union.
-
-    Examples
-    --------
-    >>> (links,) = symmetrize_many([{(0, 0), (1, 1)}], [{(0, 0), (2, 1)}], "grow-diag")
-    >>> sorted(tuple(link) for link in links)
-    [(0, 0), (1, 1), (2, 1)]
     """
     if len(forward) != len(reverse):
         raise DataError(f"expected as many pairs in both directions, found {len(forward)} and {len(reverse)}")
@@ -129,14 +123,7 @@ def _flat(sets: Sequence[Iterable[tuple[int, int]]]) -> FlatLinks:
 
 
 def symmetrize_matrices(forward: ArrayLike, reverse: ArrayLike, method: str) -> NDArray[np.bool_]:
-    """Return the symmetrized links of matrices (T, S) or (B, T, S) that are not zero where there is a link.
-
-    Examples
-    --------
-    >>> symmetrize_matrices([[1, 0], [0, 1]], [[1, 1], [0, 0]], "intersection").astype(int)
-    array([[1, 0],
-           [0, 0]])
-    """
+    """Return the symmetrized links of matrices (T, S) or (B, T, S), which are not zero where a link is."""
     both = [np.asarray(matrix, dtype=bool) for matrix in (forward, reverse)]
     if both[0].shape != both[1].shape:
         raise DataError(f"the two directions have different shapes: {both[0].shape} and {both[1].shape}")
