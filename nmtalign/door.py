@@ -65,10 +65,10 @@ def is_word2int(path: Path) -> bool:
 
 def partners(path: Path) -> list[Path]:
     """Return the names that the dictionary of a matrix may have, or the matrix of a dictionary."""
-    own, other, endings = "word2int", "embeddings", MATRICES
+    name, other, endings = "word2int", "embeddings", MATRICES
     if path.suffix in MATRICES:
-        own, other, endings = other, own, DICTIONARIES
-    middle = path.stem.removeprefix(own) if path.stem.startswith(own) else f"_{path.stem}"
+        name, other, endings = other, name, DICTIONARIES
+    middle = path.stem.removeprefix(name) if path.stem.startswith(name) else f"_{path.stem}"
     stems = [f"{other}{middle}", *filter(None, [middle.lstrip("_-.")])]
     return [path.with_name(stem + ending) for stem in stems for ending in endings]
 
@@ -77,8 +77,8 @@ def begun(rows: Iterator[Any], what: str) -> Iterator[Any]:
     """Yield from an iterator, and refuse one that has nothing left: it was read before."""
     first = [*islice(rows, 1)]
     if not first:
-        found = "found an iterator with nothing left, such as a generator that was read before"
-        raise UsageError(f"expected {what}, {found}; give a list, which can be read again")
+        used = "an iterator with nothing left, such as a generator that was read before"
+        raise UsageError(f"expected {what}, found {used}; give a list, which can be read again")
     yield from chain(first, rows)
 
 

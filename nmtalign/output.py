@@ -82,8 +82,8 @@ def whole_folder(path: str | Path) -> Iterator[Path]:
     """
     final = Path(path)
     final.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".partial-", dir=final.parent) as place:
-        new = Path(place, "new")
+    with tempfile.TemporaryDirectory(prefix=".partial-", dir=final.parent) as partial:
+        new = Path(partial, "new")
         new.mkdir()
         try:
             yield new
@@ -91,7 +91,7 @@ def whole_folder(path: str | Path) -> Iterator[Path]:
             if error.filename is None or new in Path(error.filename).parents:
                 error.filename = str(path)  # the name that the user gave
             raise
-        older = Path(place, "older")
+        older = Path(partial, "older")
         try:
             if final.exists():
                 final.rename(older)

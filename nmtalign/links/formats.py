@@ -32,8 +32,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Longs
 from nmtalign.door import as_path
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import format_ending, named, parse_json, read_lines
@@ -408,7 +408,7 @@ def format_record(record: LinkRecord, *, format: str, number: int) -> str:
 # --- batches: no Python object for a link --------------------------------------------------------
 
 
-def _lines(tokens: NDArray[np.int64], offsets: NDArray[np.int64], table: list[str]) -> str:
+def _lines(tokens: Longs, offsets: Longs, table: list[str]) -> str:
     """Return lines of the words ``table[tokens]``; line n has those of ``offsets[n]:offsets[n + 1]``."""
     size = len(table)
     ends = [f"{word} " for word in table] + [f"{word}\n" for word in table] + ["\n"]
@@ -419,7 +419,7 @@ def _lines(tokens: NDArray[np.int64], offsets: NDArray[np.int64], table: list[st
     return "".join(map(ends.__getitem__, tokens.tolist()))
 
 
-def _distinct(values: NDArray[np.int64]) -> tuple[list[int], NDArray[np.int64]]:
+def _distinct(values: Longs) -> tuple[list[int], Longs]:
     """Return the distinct values and, for each value, which of them it is."""
     top = int(values.max(initial=0)) + 1
     if top > 4 * len(values) + 65_536:

@@ -81,8 +81,7 @@ def gold_inside(golds: Iterator[GoldAlignment], alignments: GivenLinks) -> Itera
             try:
                 Alignment(gold.possible, *map(len, alignments.origin.tokens(number - 1)))
             except DataError as error:
-                message = f"pair {number:,}: gold {error}; are both of the same words?"
-                raise DataError(message) from None
+                raise DataError(f"pair {number:,}: gold {error}; are both of the same words?") from None
         yield gold
 
 

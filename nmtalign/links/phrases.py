@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 from nmtalign.errors import DataError
-from nmtalign.links.alignments import Link
-
-
-class PhrasePair(NamedTuple):
-    """Source words ``source_start:source_end`` and target words ``target_start:target_end``."""
-
-    source_start: int
-    source_end: int
-    target_start: int
-    target_end: int
 
 
 def phrase_pairs(
     links: Iterable[tuple[int, int]], source_length: int, target_length: int, *, longest: int = 7
-) -> Iterator[PhrasePair]:
-    """Yield every pair of phrases that is consistent with the links.
+) -> Iterator[tuple[int, int, int, int]]:
+    """Yield where source and target phrase of every pair that is consistent with the links begin and end.
 
     A pair is consistent when at least one link lies inside it and none leads from inside to outside; words
     without a link may stand at either end of it. A phrase has at most `longest` words on either side (Och and
@@ -38,8 +27,8 @@ def phrase_pairs(
             first, last = min([first, *by_source[end - 1]]), max([last, *by_source[end - 1]])
             inside = all(start <= s < end for linked in by_target[first : last + 1] for s in linked)
             if inside and 0 <= last < first + longest:
-                for target_start, target_end in _widened(by_target, first, last + 1, longest):
-                    yield PhrasePair(start, end, target_start, target_end)
+                for target_phrase in _widened(by_target, first, last + 1, longest):
+                    yield start, end, *target_phrase
 
 
 def _widened(by_target: list[list[int]], first: int, end: int, longest: int) -> Iterator[tuple[int, int]]:
@@ -63,14 +52,10 @@ def format_phrases(
     """
     if "|||" in (*source, *target):
         raise DataError("expected words other than '|||', which stands between the sides; cut or replace it")
-    chosen = sorted(Link(s, t) for s, t in links)
-    lines = []
-    for pair in phrase_pairs(chosen, len(source), len(target), longest=longest):
-        inside = (
-            f"{s - pair.source_start}-{t - pair.target_start}"
-            for s, t in chosen
-            if pair.source_start <= s < pair.source_end
-        )
-        words = (source[pair.source_start : pair.source_end], target[pair.target_start : pair.target_end])
-        lines.append(f"{' '.join(words[0])} ||| {' '.join(words[1])} ||| {' '.join(inside)}\n")
+    chosen, lines = sorted(links), []
+    phrases = phrase_pairs(chosen, len(source), len(target), longest=longest)
+    for start, end, target_start, target_end in phrases:
+        inside = (f"{s - start}-{t - target_start}" for s, t in chosen if start <= s < end)
+        sides = " ".join(source[start:end]), " ".join(target[target_start:target_end])
+        lines.append(f"{sides[0]} ||| {sides[1]} ||| {' '.join(inside)}\n")
     return "".join(lines)
