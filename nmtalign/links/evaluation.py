@@ -242,15 +242,11 @@ def compare(
     drawn = [_scores(bootstrap.draw(evaluation.sentences)) for evaluation in (first, second)]
     differences = {}
     for metric in METRICS:
-        value = getattr(second, metric) - getattr(first, metric)
+        value, p = getattr(second, metric) - getattr(first, metric), np.nan
         spread = drawn[1][metric] - drawn[0][metric]
-        differences[metric] = Difference(value, bootstrap.interval(spread), _p_value(value, spread))
+        known = spread[~np.isnan(spread)]
+        if len(known) and not np.isnan(value):
+            as_far = np.abs(known - known.mean()) >= abs(value) - 1e-12
+            p = float((as_far.sum() + 1) / (len(known) + 1))
+        differences[metric] = Difference(value, bootstrap.interval(known), p)
     return differences
-
-
-def _p_value(value: float, spread: NDArray[np.float64]) -> float:
-    known = spread[~np.isnan(spread)]
-    if np.isnan(value) or not len(known):
-        return np.nan
-    as_far = np.abs(known - known.mean()) >= abs(value) - 1e-12
-    return float((as_far.sum() + 1) / (len(known) + 1))

@@ -26,7 +26,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -69,35 +69,25 @@ class LinkRecord:
 
 def parse_pharaoh(line: str, *, first: int = 0) -> frozenset[Link]:
     """Return the links of a line such as ``0-0 1-2``; words count from `first`, 0 or 1."""
-    cache = _FROM_ONE if first else _FROM_ZERO
-    return frozenset(map(cache.__getitem__, filter(None, line.split(" "))))
+    return frozenset(map(_LINKS_FROM[first], filter(None, line.split(" "))))
 
 
-class _LinkCache(dict[str, Link]):
-    """``"0-1"`` -> Link(0, 1), kept for the positions of ordinary sentences."""
-
-    def __init__(self, first: int) -> None:
-        self._first = first
-
-    def __missing__(self, text: str) -> Link:
-        match = _SURE.fullmatch(text)
-        if match is None:
-            reason = f"expected links like 0-1 between spaces, found {text!r}"
-            raise DataError(f"{reason}; only gold may hold possible links (0p1)")
-        source, target = int(match[1]), int(match[2])
-        link = Link(_from_one(source), _from_one(target)) if self._first else Link(source, target)
-        if source < 256 and target < 256:
-            self[text] = link
-        return link
+def _link(text: str, first: int) -> Link:
+    match = _SURE.fullmatch(text)
+    if match is None:
+        reason = f"expected links like 0-1 between spaces, found {text!r}"
+        raise DataError(f"{reason}; only gold may hold possible links (0p1)")
+    return Link(_position(match[1], first), _position(match[2], first))
 
 
-_FROM_ZERO, _FROM_ONE = _LinkCache(0), _LinkCache(1)
+_LINKS_FROM = [lru_cache(1 << 16)(partial(_link, first=first)) for first in (0, 1)]
 
 
-def _from_one(position: int) -> int:
-    if position == 0:
+def _position(text: str, first: int) -> int:
+    position = int(text) - first
+    if position < 0:
         raise DataError("expected positions from 1, found 0; does the file count from 0?")
-    return position - 1
+    return position
 
 
 def parse_gold(line: str, *, first: int = 0) -> GoldAlignment:
@@ -171,7 +161,7 @@ def _parse_giza(target: tuple[str, ...], line: str) -> LinkRecord:
         end = match.end()
         words.append(match[1])
         if len(words) > 1:  # the first is NULL: its target words have no link
-            links.update(Link(len(words) - 2, _from_one(int(t))) for t in match[2].split(" ") if t)
+            links.update(Link(len(words) - 2, _position(t, 1)) for t in match[2].split(" ") if t)
     if not words or line[end:].strip(" "):
         raise DataError(f"expected 'NULL ({{ 1 }}) word ({{ 2 3 }}) ...', found {line[end:] or line!r}")
     return _checked(links, tuple(words[1:]), target)
