@@ -110,12 +110,12 @@ def _each(given: Any, parse: Callable[[Any], Parsed], what: str) -> Iterator[Par
     """Return an iterator over what is given for each pair; a DataError names the pair."""
     if not isinstance(given, Iterable) or isinstance(given, Mapping | Set):  # these have no order
         raise UsageError(f"expected {what} of each pair, or a path, found {short(given)}")
-    rows = enumerate(begun(given, what) if isinstance(given, Iterator) else given, 1)
-    return (_parsed(row, number, parse) for number, row in rows)
+    return _parsed(begun(given, what) if isinstance(given, Iterator) else given, parse)
 
 
-def _parsed(row: Any, number: int, parse: Callable[[Any], Parsed]) -> Parsed:
-    try:
-        return parse(row)
-    except DataError as error:
-        raise error.at(f"pair {number:,}") from None
+def _parsed(rows: Iterable[Any], parse: Callable[[Any], Parsed]) -> Iterator[Parsed]:
+    for number, row in enumerate(rows, 1):
+        try:
+            yield parse(row)
+        except DataError as error:
+            raise error.at(f"pair {number:,}") from None

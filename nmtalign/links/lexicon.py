@@ -1,4 +1,4 @@
-"""Maximum-likelihood lexicon of links: relative frequencies of both directions.
+"""Tables of links: the maximum-likelihood lexicon of both directions, and phrase pairs.
 
 As in Moses, a word without a link counts as linked to the null word:
 
@@ -14,7 +14,7 @@ from math import log
 from reprlib import repr as short
 from typing import NamedTuple
 
-from nmtalign.errors import UsageError
+from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import Alignment, as_links
 
 
@@ -121,3 +121,57 @@ def shortlist(entries: Iterable[Entry], *, reverse: bool = False, most: int = 10
         yield from (
             f"{other} {given} {probability:.7f}\n" for given, other, probability in islice(group, most)
         )
+
+
+def phrase_pairs(
+    links: Iterable[tuple[int, int]], source_length: int, target_length: int, *, longest: int = 7
+) -> Iterator[tuple[int, int, int, int]]:
+    """Yield where source and target phrase of every pair that is consistent with the links begin and end.
+
+    A pair is consistent when at least one link lies inside it and none leads from inside to outside; words
+    without a link may stand at either end of it. A phrase has at most `longest` words on either side (Och and
+    Ney 2004; Koehn, Och and Marcu 2003).
+    """
+    by_source: list[list[int]] = [[] for _ in range(source_length)]
+    by_target: list[list[int]] = [[] for _ in range(target_length)]
+    for s, t in sorted(links):
+        by_source[s].append(t)
+        by_target[t].append(s)
+    for start in range(source_length):
+        first, last = target_length, -1
+        for end in range(start + 1, min(start + longest, source_length) + 1):
+            first, last = min([first, *by_source[end - 1]]), max([last, *by_source[end - 1]])
+            inside = all(start <= s < end for linked in by_target[first : last + 1] for s in linked)
+            if inside and 0 <= last < first + longest:
+                for target_phrase in _widened(by_target, first, last + 1, longest):
+                    yield start, end, *target_phrase
+
+
+def _widened(by_target: list[list[int]], first: int, end: int, longest: int) -> Iterator[tuple[int, int]]:
+    """Yield the target phrase, and the same with words without a link added at its ends."""
+    start = first
+    while start == first or (start >= 0 and not by_target[start]):
+        stop = end
+        while stop == end or (stop <= len(by_target) and not by_target[stop - 1]):
+            if stop - start <= longest:
+                yield start, stop
+            stop += 1
+        start -= 1
+
+
+def format_phrases(
+    source: Sequence[str], target: Sequence[str], links: Iterable[tuple[int, int]], *, longest: int = 7
+) -> str:
+    """Return the phrase pairs of a sentence pair as Moses' ``extract`` writes them, a line for each.
+
+    ``source words ||| target words ||| links inside the phrase``; a DataError if a word is ``|||``.
+    """
+    if "|||" in (*source, *target):
+        raise DataError("expected words other than '|||', which stands between the sides; cut or replace it")
+    chosen, lines = sorted(links), []
+    phrases = phrase_pairs(chosen, len(source), len(target), longest=longest)
+    for start, end, target_start, target_end in phrases:
+        inside = (f"{s - start}-{t - target_start}" for s, t in chosen if start <= s < end)
+        sides = " ".join(source[start:end]), " ".join(target[target_start:target_end])
+        lines.append(f"{sides[0]} ||| {sides[1]} ||| {' '.join(inside)}\n")
+    return "".join(lines)
