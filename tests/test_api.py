@@ -481,6 +481,11 @@ CALLS = {
         USAGE,
         "truth value of each of 15 .*found 1",
     ),
+    "a truth value for a number": (
+        lambda: na.load().align_batch(PAIRS)[True],
+        USAGE,
+        "the number of a pair, .*found True",
+    ),
     "halves of numbers": (
         lambda: na.load().align_batch(PAIRS)[np.array([1.5])],
         USAGE,

@@ -38,13 +38,11 @@ from nmtalign.corpus.text import EncodedText, encode_text, line_words_of
 from nmtalign.door import ProgressLine, expect_names, place_of
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedBatch, GoldAlignment, joined_batches
-from nmtalign.links.corrections import are_corrections, read_corrections, text_key
-from nmtalign.links.formats import read_gold
+from nmtalign.links.formats import are_corrections, read_corrections, read_gold, text_key
 from nmtalign.links.given import GivenGold, GivenLinks, given_gold, given_links
 from nmtalign.names import MODEL
 from nmtalign.positions.hmm import HiddenMarkov
 from nmtalign.rescoring.features import FREQUENT
-from nmtalign.rescoring.rescorer import Rescored
 from nmtalign.rescoring.training import gold_of_pairs, learn_from_gold
 from nmtalign.scorers.dense_training import WEIGHT, check_vectors, learn_spectral, make_vectors_scorer
 from nmtalign.scorers.lexicon import Lexicon
@@ -454,15 +452,14 @@ def train_rescorer(aligner: Aligner, bitext: PreparedBitext, options: LearnOptio
             gold_of_tokens(links, batch.links(k), words[0].sentence(n), words[1].sentence(n))
             for k, (n, links) in enumerate(bitext.gold.items())
         ]
-    rescorer = learn_from_gold(
+    positions = learn_from_gold(
         scores,
-        aligner.positions.posteriors_of(scores),
+        aligner.positions,
         gold,
         frequent=aligner.lexicon.frequent(FREQUENT),
         seed=options.hyperparameters.seed,
         report=options.report,
     )
-    positions = Rescored(aligner.positions, rescorer)
     log_odds = _gold_log_odds(replace(aligner, positions=positions).decoder(scores), gold)
     return replace(aligner, positions=replace(positions, gold_log_odds=log_odds))
 

@@ -67,8 +67,7 @@ def evaluate(
     Example: nmtalign evaluate links.txt gold.pharaoh
     """
     from nmtalign.links import evaluation
-    from nmtalign.links.corrections import are_corrections
-    from nmtalign.links.formats import read_gold, read_links
+    from nmtalign.links.formats import are_corrections, read_gold, read_links
 
     golds = read_gold(gold, format=gold_format, encoding=text_encoding())
     reading = {"format": links_format, "encoding": text_encoding()}
@@ -97,7 +96,7 @@ def _reviewed(
     gold: str, golds: list[GoldAlignment], systems: dict[str, list[frozenset[Link]]]
 ) -> tuple[list[GoldAlignment], dict[str, list[frozenset[Link]]]]:
     """Return the gold and the links of the pairs that were reviewed, of files with a line for each."""
-    from nmtalign.links.corrections import read_corrections
+    from nmtalign.links.formats import read_corrections
 
     if any(len(system) != len(golds) for system in systems.values()):
         return golds, systems  # refused as gold of any other length

@@ -154,7 +154,7 @@ def phrases(linked: LinkedOptions, output: str | None, longest: int) -> None:
 
     Example: nmtalign phrases text.en text.fr links.txt -o corpus
     """
-    from nmtalign.links.phrases import format_phrases
+    from nmtalign.links.lexicon import format_phrases
     from nmtalign.output import Outputs
 
     count = 0
