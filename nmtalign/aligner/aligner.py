@@ -303,11 +303,8 @@ class Aligner(Listed):
     def align_lines(self, pairs: Sequence[tuple[str, str]]) -> list[AlignedPair]:
         """Align pairs of lines; links and arrays are those of words between spaces, not of tokens."""
         text = self.encoded(pairs)
-        found = self._aligned(text, pairs)
-        if text.line_words is None:
-            return found
-        sides = [[side.alone(n) for n in range(len(pairs))] for side in text.line_words]
-        return list(map(pair_of_words, found, pairs, zip(*sides, strict=True)))
+        of_tokens = zip(self._aligned(text, pairs), pairs, strict=True)
+        return [pair_of_words(*pair, text.line_words, n) for n, pair in enumerate(of_tokens)]
 
     def _aligned(self, text: EncodedText, pairs: Sequence[Pair]) -> list[AlignedPair]:
         unknown = [self.scorer.unknown(*self.words_of(pair)) for pair in pairs]
