@@ -1,4 +1,7 @@
-"""A bitext streamed through an aligner: memory depends on the chunk, not on the number of pairs."""
+"""A bitext streamed through an aligner, or beside attention or similarities of another program.
+
+Memory depends on the chunk, not on the number of pairs.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -14,14 +17,24 @@ from nmtalign.aligner.aligner import Aligner
 from nmtalign.aligner.experts import with_links
 from nmtalign.arrays import Flags, Reals, offsets_of
 from nmtalign.corpus.coverage import Coverage, coverage, one_word_lines
-from nmtalign.corpus.line_words import BothLineWords, LineWords, links_of_words, values_of_words
+from nmtalign.corpus.line_words import (
+    BothLineWords,
+    LineWords,
+    links_of_words,
+    values_of_words,
+    words_of_lines,
+)
 from nmtalign.corpus.parallel import streamed
 from nmtalign.corpus.text import EncodedText
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import AlignedBatch, Link
-from nmtalign.text.bitext import CELLS, Chunk, SentencePair
+from nmtalign.text.bitext import CELLS, Chunk, SentencePair, chunks_of
 from nmtalign.text.subwords import join_pieces, word_numbers
 from nmtalign.text.tokenization import SPACES, TextSettings
+
+if TYPE_CHECKING:
+    from nmtalign.aligner.links_from import Linker
+    from nmtalign.encoders.transformer import WordPair
 
 Attention = list[tuple[Reals, Flags]]
 
@@ -125,6 +138,33 @@ def _words_of_pieces(text: EncodedText, pairs: Sequence[SentencePair], marks: st
         words = np.array([*chain.from_iterable(numbers)], np.int64)
         sides.append(LineWords(words, offsets_of(list(map(len, numbers)))))
     return sides[0], sides[1]
+
+
+def links_of_source(
+    linker: Linker,
+    pairs: Iterable[SentencePair],
+    words: Iterable[WordPair],
+    text: TextSettings,
+    *,
+    marks: str | None = None,
+    unit: str = "words",
+) -> Generator[AlignedChunk]:
+    """Yield the links of the pairs of a bitext, whose tokens are as `text` cuts them, chunk by chunk.
+
+    For `unit` see :func:`align_chunk`; `marks` says how the words are marked sub-words, if the linker joins
+    them. A DataError if the source has fewer or more than there are pairs, or does not fit one.
+    """
+    from nmtalign.aligner.links_from import PAIRS
+
+    given = linker.read(words)
+    for part in chunks_of(pairs, chunk=PAIRS):
+        matrices = list(islice(given, len(part.lines)))
+        sizes = [(len(source), len(target)) for (source, target), *_ in matrices]
+        batch, shown = linker.align(matrices), text
+        if unit == "words" and not marks:
+            batch, shown = links_of_words(batch, words_of_lines(part.lines, text)), SPACES
+        yield AlignedChunk(*part, batch, sizes, None, shown, (None, None), marks)
+    next(given, None)  # an error if there is more
 
 
 class BadRecords:
