@@ -48,13 +48,6 @@ def foreign(path: str | Path, expected: str = "the file is damaged") -> Iterator
     """Turn all that a file written by others makes its reader raise into a DataError that names the file.
 
     Arguments of the caller are to be checked before: whatever goes wrong inside is the fault of the file.
-
-    Examples
-    --------
-    >>> with foreign("x.db", "expected an index"):
-    ...     {}["about"]
-    Traceback (most recent call last):
-    nmtalign.errors.DataError: x.db: expected an index (KeyError: 'about')
     """
     try:
         yield
@@ -84,28 +77,19 @@ def named(path: str | Path, records: Iterator[T]) -> Iterator[T]:
 
 
 def side_by_side(columns: Iterable[Iterable[Any]], files: Sequence[str | Path]) -> Iterator[tuple[Any, ...]]:
-    """Yield the lines of several files together; unequal numbers of lines are a DataError at the end.
-
-    Examples
-    --------
-    >>> list(side_by_side(["ab", "c"], ["text.en", "text.fr"]))
-    Traceback (most recent call last):
-    nmtalign.errors.DataError: expected as many lines in each file, found 2 in text.en and 1 in text.fr; ...
-    """
-    rows, complete = zip_longest(*columns), 0
-    for row in rows:
+    """Yield the lines of several files together; unequal numbers of lines are a DataError at the end."""
+    longest, missing = 0, [0] * len(files)
+    for row in zip_longest(*columns):
+        longest += 1
         if None in row:
-            break
-        complete += 1
-        yield row
-    else:
-        return
-    counts = [complete] * len(files)
-    for rest in chain([row], rows):  # to the end of the longest, to count its lines
-        counts = [count + (entry is not None) for count, entry in zip(counts, rest, strict=True)]
-    found = " and ".join(f"{count:,} in {file}" for count, file in zip(counts, files, strict=True))
-    advice = "a line is missing or too many, so the lines after it do not belong together"
-    raise DataError(f"expected as many lines in each file, found {found}; {advice}")
+            missing = [count + (line is None) for count, line in zip(missing, row, strict=True)]
+        else:
+            yield row
+    if any(missing):
+        counts = zip(missing, files, strict=True)
+        lines = " and ".join(f"{longest - count:,} in {file}" for count, file in counts)
+        advice = "a line is missing or too many, so the lines after it do not belong together"
+        raise DataError(f"expected as many lines in each file, found {lines}; {advice}")
 
 
 def file_in(folder: Path, name: str, listed: Collection[str] | None = None) -> Path:
@@ -193,8 +177,8 @@ class _Bounded(io.RawIOBase):
         size: int = self._unpacker.readinto(buffer)
         self._left -= size
         if self._left < 0:
-            found = f"over {FREE_SIZE:,} bytes and {HIGHEST_RATIO} times its size"
-            error = DataError(f"the file unpacks to {found}; unpack it yourself if that is right")
+            much = f"over {FREE_SIZE:,} bytes and {HIGHEST_RATIO} times its size"
+            error = DataError(f"the file unpacks to {much}; unpack it yourself if that is right")
             raise error.at(self._file.name)
         return size
 
@@ -228,7 +212,7 @@ def open_binary(path: str | Path, mode: str = "r") -> BinaryIO:
 
 
 def _open_input(path: str | Path) -> BinaryIO:
-    as_path(path)
+    ending = as_path(path).suffix.lower()
     try:
         file = io.FileIO(path)
     except OSError as error:
@@ -236,7 +220,6 @@ def _open_input(path: str | Path) -> BinaryIO:
             raise
         raise _unreadable(error) from None
     _inputs.add(file)
-    ending = Path(path).suffix.lower()
     if ending not in _UNPACKERS:
         return io.BufferedReader(file, _BLOCK)
     try:
@@ -255,17 +238,18 @@ _UNPACKERS: dict[str, Callable[[io.FileIO], Any]] = {
 
 
 def _open_output(path: str | Path) -> BinaryIO:
-    ending = Path(path).suffix.lower()
     if Path(path).is_dir():
         raise UsageError(f"{path}: this is a folder; name a file")
+    ending = Path(path).suffix.lower()
     packed = _PACKERS[ending](path) if ending in _PACKERS else io.BufferedWriter(_Written(path, "w"))
     return cast(BinaryIO, packed)
 
 
 def share_read(paths: Sequence[str]) -> float | None:
     """Return which share of their bytes is read of those files that are open; None where that is unknown."""
-    files = [file for file in list(_inputs) if not file.closed and str(file.name) in paths]
-    files = [file for file in files if file.seekable()]
+    files = [
+        file for file in list(_inputs) if not file.closed and str(file.name) in paths and file.seekable()
+    ]
     size = sum(os.fstat(file.fileno()).st_size for file in files)
     return sum(file.tell() for file in files) / size if size else None
 
@@ -315,16 +299,6 @@ def open_text(path: str | Path, mode: str = "r") -> io.TextIOWrapper:
     """Open `path` as text; compressed by its ending, ``-`` for standard input or output.
 
     Line ends are neither translated on the way in nor on the way out.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder) / "links.txt.gz"
-    ...     with open_text(path, "w") as file:
-    ...         _ = file.write("0-0 1-1\\n")
-    ...     list(read_lines(path))
-    ['0-0 1-1']
     """
     stream = open_binary(path, mode)
     if str(path) == "-":
@@ -365,21 +339,14 @@ def read_lines(path: str | Path, *, encoding: str = "utf-8") -> Iterator[str]:
 
 
 def check_encoding(name: str) -> None:
-    """Refuse an encoding that Python does not know, or in which the end of a line is not the one of ASCII.
-
-    Examples
-    --------
-    >>> check_encoding("klingon")  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    nmtalign.errors.UsageError: expected an encoding such as utf-8 or cp1252, found klingon (unknown...
-    """
+    """Refuse an encoding that Python does not know, or in which the end of a line is not the one of ASCII."""
     try:
-        found = "" if b"\n".decode(name) == "\n" else "in which lines end otherwise"
+        why = "" if b"\n".decode(name) == "\n" else "in which lines end otherwise"
     except (LookupError, ValueError) as error:
-        found = str(error)
-    if found:
+        why = str(error)
+    if why:
         expected = "expected an encoding such as utf-8 or cp1252"
-        raise UsageError(f"{expected}, found {name} ({found}); convert the file to UTF-8")
+        raise UsageError(f"{expected}, found {name} ({why}); convert the file to UTF-8")
 
 
 def try_lines(path: str | Path, *, encoding: str = "utf-8") -> Iterator[str | DataError]:
@@ -441,9 +408,9 @@ def _decoded_line(raw: bytes, encoding: str) -> str | DataError:
     try:
         line = raw.decode(encoding)
     except UnicodeDecodeError as error:
-        found = f"the byte 0x{raw[error.start]:02x} at column {error.start + 1}"
+        byte = f"the byte 0x{raw[error.start]:02x} at column {error.start + 1}"
         advice = "convert the file, or name its encoding (`encoding=NAME`)"
-        return DataError(f"expected {encoding} text, found {found}; {advice}")
+        return DataError(f"expected {encoding} text, found {byte}; {advice}")
     return line.removesuffix("\n").removesuffix("\r") if line.endswith("\n") else line
 
 
@@ -457,14 +424,7 @@ def is_text(text: str) -> bool:
 
 
 def parse_json(text: str) -> Any:
-    r"""Return the value of JSON; a DataError if it is none, is too deep, or holds half a character.
-
-    Examples
-    --------
-    >>> parse_json('"\\ud83d"')
-    Traceback (most recent call last):
-    nmtalign.errors.DataError: expected JSON, found half of a character, such as \ud83d alone
-    """
+    """Return the value of JSON; a DataError if it is none, is too deep, or holds half a character."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -478,14 +438,10 @@ def parse_json(text: str) -> Any:
 
 def _is_deep(value: Any) -> bool:
     level = [value]
-    for _ in range(DEEPEST):
-        lists = [
-            part.values() if isinstance(part, dict) else part
-            for part in level
-            if isinstance(part, dict | list)
-        ]
-        level = [*chain.from_iterable(lists)]
-    return any(isinstance(part, dict | list) for part in level)
+    for _ in range(DEEPEST + 1):
+        lists = [part for part in level if isinstance(part, dict | list)]
+        level = [*chain.from_iterable(part.values() if isinstance(part, dict) else part for part in lists)]
+    return bool(lists)
 
 
 def read_utf8(path: Path) -> str:

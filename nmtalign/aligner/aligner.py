@@ -303,11 +303,9 @@ class Aligner(Listed):
     def align_lines(self, pairs: Sequence[tuple[str, str]]) -> list[AlignedPair]:
         """Align pairs of lines; links and arrays are those of words between spaces, not of tokens."""
         text = self.encoded(pairs)
-        of_tokens = self._aligned(text, pairs)
-        if text.line_words is None:
-            return of_tokens
-        sides = [[side.alone(n) for n in range(len(pairs))] for side in text.line_words]
-        return list(map(pair_of_words, of_tokens, pairs, zip(*sides, strict=True)))
+        aligned = self._aligned(text, pairs)
+        numbered = enumerate(zip(aligned, pairs, strict=True))
+        return [pair_of_words(one, lines, text.line_words, n) for n, (one, lines) in numbered]
 
     def _aligned(self, text: EncodedText, pairs: Sequence[Pair]) -> list[AlignedPair]:
         return self._decoder_of(text).pairs(

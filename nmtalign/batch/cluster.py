@@ -18,7 +18,6 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from functools import partial
 from reprlib import repr as short
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -29,13 +28,13 @@ from nmtalign.errors import UsageError, WorkerError
 from nmtalign.text.bitext import Chunk
 
 if TYPE_CHECKING:
-    from distributed import Client, Future, LocalCluster, WorkerPlugin
+    from distributed import Client, Future, LocalCluster
 
 CONNECT = 10  # seconds in which a scheduler has to answer
 START = 60  # seconds in which it has to have a worker
 CHECK = 20  # seconds without a result, after which the number of workers is checked
 CHECKS = 3  # in a row that may find none
-ATTEMPTS = 3  # of calls to all workers, which fail if one dies
+ATTEMPTS = 3  # of a call to all workers, which fails if one dies
 
 Item = TypeVar("Item")
 
@@ -57,11 +56,9 @@ def connected(scheduler: str | None, workers: int) -> Iterator[Client]:
         raise UsageError(f"`scheduler` wants an address like tcp://node1:8786, found {scheduler!r}")
     with ExitStack() as stack:
         stack.enter_context(dask.config.set({"distributed.admin.large-graph-warning-threshold": "1GB"}))
-        if scheduler is None:
-            address: Any = stack.enter_context(_processes(workers))
-        else:
-            address = scheduler
+        if scheduler is not None:
             _expect_scheduler(scheduler)
+        address: Any = scheduler or stack.enter_context(_processes(workers))
         client = stack.enter_context(Client(address, timeout=CONNECT, set_as_default=False))
         try:
             client.wait_for_workers(1, timeout=START)
@@ -79,8 +76,8 @@ def _expect_scheduler(address: str) -> None:
     level = logger.level
     try:
         logger.setLevel(logging.CRITICAL + 1)
-        found = asyncio.run(asyncio.wait_for(_identity(address), CONNECT))
-        right = isinstance(found, dict) and found.get("type") == "Scheduler"
+        identity = asyncio.run(asyncio.wait_for(_identity(address), CONNECT))
+        right = isinstance(identity, dict) and identity.get("type") == "Scheduler"
         why = "" if right else "another program answers"
     except Exception as error:  # whatever the bytes of other servers make dask raise
         why = str(error).partition("\n")[0] or f"it keeps silent for {CONNECT} s"
@@ -133,10 +130,10 @@ def _check_version(client: Client) -> None:
     for error in answers:
         if isinstance(error, Exception) and not isinstance(error, OSError):
             raise UsageError(f"workers cannot run nmtalign ({error}); install {__version__} there too")
-    found = {version for version in answers if isinstance(version, str)}
-    if found - {__version__}:
-        there = " and ".join(sorted(found))
-        raise UsageError(f"the workers have nmtalign {there}, here is {__version__}; install one version")
+    versions = {version for version in answers if isinstance(version, str)}
+    if versions - {__version__}:
+        named = " and ".join(sorted(versions))
+        raise UsageError(f"the workers have nmtalign {named}, here is {__version__}; install one version")
 
 
 def dask_setup(worker: Any) -> None:
@@ -253,38 +250,31 @@ def align_on_cluster(
 @contextmanager
 def _sent(client: Client, aligner: Aligner) -> Iterator[str]:
     """Send every worker the aligner under a name, for the duration of the block."""
-    name = f"nmtalign-{uuid.uuid4().hex}"
-    holder = _holder(pickle.dumps(aligner, pickle.HIGHEST_PROTOCOL))
-    with _lost_cluster_as_error(client):
-        _repeated(partial(client.register_plugin, holder, name=name))
-    try:
-        yield name
-    finally:
-        with contextlib.suppress(Exception):  # the cluster may be lost
-            client.unregister_worker_plugin(name)
-
-
-def _repeated(call: Callable[[], object]) -> None:
-    """Make a call to all workers, again if one of them dies meanwhile."""
-    for _ in range(ATTEMPTS - 1):
-        with contextlib.suppress(OSError):
-            call()
-            return
-    call()
-
-
-def _holder(data: bytes) -> WorkerPlugin:
-    """Return what opens the aligner in each worker."""
     from distributed import WorkerPlugin
 
     class Holder(WorkerPlugin):  # type: ignore[misc]
-        def __init__(self) -> None:
+        """Opens the aligner in each worker."""
+
+        def __init__(self, data: bytes) -> None:
             self.data = data
 
         def setup(self, worker: Any) -> None:
             self.aligner, self.data = pickle.loads(self.data), b""
 
-    return Holder()
+    name, holder = f"nmtalign-{uuid.uuid4().hex}", Holder(pickle.dumps(aligner, pickle.HIGHEST_PROTOCOL))
+    with _lost_cluster_as_error(client):
+        for left in reversed(range(ATTEMPTS)):
+            try:
+                client.register_plugin(holder, name=name)
+                break
+            except OSError:  # a worker died meanwhile
+                if not left:
+                    raise
+    try:
+        yield name
+    finally:
+        with contextlib.suppress(Exception):  # the cluster may be lost
+            client.unregister_worker_plugin(name)
 
 
 def _align(name: str, packed: Packed, unit: str, values: str | None) -> AlignedChunk:

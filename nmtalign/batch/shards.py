@@ -10,7 +10,6 @@ alone.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
@@ -19,8 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import chain, count, islice
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self, TextIO
+from typing import Any, TextIO
 
 from nmtalign.batch.stream import AlignedChunk
 from nmtalign.errors import DataError, StoppedError, UsageError, WorkerError
@@ -28,14 +26,18 @@ from nmtalign.files import file_in, fingerprint, new_partial, open_text, read_js
 from nmtalign.output import whole_file
 from nmtalign.text.bitext import Chunk, SentencePair, chunks_of
 
-PAIRS = 100_000  # of one shard
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
 MANIFEST = "manifest.json"
 _BLOCK = 1 << 20  # bytes or characters that are copied at a time
 
 Text = Callable[[AlignedChunk], str]
 
 
-class ShardRun:
+class ShardRun(ExitStack):
     """The shards of one run, or of one job of several that share a folder; a context that holds its locks.
 
     For each kind of output (the ending of its files), `texts` has what makes its text. A shard has `pairs`
@@ -49,25 +51,15 @@ class ShardRun:
         texts: Mapping[str, Text],
         inputs: Sequence[Path],
         *,
-        pairs: int = PAIRS,
-        part: tuple[int, int] = (1, 1),
+        pairs: int,
+        part: tuple[int, int],
     ) -> None:
+        super().__init__()
         self.folder, self.pairs = folder, pairs
         self.shards = self.kept = 0  # shards of the text as far as it is read; those found done
         self._texts, self._inputs, self._part = dict(texts), list(inputs), part
         self._stamps = self._stamp()
         self._shard: _Shard | None = None
-        self._locks = ExitStack()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if self._shard is not None:
-            self._shard.discard()
-        self._locks.close()
 
     def start(self, description: Mapping[str, Any], *, resume: bool) -> None:
         """Begin a run, or `resume` the one in the folder if its description, in JSON, is the same.
@@ -82,26 +74,47 @@ class ShardRun:
             return
         if not resume:
             raise UsageError(f"{self.folder} holds a run; go on with `resume=True` or give another folder")
-        there = read_json(manifest)
-        for name in sorted({*there, *described}):
-            if there.get(name) != described.get(name):
-                change = f"{there.get(name)} there, {described.get(name)} now"
-                found = f"{self.folder} holds a run with another {name.replace('_', ' ')}: {change}"
-                raise UsageError(f"{found}; give another folder")
+        older = read_json(manifest)
+        for name in sorted({*older, *described}):
+            if older.get(name) != described.get(name):
+                change = f"{older.get(name)} there, {described.get(name)} now"
+                holds = f"{self.folder} holds a run with another {name.replace('_', ' ')}: {change}"
+                raise UsageError(f"{holds}; give another folder")
 
     def _take_folder(self, manifest: Path) -> None:
         """Make the folder if need be and lock it, or this part of it."""
-        there = self.folder.iterdir() if self.folder.is_dir() and not manifest.exists() else ()
-        if any(file.name[0] != "." for file in there):
+        files = self.folder.iterdir() if self.folder.is_dir() and not manifest.exists() else ()
+        if any(file.name[0] != "." for file in files):
             raise UsageError(f"{self.folder} holds other files; give a new or an empty folder for shards")
         self.folder.mkdir(parents=True, exist_ok=True)
         i, n = self._part
-        alone = self._locks.enter_context(locked(self.folder / ".lock", shared=n > 1))
+        alone = self._lock(".lock", shared=n > 1)
         if n > 1:
-            self._locks.enter_context(locked(self.folder / f".lock-{i}-of-{n}"))
+            self._lock(f".lock-{i}-of-{n}")
         elif alone:
             for left in self.folder.glob(".partial-*"):  # by a run that was killed
                 left.unlink()
+        self.callback(self._discard)
+
+    def _lock(self, name: str, *, shared: bool = False) -> bool:
+        """Lock a file in the folder; the file is made if need be and stays, as others may hold it open.
+
+        Others may hold a `shared` lock at the same time; a UsageError says that another run holds the lock.
+        False where there are no locks: on Windows, in some network folders, in a folder that is only read.
+        """
+        if fcntl is None:
+            return False
+        try:
+            file = self.enter_context((self.folder / name).open("ab"))
+            fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(
+                f"another run is writing into {self.folder}; wait for its end and resume with `resume=True`,"
+                " or give another folder"
+            ) from None
+        except OSError:
+            return False
+        return True
 
     def missing(self, pairs: Iterable[SentencePair]) -> Iterator[Chunk]:
         """Yield chunks of those shards that are of this part and are not done; no chunk is in two shards."""
@@ -157,6 +170,10 @@ class ShardRun:
     def _stamp(self) -> list[tuple[int, int]]:
         return [(stat.st_size, stat.st_mtime_ns) for stat in map(os.stat, self._inputs)]
 
+    def _discard(self) -> None:
+        if self._shard is not None:
+            self._shard.discard()
+
 
 class _Shard:
     """The files of one shard while they are written."""
@@ -164,15 +181,12 @@ class _Shard:
     def __init__(self, folder: Path, number: int, texts: Mapping[str, Text]) -> None:
         self.pairs = self._links = 0
         self._folder, self._number, self._texts = folder, number, texts
-        self._hashes = {kind: hashlib.sha256() for kind in texts}
         self._paths = {kind: new_partial(folder / _name(number, kind)) for kind in texts}
         self._files = {kind: path.open("wb") for kind, path in self._paths.items()}  # until close()
 
     def write(self, chunk: AlignedChunk) -> None:
         for kind, text in self._texts.items():
-            data = text(chunk).encode()
-            self._files[kind].write(data)
-            self._hashes[kind].update(data)
+            self._files[kind].write(text(chunk).encode())
         self.pairs += len(chunk.batch)
         self._links += len(chunk.batch.source)
 
@@ -180,10 +194,10 @@ class _Shard:
         """Rename the files, then write the record with their hashes."""
         record: dict[str, Any] = {"pairs": self.pairs, "links": self._links, "files": {}}
         for kind, file in self._files.items():
-            record["files"][kind] = {"bytes": file.tell(), "sha256": self._hashes[kind].hexdigest()}
             file.flush()
             os.fsync(file.fileno())
             file.close()
+            record["files"][kind] = fingerprint(self._paths[kind])
             os.replace(self._paths[kind], self._folder / _name(self._number, kind))
         _write_json(self._folder / _name(self._number, "json"), record)
 
@@ -200,8 +214,9 @@ def is_whole(folder: Path, number: int, kinds: Iterable[str]) -> bool:
     """Return whether the files of a shard are those of its record."""
     try:
         record = read_json(folder / _name(number, "json"))
-        found = {kind: fingerprint(file_in(folder, _name(number, kind))) for kind in kinds}
-        return all(found[kind] == record["files"][kind] for kind in kinds)
+        return all(
+            fingerprint(file_in(folder, _name(number, kind))) == record["files"][kind] for kind in kinds
+        )
     except (ValueError, KeyError, TypeError):
         return False
 
@@ -231,45 +246,3 @@ def _write_json(path: Path, content: Mapping[str, Any]) -> None:
         json.dump(content, file, indent=1)
         file.flush()
         os.fsync(file.fileno())
-
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
-
-
-@contextmanager
-def locked(path: Path, *, shared: bool = False) -> Iterator[bool]:
-    """Lock a file in the folder of a run; it is made if need be and stays, as others may hold it open.
-
-    Others may hold a `shared` lock at the same time; a UsageError says that another run holds the lock. Gives
-    False where there are no locks: on Windows, in some network folders, in a folder that is only read.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder, locked(Path(folder) / ".lock"):
-    ...     with locked(Path(folder) / ".lock"):  # doctest: +ELLIPSIS
-    ...         pass
-    Traceback (most recent call last):
-    nmtalign.errors.UsageError: another run is writing into ...
-    """
-    with ExitStack() as stack:
-        yield _lock(path, shared, stack)
-
-
-def _lock(path: Path, shared: bool, stack: ExitStack) -> bool:
-    if fcntl is None:
-        return False
-    try:
-        file = stack.enter_context(path.open("ab"))
-        fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise UsageError(
-            f"another run is writing into {path.parent}; wait for its end and resume with `resume=True`,"
-            " or give another folder"
-        ) from None
-    except OSError:
-        return False
-    return True

@@ -1,4 +1,7 @@
-"""A bitext streamed through an aligner: memory depends on the chunk, not on the number of pairs."""
+"""A bitext streamed through an aligner, or beside attention or similarities of another program.
+
+Memory depends on the chunk, not on the number of pairs.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +9,32 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.aligner.experts import with_links
-from nmtalign.arrays import Flags, Reals
+from nmtalign.arrays import Flags, Reals, offsets_of
 from nmtalign.corpus.coverage import Coverage, coverage, one_word_lines
-from nmtalign.corpus.line_words import BothLineWords, LineWords, links_of_words, values_of_words
+from nmtalign.corpus.line_words import (
+    BothLineWords,
+    LineWords,
+    links_of_words,
+    values_of_words,
+    words_of_lines,
+)
 from nmtalign.corpus.parallel import streamed
 from nmtalign.corpus.text import EncodedText
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import AlignedBatch, Link
-from nmtalign.text.bitext import CELLS, Chunk, SentencePair
+from nmtalign.text.bitext import CELLS, Chunk, SentencePair, chunks_of
 from nmtalign.text.subwords import join_pieces, word_numbers
 from nmtalign.text.tokenization import SPACES, TextSettings
+
+if TYPE_CHECKING:
+    from nmtalign.aligner.links_from import Linker
+    from nmtalign.encoders.transformer import WordPair
 
 Attention = list[tuple[Reals, Flags]]
 
@@ -80,17 +93,16 @@ def align_chunk(
     lengths = text.segments.source_lengths, text.segments.target_lengths
     sizes = list(zip(*(side.tolist() for side in lengths), strict=True))
     if unit == "tokens":
-        own = aligner.text, aligner.languages
-        return AlignedChunk(*chunk, batch, sizes, known, *own, attention=attention)
+        cut_by = aligner.text, aligner.languages
+        return AlignedChunk(*chunk, batch, sizes, known, *cut_by, attention=attention)
     marks = None if unit == "words" else unit
-    levels = [words for words in (text.line_words, marks and _made_of(chunk.lines, marks)) if words]
-    for words in levels:
-        batch = links_of_words(batch, words)
+    words = text.line_words if marks is None else _words_of_pieces(text, chunk.lines, marks)
+    batch = links_of_words(batch, words)
     warning = one_word_lines(text) if chunk.first == 1 else None
-    made = AlignedChunk(*chunk, batch, sizes, known, SPACES, aligner.languages, marks, warning, attention)
-    if values is None or attention is None or not levels:
-        return made
-    return made._replace(attention=_of_words(values, attention, levels, made))
+    aligned = AlignedChunk(*chunk, batch, sizes, known, SPACES, aligner.languages, marks, warning, attention)
+    if values is None or attention is None or words is None:
+        return aligned
+    return aligned._replace(attention=_attention_of_words(values, attention, words, aligned))
 
 
 def _check_cells(text: EncodedText, first: int) -> None:
@@ -101,30 +113,58 @@ def _check_cells(text: EncodedText, first: int) -> None:
         raise DataError(f"pair {first + n:,}: {found}; --max-length 4000 leaves such pairs out")
 
 
-def _of_words(
-    values: str, attention: Attention, levels: Sequence[BothLineWords], chunk: AlignedChunk
+def _attention_of_words(
+    values: str, attention: Attention, words: BothLineWords, chunk: AlignedChunk
 ) -> Attention:
     """Return values of the words that the links of a chunk count, from those of their tokens."""
-    found = []
-    for n, ((weights, linkable), *words) in enumerate(zip(attention, *chunk.tokens(), strict=True)):
-        source, target = (list(range(side)) for side in weights.shape[::-1])
-        for level in levels:
-            own, other = level[0].sentence(n), level[1].sentence(n)
-            source, target = [own[word] for word in source], [other[word] for word in target]
-        where = (source, target), (len(words[1]), len(words[0]))
+    of_words = []
+    for n, ((weights, linkable), source, target) in enumerate(zip(attention, *chunk.tokens(), strict=True)):
+        where = (words[0].sentence(n), words[1].sentence(n)), (len(target), len(source))
         linkable = values_of_words("combined", linkable, *where)  # where any of the tokens may
-        found.append((values_of_words(values, weights, *where), linkable))
-    return found
+        of_words.append((values_of_words(values, weights, *where), linkable))
+    return of_words
 
 
-def _made_of(pairs: Sequence[SentencePair], marks: str) -> BothLineWords:
-    """Return the word that each marked sub-word of some lines is part of."""
+def _words_of_pieces(text: EncodedText, pairs: Sequence[SentencePair], marks: str) -> BothLineWords:
+    """Return the word that each token of lines of marked sub-words is part of."""
     sides = []
-    for lines in ([pair.source for pair in pairs], [pair.target for pair in pairs]):
-        numbers = [word_numbers(SPACES.words(line), marks) for line in lines]
-        offsets = np.cumsum([0, *map(len, numbers)], dtype=np.int64)
-        sides.append(LineWords(np.array([number for own in numbers for number in own], np.int64), offsets))
+    for side in (0, 1):
+        numbers = [word_numbers(SPACES.words(pair[side]), marks) for pair in pairs]
+        if text.line_words is not None:  # a sub-word may be several tokens
+            tokens = map(text.line_words[side].sentence, range(len(pairs)))
+            numbers = [
+                [of_line[piece] for piece in line] for of_line, line in zip(numbers, tokens, strict=True)
+            ]
+        words = np.array([*chain.from_iterable(numbers)], np.int64)
+        sides.append(LineWords(words, offsets_of(list(map(len, numbers)))))
     return sides[0], sides[1]
+
+
+def links_of_source(
+    linker: Linker,
+    pairs: Iterable[SentencePair],
+    words: Iterable[WordPair],
+    text: TextSettings,
+    *,
+    marks: str | None = None,
+    unit: str = "words",
+) -> Generator[AlignedChunk]:
+    """Yield the links of the pairs of a bitext, whose tokens are as `text` cuts them, chunk by chunk.
+
+    For `unit` see :func:`align_chunk`; `marks` says how the words are marked sub-words, if the linker joins
+    them. A DataError if the source has fewer or more than there are pairs, or does not fit one.
+    """
+    from nmtalign.aligner.links_from import PAIRS
+
+    given = linker.read(words)
+    for part in chunks_of(pairs, chunk=PAIRS):
+        matrices = list(islice(given, len(part.lines)))
+        sizes = [(len(source), len(target)) for (source, target), *_ in matrices]
+        batch, shown = linker.align(matrices), text
+        if unit == "words" and not marks:
+            batch, shown = links_of_words(batch, words_of_lines(part.lines, text)), SPACES
+        yield AlignedChunk(*part, batch, sizes, None, shown, (None, None), marks)
+    next(given, None)  # an error if there is more
 
 
 class BadRecords:
@@ -194,13 +234,7 @@ def align_chunks(
 
 
 def pack(chunk: Chunk) -> Packed:
-    """Return a chunk as plain lists of lines: they are sent faster than pairs.
-
-    Examples
-    --------
-    >>> pack(Chunk(7, [SentencePair("a b", "x"), SentencePair("c", "y")]))
-    (7, ['a b', 'c'], ['x', 'y'], None)
-    """
+    """Return a chunk as plain lists of lines: they are sent faster than pairs."""
     sides = [pair.source for pair in chunk.lines], [pair.target for pair in chunk.lines]
     links: list[frozenset[Link]] = [getattr(pair, "links", frozenset()) for pair in chunk.lines]
     return chunk.first, *sides, links if any(links) else None

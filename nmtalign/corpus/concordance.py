@@ -222,19 +222,19 @@ class _Form(NamedTuple):
     blocks: Integers
 
 
-class _Found:
+class _Places:
     """The places of a query in a block, and the forms of the other side that they are linked to."""
 
     def __init__(self, block: _Block, query: Sequence[_Form], side: int, folds: Integers) -> None:
-        self.offsets, tokens, here = block.side(side)
-        self.others, partners, there = block.side(1 - side)
+        self.offsets, tokens, ends = block.side(side)
+        self.others, partners, other_ends = block.side(1 - side)
         self.starts = _places(tokens, query, self.offsets)
         begins, size = np.zeros(len(tokens) + len(query), bool), max(1, len(partners))
         begins[self.starts] = True
         cells = []
         for k in range(len(query)):
-            linked = np.flatnonzero(begins[here - k])
-            cells.append(np.searchsorted(self.starts, here[linked] - k) * size + there[linked])
+            linked = np.flatnonzero(begins[ends - k])
+            cells.append(np.searchsorted(self.starts, ends[linked] - k) * size + other_ends[linked])
         place, self.at = np.divmod(np.unique(np.concatenate(cells)), size)
         self.forms = folds[partners[self.at]]
         self.sizes = np.bincount(place, minlength=len(self.starts))  # linked words of each place
@@ -251,17 +251,16 @@ class _Found:
             counts[_unit(forms[end - size : end], at[end - size : end])] += 1
         return +counts
 
-    def places(self, wanted: Iterable[Unit] | None) -> list[int]:
+    def translated_by(self, wanted: Iterable[Unit] | None) -> list[int]:
         """Return the numbers of the places that have one of some translations; of all, if none is wanted."""
         if wanted is None:
             return list(range(len(self.starts)))
-        return sorted({place for unit in wanted for place in self._with(unit)})
-
-    def _with(self, unit: Unit) -> list[int]:
-        some = np.flatnonzero(self.sizes == len(unit))
-        rows = (self.ends[some] - len(unit))[:, None] + np.arange(len(unit))
-        chosen: list[int] = some[(self.forms[rows] == np.array(unit, np.int64)).all(axis=1)].tolist()
-        return chosen
+        chosen = set[int]()
+        for unit in wanted:
+            like = np.flatnonzero(self.sizes == len(unit))
+            rows = (self.ends[like] - len(unit))[:, None] + np.arange(len(unit))
+            chosen.update(like[(self.forms[rows] == np.array(unit, np.int64)).all(axis=1)].tolist())
+        return sorted(chosen)
 
     def linked(self, place: int) -> Linked:
         """Return the pair of a place in its block, its position there, and those of its partners."""
@@ -281,30 +280,20 @@ def _places(tokens: Integers, query: Sequence[_Form], offsets: Longs) -> Longs:
 def _unit(forms: Sequence[int], at: Sequence[int]) -> Unit:
     """Return the words of a translation with the gaps between them."""
     unit = [forms[0]]
-    for form, before, here in zip(forms[1:], at, at[1:], strict=False):
-        unit += [form] if here == before + 1 else [_GAP, form]
+    for form, before, after in zip(forms[1:], at, at[1:], strict=False):
+        unit += [form] if after == before + 1 else [_GAP, form]
     return tuple(unit)
 
 
 class Index:
-    """An index for searches, opened for reading only; a DataError if the file is none.
-
-    Examples
-    --------
-    >>> pairs = [(["The", "house"], ["la", "maison"], {(0, 0), (1, 1)}), (["house"], ["salle"], {(0, 0)})]
-    >>> index = Index.of(pairs, TextSettings())
-    >>> index.find("house", 0).translations
-    [('maison', 1), ('salle', 1)]
-    >>> index.find("the house", 0).lines[0].marked
-    ([0, 1], [0, 1])
-    """
+    """An index for searches, opened for reading only; a DataError if the file is none."""
 
     def __init__(self, path: str | Path) -> None:
         if not Path(path).is_file():
             raise DataError("expected an index that `nmtalign index` wrote, found no file").at(path)
         with foreign(path, _EXPECTED):  # immutable: SQLite opens no other file beside it
-            place = f"{Path(path).absolute().as_uri()}?mode=ro&immutable=1"
-            self._open(path, sqlite3.connect(place, uri=True))
+            address = f"{Path(path).absolute().as_uri()}?mode=ro&immutable=1"
+            self._open(path, sqlite3.connect(address, uri=True))
 
     @classmethod
     def of(
@@ -321,31 +310,29 @@ class Index:
         self._path, self._database = path, database
         if self._one("PRAGMA application_id") != (_APPLICATION,) or self._one("PRAGMA user_version") != (1,):
             raise DataError("expected an index that `nmtalign index` of this version wrote")
-        made = "".join(f"{sql};\n" for (sql,) in database.execute("SELECT sql FROM sqlite_master"))
-        if made != _TABLES.lstrip():  # a view can count for ever
+        tables = "".join(f"{sql};\n" for (sql,) in database.execute("SELECT sql FROM sqlite_master"))
+        if tables != _TABLES.lstrip():  # a view can count for ever
             raise DataError("expected the tables of an index, found others")
         self.pairs, text, languages = self._one("SELECT * FROM about")
         self._text = TextSettings.opened(parse_json(text), self._files().__getitem__)
         self._languages = _languages(parse_json(languages))
         rows = database.execute("SELECT numbers FROM folds ORDER BY side")
-        stored = [_unpacked(numbers) for (numbers,) in rows]
-        for folds in stored:
+        self._folds = [_unpacked(numbers) for (numbers,) in rows]
+        for folds in self._folds:
             _expect_below(len(folds), folds)
-        self._folds = [folds.astype(np.int64) for folds in stored]
         if type(self.pairs) is not int or len(self._folds) != 2:
             raise DataError(_EXPECTED)
 
     def _files(self) -> dict[str, Path]:
         """Return where the files of the tokenizer lie by their names, while the index is open."""
-        places = dict[str, Path]()
         rows = self._database.execute("SELECT name, content FROM files").fetchall()
-        if rows:
-            folder = mkdtemp()
-            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-            places = {name: Path(folder, str(n)) for n, (name, _) in enumerate(rows)}
-        for name, content in rows:
-            places[name].write_bytes(content)
-        return places
+        if not rows:
+            return {}
+        folder = mkdtemp()
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        for n, (_, content) in enumerate(rows):
+            Path(folder, str(n)).write_bytes(content)
+        return {name: Path(folder, str(n)) for n, (name, _) in enumerate(rows)}
 
     def _one(self, question: str, *values: Any) -> Any:
         return self._database.execute(question, values).fetchone()
@@ -359,20 +346,10 @@ class Index:
         limit: int | None = None,
         most: int = 10,
     ) -> Spotted:
-        """Return the translations of one word or of adjacent words; nothing found is not an error.
+        """Return the translations of one word or of adjacent words of a side; none is no error.
 
-        Parameters
-        ----------
-        query : str
-            Words between spaces, in any case.
-        side : int
-            0 if they are source words, 1 if target words.
-        translation : str, optional
-            Show only lines that have this translation, all the same whether its words stand side by side.
-        limit : int, optional
-            Translations named; all if it is left out.
-        most : int
-            Lines shown, of places drawn at random; the same each time.
+        With a `translation`, only lines are shown that have it, whether or not its words stand side by side.
+        At most `limit` translations are named (None: all), and `most` lines shown.
         """
         _check_query(query, side, translation, limit, most)
         with nullcontext() if self._path is None else foreign(self._path, _EXPECTED):
@@ -380,18 +357,19 @@ class Index:
             wanted = None if translation is None else self._wanted(translation, 1 - side)
             counts, among = Counter[Unit](), 0
             draw, kept = np.random.default_rng(SEED), list[tuple[float, int, Linked]]()
-            for number in _common(forms):
-                found = _Found(self._block(number), forms, side, self._folds[1 - side])
-                counts.update(found.counts())
-                places = found.places(wanted)
-                among += len(places)
-                keys = draw.random(len(places))
-                best = np.argsort(keys)[:most].tolist()
-                kept += [(keys[k], number, found.linked(places[k])) for k in best]
+            for number in reduce(np.intersect1d, [form.blocks for form in forms]).tolist() if forms else ():
+                places = _Places(self._block(number), forms, side, self._folds[1 - side])
+                counts.update(places.counts())
+                chosen = places.translated_by(wanted)
+                among += len(chosen)
+                keys = draw.random(len(chosen))
+                kept += [
+                    (keys[k], number, places.linked(chosen[k])) for k in np.argsort(keys)[:most].tolist()
+                ]
                 kept = sorted(kept)[:most]
             units = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))[:limit]
             named = [(self._named(unit, 1 - side), count) for unit, count in units]
-            lines = [self._occurrence(*place, len(forms), side) for place in sorted(own[1:] for own in kept)]
+            lines = [self._occurrence(*place, len(forms), side) for place in sorted(key[1:] for key in kept)]
         return Spotted(counts.total(), len(counts), named, lines, among)
 
     def _query(self, query: str, side: int) -> list[_Form]:
@@ -407,12 +385,12 @@ class Index:
         """Return the forms of a translation, with and without gaps: ``…`` may be a word of the text."""
         words = [word for word in translation.split(" ") if word]
         both = words, [word for word in words if word != GAP] or words
-        return {tuple(self._form(word, side).number for word in some) for some in both}
+        return {tuple(self._form(word, side).number for word in unit) for unit in both}
 
     def _form(self, word: str, side: int) -> _Form:
-        row = "SELECT number, words, blocks FROM forms WHERE side = ? AND form = ?"
-        found = self._one(row, side, _FORMS.normalized([word])[0])
-        number, words, blocks = found or (-2, _packed([]), _packed([]))
+        question = "SELECT number, words, blocks FROM forms WHERE side = ? AND form = ?"
+        row = self._one(question, side, _FORMS.normalized([word])[0])
+        number, words, blocks = row or (-2, _packed([]), _packed([]))
         form = _Form(number, _unpacked(words), _unpacked(blocks))
         for numbers in (form.words, form.blocks):
             expect_rising(numbers, name=self._path or "memory")
@@ -426,14 +404,12 @@ class Index:
 
     def _occurrence(self, number: int, linked: Linked, size: int, side: int) -> Occurrence:
         (pair, start, partners), block = linked, self._block(number)
-        sought = list(range(start, start + size))
-        words = self._sentence(block, pair, 0), self._sentence(block, pair, 1)
+        sought, words = list(range(start, start + size)), list[list[str]]()
+        for k in (0, 1):
+            offsets, tokens, _ = block.side(k)
+            words.append([self._word(n, k) for n in tokens[offsets[pair] : offsets[pair + 1]].tolist()])
         marked = (partners, sought) if side else (sought, partners)
-        return Occurrence(number * BLOCK + pair + 1, words, marked)
-
-    def _sentence(self, block: _Block, pair: int, side: int) -> list[str]:
-        offsets, tokens, _ = block.side(side)
-        return [self._word(k, side) for k in tokens[offsets[pair] : offsets[pair + 1]].tolist()]
+        return Occurrence(number * BLOCK + pair + 1, (words[0], words[1]), marked)
 
     def _word(self, number: int, side: int) -> str:
         word: str = self._one("SELECT word FROM words WHERE side = ? AND number = ?", side, number)[0]
@@ -460,9 +436,3 @@ def _languages(names: Any) -> Languages:
     if not (isinstance(names, list) and len(names) == 2 and all(isinstance(n, str | None) for n in names)):
         raise DataError(f"expected two languages, found {names!r:.60}")
     return names[0], names[1]
-
-
-def _common(forms: Sequence[_Form]) -> list[int]:
-    """Return the blocks that have all words of a query."""
-    common: list[int] = reduce(np.intersect1d, [form.blocks for form in forms]).tolist() if forms else []
-    return common

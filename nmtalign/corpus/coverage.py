@@ -53,18 +53,7 @@ class SideCoverage(NamedTuple):
 
 
 class Coverage(NamedTuple):
-    """Words of both sides of a text.
-
-    Examples
-    --------
-    >>> from nmtalign.corpus.sides import encode
-    >>> sides = encode([["the", "cat", "7"]]), encode([["le", "chat", "7"]])
-    >>> found = coverage(*sides, ({"the", "cat"}, {"le"}))
-    >>> print(found.target)
-    1 of 2 words are known (50.0 %)
-    >>> found.swapped, found.joined(found).target.total
-    (False, 4)
-    """
+    """Words of both sides of a text."""
 
     source: SideCoverage = SideCoverage()
     target: SideCoverage = SideCoverage()
@@ -85,18 +74,14 @@ class Coverage(NamedTuple):
         return all(side.punctuated > UNTOKENIZED * side.total for side in self)
 
     @property
-    def few(self) -> dict[str, SideCoverage]:
-        """The sides of which few words are known, by name."""
-        return {name: side for name, side in self._asdict().items() if side.rate < FEW}
-
-    @property
     def warning(self) -> str:
         """A warning where links are not to be trusted: swapped sides, raw text, few known words; else ""."""
         if self.swapped:
             return _SWAPPED
         if self.untokenized:
             return "unknown words end in punctuation: cut raw text with `tokenizer=simple`"
-        few = [f"only {100 * side.rate:.1f} % of the {name} words" for name, side in self.few.items()]
+        sides = zip(self._fields, self, strict=True)
+        few = [f"only {100 * side.rate:.1f} % of the {name} words" for name, side in sides if side.rate < FEW]
         return f"{' and '.join(few)} are known, {_CAUSES}" if few else ""
 
 
@@ -134,15 +119,7 @@ def _counted(
 
 
 def one_word_lines(text: EncodedText) -> str | None:
-    """Say which side is written without spaces, so that a line is one word to links; None where none is.
-
-    Examples
-    --------
-    >>> from nmtalign.corpus.text import encode_lines
-    >>> from nmtalign.text.tokenization import TextSettings
-    >>> one_word_lines(encode_lines([("red tea", "紅茶")], TextSettings("simple"))).split(",")[0]
-    'the target is written without spaces'
-    """
+    """Say which side is written without spaces, so that a line is one word to links; None where none is."""
     for name, side, words in zip(SIDES, (text.source, text.target), text.line_words or (), strict=False):
         last = words.numbers[words.offsets[1:][np.diff(words.offsets) > 0] - 1]
         places = [k for k, word in enumerate(side.words) if spaceless(word)]
@@ -158,13 +135,6 @@ def foreign_pairs(text: EncodedText, vocabularies: tuple[Container[str], Contain
     """Tell of which pairs (N,) a side has words with letters, and its vocabulary knows none of them.
 
     Words that both sides of the pair have are names, and not counted where they are unknown.
-
-    Examples
-    --------
-    >>> from nmtalign.corpus.text import encode_text
-    >>> text = encode_text([(["the", "Hund"], ["le"]), (["Hund"], ["le"]), (["Rex", "7"], ["Rex", "7"])])
-    >>> foreign_pairs(text, ({"the"}, {"le"})).tolist()
-    [False, True, False]
     """
     foreign = _foreign(text, text.source, text.target, vocabularies[0])
     return foreign | _foreign(text, text.target, text.source, vocabularies[1])

@@ -35,25 +35,20 @@ _empty_word = re.compile(rf"(?:^| )[{DROPPED}]+(?: |$)").search
 
 
 class LineWords(NamedTuple):
-    """Of one side of a text: in which word of its line each token begins."""
+    """Of one side of a text: the word of its line that each token is part of, or begins in."""
 
     numbers: Integers  # the word of each token, from 0, of all sentences one after the other
     offsets: Longs  # (N + 1,): the tokens of sentence n are ``numbers[offsets[n]:offsets[n + 1]]``
 
     def of(self, sentence: Integers, tokens: Integers) -> Longs:
         """Return the words of tokens, each of a sentence."""
-        found: Longs = self.numbers[self.offsets[sentence] + tokens].astype(np.int64)
-        return found
-
-    def alone(self, n: int) -> LineWords:
-        """Return the words of the tokens of a sentence as those of a side of one sentence."""
-        numbers = self.numbers[self.offsets[n] : self.offsets[n + 1]]
-        return LineWords(numbers, np.array([0, len(numbers)]))
+        words: Longs = self.numbers[self.offsets[sentence] + tokens].astype(np.int64)
+        return words
 
     def sentence(self, n: int) -> list[int]:
         """Return the words of the tokens of a sentence."""
-        found: list[int] = self.numbers[self.offsets[n] : self.offsets[n + 1]].tolist()
-        return found
+        words: list[int] = self.numbers[self.offsets[n] : self.offsets[n + 1]].tolist()
+        return words
 
 
 BothLineWords = tuple[LineWords, LineWords]  # of the source and of the target
@@ -65,11 +60,6 @@ def cut_lines(
     """Return the tokens of lines of a side (0 or 1), how many each has, and the words that they begin in.
 
     The words are those of :func:`words_of_tokens`; None where tokens are what stands between spaces.
-
-    Examples
-    --------
-    >>> cut_lines(["The cat."], TextSettings("simple"), 0)
-    (['The', 'cat', '.'], [3], array([0, 1, 1], dtype=uint8))
     """
     tokens, lengths = text.tokens_of_lines(lines, side, language)
     if text.tokenizer == SPACES.tokenizer:
@@ -85,13 +75,13 @@ def words_of_lines(
     languages: tuple[str | None, str | None] = (None, None),
 ) -> BothLineWords | None:
     """Return the words between spaces that the tokens of lines begin in; None where tokens are the words."""
-    found = []
+    sides = []
     for side, language in enumerate(languages):
         _, lengths, words = cut_lines([pair[side] for pair in pairs], text, side, language)
         if words is None:
             return None
-        found.append(LineWords(words, offsets_of(lengths)))
-    return found[0], found[1]
+        sides.append(LineWords(words, offsets_of(lengths)))
+    return sides[0], sides[1]
 
 
 def words_of_tokens(
@@ -105,32 +95,39 @@ def words_of_tokens(
     `tokens` are of all lines, one after the other, and each line has as many as `lengths` say. Tokens that
     are the letters of their line, in order, are found by counting letters; `starts` says where those of
     another line begin.
+    """
+    sizes = np.array(lengths, np.int64)
+    words, unlike = _words_by_letters(lines, tokens, sizes)
+    if unlike.any():
+        rows = compress(zip(lines, lengths, strict=True), unlike.tolist())
+        of_lines = (words_at(starts(line) if length else (), line) for line, length in rows)
+        words[np.repeat(unlike, sizes)] = [*chain.from_iterable(of_lines)]
+    return words.astype(np.min_scalar_type(int(words.max(initial=0))))
 
-    Examples
-    --------
-    >>> words_of_tokens(["l'eau  froide.", "oui"], ["l'", "eau", "froide", ".", "oui"], [4, 1], None).tolist()
-    [0, 0, 1, 1, 0]
+
+def _words_by_letters(lines: Sequence[str], tokens: Sequence[str], sizes: Longs) -> tuple[Integers, Flags]:
+    """Return the word of each token from the number of letters before it, and the lines where that is wrong.
+
+    It is wrong in lines that are not the letters of their tokens, or have a word that no token begins in.
     """
     text, cut = _bytes(lines), _bytes(tokens)
     gaps, ends = np.flatnonzero((text == SPACE) | (text == END)), np.flatnonzero(cut == END)
     line_ends = text[gaps] == END
     if len(ends) != len(tokens) or np.count_nonzero(line_ends) != len(lines):  # a line end inside
-        return _each_line(lines, lengths, starts)
+        return np.zeros(len(tokens), np.int64), np.ones(len(lines), bool)
     gaps -= np.arange(len(gaps))  # letters before each gap, and
     letters = np.concatenate([[0], ends - np.arange(len(ends))])  # before each token, and at the end
-    sizes = np.array(lengths, np.int64)
-    at_ends, of_tokens = gaps[line_ends], letters[np.cumsum(sizes)]
-    unlike = np.diff(at_ends, prepend=0) != np.diff(of_tokens, prepend=0)
+    in_text, in_tokens = np.concatenate([[0], gaps[line_ends]]), letters[offsets_of(sizes)]  # before lines
+    unlike = np.diff(in_text) != np.diff(in_tokens)
     whole = "\n".join(lines)
-    if any(space in whole for space in DROPPED):  # a word of these alone counts, and no token begins in it
+    if any(space in whole for space in DROPPED):
         unlike |= np.array([bool(_empty_word(line)) for line in lines])
-    if unlike.any():
-        return _some_lines(lines, tokens, lengths, starts, unlike)
-    word = np.zeros(int(letters[-1]) + 1, np.int32)
+    word = np.zeros(int(in_text[-1]) + 1, np.int64)
     word[gaps] = 1  # several spaces are one gap
     np.cumsum(word, out=word)
-    first = word[np.concatenate([[0], at_ends[:-1]])] if len(lines) else word[:0]
-    return _small(word[letters[:-1]] - np.repeat(first, sizes))
+    before = letters[:-1] + np.repeat((in_text - in_tokens)[:-1], sizes)
+    first = np.repeat(word[in_text[:-1]], sizes)
+    return word[np.minimum(before, len(word) - 1)] - first, unlike
 
 
 def _bytes(texts: Sequence[str]) -> NDArray[np.uint8]:
@@ -142,51 +139,10 @@ def _bytes(texts: Sequence[str]) -> NDArray[np.uint8]:
     return np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)
 
 
-def _small(numbers: Integers) -> Integers:
-    """Return numbers in as few bytes as the greatest needs."""
-    return numbers.astype(np.min_scalar_type(int(numbers.max(initial=0))))
-
-
-def _each_line(
-    lines: Sequence[str], lengths: Sequence[int], starts: Callable[[str], Sequence[int]]
-) -> Integers:
-    pairs = zip(lines, lengths, strict=True)
-    words = (words_at(starts(line) if length else (), line) for line, length in pairs)
-    return _small(np.array([*chain.from_iterable(words)], np.int64))
-
-
-def _some_lines(
-    lines: Sequence[str],
-    tokens: Sequence[str],
-    lengths: Sequence[int],
-    starts: Callable[[str], Sequence[int]],
-    unlike: Flags,
-) -> Integers:
-    """Return the words of the tokens of lines, some of which are not the letters of their tokens."""
-    inside, words = np.repeat(unlike, lengths), np.zeros(len(tokens), np.int64)
-    (alike, some), (others, more) = (
-        ([*compress(lines, chosen)], [*compress(lengths, chosen)])
-        for chosen in ((~unlike).tolist(), unlike.tolist())
-    )
-    words[~inside] = words_of_tokens(alike, [*compress(tokens, (~inside).tolist())], some, starts)
-    words[inside] = _each_line(others, more, starts)
-    return _small(words)
-
-
 def links_of_words(batch: AlignedBatch, words: BothLineWords | None) -> AlignedBatch:
     """Return the links of the words that linked tokens begin in; without `words`, tokens are the words.
 
     Links that coincide become one, with the greatest of their probabilities.
-
-    Examples
-    --------
-    >>> source, target, probability = np.array([0, 1, 2]), np.array([0, 0, 1]), np.array([0.5, 0.9, 0.8])
-    >>> batch = AlignedBatch(np.array([0, 3]), source, target, probability, scores=np.array([0.7]))
-    >>> own = LineWords(np.array([0, 0, 1]), np.array([0, 3]))
-    >>> other = LineWords(np.array([0, 1]), np.array([0, 2]))
-    >>> found = links_of_words(batch, (own, other))
-    >>> found.links(0), found.probability.tolist()
-    ([Link(source=0, target=0), Link(source=1, target=1)], [0.9, 0.8])
     """
     if words is None or not len(batch.source):
         return batch
@@ -213,16 +169,6 @@ def links_of_tokens(
 
     `words` are those of :func:`links_of_words`, `lengths` the source and target tokens of each pair. A
     DataError names the first pair, counted from `first`, with a link outside.
-
-    Examples
-    --------
-    >>> one, none = np.ones(1), np.zeros(1)
-    >>> batch = AlignedBatch(np.array([0, 1]), np.array([1]), np.array([0]), one, none)
-    >>> own = LineWords(np.array([0, 1, 1]), np.array([0, 3]))
-    >>> other = LineWords(np.array([0]), np.array([0, 1]))
-    >>> found = links_of_tokens(batch, (own, other), (np.array([3]), np.array([1])))
-    >>> found.links(0), found.probability.tolist()
-    ([Link(source=1, target=0), Link(source=2, target=0)], [0.5, 0.5])
     """
     pair = np.repeat(np.arange(len(batch)), np.diff(batch.offsets))
     sides = zip((batch.source, batch.target), words or (None, None), lengths, strict=True)
@@ -231,15 +177,15 @@ def links_of_tokens(
     if len(outside):
         n = outside[0]
         link, (S, T) = f"{batch.source[n]}-{batch.target[n]}", (int(size[pair[n]]) for size in lengths)
-        found = f"pair {first + pair[n]:,}: the expert's link {link} lies outside of {S} and {T} tokens"
-        raise DataError(f"{found}; positions count the words between spaces of the line, from 0")
+        outside_of = f"pair {first + pair[n]:,}: the expert's link {link} lies outside of {S} and {T} tokens"
+        raise DataError(f"{outside_of}; positions count the words between spaces of the line, from 0")
     if words is None:
         return batch
     (start, count, _), (other_start, other_count, _) = spans
     cells = count * other_count
     row = np.repeat(np.arange(len(pair)), cells)
-    place = np.arange(len(row)) - np.repeat(np.cumsum(cells) - cells, cells)
-    source, target = start[row] + place // other_count[row], other_start[row] + place % other_count[row]
+    nth = np.arange(len(row)) - np.repeat(np.cumsum(cells) - cells, cells)
+    source, target = start[row] + nth // other_count[row], other_start[row] + nth % other_count[row]
     order = np.lexsort((target, source, pair[row]))
     sizes = np.bincount(pair[row], minlength=len(batch))
     return AlignedBatch(
@@ -270,13 +216,6 @@ def gold_of_tokens(
 
     Of words of one token the link is theirs. Of several tokens those that an aligner links (`links`) are
     sure, if the gold link is, and all others are possible: gold does not tell them apart.
-
-    Examples
-    --------
-    >>> gold = GoldAlignment({(0, 0), (1, 1)}, {(0, 0), (1, 1)})
-    >>> found = gold_of_tokens(gold, [Link(1, 1), Link(2, 2)], [0, 1, 1], [0, 1, 1])
-    >>> sorted(map(tuple, found.sure)), len(found.possible)
-    ([(0, 0), (1, 1), (2, 2)], 5)
     """
     sure: set[Link] = set()
     possible: set[Link] = set()
@@ -289,15 +228,14 @@ def gold_of_tokens(
     return GoldAlignment(frozenset(sure), frozenset(possible))
 
 
-def pair_of_words(pair: AlignedPair, lines: tuple[str, str], words: BothLineWords | None) -> AlignedPair:
-    """Return an aligned pair with the words between spaces of its lines in place of tokens.
-
-    `words` are those of :func:`links_of_words`, but of this pair alone.
-    """
+def pair_of_words(
+    pair: AlignedPair, lines: tuple[str, str], words: BothLineWords | None, n: int = 0
+) -> AlignedPair:
+    """Return pair n of the lines that `words` tell of, with the words between spaces in place of tokens."""
     if words is None:
         return pair
     shown = tuple(SPACES.words(lines[0])), tuple(SPACES.words(lines[1]))
-    return joined_pair(pair, shown, (words[0].sentence(0), words[1].sentence(0)))
+    return joined_pair(pair, shown, (words[0].sentence(n), words[1].sentence(n)))
 
 
 def joined_pair(
@@ -340,36 +278,20 @@ def values_of_words(
 ) -> AnyArray:
     """Return one kind of values of the words of a pair from those of their tokens.
 
-    Scores and combined weights of two words are the greatest of their tokens. A word attends to the tokens of
-    another one together, and its own tokens attend on average, so weights of a direction sum to 1 at most. A
-    word without tokens has weights of 0, and scores of NaN.
-
-    Parameters
-    ----------
-    values : {"scores", "forward", "reverse", "combined"}
-    weights : array of shape (target tokens, source tokens)
-    words : (sequence of int, sequence of int)
-        The word of each source and target token.
-    shape : (int, int)
-        Target and source words (T, S).
-
-    Examples
-    --------
-    >>> weights, words = np.array([[0.2, 0.3, 0.5]]), ([0, 0, 1], [0])
-    >>> values_of_words("forward", weights, words, (1, 2)).tolist()
-    [[0.5, 0.5]]
-    >>> values_of_words("combined", weights, words, (1, 2)).tolist()
-    [[0.3, 0.5]]
+    `values` are "scores", "forward", "reverse" or "combined", `weights` is of shape (target tokens, source
+    tokens), `words` is the word of each source and target token, and `shape` is (T, S). Scores and combined
+    weights of two words are the greatest of their tokens. A word attends to the tokens of another one
+    together, and its own tokens attend on average, so weights of a direction sum to 1 at most. A word
+    without tokens has weights of 0, and scores of NaN.
     """
     source, target = (np.array(numbers, np.int64) for numbers in words)
     if values == "reverse":
         return values_of_words("forward", weights.T, words[::-1], shape[::-1]).T
     if values != "forward":
-        found = np.full(shape, np.nan if values == "scores" else 0, weights.dtype)
-        np.fmax.at(found, np.ix_(target, source), weights)
-        return found
+        greatest = np.full(shape, np.nan if values == "scores" else 0, weights.dtype)
+        np.fmax.at(greatest, np.ix_(target, source), weights)
+        return greatest
     total = np.zeros(shape, weights.dtype)
     np.add.at(total, np.ix_(target, source), weights)
-    many = np.maximum(np.bincount(target, minlength=shape[0]), 1).astype(weights.dtype)
-    total /= many[:, None]
+    total /= np.maximum(np.bincount(target, minlength=shape[0]), 1).astype(weights.dtype)[:, None]
     return total

@@ -36,7 +36,7 @@ GONE = EOFError, BrokenPipeError, ConnectionResetError  # errors of a pipe witho
 DEAD = "a worker process died; was memory short? Try fewer `workers`"
 
 Item = TypeVar("Item")
-Found = TypeVar("Found")
+Value = TypeVar("Value")
 Result = TypeVar("Result")
 
 
@@ -55,11 +55,11 @@ def shared_zeros(size: int, kind: type[Any] = np.float64) -> AnyArray:
 
 
 def in_order(
-    function: Callable[[Item], Found],
+    function: Callable[[Item], Value],
     items: Sequence[Item],
     workers: int,
     *,
-    then: Callable[[Found], Any] | None = None,
+    then: Callable[[Value], Any] | None = None,
     cells: int = 0,
 ) -> Iterator[Any]:
     """Map with several processes or threads, with results in the order of the items; few wait in memory.
@@ -68,7 +68,7 @@ def in_order(
     order of the items, perhaps in another process; it may change shared arrays. `cells` is the amount of
     work: a small one is done by threads.
     """
-    then = then or (lambda found: found)
+    then = then or (lambda value: value)
     workers = min(workers, len(items))
     if workers <= 1:
         return map(then, map(function, items))
@@ -77,7 +77,7 @@ def in_order(
     return map(then, _threaded(function, items, workers))
 
 
-def streamed(function: Callable[[Item], Found], items: Iterable[Item], workers: int) -> Iterator[Found]:
+def streamed(function: Callable[[Item], Value], items: Iterable[Item], workers: int) -> Iterator[Value]:
     """Map with several processes or threads over a stream of items, with results in order.
 
     Items and results are pickled where there are processes; each of them works on one item at a time.
@@ -101,7 +101,7 @@ def may_fork() -> bool:
     return False
 
 
-def _threaded(function: Callable[[Item], Found], items: Iterable[Item], workers: int) -> Iterator[Found]:
+def _threaded(function: Callable[[Item], Value], items: Iterable[Item], workers: int) -> Iterator[Value]:
     with ThreadPoolExecutor(workers) as pool:
         waiting: deque[Any] = deque()
         for item in items:
@@ -113,24 +113,20 @@ def _threaded(function: Callable[[Item], Found], items: Iterable[Item], workers:
 
 
 def _dealt(
-    function: Callable[[Item], Found], then: Callable[[Found], Result], items: Sequence[Item], workers: int
+    function: Callable[[Item], Value], then: Callable[[Value], Result], items: Sequence[Item], workers: int
 ) -> Iterator[Result]:
     """Deal the items out to processes; each is asked for its results when it is their turn."""
-
-    def work(number: int, pipe: Connection) -> None:
-        _work(function, then, items[number::workers], pipe)
-
-    with _processes(workers, work) as pipes:
+    with _processes(workers, lambda n, pipe: _work(function, then, items[n::workers], pipe)) as pipes:
         for number in range(len(items)):
             pipe = pipes[number % workers]
             _send(pipe, None)
             yield _result(_receive(pipe))
 
 
-def _streamed(function: Callable[[Item], Found], items: Iterator[Item], workers: int) -> Iterator[Found]:
+def _streamed(function: Callable[[Item], Value], items: Iterator[Item], workers: int) -> Iterator[Value]:
     """Send each process an item whenever it has none."""
     with _processes(workers, lambda number, pipe: _serve(function, pipe)) as pipes:
-        idle, busy, found = list(pipes), dict[Connection, int](), dict[int, Any]()
+        idle, busy, answers = list(pipes), dict[Connection, int](), dict[int, Any]()
         given = taken = 0
         while True:
             for item in islice(items, min(len(idle), taken + 2 * workers - given)):
@@ -140,12 +136,12 @@ def _streamed(function: Callable[[Item], Found], items: Iterator[Item], workers:
                 given += 1
             if taken == given:
                 return
-            for ready in wait(list(busy), 0 if taken in found else None):
+            for ready in wait(list(busy), 0 if taken in answers else None):
                 pipe = cast(Connection, ready)
-                found[busy.pop(pipe)] = _receive(pipe)
+                answers[busy.pop(pipe)] = _receive(pipe)
                 idle.append(pipe)
-            if taken in found:
-                yield _result(found.pop(taken))
+            if taken in answers:
+                yield _result(answers.pop(taken))
                 taken += 1
 
 
@@ -186,9 +182,9 @@ def _send(pipe: Connection, item: object) -> None:
         raise WorkerError(DEAD) from None
 
 
-def _receive(pipe: Connection) -> tuple[Exception | None, Any]:
+def _receive(pipe: Connection) -> Any:
     try:
-        return cast(tuple[Exception | None, Any], pipe.recv())
+        return pipe.recv()
     except (EOFError, OSError):  # before or within an answer
         raise WorkerError(DEAD) from None
 
@@ -218,25 +214,25 @@ def _child(
         work(number, pipe)
 
 
-def _serve(function: Callable[[Item], Found], pipe: Connection) -> None:
+def _serve(function: Callable[[Item], Value], pipe: Connection) -> None:
     """Answer each item with a pair (error, result)."""
     while True:
         item = pipe.recv()
         try:
-            answer: tuple[Exception | None, Found | None] = None, function(item)
+            answer: tuple[Exception | None, Value | None] = None, function(item)
         except Exception as error:
             answer = error, None
         pipe.send(answer)
 
 
 def _work(
-    function: Callable[[Item], Found],
-    then: Callable[[Found], Result],
+    function: Callable[[Item], Value],
+    then: Callable[[Value], Result],
     items: Sequence[Item],
     pipe: Connection,
 ) -> None:
     """Answer each item, when asked, with a pair (error, result); stop at the first error."""
-    waiting: deque[Found] = deque()
+    waiting: deque[Value] = deque()
 
     def answer() -> None:
         pipe.recv()

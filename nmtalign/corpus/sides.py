@@ -17,9 +17,9 @@ import numpy as np
 
 from nmtalign.arrays import Integers, Ints, Longs, offsets_of
 from nmtalign.corpus.line_words import cut_lines
-from nmtalign.text.tokenization import TextSettings
+from nmtalign.text.tokenization import SPACES, TextSettings
 
-Found = TypeVar("Found")
+T = TypeVar("T")
 
 BLOCK = 200  # pairs tokenized at a time; larger blocks do not fit the CPU cache
 
@@ -43,12 +43,12 @@ class EncodedSide:
     def _memory(self) -> dict[Hashable, Any]:
         return {}
 
-    def memo(self, key: Hashable, compute: Callable[[], Found]) -> Found:
+    def memo(self, key: Hashable, compute: Callable[[], T]) -> T:
         """Return what the first call with `key` computed; parts of a large text share the results."""
         if key not in self._memory:
             self._memory[key] = compute()
-        found: Found = self._memory[key]
-        return found
+        value: T = self._memory[key]
+        return value
 
     def size(self, n: int) -> int:
         """Words between spaces of the line that sentence n was cut from, as far as they have tokens."""
@@ -72,17 +72,7 @@ class NumberedWords(NamedTuple):
 
 
 class SideEncoder:
-    """Numbers the words of one side of a bitext in blocks of sentences or of lines.
-
-    Examples
-    --------
-    >>> encoder = SideEncoder()
-    >>> encoder.add_words(["a", "b", "a"], [3])
-    >>> encoder.add_lines("\\n b  c\\n")
-    >>> side = encoder.finish()
-    >>> side.words, side.tokens.tolist(), side.lengths.tolist()
-    (['', 'a', 'b', 'c'], [1, 2, 1, 2, 3], [3, 0, 2])
-    """
+    """Numbers the words of one side of a bitext in blocks of sentences or of lines."""
 
     def __init__(self) -> None:
         self._numbers: defaultdict[str, int] = defaultdict()
@@ -116,8 +106,8 @@ class SideEncoder:
 
     def merge(self, other: NumberedWords) -> None:
         """Add the sentences of another encoder."""
-        number = np.fromiter(map(self._numbers.__getitem__, other.words), np.int32, len(other.words))
-        self._done.append(number.take(other.tokens))
+        numbers = np.fromiter(map(self._numbers.__getitem__, other.words), np.int32, len(other.words))
+        self._done.append(numbers.take(other.tokens))
         self._lengths.extend(other.lengths.tolist())
         self._line_words += [] if other.line_words is None else [other.line_words]
 
@@ -159,9 +149,11 @@ class PairEncoder:
 
     def add_words(self, pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> None:
         """Add sentence pairs as lists of words."""
-        for encoder, sentences in zip(self._sides, zip(*pairs, strict=True), strict=True):
-            words = [word for sentence in sentences for word in sentence]
-            encoder.add_words(self._text.normalized(words), map(len, sentences))
+        rest = iter(pairs)
+        while block := list(islice(rest, BLOCK)):
+            for encoder, sentences in zip(self._sides, zip(*block, strict=True), strict=True):
+                words = [*chain.from_iterable(sentences)]
+                encoder.add_words(self._text.normalized(words), map(len, sentences))
 
     def numbered(self) -> tuple[NumberedWords, NumberedWords]:
         """Return the pairs so far, for :meth:`merge` of another encoder."""
@@ -184,11 +176,9 @@ def encode(sentences: Iterable[Sequence[str]]) -> EncodedSide:
 
 def encode_pairs(pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> tuple[EncodedSide, EncodedSide]:
     """Number the words of both sides of a bitext, reading it once."""
-    encoders, rest = (SideEncoder(), SideEncoder()), iter(pairs)
-    while block := list(islice(rest, BLOCK)):
-        for encoder, sentences in zip(encoders, zip(*block, strict=True), strict=True):
-            encoder.add_words([*chain.from_iterable(sentences)], map(len, sentences))
-    return encoders[0].finish(), encoders[1].finish()
+    encoder = PairEncoder(SPACES, (None, None))
+    encoder.add_words(pairs)
+    return encoder.finish()
 
 
 def number_words(words: Iterable[str]) -> dict[str, int]:

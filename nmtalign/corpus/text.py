@@ -48,8 +48,9 @@ class EncodedText:
         row = np.arange(len(column)) + np.repeat(end - np.cumsum(end - first), end - first)
         s = self.expert_links.source[row] - self.segments.source_start[bucket.pieces][column]
         t = self.expert_links.target[row] - self.segments.target_start[bucket.pieces][column]
-        here = (s >= 0) & (s < bucket.source_lengths[column]) & (t >= 0) & (t < bucket.target_lengths[column])
-        weights[t[here], s[here], column[here]] = self.expert_links.probability[row[here]]
+        inside = (s >= 0) & (s < bucket.source_lengths[column])
+        inside &= (t >= 0) & (t < bucket.target_lengths[column])
+        weights[t[inside], s[inside], column[inside]] = self.expert_links.probability[row[inside]]
         return weights, bucket.inside & (end > first)
 
     @property
@@ -66,14 +67,7 @@ class EncodedText:
 
 
 def encode_text(pairs: Sequence[tuple[Sequence[str], Sequence[str]]]) -> EncodedText:
-    """Number the words of sentence pairs, cut long pairs and stack pairs of similar length.
-
-    Examples
-    --------
-    >>> text = encode_text([(["a", "b"], ["x"]), ([], ["y"])])
-    >>> [bucket.shape[:2] for bucket in text.buckets], len(text.index)
-    ([(1, 2)], 3)
-    """
+    """Number the words of sentence pairs, cut long pairs and stack pairs of similar length."""
     return _stacked(*encode_pairs(pairs))
 
 
@@ -82,13 +76,7 @@ def encode_lines(
     text: TextSettings,
     languages: tuple[str | None, str | None] = (None, None),
 ) -> EncodedText:
-    """Return the text of lines; faster than :func:`encode_text` of their words.
-
-    Examples
-    --------
-    >>> encode_lines([("A b", "x"), ("", "y")], TextSettings()).source.words
-    ['', 'a', 'b']
-    """
+    """Return the text of lines; faster than :func:`encode_text` of their words."""
     encoder = PairEncoder(text, languages)
     encoder.add(pairs)
     return _stacked(*encoder.finish())

@@ -38,13 +38,13 @@ def test_counts_of_parts_add_up():
 @pytest.mark.parametrize("pairs", [[], [("", "")], [("7 , Zoé", "7 ; Zoé")]])
 def test_a_text_without_words_is_neither_few_nor_swapped(pairs):
     found = counted(*pairs) if pairs else Coverage()
-    assert (found.few, found.swapped, found.source.rate) == ({}, False, 1.0)
+    assert (found.warning, found.swapped, found.source.rate) == ("", False, 1.0)
 
 
 def test_the_share_decides_what_is_few():
     total = 1000
     at, below = (SideCoverage(total, int(FEW * total) - n, 0) for n in (0, 1))
-    assert Coverage(at, below).few == {"target": below}
+    assert Coverage(at, below).warning.startswith("only 44.9 % of the target words are known")
 
 
 def test_swapped_takes_both_sides_and_enough_words():

@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from nmtalign.corpus.line_words import (
     LineWords,
     gold_of_tokens,
+    links_of_tokens,
     links_of_words,
     pair_of_words,
     words_of_lines,
@@ -155,3 +156,30 @@ def test_gold_of_tokens_says_no_more_than_gold_of_words(gold, links, source, tar
     assert found.possible == {cell for cell in cells if image[cell] in words.possible}
     alone = {cell for cell in cells if list(image.values()).count(image[cell]) == 1}
     assert found.sure == {cell for cell in cells if image[cell] in sure and (cell in own or cell in alone)}
+
+
+@given(st.lists(st.tuples(PAIR, NUMBERS, NUMBERS), min_size=1, max_size=5))
+def test_links_of_tokens_share_the_probability_of_their_words(pairs):
+    numbers = [[[list(dict.fromkeys(own)).index(word) for word in own] for own in pair[1:]] for pair in pairs]
+    linked = [
+        sorted((s, t, tenths / 10) for s, t, tenths in links if s in source and t in target)
+        for (links, *_), (source, target) in zip(pairs, numbers, strict=True)
+    ]
+    flat = np.array([link for links in linked for link in links]).reshape(-1, 3)
+    offsets = np.cumsum([0, *map(len, linked)])
+    ends = flat[:, 0].astype(np.int32), flat[:, 1].astype(np.int32)
+    batch = AlignedBatch(offsets, *ends, flat[:, 2].astype(np.float32), np.zeros(len(pairs)))
+    starts, lengths = 6 * np.arange(len(pairs) + 1), np.full(len(pairs), 6)
+    words = [LineWords(np.array([pair[side] for pair in numbers]).ravel(), starts) for side in (0, 1)]
+    found = links_of_tokens(batch, (words[0], words[1]), (lengths, lengths))
+    for n, (links, (source, target)) in enumerate(zip(linked, numbers, strict=True)):
+        expected = {
+            (s, t): probability / (source.count(one) * target.count(other))
+            for one, other, probability in links
+            for s in range(6)
+            for t in range(6)
+            if (source[s], target[t]) == (one, other)
+        }
+        assert [tuple(link) for link in found.links(n)] == sorted(expected)
+        probability = found.probability[found.offsets[n] : found.offsets[n + 1]]
+        assert_allclose(probability, [expected[link] for link in sorted(expected)], rtol=1e-6)

@@ -64,7 +64,7 @@ def links_from(bitext: BitextOptions, weights: SourceOptions, options: Values, *
     Example: nmtalign links-from text.en text.fr --encoder bert-base-multilingual-cased -o links.txt
     """
     one_blas_thread()
-    from nmtalign.batch.links_from import links_of_source
+    from nmtalign.batch.stream import links_of_source
     from nmtalign.output import Outputs
     from nmtalign.text.bitext import LengthLimit
 
