@@ -15,12 +15,11 @@ from nmtalign.corpus.long_pairs import cut_long_pairs
 from nmtalign.corpus.sides import encode_pairs
 from nmtalign.door import expect_kind
 from nmtalign.errors import DataError, UsageError
+from nmtalign.scorers.dense import correspondence_analysis
 from nmtalign.scorers.forms import shorten
 from nmtalign.scorers.lexicon import Lexicon, StoredForms
 from nmtalign.text.vocabulary import Vocabulary
-from nmtalign.training.em import Estimator
-from nmtalign.training.hyperparameters import Hyperparameters
-from nmtalign.vectors.correspondence import correspondence_analysis
+from nmtalign.training.em import Estimator, Hyperparameters
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
 
 LEAST = 0.05  # smaller expected counts of links are noise

@@ -19,8 +19,7 @@ from nmtalign.positions.hmm import STEPS, BothPosteriors, hmm_posteriors, regula
 from nmtalign.positions.model import Emissions
 from nmtalign.positions.transitions import bucket_transitions, initial_transitions
 from nmtalign.training import em
-from nmtalign.training.em import Estimator, LocalBitext
-from nmtalign.training.hyperparameters import PRESETS, Hyperparameters, preset
+from nmtalign.training.em import PRESETS, Estimator, Hyperparameters, LocalBitext, preset
 from tests.aligner.toy_language import toy_bitext
 from tests.positions.naive_hmm import naive_model1
 
