@@ -24,7 +24,7 @@ from nmtalign.arrays import read_array, read_arrays
 from nmtalign.batch.shards import is_whole
 from nmtalign.cli.options.declare import read_config
 from nmtalign.corpus.concordance import Index, write_index
-from nmtalign.encoders.attention_files import read_matrices
+from nmtalign.encoders.files import read_matrices
 from nmtalign.errors import DataError
 from nmtalign.files import read_json, read_lines
 from nmtalign.links.formats import parse_gold, read_records
