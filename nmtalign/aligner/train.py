@@ -42,7 +42,7 @@ from nmtalign.rescoring.rescorer import Rescored
 from nmtalign.rescoring.training import gold_of_pairs, learn_from_gold
 from nmtalign.scorers.dense import WEIGHT, check_vectors, learn_spectral, make_vectors_scorer
 from nmtalign.scorers.lexicon import Lexicon
-from nmtalign.scorers.mixture import CountedForms, Mixture, WordPairScores
+from nmtalign.scorers.mixture import Mixture, WordPairScores
 from nmtalign.state import is_model
 from nmtalign.text.bitext import Pair, Pairs, are_lines, checked_pairs
 from nmtalign.text.tokenization import SPACES, TextSettings
@@ -498,7 +498,7 @@ def _links_of_bitext(
     if options.make_bitext is not None or not estimator.index.complete:  # a large text is read part by part
         return lambda extraction=None: replace(aligner, extraction=extraction).align_text(text)
     text.__dict__["index"] = estimator.index
-    forms = [CountedForms(estimated.forms, estimated.counts, estimator.smoothing)]
+    forms = [estimated.counted]
 
     @cache
     def scores() -> WordPairScores:

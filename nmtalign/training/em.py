@@ -28,6 +28,7 @@ from nmtalign.positions.hmm import BothTransitions
 from nmtalign.positions.transitions import TransitionModel, estimate_transitions, initial_transitions
 from nmtalign.scorers.forms import FormPairs, make_form_pairs, short_words
 from nmtalign.scorers.lexicon import (
+    CountedForms,
     FormPairCounts,
     Lexicon,
     Smoothing,
@@ -112,8 +113,7 @@ class LocalBitext:
 class Estimate(NamedTuple):
     """The parameters that EM has estimated, for the words and word pairs of the training text."""
 
-    forms: list[FormPairs]
-    counts: list[FormPairCounts]
+    counted: CountedForms
     transitions: BothTransitions
     lexicon: Lexicon
 
@@ -179,13 +179,14 @@ class Estimator:
         if checkpoint is not None:
             done = self.hyperparameters.hmm_iterations
             checkpoint.write_if_due(partial(_as_arrays, counts, transitions, done))
-        pruned = [self._pruned(of_forms) for of_forms in self._form_counts(counts)]
+        counted = self._counted(counts)
+        pruned = [self._pruned(of_forms) for of_forms in counted.counts]
         stored = [stored_forms(*pair) for pair in zip(self.forms, pruned, strict=True)]
         if self.form_priors:
             stored = [prior.fill(forms) for prior, forms in zip(self.form_priors, stored, strict=True)]
         words = self.source.words, self.target.words, self.source.counts, self.target.counts
         lexicon = Lexicon(*words, stored, self.smoothing, self.hyperparameters.spelling)
-        return Estimate(self.forms, pruned, transitions, lexicon)
+        return Estimate(counted._replace(counts=pruned), transitions, lexicon)
 
     @property
     def smoothing(self) -> Smoothing:
@@ -204,8 +205,9 @@ class Estimator:
         hyperparameters = self.hyperparameters
         counts = self._e_step(EStep(hyperparameters.model1_null))
         for number in range(1, hyperparameters.model1_iterations):
-            smoothing = self.smoothing._replace(floor=MIN_LINK)
-            words = emissions(self.forms, self._form_counts(counts), smoothing, self.workers)
+            counted = self._counted(counts)
+            smoothing = counted.smoothing._replace(floor=MIN_LINK)
+            words = emissions(counted._replace(smoothing=smoothing), self.workers)
             mean = number <= hyperparameters.mean_iterations
             counts = self._e_step(EStep(hyperparameters.model1_null, words, mean=mean))
             self.report(f"model 1, iteration {number} of {hyperparameters.model1_iterations - 1}")
@@ -215,20 +217,20 @@ class Estimator:
         )
         return counts, (first, second)
 
-    def _form_counts(self, counts: ExpectedCounts) -> list[FormPairCounts]:
+    def _counted(self, counts: ExpectedCounts) -> CountedForms:
         words = word_counts(self.index, counts.pairs, counts.source_null, counts.target_null)
-        found = [form_pair_counts(own, words) for own in self.forms]
-        if not self.form_priors:
-            return found
-        both = zip(self.form_priors, self.forms, found, strict=True)
-        return [prior.add_to(forms, counted) for prior, forms, counted in both]
+        of_forms = [form_pair_counts(form_pairs, words) for form_pairs in self.forms]
+        if self.form_priors:
+            kinds = zip(self.form_priors, self.forms, of_forms, strict=True)
+            of_forms = [prior.add_to(form_pairs, learned) for prior, form_pairs, learned in kinds]
+        return CountedForms(self.forms, of_forms, self.smoothing)
 
     def _hmm_iteration(
         self, counts: ExpectedCounts, transitions: BothTransitions, number: int
     ) -> tuple[ExpectedCounts, BothTransitions]:
         """M-step of the emissions, E-step, M-step of the transitions."""
         hyperparameters = self.hyperparameters
-        words = emissions(self.forms, self._form_counts(counts), self.smoothing, self.workers)
+        words = emissions(self._counted(counts), self.workers)
         agreed = number > hyperparameters.hmm_iterations - hyperparameters.agreed_iterations
         period = -(-sum(bucket.cells for bucket in self.buckets) // JUMP_CELLS)
         period |= 1  # odd, so that two workers take turns with these buckets

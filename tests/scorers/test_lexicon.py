@@ -15,6 +15,7 @@ from nmtalign.corpus.word_pairs import index_pairs
 from nmtalign.scorers.forms import UNLIKE, Forms, make_form_pairs, shorten, spelled_alike
 from nmtalign.scorers.lexicon import (
     UNKNOWN_RATIO,
+    CountedForms,
     FormCounts,
     Lexicon,
     Smoothing,
@@ -130,14 +131,23 @@ def test_ratios_are_the_formula(letters: tuple[int, int], apart: bool, empty: fl
         np.testing.assert_allclose(found[k], expected, rtol=1e-5)
 
 
+def test_cyrillic_letters_are_compared_with_latin_ones_and_numbers_are_not():
+    """*prezident* and *president* share 8 of 10 letter pairs, ends included: (0.8 - 0.4) / (1 - 0.4)."""
+    both = np.array([0, 1])
+    found = spelled_alike(Forms(["president", "1997"]), Forms(["президент", "1998"]), both, both)
+    np.testing.assert_allclose(found, [2 / 3, 0], rtol=1e-6)
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 def test_word_pairs_are_joined_in_blocks(monkeypatch: pytest.MonkeyPatch, workers: int):
     source, target, index, counts = random_counts(1)
     forms = [make_form_pairs(source, target, index, (n, n), spelling=1.0) for n in (0, 3, 1)]
     found = [form_pair_counts(kind, word_counts(index, *counts)) for kind in forms]
-    whole = emissions(forms, found, SMOOTHING)
+    whole = emissions(CountedForms(forms, found, SMOOTHING))
     monkeypatch.setattr("nmtalign.scorers.lexicon.BLOCK", 4)
-    np.testing.assert_array_equal(emissions(forms, found, SMOOTHING, workers).pairs, whole.pairs)
+    np.testing.assert_array_equal(
+        emissions(CountedForms(forms, found, SMOOTHING), workers).pairs, whole.pairs
+    )
 
 
 @pytest.mark.parametrize("letters", [(0,), (0, 3), (0, 3, 1), (0, 3, 4, 6), (0, 2, 3, 4, 5, 6)])
@@ -145,7 +155,7 @@ def test_views_are_joined_by_the_geometric_mean(letters: tuple[int, ...]):
     source, target, index, counts = random_counts(1)
     forms = [make_form_pairs(source, target, index, (n, n), spelling=1.0) for n in letters]
     found = [form_pair_counts(kind, word_counts(index, *counts)) for kind in forms]
-    words = emissions(forms, found, SMOOTHING)
+    words = emissions(CountedForms(forms, found, SMOOTHING))
     each = [kind.spread(ratios(kind, c, SMOOTHING)) for kind, c in zip(forms, found, strict=True)]
     np.testing.assert_allclose(words.pairs[1:], np.exp(np.mean(np.log(each), axis=0))[1:], rtol=1e-5)
     assert words.pairs[0] == 0
@@ -173,12 +183,11 @@ def lexicon(counts_seed: int = 0, forms=(0, 4)) -> Lexicon:
 def test_a_lexicon_gives_its_own_text_what_was_learned():
     source, target, index, counts = random_counts()
     forms = [make_form_pairs(source, target, index, (n, n), spelling=1.0) for n in (0, 4)]
-    expected = emissions(
-        forms, [form_pair_counts(kind, word_counts(index, *counts)) for kind in forms], SMOOTHING
-    )
+    of_forms = [form_pair_counts(kind, word_counts(index, *counts)) for kind in forms]
+    expected = emissions(CountedForms(forms, of_forms, SMOOTHING))
     for bitext in (BITEXT, BITEXT[::-1], BITEXT[1:2]):  # the words are numbered otherwise each time
         s, t, own = text(bitext)
-        found = emissions(*lexicon().looked_up(s, t, own))
+        found = emissions(lexicon().looked_up(s, t, own))
         at = {
             (source.words[a], target.words[b]): k
             for k, (a, b) in enumerate(zip(index.source, index.target, strict=True))
@@ -191,7 +200,7 @@ def test_a_lexicon_gives_its_own_text_what_was_learned():
 
 def ratio_of(model: Lexicon, source: str, target: str) -> float:
     sides = text([(source, target)])
-    return float(emissions(*model.looked_up(*sides)).pairs[1])
+    return float(emissions(model.looked_up(*sides)).pairs[1])
 
 
 def test_unknown_words_fall_back_on_their_first_letters_then_on_spelling_then_on_nothing():

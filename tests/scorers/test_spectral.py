@@ -32,7 +32,7 @@ def emissions_of(aligner, pairs):
     """Emissions of a text before and after the head, with the word pairs they belong to."""
     text = encode_text(pairs)
     sides, index = (text.source, text.target), text.index
-    before = emissions(*aligner.lexicon.looked_up(*sides, index))
+    before = emissions(aligner.lexicon.looked_up(*sides, index))
     return before, interpolated(before, aligner.scorer.others, text), sides, index
 
 
