@@ -235,7 +235,7 @@ def open_linker(pairs: Iterator[WordPair], **given: Any) -> tuple[Linker, Iterat
             raise UsageError("shift -1: a translation model has 0 (a word is predicted) or 1 (it is read)")
         if not any(name in given for name in _HEADS):
             reading, pairs = best_reading(translator, pairs)
-        reading = replace(reading, normalize=True, rows_fit=True)
+        reading = replace(reading, normalize=True)
         read = partial(translated, translator, reading)
     return Linker(f"{kind}={given[kind]} {reading}", read, attention_posteriors, extraction, reading), pairs
 

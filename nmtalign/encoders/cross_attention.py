@@ -53,7 +53,6 @@ class Reading:
     # so that rows which sum to 1 still do (Clark et al. 2019)
     pieces: str | None = None
     normalize: bool = False  # divide rows by their sums; else they sum to 1, with the end, or to 0
-    rows_fit: bool = False  # whether row t has the weights of target word t already, as those of `translated`
 
     def __str__(self) -> str:
         chosen = self.layers, self.heads
@@ -77,13 +76,16 @@ class Reading:
         negative or not finite, or rows do not sum to 1 and are not to be normalized.
         """
         S, T = len(source), len(target)
-        weights = self._shifted(self._averaged(attention, S, T), S, T)
+        averaged, weights = self._averaged(attention, S, T), np.zeros((T, S))
+        rows = np.arange(T) + self.shift
+        there = (rows >= 0) & (rows < len(averaged))
+        weights[there] = averaged[rows[there], :S]
         if self.pieces is None:
             return weights
         numbers = (word_numbers(side, self.pieces) for side in (target, source))
-        rows, columns = (membership(words, words[-1] + 1 if words else 0) for words in numbers)
-        sums = rows @ weights @ columns.T
-        return np.asarray(np.minimum(sums / rows.sum(axis=1, keepdims=True), 1))  # sums round
+        of_target, of_source = (membership(words, words[-1] + 1 if words else 0) for words in numbers)
+        sums = of_target @ weights @ of_source.T
+        return np.asarray(np.minimum(sums / of_target.sum(axis=1, keepdims=True), 1))  # sums round
 
     def by_head(self, attention: AnyArray, source: Sequence[str], target: Sequence[str]) -> dict[str, Reals]:
         """Return the weights that :meth:`weights` would of each head alone; none where there is one head."""
@@ -131,14 +133,6 @@ class Reading:
             found += f" of layer {layer}, head {head}"
         advice = "give attention after its softmax, or `normalize=True` to divide each row by its sum"
         raise DataError(f"expected rows that sum to 1, found {found}; {advice}")
-
-    def _shifted(self, weights: Reals, S: int, T: int) -> Reals:
-        """Return the rows of the target pieces; a piece without a row gets zeros."""
-        rows = np.arange(T) + (0 if self.rows_fit else self.shift)
-        there = (rows >= 0) & (rows < len(weights))
-        shifted = np.zeros((T, S))
-        shifted[there] = weights[rows[there], :S]
-        return shifted
 
 
 def membership(numbers: Sequence[int] | Longs, count: int) -> Floats:
@@ -244,7 +238,7 @@ def translated(translator: Translator, reading: Reading, pairs: Iterable[WordPai
         attention.of_words(len(target), reading.shift)  # (L, H, T, S + 1)
         for (_, target), attention in zip(again, translator.attention(asked), strict=True)
     )
-    return beside(words, weights, translator.name, reading.pair)
+    return beside(words, weights, translator.name, replace(reading, shift=0).pair)
 
 
 def best_reading(translator: Translator, pairs: Iterator[WordPair]) -> tuple[Reading, Iterator[WordPair]]:

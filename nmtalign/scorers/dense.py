@@ -20,13 +20,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from nmtalign.arrays import Codes, Doubles, Flags, Floats, Integers, Reals
-from nmtalign.corpus.sides import look_up, number_words
+from nmtalign.corpus.sides import look_up
 from nmtalign.corpus.text import EncodedText, encode_text
 from nmtalign.errors import DataError
 from nmtalign.names import SIDES
@@ -59,12 +58,7 @@ MAX_STEP = 4  # factor by which an iteration may change the scale of the scores
 WEIGHT = 0.45  # default, the least mean error in scripts/evaluate_vectors_head.py
 
 
-class KnownVectors(NamedTuple):
-    """What a dense scorer knows about the words of one side of a text."""
-
-    vectors: Floats  # (V, D); zero without a vector
-    norms: Floats  # (V,): log Z
-    known: Flags  # (V,): which have a vector
+KnownVectors = tuple[Floats, Floats, Flags]  # of words: vectors (V, D), log Z (V,), which have a vector
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -72,9 +66,7 @@ class DenseScorer:
     """Dense scorer: word vectors of two languages in one space."""
 
     name: str
-    # ``words[0]`` is the padding
-    source_words: Sequence[str]
-    target_words: Sequence[str]
+    lexicon: Lexicon  # which numbers the words
     # (V, D): directions of the vectors, in steps of 1/127 of the greatest entry; zero for words without a
     # vector, whose pairs get no ratio
     source: Codes
@@ -87,29 +79,25 @@ class DenseScorer:
 
     def log_ratios(self, text: EncodedText) -> LogRatios:
         """Return ``k . q - (log Z_e + log Z_f) / 2`` of the word pairs whose words both have a vector."""
-        source = text.source.memo((self, 0), lambda: self._known_vectors(0, text.source.words))
-        target = text.target.memo((self, 1), lambda: self._known_vectors(1, text.target.words))
+        keys, of_source, source = text.source.memo((self, 0), lambda: self._known(0, text.source.words))
+        queries, of_target, target = text.target.memo((self, 1), lambda: self._known(1, text.target.words))
         pairs = text.index
-        indices = np.flatnonzero(source.known[pairs.source] & target.known[pairs.target])
+        indices = np.flatnonzero(source[pairs.source] & target[pairs.target])
         ratios = np.empty(len(indices), dtype=np.float32)
         for at in range(0, len(indices), PAIRS):
             some = indices[at : at + PAIRS]
             e, f = pairs.source[some], pairs.target[some]
-            scores = np.einsum("nd,nd->n", source.vectors[e], target.vectors[f])
+            scores = np.einsum("nd,nd->n", keys[e], queries[f])
             np.clip(scores, -SCORE_LIMIT, SCORE_LIMIT, out=scores)
-            ratios[at : at + PAIRS] = scores - (source.norms[e] + target.norms[f]) / 2
+            ratios[at : at + PAIRS] = scores - (of_source[e] + of_target[f]) / 2
         return LogRatios(indices, ratios)
 
-    def _known_vectors(self, side: int, words: Sequence[str]) -> KnownVectors:
+    def _known(self, side: int, words: Sequence[str]) -> KnownVectors:
         """Look up words of one side (0: source, 1: target); unknown words are treated as padding."""
         codes, norms = ((self.source, self.source_norms), (self.target, self.target_norms))[side]
-        rows = look_up(self._numbers[side], words, 0)
+        rows = look_up(self.lexicon.numbers[side], words, 0)
         vectors = _vectors(codes[rows], self.scale)
-        return KnownVectors(vectors, norms[rows], np.asarray(vectors.any(axis=1)))
-
-    @cached_property
-    def _numbers(self) -> tuple[dict[str, int], dict[str, int]]:
-        return number_words(self.source_words), number_words(self.target_words)
+        return vectors, norms[rows], np.any(vectors, axis=1)
 
     def state(self) -> State:
         return State(
@@ -121,14 +109,13 @@ class DenseScorer:
 
     @classmethod
     def from_state(cls, stored: Stored, lexicon: Lexicon) -> DenseScorer:
-        words, top = (lexicon.source_words, lexicon.target_words), CODE_LIMIT
-        V = len(words[0]), len(words[1])
+        V, top = (len(lexicon.source_words), len(lexicon.target_words)), CODE_LIMIT
         source = stored.large("source", "i", (V[0], None), low=-top, high=top)
         target = stored.large("target", "i", (V[1], source.shape[1]), low=-top, high=top)
         norms = [stored.array(f"{side}_norms", "f", (n,)) for side, n in zip(SIDES, V, strict=True)]
         scale = stored.number("scale", low=0, high=1000)
         weight = stored.number("weight", low=0, high=1)
-        return cls(stored.text("name"), *words, source, target, norms[0], norms[1], scale, weight)
+        return cls(stored.text("name"), lexicon, source, target, norms[0], norms[1], scale, weight)
 
 
 def make_dense_scorer(
@@ -142,7 +129,7 @@ def make_dense_scorer(
         log_norms(source, target[: len(shares[1])], shares[1]),
         log_norms(target, source[: len(shares[0])], shares[0]),
     )
-    return DenseScorer(name, lexicon.source_words, lexicon.target_words, *codes, *norms, scale, weight)
+    return DenseScorer(name, lexicon, *codes, *norms, scale, weight)
 
 
 def _vectors(codes: Codes, scale: float) -> Floats:

@@ -43,8 +43,6 @@ _RANGES: dict[str, dict[str, float]] = {  # of the fields of Smoothing, in order
     "floor": {"low": 0, "high": 1},
 }
 
-Places = Longs | slice
-
 
 class FormCounts(NamedTuple):
     """Expected counts of the forms of one kind on one side."""
@@ -81,39 +79,26 @@ class FormPairCounts(NamedTuple):
     target: FormCounts
 
 
-class WordCounts(NamedTuple):
-    """Expected counts of word pairs (P,), and of linked and unaligned words of both sides (V + 1,)."""
-
-    pairs: Doubles
-    linked: Places  # the pairs with a count; late in training one in ten or fewer
-    source: Doubles
-    target: Doubles
-    source_null: Doubles
-    target_null: Doubles
-
-
-def word_counts(index: PairIndex, pairs: Doubles, source_null: Doubles, target_null: Doubles) -> WordCounts:
-    """Sum the counts of links by source word and by target word."""
-    some = np.flatnonzero(pairs)
-    linked: Places = some if 4 * len(some) < 3 * len(pairs) else EVERY  # faster than picking most
+def form_pair_counts(
+    forms: Sequence[FormPairs], index: PairIndex, pairs: Doubles, source_null: Doubles, target_null: Doubles
+) -> list[FormPairCounts]:
+    """Sum expected counts of word pairs (P,) and unaligned words (V + 1,) by form, for each kind of form."""
+    some = np.flatnonzero(pairs)  # late in training one in ten or fewer
+    linked = some if 4 * len(some) < 3 * len(pairs) else EVERY  # faster than picking most
     of_source = sum_at(index.source[linked], len(source_null), pairs[linked])
     of_target = sum_at(index.target[linked], len(target_null), pairs[linked])
-    return WordCounts(pairs, linked, of_source, of_target, source_null, target_null)
-
-
-def form_pair_counts(form_pairs: FormPairs, words: WordCounts) -> FormPairCounts:
-    """Sum the counts of words and word pairs by their forms."""
-    sides = []
-    for forms, number, linked, null in (
-        (form_pairs.source_forms, form_pairs.source_number, words.source, words.source_null),
-        (form_pairs.target_forms, form_pairs.target_number, words.target, words.target_null),
-    ):
-        of_forms = [sum_at(number, len(forms), values) for values in (linked, null)]
-        sides.append(FormCounts(of_forms[0], of_forms[1], float(null.sum())))
-    pairs = words.pairs
-    if form_pairs.pair is not None:
-        pairs = sum_at(form_pairs.pair[words.linked], len(form_pairs.source), pairs[words.linked])
-    return FormPairCounts(pairs.astype(np.float32), *sides)
+    counts = []
+    for kind in forms:
+        sides = []
+        for side_forms, number, of_words, null in (
+            (kind.source_forms, kind.source_number, of_source, source_null),
+            (kind.target_forms, kind.target_number, of_target, target_null),
+        ):
+            of_forms = [sum_at(number, len(side_forms), values) for values in (of_words, null)]
+            sides.append(FormCounts(of_forms[0], of_forms[1], float(null.sum())))
+        of_pairs = pairs if kind.pair is None else sum_at(kind.pair[linked], len(kind.source), pairs[linked])
+        counts.append(FormPairCounts(of_pairs.astype(np.float32), *sides))
+    return counts
 
 
 def sum_at(indices: Integers, size: int, values: Doubles) -> Doubles:

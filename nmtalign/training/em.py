@@ -35,7 +35,6 @@ from nmtalign.scorers.lexicon import (
     emissions,
     form_pair_counts,
     stored_forms,
-    word_counts,
 )
 from nmtalign.training.checkpoint import Arrays, Checkpoint
 from nmtalign.training.prior import Prior, form_prior
@@ -218,8 +217,8 @@ class Estimator:
         return counts, (first, second)
 
     def _counted(self, counts: ExpectedCounts) -> CountedForms:
-        words = word_counts(self.index, counts.pairs, counts.source_null, counts.target_null)
-        of_forms = [form_pair_counts(form_pairs, words) for form_pairs in self.forms]
+        nulls = counts.source_null, counts.target_null
+        of_forms = form_pair_counts(self.forms, self.index, counts.pairs, *nulls)
         if self.form_priors:
             kinds = zip(self.form_priors, self.forms, of_forms, strict=True)
             of_forms = [prior.add_to(form_pairs, learned) for prior, form_pairs, learned in kinds]
