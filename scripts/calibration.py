@@ -32,7 +32,7 @@ from nmtalign.aligner.aligner import Aligner
 from nmtalign.aligner.probabilities import LARGEST, LINK_COEFFICIENTS, STEPS
 from nmtalign.aligner.train import LearnOptions, learn
 from nmtalign.corpus.text import encode_text
-from nmtalign.training.hyperparameters import PRESETS
+from nmtalign.training.em import PRESETS
 
 BINS, NEWTON = 10, 100
 Gold = list[tuple[set[str], set[str]]]

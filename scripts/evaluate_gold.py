@@ -30,7 +30,7 @@ from nmtalign.aligner.train import LearnOptions, prepare, train_rescorer
 from nmtalign.aligner.train import learn as learn_aligner
 from nmtalign.links.alignments import GoldAlignment
 from nmtalign.links.formats import format_pharaoh, parse_gold, read_gold
-from nmtalign.training.hyperparameters import PRESETS
+from nmtalign.training.em import PRESETS
 
 SETS = ("bicici_deen_100+10k", "golden_enes_100+5k", "golden_enfr_100+10k", "a10k")
 Words = list[tuple[list[str], list[str]]]

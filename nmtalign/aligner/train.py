@@ -44,17 +44,16 @@ from nmtalign.names import MODEL
 from nmtalign.positions.hmm import HiddenMarkov
 from nmtalign.rescoring.features import FREQUENT
 from nmtalign.rescoring.training import gold_of_pairs, learn_from_gold
-from nmtalign.scorers.dense_training import WEIGHT, check_vectors, learn_spectral, make_vectors_scorer
+from nmtalign.scorers.dense import WEIGHT, check_vectors, learn_spectral, make_vectors_scorer
 from nmtalign.scorers.lexicon import Lexicon
-from nmtalign.scorers.mixture import CountedForms, Mixture, WordPairScores
+from nmtalign.scorers.mixture import Mixture, WordPairScores
 from nmtalign.state import is_model
 from nmtalign.text.bitext import Pair, Pairs, are_lines, checked_pairs
 from nmtalign.text.tokenization import SPACES, TextSettings
 from nmtalign.training.bitext import FEWEST, bitext_warnings, encode_bitext
 from nmtalign.training.checkpoint import FILE, checkpoint_of
-from nmtalign.training.em import BitextFactory, Estimate, Estimator
-from nmtalign.training.hyperparameters import PRESETS, Hyperparameters
-from nmtalign.training.hyperparameters import preset as named_preset
+from nmtalign.training.em import PRESETS, BitextFactory, Estimate, Estimator, Hyperparameters
+from nmtalign.training.em import preset as named_preset
 from nmtalign.training.prior import Prior, read_word_list, similar_words
 from nmtalign.vectors.embeddings import Embeddings
 
@@ -501,7 +500,7 @@ def _links_of_bitext(
     if options.make_bitext is not None or not estimator.index.complete:  # a large text is read part by part
         return lambda extraction=None: replace(aligner, extraction=extraction).align_text(text)
     text.__dict__["index"] = estimator.index
-    forms = [CountedForms(estimated.forms, estimated.counts, estimator.smoothing)]
+    forms = [estimated.counted]
 
     @cache
     def scores() -> WordPairScores:

@@ -31,7 +31,7 @@ from nmtalign.errors import DataError, UsageError
 from nmtalign.links.given import batch_of_links
 from nmtalign.positions.model import BucketPosteriors, Posteriors
 from nmtalign.text.bitext import SentencePair, cut
-from nmtalign.training.hyperparameters import PRESETS
+from nmtalign.training.em import PRESETS
 from nmtalign.training.prior import Prior
 from tests.aligner.toy_language import links_of, toy_bitext
 

@@ -17,7 +17,7 @@ from nmtalign.rescoring import training
 from nmtalign.rescoring.features import known_words, lexical_features, posterior_features
 from nmtalign.rescoring.network import Network, initial
 from nmtalign.rescoring.rescorer import mix
-from nmtalign.training.hyperparameters import Hyperparameters
+from nmtalign.training.em import Hyperparameters
 from tests.aligner.batches import check_alone
 from tests.aligner.toy_language import links_of, toy_bitext
 

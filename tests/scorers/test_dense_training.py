@@ -12,9 +12,9 @@ from nmtalign.aligner.aligner import load_aligner
 from nmtalign.aligner.train import LearnOptions, learn
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import GoldAlignment
-from nmtalign.scorers.dense_training import MAX_SCALE, Links, ScaleLikelihood, fitted_scale
+from nmtalign.scorers.dense import MAX_SCALE, Links, ScaleLikelihood, fitted_scale
 from nmtalign.text.vocabulary import Vocabulary
-from nmtalign.training.hyperparameters import Hyperparameters
+from nmtalign.training.em import Hyperparameters
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
 from nmtalign.vectors.storage import save_pair
 from tests.aligner.toy_language import links_of, toy_bitext

@@ -56,8 +56,7 @@ if TYPE_CHECKING:
     from nmtalign.aligner.aligner import Aligner
     from nmtalign.links.alignments import AlignedBatch
     from nmtalign.text.bitext import SentencePair
-    from nmtalign.training.em import BitextFactory
-    from nmtalign.training.hyperparameters import Hyperparameters
+    from nmtalign.training.em import BitextFactory, Hyperparameters
 
 
 LINKS = ("links", "probabilities", "pair_scores")  # outputs of the bitext itself
@@ -130,7 +129,7 @@ def train(
     from nmtalign.aligner.train import LearnOptions, learn, of_corrected_text, warm_start
     from nmtalign.text.bitext import LengthLimit
     from nmtalign.training.checkpoint import remove_checkpoints
-    from nmtalign.training.hyperparameters import preset as named_preset
+    from nmtalign.training.em import preset as named_preset
 
     languages = langs or (None, None)
     options = _supervision(vectors, langs, more)

@@ -178,7 +178,7 @@ def _of_side(chunk: AlignedChunk, side: str) -> list[list[str]]:
 def open_sink(output: str, path: str, files: Outputs) -> Sink:
     """Return what writes an output chunk by chunk."""
     from nmtalign.arrays import ArchiveWriter
-    from nmtalign.encoders.attention_files import LINKABLE
+    from nmtalign.encoders.files import LINKABLE
     from nmtalign.report.tables import open_table
 
     if output == "attention":
