@@ -27,7 +27,7 @@ from nmtalign.scorers.vector_scores import (
 )
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.embeddings import Embeddings
-from nmtalign.vectors.mapping import warn_if_unrelated
+from nmtalign.vectors.spaces import warn_if_unrelated
 from nmtalign.vectors.storage import both_embeddings, load_pair, pair_languages
 
 FIRST = 20_000  # words that stand for all

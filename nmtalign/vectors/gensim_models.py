@@ -13,11 +13,18 @@ from nmtalign.files import file_in
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import CharacterNgrams, Embeddings
 from nmtalign.vectors.pickles import Record, read_pickle
-from nmtalign.vectors.text_files import reading
+from nmtalign.vectors.word2vec_files import reading
 
 
-def read_gensim(path: Path, *, limit: int | None = None) -> Embeddings:
-    """Read gensim's KeyedVectors (.kv) or the vectors of a Word2Vec or FastText model, of gensim 1.0 to 4."""
+def read_gensim(path: Path, limit: int | None, unsafe_pickle: bool) -> Embeddings:
+    """Read gensim's KeyedVectors (.kv) or the vectors of a Word2Vec or FastText model, of gensim 1.0 to 4.
+
+    With `unsafe_pickle`, gensim itself reads, which runs whatever the pickle says.
+    """
+    if unsafe_pickle:
+        from gensim.models import KeyedVectors
+
+        return Embeddings.from_gensim(KeyedVectors.load(str(path)))
     with reading(path) as file:
         vectors, place = _keyed_vectors(read_pickle(file.read()), path)
         words = _words(vectors)
@@ -27,13 +34,6 @@ def read_gensim(path: Path, *, limit: int | None = None) -> Embeddings:
         if len(words) != len(matrix):
             raise DataError(f"{len(words)} words, but {len(matrix)} vectors")
         return Embeddings(Vocabulary.from_words(words[:limit]), matrix[:limit])
-
-
-def read_gensim_unsafely(path: Path) -> Embeddings:
-    """Read with gensim itself, which runs whatever the pickle says."""
-    from gensim.models import KeyedVectors
-
-    return Embeddings.from_gensim(KeyedVectors.load(str(path)))
 
 
 def _keyed_vectors(top: Any, path: Path) -> tuple[Record, Path]:

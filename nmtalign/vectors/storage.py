@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import pickle
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -27,29 +28,27 @@ from typing import Any
 import numpy as np
 
 from nmtalign.arrays import Rows, read_array
-from nmtalign.door import as_path, expect_kind, is_word2int
+from nmtalign.door import MATRICES, as_path, expect_kind, is_word2int, partners
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import file_in, foreign, read_json, read_utf8
+from nmtalign.files import file_in, foreign, parse_json, read_json, read_utf8
 from nmtalign.names import READ_VECTORS
-from nmtalign.output import expect_new_file, expect_room, whole_folder
+from nmtalign.output import Outputs, expect_new_file, expect_room, whole_folder
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
-from nmtalign.vectors.binary_files import (
-    FASTTEXT_MAGIC,
-    read_fasttext_binary,
-    read_word2vec_binary,
-    write_word2vec_binary,
-)
 from nmtalign.vectors.embeddings import CharacterNgrams, Embeddings
-from nmtalign.vectors.gensim_models import read_gensim, read_gensim_unsafely
-from nmtalign.vectors.text_files import (
+from nmtalign.vectors.gensim_models import read_gensim
+from nmtalign.vectors.pickles import read_pickle
+from nmtalign.vectors.word2vec_files import (
+    FASTTEXT_MAGIC,
     first_dimension,
+    read_fasttext_binary,
     read_header,
     read_text_vectors,
+    read_word2vec_binary,
     reading,
     write_text_vectors,
+    write_word2vec_binary,
 )
-from nmtalign.vectors.word2int import finite, matrix_of, read_word2int, write_word2int, written_files
 
 _FILE_NAMES = {
     "folder": "{}",
@@ -110,19 +109,24 @@ def load_embeddings(
         codecs.lookup(encoding), codecs.lookup_error(errors or "strict")
     except LookupError as error:
         raise UsageError(f"words cannot be read so ({error})") from None
-    decoding = {"encoding": encoding} | ({"errors": errors} if errors else {})
+    decoding = limit, encoding, errors or "strict"
     readers: dict[str, Callable[[], Embeddings]] = {
         "folder": lambda: _read_folder(path, limit),
-        "word2int": lambda: read_word2int(path, unsafe_pickle=unsafe_pickle),
-        "word2vec": lambda: read_text_vectors(path, limit=limit, **decoding),
-        "word2vec-binary": lambda: read_word2vec_binary(path, limit=limit, **decoding),
-        "fasttext": lambda: read_fasttext_binary(path, limit=limit, **decoding),
-        "gensim": lambda: read_gensim_unsafely(path) if unsafe_pickle else read_gensim(path, limit=limit),
+        "word2int": lambda: _read_word2int(path, unsafe_pickle),
+        "word2vec": lambda: read_text_vectors(path, *decoding),
+        "word2vec-binary": lambda: read_word2vec_binary(path, *decoding),
+        "fasttext": lambda: read_fasttext_binary(path, limit, encoding, errors or "backslashreplace"),
+        "gensim": lambda: read_gensim(path, limit, unsafe_pickle),
     }
     if format not in readers:
         raise UsageError(f"vector format: expected one of {', '.join(READ_VECTORS)}, found {format!r}")
     with foreign(path), np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused
         embeddings = readers[format]()
+    pieces = embeddings.subwords
+    for matrix in (embeddings.matrix, *([pieces.matrix] if pieces else [])):
+        if matrix.size and not np.isfinite([matrix.min(), matrix.max()]).all():
+            row = int(np.isfinite(matrix).all(axis=1).argmin())
+            raise DataError(f"the vectors hold NaN or infinity, first in row {row + 1}").at(_name_of(path))
     return embeddings if limit is None else embeddings.first(limit)
 
 
@@ -190,7 +194,7 @@ def save_embeddings(
     whole = replace(whole, matrix=np.ascontiguousarray(whole.matrix))
     writers: dict[str, Callable[[], Any]] = {
         "folder": lambda: _write_folder(whole, path),
-        "word2int": lambda: write_word2int(whole, path),
+        "word2int": lambda: _write_word2int(whole, path),
         "word2vec": lambda: write_text_vectors(whole, path),
         "word2vec-binary": lambda: write_word2vec_binary(whole, path),
     }
@@ -208,7 +212,7 @@ def expect_room_for_vectors(path: str | Path, format: str, *, overwrite: bool) -
     if format == "folder":
         expect_room(path, _names(path, *_OF_FOLDER), "vectors", overwrite=overwrite)
         return
-    for place in written_files(path) if format == "word2int" else (path,):
+    for place in _written_files(path) if format == "word2int" else (path,):
         expect_new_file(place, overwrite=overwrite)
 
 
@@ -236,12 +240,11 @@ def _read_folder(folder: Path, limit: int | None) -> Embeddings:
     if len(words) != rows.shape[0]:
         raise DataError(f"vocab.txt has {len(words)} words, vectors.npy {rows.shape[0]} rows").at(folder)
     words = words[:limit]
-    matrix = finite(rows.read(0, len(words)), folder / "vectors.npy")
-    pieces = None
+    matrix, pieces = rows.read(0, len(words)), None
     if lengths := meta.get("subwords"):
         if not isinstance(lengths, dict):
             raise DataError("expected sub-words that are an object").at(folder / "meta.json")
-        table = finite(read_array(file_in(folder, "subwords.npy")), folder / "subwords.npy")
+        table = read_array(file_in(folder, "subwords.npy"))
         pieces = CharacterNgrams(table, lengths.get("shortest", -1), lengths.get("longest", -1))
     return Embeddings(Vocabulary.from_words(words), matrix, pieces, settings=meta["settings"])
 
@@ -276,6 +279,68 @@ def _read_meta(path: Path) -> dict[str, Any]:
 
 def _write_json(content: dict[str, Any], path: Path) -> None:
     path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+# ---------------------------------------------------------------- word2int, the seeds' form
+#
+# The matrix is an .npz or .npy file. The dictionary from words to rows is a pickle (.pkl) or a JSON object
+# (.json) beside it. embeddings_en.npz belongs to word2int_en.pkl, en.npy to word2int_en.pkl or en.pkl.
+
+
+def _partner(path: Path) -> Path:
+    """Return the one partner of a file that is there."""
+    places = partners(path)
+    found = [place for place in places if place.is_file()]
+    if len(found) != 1:
+        first, *others = (place.name for place in places)
+        expected = f"expected {first} beside it, or {', or '.join(others)} instead"
+        names = " and ".join(place.name for place in found) or "none"
+        raise DataError(f"{expected}; found {names}").at(path)
+    return file_in(path.parent, found[0].name)
+
+
+def _matrix_of(path: Path) -> Path:
+    """Return the file of the vectors, given either of the two files."""
+    return path if path.suffix in MATRICES else _partner(path)
+
+
+def _read_word2int(path: Path, unsafe_pickle: bool) -> Embeddings:
+    """Read word vectors, given either of the two files."""
+    matrix_path = _matrix_of(path)
+    dictionary_path = _partner(matrix_path)
+    with foreign(dictionary_path):
+        if dictionary_path.suffix == ".json":
+            rows = parse_json(read_utf8(dictionary_path))
+        else:
+            pickled = dictionary_path.read_bytes()
+            rows = pickle.loads(pickled) if unsafe_pickle else read_pickle(pickled, encoding="utf-8")
+        if not isinstance(rows, dict):
+            raise DataError(f"expected a dictionary word -> row, found {type(rows).__name__}")
+        vocabulary = Vocabulary(rows)
+    with foreign(matrix_path):
+        matrix = read_array(matrix_path)
+        if matrix.ndim and vocabulary.size > len(matrix):
+            expected = f"expected {vocabulary.size} rows for the words of {dictionary_path.name}"
+            raise DataError(f"{expected}, found {len(matrix)}")
+        return Embeddings(vocabulary, matrix.astype(np.float64) if matrix.dtype.kind in "iu" else matrix)
+
+
+def _written_files(path: Path) -> tuple[Path, Path]:
+    """Return the names under which dictionary and matrix are written, given either."""
+    for start, end, other in (("word2int", ".pkl", ".npz"), ("embeddings", ".npz", ".pkl")):
+        if path.name.startswith(start) and path.suffix == end:
+            pair = (path, next(place for place in partners(path) if place.suffix == other))
+            return pair if end == ".pkl" else pair[::-1]
+    raise UsageError(f"{path}: expected a name like word2int_en.pkl or embeddings_en.npz")
+
+
+def _write_word2int(embeddings: Embeddings, path: Path) -> None:
+    """Write both files; the same content gives the same bytes."""
+    dictionary_path, matrix_path = _written_files(path)
+    word2int = {word: row for row, word in enumerate(embeddings.vocabulary)}
+    with Outputs() as files:
+        files.binary(dictionary_path).write(pickle.dumps(word2int, protocol=2))
+        np.savez_compressed(files.binary(matrix_path), allow_pickle=False, embeddings=embeddings.matrix)
 
 
 # ---------------------------------------------------------------- two languages side by side
@@ -329,7 +394,7 @@ def _name_of(side: Any) -> str:
     """Return the file that holds the vectors of a side, or what stands for these."""
     if not isinstance(side, str | Path):
         return short(side)
-    return str(matrix_of(Path(side)) if is_word2int(Path(side)) else side)
+    return str(_matrix_of(Path(side)) if is_word2int(Path(side)) else side)
 
 
 def _as_embeddings(side: Any, **reading: Any) -> Embeddings:

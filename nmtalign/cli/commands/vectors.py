@@ -141,8 +141,7 @@ def evaluate(
     """
     from nmtalign.door import place_of
     from nmtalign.text.tokenization import TextSettings
-    from nmtalign.vectors.mapping import read_dictionary
-    from nmtalign.vectors.retrieval import evaluate_dictionary
+    from nmtalign.vectors.spaces import evaluate_dictionary, read_dictionary
     from nmtalign.vectors.storage import load_pair
 
     text = TextSettings(lowercase=False, unicode=unicode)
@@ -170,16 +169,16 @@ def neighbors(
     Example: nmtalign vectors neighbors en_fr_vectors house cat
     """
     from nmtalign.door import place_of
-    from nmtalign.vectors.retrieval import neighbors as find
+    from nmtalign.vectors.spaces import neighbors as find
     from nmtalign.vectors.storage import load_pair
 
     with warnings_to_stderr():
         source, target = load_pair(place_of(folder), languages=langs, limit=limit)
         click.echo(f"word\tneighbor\t{score}")
-        for word, found in find(source, target, words, count=count, score=score).items():
-            for one in found:
-                click.echo(f"{word}\t{one.word}\t{one.score:.4f}")
-            if not found:
+        for word, nearest in find(source, target, words, count=count, score=score).items():
+            for near, value in nearest:
+                click.echo(f"{word}\t{near}\t{value:.4f}")
+            if not nearest:
                 warn(f"{word!r} has no vector")
 
 
