@@ -174,9 +174,8 @@ class Embeddings:
             found = f"{self.matrix.dtype} of shape {self.matrix.shape}"
             raise DataError(f"expected a floating-point matrix of shape (V, D), found {found}")
         if self.vocabulary.size > len(self.matrix):
-            raise DataError(
-                f"the vocabulary needs {self.vocabulary.size} rows, the matrix has {len(self.matrix)}"
-            )
+            needed = self.vocabulary.size
+            raise DataError(f"the vocabulary needs {needed} rows, the matrix has {len(self.matrix)}")
         if self.unknown not in UNKNOWN_POLICIES:
             raise UsageError(f"unknown words: expected one of {UNKNOWN_POLICIES}, found {self.unknown!r}")
         if self.unknown == "subword" and self.subwords is None:
@@ -187,21 +186,28 @@ class Embeddings:
         return f"Embeddings of {len(self):,} words, {self.dimension} dimensions{pieces}"
 
     @classmethod
-    def of(cls, words: Mapping[str, int] | Sequence[str], matrix: ArrayLike) -> Embeddings:
+    def of(cls, words: Mapping[str, int] | Sequence[str] | NDArray[np.str_], matrix: ArrayLike) -> Embeddings:
         """Return the rows of a matrix as the vectors of words.
 
         Parameters
         ----------
-        words : mapping of str to int, or sequence of str
+        words : mapping of str to int, or sequence or array of str
             The row of each word (``word2int``), or the words in the order of the rows.
         matrix : array of shape (V, D)
+
+        Raises
+        ------
+        UsageError
+            If the words are anything else.
 
         Examples
         --------
         >>> Embeddings.of({"cat": 1, "dog": 0}, np.eye(2)).vectors(["cat"]).tolist()
         [[0.0, 1.0]]
         """
-        if isinstance(words, str) or not isinstance(words, Mapping | Sequence):
+        words = words.tolist() if hasattr(words, "tolist") else words
+        listed = isinstance(words, Mapping | Sequence) and not isinstance(words, str)
+        if not listed or any(isinstance(word, list) for word in words):
             raise UsageError(f"expected a dictionary word -> row, or a list of words, found {short(words)}")
         known = Vocabulary(words) if isinstance(words, Mapping) else Vocabulary.from_words(words)
         given = np.asarray(matrix)
@@ -303,30 +309,23 @@ class Embeddings:
         rows = self.vocabulary.rows(words)
         dtype = np.result_type(self.matrix.dtype, np.float32)
         result = np.zeros((len(rows), self.dimension), dtype)  # (N, D)
-        known = rows >= 0
-        result[known] = self.matrix[rows[known]]
-        missing = np.flatnonzero(~known)
-        if len(missing) and self.unknown != "zero":
-            result[missing] = self._compose([words[int(n)] for n in missing])
+        result[rows >= 0] = self.matrix[rows[rows >= 0]]
+        missing = np.flatnonzero(rows < 0).tolist()
+        if missing and self.unknown == "subword" and self.subwords is not None:
+            result[missing] = self.subwords.vectors([words[n] for n in missing])
+        elif missing and self.unknown == "backoff":
+            result[missing] = [self._back_off(words[n]) for n in missing]
         return result
 
     def coverage(self, words: Sequence[str]) -> Coverage:
         """Count how many words have a vector of their own, and how many `unknown` gives one."""
         missing = [word for word in words if word not in self.vocabulary]
-        composed = 0
-        if missing and self.unknown != "zero":
-            composed = int(self._compose(missing).any(axis=1).sum())
+        composed = int(self.vectors(missing).any(axis=1).sum())
         return Coverage(len(words), len(words) - len(missing), composed)
-
-    def _compose(self, words: Sequence[str]) -> NDArray[np.floating]:
-        if self.unknown == "subword" and self.subwords is not None:
-            return self.subwords.vectors(words)
-        return np.stack([self._back_off(word) for word in words])
 
     def _back_off(self, word: str) -> NDArray[np.floating]:
         """Return the vector of an unknown word under the policy ``backoff``, shape (D,)."""
-        rows = self._relatives(fold(word))
-        if rows:
+        if rows := self._relatives(fold(word)):
             return np.asarray(np.asarray(self.matrix[rows], dtype=np.float32).mean(axis=0))
         return np.asarray(self._typical_length * spelling_direction(word, self.dimension))
 
@@ -356,11 +355,7 @@ class Embeddings:
 
 
 def fold(word: str) -> str:
-    """Return the word in lower case and without accents.
-
-    >>> fold("Évêque")
-    'eveque'
-    """
+    """Return the word in lower case and without accents."""
     decomposed = unicodedata.normalize("NFD", word[:_LONGEST].casefold())
     return "".join(letter for letter in decomposed if not unicodedata.combining(letter))
 

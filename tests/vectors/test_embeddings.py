@@ -149,8 +149,8 @@ def test_without_buckets_a_word_has_its_own_vector_or_none() -> None:
 
 def test_vectors_are_made_of_words_and_a_matrix() -> None:
     rows = [[0, 1], [2, 3], [4, 5]]
-    for words in (["a", "b", "c"], ("a", "b", "c"), {"c": 2, "a": 0, "b": 1}):
+    for words in (["a", "b", "c"], ("a", "b", "c"), np.array(["a", "b", "c"]), {"c": 2, "a": 0, "b": 1}):
         np.testing.assert_array_equal(Embeddings.of(words, rows).vectors(["c", "x"]), [[4, 5], [0, 0]])
-    for wrong in ("abc", 3):
+    for wrong in ("abc", 3, np.array("abc"), np.array([["a", "b"]])):
         with pytest.raises(UsageError, match="expected a dictionary word -> row, or a list of words"):
             Embeddings.of(wrong, rows)
