@@ -36,8 +36,7 @@ from nmtalign.output import Outputs, expect_new_file, expect_room, whole_folder
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import CharacterNgrams, Embeddings
-from nmtalign.vectors.gensim_models import read_gensim
-from nmtalign.vectors.pickles import read_pickle
+from nmtalign.vectors.pickles import read_gensim, read_pickle
 from nmtalign.vectors.word2vec_files import (
     FASTTEXT_MAGIC,
     first_dimension,
