@@ -99,18 +99,18 @@ class CharacterNgrams:
     def _buckets(self, words: Sequence[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
         """Return the buckets of all n-grams, by where they begin, then by length; and each word's count."""
         text = "".join(f"<{word}>" for word in words).encode("utf-8", "replace").decode()  # no surrogates
-        letters, place = np.unique(np.frombuffer(text.encode("utf-32-le"), "<u4"), return_inverse=True)
+        letters, letter_of = np.unique(np.frombuffer(text.encode("utf-32-le"), "<u4"), return_inverse=True)
         utf8 = np.array([chr(letter).encode() for letter in letters], "S4").view(np.int8).reshape(-1, 4)
-        added = utf8.astype(np.uint32)[place].T  # (4, L): bytes of each letter, then zeros
+        added = utf8.astype(np.uint32)[letter_of].T  # (4, L): bytes of each letter, then zeros
         lengths = np.array([len(word) + 2 for word in words])  # (N,)
-        left = np.repeat(np.cumsum(lengths), lengths) - np.arange(len(place))  # (L,): letters to the end
-        hashes = np.zeros((len(place), min(self.longest, lengths.max())), np.uint32)
+        left = np.repeat(np.cumsum(lengths), lengths) - np.arange(len(letter_of))  # (L,): letters to the end
+        hashes = np.zeros((len(letter_of), min(self.longest, lengths.max())), np.uint32)
         kept = left[:, None] > np.arange(hashes.shape[1])  # inside of the word
         kept[:, : max(self.shortest - 1, 0)] = False
         kept[(left == 1) | (left == np.repeat(lengths, lengths)), :1] = False  # < and > alone
-        grown = np.full(len(place), _FNV_START)
+        grown = np.full(len(letter_of), _FNV_START)
         for size in range(hashes.shape[1]):
-            grown = _hashed(grown[: len(place) - size], added[:, size:])
+            grown = _hashed(grown[: len(letter_of) - size], added[:, size:])
             hashes[: len(grown), size] = grown
         counts = np.add.reduceat(kept.sum(axis=1), np.cumsum(lengths) - lengths)
         return hashes[kept] % np.uint32(len(self.matrix)), counts

@@ -45,8 +45,7 @@ from nmtalign.vectors.word2vec_files import (
     read_text_vectors,
     read_word2vec_binary,
     reading,
-    write_text_vectors,
-    write_word2vec_binary,
+    write_word2vec,
 )
 
 _FILE_NAMES = {
@@ -121,8 +120,7 @@ def load_embeddings(
         raise UsageError(f"vector format: expected one of {', '.join(READ_VECTORS)}, found {format!r}")
     with foreign(path), np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused
         embeddings = readers[format]()
-    pieces = embeddings.subwords
-    for matrix in (embeddings.matrix, *([pieces.matrix] if pieces else [])):
+    for matrix in (embeddings.matrix, *([embeddings.subwords.matrix] if embeddings.subwords else [])):
         if matrix.size and not np.isfinite([matrix.min(), matrix.max()]).all():
             row = int(np.isfinite(matrix).all(axis=1).argmin())
             raise DataError(f"the vectors hold NaN or infinity, first in row {row + 1}").at(_name_of(path))
@@ -194,8 +192,8 @@ def save_embeddings(
     writers: dict[str, Callable[[], Any]] = {
         "folder": lambda: _write_folder(whole, path),
         "word2int": lambda: _write_word2int(whole, path),
-        "word2vec": lambda: write_text_vectors(whole, path),
-        "word2vec-binary": lambda: write_word2vec_binary(whole, path),
+        "word2vec": lambda: write_word2vec(whole, path, binary=False),
+        "word2vec-binary": lambda: write_word2vec(whole, path, binary=True),
     }
     if format not in writers:
         raise UsageError(
@@ -211,15 +209,14 @@ def expect_room_for_vectors(path: str | Path, format: str, *, overwrite: bool) -
     if format == "folder":
         expect_room(path, _names(path, *_OF_FOLDER), "vectors", overwrite=overwrite)
         return
-    for place in _written_files(path) if format == "word2int" else (path,):
-        expect_new_file(place, overwrite=overwrite)
+    for written in _written_files(path) if format == "word2int" else (path,):
+        expect_new_file(written, overwrite=overwrite)
 
 
 def expect_room_for_pair(folder: str | Path, *, overwrite: bool) -> None:
     """Refuse what vectors of two languages would destroy; with `overwrite` that are no older vectors."""
-    of_folders = (f"*/{name}" for name in _OF_FOLDER)
-    own = _names(Path(folder), *_OF_PAIR, *of_folders)
-    expect_room(folder, own, "vectors", overwrite=overwrite)
+    older = _names(Path(folder), *_OF_PAIR, *(f"*/{name}" for name in _OF_FOLDER))
+    expect_room(folder, older, "vectors", overwrite=overwrite)
 
 
 def _names(folder: Path, *patterns: str) -> list[str]:
@@ -271,8 +268,8 @@ def _read_meta(path: Path) -> dict[str, Any]:
     with foreign(path):
         settings = {**meta.get("settings", {})}
         if "text" in settings:
-            place = partial(file_in, path.parent)
-            settings["text"] = TextSettings.opened(settings["text"], place).as_dict()
+            opened = TextSettings.opened(settings["text"], partial(file_in, path.parent))
+            settings["text"] = opened.as_dict()
     return meta | {"settings": settings}
 
 
@@ -288,14 +285,13 @@ def _write_json(content: dict[str, Any], path: Path) -> None:
 
 def _partner(path: Path) -> Path:
     """Return the one partner of a file that is there."""
-    places = partners(path)
-    found = [place for place in places if place.is_file()]
-    if len(found) != 1:
-        first, *others = (place.name for place in places)
+    paths = partners(path)
+    names = [partner.name for partner in paths if partner.is_file()]
+    if len(names) != 1:
+        first, *others = (partner.name for partner in paths)
         expected = f"expected {first} beside it, or {', or '.join(others)} instead"
-        names = " and ".join(place.name for place in found) or "none"
-        raise DataError(f"{expected}; found {names}").at(path)
-    return file_in(path.parent, found[0].name)
+        raise DataError(f"{expected}; found {' and '.join(names) or 'none'}").at(path)
+    return file_in(path.parent, names[0])
 
 
 def _matrix_of(path: Path) -> Path:
@@ -326,10 +322,10 @@ def _read_word2int(path: Path, unsafe_pickle: bool) -> Embeddings:
 
 def _written_files(path: Path) -> tuple[Path, Path]:
     """Return the names under which dictionary and matrix are written, given either."""
-    for start, end, other in (("word2int", ".pkl", ".npz"), ("embeddings", ".npz", ".pkl")):
-        if path.name.startswith(start) and path.suffix == end:
-            pair = (path, next(place for place in partners(path) if place.suffix == other))
-            return pair if end == ".pkl" else pair[::-1]
+    if path.name.startswith("word2int") and path.suffix == ".pkl":
+        return path, partners(path)[0]
+    if path.name.startswith("embeddings") and path.suffix == ".npz":
+        return partners(path)[0], path
     raise UsageError(f"{path}: expected a name like word2int_en.pkl or embeddings_en.npz")
 
 
@@ -359,8 +355,8 @@ def load_pair(
     are, alphabetically. The vectors have the same dimension, and the settings of ``pair.json``.
     """
     folder = Path(folder)
-    places = languages_of(folder)
-    if places is None:
+    paths = languages_of(folder)
+    if not paths:
         raise DataError(
             "expected a folder with vectors of two languages (word2int_XX.pkl or XX), found none"
         ).at(folder)
@@ -368,11 +364,11 @@ def load_pair(
     if not isinstance(names, tuple | list) or len(names) != 2:
         raise UsageError(f"expected a source and a target language, like ('en', 'fr'), found {names!r}")
     for name in names:
-        if name not in places:
-            raise DataError(f"no vectors for language {name!r}; found {sorted(places)}").at(folder)
+        if name not in paths:
+            raise DataError(f"no vectors for language {name!r}; found {sorted(paths)}").at(folder)
     noted = _pair_note(folder).get("settings", {})
     with foreign(folder):
-        sides = both_embeddings([places[name] for name in names], limit=limit, unsafe_pickle=unsafe_pickle)
+        sides = both_embeddings([paths[name] for name in names], limit=limit, unsafe_pickle=unsafe_pickle)
     source, target = (replace(side, settings=side.settings or noted) for side in sides)
     return source, target
 
@@ -430,16 +426,16 @@ def with_text_settings(embeddings: Embeddings, text: TextSettings) -> Embeddings
     return replace(embeddings, settings={**embeddings.settings, "text": text.as_dict()})
 
 
-def languages_of(folder: str | Path) -> dict[str, Path] | None:
-    """Return where each language of a folder of several languages lies; None for anything else."""
+def languages_of(folder: str | Path) -> dict[str, Path]:
+    """Return where each language of a folder of several languages lies; nothing for anything else."""
     folder = Path(folder)
-    found = (path for path in folder.glob("word2int_*") if is_word2int(path))
-    places = {path.stem.removeprefix("word2int_"): path for path in found}
-    places |= {path.parent.name: path.parent for path in folder.glob("*/meta.json")}
-    for place in places.values():
-        name = place.relative_to(folder)
-        file_in(folder, str(name / "meta.json" if place.is_dir() else name))
-    return dict(sorted(places.items())) or None
+    dictionaries = (path for path in folder.glob("word2int_*") if is_word2int(path))
+    paths = {path.stem.removeprefix("word2int_"): path for path in dictionaries}
+    paths |= {path.parent.name: path.parent for path in folder.glob("*/meta.json")}
+    for path in paths.values():
+        name = path.relative_to(folder)
+        file_in(folder, str(name / "meta.json" if path.is_dir() else name))
+    return dict(sorted(paths.items()))
 
 
 def _pair_note(folder: Path) -> dict[str, Any]:
@@ -452,12 +448,12 @@ def pair_languages(folder: str | Path) -> tuple[str, str]:
     folder = Path(folder)
     if not folder.is_dir():
         raise DataError("expected a folder with word vectors of two languages; there is none").at(folder)
-    found = list(languages_of(folder) or {})
-    languages = _pair_note(folder).get("languages", found)
+    names = list(languages_of(folder))
+    languages = _pair_note(folder).get("languages", names)
     if not (isinstance(languages, list) and all(isinstance(name, str) for name in languages)):
         raise DataError("expected languages that are a list of names").at(folder / "pair.json")
     if len(languages) != 2:
         raise UsageError(
-            f"{folder}: expected vectors of two languages, found {found or 'none'}; name them (`languages`)"
+            f"{folder}: expected vectors of two languages, found {names or 'none'}; name them (`languages`)"
         )
     return languages[0], languages[1]

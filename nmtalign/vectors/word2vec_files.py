@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import AnyArray
 from nmtalign.errors import DataError
 from nmtalign.files import foreign, is_text, most_unpacked, unpacked
 from nmtalign.output import Outputs
@@ -37,7 +37,7 @@ BLOCK = 1 << 24  # bytes read at a time
 _LONGEST_ROW = 1 << 22  # bytes of a line
 _MOST_NUMBERS = 1 << 16  # of a vector
 _LONGEST_WORD = 1 << 16  # bytes
-Parsed = tuple[list[str], NDArray[Any]]
+Parsed = tuple[list[str], AnyArray]
 
 
 @contextmanager
@@ -87,7 +87,7 @@ def _decoded(word: bytes, encoding: str, errors: str) -> str:
         ) from error
 
 
-def _first_vectors(words: list[str], matrix: NDArray[Any], path: Path, repeated: int = 0) -> Embeddings:
+def _first_vectors(words: list[str], matrix: AnyArray, path: Path, repeated: int = 0) -> Embeddings:
     """Return words and vectors; a repeated word keeps its first one, as in gensim, with a warning."""
     rows: dict[str, int] = {}
     for row, word in enumerate(words):
@@ -193,24 +193,6 @@ def _parse_slowly(block: bytes, dimension: int, encoding: str, errors: str, path
     return words, np.array(numbers, np.float32)
 
 
-def write_text_vectors(embeddings: Embeddings, path: Path) -> None:
-    """Write vectors as text with a header line; the shortest digits that give the same numbers back."""
-    wide = embeddings.matrix.astype(np.result_type(embeddings.matrix, np.float32))
-    with Outputs() as files:
-        file = files.text(path)
-        file.write(f"{len(embeddings)} {embeddings.dimension}\n")
-        for word, vector in zip(embeddings.vocabulary, wide, strict=True):
-            _check_writable(word)
-            file.write(f"{word} {' '.join(vector.astype('U32').tolist())}\n")
-
-
-def _check_writable(word: str) -> None:
-    """Refuse a word that a format with spaces between its fields cannot hold."""
-    if " " in word or "\n" in word or not is_text(word):
-        found = "a space, a line end or half a character"
-        raise DataError(f"the word {word[:60]!r} holds {found}; this format cannot keep it")
-
-
 # ---------------------------------------------------------------- vectors as bytes
 
 
@@ -234,16 +216,6 @@ def read_word2vec_binary(path: Path, limit: int | None, encoding: str, errors: s
             _decoded(error.object.lstrip(b"\n"), encoding, errors)
         words = list(vectors.key_to_index)  # without those that came again
         return _first_vectors(words, vectors.vectors[: len(words)], path, wanted - len(words))
-
-
-def write_word2vec_binary(embeddings: Embeddings, path: Path) -> None:
-    """Write word2vec's binary form."""
-    with Outputs() as files:
-        file = files.binary(path)
-        file.write(f"{len(embeddings)} {embeddings.dimension}\n".encode())
-        for word, vector in zip(embeddings.vocabulary, embeddings.matrix.astype("<f4"), strict=True):
-            _check_writable(word)
-            file.write(word.encode() + b" " + vector.tobytes() + b"\n")
 
 
 def read_fasttext_binary(path: Path, limit: int | None, encoding: str, errors: str) -> Embeddings:
@@ -301,3 +273,18 @@ def _read_fasttext_words(file: IO[bytes], size: int, encoding: str, errors: str,
         reason = f"{strange} words are not {encoding}; their bad bytes are replaced"
         warnings.warn(f"{path}: {reason}", stacklevel=3)
     return words
+
+
+def write_word2vec(embeddings: Embeddings, path: Path, *, binary: bool) -> None:
+    """Write word2vec's form; a text has the shortest digits that give the same numbers back."""
+    matrix = embeddings.matrix
+    matrix = matrix.astype("<f4" if binary else np.result_type(matrix, np.float32))
+    with Outputs() as files:
+        file = files.binary(path)
+        file.write(f"{len(embeddings)} {embeddings.dimension}\n".encode())
+        for word, vector in zip(embeddings.vocabulary, matrix, strict=True):
+            if " " in word or "\n" in word or not is_text(word):
+                held = "a space, a line end or half a character"
+                raise DataError(f"the word {word[:60]!r} holds {held}; this format cannot keep it")
+            numbers = vector.tobytes() if binary else " ".join(vector.astype("U32").tolist()).encode()
+            file.write(word.encode() + b" " + numbers + b"\n")

@@ -66,8 +66,7 @@ def _opened(path: str, **reading: Any) -> Iterator[tuple[str, Embeddings]]:
     from nmtalign.vectors.storage import detect_format, languages_of, load_embeddings
 
     whole = place_of(path)
-    places = languages_of(whole)
-    for place in [whole] if places is None else places.values():
+    for place in languages_of(whole).values() or [whole]:
         format_ = detect_format(place) if reading["format"] == "auto" else reading["format"]
         yield f"{place}: {format_}", load_embeddings(place, **reading | {"format": format_})
 
