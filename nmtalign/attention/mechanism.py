@@ -15,14 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from nmtalign.arrays import AnyArray, Doubles
-from nmtalign.attention._arrays import (
-    Array,
-    as_floats,
-    converted,
-    expect_axis,
-    expect_rows,
-    expect_to_fit,
-)
+from nmtalign.attention._arrays import Array, as_floats, converted, expect_axis, expect_rows, expect_to_fit
 from nmtalign.attention.scores import scaled_dot
 from nmtalign.attention.weights import mask_scores, softmax
 from nmtalign.errors import DataError, UsageError

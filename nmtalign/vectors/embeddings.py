@@ -31,13 +31,7 @@ _FNV_START, _FNV_PRIME = np.uint32(2166136261), np.uint32(16777619)
 
 @dataclass(frozen=True)
 class Coverage:
-    """How many of the `total` words asked for have a vector of their own. Counts add up.
-
-    Examples
-    --------
-    >>> print(Coverage(total=8, known=6, composed=1) + Coverage(total=2, known=2))
-    8 of 10 words (80.0 %) have a vector of their own, 1 more by sub-words or back-off
-    """
+    """How many of the `total` words asked for have a vector of their own. Counts add up."""
 
     total: int = 0
     known: int = 0  # words with a row of their own
@@ -79,13 +73,13 @@ class CharacterNgrams:
     def __str__(self) -> str:
         return f"{len(self.matrix):,} vectors of {self.shortest} to {self.longest} characters"
 
-    def vectors(self, words: Sequence[str], own: NDArray[Any] | None = None) -> NDArray[np.float32]:
+    def vectors(self, words: Sequence[str], of_words: NDArray[Any] | None = None) -> NDArray[np.float32]:
         """Return the mean of each word's n-gram vectors and of its own vector, if given, shape (N, D).
 
         A word without any gets zeros. They are added in fastText's order, so that the bits are the same.
         """
         shape = len(words), self.matrix.shape[1]
-        result = np.zeros(shape, np.float32) if own is None else np.array(own, np.float32)
+        result = np.zeros(shape, np.float32) if of_words is None else np.array(of_words, np.float32)
         for begin in range(0, len(words) if len(self.matrix) else 0, _BLOCK):
             block = slice(begin, begin + _BLOCK)
             buckets, counts = self._buckets(words[block])
@@ -93,7 +87,7 @@ class CharacterNgrams:
             for nth in range(counts.max()):
                 owners = np.flatnonzero(counts > nth)
                 sums[owners] += self.matrix[buckets[starts[owners] + nth]]
-            sums /= np.maximum(counts + (own is not None), 1)[:, None].astype(np.float32)
+            sums /= np.maximum(counts + (of_words is not None), 1)[:, None].astype(np.float32)
         return result
 
     def _buckets(self, words: Sequence[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:

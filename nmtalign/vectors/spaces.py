@@ -23,7 +23,6 @@ from nmtalign.vectors.embeddings import Embeddings, unit_rows
 _CELLS = 1 << 26  # of one block of similarities: 256 MB in float32
 _NEIGHBORS = 10  # k of CSLS, as in the paper
 _RANKS = (1, 5, 10)  # k of precision at k
-WORDS = 5_000  # the most frequent words of each language take part in the refinement
 _MOST_ROUNDS = 20
 _GAIN = 1e-4  # least gain in mean cosine for another round
 _SHORTEST_STRING = 4  # letters; shorter words are often spelled alike by accident
@@ -180,21 +179,16 @@ def map_spaces(
     seeds: Iterable[tuple[str, str]],
     *,
     refine: bool = True,
-    words: int = WORDS,
+    words: int = 5_000,
 ) -> MappedSpaces:
-    """Turn the source space so that translations lie together.
+    """Turn the source space so that translations lie together (Conneau et al. 2018, section 2).
 
-    Unit length, centring, unit length; then the orthogonal map that brings the seed pairs closest
-    (Procrustes); then more pairs, the mutual nearest neighbors by CSLS beside the seeds, and the best map
-    for them, until the words come no closer to their nearest neighbors.
+    Unit length, centering, unit length; then the orthogonal map that brings the seed pairs closest
+    (Procrustes; Xing et al. 2015); then more pairs, the mutual nearest neighbors by CSLS beside the seeds,
+    and the best map for them, until the words come no closer to their nearest neighbors.
 
     Seeds without vectors are left out. Without `refine` the seeds alone decide; with it, the first `words` of
     each language take part, which should be the most frequent ones.
-
-    References
-    ----------
-    Xing et al. (2015), "Normalized word embedding and orthogonal transform for bilingual word translation".
-    Conneau et al. (2018), "Word translation without parallel data", section 2.
     """
     if source.dimension != target.dimension:
         found = f"{source.dimension} and {target.dimension}"

@@ -75,6 +75,8 @@ def test_coverage_adds_up(embeddings: Embeddings) -> None:
     parts = sum((embeddings.with_unknown("backoff").coverage([word]) for word in words), Coverage())
     assert whole == parts == Coverage(total=4, known=2, composed=2)
     assert embeddings.coverage(words) == Coverage(total=4, known=2)
+    text = "2 of 4 words (50.0 %) have a vector of their own, 2 more by sub-words or back-off"
+    assert str(whole) == text
     assert embeddings.coverage([]).rate == 1.0
 
 
