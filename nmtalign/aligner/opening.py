@@ -81,6 +81,9 @@ def load(path: str | Path | tuple[Any, Any] | list[Any] | None = None, **setting
     >>> aligner.align("the black cat", "le chat noir").links
     [Link(source=0, target=0), Link(source=1, target=2), Link(source=2, target=1)]
     """
+    if not (path is None or isinstance(path, str | tuple | list) or hasattr(path, "__fspath__")):
+        expected = "expected the path of a folder, or word vectors of two languages as (source, target)"
+        raise UsageError(f"{expected}, found {path!s:.60}")
     _check_settings(settings)
     encoder = {name: settings.pop(name) for name in ENCODER_OPTIONS if name in settings}
     aligner = _of_two_sides(path, settings) if isinstance(path, tuple | list) else _of_folder(path, settings)

@@ -20,7 +20,7 @@ from nmtalign.positions.model import DIAGONAL, PositionModel, SoftmaxPositions
 from nmtalign.scorers.given_vectors import VectorScorer
 from nmtalign.scorers.vector_scores import VectorScore, cosine_scale, score_in
 from nmtalign.vectors.embeddings import Embeddings
-from nmtalign.vectors.mapping import warn_if_unrelated
+from nmtalign.vectors.spaces import warn_if_unrelated
 from nmtalign.vectors.storage import both_embeddings, load_pair, pair_languages
 
 FIRST = 20_000  # words that stand for all

@@ -25,7 +25,7 @@ from nmtalign.scorers.forms import FormPairs, cut, shorten
 from nmtalign.scorers.lexicon import FormCounts, FormPairCounts, Lexicon, StoredForms, sum_at
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
-from nmtalign.vectors.retrieval import mutual_neighbors
+from nmtalign.vectors.spaces import mutual_neighbors
 
 MOST = 50_000  # words of given vectors that are searched for translations
 MOST_WEIGHT = 1e9  # of a line of a word list

@@ -36,10 +36,10 @@ from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.training.checkpoint import Checkpoint
 from nmtalign.training.prior import read_word_list
-from nmtalign.vectors.binary_files import FASTTEXT_MAGIC
-from nmtalign.vectors.mapping import read_dictionary
 from nmtalign.vectors.pickles import read_pickle
+from nmtalign.vectors.spaces import read_dictionary
 from nmtalign.vectors.storage import load_embeddings, load_pair, save_pair
+from nmtalign.vectors.word2vec_files import FASTTEXT_MAGIC
 
 Read = Callable[[Path], object]
 

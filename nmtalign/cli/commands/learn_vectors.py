@@ -134,7 +134,7 @@ def map_(
 
     Example: nmtalign vectors map cc.en.300.vec.gz cc.fr.300.vec.gz --limit 100000 -o vectors
     """
-    from nmtalign.vectors.mapping import identical_strings, map_spaces, read_dictionary
+    from nmtalign.vectors.spaces import identical_strings, map_spaces, read_dictionary
     from nmtalign.vectors.storage import expect_room_for_pair, load_embeddings, save_pair
 
     expect_room_for_pair(output, overwrite=force)

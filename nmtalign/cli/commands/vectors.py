@@ -66,8 +66,7 @@ def _opened(path: str, **reading: Any) -> Iterator[tuple[str, Embeddings]]:
     from nmtalign.vectors.storage import detect_format, languages_of, load_embeddings
 
     whole = place_of(path)
-    places = languages_of(whole)
-    for place in [whole] if places is None else places.values():
+    for place in languages_of(whole).values() or [whole]:
         format_ = detect_format(place) if reading["format"] == "auto" else reading["format"]
         yield f"{place}: {format_}", load_embeddings(place, **reading | {"format": format_})
 
@@ -141,8 +140,7 @@ def evaluate(
     """
     from nmtalign.door import place_of
     from nmtalign.text.tokenization import TextSettings
-    from nmtalign.vectors.mapping import read_dictionary
-    from nmtalign.vectors.retrieval import evaluate_dictionary
+    from nmtalign.vectors.spaces import evaluate_dictionary, read_dictionary
     from nmtalign.vectors.storage import load_pair
 
     text = TextSettings(lowercase=False, unicode=unicode)
@@ -170,16 +168,16 @@ def neighbors(
     Example: nmtalign vectors neighbors en_fr_vectors house cat
     """
     from nmtalign.door import place_of
-    from nmtalign.vectors.retrieval import neighbors as find
+    from nmtalign.vectors.spaces import neighbors as find
     from nmtalign.vectors.storage import load_pair
 
     with warnings_to_stderr():
         source, target = load_pair(place_of(folder), languages=langs, limit=limit)
         click.echo(f"word\tneighbor\t{score}")
-        for word, found in find(source, target, words, count=count, score=score).items():
-            for one in found:
-                click.echo(f"{word}\t{one.word}\t{one.score:.4f}")
-            if not found:
+        for word, nearest in find(source, target, words, count=count, score=score).items():
+            for near, value in nearest:
+                click.echo(f"{word}\t{near}\t{value:.4f}")
+            if not nearest:
                 warn(f"{word!r} has no vector")
 
 
