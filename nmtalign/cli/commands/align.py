@@ -34,17 +34,12 @@ from nmtalign.cli.options.declare import (
     Command,
     OutputPrefix,
     Values,
+    option,
     option_group,
     section,
     with_options,
 )
-from nmtalign.cli.options.model import (
-    ModelOptions,
-    expert_option,
-    load_aligner,
-    model_options,
-    with_expert,
-)
+from nmtalign.cli.options.model import ModelOptions, expert_option, load_aligner, model_options, with_expert
 from nmtalign.cli.options.running import (
     EngineOptions,
     ShardOptions,
@@ -75,18 +70,16 @@ if TYPE_CHECKING:
 
 output_options = with_options(
     section("Output"),
-    click.option(
-        "-o", "--output", type=OUTPUT, metavar="LINKS", default="-", help="Pharaoh links, a line a pair."
-    ),
-    click.option("--probabilities", type=OUTPUT, help="Probability of each link, in the order of LINKS."),
-    click.option("--pair-scores", type=OUTPUT, help="Probability that a pair is a translation."),
-    click.option("--table", type=OUTPUT, help="One row for each link: .csv, .tsv, .jsonl, .parquet."),
-    click.option("--guided", type=OUTPUT, help="Source, target and links between tabs, for guided training."),
-    click.option(
+    option("-o --output", OUTPUT, "Pharaoh links, a line a pair.", metavar="LINKS", default="-"),
+    option("--probabilities", OUTPUT, "Probability of each link, in the order of LINKS."),
+    option("--pair-scores", OUTPUT, "Probability that a pair is a translation."),
+    option("--table", OUTPUT, "One row for each link: .csv, .tsv, .jsonl, .parquet."),
+    option("--guided", OUTPUT, "Source, target and links between tabs, for guided training."),
+    option(
         "--tokens",
-        type=OutputPrefix(*(f".{side}" for side in SIDES)),
+        OutputPrefix(*(f".{side}" for side in SIDES)),
+        "PREFIX.source and PREFIX.target: tokens, a line a pair. Links count these.",
         metavar="PREFIX",
-        help="PREFIX.source and PREFIX.target: tokens, a line a pair. Links count these.",
     ),
 )
 
@@ -94,18 +87,14 @@ output_options = with_options(
 _error_options = option_group(
     "errors",
     Values,
-    click.option(
+    option(
         "--on-error",
-        type=click.Choice(["stop", "skip-marked"]),
+        ("stop", "skip-marked"),
+        "At a bad record: stop, or write an empty line and report it.",
         default="stop",
-        help="At a bad record: stop, or write an empty line and report it.",
     ),
-    click.option(
-        "--error-report", type=OUTPUT, help="List the records that --on-error skip-marked replaced."
-    ),
-    click.option(
-        "--strict", is_flag=True, help="Stop (exit code 3) if few words are known or sides are swapped."
-    ),
+    option("--error-report", OUTPUT, "List the records that --on-error skip-marked replaced."),
+    option("--strict", bool, "Stop (exit code 3) if few words are known or sides are swapped."),
 )
 
 
@@ -128,15 +117,9 @@ _written_options = option_group(
     "written",
     WrittenOptions,
     section("Output"),
-    click.option(
-        "--attention", type=OUTPUT, metavar="FILE.npz", help="One matrix for each pair, target by source."
-    ),
-    click.option(
-        "--values",
-        type=click.Choice(VALUES),
-        help="What --attention holds.  [softmax without null: forward; else combined]",
-    ),
-    click.option("--pieces", type=click.Choice(MARKS), help="Join marked sub-words, and link the words."),
+    option("--attention", OUTPUT, "One matrix for each pair, target by source.", metavar="FILE.npz"),
+    option("--values", VALUES, "What --attention holds.  [softmax without null: forward; else combined]"),
+    option("--pieces", MARKS, "Join marked sub-words, and link the words."),
 )
 
 

@@ -12,7 +12,7 @@ from nmtalign.cli.commands.align import align
 from nmtalign.cli.commands.evaluate import evaluate
 from nmtalign.cli.looking.report import SAMPLE, report
 from nmtalign.cli.messages import warnings_to_stderr
-from nmtalign.cli.options.declare import OUTPUT, Command, section
+from nmtalign.cli.options.declare import OUTPUT, Command, option, section
 from nmtalign.names import VECTORS
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ SCORES = {"scaled dot-product": "scaled-dot", "Bahdanau": "bahdanau"}
 
 @click.command(cls=Command)
 @section("Output")
-@click.option("-o", "--output", type=OUTPUT, metavar="DIR", default="out", help="Folder for the results.")
+@option("-o --output", OUTPUT, "Folder for the results.", metavar="DIR", default="out")
 @click.pass_context
 def demo(context: click.Context, output: str) -> None:
     """Align the shipped English-French sample, evaluate and draw the links.

@@ -10,7 +10,7 @@ import click
 from nmtalign import __version__
 from nmtalign.cli.messages import log, warn
 from nmtalign.cli.options.bitext import encoding_option, text_encoding
-from nmtalign.cli.options.declare import INPUT, SEED, Command, Number, Whole, section
+from nmtalign.cli.options.declare import INPUT, SEED, Command, Number, Whole, option, section
 from nmtalign.errors import DataError
 from nmtalign.names import READ_LINKS
 
@@ -26,33 +26,26 @@ CLEAR = 0.1  # of the error rate: so much lower after a shift, positions are cou
 @section("Input")
 @click.argument("links", type=INPUT)
 @click.argument("gold", type=INPUT)
-@click.option(
-    "--links-format",
-    type=click.Choice(READ_LINKS),
-    default="pharaoh",
-    help="Format of LINKS and of --compare.",
-)
-@click.option(
+@option("--links-format", READ_LINKS, "Format of LINKS and of --compare.", default="pharaoh")
+@option(
     "--gold-format",
-    type=click.Choice(READ_LINKS),
+    READ_LINKS,
+    "Format of GOLD; in pharaoh (from 0) and talp (from 1), 3-4 is sure and 3p4 possible.",
     default="pharaoh",
-    help="Format of GOLD; in pharaoh (from 0) and talp (from 1), 3-4 is sure and 3p4 possible.",
 )
-@click.option("--compare", type=INPUT, metavar="LINKS2", help="Test the difference to these links.")
+@option("--compare", INPUT, "Test the difference to these links.", metavar="LINKS2")
 @encoding_option
 @section("Output")
-@click.option(
-    "--by-sentence", is_flag=True, help="First print a table with the scores of each sentence pair."
-)
+@option("--by-sentence", bool, "First print a table with the scores of each sentence pair.")
 @section("Intervals")
-@click.option("--samples", type=Whole(1), default=1000, help="Bootstrap samples.")
-@click.option(
+@option("--samples", Whole(1), "Bootstrap samples.", default=1000)
+@option(
     "--confidence",
-    type=Number(0, 1, min_open=True, max_open=True),
+    Number(0, 1, min_open=True, max_open=True),
+    "Share of the samples within an interval.",
     default=0.95,
-    help="Share of the samples within an interval.",
 )
-@click.option("--seed", type=SEED, default=1, help="Seed of the bootstrap.")
+@option("--seed", SEED, "Seed of the bootstrap.", default=1)
 def evaluate(
     links: str,
     gold: str,

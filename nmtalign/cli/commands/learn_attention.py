@@ -8,13 +8,8 @@ from typing import Any
 import click
 
 from nmtalign.cli.messages import Progress, log, warnings_to_stderr
-from nmtalign.cli.options.bitext import (
-    BitextOptions,
-    TextOptions,
-    bitext_options,
-    text_options,
-)
-from nmtalign.cli.options.declare import INPUT, OUTPUT, Command, Whole, section
+from nmtalign.cli.options.bitext import BitextOptions, TextOptions, bitext_options, text_options
+from nmtalign.cli.options.declare import INPUT, OUTPUT, Command, Whole, option, section
 from nmtalign.cli.options.model import PathOptions, path_options
 from nmtalign.cli.options.running import one_blas_thread
 from nmtalign.errors import UsageError
@@ -25,23 +20,14 @@ from nmtalign.names import LEARNED_SCORES
 @bitext_options
 @text_options
 @section("Output")
-@click.option(
-    "-o", "--output", type=OUTPUT, metavar="NPZ", help="File of the parameters.  [in the folder --vectors]"
-)
-@click.option("--force", is_flag=True, help="Replace the parameters that are there.")
+@option("-o --output", OUTPUT, "File of the parameters.  [in the folder --vectors]", metavar="NPZ")
+@option("--force", bool, "Replace the parameters that are there.")
 @path_options
 @section("Learning")
-@click.option(
-    "--score",
-    type=click.Choice(LEARNED_SCORES),
-    required=True,
-    help="Attention score whose parameters are learned.",
-)
-@click.option(
-    "--model", type=INPUT, metavar="DIR", help="Aligner to learn from.  [one learned from the text]"
-)
-@click.option("--units", type=Whole(min=1), default=128, help="Size of the attention layer.")
-@click.option("--workers", type=Whole(min=1), help="Processes; the result is the same.  [cores]")
+@option("--score", LEARNED_SCORES, "Attention score whose parameters are learned.", required=True)
+@option("--model", INPUT, "Aligner to learn from.  [one learned from the text]", metavar="DIR")
+@option("--units", Whole(min=1), "Size of the attention layer.", default=128)
+@option("--workers", Whole(min=1), "Processes; the result is the same.  [cores]")
 def attention(
     bitext: BitextOptions,
     tokenization: TextOptions,

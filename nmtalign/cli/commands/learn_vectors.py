@@ -17,7 +17,7 @@ from nmtalign.cli.options.bitext import (
     languages_of_files,
     text_options,
 )
-from nmtalign.cli.options.declare import INPUT, SEED, Command, Values, Whole, option_group, section
+from nmtalign.cli.options.declare import INPUT, SEED, Command, Values, Whole, option, option_group, section
 from nmtalign.cli.options.model import pair_output_options, reading_options
 from nmtalign.errors import UsageError
 
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 @langs_option
 @pair_output_options
 @section("Learning")
-@click.option("--dimension", type=Whole(min=1), default=128, help="Columns of the vectors.")
-@click.option("--min-count", "minimum", type=Whole(min=1), default=1, help="Least frequency of a word.")
-@click.option("--model", type=INPUT, metavar="DIR", help="Take the counts of this model instead of a text.")
-@click.option("--subwords", is_flag=True, help="Vectors of words and of their first letters, side by side.")
-@click.option("--seed", type=SEED, default=1, help="Seed of the decomposition.")
+@option("--dimension", Whole(min=1), "Columns of the vectors.", default=128)
+@option("--min-count minimum", Whole(min=1), "Least frequency of a word.", default=1)
+@option("--model", INPUT, "Take the counts of this model instead of a text.", metavar="DIR")
+@option("--subwords", bool, "Vectors of words and of their first letters, side by side.")
+@option("--seed", SEED, "Seed of the decomposition.", default=1)
 def learn(
     bitext: BitextOptions,
     output: str,
@@ -102,11 +102,9 @@ _mapping_options = option_group(
     "mapping",
     Values,
     section("Mapping"),
-    click.option(
-        "--dictionary", type=INPUT, help="Seed pairs, `word translation` a line.  [identical strings]"
-    ),
-    click.option("--refine/--no-refine", default=True, help="Look for more pairs by mutual neighbors."),
-    click.option("--words", type=Whole(min=1), default=5_000, help="Frequent words that --refine uses."),
+    option("--dictionary", INPUT, "Seed pairs, `word translation` a line.  [identical strings]"),
+    option("--refine/--no-refine", bool, "Look for more pairs by mutual neighbors.", default=True),
+    option("--words", Whole(min=1), "Frequent words that --refine uses.", default=5_000),
 )
 
 

@@ -19,6 +19,7 @@ from nmtalign.cli.options.declare import (
     Number,
     OutputPrefix,
     Whole,
+    option,
     section,
     with_options,
 )
@@ -38,8 +39,7 @@ if TYPE_CHECKING:
 _TOGETHER = 16_384  # pairs read, joined and written at a time
 
 _output = with_options(
-    section("Output"),
-    click.option("-o", "--output", type=OUTPUT, metavar="FILE", default="-", help="File to write."),
+    section("Output"), option("-o --output", OUTPUT, "File to write.", metavar="FILE", default="-")
 )
 
 
@@ -47,16 +47,11 @@ _output = with_options(
 @click.argument("forward", type=INPUT)
 @click.argument("reverse", type=INPUT)
 @section("Input")
-@click.option("--reversed", is_flag=True, help="The links of REVERSE are target-source: swap them.")
+@option("--reversed", bool, "The links of REVERSE are target-source: swap them.")
 @encoding_option
 @_output
 @section("Links")
-@click.option(
-    "--method",
-    type=click.Choice(SYMMETRIZATIONS),
-    default="grow-diag-final-and",
-    help="How the links are joined.",
-)
+@option("--method", SYMMETRIZATIONS, "How the links are joined.", default="grow-diag-final-and")
 def symmetrize(forward: str, reverse: str, method: str, reversed: bool, output: str) -> None:
     """Join the Pharaoh links of two directions, line by line; both are source-target.
 
@@ -81,12 +76,12 @@ def _joined(files: tuple[str, str], method: str, *, swapped: bool) -> Iterator[s
 @click.command(cls=Command)
 @click.argument("links", type=INPUT)
 @section("Input")
-@click.option("--from", "from_", type=click.Choice(READ_LINKS), required=True, help="Format of LINKS.")
-@click.option("--source", type=INPUT, help="Source text, if LINKS hold no words.")
-@click.option("--target", type=INPUT, help="Target text.")
+@option("--from from_", READ_LINKS, "Format of LINKS.", required=True)
+@option("--source", INPUT, "Source text, if LINKS hold no words.")
+@option("--target", INPUT, "Target text.")
 @cut_options
 @_output
-@click.option("--to", type=click.Choice(WRITTEN_LINKS), required=True, help="Format to write.")
+@option("--to", WRITTEN_LINKS, "Format to write.", required=True)
 def convert(
     links: str, from_: str, to: str, output: str, source: str | None, target: str | None, cut: CutOptions
 ) -> None:
@@ -136,14 +131,13 @@ def _with_words(
 @click.command(cls=Command)
 @linked_options()
 @section("Output")
-@click.option(
-    "-o",
-    "--output",
-    type=OutputPrefix(".extract", ".extract.inv"),
+@option(
+    "-o --output",
+    OutputPrefix(".extract", ".extract.inv"),
+    "Write PREFIX.extract and PREFIX.extract.inv instead of showing the former.",
     metavar="PREFIX",
-    help="Write PREFIX.extract and PREFIX.extract.inv instead of showing the former.",
 )
-@click.option("--longest", type=Whole(min=1), default=7, help="Most words of a phrase, on either side.")
+@option("--longest", Whole(min=1), "Most words of a phrase, on either side.", default=7)
 @section("Running")
 @quiet_option
 def phrases(linked: LinkedOptions, output: str | None, longest: int) -> None:
@@ -175,8 +169,8 @@ def phrases(linked: LinkedOptions, output: str | None, longest: int) -> None:
 @click.command(cls=Command)
 @linked_options()
 @section("Input")
-@click.option("--tags", type=INPUT, required=True, help="Annotations of SOURCE, a line for each pair.")
-@click.option("--tags-format", type=click.Choice(TAG_FORMATS), default="xml", help="Format of --tags.")
+@option("--tags", INPUT, "Annotations of SOURCE, a line for each pair.", required=True)
+@option("--tags-format", TAG_FORMATS, "Format of --tags.", default="xml")
 @_output
 @section("Running")
 @quiet_option
@@ -272,25 +266,18 @@ _HEADER = "source\ttarget\tlinks\tp(target|source)\tp(source|target)\tassociatio
 @click.command(cls=Command)
 @linked_options(required=False)
 @section("Output")
-@click.option("--word", metavar="WORD", help="The translations of one word only, of either language.")
-@click.option(
-    "-o",
-    "--output",
-    type=OutputPrefix(".s2t", ".t2s", ".tsv"),
+@option("--word", str, "The translations of one word only, of either language.", metavar="WORD")
+@option(
+    "-o --output",
+    OutputPrefix(".s2t", ".t2s", ".tsv"),
+    "Write PREFIX.s2t, PREFIX.t2s and PREFIX.tsv instead of showing them.",
     metavar="PREFIX",
-    help="Write PREFIX.s2t, PREFIX.t2s and PREFIX.tsv instead of showing them.",
 )
-@click.option(
-    "--priors", type=OUTPUT, help="Write links as eflomal's priors, lines of LEX source target links."
-)
-@click.option(
-    "--limit", type=Whole(min=1), default=100, help="Most translations of a word; without -o, most lines."
-)
-@click.option(
-    "--least", type=Number(0), default=0.01, help="Least probability of a translation, in either direction."
-)
+@option("--priors", OUTPUT, "Write links as eflomal's priors, lines of LEX source target links.")
+@option("--limit", Whole(min=1), "Most translations of a word; without -o, most lines.", default=100)
+@option("--least", Number(0), "Least probability of a translation, in either direction.", default=0.01)
 @section("Model")
-@click.option("--model", type=INPUT, metavar="DIR", help="A learned model, instead of texts and links.")
+@option("--model", INPUT, "A learned model, instead of texts and links.", metavar="DIR")
 @section("Running")
 @quiet_option
 def lexicon(

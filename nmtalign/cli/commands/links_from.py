@@ -25,7 +25,7 @@ from nmtalign.cli.options.bitext import (
     bitext_options,
     languages_of_files,
 )
-from nmtalign.cli.options.declare import Command, Values, option_group, section
+from nmtalign.cli.options.declare import Command, Values, option, option_group, section
 from nmtalign.cli.options.model import encoder_options, extraction_options
 from nmtalign.cli.options.running import one_blas_thread, open_sink
 from nmtalign.cli.options.sources import SECTION, SourceOptions, source_options
@@ -34,13 +34,11 @@ link_options = option_group(
     "options",
     Values,
     section("Input"),
-    click.option("--tokenizer", type=Tokenizer(), help="How lines become words.  [space]"),
+    option("--tokenizer", Tokenizer(), "How lines become words.  [space]"),
     section("Links"),
     *extraction_options,
     section(SECTION),
-    click.option(
-        "--langs", type=LANGUAGES, metavar="XX,YY", help="Languages, as a translation model calls them."
-    ),
+    option("--langs", LANGUAGES, "Languages, as a translation model calls them.", metavar="XX,YY"),
     *encoder_options,
 )
 

@@ -29,17 +29,12 @@ from nmtalign.cli.options.declare import (
     Command,
     FileType,
     Number,
+    option,
     option_group,
     section,
     with_options,
 )
-from nmtalign.cli.options.model import (
-    PathOptions,
-    encoder_options,
-    expert_option,
-    vector_files,
-    with_expert,
-)
+from nmtalign.cli.options.model import PathOptions, encoder_options, expert_option, vector_files, with_expert
 from nmtalign.cli.options.running import (
     EngineOptions,
     batch_texts,
@@ -70,7 +65,7 @@ _vector_options = option_group(
     PathOptions,
     section("Vectors, mixed with the lexicon"),
     *vector_files,
-    click.option("--vectors-weight", type=Number(0, 1), help="Weight of the vectors, from 0 to 1.  [0.45]"),
+    option("--vectors-weight", Number(0, 1), "Weight of the vectors, from 0 to 1.  [0.45]"),
 )
 
 
@@ -79,28 +74,17 @@ _vector_options = option_group(
 @max_length_option
 @text_options
 @langs_option
-@click.option("--gold", type=INPUT, help="Train a rescorer on these gold links of the last pairs, or of all.")
+@option("--gold", INPUT, "Train a rescorer on these gold links of the last pairs, or of all.")
 @section("Output")
-@click.option("-o", "--output", type=OUTPUT, metavar="DIR", required=True, help="Folder for the model.")
-@click.option("--force", is_flag=True, help="Replace the model that is there.")
-@click.option("--links", type=OUTPUT, help="Also align the bitext itself: Pharaoh links, one line a pair.")
-@click.option("--probabilities", type=OUTPUT, help="Probability of each link, in the order of --links.")
-@click.option("--pair-scores", type=OUTPUT, help="Probability that a pair is a translation.")
+@option("-o --output", OUTPUT, "Folder for the model.", metavar="DIR", required=True)
+@option("--force", bool, "Replace the model that is there.")
+@option("--links", OUTPUT, "Also align the bitext itself: Pharaoh links, one line a pair.")
+@option("--probabilities", OUTPUT, "Probability of each link, in the order of --links.")
+@option("--pair-scores", OUTPUT, "Probability that a pair is a translation.")
 @section("Model")
-@click.option(
-    "--preset", type=click.Choice(PRESETS), default="default", help="Learn faster, or more accurately."
-)
-@click.option(
-    "--prior",
-    type=INPUT,
-    help="Start from a word list (word, translation, weight if not 1), or eflomal's priors.",
-)
-@click.option(
-    "--init",
-    type=OLDER,
-    metavar="DIR",
-    help="Start from a model and its tokenizer, or from word vectors.",
-)
+@option("--preset", PRESETS, "Learn faster, or more accurately.", default="default")
+@option("--prior", INPUT, "Start from a word list (word, translation, weight if not 1), or eflomal's priors.")
+@option("--init", OLDER, "Start from a model and its tokenizer, or from word vectors.", metavar="DIR")
 @_vector_options
 @section("Expert, whose links are prior counts and vote")
 @expert_option

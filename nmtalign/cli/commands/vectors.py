@@ -19,7 +19,7 @@ from nmtalign.cli.options.bitext import (
     text_encoding,
     text_options,
 )
-from nmtalign.cli.options.declare import INPUT, OUTPUT, Command, Whole, section
+from nmtalign.cli.options.declare import INPUT, OUTPUT, Command, Whole, option, section
 from nmtalign.cli.options.model import force_option, limit_option, reading_options, score_option
 from nmtalign.names import UNICODE_FORMS, WRITTEN_VECTORS
 
@@ -39,7 +39,7 @@ def vectors() -> None:
 @click.argument("path", type=INPUT)
 @reading_options
 @section("Input")
-@click.option("--text", type=INPUT, help="Also count which words of this text have a vector.")
+@option("--text", INPUT, "Also count which words of this text have a vector.")
 @text_options
 def info(path: str, text: str | None, tokenization: TextOptions, **reading: Any) -> None:
     """Show what word vectors hold: words, dimensions, lengths.
@@ -97,7 +97,7 @@ def _described(name: str, embeddings: Embeddings) -> list[str]:
 @click.argument("output", type=OUTPUT)
 @reading_options
 @section("Output")
-@click.option("--to", type=click.Choice(WRITTEN_VECTORS), required=True, help="Format to write.")
+@option("--to", WRITTEN_VECTORS, "Format to write.", required=True)
 @force_option
 def convert(path: str, output: str, to: str, force: bool, **reading: Any) -> None:
     """Write the vectors at PATH in another format.
@@ -125,7 +125,7 @@ def convert(path: str, output: str, to: str, force: bool, **reading: Any) -> Non
 @section("Input")
 @langs_option
 @limit_option
-@click.option("--unicode", type=click.Choice(UNICODE_FORMS), default="none", help="Normalize the dictionary.")
+@option("--unicode", UNICODE_FORMS, "Normalize the dictionary.", default="none")
 @encoding_option
 @section("Neighbors")
 @score_option
@@ -161,7 +161,7 @@ def evaluate(
 @limit_option
 @section("Neighbors")
 @score_option
-@click.option("--count", type=Whole(min=1), default=10, help="Neighbors of a word.")
+@option("--count", Whole(min=1), "Neighbors of a word.", default=10)
 def neighbors(
     folder: str, words: tuple[str, ...], langs: Languages | None, score: str, count: int, limit: int | None
 ) -> None:

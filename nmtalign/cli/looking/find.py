@@ -11,7 +11,7 @@ import click
 
 from nmtalign.cli.messages import Progress, printable
 from nmtalign.cli.options.bitext import text_encoding
-from nmtalign.cli.options.declare import INPUT, OUTPUT, Command, Values, Whole, option_group, section
+from nmtalign.cli.options.declare import INPUT, OUTPUT, Command, Values, Whole, option, option_group, section
 from nmtalign.cli.options.linked import LinkedOptions, linked_options
 from nmtalign.cli.options.model import check_kind
 from nmtalign.errors import DataError, UsageError
@@ -30,15 +30,15 @@ _named = option_group(
     "named",
     Values,
     section("Model"),
-    click.option("--model", type=INPUT, metavar="DIR", help="A learned model, instead of LINKS."),
-    click.option("--vectors", type=INPUT, metavar="DIR", help="Word vectors, instead of LINKS."),
+    option("--model", INPUT, "A learned model, instead of LINKS.", metavar="DIR"),
+    option("--vectors", INPUT, "Word vectors, instead of LINKS.", metavar="DIR"),
 )
 
 
 @click.command(cls=Command)
 @linked_options(required=False)
 @section("Output")
-@click.option("-o", "--output", type=OUTPUT, metavar="DB", required=True, help="The index, one SQLite file.")
+@option("-o --output", OUTPUT, "The index, one SQLite file.", metavar="DB", required=True)
 @_named
 def index(linked: LinkedOptions, named: Values, output: str) -> None:
     """Write the index of a linked bitext, in which `find` finds the translations of a word at once.
@@ -61,12 +61,12 @@ def index(linked: LinkedOptions, named: Values, output: str) -> None:
 @click.command(cls=Command)
 @click.argument("word")
 @linked_options(required=False)
-@click.option("--index", "database", type=INPUT, metavar="DB", help="File of `index`, instead of texts.")
+@option("--index database", INPUT, "File of `index`, instead of texts.", metavar="DB")
 @section("Output")
-@click.option("--side", type=click.Choice(SIDES), help="Side of WORD.  [both]")
-@click.option("--translation", metavar="WORDS", help="Lines with this translation only; '' for no link.")
-@click.option("--limit", type=Whole(min=1), default=12, help="Most translations.")
-@click.option("--context", metavar="N", type=Whole(min=0), default=10, help="Most places shown, at random.")
+@option("--side", SIDES, "Side of WORD.  [both]")
+@option("--translation", str, "Lines with this translation only; '' for no link.", metavar="WORDS")
+@option("--limit", Whole(min=1), "Most translations.", default=12)
+@option("--context", Whole(min=0), "Most places shown, at random.", metavar="N", default=10)
 @_named
 def find(
     linked: LinkedOptions,

@@ -13,7 +13,7 @@ import click
 
 from nmtalign.cli.messages import Progress, log, warn, warnings_to_stderr
 from nmtalign.cli.options.bitext import PairsOptions, pairs_options
-from nmtalign.cli.options.declare import OUTPUT, Command, Numbers, Whole, option_group, section
+from nmtalign.cli.options.declare import OUTPUT, Command, Numbers, Whole, option, option_group, section
 from nmtalign.cli.options.records import RecordOptions, covered, record_options, warn_of_coverage
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import VALUES
@@ -49,26 +49,25 @@ class LookOptions:
 _look_options = option_group(
     "look",
     LookOptions,
-    click.option(
+    option(
         "--values",
-        type=click.Choice([*VALUES, "all", "parts"]),
-        help="Scores before the softmax, attention of a direction or both combined; `all`: the latter three;"
+        (*VALUES, "all", "parts"),
+        "Scores before the softmax, attention of a direction or both combined; `all`: the latter three;"
         " `parts`: of each scorer or attention head.  [softmax without null: forward; else combined]",
     ),
-    click.option("--links/--no-links", default=True, help="Mark the chosen links."),
-    click.option(
+    option("--links/--no-links", bool, "Mark the chosen links.", default=True),
+    option(
         "--numbers/--no-numbers",
+        bool,
+        "Write the weights into the cells.  [if they fit]  With --curves: positions beside the words.",
         default=None,
-        help="Write the weights into the cells.  [if they fit]  With --curves: positions beside the words.",
     ),
-    click.option("--rows", type=Numbers(0), help=f"Target words to draw, like 0-39.  [the first {MOST}]"),
-    click.option(
-        "--columns", type=Numbers(0), help=f"Source words to draw, like 3,10-20.  [the first {MOST}]"
-    ),
-    click.option("--light", is_flag=True, help="Light colors, for paper."),
-    click.option("--linear", is_flag=True, help="Make colors proportional to the weights."),
-    click.option("--curves", is_flag=True, help="Draw links as curves between the words, no matrix."),
-    click.option("--dpi", type=Whole(10, 1200), default=150, help="Dots per inch of a .png."),
+    option("--rows", Numbers(0), f"Target words to draw, like 0-39.  [the first {MOST}]"),
+    option("--columns", Numbers(0), f"Source words to draw, like 3,10-20.  [the first {MOST}]"),
+    option("--light", bool, "Light colors, for paper."),
+    option("--linear", bool, "Make colors proportional to the weights."),
+    option("--curves", bool, "Draw links as curves between the words, no matrix."),
+    option("--dpi", Whole(10, 1200), "Dots per inch of a .png.", default=150),
 )
 
 
@@ -77,14 +76,7 @@ _look_options = option_group(
 @click.argument("target_sentence", required=False)
 @pairs_options
 @section("Output")
-@click.option(
-    "-o",
-    "--output",
-    type=OUTPUT,
-    metavar="FIG",
-    required=True,
-    help=".png .svg .pdf; numbers: .tsv .csv .npz.",
-)
+@option("-o --output", OUTPUT, ".png .svg .pdf; numbers: .tsv .csv .npz.", metavar="FIG", required=True)
 @_look_options
 @record_options
 def heatmap(

@@ -11,7 +11,17 @@ import click
 
 from nmtalign.cli.messages import Progress, log, warn, warnings_to_stderr
 from nmtalign.cli.options.bitext import BitextOptions, bitext_options
-from nmtalign.cli.options.declare import COMPARED, INPUT, OUTPUT, SEED, Command, Whole, option_group, section
+from nmtalign.cli.options.declare import (
+    COMPARED,
+    INPUT,
+    OUTPUT,
+    SEED,
+    Command,
+    Whole,
+    option,
+    option_group,
+    section,
+)
 from nmtalign.cli.options.records import RecordOptions, covered, record_options, warn_of_coverage
 from nmtalign.errors import UsageError
 
@@ -39,24 +49,22 @@ class SampleOptions:
 _sample_options = option_group(
     "drawn",
     SampleOptions,
-    click.option("--sample", metavar="N", type=Whole(min=1), help=f"Show N random pairs.  [{SAMPLE}]"),
-    click.option("--sample-seed", type=SEED, default=1, help="Seed of --sample."),
-    click.option("--worst", metavar="N", type=Whole(min=1), help="Show the N worst pairs of the corpus."),
-    click.option("--by", metavar="WHAT", help="Worst by score, gold or the NAME of a system.  [score]"),
+    option("--sample", Whole(min=1), f"Show N random pairs.  [{SAMPLE}]", metavar="N"),
+    option("--sample-seed", SEED, "Seed of --sample.", default=1),
+    option("--worst", Whole(min=1), "Show the N worst pairs of the corpus.", metavar="N"),
+    option("--by", str, "Worst by score, gold or the NAME of a system.  [score]", metavar="WHAT"),
 )
 
 
 @click.command(cls=Command)
 @bitext_options
 @section("Input")
-@click.option(
-    "--compare", type=COMPARED, metavar="NAME=LINKS", multiple=True, help="Links of another system."
-)
-@click.option("--corrections", type=INPUT, metavar="JSONL", help="Links corrected in a report of this text.")
+@option("--compare", COMPARED, "Links of another system.", metavar="NAME=LINKS", multiple=True)
+@option("--corrections", INPUT, "Links corrected in a report of this text.", metavar="JSONL")
 @_sample_options
 @section("Output")
-@click.option("-o", "--output", type=OUTPUT, metavar="HTML", required=True, help="The report.")
-@click.option("--title", default="Word alignment", help="Title of the page.")
+@option("-o --output", OUTPUT, "The report.", metavar="HTML", required=True)
+@option("--title", str, "Title of the page.", default="Word alignment")
 @record_options
 def report(
     bitext: BitextOptions,
@@ -145,9 +153,7 @@ def _systems(compare: tuple[str, ...]) -> dict[str, str]:
 
 
 def _choose(
-    records: Iterator[Record],
-    aligner: Aligner | None,
-    drawn: SampleOptions,
+    records: Iterator[Record], aligner: Aligner | None, drawn: SampleOptions
 ) -> tuple[list[Record], list[Figure], dict[str, Evaluation] | None]:
     """Return the records to show, and figures and evaluations of the whole corpus where it was aligned."""
     from nmtalign.report.corpus import random_sample, worst_sample

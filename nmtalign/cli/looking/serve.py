@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from nmtalign.cli.messages import warnings_to_stderr
-from nmtalign.cli.options.declare import INPUT, Command, Whole, section
+from nmtalign.cli.options.declare import INPUT, Command, Whole, option, section
 from nmtalign.cli.options.model import check_kind
 from nmtalign.errors import UsageError
 
@@ -41,17 +41,16 @@ def example_of(languages: tuple[str | None, str | None]) -> tuple[str, str]:
 
 @click.command(cls=Command)
 @section("Model")
-@click.option(
-    "--model",
-    "models",
-    type=INPUT,
+@option(
+    "--model models",
+    INPUT,
+    "A learned model; several to choose from, two at once.  [the shipped English-French]",
     metavar="DIR",
     multiple=True,
-    help="A learned model; several to choose from, two at once.  [the shipped English-French]",
 )
-@click.option("--vectors", type=INPUT, metavar="DIR", multiple=True, help="Word vectors of two languages.")
+@option("--vectors", INPUT, "Word vectors of two languages.", metavar="DIR", multiple=True)
 @section("Running")
-@click.option("--port", type=Whole(min=0, max=65535), default=8765, help="0 takes a free one.")
+@option("--port", Whole(min=0, max=65535), "0 takes a free one.", default=8765)
 def serve(models: tuple[str, ...], vectors: tuple[str, ...], port: int) -> None:
     """Serve a page that aligns pairs as they are typed: curves, matrix, each scorer; until Ctrl-C.
 

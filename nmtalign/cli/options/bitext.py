@@ -17,6 +17,7 @@ from nmtalign.cli.options.declare import (
     Values,
     Whole,
     check_paths,
+    option,
     option_group,
     section,
 )
@@ -53,22 +54,20 @@ class TwoNames(click.ParamType):  # type: ignore[type-arg]  # click 8.2 knows no
 
 
 LANGUAGES = TwoNames("two different languages like en,fr", distinct=True)
-langs_option = click.option(
-    "--langs", type=LANGUAGES, metavar="XX,YY", help="Source and target language.  [where known]"
+langs_option = option("--langs", LANGUAGES, "Source and target language.  [where known]", metavar="XX,YY")
+
+max_length_option = option(
+    "--max-length", Whole(min=1), "Leave out pairs of more than N words on a side.", metavar="N"
 )
 
-max_length_option = click.option(
-    "--max-length", metavar="N", type=Whole(min=1), help="Leave out pairs of more than N words on a side."
-)
 
-
-encoding_option = click.option(
+encoding_option = option(
     "--encoding",
-    type=Encoding(),
+    Encoding(),
+    "Encoding of every text file that is read.",
     default="utf-8",
     expose_value=False,
     callback=lambda context, parameter, value: context.meta.update({__name__: value}),
-    help="Encoding of every text file that is read.",
 )
 
 
@@ -118,18 +117,13 @@ class BitextOptions(PairsOptions):
 
 _pairs = (
     section("Input"),
-    click.option("--pairs", type=INPUT, help="One file with both sides, instead of two texts."),
-    click.option(
-        "--pairs-format",
-        type=click.Choice(["auto", *PAIR_FORMATS]),
-        default="auto",
-        help="Format of --pairs.",
-    ),
-    click.option(
+    option("--pairs", INPUT, "One file with both sides, instead of two texts."),
+    option("--pairs-format", ("auto", *PAIR_FORMATS), "Format of --pairs.", default="auto"),
+    option(
         "--sides",
-        type=TwoNames("two names like 1,2 or en,fr"),
+        TwoNames("two names like 1,2 or en,fr"),
+        "Source and target in --pairs: columns, keys or languages.",
         metavar="A,B",
-        help="Source and target in --pairs: columns, keys or languages.",
     ),
     encoding_option,
 )
@@ -172,17 +166,14 @@ class TextOptions(Values):
 def word_choices(lowercase: str, unicode: str) -> tuple[Decorator, ...]:
     """Return the options of the form of words with these lines of help."""
     return (
-        click.option("--lowercase/--no-lowercase", default=None, help=lowercase),
-        click.option("--unicode", type=click.Choice(UNICODE_FORMS), help=unicode),
+        option("--lowercase/--no-lowercase", bool, lowercase, default=None),
+        option("--unicode", UNICODE_FORMS, unicode),
     )
 
 
 def text_choices(tokenizer: str, lowercase: str, unicode: str) -> tuple[Decorator, ...]:
     """Return the options of :class:`TextOptions` with these lines of help."""
-    return (
-        click.option("--tokenizer", type=Tokenizer(), help=tokenizer),
-        *word_choices(lowercase, unicode),
-    )
+    return (option("--tokenizer", Tokenizer(), tokenizer), *word_choices(lowercase, unicode))
 
 
 text_options = option_group(

@@ -268,6 +268,15 @@ def in_sections(parameters: Iterable[click.Parameter]) -> dict[str, list[click.O
     return {title: found[title] for title in sorted(found, key="Running".__eq__)}
 
 
+def option(names: str, kind: Any, help: str, **more: Any) -> Decorator:
+    """Return an option: its names, its type (choices are a tuple, a switch is ``bool``), its line of help."""
+    if kind is bool:
+        more = {"is_flag": True} | more
+    else:
+        more["type"] = click.Choice(kind) if isinstance(kind, tuple) else kind
+    return click.option(*names.split(), help=help, **more)
+
+
 def section(title: str) -> Decorator:
     """Return a heading: ``--help`` lists the options below it, up to the next one, under this title."""
 

@@ -17,6 +17,7 @@ from nmtalign.cli.options.declare import (
     Number,
     Values,
     Whole,
+    option,
     option_group,
     section,
     with_options,
@@ -88,21 +89,21 @@ def _by_hand(context: click.Context, parameter: click.Parameter, value: bool | N
 def unsafe_pickle_option(default: bool | None) -> Decorator:
     """Return ``--unsafe-pickle``."""
     text = "Let pickles run code; give only files that you trust."
-    return click.option("--unsafe-pickle", is_flag=True, default=default, callback=_by_hand, help=text)
+    return option("--unsafe-pickle", bool, text, default=default, callback=_by_hand)
 
 
 encoder_options = (
-    click.option("--encoder", type=INPUT, metavar="NAME", help="Encoder of Hugging Face, or its folder."),
-    click.option("--layer", type=Whole(min=0), help="Layer of --encoder whose states are taken.  [8]"),
-    click.option("--device", type=click.Choice(DEVICES), help="Where the encoder runs.  [cpu]"),
-    click.option("--cache", type=OUTPUT, help="File that keeps the encoder's similarities for the next run."),
+    option("--encoder", INPUT, "Encoder of Hugging Face, or its folder.", metavar="NAME"),
+    option("--layer", Whole(min=0), "Layer of --encoder whose states are taken.  [8]"),
+    option("--device", DEVICES, "Where the encoder runs.  [cpu]"),
+    option("--cache", OUTPUT, "File that keeps the encoder's similarities for the next run."),
 )
-expert_option = click.option(
+expert_option = option(
     "--expert",
-    type=INPUT,
-    metavar="LINKS",
-    help="Pharaoh links by a source that knows more than this text, not by another aligner of the text; an"
+    INPUT,
+    "Pharaoh links by a source that knows more than this text, not by another aligner of the text; an"
     " empty line is no opinion.",
+    metavar="LINKS",
 )
 
 
@@ -118,37 +119,29 @@ def with_expert(bitext: Iterable[Pair], expert: str | None, *, marked: bool = Fa
 
 
 extraction_options = (
-    click.option(
-        "--extract",
-        type=click.Choice(EXTRACTIONS),
-        help="How links are chosen.  [posterior; without null: mutual]",
-    ),
-    click.option("--threshold", type=Number(0, 1), help="Least posterior of a link; adds no second words."),
-    click.option(
-        "--symmetrize", type=click.Choice(SYMMETRIZATIONS), help="Join both directions' best choices."
-    ),
+    option("--extract", EXTRACTIONS, "How links are chosen.  [posterior; without null: mutual]"),
+    option("--threshold", Number(0, 1), "Least posterior of a link; adds no second words."),
+    option("--symmetrize", SYMMETRIZATIONS, "Join both directions' best choices."),
 )
 vector_files = (
-    click.option(
+    option(
         "--vectors",
-        type=INPUT,
+        INPUT,
+        "Word vectors of two languages: word2int_XX.pkl, embeddings_XX.npz.",
         metavar="DIR",
-        help="Word vectors of two languages: word2int_XX.pkl, embeddings_XX.npz.",
     ),
-    click.option(
-        "--source-vectors", type=INPUT, help="Source word vectors: gensim, word2vec, fastText, GloVe, npz."
-    ),
-    click.option("--target-vectors", type=INPUT, help="Target word vectors in the same space."),
-    click.option("--limit", type=Whole(min=1), help="Read only the first N vectors of a file."),
+    option("--source-vectors", INPUT, "Source word vectors: gensim, word2vec, fastText, GloVe, npz."),
+    option("--target-vectors", INPUT, "Target word vectors in the same space."),
+    option("--limit", Whole(min=1), "Read only the first N vectors of a file."),
     unsafe_pickle_option(None),
 )
 _vectors = (
     *vector_files,
-    click.option(
+    option(
         "--langs",
-        type=LANGUAGES,
+        LANGUAGES,
+        "Source and target language of --vectors, if its folder does not say which is which.",
         metavar="XX,YY",
-        help="Source and target language of --vectors, if its folder does not say which is which.",
     ),
 )
 path_options = option_group("vectors", PathOptions, section("Vectors"), *_vectors)
@@ -156,25 +149,23 @@ model_options = option_group(
     "options",
     ModelOptions,
     section("Model"),
-    click.option("--model", type=INPUT, metavar="DIR", help="A learned model.  [the shipped English-French]"),
-    click.option("--scorers", metavar="LIST", help="Scorers of the model to use, by name.  [all]"),
+    option("--model", INPUT, "A learned model.  [the shipped English-French]", metavar="DIR"),
+    option("--scorers", str, "Scorers of the model to use, by name.  [all]", metavar="LIST"),
     section("Vectors, instead of a model"),
     *_vectors,
-    click.option("--unknown", type=click.Choice(UNKNOWN_POLICIES), help="Vector of unknown words.  [zero]"),
-    click.option("--score", type=click.Choice(SCORES), help="Attention score of two vectors.  [cosine]"),
-    click.option(
-        "--temperature",
-        type=Number(0, min_open=True),
-        help="Divide scores by this.  [cosine: 1/sqrt(D), others: 1]",
+    option("--unknown", UNKNOWN_POLICIES, "Vector of unknown words.  [zero]"),
+    option("--score", SCORES, "Attention score of two vectors.  [cosine]"),
+    option(
+        "--temperature", Number(0, min_open=True), "Divide scores by this.  [cosine: 1/sqrt(D), others: 1]"
     ),
-    click.option(
+    option(
         "--parameters",
-        type=INPUT,
+        INPUT,
+        "Parameters of --score bahdanau or scaled-dot.  [those in --vectors DIR]",
         metavar="NPZ",
-        help="Parameters of --score bahdanau or scaled-dot.  [those in --vectors DIR]",
     ),
-    click.option("--positions", type=click.Choice(POSITIONS), help="Position model.  [cosine: diagonal]"),
-    click.option("--diagonal", type=Number(min=0), help="Strength of the diagonal prior.  [4]"),
+    option("--positions", POSITIONS, "Position model.  [cosine: diagonal]"),
+    option("--diagonal", Number(min=0), "Strength of the diagonal prior.  [4]"),
     section("Expert, whose links vote"),
     *encoder_options,
     section("Links"),
@@ -210,38 +201,28 @@ def check_kind(kind: str, path: str) -> None:
         raise DataError(found if kind == "model" else "this is a learned model; give it as --model").at(path)
 
 
-limit_option = click.option("--limit", type=Whole(min=1), help="Read only the first N vectors.")
-score_option = click.option(
+limit_option = option("--limit", Whole(min=1), "Read only the first N vectors.")
+score_option = option(
     "--score",
-    type=click.Choice(RETRIEVAL_SCORES),
+    RETRIEVAL_SCORES,
+    "csls: twice the cosine, less the mean cosines of both words to their nearest.",
     default="csls",
-    help="csls: twice the cosine, less the mean cosines of both words to their nearest.",
 )
 
 reading_options = with_options(
     section("Input"),
-    click.option(
-        "--from",
-        "format",
-        type=click.Choice(["auto", *READ_VECTORS]),
-        default="auto",
-        help="Format of the vectors.",
-    ),
+    option("--from format", ("auto", *READ_VECTORS), "Format of the vectors.", default="auto"),
     limit_option,
-    click.option(
-        "--encoding", type=Encoding(), default="utf-8", help="Encoding of the words and of text files."
-    ),
-    click.option("--errors", type=click.Choice(BYTES), help="What to do with bytes of another encoding."),
+    option("--encoding", Encoding(), "Encoding of the words and of text files.", default="utf-8"),
+    option("--errors", BYTES, "What to do with bytes of another encoding."),
     unsafe_pickle_option(False),
 )
 
-force_option = click.option("--force", is_flag=True, help="Replace the vectors that are there.")
+force_option = option("--force", bool, "Replace the vectors that are there.")
 
 pair_output_options = with_options(
     section("Output"),
-    click.option(
-        "-o", "--output", type=OUTPUT, metavar="DIR", required=True, help="Folder for both languages."
-    ),
+    option("-o --output", OUTPUT, "Folder for both languages.", metavar="DIR", required=True),
     force_option,
-    click.option("--to", type=click.Choice(WRITTEN_VECTORS), default="folder", help="Format to write."),
+    option("--to", WRITTEN_VECTORS, "Format to write.", default="folder"),
 )

@@ -7,11 +7,9 @@ from functools import reduce
 from itertools import islice, tee
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import click
-
 from nmtalign.cli.messages import warn
 from nmtalign.cli.options.bitext import text_encoding
-from nmtalign.cli.options.declare import INPUT, Numbers, Values, option_group, section
+from nmtalign.cli.options.declare import INPUT, Numbers, Values, option, option_group, section
 from nmtalign.cli.options.model import load_aligner, model_options
 from nmtalign.cli.options.sources import source_options
 from nmtalign.errors import DataError
@@ -59,8 +57,8 @@ record_options = option_group(
     "chosen",
     RecordOptions,
     section("Input"),
-    click.option("--lines", type=Numbers(1), help="These pairs only, like 3,7-9."),
-    click.option("--gold", type=INPUT, help="Gold links, one line for each pair."),
+    option("--lines", Numbers(1), "These pairs only, like 3,7-9."),
+    option("--gold", INPUT, "Gold links, one line for each pair."),
     model_options,
     source_options,
 )

@@ -10,10 +10,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-import click
-
 from nmtalign import __version__
-from nmtalign.cli.options.declare import OUTPUT, Values, Whole, option_group, section
+from nmtalign.cli.options.declare import OUTPUT, Values, Whole, option, option_group, section
 from nmtalign.errors import UsageError
 from nmtalign.names import SIDES
 
@@ -80,12 +78,10 @@ shard_options = option_group(
     "sharding",
     ShardOptions,
     section("Running"),
-    click.option("--out-shards", type=OUTPUT, metavar="DIR", help="Save finished shards here, for --resume."),
-    click.option("--resume", is_flag=True, help="Resume the run in --out-shards."),
-    click.option(
-        "--shard", metavar="I/N", help="Align every N-th shard, from the I-th on; N jobs align all."
-    ),
-    click.option("--shard-pairs", type=Whole(min=1), default=100_000, help="Sentence pairs in each shard."),
+    option("--out-shards", OUTPUT, "Save finished shards here, for --resume.", metavar="DIR"),
+    option("--resume", bool, "Resume the run in --out-shards."),
+    option("--shard", str, "Align every N-th shard, from the I-th on; N jobs align all.", metavar="I/N"),
+    option("--shard-pairs", Whole(min=1), "Sentence pairs in each shard.", default=100_000),
 )
 
 
@@ -228,14 +224,9 @@ engine_options = option_group(
     "engine",
     EngineOptions,
     section("Running"),
-    click.option("--workers", type=Whole(min=1), help="Processes; the result is the same.  [cores]"),
-    click.option(
-        "--engine",
-        type=click.Choice(["local", "dask"]),
-        default="local",
-        help="Run in processes here, or on a cluster.",
-    ),
-    click.option("--scheduler", metavar="ADDR", help="Address of a dask cluster, like tcp://node1:8786."),
+    option("--workers", Whole(min=1), "Processes; the result is the same.  [cores]"),
+    option("--engine", ("local", "dask"), "Run in processes here, or on a cluster.", default="local"),
+    option("--scheduler", str, "Address of a dask cluster, like tcp://node1:8786.", metavar="ADDR"),
 )
 
 

@@ -6,11 +6,9 @@ from collections.abc import Callable, Iterator
 from itertools import tee
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from nmtalign.cli.messages import log
 from nmtalign.cli.options.bitext import text_encoding
-from nmtalign.cli.options.declare import INPUT, Numbers, Values, Whole, option_group, section
+from nmtalign.cli.options.declare import INPUT, Numbers, Values, Whole, option, option_group, section
 from nmtalign.door import parameter
 from nmtalign.errors import UsageError
 from nmtalign.names import MARKS, METHODS, UNITS
@@ -104,27 +102,19 @@ source_options = option_group(
     "weights",
     SourceOptions,
     section(SECTION),
-    click.option(
+    option(
         "--matrices",
-        type=INPUT,
-        help="Attention of another program: npz, npy, or text of Marian, fairseq, OpenNMT-py. Rows sum to 1.",
+        INPUT,
+        "Attention of another program: npz, npy, or text of Marian, fairseq, OpenNMT-py. Rows sum to 1.",
     ),
-    click.option("--translator", type=INPUT, metavar="NAME", help="Translation model of Hugging Face."),
-    click.option("--layers", type=Numbers(0), help="Layers to average, like 0,2-3.  [all]"),
-    click.option("--attention-heads", type=Numbers(0), help="Heads to average.  [all]"),
-    click.option("--shift", type=Whole(-1, 1), help="Row offset: target piece t is row t + SHIFT.  [0]"),
-    click.option("--pieces", type=click.Choice(MARKS), help="Join sub-words to words."),
-    click.option("--normalize", is_flag=True, default=None, help="Divide each row of --matrices by its sum."),
-    click.option("--token-vectors", type=INPUT, help="npz or folder: vectors of the words of each line."),
-    click.option("--similarities", type=INPUT, help="npz, one matrix for each pair, target by source."),
-    click.option(
-        "--method",
-        type=click.Choice(METHODS),
-        help="Published method that makes links of similarities.  [simalign-itermax]",
-    ),
-    click.option(
-        "--units",
-        type=click.Choice(UNITS),
-        help="What --method links. Links of sub-words become links of words.  [subwords]",
-    ),
+    option("--translator", INPUT, "Translation model of Hugging Face.", metavar="NAME"),
+    option("--layers", Numbers(0), "Layers to average, like 0,2-3.  [all]"),
+    option("--attention-heads", Numbers(0), "Heads to average.  [all]"),
+    option("--shift", Whole(-1, 1), "Row offset: target piece t is row t + SHIFT.  [0]"),
+    option("--pieces", MARKS, "Join sub-words to words."),
+    option("--normalize", bool, "Divide each row of --matrices by its sum.", default=None),
+    option("--token-vectors", INPUT, "npz or folder: vectors of the words of each line."),
+    option("--similarities", INPUT, "npz, one matrix for each pair, target by source."),
+    option("--method", METHODS, "Published method that makes links of similarities.  [simalign-itermax]"),
+    option("--units", UNITS, "What --method links. Links of sub-words become links of words.  [subwords]"),
 )
