@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import click
 
 from nmtalign import __version__
-from nmtalign.cli.messages import debug_option, log, printable, switched, write
+from nmtalign.cli.messages import debug_option, log, printable, switched, warnings_to_stderr, write
 from nmtalign.cli.options.declare import check_names, config_option, has_outputs
 
 _HELP = {
@@ -41,7 +41,7 @@ _MODULES = {  # the rest is called as its command
     **dict.fromkeys(_OF_LINKS, "commands.links"),
     **dict.fromkeys(("find", "index"), "looking.find"),
     **{name: f"looking.{name}" for name in ("heatmap", "report", "serve")},
-    "links-from": "commands.links_from",
+    "links-from": "commands.align",
 }
 # name -> (module, attribute, one line of help)
 COMMANDS = {
@@ -74,7 +74,8 @@ class LazyGroup(click.Group):
         from nmtalign.errors import NmtalignError
 
         try:
-            return super().invoke(ctx)
+            with warnings_to_stderr():
+                return super().invoke(ctx)
         except KeyboardInterrupt:
             raise NmtalignError("interrupted") from None
         except BrokenPipeError:

@@ -10,7 +10,7 @@ import click
 from nmtalign import __version__
 from nmtalign.cli.messages import log, warn
 from nmtalign.cli.options.bitext import encoding_option, text_encoding
-from nmtalign.cli.options.declare import INPUT, SEED, Command, Number, Whole, option, section
+from nmtalign.cli.options.declare import INPUT, Number, Whole, command, option
 from nmtalign.errors import DataError
 from nmtalign.names import READ_LINKS
 
@@ -22,38 +22,33 @@ METRICS = ("precision", "recall", "f1", "aer")
 CLEAR = 0.1  # of the error rate: so much lower after a shift, positions are counted otherwise
 
 
-@click.command(cls=Command)
-@section("Input")
-@click.argument("links", type=INPUT)
-@click.argument("gold", type=INPUT)
-@option("--links-format", READ_LINKS, "Format of LINKS and of --compare.", default="pharaoh")
-@option(
-    "--gold-format",
-    READ_LINKS,
-    "Format of GOLD; in pharaoh (from 0) and talp (from 1), 3-4 is sure and 3p4 possible.",
-    default="pharaoh",
+@command(
+    "Input",
+    click.argument("links", type=INPUT),
+    click.argument("gold", type=INPUT),
+    option("--links-format", READ_LINKS, "Format of LINKS and of --compare.", default="pharaoh"),
+    option(
+        "--gold-format",
+        READ_LINKS,
+        "Format of GOLD; in pharaoh (from 0) and talp (from 1), 3-4 is sure and 3p4 possible.",
+        default="pharaoh",
+    ),
+    option("--compare LINKS2", INPUT, "Test the difference to these links."),
+    encoding_option,
+    "Output",
+    option("--by-sentence", bool, "First print a table with the scores of each sentence pair."),
+    "Intervals",
+    option("--samples", Whole(1), "Bootstrap samples.", default=1000),
+    option(
+        "--confidence",
+        Number(0, 1, min_open=True, max_open=True),
+        "Share of the samples within an interval.",
+        default=0.95,
+    ),
+    option("--seed", Whole(min=0), "Seed of the bootstrap.", default=1),
 )
-@option("--compare", INPUT, "Test the difference to these links.", metavar="LINKS2")
-@encoding_option
-@section("Output")
-@option("--by-sentence", bool, "First print a table with the scores of each sentence pair.")
-@section("Intervals")
-@option("--samples", Whole(1), "Bootstrap samples.", default=1000)
-@option(
-    "--confidence",
-    Number(0, 1, min_open=True, max_open=True),
-    "Share of the samples within an interval.",
-    default=0.95,
-)
-@option("--seed", SEED, "Seed of the bootstrap.", default=1)
 def evaluate(
-    links: str,
-    gold: str,
-    links_format: str,
-    gold_format: str,
-    compare: str | None,
-    by_sentence: bool,
-    **intervals: Any,
+    links: str, gold: str, links_format: str, gold_format: str, compare: str | None, **options: Any
 ) -> None:
     """Score LINKS against GOLD: precision, recall, F1 and alignment error rate, in percent.
 
@@ -68,20 +63,21 @@ def evaluate(
     systems = {path: list(read_links(path, **reading)) for path in filter(None, (links, compare))}
     if gold_format == "pharaoh" and are_corrections(gold):
         golds, systems = _reviewed(gold, golds, systems)
-    options = evaluation.Bootstrap(**intervals)
+    by_sentence = options.pop("by_sentence")
+    bootstrap = evaluation.Bootstrap(**options)
     results = {}
     for path, system in systems.items():
         try:
-            results[path] = evaluation.evaluate(system, golds, bootstrap=options)
+            results[path] = evaluation.evaluate(system, golds, bootstrap=bootstrap)
         except DataError as error:
             raise error.at(path) from None
         _warn_of_shift(path, system, golds, results[path])
     if by_sentence:
         _print_sentences(results)
     if compare is None:
-        _print_summary(results[links], options.confidence)
+        _print_summary(results[links], bootstrap.confidence)
     else:
-        _print_comparison(results, evaluation.compare(*results.values(), bootstrap=options))
+        _print_comparison(results, evaluation.compare(*results.values(), bootstrap=bootstrap))
     settings = f"{results[links].settings}|format:{links_format}|gold:{gold_format}"
     click.echo(f"settings    {settings}|version:{__version__}")
 

@@ -10,9 +10,8 @@ from unicodedata import combining, east_asian_width
 import click
 
 from nmtalign.cli.messages import Progress, printable
-from nmtalign.cli.options.bitext import text_encoding
-from nmtalign.cli.options.declare import INPUT, OUTPUT, Command, Values, Whole, option, option_group, section
-from nmtalign.cli.options.linked import LinkedOptions, linked_options
+from nmtalign.cli.options.bitext import LinkedOptions, linked_options, text_encoding
+from nmtalign.cli.options.declare import INPUT, OUTPUT, Values, Whole, command, option, option_group
 from nmtalign.cli.options.model import check_kind
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import SIDES
@@ -29,17 +28,18 @@ _AROUND = 9  # words on either side of those that are marked
 _named = option_group(
     "named",
     Values,
-    section("Model"),
-    option("--model", INPUT, "A learned model, instead of LINKS.", metavar="DIR"),
-    option("--vectors", INPUT, "Word vectors, instead of LINKS.", metavar="DIR"),
+    "Model",
+    option("--model DIR", INPUT, "A learned model, instead of LINKS."),
+    option("--vectors DIR", INPUT, "Word vectors, instead of LINKS."),
 )
 
 
-@click.command(cls=Command)
-@linked_options(required=False)
-@section("Output")
-@option("-o --output", OUTPUT, "The index, one SQLite file.", metavar="DB", required=True)
-@_named
+@command(
+    linked_options(required=False),
+    "Output",
+    option("-o --output DB", OUTPUT, "The index, one SQLite file.", required=True),
+    _named,
+)
 def index(linked: LinkedOptions, named: Values, output: str) -> None:
     """Write the index of a linked bitext, in which `find` finds the translations of a word at once.
 
@@ -58,16 +58,17 @@ def index(linked: LinkedOptions, named: Values, output: str) -> None:
         write_index(partial, progress.counted(pairs), text, languages)
 
 
-@click.command(cls=Command)
-@click.argument("word")
-@linked_options(required=False)
-@option("--index database", INPUT, "File of `index`, instead of texts.", metavar="DB")
-@section("Output")
-@option("--side", SIDES, "Side of WORD.  [both]")
-@option("--translation", str, "Lines with this translation only; '' for no link.", metavar="WORDS")
-@option("--limit", Whole(min=1), "Most translations.", default=12)
-@option("--context", Whole(min=0), "Most places shown, at random.", metavar="N", default=10)
-@_named
+@command(
+    click.argument("word"),
+    linked_options(required=False),
+    option("--index database DB", INPUT, "File of `index`, instead of texts."),
+    "Output",
+    option("--side", SIDES, "Side of WORD.  [both]"),
+    option("--translation WORDS", str, "Lines with this translation only; '' for no link."),
+    option("--limit", Whole(min=1), "Most translations.", default=12),
+    option("--context N", Whole(min=0), "Most places shown, at random.", default=10),
+    _named,
+)
 def find(
     linked: LinkedOptions,
     named: Values,

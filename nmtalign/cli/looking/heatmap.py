@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from nmtalign.cli.messages import Progress, log, warn, warnings_to_stderr
+from nmtalign.cli.messages import Progress, log, warn
 from nmtalign.cli.options.bitext import PairsOptions, pairs_options
-from nmtalign.cli.options.declare import OUTPUT, Command, Numbers, Whole, option, option_group, section
-from nmtalign.cli.options.records import RecordOptions, covered, record_options, warn_of_coverage
+from nmtalign.cli.options.declare import OUTPUT, Numbers, Values, Whole, command, option, option_group
+from nmtalign.cli.options.sources import RecordOptions, covered, record_options, warn_of_coverage
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import VALUES
 
@@ -31,24 +31,9 @@ LONGEST = 100  # characters of a list of words
 MOST = 150  # words of a side that a picture shows when nothing else is asked for
 
 
-@dataclass(frozen=True)
-class LookOptions:
-    """What of a matrix is drawn, and how."""
-
-    values: str | None
-    links: bool
-    numbers: bool | None
-    rows: tuple[int, ...] | None
-    columns: tuple[int, ...] | None
-    light: bool
-    linear: bool
-    curves: bool
-    dpi: int
-
-
 _look_options = option_group(
     "look",
-    LookOptions,
+    Values,
     option(
         "--values",
         (*VALUES, "all", "parts"),
@@ -71,20 +56,21 @@ _look_options = option_group(
 )
 
 
-@click.command(cls=Command)
-@click.argument("source_sentence", required=False)
-@click.argument("target_sentence", required=False)
-@pairs_options
-@section("Output")
-@option("-o --output", OUTPUT, ".png .svg .pdf; numbers: .tsv .csv .npz.", metavar="FIG", required=True)
-@_look_options
-@record_options
+@command(
+    click.argument("source_sentence", required=False),
+    click.argument("target_sentence", required=False),
+    pairs_options,
+    "Output",
+    option("-o --output FIG", OUTPUT, ".png .svg .pdf; numbers: .tsv .csv .npz.", required=True),
+    _look_options,
+    record_options,
+)
 def heatmap(
     source_sentence: str | None,
     target_sentence: str | None,
     bitext: PairsOptions,
     output: str,
-    look: LookOptions,
+    look: Values,
     chosen: RecordOptions,
 ) -> None:
     """Draw attention weights: target words are rows, source words are columns; gold links are boxes.
@@ -108,7 +94,7 @@ def heatmap(
         raise UsageError("--positions hmm is fitted to a text; give one: --pairs FILE --lines N")
     pairs = _pairs(source_sentence, target_sentence, bitext)
     drawn = Progress("matrices" if as_numbers else "pictures")
-    with warnings_to_stderr(), drawn:
+    with drawn:
         aligner, records = chosen.open(pairs)
         if bitext.pairs is None:
             records = (record._replace(number=0, typed=True) for record in records)  # no line of a file
@@ -129,7 +115,7 @@ def heatmap(
     log(f"{drawn.done:,} {what} in {output}, {drawn.seconds:.1f} s{without}", event="drawn")
 
 
-def _check_curves(look: LookOptions, output: str, *, as_numbers: bool) -> None:
+def _check_curves(look: Values, output: str, *, as_numbers: bool) -> None:
     """Refuse what says how cells look, or asks for their numbers, where there are none."""
     given = {"--values": look.values in ("all", "parts"), "--light": look.light, "--linear": look.linear}
     given[f"-o {output}"] = as_numbers
@@ -173,7 +159,7 @@ class _Shown(NamedTuple):
 
 
 def _shown(
-    aligner: Aligner | None, record: Record, look: LookOptions, most: float, lacking: dict[str, None]
+    aligner: Aligner | None, record: Record, look: Values, most: float, lacking: dict[str, None]
 ) -> _Shown:
     """Align one pair, crop it to `most` words a side, and note words without a vector in `lacking`."""
     from nmtalign.report.corpus import attention_of
@@ -193,7 +179,7 @@ def _shown(
     return _Shown(record.number, *cropped(matrices, found.alignment, record.gold, *kept))
 
 
-def _draw(shown: _Shown, look: LookOptions) -> Figure:
+def _draw(shown: _Shown, look: Values) -> Figure:
     from nmtalign.report.heatmap import draw_curves, draw_heatmap
     from nmtalign.report.style import DARK, LIGHT
 

@@ -4,25 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from nmtalign.cli.messages import Progress, log, warn, warnings_to_stderr
+from nmtalign.cli.messages import Progress, log, warn
 from nmtalign.cli.options.bitext import BitextOptions, bitext_options
-from nmtalign.cli.options.declare import (
-    COMPARED,
-    INPUT,
-    OUTPUT,
-    SEED,
-    Command,
-    Whole,
-    option,
-    option_group,
-    section,
-)
-from nmtalign.cli.options.records import RecordOptions, covered, record_options, warn_of_coverage
+from nmtalign.cli.options.declare import COMPARED, INPUT, OUTPUT, Values, Whole, command, option, option_group
+from nmtalign.cli.options.sources import RecordOptions, covered, record_options, warn_of_coverage
 from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:
@@ -36,42 +23,33 @@ if TYPE_CHECKING:
 SAMPLE = 200  # pairs shown when nothing else is asked for
 
 
-@dataclass(frozen=True)
-class SampleOptions:
-    """Which pairs of a corpus are shown."""
-
-    sample: int | None
-    sample_seed: int
-    worst: int | None
-    by: str | None
-
-
 _sample_options = option_group(
     "drawn",
-    SampleOptions,
-    option("--sample", Whole(min=1), f"Show N random pairs.  [{SAMPLE}]", metavar="N"),
-    option("--sample-seed", SEED, "Seed of --sample.", default=1),
-    option("--worst", Whole(min=1), "Show the N worst pairs of the corpus.", metavar="N"),
-    option("--by", str, "Worst by score, gold or the NAME of a system.  [score]", metavar="WHAT"),
+    Values,
+    option("--sample N", Whole(min=1), f"Show N random pairs.  [{SAMPLE}]"),
+    option("--sample-seed", Whole(min=0), "Seed of --sample.", default=1),
+    option("--worst N", Whole(min=1), "Show the N worst pairs of the corpus."),
+    option("--by WHAT", str, "Worst by score, gold or the NAME of a system.  [score]"),
 )
 
 
-@click.command(cls=Command)
-@bitext_options
-@section("Input")
-@option("--compare", COMPARED, "Links of another system.", metavar="NAME=LINKS", multiple=True)
-@option("--corrections", INPUT, "Links corrected in a report of this text.", metavar="JSONL")
-@_sample_options
-@section("Output")
-@option("-o --output", OUTPUT, "The report.", metavar="HTML", required=True)
-@option("--title", str, "Title of the page.", default="Word alignment")
-@record_options
+@command(
+    bitext_options,
+    "Input",
+    option("--compare NAME=LINKS", COMPARED, "Links of another system.", multiple=True),
+    option("--corrections JSONL", INPUT, "Links corrected in a report of this text."),
+    _sample_options,
+    "Output",
+    option("-o --output HTML", OUTPUT, "The report.", required=True),
+    option("--title", str, "Title of the page.", default="Word alignment"),
+    record_options,
+)
 def report(
     bitext: BitextOptions,
     output: str,
     compare: tuple[str, ...],
     corrections: str | None,
-    drawn: SampleOptions,
+    drawn: Values,
     title: str,
     chosen: RecordOptions,
 ) -> None:
@@ -85,7 +63,7 @@ def report(
     from nmtalign.report.html import write_report
 
     _check_choice(chosen.lines, drawn)
-    with warnings_to_stderr(), Progress("pairs", bitext.files) as progress:
+    with Progress("pairs", bitext.files) as progress:
         pairs = progress.counted(bitext.open())
         aligner, records = chosen.open(pairs, _systems(compare))
         gold: list[str] = []
@@ -128,7 +106,7 @@ def _say_where_heads_end(shown: list[SamplePair]) -> None:
         warn(f"only the first {with_scorers:,} pairs have the weights of each scorer, to keep the page small")
 
 
-def _check_choice(lines: tuple[int, ...] | None, drawn: SampleOptions) -> None:
+def _check_choice(lines: tuple[int, ...] | None, drawn: Values) -> None:
     ways = (("--lines", lines), ("--sample", drawn.sample), ("--worst", drawn.worst))
     given = [name for name, value in ways if value]
     if len(given) > 1:
@@ -153,7 +131,7 @@ def _systems(compare: tuple[str, ...]) -> dict[str, str]:
 
 
 def _choose(
-    records: Iterator[Record], aligner: Aligner | None, drawn: SampleOptions
+    records: Iterator[Record], aligner: Aligner | None, drawn: Values
 ) -> tuple[list[Record], list[Figure], dict[str, Evaluation] | None]:
     """Return the records to show, and figures and evaluations of the whole corpus where it was aligned."""
     from nmtalign.report.corpus import random_sample, worst_sample

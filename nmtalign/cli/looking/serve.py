@@ -7,8 +7,7 @@ from pathlib import Path
 
 import click
 
-from nmtalign.cli.messages import warnings_to_stderr
-from nmtalign.cli.options.declare import INPUT, Command, Whole, option, section
+from nmtalign.cli.options.declare import INPUT, Whole, command, option
 from nmtalign.cli.options.model import check_kind
 from nmtalign.errors import UsageError
 
@@ -39,18 +38,18 @@ def example_of(languages: tuple[str | None, str | None]) -> tuple[str, str]:
     return (found[0], found[1]) if all(found) else ("", "")
 
 
-@click.command(cls=Command)
-@section("Model")
-@option(
-    "--model models",
-    INPUT,
-    "A learned model; several to choose from, two at once.  [the shipped English-French]",
-    metavar="DIR",
-    multiple=True,
+@command(
+    "Model",
+    option(
+        "--model models DIR",
+        INPUT,
+        "A learned model; several to choose from, two at once.  [the shipped English-French]",
+        multiple=True,
+    ),
+    option("--vectors DIR", INPUT, "Word vectors of two languages.", multiple=True),
+    "Running",
+    option("--port", Whole(min=0, max=65535), "0 takes a free one.", default=8765),
 )
-@option("--vectors", INPUT, "Word vectors of two languages.", metavar="DIR", multiple=True)
-@section("Running")
-@option("--port", Whole(min=0, max=65535), "0 takes a free one.", default=8765)
 def serve(models: tuple[str, ...], vectors: tuple[str, ...], port: int) -> None:
     """Serve a page that aligns pairs as they are typed: curves, matrix, each scorer; until Ctrl-C.
 
@@ -64,14 +63,11 @@ def serve(models: tuple[str, ...], vectors: tuple[str, ...], port: int) -> None:
     from nmtalign.cli.looking.server import Server
 
     folders = [*models, *vectors]
-    with warnings_to_stderr():
-        for kind, places in (("model", models), ("vectors", vectors)):
-            for place in places:
-                check_kind(kind, place)
-        if not folders:
-            aligners = {"English-French, as shipped": load()}
-        else:
-            aligners = {Path(folder).name or folder: load(folder) for folder in folders}
+    for kind, places in (("model", models), ("vectors", vectors)):
+        for place in places:
+            check_kind(kind, place)
+    aligners = {Path(folder).name or folder: load(folder) for folder in folders}
+    aligners = aligners or {"English-French, as shipped": load()}
     if folders and len(aligners) < len(folders):
         raise UsageError("two folders have one name, and the page could not tell them apart")
     try:

@@ -9,37 +9,14 @@ import click
 from click.core import ParameterSource
 
 from nmtalign.cli.options.bitext import LANGUAGES, text_choices, text_encoding
-from nmtalign.cli.options.declare import (
-    INPUT,
-    OUTPUT,
-    Decorator,
-    Encoding,
-    Number,
-    Values,
-    Whole,
-    option,
-    option_group,
-    section,
-    with_options,
-)
+from nmtalign.cli.options.declare import INPUT, OUTPUT, Decorator, Number, Values, Whole, option, option_group
 from nmtalign.errors import DataError, UsageError
-from nmtalign.names import (
-    DEVICES,
-    EXTRACTIONS,
-    POSITIONS,
-    READ_VECTORS,
-    RETRIEVAL_SCORES,
-    SCORES,
-    SYMMETRIZATIONS,
-    UNKNOWN_POLICIES,
-    WRITTEN_VECTORS,
-)
+from nmtalign.names import DEVICES, EXTRACTIONS, POSITIONS, SCORES, SYMMETRIZATIONS, UNKNOWN_POLICIES
 
 if TYPE_CHECKING:
     from nmtalign.aligner.aligner import Aligner
     from nmtalign.text.bitext import Pair
 
-BYTES = ("strict", "ignore", "replace", "backslashreplace")
 PATHS = ("model", "vectors", "source_vectors", "target_vectors")
 
 
@@ -73,8 +50,10 @@ class ModelOptions(PathOptions):
     @property
     def settings(self) -> dict[str, Any]:
         """The settings of a model or vectors by name."""
-        settings = {name: value for name, value in self.given.items() if name not in (*PATHS, "langs")}
-        if self.scorers is not None:
+        settings = {name: value for name, value in self.given.items() if name not in PATHS}
+        if "langs" in settings:
+            settings["languages"] = settings.pop("langs")
+        if "scorers" in settings:
             settings["scorers"] = tuple(name.strip() for name in self.scorers.split(","))
         return settings
 
@@ -93,27 +72,26 @@ def unsafe_pickle_option(default: bool | None) -> Decorator:
 
 
 encoder_options = (
-    option("--encoder", INPUT, "Encoder of Hugging Face, or its folder.", metavar="NAME"),
+    option("--encoder NAME", INPUT, "Encoder of Hugging Face, or its folder."),
     option("--layer", Whole(min=0), "Layer of --encoder whose states are taken.  [8]"),
     option("--device", DEVICES, "Where the encoder runs.  [cpu]"),
     option("--cache", OUTPUT, "File that keeps the encoder's similarities for the next run."),
 )
 expert_option = option(
-    "--expert",
+    "--expert LINKS",
     INPUT,
-    "Pharaoh links by a source that knows more than this text, not by another aligner of the text; an"
-    " empty line is no opinion.",
-    metavar="LINKS",
+    "Links of this text by someone who knows more than the text shows, such as a person or an encoder. They"
+    " vote. Pharaoh format, a line for each pair; an empty line is no opinion.",
 )
 
 
 def with_expert(bitext: Iterable[Pair], expert: str | None, *, marked: bool = False) -> Iterator[Any]:
     """Return the pairs of a bitext with the links of --expert; for `marked` see `with_links`."""
+    if expert is None:
+        return iter(bitext)
     from nmtalign.aligner.experts import with_links
     from nmtalign.links.formats import read_links
 
-    if expert is None:
-        return iter(bitext)
     links = read_links(expert, encoding=text_encoding())
     return with_links(bitext, links, marked=marked, file=expert)
 
@@ -124,58 +102,39 @@ extraction_options = (
     option("--symmetrize", SYMMETRIZATIONS, "Join both directions' best choices."),
 )
 vector_files = (
-    option(
-        "--vectors",
-        INPUT,
-        "Word vectors of two languages: word2int_XX.pkl, embeddings_XX.npz.",
-        metavar="DIR",
-    ),
+    option("--vectors DIR", INPUT, "Word vectors of two languages: word2int_XX.pkl, embeddings_XX.npz."),
     option("--source-vectors", INPUT, "Source word vectors: gensim, word2vec, fastText, GloVe, npz."),
     option("--target-vectors", INPUT, "Target word vectors in the same space."),
     option("--limit", Whole(min=1), "Read only the first N vectors of a file."),
     unsafe_pickle_option(None),
 )
 _vectors = (
-    *vector_files,
-    option(
-        "--langs",
-        LANGUAGES,
-        "Source and target language of --vectors, if its folder does not say which is which.",
-        metavar="XX,YY",
-    ),
+    vector_files,
+    option("--langs XX,YY", LANGUAGES, "Languages of --vectors, if its folder does not say which is which."),
 )
-path_options = option_group("vectors", PathOptions, section("Vectors"), *_vectors)
+path_options = option_group("vectors", PathOptions, "Vectors", _vectors)
 model_options = option_group(
     "options",
     ModelOptions,
-    section("Model"),
-    option("--model", INPUT, "A learned model.  [the shipped English-French]", metavar="DIR"),
-    option("--scorers", str, "Scorers of the model to use, by name.  [all]", metavar="LIST"),
-    section("Vectors, instead of a model"),
-    *_vectors,
+    "Model",
+    option("--model DIR", INPUT, "A learned model.  [the shipped English-French]"),
+    option("--scorers LIST", str, "Scorers of the model to use, by name.  [all]"),
+    "Vectors, instead of a model",
+    _vectors,
     option("--unknown", UNKNOWN_POLICIES, "Vector of unknown words.  [zero]"),
     option("--score", SCORES, "Attention score of two vectors.  [cosine]"),
     option(
         "--temperature", Number(0, min_open=True), "Divide scores by this.  [cosine: 1/sqrt(D), others: 1]"
     ),
-    option(
-        "--parameters",
-        INPUT,
-        "Parameters of --score bahdanau or scaled-dot.  [those in --vectors DIR]",
-        metavar="NPZ",
-    ),
+    option("--parameters NPZ", INPUT, "Parameters of --score bahdanau or scaled-dot.  [in --vectors DIR]"),
     option("--positions", POSITIONS, "Position model.  [cosine: diagonal]"),
     option("--diagonal", Number(min=0), "Strength of the diagonal prior.  [4]"),
-    section("Expert, whose links vote"),
-    *encoder_options,
-    section("Links"),
-    *extraction_options,
-    section("Input"),
-    *text_choices(
-        "How lines become words.  [the model's, else space]",
-        "Look words up in lower case.  [yes]",
-        "Unicode normal form in which words are looked up.  [nfc]",
-    ),
+    "Expert, whose links vote",
+    encoder_options,
+    "Links",
+    extraction_options,
+    "Input",
+    text_choices("[the model's, else space]", "[yes]", "[nfc]"),
 )
 
 
@@ -184,8 +143,6 @@ def load_aligner(options: ModelOptions) -> Aligner:
     path, settings = options.path, options.settings
     from nmtalign.aligner.opening import load
 
-    if options.langs is not None:
-        settings["languages"] = options.langs
     if isinstance(path, str):
         check_kind("vectors" if options.model is None else "model", path)
     return load(path, **settings)
@@ -199,30 +156,3 @@ def check_kind(kind: str, path: str) -> None:
     if is_model(place_of(path)) != (kind == "model"):
         found = "expected a folder of `nmtalign train`; it holds no model (if it holds vectors: --vectors)"
         raise DataError(found if kind == "model" else "this is a learned model; give it as --model").at(path)
-
-
-limit_option = option("--limit", Whole(min=1), "Read only the first N vectors.")
-score_option = option(
-    "--score",
-    RETRIEVAL_SCORES,
-    "csls: twice the cosine, less the mean cosines of both words to their nearest.",
-    default="csls",
-)
-
-reading_options = with_options(
-    section("Input"),
-    option("--from format", ("auto", *READ_VECTORS), "Format of the vectors.", default="auto"),
-    limit_option,
-    option("--encoding", Encoding(), "Encoding of the words and of text files.", default="utf-8"),
-    option("--errors", BYTES, "What to do with bytes of another encoding."),
-    unsafe_pickle_option(False),
-)
-
-force_option = option("--force", bool, "Replace the vectors that are there.")
-
-pair_output_options = with_options(
-    section("Output"),
-    option("-o --output", OUTPUT, "Folder for both languages.", metavar="DIR", required=True),
-    force_option,
-    option("--to", WRITTEN_VECTORS, "Format to write.", default="folder"),
-)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from nmtalign import __version__
-from nmtalign.cli.options.declare import OUTPUT, Values, Whole, option, option_group, section
+from nmtalign.cli.options.declare import OUTPUT, Values, Whole, option, option_group
 from nmtalign.errors import UsageError
 from nmtalign.names import SIDES
 
@@ -77,10 +77,10 @@ class ShardOptions(Values):
 shard_options = option_group(
     "sharding",
     ShardOptions,
-    section("Running"),
-    option("--out-shards", OUTPUT, "Save finished shards here, for --resume.", metavar="DIR"),
+    "Running",
+    option("--out-shards DIR", OUTPUT, "Save finished shards here, for --resume."),
     option("--resume", bool, "Resume the run in --out-shards."),
-    option("--shard", str, "Align every N-th shard, from the I-th on; N jobs align all.", metavar="I/N"),
+    option("--shard I/N", str, "Align every N-th shard, from the I-th on; N jobs align all."),
     option("--shard-pairs", Whole(min=1), "Sentence pairs in each shard.", default=100_000),
 )
 
@@ -223,10 +223,10 @@ class EngineOptions(Values):
 engine_options = option_group(
     "engine",
     EngineOptions,
-    section("Running"),
+    "Running",
     option("--workers", Whole(min=1), "Processes; the result is the same.  [cores]"),
     option("--engine", ("local", "dask"), "Run in processes here, or on a cluster.", default="local"),
-    option("--scheduler", str, "Address of a dask cluster, like tcp://node1:8786.", metavar="ADDR"),
+    option("--scheduler ADDR", str, "Address of a dask cluster, like tcp://node1:8786."),
 )
 
 
