@@ -33,10 +33,8 @@ def _switch(name: str) -> dict[str, Any]:
     return {"is_flag": True, "is_eager": True, "expose_value": False, "callback": turn}
 
 
-quiet_option = (
-    "Running",
-    option("-q --quiet", bool, "Only warnings and errors on stderr.", **_switch("quiet")),
-)
+_quiet = option("-q --quiet", bool, "Only warnings and errors on stderr.", **_switch("quiet"))
+quiet_option = ("Running", _quiet)
 log_option = option("--log-json", bool, "Messages on stderr as JSON, one object a line.", **_switch("json"))
 message_options = (
     quiet_option,

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from nmtalign.text.bitext import LengthLimit, SentencePair
 
     Chunks = Generator[AlignedChunk]
+    Sinks = list[running.Sink]
     Written = tuple[int, Coverage]  # links, and how many words are known
 
 _FILES = ("probabilities", "pair_scores", "table", "guided", "attention")
@@ -214,9 +215,7 @@ def _aligned(
     return align_on_cluster(client, aligner, chunks, unit=unit, values=values)
 
 
-def _write_chunks(
-    chunks: Chunks, progress: Progress, sinks: list[running.Sink], *, strict: bool = False
-) -> Written:
+def _write_chunks(chunks: Chunks, progress: Progress, sinks: Sinks, *, strict: bool = False) -> Written:
     """Write aligned chunks into the sinks; return the number of links, and how many words are known.
 
     If `strict`, nothing is written of the first chunk with which too few words are known.
@@ -265,7 +264,7 @@ def _say_done(
 
 def _run_in_shards(
     run: ShardRun,
-    write: Callable[[list[running.Sink]], Written],
+    write: Callable[[Sinks], Written],
     outputs: dict[str, str],
     described: dict[str, object],
     *,
@@ -309,15 +308,10 @@ _link_options = option_group(
     option("--langs XX,YY", LANGUAGES, "Languages, as a translation model calls them."),
     model.encoder_options,
 )
+_files_option = option_group("outputs", OutputOptions, _output_options)
 
 
-@command(
-    bitext_options,
-    option_group("outputs", OutputOptions, _output_options),
-    _link_options,
-    source_options,
-    message_options,
-)
+@command(bitext_options, _files_option, _link_options, source_options, message_options)
 def links_from(
     bitext: BitextOptions, weights: SourceOptions, options: Values, outputs: OutputOptions
 ) -> None:

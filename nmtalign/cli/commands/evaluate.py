@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 METRICS = ("precision", "recall", "f1", "aer")
 CLEAR = 0.1  # of the error rate: so much lower after a shift, positions are counted otherwise
 
+_SHARE = Number(0, 1, min_open=True, max_open=True)
+
 
 @command(
     "Input",
@@ -39,17 +41,10 @@ CLEAR = 0.1  # of the error rate: so much lower after a shift, positions are cou
     option("--by-sentence", bool, "First print a table with the scores of each sentence pair."),
     "Intervals",
     option("--samples", Whole(1), "Bootstrap samples.", default=1000),
-    option(
-        "--confidence",
-        Number(0, 1, min_open=True, max_open=True),
-        "Share of the samples within an interval.",
-        default=0.95,
-    ),
+    option("--confidence", _SHARE, "Share of the samples within an interval.", default=0.95),
     option("--seed", Whole(min=0), "Seed of the bootstrap.", default=1),
 )
-def evaluate(
-    links: str, gold: str, links_format: str, gold_format: str, compare: str | None, **options: Any
-) -> None:
+def evaluate(links: str, gold: str, compare: str | None, by_sentence: bool, **options: Any) -> None:
     """Score LINKS against GOLD: precision, recall, F1 and alignment error rate, in percent.
 
     Example: nmtalign evaluate links.txt gold.pharaoh
@@ -58,12 +53,12 @@ def evaluate(
     from nmtalign.links.corrections import are_corrections
     from nmtalign.links.formats import read_gold, read_links
 
+    links_format, gold_format = options.pop("links_format"), options.pop("gold_format")
     golds = read_gold(gold, format=gold_format, encoding=text_encoding())
     reading = {"format": links_format, "encoding": text_encoding()}
     systems = {path: list(read_links(path, **reading)) for path in filter(None, (links, compare))}
     if gold_format == "pharaoh" and are_corrections(gold):
         golds, systems = _reviewed(gold, golds, systems)
-    by_sentence = options.pop("by_sentence")
     bootstrap = evaluation.Bootstrap(**options)
     results = {}
     for path, system in systems.items():
@@ -97,7 +92,7 @@ def _reviewed(
 
 
 def _warn_of_shift(
-    path: str, system: Sequence[Links], golds: Sequence[GoldAlignment], result: Evaluation
+    path: str, system: Sequence[Links], golds: list[GoldAlignment], result: Evaluation
 ) -> None:
     """Warn where links fit the gold better one position on or back: one of the files counts from 1."""
     from nmtalign.links.evaluation import Counts, count
@@ -106,10 +101,9 @@ def _warn_of_shift(
         shifted = [{(source + step, target + step) for source, target in links} for links in system]
         aer = sum(count(shifted, golds), Counts()).aer
         if aer < result.aer - CLEAR:
-            warn(
-                f"with all positions one {moved}, the error of {path} would be {100 * aer:.1f} %;"
-                " does one of the files count from 1, as talp does? --links-format and --gold-format say so"
-            )
+            hint = "does one of the files count from 1, as talp does? --links-format and --gold-format say so"
+            aer_there = f"the error of {path} would be {100 * aer:.1f} %"
+            warn(f"with all positions one {moved}, {aer_there}; {hint}")
 
 
 def _print_sentences(results: dict[str, Evaluation]) -> None:
@@ -134,10 +128,8 @@ def _print_summary(result: Evaluation, confidence: float) -> None:
     for metric in METRICS:
         click.echo(f"{metric:<12}{_percent(getattr(result, metric), result.intervals[metric])}")
     counts = result.counts
-    click.echo(
-        f"pairs {len(result.sentences)}, links {counts.links} ({counts.in_possible} possible,"
-        f" {counts.in_sure} sure), sure gold links {counts.sure}"
-    )
+    found = f"{counts.links} ({counts.in_possible} possible, {counts.in_sure} sure)"
+    click.echo(f"pairs {len(result.sentences)}, links {found}, sure gold links {counts.sure}")
 
 
 def _print_comparison(results: dict[str, Evaluation], differences: dict[str, Difference]) -> None:
@@ -145,10 +137,8 @@ def _print_comparison(results: dict[str, Evaluation], differences: dict[str, Dif
     rows = [["", *results, "difference", "p"]]
     for metric in METRICS:
         scores = [_percent(getattr(result, metric), result.intervals[metric]) for result in results.values()]
-        difference = differences[metric]
-        rows.append(
-            [metric, *scores, _percent(difference.value, difference.interval, "+"), f"{difference.p:.4f}"]
-        )
+        value, interval, p = differences[metric].value, differences[metric].interval, differences[metric].p
+        rows.append([metric, *scores, _percent(value, interval, "+"), f"{p:.4f}"])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())

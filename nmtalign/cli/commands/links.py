@@ -13,8 +13,8 @@ import click
 from nmtalign.cli.messages import Progress, log, quiet_option
 from nmtalign.cli.options.bitext import (
     ADVICE,
-    CutOptions,
     LinkedOptions,
+    TextOptions,
     cut_options,
     encoding_option,
     linked_options,
@@ -77,9 +77,7 @@ def symmetrize(forward: str, reverse: str, method: str, reversed: bool, output: 
     _output,
     option("--to", WRITTEN_LINKS, "Format to write.", required=True),
 )
-def convert(
-    links: str, from_: str, to: str, output: str, source: str | None, target: str | None, cut: CutOptions
-) -> None:
+def convert(links: str, from_: str, to: str, output: str, cut: TextOptions, **texts: str | None) -> None:
     """Convert LINKS between Pharaoh, talp, NAACL, GIZA A3, word pairs, JSONL and TSV.
 
     The formats giza, words and tsv (source, target, links) need --source and --target, unless LINKS
@@ -89,12 +87,17 @@ def convert(
     Example: nmtalign convert gold.talp --from talp --to pharaoh -o gold.pharaoh
     """
     from nmtalign.links.formats import format_record, read_records
+    from nmtalign.text.bitext import read_bitext
+    from nmtalign.text.tokenization import SPACES
 
+    source, target = texts["source"], texts["target"]
     if (source is None) != (target is None):
         raise UsageError("give both --source and --target, or neither")
     records = read_records(links, format=from_, encoding=text_encoding())
     if source is not None and target is not None:
-        records = _with_words(records, cut.words(source, target), links, padded=from_ == "naacl")
+        pairs = read_bitext(source, target, encoding=text_encoding())
+        words = map(cut.settings(SPACES).words_of_pair, pairs)
+        records = _with_words(records, words, links, padded=from_ == "naacl")
     elif cut.given:
         raise UsageError("--lowercase and --unicode are for words of texts; give --source and --target too")
     numbered = enumerate(records, 1)
@@ -270,9 +273,7 @@ _HEADER = "source\ttarget\tlinks\tp(target|source)\tp(source|target)\tassociatio
     option("--model DIR", INPUT, "A learned model, instead of texts and links."),
     quiet_option,
 )
-def lexicon(
-    linked: LinkedOptions, word: str | None, output: str | None, priors: str | None, **options: Any
-) -> None:
+def lexicon(linked: LinkedOptions, word: str | None, output: str | None, **options: Any) -> None:
     """List translations with their probabilities: those of a model, or those that LINKS show.
 
     LINKS are Pharaoh links between the words of SOURCE and TARGET, which stand between spaces; words without
@@ -300,8 +301,8 @@ def lexicon(
         texts[f"{output}.s2t"] = lexicons.shortlist(entries, most=options["limit"])
         texts[f"{output}.t2s"] = lexicons.shortlist(entries, reverse=True, most=options["limit"])
         texts[f"{output}.tsv"] = (f"{line}\n" for line in chain([_HEADER], map(_row, entries)))
-    if priors is not None:
-        texts[priors] = lexicons.priors(entries)
+    if options["priors"] is not None:
+        texts[options["priors"]] = lexicons.priors(entries)
     if texts:
         write_whole(texts)
         log(f"{len(entries):,} word pairs in {', '.join(texts)}", event="written")

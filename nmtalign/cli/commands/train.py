@@ -139,9 +139,7 @@ def train(
     _say_what_is_next(bitext, output, more["links"])
 
 
-def _supervision(
-    vectors: models.PathOptions, langs: tuple[str, str] | None, more: dict[str, Any]
-) -> dict[str, Any]:
+def _supervision(vectors: models.PathOptions, langs: Any, more: dict[str, Any]) -> dict[str, Any]:
     """Open what the model learns from beside the bitext, as arguments of `learn`."""
     from nmtalign.aligner.experts import choose_expert
     from nmtalign.aligner.over_vectors import open_vectors

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from nmtalign.text.tokenization import TextSettings
     from nmtalign.vectors.embeddings import Embeddings
 
+    Sides = tuple[Embeddings, Embeddings]
+
 _BYTES = ("strict", "ignore", "replace", "backslashreplace")
 _SCORE = "csls: twice the cosine, less the mean cosines of both words to their nearest."
 
@@ -198,9 +200,7 @@ def _check_alone(bitext: BitextOptions) -> None:
         raise UsageError(f"{', '.join(given)}: the words are those of --model; leave it out")
 
 
-def _of_model(
-    path: str, **options: Any
-) -> tuple[tuple[Embeddings, Embeddings], TextSettings, tuple[str, str]]:
+def _of_model(path: str, **options: Any) -> tuple[Sides, TextSettings, tuple[str, str]]:
     """Return the vectors of a learned model's counts, how its text became words, and its languages."""
     from nmtalign.aligner.aligner import load_aligner
     from nmtalign.training.count_vectors import count_embeddings
@@ -213,6 +213,8 @@ def _of_model(
 _mapping_options = option_group(
     "mapping",
     Values,
+    "Input",
+    langs_option,
     "Mapping",
     option("--dictionary", INPUT, "Seed pairs, `word translation` a line.  [identical strings]"),
     option("--refine/--no-refine", bool, "Look for more pairs by mutual neighbors.", default=True),
@@ -223,16 +225,12 @@ _mapping_options = option_group(
 @command(
     click.argument("source", type=INPUT),
     click.argument("target", type=INPUT),
-    "Input",
-    langs_option,
     _reading_options,
     _folder_options,
     _mapping_options,
     name="map",
 )
-def map_(
-    source: str, target: str, folder: Values, mapping: Values, langs: tuple[str, str] | None, **reading: Any
-) -> None:
+def map_(source: str, target: str, folder: Values, mapping: Values, **reading: Any) -> None:
     """Map the word vectors of two languages into one space.
 
     The seeds are the pairs of a dictionary, or the words that both languages write alike.
@@ -248,7 +246,7 @@ def map_(
     if mapping.dictionary is not None:
         seeds = read_dictionary(mapping.dictionary, encoding=text_encoding())
     learned = map_spaces(first, second, seeds, refine=mapping.refine, words=mapping.words)
-    languages = langs or languages_of_files(source, target)
+    languages = mapping.langs or languages_of_files(source, target)
     saving = {"languages": languages, "format": folder.to, "overwrite": folder.force}
     save_pair(learned.source, learned.target, folder.output, **saving)
     kept = first.subwords is None is second.subwords

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from nmtalign.corpus.coverage import Coverage
     from nmtalign.links.evaluation import Evaluation
     from nmtalign.report.corpus import Record
-    from nmtalign.report.sample import SamplePair
     from nmtalign.report.summary import Figure
 
 SAMPLE = 200  # pairs shown when nothing else is asked for
@@ -44,15 +43,7 @@ _sample_options = option_group(
     option("--title", str, "Title of the page.", default="Word alignment"),
     record_options,
 )
-def report(
-    bitext: BitextOptions,
-    output: str,
-    compare: tuple[str, ...],
-    corrections: str | None,
-    drawn: Values,
-    title: str,
-    chosen: RecordOptions,
-) -> None:
+def report(bitext: BitextOptions, drawn: Values, chosen: RecordOptions, output: str, **page: Any) -> None:
     """Write an HTML report of aligned pairs: words and curves, weights, gold, other systems, figures.
 
     The file holds everything it needs and loads nothing from a network.
@@ -62,29 +53,34 @@ def report(
     from nmtalign.report.corpus import show
     from nmtalign.report.html import write_report
 
-    _check_choice(chosen.lines, drawn)
+    by_hand = {"--lines": chosen.lines, "--sample": drawn.sample, "--worst": drawn.worst}
+    given = [name for name, value in by_hand.items() if value]
+    if len(given) > 1:
+        raise UsageError(f"{' and '.join(given)} contradict each other; choose the pairs in one way")
+    if drawn.by is not None and drawn.worst is None:
+        raise UsageError("--by is what the --worst pairs are the worst by; give --worst N")
     with Progress("pairs", bitext.files) as progress:
         pairs = progress.counted(bitext.open())
-        aligner, records = chosen.open(pairs, _systems(compare))
+        aligner, records = chosen.open(pairs, _systems(page.pop("compare")))
         gold: list[str] = []
         if chosen.gold is not None:
             records = _noted(records, gold)
         if chosen.lines is None:
-            kept, figures, systems = _choose(records, aligner, drawn)
+            kept, page["corpus"], page["systems"] = _choose(records, aligner, drawn)
         else:
-            kept, figures, systems = list(chosen.chosen(records)), [], None
+            kept = list(chosen.chosen(records))
         with Progress("pairs shown") as ready:
             known: list[Coverage] = []
             shown = show(ready.done_one_by_one(covered(kept, aligner, known)), aligner)
         deque(pairs if chosen.gold is None else records, maxlen=0)  # to its end
         total = progress.done
-        lines = gold or [""] * total
-        about: Any = {"title": title, "corpus": figures, "systems": systems}
         if aligner is not None:
-            about["languages"] = aligner.languages
-        write_report(output, shown, gold=lines, corrections=corrections, **about)
+            page["languages"] = aligner.languages
+        write_report(output, shown, gold=gold or [""] * total, **page)
     warn_of_coverage(known)
-    _say_where_heads_end(shown)
+    with_scorers = sum(bool(pair.parts) for pair in shown)
+    if 0 < with_scorers < len(shown):
+        warn(f"only the first {with_scorers:,} pairs have the weights of each scorer, to keep the page small")
     of = f" of {total:,}" if len(shown) < total else ""
     drawn_by = " at random" if of and chosen.lines is None and drawn.worst is None else ""
     text = f"{len(shown):,}{of} pairs{drawn_by} in {output}, {progress.seconds:.1f} s; open it in a browser"
@@ -98,21 +94,6 @@ def _noted(records: Iterator[Record], lines: list[str]) -> Iterator[Record]:
     for record in records:
         lines.append(format_gold(record.gold) if record.gold else "")
         yield record
-
-
-def _say_where_heads_end(shown: list[SamplePair]) -> None:
-    with_scorers = sum(bool(pair.parts) for pair in shown)
-    if 0 < with_scorers < len(shown):
-        warn(f"only the first {with_scorers:,} pairs have the weights of each scorer, to keep the page small")
-
-
-def _check_choice(lines: tuple[int, ...] | None, drawn: Values) -> None:
-    ways = (("--lines", lines), ("--sample", drawn.sample), ("--worst", drawn.worst))
-    given = [name for name, value in ways if value]
-    if len(given) > 1:
-        raise UsageError(f"{' and '.join(given)} contradict each other; choose the pairs in one way")
-    if drawn.by is not None and drawn.worst is None:
-        raise UsageError("--by is what the --worst pairs are the worst by; give --worst N")
 
 
 def _systems(compare: tuple[str, ...]) -> dict[str, str]:
@@ -140,8 +121,8 @@ def _choose(
     if drawn.worst is None:
         return random_sample(records, drawn.sample or SAMPLE, seed=drawn.sample_seed), [], None
     by = drawn.by or "score"
-    found = worst_sample(records, drawn.worst, aligner, by=by)
-    figures = [Figure("Pairs in the corpus", f"{found.size:,}", f"the worst by {by} are shown")]
-    if OWN in found.evaluations:
-        figures += evaluation_figures(found.evaluations[OWN], where=" of the corpus")
-    return found.records, figures, found.evaluations
+    worst = worst_sample(records, drawn.worst, aligner, by=by)
+    figures = [Figure("Pairs in the corpus", f"{worst.size:,}", f"the worst by {by} are shown")]
+    if OWN in worst.evaluations:
+        figures += evaluation_figures(worst.evaluations[OWN], where=" of the corpus")
+    return worst.records, figures, worst.evaluations

@@ -179,8 +179,13 @@ class LinkedPair(NamedTuple):
     links: Alignment
 
 
-class CutOptions(TextOptions):
-    """The form of the words between spaces."""
+class LinkedOptions(TextOptions):
+    """Two texts and the links of their words."""
+
+    @property
+    def files(self) -> list[str]:
+        """The files that were named."""
+        return [path for path in (self.source, self.target, self.links) if path is not None]
 
     @property
     def text(self) -> TextSettings:
@@ -188,21 +193,6 @@ class CutOptions(TextOptions):
         from nmtalign.text.tokenization import SPACES
 
         return self.settings(SPACES)
-
-    def words(self, source: str, target: str) -> Iterator[tuple[list[str], list[str]]]:
-        """Yield the words of each pair of two texts."""
-        from nmtalign.text.bitext import read_bitext
-
-        return map(self.text.words_of_pair, read_bitext(source, target, encoding=text_encoding()))
-
-
-class LinkedOptions(CutOptions):
-    """Two texts and the links of their words."""
-
-    @property
-    def files(self) -> list[str]:
-        """The files that were named."""
-        return [path for path in (self.source, self.target, self.links) if path is not None]
 
     def read(self) -> Iterator[LinkedPair]:
         """Yield the sentence pairs with their links, one for each line of all three files."""
@@ -226,7 +216,7 @@ class LinkedOptions(CutOptions):
 
 
 _cut = ("Input", word_choices("[no]", "[none]"), encoding_option)
-cut_options = option_group("cut", CutOptions, _cut)
+cut_options = option_group("cut", TextOptions, _cut)
 
 
 def linked_options(*, required: bool = True) -> Decorator:

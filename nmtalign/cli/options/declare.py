@@ -64,6 +64,15 @@ class NamedInput(FileType):
         return [value.partition("=")[2]]
 
 
+class HuggingFaceModel(FileType):
+    """A model by its name at Hugging Face, or its folder."""
+
+    def paths(self, value: str) -> list[str]:
+        if value.startswith((".", "/")) and not os.path.isdir(value):
+            raise DataError("there is no such folder; give one, or a name at Hugging Face").at(value)
+        return [value]
+
+
 class OutputPrefix(FileType):
     """The beginning of the names of several files."""
 
@@ -76,7 +85,7 @@ class OutputPrefix(FileType):
 
 
 INPUT, OUTPUT = FileType(writes=False), FileType(writes=True)
-COMPARED = NamedInput(writes=False)
+COMPARED, HUGGING_FACE = NamedInput(writes=False), HuggingFaceModel(writes=False)
 
 
 class Encoding(click.ParamType):  # type: ignore[type-arg]  # click 8.2 knows no argument
@@ -124,18 +133,16 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]  # click 8.2 knows no 
     def __init__(self, first: int) -> None:
         self.first = first
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[int, ...]:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: Any) -> tuple[int, ...]:
         numbers: set[int] = set()
         for part in str(value).replace(" ", "").split(","):
             span = re.fullmatch(r"(\d{1,15})(?:-(\d{1,15}))?", part, re.ASCII)
             start, end = (int(span[1]), int(span[2] or span[1])) if span else (0, -1)
             if not self.first <= start <= end < start + LONGEST_SPAN:
-                expected = (
-                    f"expected numbers from {self.first} on, ranges going up, of at most {LONGEST_SPAN:,}"
+                expected = f"expected numbers from {self.first} on, ranges going up"
+                self.fail(
+                    f"{expected}, of at most {LONGEST_SPAN:,}, like 3,7-9; found {value[:80]!r}", param, ctx
                 )
-                self.fail(f"{expected}, like 3,7-9; found {value[:80]!r}", param, ctx)
             numbers.update(range(start, end + 1))
         return tuple(sorted(numbers))
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from nmtalign.cli.options import declare
 from nmtalign.cli.options.bitext import LANGUAGES, text_choices, text_encoding
-from nmtalign.cli.options.declare import INPUT, OUTPUT, Decorator, Number, Values, Whole, option, option_group
+from nmtalign.cli.options.declare import INPUT, OUTPUT, Number, Values, Whole, option, option_group
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import DEVICES, EXTRACTIONS, POSITIONS, SCORES, SYMMETRIZATIONS, UNKNOWN_POLICIES
 
@@ -65,14 +66,14 @@ def _by_hand(context: click.Context, parameter: click.Parameter, value: bool | N
     return value
 
 
-def unsafe_pickle_option(default: bool | None) -> Decorator:
+def unsafe_pickle_option(default: bool | None) -> declare.Decorator:
     """Return ``--unsafe-pickle``."""
     text = "Let pickles run code; give only files that you trust."
     return option("--unsafe-pickle", bool, text, default=default, callback=_by_hand)
 
 
 encoder_options = (
-    option("--encoder NAME", INPUT, "Encoder of Hugging Face, or its folder."),
+    option("--encoder NAME", declare.HUGGING_FACE, "Encoder of Hugging Face, or its folder."),
     option("--layer", Whole(min=0), "Layer of --encoder whose states are taken.  [8]"),
     option("--device", DEVICES, "Where the encoder runs.  [cpu]"),
     option("--cache", OUTPUT, "File that keeps the encoder's similarities for the next run."),
@@ -123,9 +124,7 @@ model_options = option_group(
     _vectors,
     option("--unknown", UNKNOWN_POLICIES, "Vector of unknown words.  [zero]"),
     option("--score", SCORES, "Attention score of two vectors.  [cosine]"),
-    option(
-        "--temperature", Number(0, min_open=True), "Divide scores by this.  [cosine: 1/sqrt(D), others: 1]"
-    ),
+    option("--temperature", Number(0, min_open=True), "Divides scores.  [cosine: 1/sqrt(D), others: 1]"),
     option("--parameters NPZ", INPUT, "Parameters of --score bahdanau or scaled-dot.  [in --vectors DIR]"),
     option("--positions", POSITIONS, "Position model.  [cosine: diagonal]"),
     option("--diagonal", Number(min=0), "Strength of the diagonal prior.  [4]"),
@@ -149,10 +148,13 @@ def load_aligner(options: ModelOptions) -> Aligner:
 
 
 def check_kind(kind: str, path: str) -> None:
-    """Refuse vectors given as a model, and a model given as vectors."""
+    """Refuse vectors given as a model, a model given as vectors, and what is not there."""
     from nmtalign.door import place_of
     from nmtalign.state import is_model
 
-    if is_model(place_of(path)) != (kind == "model"):
+    place = place_of(path)
+    if not place.exists():
+        raise DataError(f"there is no such folder; --{kind} takes one, or the name of a shipped one").at(path)
+    if is_model(place) != (kind == "model"):
         found = "expected a folder of `nmtalign train`; it holds no model (if it holds vectors: --vectors)"
         raise DataError(found if kind == "model" else "this is a learned model; give it as --model").at(path)

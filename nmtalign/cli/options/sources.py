@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from nmtalign.cli.messages import log, warn
 from nmtalign.cli.options.bitext import text_encoding
-from nmtalign.cli.options.declare import INPUT, Numbers, Values, Whole, option, option_group
+from nmtalign.cli.options.declare import HUGGING_FACE, INPUT, Numbers, Values, Whole, option, option_group
 from nmtalign.cli.options.model import load_aligner, model_options
 from nmtalign.door import parameter
 from nmtalign.errors import DataError, UsageError
@@ -40,10 +40,8 @@ class SourceOptions(Values):
         """Tell whether links come from a source, not from our own model; `report` can show both."""
         given = list(self.given)
         if given and not any(name in given for name in _SOURCES) and None in (self.method, options.encoder):
-            needed = ", ".join(map(parameter, _SOURCES))
-            raise UsageError(
-                f"{', '.join(map(parameter, given))}: only with {needed}, or --encoder and --method"
-            )
+            names, needed = (", ".join(map(parameter, which)) for which in (given, _SOURCES))
+            raise UsageError(f"{names}: only with {needed}, or --encoder and --method")
         return bool(given)
 
     def open(
@@ -98,10 +96,8 @@ source_options = option_group(
     "weights",
     SourceOptions,
     SECTION,
-    option(
-        "--matrices", INPUT, "Attention: npz, npy, or text of Marian, fairseq, OpenNMT-py. Rows sum to 1."
-    ),
-    option("--translator NAME", INPUT, "Translation model of Hugging Face."),
+    option("--matrices", INPUT, "Attention: npz, npy or text of Marian, fairseq, OpenNMT-py; rows sum to 1."),
+    option("--translator NAME", HUGGING_FACE, "Translation model of Hugging Face."),
     option("--layers", Numbers(0), "Layers to average, like 0,2-3.  [all]"),
     option("--attention-heads", Numbers(0), "Heads to average.  [all]"),
     option("--shift", Whole(-1, 1), "Row offset: target piece t is row t + SHIFT.  [0]"),
