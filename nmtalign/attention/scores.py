@@ -79,9 +79,14 @@ def cosine(queries: Array, keys: Array) -> Array:
     return dot(unit(queries), unit(keys))
 
 
-def _projected(xp: Any, name: str, rows: Array, matrix: Array) -> Array:
+def _projected(xp: Any, name: str, rows: Array, matrix: Array, bias: Array | None = None) -> Array:
     expect_axis(name, matrix, -2, rows.shape[-1], f"vectors of shape {tuple(rows.shape)}")
-    return xp.matmul(rows, matrix)
+    projected = xp.matmul(rows, matrix)
+    if bias is None:
+        return projected
+    bias = as_floats(bias)[1]
+    expect_axis("bias", bias, -1, matrix.shape[-1], name)
+    return projected + bias
 
 
 def additive(
@@ -104,12 +109,7 @@ def additive(
     array([[1.5232, 0.    ]])
     """
     xp, queries, keys, W, U = as_floats(queries, keys, W, U)
-    queries, keys = _projected(xp, "W", queries, W), _projected(xp, "U", keys, U)  # (..., T, A), (..., S, A)
-    if bias is not None:
-        bias = as_floats(bias)[1]
-        expect_axis("bias", bias, -1, queries.shape[-1], "W")
-        queries = queries + bias
-    return additive_projected(queries, keys, v)
+    return additive_projected(_projected(xp, "W", queries, W, bias), _projected(xp, "U", keys, U), v)
 
 
 def additive_projected(queries: Array, keys: Array, v: Array) -> Array:
@@ -215,10 +215,9 @@ def additive_gradient(
     """
     xp, queries, keys, W, U, v, upstream = as_floats(queries, keys, W, U, v, upstream)
     _expect_upstream(queries, keys, upstream)
-    projected = _projected(xp, "W", queries, W)
-    for name, array in (("v", v), ("U", U), *([] if bias is None else [("bias", as_floats(bias)[1])])):
+    projected = _projected(xp, "W", queries, W, bias)
+    for name, array in (("v", v), ("U", U)):
         expect_axis(name, array, -1, W.shape[-1], "W")
-    projected = projected if bias is None else projected + as_floats(bias)[1]
     activations = _activations(xp, projected, _projected(xp, "U", keys, U))  # (..., T, S, A)
     inner = upstream[..., None] * v * (1 - activations * activations)
     by_query, by_key = xp.sum(inner, axis=-2), xp.sum(inner, axis=-3)  # (..., T, A), (..., S, A)

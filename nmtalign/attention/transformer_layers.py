@@ -311,7 +311,7 @@ class Transformer:
 
     @classmethod
     def from_torch(
-        cls, state: StateDict, heads: int, *, activation: str, pre_norm: bool = False, epsilon: float = 1e-5
+        cls, state: StateDict, heads: int, *, epsilon: float = 1e-5, **settings: Any
     ) -> Transformer:
         """Read the state dict of ``torch.nn.Transformer``.
 
@@ -319,8 +319,7 @@ class Transformer:
         :meth:`TransformerBlock.from_torch`; ``encoder.norm.*`` and ``decoder.norm.*``.
         """
         encoder, decoder = torch_part(state, "encoder."), torch_part(state, "decoder.")
-        settings: Any = {"activation": activation, "pre_norm": pre_norm, "epsilon": epsilon}
-        read = partial(TransformerBlock.from_torch, heads=heads, **settings)
+        read = partial(TransformerBlock.from_torch, heads=heads, epsilon=epsilon, **settings)
         return cls(
             tuple(map(read, _torch_layers(encoder))),
             tuple(map(read, _torch_layers(decoder))),

@@ -15,6 +15,7 @@ import pickle
 import struct
 from collections.abc import Callable, Iterable
 from functools import partial
+from operator import methodcaller
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -191,26 +192,20 @@ def read_pickle(data: bytes, *, encoding: str = "latin-1") -> Any:
         raise DataError(f"this is no pickle, or a damaged one; it begins with {data[:8]!r}") from error
 
 
+def _after(check: _Step, code: int) -> _Step:
+    """Return an instruction of the standard library that waits for a check of the unpickler."""
+    step = _STANDARD[code]
+
+    def checked(unpickler: Any) -> None:
+        check(unpickler)
+        step(unpickler)
+
+    return checked
+
+
 def _looking_at(keys: slice, code: bytes) -> _Step:
     """Return an instruction that looks at the keys among the last values before it takes them."""
-    step = _STANDARD[ord(code)]
-
-    def looking(unpickler: Any) -> None:
-        _check_keys(unpickler.stack[keys])
-        step(unpickler)
-
-    return looking
-
-
-def _spending(code: int) -> _Step:
-    """Return an instruction that counts the memory of the object which it makes."""
-    step, size = _STANDARD[code], _SIZES[code]
-
-    def spending(unpickler: Any) -> None:
-        unpickler.take(size)
-        step(unpickler)
-
-    return spending
+    return _after(lambda unpickler: _check_keys(unpickler.stack[keys]), ord(code))
 
 
 class _Unpickler(pickle._Unpickler):
@@ -273,7 +268,7 @@ class _Unpickler(pickle._Unpickler):
 
     dispatch: ClassVar[dict[int, _Step]] = {
         **{code: step for code, step in _STANDARD.items() if bytes([code]) not in _REFUSED},
-        **{code: _spending(code) for code in _SIZES},
+        **{code: _after(methodcaller("take", size), code) for code, size in _SIZES.items()},
         ord(pickle.FRAME): _frame,
         ord(pickle.REDUCE): _call,
         ord(pickle.NEWOBJ): _call,
