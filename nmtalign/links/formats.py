@@ -288,9 +288,8 @@ def _write_giza(record: LinkRecord, number: int) -> str:
         for word, positions in zip(("NULL", *source), linked, strict=True)
     )
     lengths = f"source length {len(source)} target length {len(target)}"
-    return (
-        f"# Sentence pair ({number}) {lengths} alignment score : 1\n{' '.join(target)}\n{' '.join(words)}\n"
-    )
+    header = f"# Sentence pair ({number}) {lengths} alignment score : 1"
+    return f"{header}\n{' '.join(target)}\n{' '.join(words)}\n"
 
 
 def _write_words(record: LinkRecord, number: int) -> str:

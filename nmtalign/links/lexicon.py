@@ -118,9 +118,8 @@ def shortlist(entries: Iterable[Entry], *, reverse: bool = False, most: int = 10
     rows = [(e.target, e.source, e.reverse) if reverse else (e.source, e.target, e.forward) for e in entries]
     rows.sort(key=lambda row: (row[0], -row[2], row[1]))
     for _, group in groupby(rows, key=lambda row: row[0]):
-        yield from (
-            f"{other} {given} {probability:.7f}\n" for given, other, probability in islice(group, most)
-        )
+        for given, other, probability in islice(group, most):
+            yield f"{other} {given} {probability:.7f}\n"
 
 
 def phrase_pairs(
