@@ -233,13 +233,13 @@ def _placed(path: str | None, number: int) -> Iterator[None]:
 def _project_tags(tagged: str, pair: LinkedPair, cut: Cut) -> tuple[str, list[Span]]:
     from nmtalign.links.projection import parse_tags, project_tags, spans_of_tags
 
-    words = parse_tags(tagged, cut)[0]
+    words, line = parse_tags(tagged, cut)
     expected = [pair.pair.source[start:end] for start, end in cut(pair.pair.source)]
     if words != expected:
         both = enumerate(zip_longest(expected, words, fillvalue=""))
         at, word, found = next((at, word, found) for at, (word, found) in both if word != found)
         raise DataError(f"expected the source words with tags; word {at} is {word!r}, found {found!r}")
-    return project_tags(tagged, pair.target, pair.links, cut), spans_of_tags(tagged, cut)
+    return project_tags(line, pair.target, pair.links), spans_of_tags(line)
 
 
 def _project_labels(line: str, pair: LinkedPair, _: Cut) -> tuple[str, list[Span]]:
