@@ -96,9 +96,9 @@ def parse_gold(line: str, *, first: int = 0) -> GoldAlignment:
     return GoldAlignment(sure, parse_pharaoh(_POSSIBLE.sub(r"\1-\2", line), first=first))
 
 
-def format_pharaoh(links: Iterable[tuple[int, int]] | Alignment, *, first: int = 0) -> str:
+def format_pharaoh(links: Iterable[tuple[int, int]]) -> str:
     """Return links as a line without its end, sorted by source, then target."""
-    return " ".join(f"{s + first}-{t + first}" for s, t in sorted(links))
+    return " ".join(f"{s}-{t}" for s, t in sorted(links))
 
 
 def format_gold(gold: GoldAlignment, *, first: int = 0) -> str:
