@@ -74,7 +74,7 @@ class Archive(ExitStack):
             info = self._members[name]
             with self._file.open(info) as file:
                 _check_header(file, info.file_size)
-            with self._file.open(info) as file:
+                file.seek(0)
                 return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
 
 

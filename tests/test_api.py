@@ -592,6 +592,11 @@ CALLS = {
     ),
     "a title of a page": (lambda: na.show([na.load().align("a", "b")], title=3), USAGE, "a title, found 3"),
     "counts of no links": (lambda: na.LinkCounts().add(["a"], ["b"], None), DATA, "links as pairs .* None"),
+    "counts of truth values": (
+        lambda: na.LinkCounts().add(["a"], ["b"], [(False, 0)]),
+        DATA,
+        "links as pairs .*False",
+    ),
     "counts of text": (lambda: na.LinkCounts().add(["a"], ["b"], "0-0"), DATA, "links as pairs .*'0-0'"),
     "presets in a list": (lambda: na.train(PAIRS, preset=["fast"]), USAGE, r"presets .*found \['fast'\]"),
     "sides of two files": (

@@ -310,15 +310,12 @@ class Origin(Protocol):
 
     def tokens(self, n: int) -> BothWords:
         """Return the words of pair n."""
-        ...
 
     def aligned(self, n: int) -> AlignedPair:
         """Align pair n alone, with its attention: the same bits as in the batch."""
-        ...
 
     def chosen(self, numbers: Sequence[int]) -> Origin:
         """Return some of the pairs."""
-        ...
 
 
 Chosen = list[int] | list[bool] | NDArray[np.bool_] | NDArray[np.integer]  # numbers of pairs, or a mask

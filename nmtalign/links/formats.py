@@ -96,9 +96,9 @@ def parse_gold(line: str, *, first: int = 0) -> GoldAlignment:
     return GoldAlignment(sure, parse_pharaoh(_POSSIBLE.sub(r"\1-\2", line), first=first))
 
 
-def format_pharaoh(links: Iterable[tuple[int, int]] | Alignment, *, first: int = 0) -> str:
+def format_pharaoh(links: Iterable[tuple[int, int]]) -> str:
     """Return links as a line without its end, sorted by source, then target."""
-    return " ".join(f"{s + first}-{t + first}" for s, t in sorted(links))
+    return " ".join(f"{s}-{t}" for s, t in sorted(links))
 
 
 def format_gold(gold: GoldAlignment, *, first: int = 0) -> str:
@@ -288,9 +288,8 @@ def _write_giza(record: LinkRecord, number: int) -> str:
         for word, positions in zip(("NULL", *source), linked, strict=True)
     )
     lengths = f"source length {len(source)} target length {len(target)}"
-    return (
-        f"# Sentence pair ({number}) {lengths} alignment score : 1\n{' '.join(target)}\n{' '.join(words)}\n"
-    )
+    header = f"# Sentence pair ({number}) {lengths} alignment score : 1"
+    return f"{header}\n{' '.join(target)}\n{' '.join(words)}\n"
 
 
 def _write_words(record: LinkRecord, number: int) -> str:

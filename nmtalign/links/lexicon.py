@@ -15,7 +15,7 @@ from reprlib import repr as short
 from typing import NamedTuple
 
 from nmtalign.errors import DataError, UsageError
-from nmtalign.links.alignments import Alignment, as_links
+from nmtalign.links.alignments import Alignment
 
 
 class Entry(NamedTuple):
@@ -56,13 +56,7 @@ class LinkCounts:
         for side in (source, target):
             if isinstance(side, str):
                 raise UsageError(f"expected a list of words, found {short(side)}")
-        try:
-            chosen = set(links)
-            inside = all(0 <= s < len(source) and 0 <= t < len(target) for s, t in chosen)
-        except (TypeError, ValueError):
-            chosen, inside = {*as_links(links)}, False
-        if not inside:
-            Alignment(chosen, len(source), len(target))  # says which link is outside
+        chosen = Alignment(links, len(source), len(target)).links
         linked_source, linked_target = {s for s, _ in chosen}, {t for _, t in chosen}
         self.pairs.update((source[s], target[t]) for s, t in chosen)
         self.source.update(source[s] for s, _ in chosen)
@@ -118,9 +112,8 @@ def shortlist(entries: Iterable[Entry], *, reverse: bool = False, most: int = 10
     rows = [(e.target, e.source, e.reverse) if reverse else (e.source, e.target, e.forward) for e in entries]
     rows.sort(key=lambda row: (row[0], -row[2], row[1]))
     for _, group in groupby(rows, key=lambda row: row[0]):
-        yield from (
-            f"{other} {given} {probability:.7f}\n" for given, other, probability in islice(group, most)
-        )
+        for given, other, probability in islice(group, most):
+            yield f"{other} {given} {probability:.7f}\n"
 
 
 def phrase_pairs(

@@ -112,7 +112,7 @@ def parse_spans(line: str, length: int) -> list[Span]:
 
 
 @dataclass
-class _Element:
+class Element:
     """An element of a tagged line, around the words from `start` up to `end`; an empty one around none."""
 
     name: str
@@ -120,7 +120,7 @@ class _Element:
     start: int
     end: int
     empty: bool = False
-    children: list[_Element] = field(default_factory=list)
+    children: list[Element] = field(default_factory=list)
 
     @property
     def closing(self) -> str:
@@ -132,12 +132,12 @@ def between_spaces(line: str) -> list[tuple[int, int]]:
     return [match.span() for match in re.finditer("[^ ]+", line)]
 
 
-def parse_tags(line: str, cut: Cut = between_spaces) -> tuple[list[str], list[_Element]]:
-    """Return the words of a line without its tags, and its outermost elements; DataError if they overlap."""
+def parse_tags(line: str, cut: Cut = between_spaces) -> tuple[list[str], Element]:
+    """Return the words of a line without its tags, and an element around all; DataError if tags overlap."""
     plain = _TAG.sub("", line)
     words = cut(plain)
     starts, ends = [start for start, _ in words], [end for _, end in words]
-    root = _Element("", "", 0, 0)
+    root = Element("", "", 0, len(words))
     path = [root]
     removed = 0
     for match in _TAG.finditer(line):
@@ -151,21 +151,21 @@ def parse_tags(line: str, cut: Cut = between_spaces) -> tuple[list[str], list[_E
             path.pop().end = bisect_left(starts, at)
         elif rest.endswith("/"):
             word = bisect_left(starts, at)
-            path[-1].children.append(_Element(name, match[0], word, word, empty=True))
+            path[-1].children.append(Element(name, match[0], word, word, empty=True))
         else:
-            path[-1].children.append(_Element(name, match[0], bisect_right(ends, at), 0))
+            path[-1].children.append(Element(name, match[0], bisect_right(ends, at), 0))
             path.append(path[-1].children[-1])
             if len(path) > DEEPEST:
                 raise DataError(f"expected tags at most {DEEPEST} deep inside each other")
     if len(path) > 1:
         expected = f"expected </{path[-1].name}> before the end of the line"
         raise DataError(f"{expected}; where <{path[-1].name}> is a word, give labels or spans")
-    return [plain[start:end] for start, end in words], root.children
+    return [plain[start:end] for start, end in words], root
 
 
-def spans_of_tags(line: str, cut: Cut = between_spaces) -> list[Span]:
+def spans_of_tags(line: Element) -> list[Span]:
     """Return the words that each element of a tagged line goes around, in order."""
-    spans, waiting = [], parse_tags(line, cut)[1][::-1]
+    spans, waiting = [], line.children[::-1]
     while waiting:
         element = waiting.pop()
         waiting += element.children[::-1]
@@ -180,9 +180,7 @@ def unlinked(spans: Iterable[Span], links: Iterable[tuple[int, int]]) -> list[Sp
     return [span for span in spans if linked.isdisjoint(range(span.start, span.end))]
 
 
-def project_tags(
-    line: str, target: Sequence[str], links: Iterable[tuple[int, int]], cut: Cut = between_spaces
-) -> str:
+def project_tags(line: Element, target: Sequence[str], links: Iterable[tuple[int, int]]) -> str:
     """Return the target words with the tags of a source line.
 
     An element goes around the words that its words are linked to and all between them, but not around words
@@ -193,18 +191,16 @@ def project_tags(
     for word in target:
         if _TAG.search(word):
             raise DataError(f"expected target words without tags, found {word!r}")
-    words, elements = parse_tags(line, cut)
-    linked: list[list[int]] = [[] for _ in words]
+    linked: list[list[int]] = [[] for _ in range(line.end)]
     for s, t in sorted(links):
         linked[s].append(t)
-    whole = _Element("", "", 0, len(words), children=elements)
-    return " ".join(_render(whole, (0, len(target)), target, linked))
+    return " ".join(_render(line, (0, len(target)), target, linked))
 
 
 Run = tuple[int, int]  # of target words
 
 
-def _render(element: _Element, run: Run, words: Sequence[str], linked: list[list[int]]) -> list[str]:
+def _render(element: Element, run: Run, words: Sequence[str], linked: list[list[int]]) -> list[str]:
     """Return the target words of a run with the tags inside `element`."""
     pieces: list[str] = []
     cursor = run[0]
@@ -218,7 +214,7 @@ def _render(element: _Element, run: Run, words: Sequence[str], linked: list[list
     return pieces + list(words[cursor : run[1]])
 
 
-def _runs_of_children(parent: _Element, run: Run, linked: list[list[int]]) -> Iterator[tuple[Run, _Element]]:
+def _runs_of_children(parent: Element, run: Run, linked: list[list[int]]) -> Iterator[tuple[Run, Element]]:
     """Yield the run of words that each child goes around, and the child; runs do not overlap."""
     owner: dict[int, int] = {}
     done = 0  # source words; children within one word share it, and the first has its links

@@ -37,8 +37,6 @@ from nmtalign.links.alignments import Link
 _AROUND = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
 _CHUNK = 4096  # pairs that are grown together: long enough to share the loop, small enough to stay in cache
 
-FlatLinks = tuple[Longs, Longs, Longs]  # pair, source, target
-
 
 @dataclass
 class _Grid:
@@ -111,16 +109,15 @@ def symmetrize_many(
     """
     if len(forward) != len(reverse):
         raise DataError(f"expected as many pairs in both directions, found {len(forward)} and {len(reverse)}")
-    pairs, sources, targets = symmetrize_flat(_flat(forward), _flat(reverse), len(forward), method)
+    pairs, sources, targets = _symmetrize(_flat(forward), _flat(reverse), len(forward), method)
     ends = np.searchsorted(pairs, np.arange(len(forward) + 1)).tolist()
     links = list(map(Link._make, zip(sources.tolist(), targets.tolist(), strict=True)))
     return [frozenset(links[a:b]) for a, b in pairwise(ends)]
 
 
-def _flat(sets: Sequence[Iterable[tuple[int, int]]]) -> FlatLinks:
+def _flat(sets: Sequence[Iterable[tuple[int, int]]]) -> Longs:
     rows = [(n, s, t) for n, links in enumerate(sets) for s, t in links]
-    pair, source, target = np.array(rows, dtype=np.int64).reshape(-1, 3).T
-    return pair, source, target
+    return np.array(rows, dtype=np.int64).reshape(-1, 3).T
 
 
 def symmetrize_matrices(forward: ArrayLike, reverse: ArrayLike, method: str) -> Flags:
@@ -132,30 +129,26 @@ def symmetrize_matrices(forward: ArrayLike, reverse: ArrayLike, method: str) -> 
         combine = np.logical_and if method == "intersection" else np.logical_or
         return np.asarray(combine(*both))
     count = math.prod(both[0].shape[:-2])
-    first, second = (matrix.reshape(count, *matrix.shape[-2:]).nonzero() for matrix in both)
-    sides = (first[0], first[2], first[1]), (second[0], second[2], second[1])
-    pair, source, target = symmetrize_flat(*sides, count, method)
     joined = np.zeros((count, *both[0].shape[-2:]), dtype=bool)  # (B, T, S)
+    first, second = (np.stack(matrix.reshape(joined.shape).swapaxes(1, 2).nonzero()) for matrix in both)
+    pair, source, target = _symmetrize(first, second, count, method)
     joined[pair, target, source] = True
     return joined.reshape(both[0].shape)
 
 
-def symmetrize_flat(forward: FlatLinks, reverse: FlatLinks, count: int, method: str) -> FlatLinks:
-    """Return the symmetrized links of `count` pairs, whose links are arrays (L,) in the order of pairs.
+def _symmetrize(forward: Longs, reverse: Longs, count: int, method: str) -> Longs:
+    """Return the symmetrized links of `count` pairs, as rows of (3, L): pair, source, target.
 
-    The links that are returned are in the order of pair, source and target.
+    The links that are given are in the order of pairs, those that are returned in that of all three.
     """
     if method not in _STEPS:
         raise UsageError(f"there is no method {method!r}; choose one of {', '.join(METHODS)}")
     chunks = [np.zeros((3, 0), np.int64)]
     for start in range(0, count, _CHUNK):
-        sides = [
-            np.stack(links)[:, slice(*np.searchsorted(links[0], (start, start + _CHUNK)))]
-            for links in (forward, reverse)
-        ]
+        ends = start, start + _CHUNK
+        sides = [links[:, slice(*np.searchsorted(links[0], ends))] for links in (forward, reverse)]
         chunks.append(_symmetrize_chunk(sides[0], sides[1], start, method))
-    pair, source, target = np.concatenate(chunks, axis=1)
-    return pair, source, target
+    return np.concatenate(chunks, axis=1)
 
 
 def _symmetrize_chunk(forward: Longs, reverse: Longs, start: int, method: str) -> Longs:

@@ -16,7 +16,8 @@ import numpy as np
 
 from nmtalign.arrays import Flags, Floats, Integers, Reals
 from nmtalign.corpus.buckets import Bucket
-from nmtalign.corpus.sides import EncodedSide, look_up, number_words
+from nmtalign.corpus.sides import look_up, number_words
+from nmtalign.positions.model import TextScores
 
 Counts = tuple[Integers, Integers]
 Vectors = tuple[Floats, Floats]
@@ -60,25 +61,22 @@ class Words(NamedTuple):
     counts: Vectors  # log(count + 1) / 5 of source and target words in the training text
     same: Integers  # number of the target word with the spelling of a source word, or -1
     frequent: Counts  # rank of source and target words among the frequent ones, from 1
+    nulls: Vectors  # likelihood ratios of source and target words under null
 
 
-def known_words(
-    source: EncodedSide,
-    target: EncodedSide,
-    counts: Counts,
-    frequent: tuple[Sequence[str], Sequence[str]],
-) -> Words:
+def known_words(scores: TextScores, frequent: tuple[Sequence[str], Sequence[str]]) -> Words:
     """Look up the words of a text."""
-    source_logs, target_logs = ((np.log(np.asarray(side) + 1) / 5).astype(np.float32) for side in counts)
-    ranks = (
-        look_up(number_words(["", *few]), side.words, 0)
-        for few, side in zip(frequent, (source, target), strict=True)
-    )
-    same = look_up(number_words(target.words), source.words)
-    return Words((source_logs, target_logs), same, (next(ranks), next(ranks)))
+    source, target = scores.text.source.words, scores.text.target.words
+    counts = [(np.log(np.asarray(side) + 1) / 5).astype(np.float32) for side in scores.training_counts]
+    ranks = [
+        look_up(number_words(["", *few]), words, 0)
+        for few, words in zip(frequent, (source, target), strict=True)
+    ]
+    same = look_up(number_words(target), source)
+    return Words((counts[0], counts[1]), same, (ranks[0], ranks[1]), scores.null_ratios)
 
 
-def lexical_features(bucket: Bucket, ratios: Floats, nulls: Vectors, known: Words) -> list[Floats]:
+def lexical_features(bucket: Bucket, known: Words, ratios: Floats) -> list[Floats]:
     """Return features from likelihood ratios (T, S, B) and of null: arrays that broadcast to (T, S, B)."""
     inside = bucket.inside
     ratio = np.where(inside, np.log(np.maximum(ratios, LEAST)) * SCALE, OUTSIDE)
@@ -87,7 +85,7 @@ def lexical_features(bucket: Bucket, ratios: Floats, nulls: Vectors, known: Word
     beside = np.maximum(framed[1:-1, :-2], framed[1:-1, 2:])
     above_below = np.maximum(framed[:-2, 1:-1], framed[2:, 1:-1])
     framed[framed == OUTSIDE / 2] = 0
-    target_null, source_null = nulls[1][bucket.target][:, None], nulls[0][bucket.source]
+    target_null, source_null = known.nulls[1][bucket.target][:, None], known.nulls[0][bucket.source]
     return [
         distance,
         np.abs(distance),
@@ -148,10 +146,10 @@ def log_odds(probability: Floats) -> Floats:
     return np.log(np.maximum(probability, least)) - np.log(np.maximum(1 - probability, least))
 
 
-def inputs_of(bucket: Bucket, known: Words, nulls: Vectors, ratios: Floats, *posteriors: Floats) -> Inputs:
+def inputs_of(bucket: Bucket, known: Words, ratios: Floats, *posteriors: Floats) -> Inputs:
     """Return the inputs of the network for a bucket, from arrays (T, S, B)."""
     T, S, B = bucket.shape
-    features = lexical_features(bucket, ratios, nulls, known) + posterior_features(*posteriors)
+    features = lexical_features(bucket, known, ratios) + posterior_features(*posteriors)
     cells = np.empty((B, T, S, len(features)), np.float32)
     for k, feature in enumerate(features):
         cells[..., k] = np.broadcast_to(feature, (T, S, B)).transpose(2, 0, 1)

@@ -28,16 +28,7 @@ from nmtalign.links.extraction import beside_links
 from nmtalign.names import SIDES
 from nmtalign.positions.hmm import THRESHOLD
 from nmtalign.positions.model import BucketPosteriors, PositionModel, Posteriors, TextScores
-from nmtalign.rescoring.features import (
-    FREQUENT,
-    Counts,
-    Vectors,
-    Words,
-    inputs_of,
-    known_words,
-    log_odds,
-    part_of,
-)
+from nmtalign.rescoring.features import FREQUENT, Counts, Words, inputs_of, known_words, log_odds, part_of
 from nmtalign.rescoring.network import FEATURES, Network, sigmoid
 from nmtalign.state import State, Stored
 
@@ -78,23 +69,21 @@ class Rescored(PositionModel):
         return self.base
 
     def posteriors_of(self, scores: TextScores) -> Callable[[int], BucketPosteriors]:
-        text, bucket_posteriors = scores.text, self.base.posteriors_of(scores)
+        bucket_posteriors = self.base.posteriors_of(scores)
         if self.weight == 0:
             return bucket_posteriors
-        known = known_words(text.source, text.target, scores.training_counts, self.frequent)
-        return lambda k: self._rescored(bucket_posteriors(k), text.buckets[k], known, scores.null_ratios)
+        known = known_words(scores, self.frequent)
+        return lambda k: self._rescored(bucket_posteriors(k), scores.text.buckets[k], known)
 
-    def _rescored(
-        self, given: BucketPosteriors, bucket: Bucket, known: Words, nulls: Vectors
-    ) -> BucketPosteriors:
-        """Return rescored posteriors; `nulls` are the likelihood ratios of words under null.
+    def _rescored(self, given: BucketPosteriors, bucket: Bucket, known: Words) -> BucketPosteriors:
+        """Return rescored posteriors.
 
         Rows of `forward` and columns of `reverse` sum to 1 minus the probability of null.
         """
         posteriors, ratios = given
         assert ratios is not None  # as there is a null word
         forward, reverse, joint = posteriors.forward, posteriors.reverse, posteriors.joint
-        e = self._log_odds(bucket, known, nulls, ratios, forward, reverse, joint)
+        e = self._log_odds(bucket, known, ratios, forward, reverse, joint)
         inside, w = bucket.inside, np.float32(self.weight)
         candidates = candidates_of(forward, reverse, inside)
         corrected = np.where(candidates, sigmoid((1 - w) * log_odds(joint) + w * e), joint)
@@ -102,7 +91,7 @@ class Rescored(PositionModel):
         forward, reverse = mix(forward, e, w, inside, axis=1), mix(reverse, e, w, inside, axis=0)
         return BucketPosteriors(Posteriors(forward, reverse, joint), ratios)
 
-    def _log_odds(self, bucket: Bucket, known: Words, nulls: Vectors, *cells: Floats) -> Floats:
+    def _log_odds(self, bucket: Bucket, known: Words, *cells: Floats) -> Floats:
         """Return the log odds of links, (T, S, B); they do not depend on the other pairs.
 
         `cells` are the likelihood ratios, p(s|t), p(t|s) and the joint probability.
@@ -113,7 +102,7 @@ class Rescored(PositionModel):
         for start in range(0, B, width):
             some = slice(start, start + width)
             of_some = (np.ascontiguousarray(array[..., some]) for array in cells)
-            inputs = inputs_of(part_of(bucket, some), known, nulls, *of_some)
+            inputs = inputs_of(part_of(bucket, some), known, *of_some)
             e[..., some] = self.network.scores(inputs).transpose(1, 2, 0)
         return e
 

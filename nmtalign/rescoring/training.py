@@ -48,10 +48,10 @@ def learn_from_gold(
     `frequent` are the source and target words that have a weight. The initial network changes nothing. The
     mean of several networks, with several seeds and held-out pairs, makes fewer errors.
     """
-    text, words = scores.text, (tuple(frequent[0]), tuple(frequent[1]))
-    known = known_words(text.source, text.target, scores.training_counts, words)
-    style = AnnotationStyle()
-    batches = list(minibatches(scores, base.posteriors_of(scores), gold, known, style))
+    words, style = (tuple(frequent[0]), tuple(frequent[1])), AnnotationStyle()
+    bucket_posteriors = base.posteriors_of(scores)
+    known = known_words(scores, words)
+    batches = list(minibatches(scores.text.buckets, bucket_posteriors, gold, known, style))
     seeds = range(NETWORKS * seed, NETWORKS * (seed + 1))
     network = mean_of([trained(batches, k) for k in seeds]).rounded()
     report(f"rescorer: taught by the gold links of {len(gold):,} pairs")
@@ -70,18 +70,18 @@ def _gold_cells(bucket: Bucket, gold: Sequence[GoldAlignment]) -> tuple[Flags, F
 
 
 def minibatches(
-    scores: TextScores,
+    buckets: Sequence[Bucket],
     bucket_posteriors: Callable[[int], BucketPosteriors],
     gold: Sequence[GoldAlignment],
     known: Words,
     style: AnnotationStyle,
 ) -> Iterator[Batch]:
     """Yield a minibatch of cells for each pair, and count the annotation style."""
-    for k, bucket in enumerate(scores.text.buckets):
+    for k, bucket in enumerate(buckets):
         posteriors, ratios = bucket_posteriors(k)
         assert ratios is not None  # rescorers are trained on models with a null word
         forward, reverse, joint = posteriors.forward, posteriors.reverse, posteriors.joint
-        inputs = inputs_of(bucket, known, scores.null_ratios, ratios, forward, reverse, joint)
+        inputs = inputs_of(bucket, known, ratios, forward, reverse, joint)
         sure, possible = _gold_cells(bucket, gold)
         style.add(joint, bucket, known.frequent, sure, possible)
         importance = candidates_of(forward, reverse, bucket.inside).astype(np.float32)

@@ -28,7 +28,7 @@ from nmtalign.encoders.files import read_matrices
 from nmtalign.errors import DataError
 from nmtalign.files import read_json, read_lines
 from nmtalign.links.formats import parse_gold, read_records
-from nmtalign.links.projection import project_tags
+from nmtalign.links.projection import parse_tags, project_tags
 from nmtalign.scorers.vector_scores import BahdanauScore, ProjectedDot
 from nmtalign.state import fingerprints
 from nmtalign.text.bitext import read_bitext
@@ -145,7 +145,7 @@ def _save_vectors(folder: Path) -> None:
 def _project(path: Path) -> None:
     for line in read_lines(path):
         with contextlib.suppress(DataError):
-            project_tags(line, ["un", "deux"], set())
+            project_tags(parse_tags(line)[1], ["un", "deux"], set())
 
 
 def _bitext(format: str = "auto") -> Read:

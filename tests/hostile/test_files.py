@@ -33,7 +33,7 @@ from nmtalign.corpus.concordance import Index, write_index
 from nmtalign.encoders.files import read_vectors
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.links.formats import read_records
-from nmtalign.links.projection import project_tags
+from nmtalign.links.projection import parse_tags, project_tags
 from nmtalign.state import fingerprints
 from nmtalign.text import memories
 from nmtalign.text.bitext import read_bitext
@@ -453,9 +453,9 @@ def test_a_word_list_without_measure(tmp_path: Path) -> None:
 
 
 def test_many_tags_take_little_time_and_deep_ones_are_refused() -> None:
-    assert project_tags("<b/>" * 20_000 + "the", ["le"], {(0, 0)}).count("<b/>") == 20_000
+    assert project_tags(parse_tags("<b/>" * 20_000 + "the")[1], ["le"], {(0, 0)}).count("<b/>") == 20_000
     with pytest.raises(DataError, match="at most 100 deep"):
-        project_tags("<b>" * 5000 + "the" + "</b>" * 5000, ["le"], {(0, 0)})
+        parse_tags("<b>" * 5000 + "the" + "</b>" * 5000)
 
 
 def test_an_index_with_other_tables_is_refused(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -159,12 +160,14 @@ def test_features_of_cells_one_by_one(taught):
     pairs = [(["a", "b", "1", "a"], ["x", "1", "y"]), (["b", "b", "c", "d"], ["1", "x", "x"])]
     decoder = decoder_of(aligner, pairs)
     source, target = decoder.text.source, decoder.text.target
-    known = known_words(source, target, (source.counts, target.counts), (["b"], []))
+    nulls = aligner.scorer.score_text(decoder.text).null_ratios
+    counts = source.counts, target.counts
+    scores = SimpleNamespace(text=decoder.text, training_counts=counts, null_ratios=nulls)
+    known = known_words(scores, (["b"], []))
     bucket = decoder.text.buckets[0]
     found, ratios = decoder.bucket_posteriors(0)
     forward, reverse, joint = found.forward, found.reverse, found.joint
-    nulls = aligner.scorer.score_text(decoder.text).null_ratios
-    features = lexical_features(bucket, ratios, nulls, known)
+    features = lexical_features(bucket, known, ratios)
     features += posterior_features(forward, reverse, joint)
     cells = np.stack([np.broadcast_to(own, bucket.shape) for own in features])
     b = int(np.flatnonzero(bucket.pieces == 0)[0])

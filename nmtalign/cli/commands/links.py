@@ -221,13 +221,13 @@ def _placed(path: str, number: int) -> Iterator[None]:
 def _project_tags(tagged: str, pair: LinkedPair) -> tuple[str, list[Span]]:
     from nmtalign.links.projection import parse_tags, project_tags, spans_of_tags
 
-    words = parse_tags(tagged)[0]
+    words, line = parse_tags(tagged)
     expected = [word for word in pair.pair.source.split(" ") if word]
     if words != expected:
         both = enumerate(zip_longest(expected, words, fillvalue=""))
         at, word, other = next((at, word, other) for at, (word, other) in both if word != other)
         raise DataError(f"expected the source words with tags; word {at} is {word!r}, found {other!r}")
-    return project_tags(tagged, pair.target, pair.links), spans_of_tags(tagged)
+    return project_tags(line, pair.target, pair.links), spans_of_tags(line)
 
 
 def _project_labels(line: str, pair: LinkedPair) -> tuple[str, list[Span]]:
