@@ -22,10 +22,9 @@ from nmtalign.corpus.line_words import (
     LineWords,
     links_of_words,
     values_of_words,
-    words_of_lines,
 )
 from nmtalign.corpus.parallel import streamed
-from nmtalign.corpus.text import EncodedText
+from nmtalign.corpus.text import EncodedText, words_of_lines
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import AlignedBatch, Link
 from nmtalign.text.bitext import CELLS, Chunk, SentencePair, chunks_of

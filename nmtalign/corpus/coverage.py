@@ -48,9 +48,6 @@ class SideCoverage(NamedTuple):
         """Share of known words; 1.0 where no word was counted."""
         return self.known / self.total if self.total else 1.0
 
-    def __str__(self) -> str:
-        return f"{self.known:,} of {self.total:,} words are known ({100 * self.rate:.1f} %)"
-
 
 class Coverage(NamedTuple):
     """Words of both sides of a text."""

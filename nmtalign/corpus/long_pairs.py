@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -46,6 +46,9 @@ class Segments:
 
     pairs: int  # number of sentence pairs N
     pair: Longs  # pair of each piece
+    # (N,): words of each sentence pair
+    source_lengths: Longs
+    target_lengths: Longs
     # first word of each piece in its sentence
     source_start: Longs
     target_start: Longs
@@ -54,9 +57,6 @@ class Segments:
     core_stop: Longs
     source_core_start: Longs
     source_core_stop: Longs
-    # (N,): words of each sentence pair
-    source_lengths: Longs
-    target_lengths: Longs
 
     def restore(self, piece: Longs, source: Longs, target: Longs) -> tuple[Flags, Longs, Longs, Longs]:
         """Return which links lie in the core of their piece, and the pair and positions of these links."""
@@ -91,29 +91,11 @@ class Segments:
             matrices[self.pair[piece]][t, s] = core
 
 
-class _Piece(NamedTuple):
-    """One or many pieces; words count from the start of the sentence."""
-
-    source_start: Any
-    target_start: Any
-    core_start: Any
-    core_stop: Any
-    source_core_start: Any
-    source_core_stop: Any
-    source_stop: Any
-    target_stop: Any
-
-
 class _Path(NamedTuple):
     """A rising path through the matrix of a pair: the positions of its K corners on both sides."""
 
     source: Doubles
     target: Doubles
-
-    @property
-    def turned(self) -> _Path:
-        """The path of the pair with its sides exchanged."""
-        return _Path(self.target, self.source)
 
     def deviation(self, at: Longs) -> Doubles:
         """Return the standard deviation of the path at source positions: that of a Brownian bridge."""
@@ -145,9 +127,10 @@ def _places_of(words: Longs, side: Longs) -> Longs:
 def _path(source: Longs, target: Longs) -> _Path:
     """Return the path of a pair from words numbered as in :func:`_anchors`."""
     S, T = len(source), len(target)
-    *places, weight = _anchors(source, target)
-    order = np.lexsort(places[::-1])
-    s, t = (np.concatenate([[0], own[order] + 0.5, [n]]) for own, n in zip(places, (S, T), strict=True))
+    at_source, at_target, weight = _anchors(source, target)
+    order = np.lexsort((at_target, at_source))
+    s = np.concatenate([[0], at_source[order] + 0.5, [S]])
+    t = np.concatenate([[0], at_target[order] + 0.5, [T]])
     gain = np.concatenate([[0.0], weight[order], [0.0]])
     best, before = np.zeros(len(s)), np.zeros(len(s), dtype=np.int64)
     for k in range(1, len(s)):
@@ -164,12 +147,15 @@ def _path(source: Longs, target: Longs) -> _Path:
     return _Path(s[corners[::-1]], t[corners[::-1]])
 
 
-def _pieces(source: Longs, target: Longs) -> list[_Piece]:
-    """Return the pieces of a pair of words numbered as in :func:`_anchors`."""
+def _pieces(source: Longs, target: Longs) -> list[tuple[int, ...]]:
+    """Return the pieces of a pair of words numbered as in :func:`_anchors`.
+
+    A piece is its first source and target word, the bounds of its core as in :class:`Segments`, and the ends.
+    """
     path = _path(source, target)
     if len(source) > CORE * len(target):
-        return [_Piece(s[0], t[0], *t, *core, s[1], t[1]) for core, s, t in _spans(path)]
-    return [_Piece(s[0], t[0], *core, *s, s[1], t[1]) for core, t, s in _spans(path.turned)]
+        return [(s[0], t[0], *t, *core, s[1], t[1]) for core, s, t in _spans(path)]
+    return [(s[0], t[0], *core, *s, s[1], t[1]) for core, t, s in _spans(_Path(path.target, path.source))]
 
 
 Span = tuple[int, int]
@@ -187,7 +173,7 @@ def _spans(path: _Path) -> Iterator[tuple[Span, Span, Span]]:
     first, last = np.maximum(start - margin, 0), np.minimum(stop + margin, words)
     low, high = np.floor(np.interp(first, *path)), np.ceil(np.interp(last, *path))
     high = np.minimum(high, low + MOST)
-    bounds = [own.astype(np.int64).tolist() for own in (start, stop, first, last, low, high)]
+    bounds = [bound.astype(np.int64).tolist() for bound in (start, stop, first, last, low, high)]
     for a, b, c, d, e, f in zip(*bounds, strict=True):
         yield (a, b), (c, d), (e, f)
 
@@ -196,7 +182,7 @@ def whole_pairs(source: EncodedSide, target: EncodedSide) -> Segments:
     """Return the segments of sentence pairs that are not cut into pieces."""
     S, T = source.lengths, target.lengths
     zero = np.zeros(len(S), dtype=np.int64)
-    return Segments(len(S), np.arange(len(S)), zero, zero, zero, T, zero, S, S, T)
+    return Segments(len(S), np.arange(len(S)), S, T, zero, zero, zero, T, zero, S)
 
 
 def cut_long_pairs(source: EncodedSide, target: EncodedSide) -> tuple[EncodedSide, EncodedSide, Segments]:
@@ -214,14 +200,14 @@ def cut_long_pairs(source: EncodedSide, target: EncodedSide) -> tuple[EncodedSid
     count[long] = [*map(len, pieces)]
     pair = np.repeat(np.arange(len(S)), count)
     zero, s, t = np.zeros(len(pair), dtype=np.int64), S[pair], T[pair]
-    bounds = np.stack(_Piece(zero, zero, zero, t, zero, s, s, t))
+    bounds = np.stack([zero, zero, zero, t, zero, s, s, t])
     bounds[:, long[pair]] = np.array([*chain.from_iterable(pieces)], dtype=np.int64).T
-    cut = _Piece(*bounds)
-    return (
-        _cut(source, pair, cut.source_start, cut.source_stop),
-        _cut(target, pair, cut.target_start, cut.target_stop),
-        Segments(len(S), pair, *cut[:6], S, T),
+    source_start, target_start, *_, source_stop, target_stop = bounds
+    source, target = (
+        _cut(source, pair, source_start, source_stop),
+        _cut(target, pair, target_start, target_stop),
     )
+    return source, target, Segments(len(S), pair, S, T, *bounds[:6])
 
 
 def _cut(side: EncodedSide, pair: Longs, start: Longs, stop: Longs) -> EncodedSide:

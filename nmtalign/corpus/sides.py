@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from nmtalign.arrays import Integers, Ints, Longs, offsets_of
-from nmtalign.corpus.line_words import cut_lines
+from nmtalign.corpus.line_words import words_of_tokens
 from nmtalign.text.tokenization import SPACES, TextSettings
 
 T = TypeVar("T")
@@ -144,7 +144,10 @@ class PairEncoder:
                 if self._text.cuts_at_spaces and not any("\n" in line for line in lines):
                     encoder.add_lines(self._text.folded("".join([f"{line}\n" for line in lines])))
                 else:
-                    tokens, lengths, words = cut_lines(lines, self._text, side, self._languages[side])
+                    tokens, lengths = self._text.tokens_of_lines(lines, side, self._languages[side])
+                    spans = self._text.tokenizer_of(side, self._languages[side]).spans
+                    at_spaces = self._text.tokenizer == SPACES.tokenizer
+                    words = None if at_spaces else words_of_tokens(lines, tokens, lengths, spans)
                     encoder.add_words(self._text.normalized(tokens), lengths, words)
 
     def add_words(self, pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> None:
