@@ -320,10 +320,8 @@ def new_partial(path: Path) -> Path:
 def fingerprint(path: Path) -> dict[str, Any]:
     """Return the size of a file and the SHA-256 of its bytes."""
     with open(path, "rb") as file:
-        return {
-            "bytes": os.fstat(file.fileno()).st_size,
-            "sha256": hashlib.file_digest(file, "sha256").hexdigest(),
-        }
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return {"bytes": os.fstat(file.fileno()).st_size, "sha256": digest}
 
 
 def read_lines(path: str | Path, *, encoding: str = "utf-8") -> Iterator[str]:

@@ -108,8 +108,8 @@ def _check_cells(text: EncodedText, first: int) -> None:
     """Refuse a pair whose matrix would not fit into memory."""
     cells = text.segments.source_lengths * text.segments.target_lengths
     for n in np.flatnonzero(cells > CELLS)[:1].tolist():
-        found = f"expected at most {CELLS:,} weights (target by source words), found {cells[n]:,}"
-        raise DataError(f"pair {first + n:,}: {found}; --max-length 4000 leaves such pairs out")
+        expected = f"expected at most {CELLS:,} weights (target by source words), found {cells[n]:,}"
+        raise DataError(f"pair {first + n:,}: {expected}; --max-length 4000 leaves such pairs out")
 
 
 def _attention_of_words(
@@ -200,19 +200,10 @@ def align_chunks(
     unit: str = "words",
     values: str | None = None,
 ) -> Generator[AlignedChunk]:
-    """Align chunks, which are read as they are needed, on several cores.
+    """Yield the links of chunks, which are read as they are needed, on several cores.
 
-    For `unit` and `values` see :func:`align_chunk`.
-
-    Yields
-    ------
-    AlignedChunk
-        In order; the links depend neither on `workers` nor on how the text is cut.
-
-    Raises
-    ------
-    WorkerError
-        If a worker dies.
+    For `unit` and `values` see :func:`align_chunk`. The links depend neither on `workers` nor on how the
+    text is cut. A WorkerError if a worker dies.
     """
     chunks = iter(chunks)
     few = min(FEW, workers)
