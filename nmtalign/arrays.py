@@ -39,29 +39,15 @@ _NUMBER = re.compile(r"(\d{1,9})$", re.ASCII)
 
 
 def offsets_of(lengths: ArrayLike) -> Longs:
-    """Return where runs of these lengths (N,) begin one after the other, and where the last ends: (N + 1,).
-
-    Examples
-    --------
-    >>> offsets_of([2, 0, 3])
-    array([0, 2, 2, 5])
-    """
+    """Return where runs of these lengths (N,) begin one by one, and where the last ends: (N + 1,)."""
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
 
 
 class Archive(ExitStack):
     """The arrays of an .npz file, each read when it is asked for.
 
-    Attributes
-    ----------
-    names : list of str
-        In the order of the file.
-
-    Raises
-    ------
-    DataError
-        If the file is no archive of plain numbers, has two arrays of one name, or claims to unpack to more
-        than :func:`nmtalign.files.most_unpacked` of its size.
+    A DataError if the file is no archive of plain numbers, has two arrays of one name, or claims to unpack to
+    more than :func:`nmtalign.files.most_unpacked` of its size.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -78,7 +64,7 @@ class Archive(ExitStack):
             claimed = sum(info.file_size for info in infos)
             if claimed > most_unpacked(os.path.getsize(path)):
                 raise DataError(f"the archive claims to unpack to {claimed:,} bytes; refused")
-        self.names = list(self._members)
+        self.names = list(self._members)  # in the order of the file
 
     def read(self, name: str) -> AnyArray:
         """Return an array."""
@@ -93,17 +79,7 @@ class Archive(ExitStack):
 
 
 class ArchiveWriter(ExitStack):
-    """Writes arrays one by one into an .npz file; the same arrays give the same bytes.
-
-    Examples
-    --------
-    >>> import io
-    >>> file = io.BytesIO()
-    >>> with ArchiveWriter(file) as archive:
-    ...     archive.write("pair-1", np.eye(2))
-    >>> np.load(io.BytesIO(file.getvalue()))["pair-1"].tolist()
-    [[1.0, 0.0], [0.0, 1.0]]
-    """
+    """Writes arrays one by one into an .npz file; the same arrays give the same bytes."""
 
     def __init__(self, file: BinaryIO) -> None:
         super().__init__()
@@ -127,9 +103,8 @@ def in_order(names: Sequence[str], path: str | Path) -> list[str]:
         numbered[int(number[1])] = name
     order = sorted(numbered)
     if order and (order[0] > 1 or order[-1] - order[0] != len(order) - 1):
-        raise DataError(
-            f"expected an array for each pair, found {len(order)} with numbers from {order[0]} to {order[-1]}"
-        ).at(path)
+        numbers = f"{len(order)} with numbers from {order[0]} to {order[-1]}"
+        raise DataError(f"expected an array for each pair, found {numbers}").at(path)
     return [numbered[n] for n in order]
 
 
@@ -143,15 +118,7 @@ class Rows:
     """The rows of a large .npy file, which stay there until they are asked for.
 
     They are read, not mapped: the system ends a process that looks at a mapped file which has become shorter.
-
-    Attributes
-    ----------
-    shape : tuple of int
-
-    Raises
-    ------
-    DataError
-        If the file is no array of plain numbers that lie row after row.
+    A DataError if the file is no array of plain numbers that lie row after row.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -179,11 +146,10 @@ def read_array(path: str | Path) -> AnyArray:
         with Archive(path) as archive:
             only = len(archive.names) == 1 and "embeddings" not in archive.names
             return archive.read(archive.names[0] if only else "embeddings")
-    with foreign(path, _EXPECTED):
-        with open(path, "rb") as file:
-            _check_header(file, os.path.getsize(path))
-        array: AnyArray = np.load(path, allow_pickle=False)
-        return array
+    with foreign(path, _EXPECTED), open(path, "rb") as file:
+        _check_header(file, os.path.getsize(path))
+        file.seek(0)
+        return np.asarray(np.load(file, allow_pickle=False))
 
 
 def write_array(path: str | Path, array: AnyArray) -> None:
@@ -231,21 +197,15 @@ def expect_array(
 
     `kind` is "i" or "f", the kind of ``array.dtype``. None in `shape` is any length but 0. Errors begin with
     `name`.
-
-    Examples
-    --------
-    >>> expect_array(np.array([0.5, -1.0]), "f", (2,), low=0, name="counts.npy")
-    Traceback (most recent call last):
-    nmtalign.errors.DataError: counts.npy: expected numbers of at least 0, found -1.0
     """
     if array.dtype.kind != kind:
         raise DataError(f"expected {_KINDS[kind]}, found {array.dtype}").at(name)
     lengths = zip(array.shape, shape, strict=False)
-    right = [found == wanted if wanted is not None else found > 0 for found, wanted in lengths]
+    right = [length > 0 if wanted is None else length == wanted for length, wanted in lengths]
     if array.ndim != len(shape) or not all(right):
-        wanted = " x ".join("any" if length is None else str(length) for length in shape)
-        found = " x ".join(map(str, array.shape)) or "a single number"
-        raise DataError(f"expected {wanted} entries, found {found}").at(name)
+        expected = " x ".join("any" if length is None else str(length) for length in shape)
+        entries = " x ".join(map(str, array.shape)) or "a single number"
+        raise DataError(f"expected {expected} entries, found {entries}").at(name)
     if array.size:
         for end in (array.min(), array.max()):  # NaN is both
             expect_number(end.item(), low, high, name=name)
@@ -276,5 +236,5 @@ def expect_rising(values: NDArray[np.integer], *, name: str | Path) -> None:
     wrong = np.flatnonzero(values[1:] <= values[:-1])
     if len(wrong):
         before, after = values[wrong[0] : wrong[0] + 2].tolist()
-        where = f"found {after} after {before} at entry {wrong[0] + 1}"
-        raise DataError(f"expected each entry above the one before, {where}").at(name)
+        entry = f"found {after} after {before} at entry {wrong[0] + 1}"
+        raise DataError(f"expected each entry above the one before, {entry}").at(name)

@@ -27,13 +27,7 @@ _DATA = (Path(__file__).parent / "data", Path(__file__).parent.parent / "data")
 
 
 def one_line(text: str) -> str:
-    """Return text that shows a result: one line, cut where it is long.
-
-    Examples
-    --------
-    >>> one_line("the-le\\ncat-chat")
-    'the-le�cat-chat'
-    """
+    """Return text that shows a result: one line, cut where it is long."""
     text = text if len(text) <= LONGEST else f"{text[:LONGEST]} ..."
     return "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
 
@@ -46,13 +40,7 @@ def as_path(path: Any) -> Path:
 
 
 def shipped(name: str) -> Path:
-    """Return the path of a shipped file or folder; a UsageError if this installation has none of that name.
-
-    Examples
-    --------
-    >>> shipped("en_fr_sample").name
-    'en_fr_sample'
-    """
+    """Return the path of a shipped file or folder; a UsageError if this installation has none of the name."""
     for folder in _DATA:
         if (folder / name).exists():
             return folder / name
@@ -77,10 +65,10 @@ def is_word2int(path: Path) -> bool:
 
 def partners(path: Path) -> list[Path]:
     """Return the names that the dictionary of a matrix may have, or the matrix of a dictionary."""
-    own, other, endings = "word2int", "embeddings", MATRICES
+    name, other, endings = "word2int", "embeddings", MATRICES
     if path.suffix in MATRICES:
-        own, other, endings = other, own, DICTIONARIES
-    middle = path.stem.removeprefix(own) if path.stem.startswith(own) else f"_{path.stem}"
+        name, other, endings = other, name, DICTIONARIES
+    middle = path.stem.removeprefix(name) if path.stem.startswith(name) else f"_{path.stem}"
     stems = [f"{other}{middle}", *filter(None, [middle.lstrip("_-.")])]
     return [path.with_name(stem + ending) for stem in stems for ending in endings]
 
@@ -89,8 +77,8 @@ def begun(rows: Iterator[Any], what: str) -> Iterator[Any]:
     """Yield from an iterator, and refuse one that has nothing left: it was read before."""
     first = [*islice(rows, 1)]
     if not first:
-        found = "found an iterator with nothing left, such as a generator that was read before"
-        raise UsageError(f"expected {what}, {found}; give a list, which can be read again")
+        used = "an iterator with nothing left, such as a generator that was read before"
+        raise UsageError(f"expected {what}, found {used}; give a list, which can be read again")
     yield from chain(first, rows)
 
 
@@ -107,8 +95,8 @@ def parameter(name: str) -> str:
 
 
 def expect_kind(value: Any, kind: type | tuple[type, ...], what: str) -> None:
-    """Refuse a value of another type."""
-    if not isinstance(value, kind):
+    """Refuse a value of another type; a truth value is no number."""
+    if not isinstance(value, kind) or isinstance(value, bool):
         raise UsageError(f"expected {what}, found {short(value)}")
 
 

@@ -22,18 +22,6 @@ def whole_file(path: str | Path) -> Iterator[str | Path]:
 
     If the block fails, the temporary file is removed and an older file under `path` stays as it was.
     ``-`` (standard output) and things that are not plain files, such as ``/dev/null``, are given as they are.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "links.txt"
-    ...     with whole_file(path) as partial:
-    ...         _ = Path(partial).write_text("0-0", encoding="utf-8")
-    ...         path.exists()
-    ...     path.read_text(encoding="utf-8")
-    False
-    '0-0'
     """
     final = Path(path)
     if str(path) == "-" or (final.exists() and not final.is_file()):
@@ -59,16 +47,7 @@ def expect_folder_of(path: str | Path) -> None:
 
 
 class Outputs(ExitStack):
-    """Files of one run: all are closed before the first gets its name; see :func:`whole_file`.
-
-    Examples
-    --------
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with Outputs() as files:
-    ...         _ = [files.text(f"{folder}/{name}").write(name) for name in "ab"]
-    ...     sorted(os.listdir(folder))
-    ['a', 'b']
-    """
+    """Files of one run: all are closed before the first gets its name; see :func:`whole_file`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -100,19 +79,11 @@ def whole_folder(path: str | Path) -> Iterator[Path]:
 
     If the block fails, the new folder is removed and the older one stays as it was. :func:`expect_room` tells
     beforehand what may be replaced.
-
-    Examples
-    --------
-    >>> with tempfile.TemporaryDirectory() as place:
-    ...     with whole_folder(f"{place}/model") as new:
-    ...         _ = (new / "meta.json").write_text("{}")
-    ...     os.listdir(place), os.listdir(f"{place}/model")
-    (['model'], ['meta.json'])
     """
     final = Path(path)
     final.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".partial-", dir=final.parent) as place:
-        new = Path(place, "new")
+    with tempfile.TemporaryDirectory(prefix=".partial-", dir=final.parent) as partial:
+        new = Path(partial, "new")
         new.mkdir()
         try:
             yield new
@@ -120,7 +91,7 @@ def whole_folder(path: str | Path) -> Iterator[Path]:
             if error.filename is None or new in Path(error.filename).parents:
                 error.filename = str(path)  # the name that the user gave
             raise
-        older = Path(place, "older")
+        older = Path(partial, "older")
         try:
             if final.exists():
                 final.rename(older)

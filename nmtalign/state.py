@@ -139,8 +139,8 @@ class Stored:
 
     def array(self, name: str, kind: str, shape: Shape, **bounds: float) -> NDArray[Any]:
         """Return a packed array; for the parameters see :func:`nmtalign.arrays.expect_array`."""
-        place = f"{self.folder / 'arrays.npz'}, {self.prefix}{name}"
-        return expect_array(self.packed[self.prefix + name], kind, shape, **bounds, name=place)
+        entry = f"{self.folder / 'arrays.npz'}, {self.prefix}{name}"
+        return expect_array(self.packed[self.prefix + name], kind, shape, **bounds, name=entry)
 
     def large(self, name: str, kind: str, shape: Shape, **bounds: float) -> NDArray[Any]:
         """Return an array that has a file of its own."""
@@ -179,8 +179,8 @@ def expect_room_for_model(folder: str | Path, *, overwrite: bool) -> None:
     """Refuse a folder with other files than those of a model, and with these but for `overwrite`."""
     meta = read_json(Path(folder) / "meta.json") if is_model(folder) else {}
     files = meta.get("files")
-    own = ["meta.json", *files] if isinstance(files, dict) else []
-    expect_room(folder, own, "a model", overwrite=overwrite)
+    names = ["meta.json", *files] if isinstance(files, dict) else []
+    expect_room(folder, names, "a model", overwrite=overwrite)
 
 
 def save_state(state: State, folder: str | Path, *, overwrite: bool = False) -> None:
@@ -192,26 +192,20 @@ def save_state(state: State, folder: str | Path, *, overwrite: bool = False) -> 
         (new / "meta.json").write_text(text, encoding="utf-8", newline="\n")
 
 
-def open_state(
-    folder: str | Path, opened: Callable[[Stored], Any], kinds: Mapping[str, tuple[str, str]]
-) -> Any:
+def open_state(folder: Path, opened: Callable[[Stored], Any], kinds: Mapping[str, tuple[str, str]]) -> Any:
     """Return what `opened` makes of the state in a folder; `kinds` as `KINDS` of the aligner.
 
-    Raises
-    ------
-    DataError
-        If the folder is not a model or is of another format, a part is missing or not the one that was saved,
-        or an array is not of the type, shape and range that it should be.
+    A DataError if the folder is not a model or is of another format, a part is missing or not the one that
+    was saved, or an array is not of the type, shape and range that it should be.
     """
-    folder = Path(folder)
     meta = _read_meta(folder)
     with foreign(folder, "this model is damaged or incomplete; copy the folder again, or learn it again"):
         expect_files(folder, meta["files"])
-        place = partial(file_in, folder, listed=meta["files"])
-        packed = read_arrays(place("arrays.npz")) if (folder / "arrays.npz").exists() else {}
-        makers = {kind: partial(_opened, *entry) for kind, entry in kinds.items()}
+        path_of = partial(file_in, folder, listed=meta["files"])
+        packed = read_arrays(path_of("arrays.npz")) if (folder / "arrays.npz").exists() else {}
+        makers = {kind: partial(_opened, *names) for kind, names in kinds.items()}
         try:
-            return opened(Stored(folder, meta, packed, makers, place))
+            return opened(Stored(folder, meta, packed, makers, path_of))
         except UsageError as error:  # of a value that the folder gives, not the caller
             raise DataError(str(error)).at(folder / "meta.json") from None
 
@@ -246,24 +240,14 @@ def fingerprints(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def expect_files(folder: Path, expected: Mapping[str, Mapping[str, Any]]) -> None:
-    """Refuse files of other sizes or bytes than `expected`, which is as :func:`fingerprints` gives them.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = (Path(folder) / "source.txt").write_text("the\\n")
-    ...     expect_files(Path(folder), {"source.txt": {"bytes": 5}})  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    nmtalign.errors.DataError: ...source.txt: expected 5 bytes, found 4; the file is damaged...
-    """
+    """Refuse files of other sizes or bytes than `expected`, which is as :func:`fingerprints` gives them."""
     for name, wanted in expected.items():
         path = file_in(folder, name)
         size = path.stat().st_size
         if size != wanted["bytes"]:
             raise DataError(f"expected {wanted['bytes']:,} bytes, found {size:,}{_DAMAGED}").at(path)
     for name, wanted in expected.items():
-        found = fingerprint(folder / name)["sha256"]
-        if found != wanted["sha256"]:
-            what = f"expected the SHA-256 {wanted['sha256'][:8]}..., found {found[:8]}..."
-            raise DataError(what + _DAMAGED).at(folder / name)
+        sha256 = fingerprint(folder / name)["sha256"]
+        if sha256 != wanted["sha256"]:
+            found = f"expected the SHA-256 {wanted['sha256'][:8]}..., found {sha256[:8]}..."
+            raise DataError(found + _DAMAGED).at(folder / name)

@@ -35,8 +35,7 @@ from nmtalign.corpus.sides import EncodedSide, encode_pairs
 from nmtalign.links.formats import format_pharaoh_batch
 from nmtalign.text.bitext import SentencePair, cut, read_bitext
 from nmtalign.training.distributed import DistributedBitext, Shard
-from nmtalign.training.em import Estimator
-from nmtalign.training.hyperparameters import preset
+from nmtalign.training.em import Estimator, preset
 
 TEXT_BYTES = 64  # of the links of a pair on disk, about; twice that with probabilities
 

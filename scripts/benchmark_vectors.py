@@ -38,8 +38,13 @@ from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.training.count_vectors import learn_counted
 from nmtalign.vectors.embeddings import Embeddings
-from nmtalign.vectors.mapping import MappedSpaces, identical_strings, map_spaces, read_dictionary
-from nmtalign.vectors.retrieval import evaluate_dictionary
+from nmtalign.vectors.spaces import (
+    MappedSpaces,
+    evaluate_dictionary,
+    identical_strings,
+    map_spaces,
+    read_dictionary,
+)
 from nmtalign.vectors.storage import load_embeddings, save_embeddings
 
 SAMPLE, MOST_CELLS = 5_000, 10**8  # of gensim's correction, which holds all cells in double precision

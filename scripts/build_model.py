@@ -17,7 +17,7 @@ from pathlib import Path
 from nmtalign.aligner.train import LearnOptions, learn
 from nmtalign.text.bitext import SentencePair, read_bitext
 from nmtalign.text.tokenization import TextSettings
-from nmtalign.training.hyperparameters import preset
+from nmtalign.training.em import preset
 
 BITEXTS = ("laws", "tatoeba", "tico19")
 PRUNE = 0.1

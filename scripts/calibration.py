@@ -6,7 +6,7 @@ DATA is as for ``benchmark_aligners.py``. The gold lines of each family are alig
 and of 0, 1,000, ... pairs of other text (text that was learned from), and by a model of the other text alone
 (new text); where there is no other text, each half of the gold lines by a model of the other half.
 
-With ``--fit``, curves of :mod:`nmtalign.positions.link_probabilities` with fewer features are fitted to the
+With ``--fit``, curves of :mod:`nmtalign.aligner.probabilities` with fewer features are fitted to the
 text that was learned from, and judged on the family that took no part in the fit; the last line has the
 coefficients of all families together, which the product takes. The row before tells how much of the error is
 the annotators': there each family has one constant more, so that its probabilities sum to its right links.
@@ -29,10 +29,10 @@ from _corpora import FAMILIES, Pairs, corpora, lines_of, parse_links, sampled
 from benchmark_aligners import markdown
 
 from nmtalign.aligner.aligner import Aligner
+from nmtalign.aligner.probabilities import LARGEST, LINK_COEFFICIENTS, STEPS
 from nmtalign.aligner.train import LearnOptions, learn
 from nmtalign.corpus.text import encode_text
-from nmtalign.positions.link_probabilities import FITTED, LARGEST, STEPS
-from nmtalign.training.hyperparameters import PRESETS
+from nmtalign.training.em import PRESETS
 
 BINS, NEWTON = 10, 100
 Gold = list[tuple[set[str], set[str]]]
@@ -261,7 +261,7 @@ def main() -> None:
         rows.append(summary("the same, and a constant by the family's own gold links", seen, raised))
         print(f"\nCurves fitted without the family that they are judged on:\n\n{markdown(rows)}")
         found = fitted(seen, CURVES["posterior, evidence, size"], True).round(2)
-        print(f"\nOf all families: {found.tolist()}; the product has {list(FITTED)}")
+        print(f"\nOf all families: {found.tolist()}; the product has {list(LINK_COEFFICIENTS)}")
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ from nmtalign.aligner.train import LearnOptions, prepare, train_rescorer
 from nmtalign.aligner.train import learn as learn_aligner
 from nmtalign.links.alignments import GoldAlignment
 from nmtalign.links.formats import format_pharaoh, parse_gold, read_gold
-from nmtalign.training.hyperparameters import PRESETS
+from nmtalign.training.em import PRESETS
 
 SETS = ("bicici_deen_100+10k", "golden_enes_100+5k", "golden_enfr_100+10k", "a10k")
 Words = list[tuple[list[str], list[str]]]
@@ -51,7 +51,7 @@ def taught(aligner: Aligner, pairs: Words, gold: list[GoldAlignment]) -> Aligner
 
 def links(aligner: Aligner, pairs: Words) -> list[str]:
     """Return a line of links for each pair."""
-    batch = aligner.align_words(pairs)
+    batch = aligner.align_batch(pairs)
     return [format_pharaoh(batch.links(k)) for k in range(len(pairs))]
 
 
@@ -79,7 +79,7 @@ def corrected(folder: Path, options: argparse.Namespace) -> list[list[str]]:
     """Return two rows of errors on the other pairs: the least certain pairs are corrected, or random ones."""
     aligner, pairs = learn(folder, options.preset)
     lines, rows = lines_of(folder / "gold"), []
-    text, before = pairs[: -len(lines)], aligner.align_words(pairs[-len(lines) :])
+    text, before = pairs[: -len(lines)], aligner.align_batch(pairs[-len(lines) :])
     certain = [before.probability[a:b].mean() if b > a else 0 for a, b in pairwise(before.offsets)]
     random = np.random.default_rng(options.seed).permutation(len(lines))
     for name, order in (("least certain", np.argsort(certain, kind="stable")), ("random", random)):

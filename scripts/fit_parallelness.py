@@ -4,8 +4,8 @@
 
 WORK is the folder of ``benchmark_aligners.py`` after ``make``. From each text in SAMPLES a part is taken, a
 tenth of its target lines change places, and a model is learned from it. Its pairs and those of another dirty
-part that it has not seen, also with several lines joined to one, are what the coefficients of
-``nmtalign/aligner/decoding.py`` are fitted to, by logistic regression in which each part weighs the same.
+part that it has not seen, also with several lines joined to one, are what the coefficients of the module
+``nmtalign/aligner/probabilities.py`` are fitted to, by logistic regression: each part weighs the same.
 Copy what is printed into that module;
 ``scripts/evaluate_filtering.py`` then looks at other texts.
 """
@@ -23,6 +23,7 @@ from _corpora import lines_of
 from scipy.optimize import minimize
 
 from nmtalign.aligner import decoding
+from nmtalign.aligner.probabilities import pair_features
 from nmtalign.aligner.train import LearnOptions, learn
 from nmtalign.text.tokenization import TextSettings
 
@@ -84,15 +85,15 @@ def features_of(work: Path, sample: Sample, seed: int) -> list[tuple[np.ndarray,
 
         def note(*arguments: np.ndarray | float, labels: np.ndarray = parallel) -> np.ndarray:
             full = (arguments[1] > 0) & (arguments[2] > 0)
-            result.append((decoding.pair_features(*arguments)[:, full], labels[full]))
+            result.append((pair_features(*arguments)[:, full], labels[full]))
             return np.zeros(len(full))
 
         with mock.patch.object(decoding, "parallel_probability", note):
-            found.align() if n == 0 else found.aligner.align_words(words)
+            found.align() if n == 0 else found.aligner.align_batch(words)
     return result
 
 
-def fitted(parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> decoding.Coefficients:
+def fitted(parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[float, ...]:
     """Return the coefficients of the least mean log loss over the parts."""
     features = np.concatenate([part[0] for part in parts], axis=1)
     labels = np.concatenate([part[1] for part in parts])
@@ -106,7 +107,7 @@ def fitted(parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> decoding.Coefficie
         return float(value), (features / scale[:, None]) @ (weights * wrong) + RIDGE * b
 
     best = minimize(loss, np.zeros(len(scale)), jac=True, method="L-BFGS-B", options={"maxiter": 2000})
-    return decoding.Coefficients(*(float(f"{value:.4g}") for value in best.x / scale))
+    return tuple(float(f"{value:.4g}") for value in best.x / scale)
 
 
 def main() -> None:
@@ -115,7 +116,7 @@ def main() -> None:
     options = parser.parse_args()
     parts = [part for n, sample in enumerate(SAMPLES) for part in features_of(options.work, sample, n)]
     print(f"{sum(len(y) for _, y in parts):,} pairs of {len(parts)} parts")
-    print(f"FITTED = {fitted(parts)}")
+    print(f"PAIR_COEFFICIENTS = {fitted(parts)}")
 
 
 if __name__ == "__main__":

@@ -313,7 +313,7 @@ OPTIONS = {  # of train
 }
 LOADED = {  # what is opened, and the settings
     "nothing there": ("nowhere", {}, DATA, "^nowhere: expected a folder"),
-    "a number": (3, {}, USAGE, "path of a file or folder, found 3"),
+    "a number": (3, {}, USAGE, "path of a folder, .*, found 3"),
     "a setting": (None, {"beam": 3}, USAGE, "expected settings among .*found 'beam'"),
     "a setting of vectors": (None, {"score": "cosine"}, USAGE, "`score`: only for word vectors"),
     "a high threshold": (None, {"threshold": 1.5}, USAGE, "threshold from 0 to 1, found 1.5"),
@@ -481,6 +481,11 @@ CALLS = {
         USAGE,
         "truth value of each of 15 .*found 1",
     ),
+    "a truth value for a number": (
+        lambda: na.load().align_batch(PAIRS)[True],
+        USAGE,
+        "the number of a pair, .*found True",
+    ),
     "halves of numbers": (
         lambda: na.load().align_batch(PAIRS)[np.array([1.5])],
         USAGE,
@@ -513,6 +518,11 @@ CALLS = {
         "link 3-3 is outside a pair of 1 source and 1 target words",
     ),
     "counts of a link before": (lambda: na.LinkCounts().add(["a"], ["b"], {(-1, 0)}), DATA, "link -1-0"),
+    "vectors of one language": (
+        lambda: na.load(na.Embeddings.of(["a"], np.eye(1)).to_gensim()),
+        USAGE,
+        r"word vectors of two languages as \(source, target\), found KeyedVectors",
+    ),
     "words without a vocabulary": (
         lambda: na.Embeddings(["a"], np.eye(1)),
         USAGE,

@@ -9,7 +9,7 @@ from nmtalign.encoders.published import METHODS
 from nmtalign.links import formats, symmetrization
 from nmtalign.positions.model import SOFTMAX_POSITIONS
 from nmtalign.text import bitext, tokenization
-from nmtalign.training.hyperparameters import PRESETS
+from nmtalign.training.em import PRESETS
 from nmtalign.vectors import storage
 
 

@@ -12,9 +12,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from nmtalign.aligner.decoding import BucketLinks, Decoder, TrainingSize
-from nmtalign.aligner.experts import Expert, with_links
+from nmtalign.aligner.decoding import BucketLinks, Decoder
+from nmtalign.aligner.experts import Expert, trust_of, voted, with_links
 from nmtalign.aligner.extraction import Extraction, make_extraction
+from nmtalign.aligner.probabilities import LinkProbabilities, TrainingSize
 from nmtalign.arrays import Flags, Reals
 from nmtalign.corpus.coverage import Coverage, coverage, one_word_lines
 from nmtalign.corpus.line_words import links_of_tokens, links_of_words, pair_of_words
@@ -24,13 +25,11 @@ from nmtalign.door import Listed, ProgressLine, expect_kind, one_line, place_of
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, BothWords
 from nmtalign.links.given import GivenLinks, given_links
-from nmtalign.positions.experts import trust_of, voted
-from nmtalign.positions.link_probabilities import LinkProbabilities
 from nmtalign.positions.model import PositionModel, SoftmaxPositions, TextScores
 from nmtalign.scorers.lexicon import Lexicon
 from nmtalign.scorers.scorer import Scorer
 from nmtalign.state import State, Stored, open_state, save_state
-from nmtalign.text.bitext import Pair, Pairs, Sentence, Words, are_lines, checked_pair, checked_pairs
+from nmtalign.text.bitext import Pair, Pairs, Sentence, are_lines, checked_pair, checked_pairs
 from nmtalign.text.tokenization import SPACES, TextSettings
 
 KINDS: dict[str, tuple[str, str]] = {  # of parts: module, and class or function, imported when one is opened
@@ -49,7 +48,6 @@ KINDS: dict[str, tuple[str, str]] = {  # of parts: module, and class or function
     "expert": ("nmtalign.aligner.experts", "Expert"),
 }
 CELLS = 1 << 23  # of the buckets of a text that are scored at a time
-Done = Callable[[int], None] | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -158,7 +156,8 @@ class Aligner(Listed):
         listed = list(checked_pairs(pairs))
         aligner = self if workers is None else replace(self, workers=workers)
         if expert is not None:
-            aligner, listed = aligner.with_given_links(), list(with_links(listed, given_links(expert)))
+            aligner = aligner.with_given_links()
+            listed = list(with_links(listed, given_links(expert)))
         text = aligner.encoded(listed)
         if aligner.needs_trust and expert is not None:
             aligner = aligner.with_trust_from(text)
@@ -240,8 +239,9 @@ class Aligner(Listed):
 
     def with_given_links(self) -> Aligner:
         """Return an aligner for pairs that come with the links of an expert; an encoder votes no more."""
-        given = self.expert is not None and self.expert.encoder is None
-        return self if given else replace(self, expert=Expert())
+        if self.expert is not None and self.expert.encoder is None:
+            return self
+        return replace(self, expert=Expert())
 
     def with_trust_from(self, text: EncodedText) -> Aligner:
         """Return the aligner with the trust in its expert that its own posteriors of a text give."""
@@ -287,7 +287,7 @@ class Aligner(Listed):
         links = self.expert.links(pairs, self.tokens_of)
         if not len(links.source):
             return text
-        words = None if self.expert.of_tokens or unit == "tokens" else text.line_words
+        words = None if self.expert.encoder or unit == "tokens" else text.line_words
         lengths = text.segments.source_lengths, text.segments.target_lengths
         return replace(text, expert_links=links_of_tokens(links, words, lengths, first=first))
 
@@ -303,19 +303,18 @@ class Aligner(Listed):
     def align_lines(self, pairs: Sequence[tuple[str, str]]) -> list[AlignedPair]:
         """Align pairs of lines; links and arrays are those of words between spaces, not of tokens."""
         text = self.encoded(pairs)
-        of_tokens = zip(self._aligned(text, pairs), pairs, strict=True)
-        return [pair_of_words(*pair, text.line_words, n) for n, pair in enumerate(of_tokens)]
+        aligned = self._aligned(text, pairs)
+        numbered = enumerate(zip(aligned, pairs, strict=True))
+        return [pair_of_words(one, lines, text.line_words, n) for n, (one, lines) in numbered]
 
     def _aligned(self, text: EncodedText, pairs: Sequence[Pair]) -> list[AlignedPair]:
-        unknown = [self.scorer.unknown(*self.words_of(pair)) for pair in pairs]
-        caption = self.scorer.caption and f"{self.scorer.caption}, {self.positions.description}"
-        more: Any = {"unknown": unknown, "default_values": self.default_values, "caption": caption}
-        return self._decoder_of(text).pairs(list(map(self.tokens_of, pairs)), self.description, **more)
-
-    def align_words(self, pairs: Iterable[tuple[Words, Words]]) -> AlignedBatch:
-        """Align many pairs of words that are already normalized; warn as :meth:`align_batch` does."""
-        words = list(checked_pairs(pairs, lines=False))
-        return self.align_text(self._with_warning(encode_text(words)))
+        return self._decoder_of(text).pairs(
+            [self.tokens_of(pair) for pair in pairs],
+            self.description,
+            unknown=[self.scorer.unknown(*self.words_of(pair)) for pair in pairs],
+            default_values=self.default_values,
+            caption=self.scorer.caption and f"{self.scorer.caption}, {self.positions.description}",
+        )
 
     def _with_warning(self, text: EncodedText) -> EncodedText:
         """Return a text; warn the caller of the method if its words say that links are not to be trusted."""
@@ -324,37 +323,32 @@ class Aligner(Listed):
                 warnings.warn(why, stacklevel=3)
         return text
 
-    def align_text(self, text: EncodedText, done: Done = None) -> AlignedBatch:
+    def align_text(self, text: EncodedText, done: Callable[[int], None] | None = None) -> AlignedBatch:
         """Align the tokens of a text; memory depends on `CELLS`, the cells that a worker scores at a time.
 
         `done` is called with numbers of pairs (of pieces of long pairs) that are aligned.
         """
         workers, parts = default_workers(self.workers), list(text.parts(CELLS))
-        if len(parts) >= max(workers, 2):
-            return self._align_parts(text, parts, workers, done)
-        found: list[BucketLinks] = []
-        for part in parts:
-            decoder = self._decoder_of(replace(part))  # a copy, to free its cached index
-            found += _counted(decoder.links_of_buckets(workers), done)
-        return decoder.collected(found)
+
+        def links(part: EncodedText, workers: int) -> Iterator[BucketLinks]:
+            return self._decoder_of(replace(part)).links_of_buckets(workers)  # of a copy, to free its index
+
+        groups: Iterable[Iterable[BucketLinks]] = (links(part, workers) for part in parts)
+        if len(parts) >= max(workers, 2):  # each part is read and decoded by one worker
+            groups = in_order(lambda part: list(links(part, 1)), parts, workers, cells=text.cells)
+        links_of_buckets: list[BucketLinks] = []
+        for links_of_bucket in chain.from_iterable(groups):
+            links_of_buckets.append(links_of_bucket)
+            if done is not None:
+                done(len(links_of_bucket.pieces))
+        return self._decoder_of(replace(text, buckets=())).collected(links_of_buckets)
 
     def align_with_values(
         self, text: EncodedText, values: str
     ) -> tuple[AlignedBatch, list[tuple[Reals, Flags]]]:
         """Return the links of the tokens of a text, and of each pair `values` and linkable cells, (T, S)."""
-        batch, found = self._decoder_of(text).attention([values, "linkable"])
-        return batch, list(zip(found[values], found["linkable"], strict=True))
-
-    def _align_parts(
-        self, text: EncodedText, parts: Sequence[EncodedText], workers: int, done: Done
-    ) -> AlignedBatch:
-        """Align a text whose parts are each read and decoded by one worker."""
-
-        def links(part: EncodedText) -> list[BucketLinks]:
-            return list(self._decoder_of(replace(part)).links_of_buckets(1))
-
-        found = chain.from_iterable(in_order(links, parts, workers, cells=text.cells))
-        return self._decoder_of(replace(text, buckets=())).collected(list(_counted(found, done)))
+        batch, arrays = self._decoder_of(text).attention([values, "linkable"])
+        return batch, list(zip(arrays[values], arrays["linkable"], strict=True))
 
     def _decoder_of(self, text: EncodedText) -> Decoder:
         return self.decoder(self.scorer.score_text(text))
@@ -363,16 +357,24 @@ class Aligner(Listed):
         """Return the decoder of a text from the scores of its word pairs; UsageError before a needed fit."""
         if self.needs_fitting and scores.text.buckets:
             raise UsageError("this aligner has to be fitted first: aligner = fit_to(aligner, text)")
-        bucket_posteriors, size = self.positions.posteriors_of(scores), TrainingSize.of(scores.training_words)
-        probabilities = None
+        bucket_posteriors = self.positions.posteriors_of(scores)
         if self.expert is not None and self.expert.trust is not None:
             bucket_posteriors = voted(bucket_posteriors, scores.text, self.expert.trust)
+        size, probabilities = TrainingSize.of(scores.training_words), None
         if scores.vocabularies is not None:  # encoders and given vectors have not learned from any text
             source, target = scores.training_counts
-            known, gold = (source > 0, target > 0), self.positions.gold_log_odds
-            probabilities = LinkProbabilities(known, size.log_size, gold)
-        parts = scores.text, bucket_posteriors, self.resolved_extraction
-        return Decoder(*parts, scores.linkable, scores, self.positions.has_null, size, probabilities)
+            known = source > 0, target > 0
+            probabilities = LinkProbabilities(known, size.log_size, self.positions.gold_log_odds)
+        return Decoder(
+            scores.text,
+            bucket_posteriors,
+            self.resolved_extraction,
+            scores.linkable,
+            scores,
+            self.positions.has_null,
+            size,
+            probabilities,
+        )
 
     def covered(self, pairs: Sequence[tuple[str, str]]) -> Coverage:
         """Count how many words of pairs of lines are known."""
@@ -391,14 +393,6 @@ class Aligner(Listed):
             return tuple(pair[0]), tuple(pair[1])
         source, target = self.text.tokens_of_pair(pair, self.languages)
         return tuple(token.text for token in source), tuple(token.text for token in target)
-
-
-def _counted(found: Iterable[BucketLinks], done: Done) -> Iterator[BucketLinks]:
-    """Yield the links of buckets, and tell of how many pairs they are."""
-    for links in found:
-        yield links
-        if done is not None:
-            done(len(links.pairs))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -1,27 +1,11 @@
-"""From posteriors to the links of a text, bucket by bucket, and to the pair score of each sentence pair.
+"""From posteriors to the links of a text, bucket by bucket, and to the score of each sentence pair.
 
-A pair score is the probability that the two sides are translations of each other. The evidence of a link is
-the log likelihood ratio r' of its words, counted without one of their links, so that no pair is evidence for
-itself. With the posteriors of both directions,
-
-    v = sum over cells of (p(s|t) + p(t|s)) max(0, log r'(s, t)) / (S + T)
-    n = log of (S + T) / 2, at most log LONGEST
-    z = |log((T + 1/2) / (c S + 1/2))| sqrt(min(S, T)), at most MAX_LENGTH_DEVIATION
-    u = log10 of the source words of the training text / 10,000, from LEAST to MOST words
-
-where c is the ratio T / S of the training text. The probability is
-
-    p(parallel) = 1 / (1 + exp(-(b0 + b1 v + b2 n + b3 z + b4 v n + b5 u)))
-
-The coefficients b are fitted by ``scripts/fit_parallelness.py`` to one wrong pair in ten; where the share of
-wrong pairs is w, the logit is ``log(9) - log((1 - w) / w)`` too high.
-
-Axes: B pairs of a bucket, T target words, S source words, L links, N sentence pairs.
+Axes: B pairs of a bucket, T target words, S source words, L links.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -29,6 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.aligner.extraction import Attention, Extraction
+from nmtalign.aligner.probabilities import (
+    LinkProbabilities,
+    TrainingSize,
+    evidence_of_pairs,
+    parallel_probability,
+)
 from nmtalign.arrays import AnyArray, Doubles, Flags, Floats, Ints, Longs, Reals, offsets_of
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.coverage import foreign_pairs
@@ -45,94 +35,19 @@ from nmtalign.links.alignments import (
 )
 from nmtalign.names import VALUES
 from nmtalign.positions.hmm import THRESHOLD
-from nmtalign.positions.link_probabilities import SUREST, LinkProbabilities
 from nmtalign.positions.model import BucketPosteriors, Cells, TextScores
-
-LONGEST = 500  # words
-MAX_LENGTH_DEVIATION = 6.0
-LEAST, MOST = 3_000, 350_000  # words of a training text: the range to which the coefficients are fitted
-
-
-class TrainingSize(NamedTuple):
-    """Size of a training text."""
-
-    words: int = 100_000  # source words
-    length_ratio: float = 1.0  # target words for each source word
-
-    @classmethod
-    def of(cls, words: tuple[int, int] | None) -> TrainingSize:
-        """Return the size of a text with these source and target words; the defaults if there are none."""
-        return cls(words[0], words[1] / words[0]) if words and all(words) else cls()
-
-    @property
-    def log_size(self) -> float:
-        """The size u, as defined above."""
-        return float(np.log10(min(max(self.words, LEAST), MOST) / 10_000))
-
-
-class Coefficients(NamedTuple):
-    """Coefficients of the logit of :func:`parallel_probability`: of 1, v, n, z, v n and u."""
-
-    constant: float
-    evidence: float
-    length: float
-    length_deviation: float
-    evidence_length: float
-    log_size: float
-
-
-FITTED = Coefficients(2.588, 3.152, -2.69, -0.6784, 1.105, -2.956)
-
-
-def evidence_of_pairs(forward: Floats, reverse: Floats, evidence: Floats) -> Doubles:
-    """Return the evidence of each pair of a bucket (B,), from posteriors and evidence of cells (T, S, B).
-
-    The evidence is 0 in cells that belong to another piece of a long pair.
-    """
-    expected = (forward + reverse) * evidence
-    by_word = np.add.reduce(expected, axis=1)  # (T, B)
-    return np.asarray(np.add.reduce(by_word.astype(np.float64), axis=0))
-
-
-def parallel_probability(
-    evidence: Doubles,
-    source_lengths: Longs,
-    target_lengths: Longs,
-    size: TrainingSize,
-) -> Doubles:
-    """Return the probability that N pairs are parallel, rising with the evidence; 0 where a side is empty.
-
-    `evidence` (N,) comes from :func:`evidence_of_pairs`; the lengths (N,) are in words.
-    """
-    features = pair_features(evidence, source_lengths, target_lengths, size)
-    logit = (features * np.array(FITTED)[:, None]).sum(axis=0)
-    probability = np.clip(1 / (1 + np.exp(-np.clip(logit, -30, 30))), SUREST, 1 - SUREST)
-    return np.where((source_lengths > 0) & (target_lengths > 0), probability, 0.0)
-
-
-def pair_features(
-    evidence: Doubles, source_lengths: Longs, target_lengths: Longs, size: TrainingSize
-) -> Doubles:
-    """Return 1, v, n, z, v n and u of each pair, as defined above, shape (6, N)."""
-    S, T = source_lengths.astype(np.float64), target_lengths.astype(np.float64)
-    words = np.maximum(S + T, 1)
-    v = evidence / words
-    n = np.log(np.minimum(words / 2, LONGEST))
-    z = np.abs(np.log((T + 0.5) / (size.length_ratio * S + 0.5))) * np.sqrt(np.minimum(S, T))
-    z = np.minimum(z, MAX_LENGTH_DEVIATION)
-    return np.stack([np.ones_like(v), v, n, z, v * n, np.full_like(v, size.log_size)])
 
 
 class BucketLinks(NamedTuple):
-    """Links of a bucket, each (L,): pair, positions, joint posterior, probability; evidence of its pairs."""
+    """Links of a bucket, each column (L,); and the evidence of its pairs."""
 
-    pair: Ints
+    piece: Ints
     source: Ints
     target: Ints
-    posterior: Reals
+    posterior: Reals  # joint
     probability: Reals
-    pairs: Longs
-    evidence: Doubles
+    pieces: Longs  # numbers of the pairs of the bucket, or of pieces of long pairs
+    evidence: Doubles  # of these pieces
 
 
 class Decoder(NamedTuple):
@@ -172,9 +87,9 @@ class Decoder(NamedTuple):
                 probability = self.probabilities.of(bucket, b, posterior, cell_evidence[t, s, b])
             cell_evidence = cell_evidence if core is None else cell_evidence * core
             evidence = evidence_of_pairs(posteriors.forward, posteriors.reverse, cell_evidence)
-        pair, at_source, at_target = (numbers.astype(np.int32) for numbers in (bucket.pieces[b], s, t))
-        own = bucket.pieces[real], evidence[real]
-        return BucketLinks(pair, at_source, at_target, posterior, probability, *own)
+        piece, source, target = (numbers.astype(np.int32) for numbers in (bucket.pieces[b], s, t))
+        pieces = bucket.pieces[real]
+        return BucketLinks(piece, source, target, posterior, probability, pieces, evidence[real])
 
     def _cells(self, posteriors: Attention, bucket: Bucket) -> tuple[Cells, Reals]:
         """Choose links and give their probability; signs (a comma beside a link) are no second words."""
@@ -191,28 +106,27 @@ class Decoder(NamedTuple):
 
     def align(self, workers: int) -> AlignedBatch:
         """Return the links of all pairs; they do not depend on the number of workers."""
-        return self.collected(list(self.links_of_buckets(workers)))
+        return self.collected(self.links_of_buckets(workers))
 
     def links_of_buckets(self, workers: int) -> Iterator[BucketLinks]:
         """Yield the links of the buckets in order."""
         return in_order(self.links, range(len(self.text.buckets)), workers, cells=self.text.cells)
 
-    def collected(self, found: Sequence[BucketLinks]) -> AlignedBatch:
+    def collected(self, links_of_buckets: Iterable[BucketLinks]) -> AlignedBatch:
         """Put the links of all buckets into the order of the pairs."""
         segments = self.text.segments
         none = [np.zeros(0, np.int64)] * len(BucketLinks._fields)
-        columns = [np.concatenate(column) for column in zip(none, *found, strict=True)]
-        piece, source, target, posterior, probability = columns[:5]
+        columns = [np.concatenate(column) for column in zip(none, *links_of_buckets, strict=True)]
+        piece, source, target, posterior, probability, pieces, evidence = columns
         kept, pair, source, target = segments.restore(piece.astype(np.int64), source, target)
         probability = probability[kept]
         if len(segments.pair) > segments.pairs and self.extraction.one_to_one:
             best = self._best_of_their_words(pair, source, target, posterior[kept])
             pair, source, target, probability = pair[best], source[best], target[best], probability[best]
         order = np.lexsort((target, source, pair))
-        counts = np.bincount(pair, minlength=segments.pairs)
-        evidence = segments.total(columns[5].astype(np.int64), columns[6].astype(np.float64))
+        evidence = segments.total(pieces.astype(np.int64), evidence.astype(np.float64))
         return AlignedBatch(
-            offsets=offsets_of(counts),
+            offsets=offsets_of(np.bincount(pair, minlength=segments.pairs)),
             source=source[order].astype(np.int32),
             target=target[order].astype(np.int32),
             probability=probability[order].astype(np.float32),
@@ -240,10 +154,10 @@ class Decoder(NamedTuple):
         S, T = self.text.segments.source_lengths, self.text.segments.target_lengths
         if self.scores is None or not self.has_null:
             return np.asarray(2 * evidence / np.maximum(S + T, 1))
-        found = parallel_probability(evidence, S, T, self.size)
+        scores = parallel_probability(evidence, S, T, self.size)
         if self.scores.vocabularies is not None:  # else others than known words are evidence
-            found[foreign_pairs(self.text, self.scores.vocabularies)] = 0
-        return found
+            scores[foreign_pairs(self.text, self.scores.vocabularies)] = 0
+        return scores
 
     def pairs(
         self,
@@ -259,13 +173,13 @@ class Decoder(NamedTuple):
         For `unknown`, `caption` and `default_values` see :class:`AlignmentMatrix` and :class:`AlignedPair`.
         """
         batch, arrays = self.attention([name for name in VALUES if name != "scores" or self.scores])
-        probabilities, made = np.split(batch.probability, batch.offsets[1:-1]), []
-        for n, own in enumerate(words):
+        probabilities, pairs = np.split(batch.probability, batch.offsets[1:-1]), []
+        for n, sides in enumerate(words):
             links = batch.links(n)
-            weights = {name: wholes[n] for name, wholes in arrays.items()}
+            weights = {name: of_pairs[n] for name, of_pairs in arrays.items()}
             pair = AlignedPair(
-                Alignment(frozenset(links), *map(len, own)),
-                AlignmentMatrix(weights.pop("combined"), *own, unknown[n], caption),
+                Alignment(frozenset(links), *map(len, sides)),
+                AlignmentMatrix(weights.pop("combined"), *sides, unknown[n], caption),
                 **weights,
                 probabilities=dict(zip(links, probabilities[n].tolist(), strict=True)),
                 score=float(batch.scores[n]),
@@ -275,8 +189,8 @@ class Decoder(NamedTuple):
                 second=self.extraction.second,
                 default_values=default_values,
             )
-            made.append(pair)
-        return made
+            pairs.append(pair)
+        return pairs
 
     def attention(self, names: Sequence[str]) -> tuple[AlignedBatch, dict[str, list[AnyArray]]]:
         """Return the links of the text, and the values (T, S) of each pair by their name in `VALUES`.
@@ -284,20 +198,20 @@ class Decoder(NamedTuple):
         ``combined`` are the weights that links are chosen from, ``linkable`` marks cells that may have one.
         Scores are NaN in cells that no piece of a long pair has.
         """
-        # the posteriors of a bucket serve its matrices and its links
-        once = self._replace(bucket_posteriors=lru_cache(1)(self.bucket_posteriors))
-        found: list[BucketLinks] = []
-        wholes: dict[str, list[AnyArray]] = {}
+        # the posteriors of a bucket serve its arrays and its links
+        caching = self._replace(bucket_posteriors=lru_cache(1)(self.bucket_posteriors))
+        links: list[BucketLinks] = []
+        arrays: dict[str, list[AnyArray]] = {}
         for k, bucket in enumerate(self.text.buckets):
             for name in names:
-                values = once._values(name, k)
-                if name not in wholes:
-                    wholes[name] = self._empty(name, values.dtype)
-                self.text.segments.paste(bucket, values, wholes[name])
-            found.append(once.links(k))
+                values = caching._values(name, k)
+                if name not in arrays:
+                    arrays[name] = self._empty(name, values.dtype)
+                self.text.segments.paste(bucket, values, arrays[name])
+            links.append(caching.links(k))
         for name in names:
-            _normalize(wholes.setdefault(name, self._empty(name)), self.text.segments, name)
-        return self.collected(found), wholes
+            _normalize(arrays.setdefault(name, self._empty(name)), self.text.segments, name)
+        return self.collected(links), arrays
 
     def _empty(self, name: str, dtype: Any = np.float32) -> list[AnyArray]:
         segments = self.text.segments
@@ -310,19 +224,19 @@ class Decoder(NamedTuple):
         if name == "scores":
             assert self.scores is not None
             return self.scores.scores(k)
-        found, ratios = self.bucket_posteriors(k)
+        posteriors, ratios = self.bucket_posteriors(k)
         if name == "linkable":
             bucket = self.text.buckets[k]
             marked = bucket.inside if self.linkable is None else self.linkable(k, ratios)
             return np.broadcast_to(marked, bucket.shape)
         if name == "combined":
-            return self.extraction.matrix(found)
-        return found.forward if name == "forward" else found.reverse
+            return self.extraction.matrix(posteriors)
+        return posteriors.forward if name == "forward" else posteriors.reverse
 
 
-def _normalize(wholes: Sequence[Reals], segments: Segments, name: str) -> None:
+def _normalize(arrays: Sequence[Reals], segments: Segments, name: str) -> None:
     """Bring down sums above 1: a word in the cores of several pieces has got attention from each."""
     axis = {"forward": 1, "reverse": 0}.get(name)
     pieces = np.bincount(segments.pair, minlength=segments.pairs)
     for n in np.flatnonzero(pieces > 1).tolist() if axis is not None else ():
-        wholes[n] /= np.maximum(wholes[n].sum(axis=axis, keepdims=True), 1)
+        arrays[n] /= np.maximum(arrays[n].sum(axis=axis, keepdims=True), 1)

@@ -1,33 +1,48 @@
-"""Experts: links beside a text, or an encoder that makes links.
+"""Experts: an encoder, or links that come with the pairs, and what these links are worth.
 
-In training the links are prior counts of word pairs, in decoding they vote.
+An expert knows what a text does not say. An aligner that was learned without the expert says how far the
+expert is to be trusted, by the links that the aligner is sure of. The lexicon is then learned again with the
+expert's links as prior counts of word pairs, and in decoding the links vote on the posteriors.
+
+Axes: B pairs of a bucket, T target words, S source words.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
+from nmtalign.arrays import Doubles, Flags, Reals
+from nmtalign.corpus.parallel import in_order
+from nmtalign.corpus.sides import EncodedSide
+from nmtalign.corpus.text import EncodedText
 from nmtalign.door import expect_kind
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedBatch, Link, joined_batches
 from nmtalign.links.given import batch_of_links
-from nmtalign.positions.experts import Trust
+from nmtalign.positions.model import BucketPosteriors, Posteriors
 from nmtalign.state import State, Stored
 from nmtalign.text.bitext import Pair, SentencePair, Words
 
 if TYPE_CHECKING:
     from nmtalign.aligner.links_from import Linker
 
+ENCODER_OPTIONS = ("encoder", "layer", "device", "cache")
 METHOD = "simalign-argmax"  # of an encoder: few links, most of them right
 BELOW_1 = 1 - 1e-12  # precision and recall of an expert that is always right are less
 PAIRS = 500  # whose links an encoder makes at a time
-COUNTED = 0.01  # least soft count of a cell; with 0.001 a prior has up to twice the pairs and is no better
+LEAST_COUNT = 0.01  # of a cell, soft; with 0.001 a prior has up to twice the pairs and is no better
+SURE = 0.9  # least posterior of a link that the aligner is sure of
+POWER = 4  # of the precision: the weight of the expert's links as prior counts
+VOTE = 1.5  # times the log odds that precision and recall stand for
+# pseudo-observations: where a text is too small to tell, an expert that somebody names has .8 and .6
+OBSERVED, RIGHT, FOUND = 5, 4, 3
 
 
 class ExpertPair(SentencePair):
@@ -48,38 +63,29 @@ def with_links(
     `marked` says that pairs without any word stand for bad records, whose links are left out; `file` is the
     file of the links.
     """
-    given, number = iter(links), 0
+
+    def error(text: str) -> DataError:
+        return DataError(text) if file is None else DataError(text).at(file)
+
+    remaining, number = iter(links), 0
     for number, pair in enumerate(pairs, 1):
-        own = next(given, None)
-        if own is None:
+        links_of_pair = next(remaining, None)
+        if links_of_pair is None:
             expected = "expected the links of the expert for each pair, an empty line where it has no opinion"
-            raise _of_file(f"{expected}; found {number - 1:,} lines, and more pairs", file)
-        found = ExpertPair(*cast(tuple[str, str], pair))  # or two lists of words
-        found.links = frozenset() if marked and not any(pair) else own
-        yield found
-    if next(given, None) is not None:
-        raise _of_file(f"expected the links of the expert for {number:,} pairs, found more lines", file)
-
-
-def _of_file(text: str, file: str | Path | None) -> DataError:
-    return DataError(text) if file is None else DataError(text).at(file)
+            raise error(f"{expected}; found {number - 1:,} lines, and more pairs")
+        expert_pair = ExpertPair(*cast(tuple[str, str], pair))  # or two lists of words
+        expert_pair.links = frozenset() if marked and not any(pair) else links_of_pair
+        yield expert_pair
+    if next(remaining, None) is not None:
+        raise error(f"expected the links of the expert for {number:,} pairs, found more lines")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EncoderLinks:
-    """The links of an encoder, by a published method.
+    """The links of an encoder, by a published method."""
 
-    Attributes
-    ----------
-    name : str
-        Of an encoder of the package transformers, or its folder.
-    encoder_options : mapping
-        `layer`, `device`, `cache`, as in :func:`nmtalign.links_from`; and `download`.
-    method : str
-    """
-
-    name: str
-    encoder_options: dict[str, Any]
+    name: str  # of an encoder of the package transformers, or its folder
+    encoder_options: dict[str, Any]  # layer, device, cache, download, as in :func:`nmtalign.links_from`
     method: str = METHOD
 
     @cached_property
@@ -111,7 +117,7 @@ class EncoderLinks:
         """Return the links of pairs of words, each with probability 1."""
         return _certain(joined_batches([self._linker.align([]), *self._linker.batches(words)]))
 
-    def counted(self, words: Iterable[tuple[Words, Words]]) -> tuple[AlignedBatch, AlignedBatch]:
+    def links_and_counts(self, words: Iterable[tuple[Words, Words]]) -> tuple[AlignedBatch, AlignedBatch]:
         """Return the links of pairs of words, and soft counts of cells, from the same similarities.
 
         The count of two words is the greatest of :func:`nmtalign.encoders.published.soft_posteriors` of their
@@ -120,38 +126,52 @@ class EncoderLinks:
         from nmtalign.aligner.extraction import Threshold
         from nmtalign.encoders.published import soft_posteriors
 
-        given = list(self._linker.read(words))
-        soft = replace(self._linker, posteriors=soft_posteriors, extraction=Threshold(COUNTED))
-        return _certain(self._linker.align(given)), soft.align(given)
+        similarities = list(self._linker.read(words))
+        soft = replace(self._linker, posteriors=soft_posteriors, extraction=Threshold(LEAST_COUNT))
+        return _certain(self._linker.align(similarities)), soft.align(similarities)
 
 
 def _certain(batch: AlignedBatch) -> AlignedBatch:
     return replace(batch, probability=np.ones_like(batch.probability))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Expert:
-    """An expert, and how far it is to be trusted.
+class Trust(NamedTuple):
+    """Precision and recall of an expert beside the sure links of an aligner that does not know the expert.
 
-    Attributes
-    ----------
-    encoder : EncoderLinks, optional
-        What makes the links; left out, pairs are given with theirs.
-    trust : Trust, optional
-        None before it is computed from a text.
+    >>> trust = Trust(0.9, 0.8)
+    >>> round(trust.linked_log_odds, 3), round(trust.unlinked_log_odds, 3), round(trust.weight, 3)
+    (3.296, -2.414, 0.656)
     """
 
-    encoder: EncoderLinks | None = None
-    trust: Trust | None = None
+    precision: float  # share of the expert's links that are right, where both words have a sure link
+    recall: float  # share of the sure links that the expert has; below 1
+
+    @property
+    def linked_log_odds(self) -> float:
+        """What a link of the expert adds to the log odds of a cell."""
+        return VOTE * max(0.0, math.log(self.precision / (1 - self.precision)))
+
+    @property
+    def unlinked_log_odds(self) -> float:
+        """What no link of the expert adds to the log odds of a cell; at most 0."""
+        return VOTE * math.log(1 - self.recall)
+
+    @property
+    def weight(self) -> float:
+        """The prior count of a link; hardly any of an expert that is mostly wrong."""
+        return self.precision**POWER
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Expert:
+    """An expert, and how far it is to be trusted."""
+
+    encoder: EncoderLinks | None = None  # makes links of tokens; None: links of words come with the pairs
+    trust: Trust | None = None  # None before it is computed from a text
 
     def __repr__(self) -> str:
         trust = "" if self.trust is None else " precision={:.3g} recall={:.3g}".format(*self.trust)
         return f"expert=({self.encoder or 'links'}{trust})"
-
-    @property
-    def of_tokens(self) -> bool:
-        """Whether the links count tokens, not the words between spaces of lines."""
-        return self.encoder is not None
 
     def links(self, pairs: Sequence[Pair], tokens_of: Callable[[Pair], tuple[Words, Words]]) -> AlignedBatch:
         """Return the links of pairs."""
@@ -159,20 +179,20 @@ class Expert:
             return batch_of_links(getattr(pair, "links", ()) for pair in pairs)
         return self.encoder.of([tokens_of(pair) for pair in pairs])
 
-    def counted(
+    def links_and_counts(
         self, pairs: Sequence[Pair], tokens_of: Callable[[Pair], tuple[Words, Words]]
     ) -> tuple[AlignedBatch, ...]:
         """Return the links of pairs, and after them what counts word pairs if that is something else."""
         if self.encoder is None:
             return (self.links(pairs, tokens_of),)
-        return self.encoder.counted(tokens_of(pair) for pair in pairs)
+        return self.encoder.links_and_counts(tokens_of(pair) for pair in pairs)
 
     def state(self) -> State:
         """Return the trust, and the encoder by its name."""
         assert self.trust is not None  # as a fitted aligner has
-        values: dict[str, Any] = dict(self.trust._asdict())
-        if (own := self.encoder) is not None:
-            values |= {"encoder": own.resolved, "layer": own.layer, "method": own.method}
+        values: dict[str, Any] = self.trust._asdict()
+        if (encoder := self.encoder) is not None:
+            values |= {"encoder": encoder.resolved, "layer": encoder.layer, "method": encoder.method}
         return State("expert", values)
 
     @classmethod
@@ -192,33 +212,79 @@ def choose_expert(
     encoder: str | Path | None = None,
     **encoder_options: Any,
 ) -> Expert | None:
-    """Return the expert that settings name.
+    """Return the expert that settings name; a UsageError if they name two, or are for an encoder without one.
 
-    Parameters
-    ----------
-    older : Expert, optional
-        That of the model; where it is the same encoder, it is trusted as it was.
-    given : bool
-        Whether pairs come with the links of an expert.
-    encoder, **encoder_options
-        As of :class:`EncoderLinks`; `encoder_options` alone is for the encoder of the model.
-
-    Raises
-    ------
-    UsageError
-        If there are both, or settings are for an encoder and there is none.
+    `given` says whether pairs come with the links of an expert. `older` is the expert of the model: the same
+    encoder is trusted as it was, and `encoder_options` without an encoder are for that of the model.
     """
-    trust, own = (None, None) if older is None else (older.trust, older.encoder)
+    trust, old_encoder = (None, None) if older is None else (older.trust, older.encoder)
     if encoder is None:
-        if encoder_options and (own is None or "layer" in encoder_options):
+        if encoder_options and (old_encoder is None or "layer" in encoder_options):
             raise UsageError(f"{', '.join(encoder_options)}: only with an encoder (`encoder=NAME`)")
-        if own is not None and encoder_options:
-            return Expert(replace(own, encoder_options=own.encoder_options | encoder_options), trust)
+        if old_encoder is not None and encoder_options:
+            merged = old_encoder.encoder_options | encoder_options
+            return Expert(replace(old_encoder, encoder_options=merged), trust)
         return Expert() if given else older
     if given:
         raise UsageError("the links of an expert or an encoder: give one of both")
     expect_kind(encoder, (str, Path), "the name or folder of an encoder")
-    found = EncoderLinks(str(encoder), encoder_options)
-    found.check()
-    same = own is not None and str(own) == str(replace(found, name=found.resolved))
-    return Expert(found, trust if same else None)
+    new_encoder = EncoderLinks(str(encoder), encoder_options)
+    new_encoder.check()
+    same = str(old_encoder) == str(replace(new_encoder, name=new_encoder.resolved))
+    return Expert(new_encoder, trust if same else None)
+
+
+def trust_of(bucket_posteriors: Callable[[int], BucketPosteriors], text: EncodedText, workers: int) -> Trust:
+    """Return the trust in the expert of a text, from the posteriors of its buckets without votes."""
+
+    def counts(k: int) -> Doubles:
+        weights, annotated = text.expert_cells(k)
+        linked, sure = weights > 0, (bucket_posteriors(k).posteriors.joint > SURE) & annotated
+        comparable = linked & sure.any(axis=1, keepdims=True) & sure.any(axis=0)
+        return np.array([(linked & sure).sum(), comparable.sum(), sure.sum()], float)
+
+    counts_of_buckets = in_order(counts, range(len(text.buckets)), workers, cells=text.cells)
+    both, comparable, sure = sum(counts_of_buckets, np.zeros(3)).tolist()
+    return Trust((both + RIGHT) / (comparable + OBSERVED), (both + FOUND) / (sure + OBSERVED))
+
+
+def expert_word_counts(
+    links: AlignedBatch, source: EncodedSide, target: EncodedSide, weight: float
+) -> list[tuple[str, str, float]]:
+    """Return linked word pairs with their counts: of a link its probability, times a weight."""
+    pair = np.repeat(np.arange(len(links)), np.diff(links.offsets))
+    words = source.tokens[source.offsets[pair] + links.source].astype(np.int64)
+    keys = words * len(target.words) + target.tokens[target.offsets[pair] + links.target]
+    distinct, rank = np.unique(keys, return_inverse=True)
+    counts = weight * np.bincount(rank.reshape(-1), links.probability, len(distinct))
+    s, t = np.divmod(distinct, len(target.words))
+    entries = zip(s.tolist(), t.tolist(), counts.tolist(), strict=True)
+    return [(source.words[s], target.words[t], count) for s, t, count in entries if count > 0]
+
+
+def voted(
+    bucket_posteriors: Callable[[int], BucketPosteriors], text: EncodedText, trust: Trust
+) -> Callable[[int], BucketPosteriors]:
+    """Return a function that computes the posteriors of a bucket with the votes of the text's expert."""
+    if text.expert_links is None:
+        return bucket_posteriors
+
+    def with_votes(k: int) -> BucketPosteriors:
+        (posteriors, ratios), (weights, annotated) = bucket_posteriors(k), text.expert_cells(k)
+        log_odds = np.where(weights > 0, trust.linked_log_odds, trust.unlinked_log_odds)
+        odds = np.exp(log_odds, dtype=np.float32)
+        forward = _over_words(posteriors.forward, odds, annotated, axis=1)
+        reverse = _over_words(posteriors.reverse, odds, annotated, axis=0)
+        p = posteriors.joint
+        joint = np.where(annotated, np.asarray(p * odds / (1 - p + p * odds), p.dtype), p)
+        return BucketPosteriors(Posteriors(forward, reverse, joint), ratios)
+
+    return with_votes
+
+
+def _over_words(p: Reals, odds: Reals, annotated: Flags, *, axis: int) -> Reals:
+    """Return the distribution over the words of an axis, and null, of odds against null times `odds`."""
+    weights = p * odds
+    null = np.maximum(1 - p.sum(axis=axis, keepdims=True), 0)
+    weights /= np.maximum(null + weights.sum(axis=axis, keepdims=True), 1e-30)
+    return np.asarray(np.where(annotated, weights, p), p.dtype)

@@ -47,6 +47,7 @@ class Extraction:
     default: ClassVar[float | None] = None  # threshold if none is given
     one_to_one: ClassVar[bool] = False  # whether each word has at most one link
     second: ClassVar[float | None] = None  # least p(s|t) or p(t|s) of a second word
+    weighs: ClassVar[str] = "joint"  # or "forward", "reverse": the posteriors from which links are chosen
 
     def __post_init__(self) -> None:
         limit = self.threshold
@@ -73,7 +74,8 @@ class Extraction:
 
     def matrix(self, posteriors: Attention) -> Reals:
         """Return the weights from which links are chosen, shape (T, S, B)."""
-        return posteriors.joint
+        weights: Reals = getattr(posteriors, self.weighs)
+        return weights
 
     def chosen(self, posteriors: Attention, bucket: Bucket) -> Flags:
         """Choose cells inside the sentences, shape (T, S, B)."""
@@ -126,12 +128,8 @@ class PosteriorDecoding(Threshold):
 class Argmax(Extraction):
     """The best source word of each target word."""
 
-    name = "argmax"
+    name, weighs = "argmax", "forward"
     axes: ClassVar[tuple[int, ...]] = (1,)  # of the maximum
-
-    def matrix(self, posteriors: Attention) -> Reals:
-        """Return p(s|t)."""
-        return posteriors.forward
 
     def chosen(self, posteriors: Attention, bucket: Bucket) -> Flags:
         """Choose the cells that are best along every axis."""
@@ -146,19 +144,13 @@ class Argmax(Extraction):
 class ArgmaxReverse(Argmax):
     """The best target word of each source word."""
 
-    name, axes = "argmax-reverse", (0,)
-
-    def matrix(self, posteriors: Attention) -> Reals:
-        return posteriors.reverse
+    name, weighs, axes = "argmax-reverse", "reverse", (0,)
 
 
 class MutualArgmax(Argmax):
     """Cells that are best for both words: the intersection of both directions (Och and Ney 2003)."""
 
-    name, axes, one_to_one = "mutual", (1, 0), True
-
-    def matrix(self, posteriors: Attention) -> Reals:
-        return posteriors.joint
+    name, weighs, axes, one_to_one = "mutual", "joint", (1, 0), True
 
 
 class OneToOne(MutualArgmax):
@@ -175,13 +167,13 @@ class _Stacked(Extraction):
         return (posteriors.joint,)
 
     def chosen(self, posteriors: Attention, bucket: Bucket) -> Flags:
-        found = np.zeros(bucket.shape, dtype=bool)
+        links = np.zeros(bucket.shape, dtype=bool)
         lengths, weights = np.stack([bucket.source_lengths, bucket.target_lengths]), self.weights(posteriors)
         for S, T in np.unique(lengths[:, bucket.pieces >= 0], axis=1).T:
             columns = np.flatnonzero((lengths[0] == S) & (lengths[1] == T))
-            stacks = [np.moveaxis(own[:T, :S, columns], -1, 0) for own in weights]  # (B, T, S)
-            found[:T, :S, columns] = np.moveaxis(self.stacked(*stacks), 0, -1)
-        return found
+            stacks = [np.moveaxis(one[:T, :S, columns], -1, 0) for one in weights]  # (B, T, S)
+            links[:T, :S, columns] = np.moveaxis(self.stacked(*stacks), 0, -1)
+        return links
 
     def stacked(self, *weights: Reals) -> Flags:
         """Choose cells (B, T, S) of pairs of equal lengths by their weights."""
@@ -264,27 +256,11 @@ def make_extraction(
     *,
     null: bool = True,
 ) -> Extraction:
-    """Return an extraction by name.
+    """Return an extraction by name, or one that joins the argmax of both directions (`symmetrize`).
 
-    Parameters
-    ----------
-    method : str, optional
-        A key of :data:`EXTRACTIONS`; default ``posterior`` with a `null` word, ``mutual`` without.
-    threshold : float, optional
-        Least joint probability of any link (for ``transport``: of the plan). With a given threshold,
-        ``posterior`` adds no second words, which are less likely. Default: 0.55 for ``posterior`` and
-        ``one-to-one``, 0.5 for ``threshold``, none for other methods.
-    symmetrize : str, optional
-        Join the argmax of both directions by this method instead, not beside one.
-
-    Examples
-    --------
-    >>> print(make_extraction("mutual", threshold=0.1))
-    extract=mutual threshold=0.1
-    >>> print(make_extraction())
-    extract=posterior threshold=0.55 second=0.3
-    >>> print(make_extraction(threshold=0.8))
-    extract=posterior threshold=0.8 second=none
+    Without a name it is ``posterior`` with a `null` word, ``mutual`` without. `threshold` is the least joint
+    probability of any link (for ``transport``: of the plan); with a threshold, ``posterior`` adds no second
+    words, which are less likely.
     """
     if symmetrize is not None:
         if method is not None:
@@ -307,12 +283,6 @@ def grown(links: Flags, forward: Reals, reverse: Reals) -> Flags:
 
     A target word without a link is linked to s if p(s|t) is above `SECOND` and a neighbor of it is linked to
     s; a source word without a link likewise, by p(t|s).
-
-    Examples
-    --------
-    >>> links = np.array([[True, False], [False, False], [False, True]])  # he slept - il a dormi
-    >>> grown(links, np.array([[0.9, 0.0], [0.0, 0.6], [0.0, 0.8]]), np.zeros((3, 2))).astype(int).tolist()
-    [[0, 0], [0, 1], [0, 0]]
     """
     after, before, source_after, source_before = beside_links(links)
     of_target = (after | before) & (forward > SECOND)

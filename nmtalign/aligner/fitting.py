@@ -39,19 +39,13 @@ MOST = 20_000  # pairs that attention is learned from, of all parts of a text; m
 class LearnedAttention:
     """Parameters of an attention score that were learned for word vectors.
 
-    Attributes
-    ----------
-    name : {"bahdanau", "scaled-dot"}
-    arrays : mapping of str to array
-        By the names of the formula; `null` has the logits of the null word for target and for source words,
-        `null_probability` is that of the aligner's hidden Markov model.
-    about : mapping
-        What they were learned from, and their held-out loss a word.
+    The arrays have the names of the formula; `null` has the logits of the null word for target and for source
+    words, `null_probability` is that of the aligner's hidden Markov model.
     """
 
-    name: str
+    name: str  # "bahdanau" or "scaled-dot"
     arrays: Mapping[str, Reals]
-    about: Mapping[str, Any]
+    about: Mapping[str, Any]  # what they were learned from, and their held-out loss a word
 
     def __repr__(self) -> str:
         return f"LearnedAttention: {self}"
@@ -145,11 +139,13 @@ def learn_attention(
     words = [student.words_of(pair) for pair in pairs]
     teacher, name = _teacher(model, pairs, words, LearnOptions(text=student.text, workers=workers))
     chosen = _chosen(words)
-    own = encode_text([words[n] for n in chosen])
-    _warn_about(student, own, "vectors")
-    known = _known_vectors(student, own)
-    taught = [teacher.words_of(student.tokens_of(pairs[n])) for n in chosen]  # cut alike, looked up by itself
-    parts = _parts(teacher, own, taught, workers)
+    student_text = encode_text([words[n] for n in chosen])
+    _warn_about(student, student_text, "vectors")
+    known = _known_vectors(student, student_text)
+    # cut alike, looked up in other words
+    teacher_text = encode_text([teacher.words_of(student.tokens_of(pairs[n])) for n in chosen])
+    _warn_about(teacher, teacher_text, "model")
+    parts = _parts(teacher, student_text, teacher_text, workers)
     if len(parts) == 1:
         warnings.warn("so few pairs that none are held out: the loss is that of learning", stacklevel=2)
     first = KINDS[score].start(known[0].shape[1], units, [_mean_length(side) for side in known])
@@ -192,11 +188,10 @@ def _teacher(
 
 def _chosen(words: Sequence[Pair]) -> list[int]:
     """Return the numbers of pairs of all parts of a text, none with an empty side or a long one."""
-    found = [n for n, pair in enumerate(words) if all(0 < len(side) <= LONGEST for side in pair)]
-    if not found:
+    fit = [n for n, pair in enumerate(words) if all(0 < len(side) <= LONGEST for side in pair)]
+    if not fit:
         raise DataError(f"expected sentence pairs of 1 to {LONGEST} words a side to learn from, found none")
-    places = np.linspace(0, len(found) - 1, min(len(found), MOST)).round().astype(int)
-    return [found[place] for place in places.tolist()]
+    return [fit[k] for k in np.linspace(0, len(fit) - 1, min(len(fit), MOST)).round().astype(int)]
 
 
 def _warn_about(aligner: Aligner, text: EncodedText, what: str) -> None:
@@ -220,15 +215,13 @@ def _mean_length(vectors: Reals) -> float:
 
 
 def _parts(
-    teacher: Aligner, text: EncodedText, words: Sequence[tuple[Sequence[str], Sequence[str]]], workers: int
+    teacher: Aligner, student_text: EncodedText, teacher_text: EncodedText, workers: int
 ) -> list[Part]:
-    """Return the pairs of a text with the posteriors of the teacher, to whom its words are other numbers."""
-    taught = encode_text(words)
-    _warn_about(teacher, taught, "model")
-    bucket_posteriors = teacher.positions.posteriors_of(teacher.scorer.score_text(taught))
+    """Return the pairs of a text, in the numbers of the student, with the posteriors of the teacher."""
+    bucket_posteriors = teacher.positions.posteriors_of(teacher.scorer.score_text(teacher_text))
 
     def of_bucket(k: int) -> list[Part]:
-        return list(parts_of(text.buckets[k], bucket_posteriors(k)))
+        return list(parts_of(student_text.buckets[k], bucket_posteriors(k)))
 
-    numbers = range(len(text.buckets))  # texts of equal lengths have the same buckets
-    return list(chain.from_iterable(in_order(of_bucket, numbers, workers, cells=text.cells)))
+    numbers = range(len(student_text.buckets))  # texts of equal lengths have the same buckets
+    return list(chain.from_iterable(in_order(of_bucket, numbers, workers, cells=student_text.cells)))

@@ -26,12 +26,11 @@ from nmtalign.corpus.long_pairs import whole_pairs
 from nmtalign.corpus.sides import encode_pairs
 from nmtalign.corpus.text import EncodedText, words_of_lines
 from nmtalign.door import expect_kind, parameter
-from nmtalign.encoders.cross_attention import Reading, best_reading, read_attention, translated
+from nmtalign.encoders.cross_attention import Reading, Translator, best_reading, read_attention, translated
 from nmtalign.encoders.encoder import EncoderSimilarities
 from nmtalign.encoders.files import PairMatrix, read_similarities, read_vectors
 from nmtalign.encoders.published import METHODS, USUAL, attention_posteriors
 from nmtalign.encoders.transformer import Encoder, WordPair, check_device, packages
-from nmtalign.encoders.translator import Translator
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, joined_batches
 from nmtalign.names import UNITS
@@ -69,66 +68,66 @@ class Linker:
 
     def batches(self, pairs: Iterable[WordPair]) -> Iterator[AlignedBatch]:
         """Yield the links of pairs of words, as they are read, `PAIRS` pairs in a batch."""
-        given = self.read(pairs)
-        while part := list(islice(given, PAIRS)):
+        matrices = self.read(pairs)
+        while part := list(islice(matrices, PAIRS)):
             yield self.align(part)
 
-    def align(self, given: Sequence[PairMatrix]) -> AlignedBatch:
+    def align(self, matrices: Sequence[PairMatrix]) -> AlignedBatch:
         """Return the links of the words of some pairs."""
-        batch = self._decoder(given).align(1)
-        return links_of_words(batch, (_line_words(given, 0), _line_words(given, 1)))
+        batch = self._decoder(matrices).align(1)
+        return links_of_words(batch, (_line_words(matrices, 0), _line_words(matrices, 1)))
 
-    def pair(self, given: PairMatrix) -> AlignedPair:
+    def pair(self, matrix: PairMatrix) -> AlignedPair:
         """Return the links of one pair with its attention."""
         default_values = "combined" if self.reading is None else "forward"  # of similarities, of attention
-        source, target = map(tuple, _units(given))
-        decoder, unknown = self._decoder([given]), [given.unlinked]
+        source, target = map(tuple, _units(matrix))
+        decoder, unknown = self._decoder([matrix]), [matrix.unlinked]
         [pair] = decoder.pairs(
             [(source, target)], self.description, unknown=unknown, default_values=default_values
         )
-        if given.word_of_piece is None:
+        if matrix.word_of_piece is None:
             return pair
-        source, target = map(tuple, given.words)
-        numbers = given.word_of_piece[0].tolist(), given.word_of_piece[1].tolist()
+        source, target = map(tuple, matrix.words)
+        numbers = matrix.word_of_piece[0].tolist(), matrix.word_of_piece[1].tolist()
         return joined_pair(pair, (source, target), numbers)
 
-    def _decoder(self, given: Sequence[PairMatrix]) -> Decoder:
-        source, target = encode_pairs(map(_units, given))
+    def _decoder(self, matrices: Sequence[PairMatrix]) -> Decoder:
+        source, target = encode_pairs(map(_units, matrices))
         text = EncodedText(source, target, whole_pairs(source, target), make_buckets(source, target))
 
-        def in_bucket(k: int, matrices: Sequence[AnyArray | None], rest: float) -> AnyArray:
-            """Return the matrices of bucket k (T, S, B), `rest` where there is none."""
+        def stacked(k: int, name: str, rest: float) -> AnyArray:
+            """Return the arrays of the pairs of bucket k (T, S, B), `rest` where there is none."""
             bucket = text.buckets[k]
-            found = np.full(bucket.shape, rest)
+            stack = np.full(bucket.shape, rest)
             for column in np.flatnonzero(bucket.pieces >= 0):
-                matrix = matrices[bucket.pieces[column]]
-                if matrix is not None:
-                    found[: matrix.shape[0], : matrix.shape[1], column] = matrix
-            return found
+                array = getattr(matrices[bucket.pieces[column]], name)
+                if array is not None:
+                    stack[: array.shape[0], : array.shape[1], column] = array
+            return stack
 
         def bucket_posteriors(k: int) -> BucketPosteriors:
-            matrices = in_bucket(k, [pair.matrix for pair in given], PADDED)
-            return BucketPosteriors(self.posteriors(matrices, text.buckets[k].inside), None)
+            posteriors = self.posteriors(stacked(k, "matrix", PADDED), text.buckets[k].inside)
+            return BucketPosteriors(posteriors, None)
 
         def linkable(k: int, ratios: Floats | None) -> Flags:
-            return in_bucket(k, [pair.linkable for pair in given], True)
+            return stacked(k, "linkable", True)
 
         return Decoder(text, bucket_posteriors, self.extraction, linkable)
 
 
-def _units(given: PairMatrix) -> WordPair:
+def _units(matrix: PairMatrix) -> WordPair:
     """Return what the matrix is of; sub-words have no text, which no method asks for."""
-    if given.word_of_piece is None:
-        return given.words
-    source, target = given.word_of_piece
+    if matrix.word_of_piece is None:
+        return matrix.words
+    source, target = matrix.word_of_piece
     return [""] * len(source), [""] * len(target)
 
 
-def _line_words(given: Sequence[PairMatrix], side: int) -> LineWords:
+def _line_words(matrices: Sequence[PairMatrix], side: int) -> LineWords:
     """Return the words of what the matrices are of."""
     numbers = [
-        np.arange(len(own.words[side])) if own.word_of_piece is None else own.word_of_piece[side]
-        for own in given
+        np.arange(len(pair.words[side])) if pair.word_of_piece is None else pair.word_of_piece[side]
+        for pair in matrices
     ]
     offsets = np.cumsum([0, *map(len, numbers)])
     return LineWords(np.concatenate([np.zeros(0, np.int64), *numbers]), offsets)
@@ -236,7 +235,7 @@ def open_linker(pairs: Iterator[WordPair], **given: Any) -> tuple[Linker, Iterat
             raise UsageError("shift -1: a translation model has 0 (a word is predicted) or 1 (it is read)")
         if not any(name in given for name in _HEADS):
             reading, pairs = best_reading(translator, pairs)
-        reading = replace(reading, normalize=True, rows_fit=True)
+        reading = replace(reading, normalize=True)
         read = partial(translated, translator, reading)
     return Linker(f"{kind}={given[kind]} {reading}", read, attention_posteriors, extraction, reading), pairs
 
@@ -248,24 +247,22 @@ def similarity_linker(kind: str, **given: Any) -> Linker:
     package or the device is missing; when links are read, if there is no such layer, or languages do not fit
     the model.
     """
-    path, method, units = given[kind], given.get("method", USUAL), given.get("units", UNITS[0])
-    for name, names, what in ((method, METHODS, "methods"), (units, UNITS, "units")):
+    path, units, name_of_method = given[kind], given.get("units", UNITS[0]), given.get("method", USUAL)
+    for name, names, what in ((name_of_method, METHODS, "methods"), (units, UNITS, "units")):
         if name not in names:
             raise UsageError(f"expected one of the {what} {', '.join(names)}, found {name!r}")
-    own = METHODS[method]
+    method = METHODS[name_of_method]
     if kind == "encoder":
-        running = {
+        options = {
             name: given[name] for name in ("layer", "device", "download", "languages") if name in given
         }
-        check_device(running.get("device", "cpu"))
-        source = EncoderSimilarities(Encoder(str(path), **running), own.product, given.get("cache"), units)
-        name, read = source.description, source.read
+        check_device(options.get("device", "cpu"))
+        source = EncoderSimilarities(Encoder(str(path), **options), method.product, given.get("cache"), units)
+        description, read = source.description, source.read
     else:
-        name = f"{kind.replace('_', '-')}={path if isinstance(path, str | Path) else 'arrays'}"
+        description = f"{kind.replace('_', '-')}={path if isinstance(path, str | Path) else 'arrays'}"
         read = partial(read_similarities, path)
-    name += f" method={method}"
-    if kind != "similarities":
-        name += f" units={units}"
-    if kind == "token_vectors":
-        read = partial(read_vectors, path, own.product, units)
-    return Linker(name, read, own.posteriors, make_extraction(own.extract, own.threshold))
+        if kind == "token_vectors":
+            read = partial(read_vectors, path, method.product, units)
+    description += f" method={name_of_method}" + ("" if kind == "similarities" else f" units={units}")
+    return Linker(description, read, method.posteriors, make_extraction(method.extract, method.threshold))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nmtalign.aligner.aligner import Aligner, load_aligner
-from nmtalign.aligner.experts import choose_expert
+from nmtalign.aligner.experts import ENCODER_OPTIONS, choose_expert
 from nmtalign.aligner.extraction import make_extraction
 from nmtalign.corpus.parallel import default_workers
 from nmtalign.door import expect_kind, expect_names, place_of, shipped
@@ -18,15 +18,13 @@ from nmtalign.errors import DataError, UsageError
 from nmtalign.names import MODEL, VECTORS
 from nmtalign.state import is_model
 from nmtalign.text.bitext import Pair, Pairs, checked_pairs
+from nmtalign.text.tokenization import TextSettings
 
 if TYPE_CHECKING:
     from nmtalign.scorers.vector_scores import VectorScore
     from nmtalign.vectors.embeddings import Embeddings
 
-_NAME_VECTORS = f"name vectors, like the shipped {VECTORS}"
-_TEXT = ("tokenizer", "lowercase", "unicode")
-_COMMON = ("extract", "threshold", "symmetrize", *_TEXT, "scorers")
-_ENCODER = ("encoder", "layer", "device", "cache")
+_COMMON = ("extract", "threshold", "symmetrize", "tokenizer", "lowercase", "unicode", "scorers")
 READING = ("limit", "unsafe_pickle")  # of vectors
 _OF_VECTORS = (
     *("score", "temperature", "parameters", "positions", "diagonal", "unknown", "languages"),
@@ -83,56 +81,54 @@ def load(path: str | Path | tuple[Any, Any] | list[Any] | None = None, **setting
     >>> aligner.align("the black cat", "le chat noir").links
     [Link(source=0, target=0), Link(source=1, target=2), Link(source=2, target=1)]
     """
+    if not (path is None or isinstance(path, str | tuple | list) or hasattr(path, "__fspath__")):
+        expected = "expected the path of a folder, or word vectors of two languages as (source, target)"
+        raise UsageError(f"{expected}, found {path!s:.60}")
     _check_settings(settings)
-    encoder = {name: settings.pop(name) for name in _ENCODER if name in settings}
-    aligner = _opened(path, settings)
+    encoder = {name: settings.pop(name) for name in ENCODER_OPTIONS if name in settings}
+    aligner = _of_two_sides(path, settings) if isinstance(path, tuple | list) else _of_folder(path, settings)
     return replace(aligner, expert=choose_expert(aligner.expert, **encoder)) if encoder else aligner
 
 
-def _opened(path: str | Path | tuple[Any, Any] | list[Any] | None, settings: dict[str, Any]) -> Aligner:
-    if isinstance(path, tuple | list):
-        from nmtalign.scorers.vector_scores import how_to_learn
-        from nmtalign.vectors.storage import both_embeddings
-
-        of_files = any(isinstance(side, str | Path) for side in path)
-        if of_files and settings.get("score") == "bahdanau" and settings.get("parameters") is None:
-            names = f"--source-vectors {path[0]} --target-vectors {path[-1]} -o FILE"
-            raise UsageError(f"the score bahdanau needs parameters; {how_to_learn(names)}")
-        return _over(both_embeddings(path, **(_reading(settings) if of_files else {})), settings)
+def _of_folder(path: str | Path | None, settings: dict[str, Any]) -> Aligner:
+    """Return the learned aligner in a folder, or one over the vectors in a folder."""
     folder = shipped(MODEL) if path is None else place_of(path)
     if not folder.is_dir():
         raise DataError("expected a folder with a learned model or word vectors of two languages").at(folder)
     if is_model(folder):
-        others = ", ".join(f"`{name}`" for name in settings if name in _OF_VECTORS)
-        if others:
+        if others := ", ".join(f"`{name}`" for name in settings if name in _OF_VECTORS):
             found = f"{others}: only for word vectors, and {folder} is a learned model"
-            raise UsageError(f"{found}; {_NAME_VECTORS}, or leave it out")
+            raise UsageError(f"{found}; name vectors, like the shipped {VECTORS}, or leave it out")
         return _configured(load_aligner(folder), **settings)
-    from nmtalign.aligner.over_vectors import read_folder
+    from nmtalign.aligner.over_vectors import checked_vectors, read_folder
 
-    return _over(*read_folder(folder, settings, **_reading(settings)))
-
-
-def _over(vectors: tuple[Embeddings, Embeddings], settings: Mapping[str, Any]) -> Aligner:
-    """Return an aligner over source and target vectors; warn where they do not look like one space."""
-    from nmtalign.aligner.over_vectors import checked_vectors
-
+    reading = {name: settings.pop(name) for name in READING if name in settings}
+    vectors, settings = read_folder(folder, settings, **reading)
     return vector_aligner(*checked_vectors(vectors, settings.get("score", "cosine")), **settings)
+
+
+def _of_two_sides(sides: Sequence[Any], settings: dict[str, Any]) -> Aligner:
+    """Return an aligner over source and target vectors, given or of two files."""
+    from nmtalign.aligner.over_vectors import checked_vectors
+    from nmtalign.scorers.vector_scores import how_to_learn
+    from nmtalign.vectors.storage import both_embeddings
+
+    of_files = any(isinstance(side, str | Path) for side in sides)
+    if of_files and settings.get("score") == "bahdanau" and settings.get("parameters") is None:
+        names = f"--source-vectors {sides[0]} --target-vectors {sides[-1]} -o FILE"
+        raise UsageError(f"the score bahdanau needs parameters; {how_to_learn(names)}")
+    reading = {name: settings.pop(name) for name in READING if of_files and name in settings}
+    vectors = checked_vectors(both_embeddings(sides, **reading), settings.get("score", "cosine"))
+    return vector_aligner(*vectors, **settings)
 
 
 def _check_settings(settings: Mapping[str, Any]) -> None:
     """Refuse settings that there are not, and values of another kind."""
-    expect_names(settings, (*_COMMON, *_OF_VECTORS, *_ENCODER), "settings")
+    expect_names(settings, (*_COMMON, *_OF_VECTORS, *ENCODER_OPTIONS), "settings")
     for name, value in settings.items():
         kind, what = _KINDS.get(name, (object, ""))
         if value is not None and not isinstance(value, kind):
             raise UsageError(f"expected {what} as {name}, found {value!r}")
-
-
-def _reading(settings: dict[str, Any]) -> dict[str, Any]:
-    """Take out of the settings those of reading vectors, and refuse those of learned models."""
-    _check_settings(settings)
-    return {name: settings.pop(name) for name in READING if name in settings}
 
 
 def vector_aligner(
@@ -176,21 +172,23 @@ def vector_aligner(
         vectors were learned, if they say so, else words between spaces in lower case.
     """
     _check_settings(common | {"temperature": temperature, "diagonal": diagonal})
-    if found := ", ".join(name for name in (*_ENCODER, *READING) if name in common):
+    if found := ", ".join(name for name in (*ENCODER_OPTIONS, *READING) if name in common):
         raise UsageError(f"{found}: only for a folder; leave it out")
-    from nmtalign.aligner.over_vectors import over_vectors
+    from nmtalign.aligner.over_vectors import make_positions
+    from nmtalign.scorers.given_vectors import VectorScorer
+    from nmtalign.scorers.vector_scores import make_score
+    from nmtalign.vectors.embeddings import Embeddings
 
-    aligner = over_vectors(
-        source,
-        target,
-        score=score,
-        temperature=temperature,
-        parameters=parameters,
-        positions=positions,
-        diagonal=diagonal,
-        unknown=unknown,
-    )
-    return _configured(aligner, **common)
+    for side in (source, target):
+        expect_kind(side, Embeddings, "Embeddings")
+    vector_score = make_score(score, source.dimension, temperature=temperature, parameters=parameters)
+    if unknown is not None:
+        source, target = source.with_unknown(unknown), target.with_unknown(unknown)
+    tune = temperature is None and vector_score.null is None
+    scorer = VectorScorer(source, target, vector_score, tune=tune)
+    name = positions or ("diagonal" if score == "cosine" else "none")
+    text = TextSettings.from_dict(source.settings.get("text", {}))
+    return _configured(Aligner(scorer, make_positions(name, diagonal, scorer), text=text), **common)
 
 
 def _configured(

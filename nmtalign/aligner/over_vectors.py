@@ -1,4 +1,4 @@
-"""Aligners over given word vectors.
+"""What aligners over given word vectors are made of.
 
 Apart from :mod:`nmtalign.aligner.opening`, so that a learned model opens without the readers of vectors.
 """
@@ -13,67 +13,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.aligner.aligner import Aligner
-from nmtalign.door import expect_kind, place_of
+from nmtalign.door import place_of
 from nmtalign.errors import UsageError
-from nmtalign.positions.hmm import HiddenMarkov, unfitted_hmm
-from nmtalign.positions.model import DIAGONAL, SoftmaxPositions
+from nmtalign.positions.hmm import unfitted_hmm
+from nmtalign.positions.model import DIAGONAL, PositionModel, SoftmaxPositions
 from nmtalign.scorers.given_vectors import VectorScorer
-from nmtalign.scorers.vector_scores import (
-    VectorScore,
-    cosine_scale,
-    make_score,
-    score_in,
-)
-from nmtalign.text.tokenization import TextSettings
+from nmtalign.scorers.vector_scores import VectorScore, cosine_scale, score_in
 from nmtalign.vectors.embeddings import Embeddings
-from nmtalign.vectors.mapping import warn_if_unrelated
+from nmtalign.vectors.spaces import warn_if_unrelated
 from nmtalign.vectors.storage import both_embeddings, load_pair, pair_languages
 
 FIRST = 20_000  # words that stand for all
 UNEVEN = 0.2  # deviation of lengths, over their mean, from which on cosines do better than dot products
 
 
-def over_vectors(
-    source: Embeddings,
-    target: Embeddings,
-    *,
-    score: str | VectorScore,
-    temperature: float | None,
-    parameters: str | Path | None,
-    positions: str | None,
-    diagonal: float | None,
-    unknown: str | None,
-) -> Aligner:
-    """Return an aligner; for the parameters see :func:`nmtalign.vector_aligner`."""
-    for side in (source, target):
-        expect_kind(side, Embeddings, "Embeddings")
-    vector_score = make_score(score, source.dimension, temperature=temperature, parameters=parameters)
-    if unknown is not None:
-        source, target = source.with_unknown(unknown), target.with_unknown(unknown)
-    return Aligner(
-        VectorScorer(source, target, vector_score, tune=temperature is None and vector_score.null is None),
-        _positions(positions, diagonal, score, source, target, vector_score),
-        text=TextSettings.from_dict(source.settings.get("text", {})),
-    )
-
-
-def _positions(
-    name: str | None,
-    strength: float | None,
-    score: str | VectorScore,
-    source: Embeddings,
-    target: Embeddings,
-    vector_score: VectorScore,
-) -> SoftmaxPositions | HiddenMarkov:
-    """Return a position model by name."""
-    name = name or ("diagonal" if score == "cosine" else "none")
+def make_positions(name: str, strength: float | None, scorer: VectorScorer) -> PositionModel:
+    """Return a position model by name; `strength` is that of a diagonal."""
     if name == "hmm":
         if strength is not None:
             raise UsageError("positions hmm learn their transitions; leave the strength of a diagonal out")
         return unfitted_hmm()
-    if strength is None and name == "diagonal":
-        strength = _fitting_strength(source, target, vector_score)
+    if strength is None and name == "diagonal" and scorer.score.raw:
+        # for dot products of any size, what the default is for cosines
+        lengths = [float(_lengths(side.first(FIRST)).mean()) for side in (scorer.source, scorer.target)]
+        scale = cosine_scale(scorer.source.dimension)
+        strength = DIAGONAL * lengths[0] * lengths[1] * scorer.score.scale / scale
     return SoftmaxPositions(name, strength)
 
 
@@ -81,11 +45,10 @@ def open_vectors(
     vectors: Any, languages: tuple[str | None, str | None] | None = None, **reading: Any
 ) -> tuple[Embeddings, Embeddings]:
     """Return the vectors of both languages: given ones, or those of two files, or of a folder."""
-    if not isinstance(vectors, tuple | list):
-        source, target = languages or (None, None)
-        known = (source, target) if source and target else None
-        return load_pair(place_of(vectors), languages=known, **reading)
-    return both_embeddings(vectors, **reading)
+    if isinstance(vectors, tuple | list):
+        return both_embeddings(vectors, **reading)
+    source, target = languages or (None, None)
+    return load_pair(place_of(vectors), languages=(source, target) if source and target else None, **reading)
 
 
 def read_folder(
@@ -125,11 +88,3 @@ def _lengths(side: Embeddings) -> NDArray[np.floating]:
     """Return the lengths of the vectors that are not zero."""
     lengths = np.linalg.norm(np.asarray(side.matrix, dtype=np.float32), axis=1)
     return lengths[lengths > 0] if lengths.any() else np.ones(1, np.float32)
-
-
-def _fitting_strength(source: Embeddings, target: Embeddings, scorer: VectorScore) -> float | None:
-    """Return a strength of a diagonal for dot products of any size: what the default is for cosines."""
-    if not scorer.raw:
-        return None
-    products = [float(_lengths(side.first(FIRST)).mean()) for side in (source, target)]
-    return DIAGONAL * products[0] * products[1] * scorer.scale / cosine_scale(source.dimension)

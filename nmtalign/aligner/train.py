@@ -18,7 +18,14 @@ import numpy as np
 
 from nmtalign.aligner.aligner import Aligner, check_languages, load_aligner
 from nmtalign.aligner.decoding import Decoder
-from nmtalign.aligner.experts import PAIRS, Expert, choose_expert, with_links
+from nmtalign.aligner.experts import (
+    ENCODER_OPTIONS,
+    PAIRS,
+    Expert,
+    choose_expert,
+    expert_word_counts,
+    with_links,
+)
 from nmtalign.aligner.extraction import Extraction
 from nmtalign.aligner.over_vectors import open_vectors
 from nmtalign.arrays import Reals
@@ -31,32 +38,27 @@ from nmtalign.corpus.text import EncodedText, encode_text, line_words_of
 from nmtalign.door import ProgressLine, expect_names, place_of
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedBatch, GoldAlignment, joined_batches
-from nmtalign.links.corrections import are_corrections, read_corrections, text_key
-from nmtalign.links.formats import read_gold
+from nmtalign.links.formats import are_corrections, read_corrections, read_gold, text_key
 from nmtalign.links.given import GivenGold, GivenLinks, given_gold, given_links
 from nmtalign.names import MODEL
-from nmtalign.positions.experts import expert_word_counts
 from nmtalign.positions.hmm import HiddenMarkov
 from nmtalign.rescoring.features import FREQUENT
-from nmtalign.rescoring.rescorer import Rescored
 from nmtalign.rescoring.training import gold_of_pairs, learn_from_gold
-from nmtalign.scorers.dense_training import WEIGHT, check_vectors, learn_spectral, make_vectors_scorer
+from nmtalign.scorers.dense import WEIGHT, check_vectors, learn_spectral, make_vectors_scorer
 from nmtalign.scorers.lexicon import Lexicon
-from nmtalign.scorers.mixture import CountedForms, Mixture, WordPairScores
+from nmtalign.scorers.mixture import Mixture, WordPairScores
 from nmtalign.state import is_model
 from nmtalign.text.bitext import Pair, Pairs, are_lines, checked_pairs
 from nmtalign.text.tokenization import SPACES, TextSettings
 from nmtalign.training.bitext import FEWEST, bitext_warnings, encode_bitext
 from nmtalign.training.checkpoint import FILE, checkpoint_of
-from nmtalign.training.em import BitextFactory, Estimate, Estimator
-from nmtalign.training.hyperparameters import PRESETS, Hyperparameters
-from nmtalign.training.hyperparameters import preset as named_preset
+from nmtalign.training.em import PRESETS, BitextFactory, Estimate, Estimator, Hyperparameters
+from nmtalign.training.em import preset as named_preset
 from nmtalign.training.prior import Prior, read_word_list, similar_words
 from nmtalign.vectors.embeddings import Embeddings
 
 SMALL = 2_000  # pairs up to which a model of other text that knows the words teaches more than the text
 TRUST_CELLS = 1 << 22  # cells whose posteriors tell how far an expert is to be trusted
-_ENCODER = ("encoder", "layer", "device", "cache")
 KNOWN = 0.8  # share of the words of either side that it has to know
 
 Languages = tuple[str | None, str | None]
@@ -149,12 +151,12 @@ def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
     expect_names(options, TrainOptions.__annotations__, "options")
     languages = options.get("languages", (None, None))
     check_languages(languages)
-    given = {name: options.get(name) for name in ("tokenizer", "lowercase", "unicode")}
-    prior, text = warm_start(options.get("prior"), options.get("init"), given, languages)
-    vectors = options.get("vectors")
-    gold, line = options.get("gold", ()), ProgressLine(options.get("progress", False))
-    notes: list[str] = []
-    encoder = {name: value for name, value in options.items() if name in _ENCODER and value is not None}
+    settings = {name: options.get(name) for name in ("tokenizer", "lowercase", "unicode")}
+    prior, text = warm_start(options.get("prior"), options.get("init"), settings, languages)
+    vectors, expert, gold = options.get("vectors"), options.get("expert"), options.get("gold", ())
+    gold_file = gold if isinstance(gold, str | Path) else None
+    encoder: Any = {name: value for name in ENCODER_OPTIONS if (value := options.get(name)) is not None}
+    line, notes = ProgressLine(options.get("progress", False)), list[str]()
     learn_options = LearnOptions(
         named_preset(options.get("preset", "default")),
         text,
@@ -162,17 +164,16 @@ def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
         prior,
         None if vectors is None else open_vectors(vectors, languages),
         options.get("vectors_weight"),
-        gold_of_file(gold) if isinstance(gold, str | Path) else list(given_gold(gold)),
-        expert=choose_expert(given=options.get("expert") is not None, **encoder),  # type: ignore[arg-type]
+        list(given_gold(gold)) if gold_file is None else gold_of_file(gold_file),
+        expert=choose_expert(given=expert is not None, **encoder),
         workers=options.get("workers"),
         report=line.show,
         warn=notes.append,
     )
     try:
-        file = gold if isinstance(gold, str | Path) else None
-        pairs = of_corrected_text(_shown(checked_pairs(bitext), line), file)
-        if (links := options.get("expert")) is not None:
-            pairs = with_links(pairs, given_links(links))
+        pairs = of_corrected_text(_shown(checked_pairs(bitext), line), gold_file)
+        if expert is not None:
+            pairs = with_links(pairs, given_links(expert))
         aligner = learn(pairs, learn_options).aligner
     finally:
         for note in notes:
@@ -205,15 +206,15 @@ def of_corrected_text(
     if gold is None or not are_corrections(gold):
         yield from pairs
         return
-    known, number = read_corrections(gold, encoding=encoding), 0
+    corrections, number = read_corrections(gold, encoding=encoding), 0
     for number, pair in enumerate(pairs, 1):
-        own = known.get(number)
+        correction = corrections.get(number)
         words = map(SPACES.words, pair) if are_lines(pair) else pair
-        if own is not None and own.text != text_key(*words):
+        if correction is not None and correction.text != text_key(*words):
             expected = f"pair {number:,}: expected a correction of its words"
             raise DataError(f"{expected}, found one of others; give the text of the report").at(gold)
         yield pair
-    lines = next((one.pairs for one in known.values()), number)
+    lines = next((correction.pairs for correction in corrections.values()), number)
     if lines != number:
         raise DataError(f"expected corrections of a text of {number:,} pairs, found {lines:,}").at(gold)
 
@@ -322,22 +323,21 @@ def learn(pairs: Iterable[Pair], options: LearnOptions | None = None) -> Trainin
 class PreparedBitext(NamedTuple):
     """A bitext that is ready for training."""
 
-    # both sides, with the words of the prior
-    source: EncodedSide
+    source: EncodedSide  # with the words of the prior
     target: EncodedSide
     gold: Mapping[int, GoldAlignment]  # by number of the pair, from 0; positions count the words of lines
     corpus: Mapping[str, object]  # what the model folder records about the bitext
     text: EncodedText  # both sides with long pairs cut into pieces, without buckets
-    # the links of an expert, or cells of graded similarities, whose probabilities count word pairs
-    counted: AlignedBatch | None
+    # those of an expert, or cells of graded similarities, whose probabilities are prior counts of word pairs
+    prior_links: AlignedBatch | None
 
 
 def prepare(pairs: Iterable[Pair], options: LearnOptions) -> PreparedBitext:
     """Number the words of a bitext, and warn if the bitext looks wrong."""
     workers = default_workers(options.workers)
-    links: list[tuple[AlignedBatch, ...]] = []
+    batches: list[tuple[AlignedBatch, ...]] = []  # of links of the expert
     if options.expert is not None:
-        pairs = _linked(pairs, options.expert, options, links)
+        pairs = _linked(pairs, options.expert, options, batches)
     source, target, digest = encode_bitext(pairs, options.text, options.languages, workers)
     if not ((source.lengths > 0) & (target.lengths > 0)).any():
         raise DataError("expected sentence pairs to learn from, found none with words on both sides")
@@ -353,23 +353,22 @@ def prepare(pairs: Iterable[Pair], options: LearnOptions) -> PreparedBitext:
         options.warn(warning)
     if prior.swapped(source, target):
         options.warn("the sides look like those of the older model the other way round; are they swapped?")
-    words = line_words_of(source, target)
-    told: Sequence[AlignedBatch | None] = [None]
+    line_words = line_words_of(source, target)
+    links: list[AlignedBatch | None] = [None]
     if options.expert is not None:
-        counted = None if options.expert.of_tokens else words
-        lengths = source.lengths, target.lengths
-        told = [links_of_tokens(joined_batches(own), counted, lengths) for own in zip(*links, strict=True)]
-        if not any(len(own[0].source) for own in links):
+        words, lengths = None if options.expert.encoder else line_words, (source.lengths, target.lengths)
+        links = [links_of_tokens(joined_batches(kind), words, lengths) for kind in zip(*batches, strict=True)]
+        if not any(len(batch.source) for batch, *_ in batches):
             options.warn("the expert links no words of the bitext")
     source, target = prior.extend(source, target)
     if options.vectors is not None:
         check_vectors(options.vectors, (source.words, target.words))
-    text = EncodedText(*cut_long_pairs(source, target), (), words, told[0])
-    return PreparedBitext(source, target, gold, corpus, text, told[-1])
+    text = EncodedText(*cut_long_pairs(source, target), (), line_words, links[0])
+    return PreparedBitext(source, target, gold, corpus, text, links[-1])
 
 
 def _linked(
-    pairs: Iterable[Pair], expert: Expert, options: LearnOptions, links: list[tuple[AlignedBatch, ...]]
+    pairs: Iterable[Pair], expert: Expert, options: LearnOptions, batches: list[tuple[AlignedBatch, ...]]
 ) -> Iterator[Pair]:
     """Yield pairs, and note the links that the expert gives them."""
 
@@ -381,7 +380,7 @@ def _linked(
 
     rest = iter(pairs)
     while part := list(islice(rest, PAIRS)):
-        links.append(expert.counted(part, tokens))
+        batches.append(expert.links_and_counts(part, tokens))
         yield from part
 
 
@@ -407,8 +406,8 @@ def estimate(
     """Estimate lexicon and transitions by expectation-maximization; links of an expert are a prior."""
     sides, prior, name = (bitext.source, bitext.target), options.prior or Prior(), FILE
     if expert is not None:
-        if bitext.counted is not None and expert.trust is not None:
-            counts = expert_word_counts(bitext.counted, *sides, expert.trust.weight)
+        if bitext.prior_links is not None and expert.trust is not None:
+            counts = expert_word_counts(bitext.prior_links, *sides, expert.trust.weight)
             prior = replace(prior, words=[*prior.words, *counts])
         estimator.set_prior(prior)
         name = f"primed-{FILE}"
@@ -419,10 +418,13 @@ def estimate(
 def compose(estimated: Estimate, bitext: PreparedBitext, options: LearnOptions) -> Aligner:
     """Return the aligner of an estimate."""
     hyperparameters, lexicon = options.hyperparameters, estimated.lexicon
-    positions = HiddenMarkov(estimated.transitions, lexicon.numbers, hyperparameters.null, agree=True)
-    about = {"settings": hyperparameters.as_dict(), "corpus": bitext.corpus}
-    words: Any = {"text": options.text, "languages": options.languages}
-    return Aligner(mix(lexicon, options), positions, **words, training=about)
+    return Aligner(
+        mix(lexicon, options),
+        HiddenMarkov(estimated.transitions, lexicon.numbers, hyperparameters.null, agree=True),
+        text=options.text,
+        languages=options.languages,
+        training={"settings": hyperparameters.as_dict(), "corpus": bitext.corpus},
+    )
 
 
 def mix(lexicon: Lexicon, options: LearnOptions) -> Mixture:
@@ -449,15 +451,14 @@ def train_rescorer(aligner: Aligner, bitext: PreparedBitext, options: LearnOptio
             gold_of_tokens(links, batch.links(k), words[0].sentence(n), words[1].sentence(n))
             for k, (n, links) in enumerate(bitext.gold.items())
         ]
-    rescorer = learn_from_gold(
+    positions = learn_from_gold(
         scores,
-        aligner.positions.posteriors_of(scores),
+        aligner.positions,
         gold,
         frequent=aligner.lexicon.frequent(FREQUENT),
         seed=options.hyperparameters.seed,
         report=options.report,
     )
-    positions = Rescored(aligner.positions, rescorer)
     log_odds = _gold_log_odds(replace(aligner, positions=positions).decoder(scores), gold)
     return replace(aligner, positions=replace(positions, gold_log_odds=log_odds))
 
@@ -479,9 +480,9 @@ def expert_with_trust(
     aligner: Aligner, estimator: Estimator, bitext: PreparedBitext, options: LearnOptions
 ) -> Expert:
     """Return the expert with the trust that an aligner has in it which was learned without it."""
-    cells = sum(bucket.cells for bucket in estimator.buckets)
-    step = -(-cells // TRUST_CELLS)  # of a large text every n-th bucket
-    text = replace(bitext.text, buckets=estimator.buckets[::step])
+    text = replace(bitext.text, buckets=estimator.buckets)
+    step = -(-text.cells // TRUST_CELLS)  # of a large text every n-th bucket
+    text = replace(text, buckets=text.buckets[::step])
     aligner = replace(aligner, expert=options.expert, workers=options.workers).with_trust_from(text)
     options.report(f"{aligner.expert}; learned again with its links as a prior")
     return cast(Expert, aligner.expert)
@@ -499,7 +500,7 @@ def _links_of_bitext(
     if options.make_bitext is not None or not estimator.index.complete:  # a large text is read part by part
         return lambda extraction=None: replace(aligner, extraction=extraction).align_text(text)
     text.__dict__["index"] = estimator.index
-    forms = [CountedForms(estimated.forms, estimated.counts, estimator.smoothing)]
+    forms = [estimated.counted]
 
     @cache
     def scores() -> WordPairScores:

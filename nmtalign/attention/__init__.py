@@ -9,13 +9,13 @@ _NAMES = {
     "scores": "dot scaled_dot cosine unit additive additive_projected additive_concatenated"
     " scaled_dot_gradient additive_gradient AdditiveGradient",
     "weights": "softmax mask_scores sparsemax entmax15 causal_mask padding_mask softmax_gradient",
-    "mechanism": "attend Attended self_attention cross_attention MultiHead multi_head linear",
+    "mechanism": "attend Attended self_attention cross_attention MultiHead multi_head linear glorot"
+    " map_arrays",
     "positions": "sinusoidal position_table add_positions concatenate_positions diagonal_prior",
     "transformer_layers": "layer_norm LayerNorm feed_forward FeedForward TransformerBlock encoder_block"
     " decoder_block Decoded Transformer transformer Transformed",
     "recurrent": "GRU gru RecurrentEncoder recurrent_encoder Bahdanau Annotations annotate Step decode_step"
     " align_sentence",
-    "parameters": "glorot map_arrays",
 }
 _HOME = {name: f"nmtalign.attention.{module}" for module, names in _NAMES.items() for name in names.split()}
 

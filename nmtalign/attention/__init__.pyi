@@ -4,11 +4,11 @@ from nmtalign.attention.mechanism import Attended as Attended
 from nmtalign.attention.mechanism import MultiHead as MultiHead
 from nmtalign.attention.mechanism import attend as attend
 from nmtalign.attention.mechanism import cross_attention as cross_attention
+from nmtalign.attention.mechanism import glorot as glorot
 from nmtalign.attention.mechanism import linear as linear
+from nmtalign.attention.mechanism import map_arrays as map_arrays
 from nmtalign.attention.mechanism import multi_head as multi_head
 from nmtalign.attention.mechanism import self_attention as self_attention
-from nmtalign.attention.parameters import glorot as glorot
-from nmtalign.attention.parameters import map_arrays as map_arrays
 from nmtalign.attention.positions import add_positions as add_positions
 from nmtalign.attention.positions import concatenate_positions as concatenate_positions
 from nmtalign.attention.positions import diagonal_prior as diagonal_prior

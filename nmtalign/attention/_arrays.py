@@ -127,13 +127,13 @@ def expect_rows(**arrays: Array) -> None:
 
 def expect_to_fit(name: str, array: Array, scores: Array) -> None:
     """Raise a :class:`UsageError` unless an array broadcasts to scores; it may have more leading axes."""
-    own, shape = tuple(array.shape), tuple(scores.shape)
+    given, shape = tuple(array.shape), tuple(scores.shape)
     try:
-        fits = np.broadcast_shapes(own, shape)[-2:] == shape[-2:]
+        fits = np.broadcast_shapes(given, shape)[-2:] == shape[-2:]
     except ValueError:
         fits = False
     if not fits:
-        raise UsageError(f"{name} must broadcast to scores of shape {shape}, found shape {own}")
+        raise UsageError(f"{name} must broadcast to scores of shape {shape}, found shape {given}")
 
 
 def expect_axis(name: str, array: Array, axis: int, size: int, other: str) -> None:

@@ -21,8 +21,16 @@ from nmtalign.attention._arrays import (
     joined,
     namespace,
 )
-from nmtalign.attention.mechanism import attend, linear
-from nmtalign.attention.parameters import Parameters, Seed, StateDict, glorot, torch_matrix, torch_vector
+from nmtalign.attention.mechanism import (
+    Parameters,
+    Seed,
+    StateDict,
+    attend,
+    glorot,
+    linear,
+    torch_matrix,
+    torch_vector,
+)
 from nmtalign.attention.scores import additive_projected
 from nmtalign.errors import UsageError
 

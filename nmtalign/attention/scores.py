@@ -15,15 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nmtalign.attention._arrays import (
-    Array,
-    as_floats,
-    divided,
-    expect_axis,
-    expect_rows,
-    joined,
-    transposed,
-)
+from nmtalign.attention._arrays import Array, as_floats, divided, expect_axis, expect_rows, joined, transposed
 
 _BLOCK = 1 << 18  # numbers of the (T, S, A) tensor held at once: 1 MiB of float32 stays in a core's cache
 
@@ -207,14 +199,7 @@ class AdditiveGradient(NamedTuple):
 
 
 def additive_gradient(
-    queries: Array,
-    keys: Array,
-    W: Array,
-    U: Array,
-    v: Array,
-    upstream: Array,
-    *,
-    bias: Array | None = None,
+    queries: Array, keys: Array, W: Array, U: Array, v: Array, upstream: Array, *, bias: Array | None = None
 ) -> AdditiveGradient:
     r"""Gradient of :func:`additive` by each of its arguments.
 

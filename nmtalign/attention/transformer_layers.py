@@ -25,12 +25,15 @@ from nmtalign.attention._arrays import (
     expect_rows,
     namespace,
 )
-from nmtalign.attention.mechanism import Attended, MultiHead, linear, multi_head
-from nmtalign.attention.parameters import (
+from nmtalign.attention.mechanism import (
+    Attended,
+    MultiHead,
     Parameters,
     Seed,
     StateDict,
     glorot,
+    linear,
+    multi_head,
     torch_array,
     torch_matrix,
     torch_part,
@@ -296,19 +299,11 @@ class Transformer:
     decoder_norm: LayerNorm
 
     @classmethod
-    def start(
-        cls,
-        D: int,
-        heads: int,
-        F: int,
-        *,
-        layers: int,
-        seed: Seed,
-        pre_norm: bool = False,
-        activation: str = "relu",
-    ) -> Transformer:
-        """Return Glorot-drawn matrices, biases of 0 and gains of 1, with `layers` blocks in each stack."""
-        settings: Any = {"pre_norm": pre_norm, "activation": activation}
+    def start(cls, D: int, heads: int, F: int, *, layers: int, seed: Seed, **settings: Any) -> Transformer:
+        """Return Glorot-drawn matrices, biases of 0 and gains of 1, with `layers` blocks in each stack.
+
+        The settings are those of :meth:`TransformerBlock.start`, `pre_norm` and `activation`.
+        """
         start = partial(TransformerBlock.start, D, heads, F, seed=np.random.default_rng(seed), **settings)
         encoder = tuple(start() for _ in range(layers))
         decoder = tuple(start(decoder=True) for _ in range(layers))

@@ -15,38 +15,30 @@ from typing import Any, NoReturn
 import click
 
 from nmtalign import __version__
-from nmtalign.cli.messages import debug_option, log, printable, switched, write
+from nmtalign.cli.messages import debug_option, log, printable, switched, warnings_to_stderr, write
 from nmtalign.cli.options.declare import check_names, config_option, has_outputs
 
-_HELP = {
-    "demo": "Align, evaluate and draw the shipped sample.",
-    "align": "Align a bitext: links, probabilities, table.",
-    "links-from": "Links from attention or similarities of another program.",
-    "train": "Learn an alignment model from a bitext.",
-    "evaluate": "Precision, recall, F1 and AER against gold links.",
-    "symmetrize": "Join the links of two directions.",
-    "convert": "Convert link files: Pharaoh, NAACL, GIZA A3, ...",
-    "phrases": "Phrase pairs consistent with the links, as Moses extracts them.",
-    "project": "Project tags, labels or spans over links to the target.",
-    "heatmap": "Draw attention weights and links as a picture.",
-    "report": "Write an HTML report of an aligned corpus.",
-    "vectors": "Show, convert, learn and map word vectors.",
-    "lexicon": "List translations with probabilities.",
-    "find": "Translations of a word, with the lines where it stands.",
-    "index": "Make the index of a corpus that find searches.",
-    "serve": "Align pairs in the browser as they are typed.",
-}
-_OF_LINKS = ("symmetrize", "convert", "phrases", "project", "lexicon")
-_MODULES = {  # the rest is called as its command
-    **dict.fromkeys(_OF_LINKS, "commands.links"),
-    **dict.fromkeys(("find", "index"), "looking.find"),
-    **{name: f"looking.{name}" for name in ("heatmap", "report", "serve")},
-    "links-from": "commands.links_from",
-}
 # name -> (module, attribute, one line of help)
 COMMANDS = {
-    name: (f"nmtalign.cli.{_MODULES.get(name, f'commands.{name}')}", name.replace("-", "_"), text)
-    for name, text in _HELP.items()
+    name: (f"nmtalign.cli.{module}", name.replace("-", "_"), text)
+    for name, module, text in (
+        ("demo", "commands.demo", "Align, evaluate and draw the shipped sample."),
+        ("align", "commands.align", "Align a bitext: links, probabilities, table."),
+        ("links-from", "commands.align", "Links from attention or similarities of another program."),
+        ("train", "commands.train", "Learn an alignment model from a bitext."),
+        ("evaluate", "commands.evaluate", "Precision, recall, F1 and AER against gold links."),
+        ("symmetrize", "commands.links", "Join the links of two directions."),
+        ("convert", "commands.links", "Convert link files: Pharaoh, NAACL, GIZA A3, ..."),
+        ("phrases", "commands.links", "Phrase pairs consistent with the links, as Moses extracts them."),
+        ("project", "commands.links", "Project tags, labels or spans over links to the target."),
+        ("heatmap", "looking.heatmap", "Draw attention weights and links as a picture."),
+        ("report", "looking.report", "Write an HTML report of an aligned corpus."),
+        ("vectors", "commands.vectors", "Show, convert, learn and map word vectors."),
+        ("lexicon", "commands.links", "List translations with probabilities."),
+        ("find", "looking.find", "Translations of a word, with the lines where it stands."),
+        ("index", "looking.find", "Make the index of a corpus that find searches."),
+        ("serve", "looking.serve", "Align pairs in the browser as they are typed."),
+    )
 }
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -74,7 +66,8 @@ class LazyGroup(click.Group):
         from nmtalign.errors import NmtalignError
 
         try:
-            return super().invoke(ctx)
+            with warnings_to_stderr():
+                return super().invoke(ctx)
         except KeyboardInterrupt:
             raise NmtalignError("interrupted") from None
         except BrokenPipeError:

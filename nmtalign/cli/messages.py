@@ -11,9 +11,11 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import click
+
+from nmtalign.cli.options.declare import option
 
 MOST_CHARACTERS = 2_000  # of a message
 COLORS = {"error": "red", "warning": "yellow"}
@@ -22,33 +24,32 @@ _OPTIONS = {"languages": "langs", "overwrite": "force"}  # those of another name
 switched: set[str] = set()  # by options of the command that runs: json, verbose, quiet, debug
 
 
-def _switch(name: str, help: str) -> dict[str, Any]:
+def _switch(name: str) -> dict[str, Any]:
     """Return the declaration of an option that switches a kind of messages on."""
 
     def turn(context: click.Context, parameter: click.Parameter, on: bool) -> None:
         switched.update({name} if on else ())
 
-    return {"is_flag": True, "is_eager": True, "expose_value": False, "callback": turn, "help": help}
+    return {"is_flag": True, "is_eager": True, "expose_value": False, "callback": turn}
 
 
-log_option = click.option("--log-json", **_switch("json", "Messages on stderr as JSON, one object a line."))
-verbose_option = click.option(
-    "-v", "--verbose", **_switch("verbose", "Also say with which settings the links were made.")
+_quiet = option("-q --quiet", bool, "Only warnings and errors on stderr.", **_switch("quiet"))
+quiet_option = ("Running", _quiet)
+log_option = option("--log-json", bool, "Messages on stderr as JSON, one object a line.", **_switch("json"))
+message_options = (
+    quiet_option,
+    option("-v --verbose", bool, "Also say with which settings links were made.", **_switch("verbose")),
+    log_option,
 )
-quiet_option = click.option("-q", "--quiet", **_switch("quiet", "Only warnings and errors on stderr."))
 
 
 def debug_option() -> click.Option:
     """Return the option ``--debug`` for the group or for one command of it."""
-    return click.Option(["--debug"], **_switch("debug", "After an error, also print its traceback."))
+    return click.Option(["--debug"], help="After an error, also print its traceback.", **_switch("debug"))
 
 
 def printable(text: str) -> str:
-    """Return text as one short line: whatever a file holds, a terminal only shows it.
-
-    >>> printable("a\\x1b[2Jb")
-    'a\\\\x1b[2Jb'
-    """
+    """Return text as one short line: whatever a file holds, a terminal only shows it."""
     if len(text) > MOST_CHARACTERS:
         text = f"{text[: MOST_CHARACTERS // 2]} ... {text[-MOST_CHARACTERS // 4 :]}"
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
@@ -63,9 +64,10 @@ def as_options(text: str) -> str:
     return _PARAMETER.sub(_as_option, text)
 
 
-def _as_option(found: re.Match[str]) -> str:
-    name = "--" + _OPTIONS.get(found[1], found[1]).replace("_", "-")
-    return name if found[2] in (None, "True") else f"{name} {found[2]}"
+def _as_option(parameter: re.Match[str]) -> str:
+    name, value = parameter.groups()
+    option = "--" + _OPTIONS.get(name, name).replace("_", "-")
+    return option if value in (None, "True") else f"{option} {value}"
 
 
 def detail(text: str, *, event: str) -> None:
@@ -153,15 +155,13 @@ class Progress:
     """
 
     def __init__(self, unit: str, inputs: Sequence[str] = ()) -> None:
-        self.unit = unit
-        self.done = 0
+        self.unit, self.done = unit, 0
         self._inputs = inputs
         self._total: float | None = None  # records of the inputs, as far as it is known
         self._first = self._last = 0  # numbers of the records between which the time went by
-        self._start = time.perf_counter()
-        self._written = self._start
+        self._start = self._written = time.perf_counter()
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -189,12 +189,8 @@ class Progress:
     def values(self) -> dict[str, Any]:
         """The counts and times, for programs."""
         left = self.seconds_left
-        return {
-            self.unit: self.done,
-            "seconds": round(self.seconds, 3),
-            f"{self.unit}_per_s": round(self.rate, 1),
-            "seconds_left": None if left is None else round(left, 1),
-        }
+        times = {"seconds": round(self.seconds, 3), f"{self.unit}_per_s": round(self.rate, 1)}
+        return {self.unit: self.done, **times, "seconds_left": None if left is None else round(left, 1)}
 
     def reading(self, records: Iterable[Record]) -> Iterator[Record]:
         """Yield records of the inputs, and estimate from the files how many there are."""
@@ -231,10 +227,8 @@ class Progress:
     def advance(self, count: int, *, last: int | None = None) -> None:
         """Add `count`; `last` is the number of the last one, where some are skipped."""
         self.done += count
-        if last is None:
-            last = self._last + count
-        if not self._last:
-            self._first = last - count
+        last = self._last + count if last is None else last
+        self._first = self._first if self._last else last - count
         self._last = last
         now = time.perf_counter()
         if now - self._written > (_PAUSE if shows_progress() else _INTERVAL):
@@ -265,7 +259,7 @@ class Stages(Progress):
         self._costs, self._stage, self._since = list(costs), 0, self._start
         self._before: Any = None  # what the timer called before, while the bar is shown
 
-    def __enter__(self) -> Stages:
+    def __enter__(self) -> Self:
         if shows_progress() and hasattr(signal, "setitimer"):
             self._before = signal.signal(signal.SIGALRM, lambda *_: self._draw())
             signal.setitimer(signal.ITIMER_REAL, _TICK, _TICK)

@@ -1,6 +1,8 @@
 """Sources of attention: files of other programs, and translation models, whose best head the text chooses.
 
-Axes: L layers, H heads, T target words, S source words, N target words of a text.
+A translation model is forced: its decoder is given the translation and predicts it, sub-word after sub-word.
+
+Axes: L layers, H heads, R steps of the decoder, T target words, S source words, N target words of a text.
 """
 
 from __future__ import annotations
@@ -8,21 +10,30 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain, islice, tee
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import AnyArray, Longs, Reals
-from nmtalign.encoders.attention_files import read_matrices
-from nmtalign.encoders.files import PairMatrix, beside, marked
-from nmtalign.encoders.transformer import WordPair
-from nmtalign.encoders.translator import CrossAttention, Translator, membership
+from nmtalign.arrays import AnyArray, Floats, Longs, Reals
+from nmtalign.encoders.files import PairMatrix, beside, read_matrices
+from nmtalign.encoders.transformer import (
+    Pieces,
+    WordPair,
+    both_sides,
+    computed,
+    inputs,
+    opened,
+    packages,
+    padded,
+)
 from nmtalign.errors import DataError
 from nmtalign.text.subwords import join_pieces, word_numbers
 
+PAIRS = 64  # pairs whose weights are in memory
+TOKENS = 1024  # source sub-words of a batch: the weights are L H R times as many numbers
 FEW, CHOSEN = 20, 300  # least pairs to choose a head, and most pairs used
 ROUNDED = 1e-3  # tolerance of row sums, because programs write few decimals
 
@@ -41,27 +52,19 @@ class Reading:
     # sub-words to be joined: a word gets the sum over its source pieces and the mean over its target pieces,
     # so that rows which sum to 1 still do (Clark et al. 2019)
     pieces: str | None = None
-    normalize: bool = (
-        False  # divide rows by their sums; else they sum to 1, with the end of the sentence, or to 0
-    )
-    rows_fit: bool = False  # whether row t has the weights of target word t already, as those of `translated`
+    normalize: bool = False  # divide rows by their sums; else they sum to 1, with the end, or to 0
 
     def __str__(self) -> str:
-        layers, heads = (
-            "all" if numbers is None else ",".join(map(str, numbers)) for numbers in (self.layers, self.heads)
-        )
+        chosen = self.layers, self.heads
+        layers, heads = ("all" if numbers is None else ",".join(map(str, numbers)) for numbers in chosen)
         normalized = " normalized" if self.normalize else ""
-        pieces = self.pieces or "none"
-        return f"layers={layers} heads={heads} shift={self.shift} pieces={pieces}{normalized}"
+        return f"layers={layers} heads={heads} shift={self.shift} pieces={self.pieces or 'none'}{normalized}"
 
-    def words(self, pieces: Sequence[str]) -> list[str]:
-        """Return the words made of the pieces of a line."""
-        return list(pieces) if self.pieces is None else join_pieces(pieces, self.pieces)
-
-    def given(self, pieces: WordPair, attention: AnyArray) -> PairMatrix:
+    def pair(self, pieces: WordPair, attention: AnyArray) -> PairMatrix:
         """Return the words of one pair of pieces with their weights."""
-        weights = self.weights(attention, *pieces)
-        words = self.words(pieces[0]), self.words(pieces[1])
+        weights, words = self.weights(attention, *pieces), pieces
+        if self.pieces is not None:
+            words = join_pieces(pieces[0], self.pieces), join_pieces(pieces[1], self.pieces)
         return PairMatrix(words, weights, by_head=partial(self.by_head, attention, *pieces))
 
     def weights(self, attention: AnyArray, source: Sequence[str], target: Sequence[str]) -> Reals:
@@ -71,20 +74,18 @@ class Reading:
         column more, or both, is the end of the sentence (with shift 1, for rows: the begin), which is left
         out. A DataError if the shape does not fit the pieces, a layer or head is not there, weights are
         negative or not finite, or rows do not sum to 1 and are not to be normalized.
-
-        Examples
-        --------
-        >>> Reading(pieces="bpe").weights(np.array([[0.5, 0.25, 0.25]]), ["a@@", "b", "c"], ["d"])
-        array([[0.75, 0.25]])
         """
         S, T = len(source), len(target)
-        weights = self._shifted(self._averaged(attention, S, T), S, T)
+        averaged, weights = self._averaged(attention, S, T), np.zeros((T, S))
+        rows = np.arange(T) + self.shift
+        there = (rows >= 0) & (rows < len(averaged))
+        weights[there] = averaged[rows[there], :S]
         if self.pieces is None:
             return weights
-        numbers = (word_numbers(side, str(self.pieces)) for side in (target, source))
-        rows, columns = (membership(own, own[-1] + 1 if own else 0) for own in numbers)
-        sums = rows @ weights @ columns.T
-        return np.asarray(np.minimum(sums / rows.sum(axis=1, keepdims=True), 1))  # sums round
+        numbers = (word_numbers(side, self.pieces) for side in (target, source))
+        of_target, of_source = (membership(words, words[-1] + 1 if words else 0) for words in numbers)
+        sums = of_target @ weights @ of_source.T
+        return np.asarray(np.minimum(sums / of_target.sum(axis=1, keepdims=True), 1))  # sums round
 
     def by_head(self, attention: AnyArray, source: Sequence[str], target: Sequence[str]) -> dict[str, Reals]:
         """Return the weights that :meth:`weights` would of each head alone; none where there is one head."""
@@ -92,26 +93,28 @@ class Reading:
         layers, heads = (self.layers or range(shape[0])), (self.heads or range(shape[1]))
         if len(layers) * len(heads) == 1:
             return {}
-        return {
-            (f"layer {layer} " if shape[0] > 1 else "") + f"head {head}": replace(
-                self, layers=(layer,), heads=(head,)
-            ).weights(attention, source, target)
-            for layer in layers
-            for head in heads
-        }
+        of_head = {}
+        for layer in layers:
+            for head in heads:
+                name = f"layer {layer} head {head}" if shape[0] > 1 else f"head {head}"
+                alone = replace(self, layers=(layer,), heads=(head,))
+                of_head[name] = alone.weights(attention, source, target)
+        return of_head
 
     def _averaged(self, attention: AnyArray, S: int, T: int) -> Reals:
         """Return the mean over the chosen layers and heads, as many rows and columns as there are."""
         weights = _numbers(attention)
-        weights = _chosen(_chosen(weights, 0, self.layers, "layer"), 1, self.heads, "head")
+        for axis, name, numbers in ((0, "layer", self.layers), (1, "head", self.heads)):
+            if numbers is not None:
+                if max(numbers) >= (count := weights.shape[axis]):
+                    raise DataError(f"there is no {name} {max(numbers)}: found {count}, counted from 0")
+                weights = np.take(weights, numbers, axis=axis)
         rows, columns = weights.shape[2:]
         if not (S and T):  # an empty line; some programs write a weight for its end
             return np.zeros((T, S))
         if rows - T not in (0, 1) or columns - S not in (0, 1):
-            raise DataError(
-                f"expected attention of {T} target and {S} source pieces, or one more for the end of the"
-                f" sentence, found {rows} and {columns}"
-            )
+            expected = f"expected attention of {T} target and {S} source pieces, or one more for the end"
+            raise DataError(f"{expected} of the sentence, found {rows} and {columns}")
         sums = weights.sum(axis=3, keepdims=True)  # (layers, heads, T, 1)
         if not self.normalize:
             self._check_sums(sums[..., 0])
@@ -128,35 +131,114 @@ class Reading:
         if sums[..., 0].size > 1:
             layer, head = (self.layers or range(layer + 1))[layer], (self.heads or range(head + 1))[head]
             found += f" of layer {layer}, head {head}"
-        raise DataError(
-            f"expected rows that sum to 1, found {found}; give attention after its softmax,"
-            " or `normalize=True` to divide each row by its sum"
-        )
+        advice = "give attention after its softmax, or `normalize=True` to divide each row by its sum"
+        raise DataError(f"expected rows that sum to 1, found {found}; {advice}")
 
-    def _shifted(self, weights: Reals, S: int, T: int) -> Reals:
-        """Return the rows of the target pieces; a piece without a row gets zeros."""
-        rows = np.arange(T) + (0 if self.rows_fit else self.shift)
-        there = (rows >= 0) & (rows < len(weights))
-        shifted = np.zeros((T, S))
-        shifted[there] = weights[rows[there], :S]
-        return shifted
+
+def membership(numbers: Sequence[int] | Longs, count: int) -> Floats:
+    """Return which pieces are part of which word, by the word of each piece, shape (count, pieces)."""
+    return np.equal.outer(np.arange(count), np.asarray(numbers, np.int64)).astype(np.float32)
+
+
+class CrossAttention(NamedTuple):
+    """What a model pays attention to while it is forced through one translation."""
+
+    weights: Floats  # (L, H, R, S + 1); the last column is for all that is no source word: end, language
+    words: Longs  # target word of each target sub-word
+    first: int  # step that predicts the first target sub-word; the next one reads it
+
+    def of_words(self, count: int, shift: int) -> Floats:
+        """Return the weights (L, H, T, S + 1) of `count` words.
+
+        With `shift` 0 of the steps that predict their sub-words, with 1 of those that read them (Chen et al.
+        2020). A word without sub-words gets zeros.
+        """
+        start = self.first + shift
+        part = membership(self.words, count)  # (T, pieces)
+        means = part / np.maximum(part.sum(axis=1, keepdims=True), 1)
+        return np.asarray(means @ self.weights[:, :, start : start + len(self.words)])
+
+
+class _Forced(NamedTuple):
+    """Sub-words of one pair, with the word of each; -1 for special ones."""
+
+    number: int
+    ids: list[int]
+    words: Longs
+    labels: list[int]
+    of_labels: Longs
+
+
+@dataclass(eq=False)
+class Translator:
+    """A translation model of Hugging Face, from its folder or name, opened when it is needed.
+
+    Marian, mBART, NLLB, T5, ... Attention where the decoder reads a word: Garg et al. (2019), Chen et al.
+    (2020).
+    """
+
+    name: str
+    languages: tuple[str, str] | None = None  # source and target, as its tokenizer calls them
+    device: str = "cpu"
+
+    @cached_property
+    def _opened(self) -> tuple[Any, tuple[Pieces, Pieces]]:
+        kind = "AutoModelForSeq2SeqLM"
+        model, tokenizer = opened(kind, self.name, self.device, attn_implementation="eager")
+        return model, both_sides(self.name, model, tokenizer, self.languages)
+
+    def attention(self, pairs: Iterable[WordPair]) -> Iterator[CrossAttention]:
+        """Yield the attention of each pair; one too long for the model gets zeros, with a warning."""
+        rest, number = iter(pairs), 1
+        while part := list(islice(rest, PAIRS)):
+            all_forced = [self._forced(number + n, pair) for n, pair in enumerate(part)]
+            weights = {pair.number: own for pair, own in computed(self._run, all_forced, TOKENS, self.device)}
+            for forced, (source, _) in zip(all_forced, part, strict=True):
+                columns = np.where(forced.words < 0, len(source), forced.words)
+                member, inside = membership(columns, len(source) + 1), forced.of_labels >= 0
+                first = int(inside.argmax())
+                yield CrossAttention(weights[forced.number] @ member.T, forced.of_labels[inside], first)
+            number += len(part)
+
+    def _forced(self, number: int, pair: WordPair) -> _Forced:
+        """Return the sub-words of a pair; none if the pair is too long."""
+        _, sides = self._opened
+        whole = [side.whole(words) for side, words in zip(sides, pair, strict=True)]
+        size, limit = max(len(ids) for ids, _ in whole), sides[0].limit
+        if size > limit:
+            found = f"pair {number} has {size} sub-words, {self.name} takes {limit}"
+            warnings.warn(f"{found}; it gets no links", stacklevel=2)
+            whole = [side.whole([]) for side in sides]
+        return _Forced(number, *whole[0], *whole[1])
+
+    def _run(self, batch: Sequence[_Forced]) -> list[Floats]:
+        """Return the weights (L, H, R, source sub-words) of each pair."""
+        torch, _ = packages()
+        model, (pieces, _) = self._opened
+        labels = padded([pair.labels for pair in batch], -100)  # models make their decoder's input of them
+        given = inputs(batch, pieces) | {"labels": labels}
+        tensors = {name: torch.tensor(rows, device=self.device) for name, rows in given.items()}
+        with torch.inference_mode():
+            layers = model(**tensors, output_attentions=True, use_cache=False).cross_attentions
+            weights = torch.stack(layers, 1).float().cpu().numpy()  # (B, L, H, R, source sub-words)
+        return [weights[n, :, :, : len(pair.labels), : len(pair.ids)] for n, pair in enumerate(batch)]
 
 
 def read_attention(
     path: str | Path, reading: Reading, pairs: Iterable[WordPair], *, encoding: str = "utf-8"
 ) -> Iterator[PairMatrix]:
     """Yield the weights in a file for each pair of pieces; DataError if they do not fit."""
-    return marked(beside(pairs, read_matrices(path, encoding=encoding), path, reading.given), path)
+    return beside(pairs, read_matrices(path, encoding=encoding), path, reading.pair, marks=True)
 
 
 def translated(translator: Translator, reading: Reading, pairs: Iterable[WordPair]) -> Iterator[PairMatrix]:
     """Yield the cross-attention of a translation model for each pair of words."""
     words, again, asked = tee(pairs, 3)
-    found = (
+    weights = (
         attention.of_words(len(target), reading.shift)  # (L, H, T, S + 1)
         for (_, target), attention in zip(again, translator.attention(asked), strict=True)
     )
-    return beside(words, found, translator.name, reading.given)
+    return beside(words, weights, translator.name, replace(reading, shift=0).pair)
 
 
 def best_reading(translator: Translator, pairs: Iterator[WordPair]) -> tuple[Reading, Iterator[WordPair]]:
@@ -185,14 +267,6 @@ def _numbers(attention: AnyArray) -> Reals:
     return weights[None, None] if weights.ndim == 2 else weights
 
 
-def _chosen(weights: Reals, axis: int, numbers: tuple[int, ...] | None, name: str) -> Reals:
-    if numbers is None:
-        return weights
-    if max(numbers) >= weights.shape[axis]:
-        raise DataError(f"there is no {name} {max(numbers)}: found {weights.shape[axis]}, counted from 0")
-    return np.asarray(np.take(weights, numbers, axis=axis))
-
-
 class Choice(NamedTuple):
     """A layer, a head (None: the mean of all), whether rows are shifted by a step, and what this gains."""
 
@@ -215,28 +289,25 @@ def likelihood_gain(source: Longs, target: Longs) -> float:
     return float(np.where(source > 0, np.log(ratio), 0).mean()) if len(target) else 0.0
 
 
-def rank(pairs: Sequence[WordPair], found: Iterable[CrossAttention]) -> list[Choice]:
+def rank(pairs: Sequence[WordPair], attentions: Iterable[CrossAttention]) -> list[Choice]:
     """Return each head, each mean of a layer, of both shifts, the largest gain first."""
     numbers: tuple[dict[str, int], dict[str, int]] = {"": 0}, {}
     links: list[Longs] = []  # of each pair, shape (2, L, H + 1, T): numbers of source words
     targets: list[int] = []
-    for pair, attention in zip(pairs, found, strict=True):
+    for pair, attention in zip(pairs, attentions, strict=True):
         if not all(pair):
             continue
-        known, meant = (
-            [own.setdefault(word.lower(), len(own)) for word in side]
-            for own, side in zip(numbers, pair, strict=True)
+        source, target = (
+            [known.setdefault(word.lower(), len(known)) for word in side]
+            for known, side in zip(numbers, pair, strict=True)
         )
-        both = np.stack([attention.of_words(len(meant), shift)[..., :-1] for shift in (0, 1)])
+        both = np.stack([attention.of_words(len(target), shift)[..., :-1] for shift in (0, 1)])
         both = np.concatenate([both, both.mean(axis=2, keepdims=True)], axis=2)
-        links.append(np.where(both.max(axis=-1) > 0, np.array(known)[both.argmax(axis=-1)], 0))
-        targets += meant
+        links.append(np.where(both.max(axis=-1) > 0, np.array(source)[both.argmax(axis=-1)], 0))
+        targets += target
     every, words = np.concatenate(links, axis=-1), np.array(targets, np.int64)
-    heads = every.shape[2] - 1
-    choices = [
-        Choice(
-            layer, None if head == heads else head, shift, likelihood_gain(every[shift, layer, head], words)
-        )
-        for shift, layer, head in np.ndindex(*every.shape[:3])
-    ]
+    choices = []
+    for shift, layer, head in np.ndindex(*every.shape[:3]):
+        gain = likelihood_gain(every[shift, layer, head], words)
+        choices.append(Choice(layer, None if head == every.shape[2] - 1 else head, shift, gain))
     return sorted(choices, key=lambda choice: -choice.gain)

@@ -9,7 +9,7 @@ import hashlib
 import json
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
@@ -45,69 +45,65 @@ class EncoderSimilarities:
 
     @property
     def description(self) -> str:
-        own = self.encoder
-        languages = f" langs={','.join(own.languages)}" if own.languages else ""
-        return f"encoder={own.name} layer={own.layer}{languages}"
+        encoder = self.encoder
+        languages = f" langs={','.join(encoder.languages)}" if encoder.languages else ""
+        return f"encoder={encoder.name} layer={encoder.layer}{languages}"
 
     def read(self, pairs: Iterable[WordPair]) -> Iterator[PairMatrix]:
         """Yield the similarities of each pair; a DataError if a pair has more than `CELLS`."""
         numbered = enumerate(pairs, 1)
         while part := dict(islice(numbered, PAIRS)):
-            found = self._found({number: words for number, words in part.items() if all(words)})
+            similarities = self._similarities({number: words for number, words in part.items() if all(words)})
             for number, words in part.items():
-                yield found.get(number) or PairMatrix(words, np.zeros((len(words[1]), len(words[0]))))
+                empty = PairMatrix(words, np.zeros((len(words[1]), len(words[0]))))
+                yield similarities.get(number, empty)
 
-    def _found(self, pairs: Mapping[int, WordPair]) -> dict[int, PairMatrix]:
+    def _similarities(self, pairs: Mapping[int, WordPair]) -> dict[int, PairMatrix]:
         """Return the similarities of some pairs by their number, from the cache or the encoder."""
         if self.cache is None:
             return self._computed(pairs)
-        keys, cache = {number: self._key(pair) for number, pair in pairs.items()}, _Cache(self.cache)
-        stored = zip(pairs.items(), cache.read(list(keys.values())), strict=True)
-        of_words = self.units == "words"
-        found = {
-            number: PairMatrix(words, own[0], None if of_words else own[1])
-            for (number, words), own in stored
-            if own is not None
-        }
-        new = self._computed({number: pair for number, pair in pairs.items() if number not in found})
-        cache.write({keys[number]: given for number, given in new.items()})
-        return found | new
+        keys, stored = {number: self._key(pair) for number, pair in pairs.items()}, {}
+        rows = _exchanged(self.cache, "SELECT value FROM similarities WHERE key = ?", zip(keys.values()))
+        for (number, words), row in zip(pairs.items(), rows, strict=True):
+            entry = None if row is None else _unpacked(row[0])
+            if entry is not None:
+                stored[number] = PairMatrix(words, entry[0], None if self.units == "words" else entry[1])
+        new = self._computed({number: pair for number, pair in pairs.items() if number not in stored})
+        entries = [(keys[number], _packed(pair)) for number, pair in new.items()]
+        _exchanged(self.cache, "INSERT OR REPLACE INTO similarities VALUES (?, ?)", entries)
+        return stored | new
 
     def _computed(self, pairs: Mapping[int, WordPair]) -> dict[int, PairMatrix]:
         vectors = self.encoder.vectors(pairs) if pairs else []
-        found = {}
-        for (number, pair), own in zip(pairs.items(), vectors, strict=True):
-            sizes = (
-                map(len, pair) if self.units == "words" else (len(word_of_piece) for _, word_of_piece in own)
-            )
+        similarities = {}
+        for (number, pair), sides in zip(pairs.items(), vectors, strict=True):
+            sizes = map(len, pair) if self.units == "words" else (len(words) for _, words in sides)
             if (cells := prod(sizes)) > CELLS:
-                expected = (
-                    f"expected at most {CELLS:,} cells (target by source {self.units}), found {cells:,}"
-                )
-                raise DataError(f"pair {number}: {expected}; cut the pair into shorter ones")
+                expected = f"expected at most {CELLS:,} cells (target by source {self.units})"
+                raise DataError(f"pair {number}: {expected}, found {cells:,}; cut the pair into shorter ones")
             try:
-                found[number] = similar(pair, own, self.product, self.units)
+                similarities[number] = similar(pair, sides, self.product, self.units)
             except DataError as error:
                 place = f"layer {self.encoder.layer} in {PRECISION[self.encoder.device]}"
                 raise DataError(f"pair {number}: {error}, by {place}; --device cpu is more precise") from None
-        return found
+        return similarities
 
     @cached_property
     def _identity(self) -> list[object]:
-        own = self.encoder
-        how = [own.layer, own.languages, own.device, PRECISION[own.device], LONGEST, self.product, self.units]
-        return [*(own.identity if self.cache is not None else []), *how]
+        encoder, precision = self.encoder, PRECISION[self.encoder.device]
+        how = [encoder.layer, encoder.languages, encoder.device, precision, LONGEST, self.product, self.units]
+        return [*(encoder.identity if self.cache is not None else []), *how]
 
     def _key(self, pair: WordPair) -> str:
         text = json.dumps([self._identity, *pair], ensure_ascii=False)
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _packed(given: PairMatrix) -> bytes:
+def _packed(pair: PairMatrix) -> bytes:
     """Return an entry: a checksum, T and S, how many numbers of words follow and these, the matrix."""
-    numbers = np.concatenate(given.word_of_piece or [[]])
-    header = np.concatenate([given.matrix.shape, [len(numbers)], numbers]).astype("<i4")
-    body = header.tobytes() + given.matrix.astype("<f4").tobytes()
+    numbers = np.concatenate(pair.word_of_piece or [[]])
+    header = np.concatenate([pair.matrix.shape, [len(numbers)], numbers]).astype("<i4")
+    body = header.tobytes() + pair.matrix.astype("<f4").tobytes()
     return zlib.crc32(body).to_bytes(4, "little") + body
 
 
@@ -123,31 +119,18 @@ def _unpacked(value: object) -> Stored | None:
     return matrix, (numbers[:S], numbers[S:])
 
 
-class _Cache:
-    """Entries by key in a file of SQLite, open for one exchange."""
-
-    def __init__(self, path: str | Path) -> None:
-        self.path = path
-
-    def read(self, keys: Sequence[str]) -> list[Stored | None]:
-        """Return the stored entry of each key; None where there is none, or a damaged one."""
-        rows = self._run("SELECT value FROM similarities WHERE key = ?", [(key,) for key in keys])
-        return [None if row is None else _unpacked(row[0]) for row in rows]
-
-    def write(self, found: Mapping[str, PairMatrix]) -> None:
-        """Store entries."""
-        rows = [(key, _packed(own)) for key, own in found.items()]
-        self._run("INSERT OR REPLACE INTO similarities VALUES (?, ?)", rows)
-
-    def _run(self, command: str, rows: Sequence[tuple[object, ...]]) -> list[tuple[object] | None]:
-        try:
-            with closing(sqlite3.connect(self.path, timeout=60)) as file, file:
-                if file.execute("SELECT 1 FROM sqlite_master WHERE tbl_name != 'similarities'").fetchone():
-                    raise sqlite3.DatabaseError("it holds other tables")
-                file.execute("CREATE TABLE IF NOT EXISTS similarities (key TEXT PRIMARY KEY, value BLOB)")
-                return [file.execute(command, row).fetchone() for row in rows]
-        except sqlite3.Error as error:
-            if "full" in str(error) or "I/O" in str(error):
-                raise NmtalignError(f"{self.path}: {error}") from None
-            found = f"expected a cache that nmtalign wrote ({error}); name another file"
-            raise DataError(found).at(self.path) from None
+def _exchanged(
+    path: str | Path, command: str, rows: Iterable[tuple[object, ...]]
+) -> list[tuple[object] | None]:
+    """Run a command for each row on a cache, a file of SQLite, and return what it answers."""
+    try:
+        with closing(sqlite3.connect(path, timeout=60)) as file, file:
+            if file.execute("SELECT 1 FROM sqlite_master WHERE tbl_name != 'similarities'").fetchone():
+                raise sqlite3.DatabaseError("it holds other tables")
+            file.execute("CREATE TABLE IF NOT EXISTS similarities (key TEXT PRIMARY KEY, value BLOB)")
+            return [file.execute(command, row).fetchone() for row in rows]
+    except sqlite3.Error as error:
+        if "full" in str(error) or "I/O" in str(error):
+            raise NmtalignError(f"{path}: {error}") from None
+        found = f"expected a cache that nmtalign wrote ({error}); name another file"
+        raise DataError(found).at(path) from None

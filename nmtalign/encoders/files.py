@@ -1,11 +1,13 @@
-"""Sources of similarities: files of token vectors and of similarities, read pair by pair.
+"""Files of attention, of token vectors and of similarities by other programs, read pair by pair.
 
-Axes: T target words, S source words, D dimension.
+Axes: T target words, S source words (or pieces of words), D dimension.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice, repeat
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -21,34 +23,25 @@ from nmtalign.arrays import (
     Rows,
     in_order,
     is_archive,
+    is_array,
     read_array,
 )
 from nmtalign.door import expect_kind
-from nmtalign.encoders.attention_files import read_linkable, read_npz
 from nmtalign.encoders.transformer import WordPair
 from nmtalign.errors import DataError
-from nmtalign.files import file_in
+from nmtalign.files import file_in, named, read_lines
 from nmtalign.names import SIDES
 
+Lines = Iterable[tuple[int, str]]
 Tokens = tuple[Reals, Integers | None]  # vectors of words, or of sub-words and the word of each
 Side = tuple[int, Callable[[int], Tokens]]
 Item = TypeVar("Item")
 
-
-def cosines(source: Reals, target: Reals) -> Floats:
-    """Return the cosines (T, S) of the vectors (S, D) and (T, D) of two sentences; 0 for a zero vector."""
-    first, second = (np.asarray(side, np.float32) for side in (source, target))
-    lengths = [np.linalg.norm(side, axis=1, keepdims=True) for side in (first, second)]
-    units = [side / np.where(n > 0, n, 1) for side, n in zip((first, second), lengths, strict=True)]
-    return np.asarray(units[1] @ units[0].T)
-
-
-def dot_products(source: Reals, target: Reals) -> Reals:
-    """Return the dot products (T, S) of the vectors (S, D) and (T, D) of two sentences."""
-    return np.asarray(target @ source.T, np.float32)
-
-
-PRODUCTS = {"cosine": cosines, "dot": dot_products}
+LOOK = 1_000  # first lines of a text that show its format
+LINKABLE = "linkable"  # arrays whose names begin so mark cells of the pair with the number at the end
+_BEFORE = " ||| "  # Marian writes the translation, this, and the weights
+_FAIRSEQ = re.compile(r"(?P<kind>[A-Z])-(?P<pair>\d{1,9})\t(?P<rows>.*)")
+_OPENNMT = re.compile(r"\s*\S+ (?P<row>(?:[ *]*\d\.\d{7} )*[ *]*\d\.\d{7}) *")
 
 
 class PairMatrix(NamedTuple):
@@ -71,45 +64,136 @@ class PairMatrix(NamedTuple):
 
 def beside(
     pairs: Iterable[WordPair],
-    found: Iterator[Item],
+    arrays: Iterator[Item],
     path: str | Path,
     make: Callable[[WordPair, Item], PairMatrix],
+    *,
+    marks: bool = False,
 ) -> Iterator[PairMatrix]:
-    """Yield what `make` makes of each pair and of what a file has `found` for the pair.
+    """Yield what `make` makes of each pair and its array; with `marks` also the cells that may have links.
 
-    A DataError if the file has fewer or more than there are pairs; with the number of the pair if `make`
-    raises it.
+    A DataError if the file has fewer or more arrays than there are pairs; with the number of the pair if
+    `make` raises it.
     """
-    number = 0
+    number, linkable = 0, _read_linkable(path) if marks else repeat(None)
     for number, words in enumerate(pairs, 1):
-        own = next(found, None)
-        if own is None:
+        array = next(arrays, None)
+        if array is None:
             raise DataError(f"expected an array for each pair, found none for pair {number}").at(path)
         try:
-            given = make(words, own)
+            pair = make(words, array)
         except DataError as error:
             raise DataError(f"pair {number}: {error}").at(path) from None
-        yield given
-    if next(found, None) is not None:
+        cells = next(linkable)
+        if cells is not None and (cells.dtype != bool or cells.shape != pair.matrix.shape):
+            expected = f"expected linkable cells as bool of shape {pair.matrix.shape}"
+            found = f"found {cells.dtype} of shape {cells.shape}"
+            raise DataError(f"pair {number}: {expected}, {found}").at(path)
+        yield pair._replace(linkable=cells)
+    if next(arrays, None) is not None:
         raise DataError(f"expected arrays for {number} pairs, as the text has, found more").at(path)
 
 
-def marked(given: Iterator[PairMatrix], path: str | Path) -> Iterator[PairMatrix]:
-    """Yield what an .npz file gives for each pair with the cells that may have links, where the file says."""
-    for number, (own, linkable) in enumerate(zip(given, read_linkable(path), strict=False), 1):
-        if linkable is not None and (linkable.dtype != bool or linkable.shape != own.matrix.shape):
-            found = f"{linkable.dtype} of shape {linkable.shape}"
-            expected = f"expected linkable cells as bool of shape {own.matrix.shape}"
-            raise DataError(f"pair {number}: {expected}, found {found}").at(path)
-        yield own if linkable is None else own._replace(linkable=linkable)
+def _read_linkable(path: str | Path) -> Iterator[Flags | None]:
+    """Yield which cells of each pair of a file may have links; None where the file does not say."""
+    if str(path) == "-" or not is_archive(path):
+        yield from repeat(None)
+    with Archive(path) as archive:
+        for name in _of_pairs(archive, path):
+            marks = f"{LINKABLE}-{name.rpartition('-')[2]}"
+            yield archive.read(marks) if marks in archive.names else None
 
 
-def finite(matrix: Reals) -> Floats:
-    """Return similarities in single precision; a DataError if one is no number."""
-    found = np.asarray(matrix, np.float32)
-    if not np.isfinite(found).all():
-        raise DataError("expected similarities, found NaN or infinity")
-    return found
+def _of_pairs(archive: Archive, path: str | Path) -> list[str]:
+    return in_order([name for name in archive.names if not name.startswith(f"{LINKABLE}-")], path)
+
+
+def read_npz(path: str | Path) -> Iterator[Reals]:
+    """Yield the arrays of an .npz file by the number that their names end with, but for `LINKABLE` ones."""
+    with Archive(path) as archive:
+        yield from map(archive.read, _of_pairs(archive, path))
+
+
+def read_matrices(path: str | Path, *, encoding: str = "utf-8") -> Iterator[Reals]:
+    """Yield the attention of one sentence pair after the other; what the file holds says which form it is.
+
+    * npz with one array a pair, (T, S) or (layers, heads, T, S), whose names end with the number of the pair
+      (``arr_0``, ``pair-0``; from 0 or from 1, without gaps), or npy with the one array of one pair;
+    * text of Marian's ``--alignment soft``: one line a pair, the target words between spaces, for each the
+      weights of the source words between commas; what is in front of the last ``|||`` is left out;
+    * what fairseq prints with ``--print-alignment soft``: lines ``A-17<tab>0.9,0.1 0.2,0.8`` as Marian's, in
+      any order, 17 the number of the pair from 0; other lines are left out, and of several translations all
+      but the first;
+    * what OpenNMT-py prints with ``-attn_debug``: for each pair a table whose rows are a target word and its
+      weights with 7 decimals, a ``*`` at the largest; tables are parted by any other lines.
+
+    The last two have a row for the end of the sentence, fairseq and Marian a column, too. An npz may have an
+    array ``linkable-0`` beside ``pair-0``, (T, S) of bool: cells that may have links. A DataError if a file
+    is of no such kind, a name has no number, or a line holds something else.
+    """
+    return named(path, _matrices(path, encoding))
+
+
+def _matrices(path: str | Path, encoding: str) -> Iterator[Reals]:
+    if str(path) != "-" and is_archive(path):
+        return read_npz(path)
+    if str(path) != "-" and is_array(path):
+        return iter([read_array(path)])
+    lines = enumerate(read_lines(path, encoding=encoding), 1)
+    head = list(islice(lines, LOOK))
+    read = _read_marian
+    if any(_FAIRSEQ.fullmatch(line) for _, line in head):
+        read = _read_fairseq
+    elif any(_OPENNMT.fullmatch(line) for _, line in head):
+        read = _read_opennmt
+    return read(chain(head, lines), path)
+
+
+def _read_marian(lines: Lines, path: str | Path) -> Iterator[Reals]:
+    for number, line in lines:
+        yield _rows(line.rpartition(_BEFORE)[2], path, number)
+
+
+def _rows(text: str, path: str | Path, line: int) -> Reals:
+    """Parse ``0.9,0.1 0.2,0.8``."""
+    rows = [row.split(",") for row in text.split(" ") if row]
+    try:
+        return np.array(rows, dtype=np.float64) if rows else np.zeros((0, 0))
+    except ValueError:
+        expected = "expected as many weights for each target word, with commas between: 0.9,0.1 0.2,0.8"
+        raise DataError(expected).at(path, line=line) from None
+
+
+def _read_fairseq(lines: Lines, path: str | Path) -> Iterator[Reals]:
+    """Yield the matrices by number; the lines with weights are held as text."""
+    weights: dict[int, tuple[int, str]] = {}
+    for number, line in lines:
+        match = _FAIRSEQ.fullmatch(line)
+        if match and match["kind"] == "A":
+            weights.setdefault(int(match["pair"]), (number, match["rows"]))
+    if sorted(weights) != list(range(len(weights))) or not weights:
+        last = f" up to A-{max(weights)}" if weights else "; run fairseq with --print-alignment soft"
+        found = f"found {len(weights)}{last}"
+        raise DataError(f"expected a line A-0, A-1, ... for each pair, {found}").at(path)
+    for _, (number, rows) in sorted(weights.items()):
+        if re.search(r"\d-\d", rows):
+            found = "expected weights, found links; run fairseq with --print-alignment soft"
+            raise DataError(found).at(path, line=number)
+        yield _rows(rows, path, number)
+
+
+def _read_opennmt(lines: Lines, path: str | Path) -> Iterator[Reals]:
+    rows: list[list[str]] = []
+    for number, line in chain(lines, [(0, "")]):
+        match = _OPENNMT.fullmatch(line)
+        if match:
+            rows.append(match["row"].replace("*", " ").split())
+            if len(rows[-1]) != len(rows[0]):
+                found = f"expected {len(rows[0])} weights, found {len(rows[-1])}"
+                raise DataError(found).at(path, line=number)
+        elif rows:
+            yield np.array(rows, dtype=np.float64)
+            rows = []
 
 
 def read_similarities(
@@ -117,32 +201,53 @@ def read_similarities(
 ) -> Iterator[PairMatrix]:
     """Yield similarities, an array (T, S) a pair, given or of an .npz file in :func:`in_order`."""
     if isinstance(given, str | Path):
-        return marked(beside(pairs, read_npz(given), given, _similarities), given)
+        return beside(pairs, read_npz(given), given, _similarities, marks=True)
     expect_kind(given, Iterable, "a file of similarities, or an array for each pair")
     return beside(pairs, map(np.asarray, given), "similarities", _similarities)
 
 
-def _similarities(words: WordPair, found: Reals) -> PairMatrix:
+def _similarities(words: WordPair, array: Reals) -> PairMatrix:
     S, T = map(len, words)
     if not S * T:
         return PairMatrix(words, np.zeros((T, S)))
-    if found.shape != (T, S) or found.dtype.kind not in "biuf":
-        raise DataError(f"expected {T} target by {S} source words, found {found.dtype} {found.shape}")
-    return PairMatrix(words, finite(found))
+    if array.shape != (T, S) or array.dtype.kind not in "biuf":
+        raise DataError(f"expected {T} target by {S} source words, found {array.dtype} {array.shape}")
+    return PairMatrix(words, _finite(array))
 
 
-@np.errstate(invalid="ignore", over="ignore")  # `finite` tells
-def similar(words: WordPair, found: Sequence[Tokens], product: str, units: str) -> PairMatrix:
-    """Return the products of the vectors of a pair; of sub-words, if there are any, or of the means of words.
+def _finite(matrix: Reals) -> Floats:
+    """Return similarities in single precision; a DataError if one is no number."""
+    single = np.asarray(matrix, np.float32)
+    if not np.isfinite(single).all():
+        raise DataError("expected similarities, found NaN or infinity")
+    return single
 
-    `found` has vectors (L, D) of source and target, and the word of each if they are of sub-words.
-    """
+
+def cosines(source: Reals, target: Reals) -> Floats:
+    """Return the cosines (T, S) of the vectors (S, D) and (T, D) of two sentences; 0 for a zero vector."""
+    first, second = (np.asarray(side, np.float32) for side in (source, target))
+    lengths = [np.linalg.norm(side, axis=1, keepdims=True) for side in (first, second)]
+    units = [side / np.where(n > 0, n, 1) for side, n in zip((first, second), lengths, strict=True)]
+    return np.asarray(units[1] @ units[0].T)
+
+
+def _dot_products(source: Reals, target: Reals) -> Reals:
+    return np.asarray(target @ source.T, np.float32)
+
+
+PRODUCTS = {"cosine": cosines, "dot": _dot_products}
+
+
+@np.errstate(invalid="ignore", over="ignore")  # `_finite` tells
+def similar(words: WordPair, tokens: Sequence[Tokens], product: str, units: str) -> PairMatrix:
+    """Return the products of the vectors of source and target: of sub-words, or of the means of words."""
+    multiply = PRODUCTS[product]
     if units == "words":
-        pairs = zip(found, words, strict=True)
+        pairs = zip(tokens, words, strict=True)
         means = [own if of is None else _means(own, of, len(side)) for (own, of), side in pairs]
-        return PairMatrix(words, finite(PRODUCTS[product](*means)))
-    source, target = (np.arange(len(own)) if of is None else of for own, of in found)
-    return PairMatrix(words, finite(PRODUCTS[product](*(own for own, _ in found))), (source, target))
+        return PairMatrix(words, _finite(multiply(*means)))
+    source, target = (np.arange(len(vectors)) if of is None else of for vectors, of in tokens)
+    return PairMatrix(words, _finite(multiply(*(vectors for vectors, _ in tokens))), (source, target))
 
 
 def _means(vectors: Reals, word_of_piece: Integers, count: int) -> Reals:
@@ -173,19 +278,19 @@ def read_vectors(
     if counts[0] != counts[1]:
         found = f"{counts[0]} source and {counts[1]} target lines"
         raise DataError(f"expected vectors of both sides of each pair, found {found}").at(path)
-    rows = ([read(n) for read in sides] for n in range(counts[0]))
-    return beside(pairs, rows, path, lambda words, found: _products(words, found, product, units))
+    tokens = ([read(n) for read in sides] for n in range(counts[0]))
+    return beside(pairs, tokens, path, lambda words, own: _products(words, own, product, units))
 
 
-def _products(words: WordPair, found: Sequence[Tokens], product: str, units: str) -> PairMatrix:
+def _products(words: WordPair, tokens: Sequence[Tokens], product: str, units: str) -> PairMatrix:
     if not all(words):
         return PairMatrix(words, np.zeros((len(words[1]), len(words[0]))))
-    for name, (vectors, word_of_piece), side in zip(SIDES, found, words, strict=True):
+    for name, (vectors, word_of_piece), side in zip(SIDES, tokens, words, strict=True):
         count = sum(vectors.shape[:1]) if word_of_piece is None else _count_words(vectors, word_of_piece)
-        if vectors.ndim != 2 or count != len(side) or vectors.shape[1] != found[0][0].shape[-1]:
+        if vectors.ndim != 2 or count != len(side) or vectors.shape[1] != tokens[0][0].shape[-1]:
             expected = f"expected vectors of {len(side)} {name} words, all of one length"
             raise DataError(f"{expected}, found an array of {vectors.shape} of {count} words")
-    return similar(words, found, product, units)
+    return similar(words, tokens, product, units)
 
 
 def _of_archive(path: Path, side: str) -> Side:
@@ -203,28 +308,26 @@ def _of_archive(path: Path, side: str) -> Side:
 
 
 def _of_folder(path: Path, side: str) -> Side:
-    rows, words = path / f"{side}.npy", path / f"{side}_words.npy"
+    rows, words, sizes = (path / f"{side}{part}.npy" for part in ("", "_words", "_lengths"))
     if not rows.exists():
         raise DataError(f"expected a file {rows.name} with the vectors of all words").at(path)
     vectors = Rows(file_in(path, rows.name))
     word_of_piece = Rows(file_in(path, words.name)) if words.exists() else None
-    lengths = read_array(file_in(path, f"{side}_lengths.npy"))
+    lengths = read_array(file_in(path, sizes.name))
     if lengths.dtype.kind not in "iu" or lengths.ndim != 1:
         found = f"expected the words of each pair, found {lengths.dtype} of shape {lengths.shape}"
-        raise DataError(found).at(path / f"{side}_lengths.npy")
+        raise DataError(found).at(sizes)
     wrong = lengths[(lengths < 0) | (lengths > vectors.shape[0])]
     if len(wrong):  # a sum could wrap around
         found = f"expected 0 to {vectors.shape[0]} words in each pair, found {wrong[0]}"
-        raise DataError(found).at(path / f"{side}_lengths.npy")
-    lengths = lengths.astype(np.int64)
-    ends = np.cumsum(lengths)
-    if len(vectors.shape) != 2 or int(lengths.sum()) != vectors.shape[0]:
-        found = f"expected {int(lengths.sum())} vectors, found an array of {vectors.shape}"
-        raise DataError(found).at(rows)
+        raise DataError(found).at(sizes)
+    offsets = np.concatenate([[0], np.cumsum(lengths.astype(np.int64))])
+    if len(vectors.shape) != 2 or offsets[-1] != vectors.shape[0]:
+        raise DataError(f"expected {offsets[-1]} vectors, found an array of {vectors.shape}").at(rows)
 
     def read(n: int) -> Tokens:
-        own = int(ends[n] - lengths[n]), int(ends[n])
-        return vectors.read(*own), None if word_of_piece is None else word_of_piece.read(*own)
+        start, end = offsets[n : n + 2].tolist()
+        return vectors.read(start, end), None if word_of_piece is None else word_of_piece.read(start, end)
 
     return len(lengths), read
 

@@ -128,7 +128,7 @@ class Pieces:
     limit: int  # sub-words of a window, special ones included
     target: bool = False  # whether these are of the target side of a translation model
     _known: dict[str, list[int]] = field(default_factory=dict)
-    _lost: int = 0
+    _told: bool = False
 
     def of(self, words: Sequence[str]) -> list[list[int]]:
         """Return the sub-words of each word; warns once of words that the tokenizer makes nothing of."""
@@ -136,13 +136,13 @@ class Pieces:
             self._known.clear()
         new = [word for word in dict.fromkeys(words) if word not in self._known]
         if new:
-            found = self._ids([[word] for word in new], is_split_into_words=True, add_special_tokens=False)
-            self._known.update(zip(new, found, strict=True))
-            lost = [word for word, ids in zip(new, found, strict=True) if not ids]
-            if lost and not self._lost:
-                text = f"the tokenizer loses {lost[0]!r}; such words have no vector"
+            pieces = self._ids([[word] for word in new], is_split_into_words=True, add_special_tokens=False)
+            self._known.update(zip(new, pieces, strict=True))
+            lost = next((word for word, ids in zip(new, pieces, strict=True) if not ids), None)
+            if lost is not None and not self._told:
+                text = f"the tokenizer loses {lost!r}; such words have no vector"
                 warnings.warn(f"{text}, and the encoder tells nothing of them", stacklevel=2)
-            self._lost += len(lost)
+                self._told = True
         return [self._known[word] for word in words]
 
     @cached_property
@@ -193,7 +193,7 @@ class Encoder:
     device: str = "cpu"  # on CUDA in half precision
     download: bool = True  # whether it may come from the hub now
     languages: tuple[str, str] | None = None  # source and target, as its tokenizer calls them
-    _long: bool = False
+    _told: bool = False
 
     def __getstate__(self) -> dict[str, Any]:
         return {own.name: getattr(self, own.name) for own in fields(self)}
@@ -226,28 +226,23 @@ class Encoder:
         """
         model, sides = self._opened
         width = model.config.hidden_size
-        found: list[Subwords] = []
+        vectors: list[Subwords] = []
         windows: list[Window] = []
         for number, pair in pairs.items():
             for pieces, words in zip(sides, pair, strict=True):
                 ids, word_of_piece = pieces.inside(words)
-                own = list(pieces.windows(len(found), ids))
-                if len(own) > 1:
-                    self._tell_long(number, len(ids), pieces.limit)
-                found.append((np.zeros((len(ids), width), np.float32), word_of_piece))
-                windows += own
-        for batch in batches(windows, TOKENS if self.device == "cpu" else OF_DEVICE):
-            states = within_memory(self._run, batch, self.device)
-            for window, own_states in zip(batch, states, strict=True):
-                kept = window.positions >= 0
-                found[window.sentence][0][window.positions[kept]] = own_states[kept]
-        return list(zip(found[::2], found[1::2], strict=True))
-
-    def _tell_long(self, number: int, size: int, limit: int) -> None:
-        if not self._long:
-            text = f"pair {number} has {size} sub-words, {self.name} takes {limit}"
-            warnings.warn(f"{text}; such sentences are read by overlapping windows", stacklevel=2)
-        self._long = True
+                of_sentence = list(pieces.windows(len(vectors), ids))
+                if len(of_sentence) > 1 and not self._told:
+                    text = f"pair {number} has {len(ids)} sub-words, {self.name} takes {pieces.limit}"
+                    warnings.warn(f"{text}; such sentences are read by overlapping windows", stacklevel=2)
+                    self._told = True
+                vectors.append((np.zeros((len(ids), width), np.float32), word_of_piece))
+                windows += of_sentence
+        tokens = TOKENS if self.device == "cpu" else OF_DEVICE
+        for window, states in computed(self._run, windows, tokens, self.device):
+            kept = window.positions >= 0
+            vectors[window.sentence][0][window.positions[kept]] = states[kept]
+        return list(zip(vectors[::2], vectors[1::2], strict=True))
 
     def _run(self, batch: Sequence[Window]) -> list[Floats]:
         torch, _ = packages()
@@ -290,14 +285,19 @@ class Sized(Protocol):
 Item = TypeVar("Item", bound=Sized)
 
 
-def batches(items: Sequence[Item], tokens: int) -> Iterator[list[Item]]:
-    """Yield batches of like length, the longest first, of about so many sub-words with the padding."""
+def computed(
+    run: Callable[[Sequence[Item]], list[Floats]], items: Sequence[Item], tokens: int, device: str
+) -> Iterator[tuple[Item, Floats]]:
+    """Yield each item with what `run` makes of it, the longest first.
+
+    A batch has items of like length, of about so many sub-words (`tokens`) with the padding.
+    """
     order = sorted(items, key=lambda item: -len(item.ids))
     start = 0
     while start < len(order):
-        size = max(1, tokens // max(len(order[start].ids), 1))
-        yield order[start : start + size]
-        start += size
+        batch = order[start : start + max(1, tokens // max(len(order[start].ids), 1))]
+        yield from zip(batch, _within_memory(run, batch, device), strict=True)
+        start += len(batch)
 
 
 def inputs(batch: Sequence[Item], pieces: Pieces) -> dict[str, list[list[int]]]:
@@ -313,7 +313,7 @@ def padded(rows: Sequence[Sequence[int]], padding: int) -> list[list[int]]:
     return [[*row, *[padding] * (width - len(row))] for row in rows]
 
 
-def within_memory(
+def _within_memory(
     run: Callable[[Sequence[Item]], list[Floats]], batch: Sequence[Item], device: str, *, again: bool = True
 ) -> list[Floats]:
     """Return what `run` makes of a batch; one too large for the device is halved once."""
@@ -326,4 +326,4 @@ def within_memory(
             found = f"out of memory on {device} with {len(batch)} sentences of {size} sub-words"
             raise NmtalignError(f"{found}; use `device=cpu` or a smaller model") from None
     halves = batch[: len(batch) // 2], batch[len(batch) // 2 :]
-    return [found for half in halves for found in within_memory(run, half, device, again=False)]
+    return [result for half in halves for result in _within_memory(run, half, device, again=False)]

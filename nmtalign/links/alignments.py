@@ -46,18 +46,6 @@ def _position(n: Any) -> int:
     return index(n)
 
 
-def _checked(links: Iterable[tuple[int, int]], source_length: int, target_length: int) -> frozenset[Link]:
-    """Return `links` as a set, refusing positions outside the two sentences."""
-    result = as_links(links)
-    for link in result:
-        if not (0 <= link.source < source_length and 0 <= link.target < target_length):
-            raise DataError(
-                f"link {link.source}-{link.target} is outside a pair of {source_length} source"
-                f" and {target_length} target words"
-            )
-    return result
-
-
 @dataclass(frozen=True, repr=False, init=False)
 class Alignment(Viewable):
     """The links of one sentence pair.
@@ -87,8 +75,12 @@ class Alignment(Viewable):
     target_length: int
 
     def __init__(self, links: Iterable[tuple[int, int]], source_length: int, target_length: int) -> None:
-        checked = _checked(links, source_length, target_length)
-        vars(self).update({"links": checked, "source_length": source_length, "target_length": target_length})
+        links = as_links(links)
+        for s, t in links:
+            if not (0 <= s < source_length and 0 <= t < target_length):
+                pair = f"a pair of {source_length} source and {target_length} target words"
+                raise DataError(f"link {s}-{t} is outside {pair}")
+        vars(self).update({"links": links, "source_length": source_length, "target_length": target_length})
 
     def __repr__(self) -> str:
         links = " ".join(f"{s}-{t}" for s, t in self)
@@ -192,15 +184,15 @@ class AlignmentMatrix(Viewable):
         given = np.asarray(weights)
         if given.dtype.kind not in "biuf":
             raise DataError(f"expected weights as real numbers, found {short(weights)}")
-        weights = np.array(given, dtype=np.result_type(given, np.float32))
+        cells = np.array(given, dtype=np.result_type(given, np.float32))
         expected = (len(target_tokens), len(source_tokens))
-        if weights.shape != expected:
-            raise DataError(f"expected weights of shape (T, S) = {expected}, found {weights.shape}")
-        if not np.isfinite(weights).all():
+        if cells.shape != expected:
+            raise DataError(f"expected weights of shape (T, S) = {expected}, found {cells.shape}")
+        if not np.isfinite(cells).all():
             raise DataError("the weights hold NaN or infinity")
-        weights.flags.writeable = False
+        cells.flags.writeable = False
         words = {"source_tokens": tuple(source_tokens), "target_tokens": tuple(target_tokens)}
-        vars(self).update({"weights": weights, **words, "unknown": unknown, "caption": caption})
+        vars(self).update({"weights": cells, **words, "unknown": unknown, "caption": caption})
 
     def __repr__(self) -> str:
         return "AlignmentMatrix of {} target and {} source words".format(*self.weights.shape)
@@ -293,8 +285,9 @@ class AlignedPair(Viewable):
         (cell,) = as_links([link])
         if cell in self.probabilities:
             return self.probabilities[cell]
-        _checked([cell], *self.matrix.weights.shape[::-1])
-        return float(self.matrix.weights[cell.target, cell.source])
+        weights = self.matrix.weights
+        Alignment([cell], *weights.shape[::-1])  # says which link is outside
+        return float(weights[cell.target, cell.source])
 
     @property
     def posterior(self) -> NDArray[np.floating]:
@@ -385,13 +378,11 @@ class AlignedBatch(Sequence[AlignedPair], Result):
 
     def __getitem__(self, n: int | slice | Chosen) -> AlignedPair | AlignedBatch:
         numbers = numbers_of(n, len(self))
-        return _PairOfBatch(self, number_of(n, len(self))) if numbers is None else self._chosen(numbers)
-
-    def _chosen(self, numbers: Sequence[int]) -> AlignedBatch:
+        if numbers is None:
+            return _PairOfBatch(self, number_of(n, len(self)))
         rows = np.concatenate([np.arange(0), *(np.arange(*self.offsets[n : n + 2]) for n in numbers)])
-        sizes = np.diff(self.offsets)[numbers]
         return AlignedBatch(
-            offsets_of(sizes),
+            offsets_of(np.diff(self.offsets)[numbers]),
             self.source[rows],
             self.target[rows],
             self.probability[rows],
@@ -403,7 +394,7 @@ class AlignedBatch(Sequence[AlignedPair], Result):
         """Return the links of pair `n`. Pairs count from 0; a negative `n` counts from the end."""
         n = number_of(n, len(self))
         rows = slice(self.offsets[n], self.offsets[n + 1])
-        return [Link(int(s), int(t)) for s, t in zip(self.source[rows], self.target[rows], strict=True)]
+        return list(map(Link, self.source[rows].tolist(), self.target[rows].tolist()))
 
 
 class _PairOfBatch(AlignedPair):

@@ -12,15 +12,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from nmtalign.arrays import Flags, Longs, Reals
 from nmtalign.errors import DataError
 
-Matrix = NDArray[np.floating]
-Links = NDArray[np.bool_]
+Links = Flags
 
 
-def _checked(weights: ArrayLike) -> Matrix:
+def _checked(weights: ArrayLike) -> Reals:
     matrix = np.asarray(weights)
     if matrix.ndim not in (2, 3):
         raise DataError(f"expected weights of shape (T, S) or (B, T, S), found {matrix.shape}")
@@ -31,33 +31,25 @@ def _checked(weights: ArrayLike) -> Matrix:
     return matrix
 
 
-def diagonal_distance(T: int, S: int) -> NDArray[np.int64]:
+def diagonal_distance(T: int, S: int) -> Longs:
     """Return how far each cell is from the diagonal, shape (T, S), in units of 1/(2 S T).
 
     Whole numbers, ``|(2s + 1) T - (2t + 1) S|``, so that equal distances are exactly equal.
-
-    Examples
-    --------
-    >>> diagonal_distance(2, 3)
-    array([[1, 3, 7],
-           [7, 3, 1]])
     """
     s, t = 2 * np.arange(S) + 1, 2 * np.arange(T) + 1
     return np.asarray(np.abs(s[None, :] * T - t[:, None] * S), dtype=np.int64)
 
 
-def _argmax(matrix: Matrix, axis: int) -> Links:
+def _argmax(matrix: Reals, axis: int) -> Links:
     """Mark the greatest cell along `axis` (-1: of each row, -2: of each column)."""
     T, S = matrix.shape[-2:]
     stacked = np.moveaxis(matrix.reshape(math.prod(matrix.shape[:-2]), T, S), 0, -1)  # (T, S, B)
     lengths = np.full(stacked.shape[-1], S), np.full(stacked.shape[-1], T)
-    found = best_cells(stacked, axis + 2, *lengths)
-    return np.asarray(np.moveaxis(found, -1, 0).reshape(matrix.shape))
+    best = best_cells(stacked, axis + 2, *lengths)
+    return np.asarray(np.moveaxis(best, -1, 0).reshape(matrix.shape))
 
 
-def best_cells(
-    weights: Matrix, axis: int, source_lengths: NDArray[np.int64], target_lengths: NDArray[np.int64]
-) -> Links:
+def best_cells(weights: Reals, axis: int, source_lengths: Longs, target_lengths: Longs) -> Links:
     """Mark the greatest cell of each row (axis 1) or column (axis 0) in a padded stack (T, S, B) of matrices.
 
     Cells beyond the lengths (B,) are padding and are never marked, nor are cells of weight -inf.
@@ -81,14 +73,7 @@ def best_cells(
 
 
 def argmax_forward(weights: ArrayLike) -> Links:
-    """Argmax of each row: link every target word to the source word it attends to most.
-
-    Examples
-    --------
-    >>> argmax_forward([[0.9, 0.1], [0.5, 0.5]]).astype(int)
-    array([[1, 0],
-           [0, 1]])
-    """
+    """Argmax of each row: link every target word to the source word it attends to most."""
     return _argmax(_checked(weights), -1)
 
 
@@ -98,14 +83,7 @@ def argmax_reverse(weights: ArrayLike) -> Links:
 
 
 def mutual_argmax(weights: ArrayLike) -> Links:
-    """Mutual argmax: the intersection of :func:`argmax_forward` and :func:`argmax_reverse`.
-
-    Examples
-    --------
-    >>> mutual_argmax([[0.9, 0.1], [0.8, 0.2]]).astype(int)
-    array([[1, 0],
-           [0, 0]])
-    """
+    """Mutual argmax: the intersection of :func:`argmax_forward` and :func:`argmax_reverse`."""
     matrix = _checked(weights)
     return _argmax(matrix, -1) & _argmax(matrix, -2)
 
@@ -115,20 +93,9 @@ def itermax(weights: ArrayLike, *, iterations: int = 2, discount: float = 0.9) -
 
     After the first iteration, cells whose row and column both have a link are out, cells where one of
     the two has one are multiplied by `discount`, and the mutual best cells are added. No iteration follows
-    when all source words or all target words are linked, or when either side has two words or fewer. Weights
-    are not negative, so that discounting lowers them: probabilities, or (1 + cosine) / 2.
-
-    References
-    ----------
-    Jalili Sabet, Dufter, Yvon and Schütze 2020, "SimAlign", algorithm 1.
-
-    Examples
-    --------
-    >>> weights = [[0.9, 0.8, 0.1], [0.7, 0.2, 0.1], [0.1, 0.1, 0.6]]
-    >>> itermax(weights).astype(int)
-    array([[1, 1, 0],
-           [1, 0, 0],
-           [0, 0, 1]])
+    when all source words or all target words are linked, or when either side has two words or fewer (Jalili
+    Sabet, Dufter, Yvon and Schütze 2020, "SimAlign", algorithm 1). Weights are not negative, so that
+    discounting lowers them: probabilities, or (1 + cosine) / 2.
     """
     matrix = _checked(weights)
     if (matrix < 0).any():
@@ -143,20 +110,10 @@ def itermax(weights: ArrayLike, *, iterations: int = 2, discount: float = 0.9) -
 
 
 def match(weights: ArrayLike) -> Links:
-    """Maximum-weight bipartite matching: one-to-one links with the greatest sum of weights.
+    """Maximum-weight bipartite matching: one-to-one links with the greatest sum of weights (Melamed 2000).
 
     Cells with weight 0 or less are never linked. Among matchings whose sums differ by less than 1e-9 of the
     greatest weight the one nearest to the diagonal is taken.
-
-    References
-    ----------
-    Melamed 2000; Kuhn 1955, solved by `scipy.optimize.linear_sum_assignment`.
-
-    Examples
-    --------
-    >>> match([[0.9, 0.8], [0.7, 0.1]]).astype(int)
-    array([[0, 1],
-           [1, 0]])
     """
     from scipy.optimize import linear_sum_assignment
 
@@ -172,34 +129,13 @@ def match(weights: ArrayLike) -> Links:
     return chosen & (matrix > 0)
 
 
-def sinkhorn(weights: ArrayLike, *, regularization: float = 0.1, iterations: int = 100) -> Matrix:
+def sinkhorn(weights: ArrayLike, *, regularization: float = 0.1, iterations: int = 100) -> Reals:
     """Return the plan of entropic optimal transport between the source and the target words.
 
     Minimizes ``sum(P * (max(weights) - weights)) - regularization * entropy(P)``, where every one of the
-    T rows of P sums to 1/T and every one of the S columns to 1/S.
-
-    Parameters
-    ----------
-    weights : array of shape (T, S) or (B, T, S)
-    regularization : float
-        In the units of the weights; the smaller, the nearer to a one-to-one plan.
-    iterations : int
-        Sinkhorn iterations: scalings of rows and columns in turn.
-
-    Returns
-    -------
-    array of the same shape
-        Columns sum to 1/S exactly (to rounding), rows to 1/T in the limit of many iterations.
-
-    References
-    ----------
-    Cuturi 2013, "Sinkhorn distances", algorithm 1, in the logarithm.
-
-    Examples
-    --------
-    >>> sinkhorn([[1.0, 0.0], [0.0, 1.0]]).round(3)
-    array([[0.5, 0. ],
-           [0. , 0.5]])
+    T rows of P sums to 1/T, in the limit of many iterations, and every one of the S columns to 1/S (Cuturi
+    2013, "Sinkhorn distances", algorithm 1, in the logarithm). The regularization is in the units of the
+    weights; the smaller, the nearer to a one-to-one plan.
     """
     plan = _checked(weights).astype(np.float64) / regularization
     if plan.size == 0:
@@ -211,7 +147,7 @@ def sinkhorn(weights: ArrayLike, *, regularization: float = 0.1, iterations: int
     return np.asarray(np.exp(plan))
 
 
-def _logsumexp(matrix: Matrix, axis: int) -> Matrix:
+def _logsumexp(matrix: Reals, axis: int) -> Reals:
     top = matrix.max(axis=axis, keepdims=True)
     return np.asarray(top + np.log(np.exp(matrix - top).sum(axis=axis, keepdims=True)))
 
@@ -221,18 +157,8 @@ def transport(
 ) -> Links:
     """Extraction by optimal transport: link the cells that carry much of the plan.
 
-    A cell of :func:`sinkhorn`'s plan can carry at most min(1/S, 1/T); it becomes a link when it carries at
-    least `threshold` of that.
-
-    References
-    ----------
-    Dou and Neubig 2021 (optimal transport over embeddings); Arase et al. 2023 (threshold on the plan).
-
-    Examples
-    --------
-    >>> transport([[1.0, 0.0], [0.1, 0.9]]).astype(int)
-    array([[1, 0],
-           [0, 1]])
+    A cell of :func:`sinkhorn`'s plan can carry at most min(1/S, 1/T); a cell that carries `threshold` of
+    that or more becomes a link (Dou and Neubig 2021; Arase et al. 2023).
     """
     plan = sinkhorn(weights, regularization=regularization, iterations=iterations)
     return np.asarray(plan * max(plan.shape[-2:]) >= threshold)
@@ -242,13 +168,6 @@ def beside_links(links: Links) -> tuple[Links, Links, Links, Links]:
     """Return the cells (T, S, ...) that link a word without a link to the partner of its neighbor.
 
     The four arrays are of a target word after and before the linked one, a source word after and before it.
-
-    Examples
-    --------
-    >>> links = np.array([[True, False], [False, False], [False, True]])
-    >>> after, before, *_ = beside_links(links)
-    >>> after.astype(int).tolist(), before.astype(int).tolist()
-    ([[0, 0], [1, 0], [0, 0]], [[0, 0], [0, 1], [0, 0]])
     """
     free_target, free_source = (~np.asarray(links.any(axis=axis, keepdims=True)) for axis in (1, 0))
     after, before, source_after, source_before = np.zeros((4, *links.shape), dtype=bool)

@@ -11,31 +11,39 @@ jsonl     an object for each pair: ``{"links": [[0, 0]], "possible": [], "source
 ========  ======================================================================================
 
 Possible links of ``pharaoh``, ``talp`` and ``naacl`` are those that are not sure.
+
+Corrections are links of single pairs of a text by people who looked, as a report writes and reads them: a
+line of JSON for each pair, the links of ``jsonl`` with more beside them::
+
+    {"pair": 3, "pairs": 447, "text": "ee0c9a5e97be", "links": [[0, 0]], "possible": [[1, 2]], "by": "Ann",
+     "at": "2026-05-04T12:00:00Z"}
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from itertools import groupby
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Longs
+from nmtalign.door import as_path
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import named, parse_json, read_lines
+from nmtalign.files import format_ending, named, parse_json, read_lines
 from nmtalign.links.alignments import AlignedBatch, Alignment, BothWords, GoldAlignment, Link
-from nmtalign.links.corrections import are_corrections, gold_of_corrections, gold_of_json
 
 _SURE = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)
 _POSSIBLE = re.compile(r"(?<![^ ])(\d{1,9})[p?](\d{1,9})(?![^ ])", re.ASCII)
 _NAACL = re.compile(r"(\d{1,9}) +(\d{1,9}) +(\d{1,9})(?: +([SP]))?(?: +[\d.eE+-]+)? *", re.ASCII)
 _GIZA = re.compile(r"([^ ]+) \(\{ ((?:\d{1,9} )*)\}\) ?", re.ASCII)
+_OF_CORRECTIONS = {"pair": int, "pairs": int, "text": str, "by": str, "at": str}
 Parsed = TypeVar("Parsed")
 
 MOST_EMPTY = 1_000_000  # pairs without a line of their own in a row
@@ -60,65 +68,36 @@ class LinkRecord:
 
 
 def parse_pharaoh(line: str, *, first: int = 0) -> frozenset[Link]:
-    """Return the links of a line such as ``0-0 1-2``; words count from `first`, 0 or 1.
-
-    Examples
-    --------
-    >>> sorted(parse_pharaoh("1-2 0-0"))
-    [Link(source=0, target=0), Link(source=1, target=2)]
-    """
-    cache = _FROM_ONE if first else _FROM_ZERO
-    return frozenset(map(cache.__getitem__, filter(None, line.split(" "))))
+    """Return the links of a line such as ``0-0 1-2``; words count from `first`, 0 or 1."""
+    return frozenset(map(_LINKS_FROM[first], filter(None, line.split(" "))))
 
 
-class _LinkCache(dict[str, Link]):
-    """``"0-1"`` -> Link(0, 1), kept for the positions of ordinary sentences."""
-
-    def __init__(self, first: int) -> None:
-        self._first = first
-
-    def __missing__(self, text: str) -> Link:
-        match = _SURE.fullmatch(text)
-        if match is None:
-            reason = f"expected links like 0-1 between spaces, found {text!r}"
-            raise DataError(f"{reason}; only gold may hold possible links (0p1)")
-        source, target = int(match[1]), int(match[2])
-        link = Link(_from_one(source), _from_one(target)) if self._first else Link(source, target)
-        if source < 256 and target < 256:
-            self[text] = link
-        return link
+def _link(text: str, first: int) -> Link:
+    match = _SURE.fullmatch(text)
+    if match is None:
+        reason = f"expected links like 0-1 between spaces, found {text!r}"
+        raise DataError(f"{reason}; only gold may hold possible links (0p1)")
+    return Link(_position(match[1], first), _position(match[2], first))
 
 
-_FROM_ZERO, _FROM_ONE = _LinkCache(0), _LinkCache(1)
+_LINKS_FROM = [lru_cache(1 << 16)(partial(_link, first=first)) for first in (0, 1)]
 
 
-def _from_one(position: int) -> int:
-    if position == 0:
+def _position(text: str, first: int) -> int:
+    position = int(text) - first
+    if position < 0:
         raise DataError("expected positions from 1, found 0; does the file count from 0?")
-    return position - 1
+    return position
 
 
 def parse_gold(line: str, *, first: int = 0) -> GoldAlignment:
-    """Return the gold links of a line such as ``0-0 1p2``: ``-`` sure, ``p`` (or ``?``) only possible.
-
-    Examples
-    --------
-    >>> gold = parse_gold("0-0 1p2")
-    >>> len(gold.sure), len(gold.possible)
-    (1, 2)
-    """
+    """Return the gold links of a line such as ``0-0 1p2``: ``-`` sure, ``p`` (or ``?``) only possible."""
     sure = parse_pharaoh(_POSSIBLE.sub("", line), first=first)
     return GoldAlignment(sure, parse_pharaoh(_POSSIBLE.sub(r"\1-\2", line), first=first))
 
 
 def format_pharaoh(links: Iterable[tuple[int, int]] | Alignment, *, first: int = 0) -> str:
-    """Return links as a line without its end, sorted by source, then target.
-
-    Examples
-    --------
-    >>> format_pharaoh({(1, 2), (0, 0)})
-    '0-0 1-2'
-    """
+    """Return links as a line without its end, sorted by source, then target."""
     return " ".join(f"{s + first}-{t + first}" for s, t in sorted(links))
 
 
@@ -144,7 +123,7 @@ def _read_naacl(path: str | Path, encoding: str) -> Iterator[LinkRecord]:
     pair = 0
     for number, lines in groupby(_naacl_lines(path, encoding), key=lambda line: line[0]):
         for _ in range(pair + 1, number):
-            yield LinkRecord(GoldAlignment(frozenset(), frozenset()))
+            yield LinkRecord(GoldAlignment((), ()))
         links = [(Link(s - 1, t - 1), kind) for _, s, t, kind in lines if s and t]
         sure = frozenset(link for link, kind in links if kind != "P")
         yield LinkRecord(GoldAlignment(sure, frozenset(link for link, _ in links)))
@@ -182,7 +161,7 @@ def _parse_giza(target: tuple[str, ...], line: str) -> LinkRecord:
         end = match.end()
         words.append(match[1])
         if len(words) > 1:  # the first is NULL: its target words have no link
-            links.update(Link(len(words) - 2, _from_one(int(t))) for t in match[2].split(" ") if t)
+            links.update(Link(len(words) - 2, _position(t, 1)) for t in match[2].split(" ") if t)
     if not words or line[end:].strip(" "):
         raise DataError(f"expected 'NULL ({{ 1 }}) word ({{ 2 3 }}) ...', found {line[end:] or line!r}")
     return _checked(links, tuple(words[1:]), target)
@@ -209,6 +188,75 @@ def _parse_tsv(line: str) -> LinkRecord:
         raise DataError(f"expected source, target and links between tabs, found {len(fields)} columns")
     source, target = (tuple(filter(None, text.split(" "))) for text in fields[:2])
     return _checked(parse_pharaoh(fields[2]), source, target)
+
+
+def gold_of_json(values: Any, line: str) -> GoldAlignment:
+    """Return the links of an object with lists of sure and of possible ones, which `line` says."""
+    links: list[Any] = [None]
+    if isinstance(values, dict):
+        links = [values.get("links"), values.get("possible", [])]
+    if not all(map(_are_links, links)):
+        raise DataError(f'expected an object like {{"links": [[0, 0], [1, 2]]}}, found {line[:60]!r}')
+    sure, possible = (frozenset(Link(*link) for link in pairs) for pairs in links)
+    return GoldAlignment(sure, sure | possible)
+
+
+def _are_links(value: Any) -> bool:
+    pairs = isinstance(value, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in value)
+    return pairs and all(type(n) is int and 0 <= n < 10**9 for pair in value for n in pair)
+
+
+# --- corrections -----------------------------------------------------------------------------------
+
+
+class Correction(NamedTuple):
+    """The links of a pair, and who looked at them when."""
+
+    pair: int  # line of the text, from 1
+    pairs: int  # lines of the text
+    text: str  # the words; see `text_key`
+    gold: GoldAlignment
+    by: str
+    at: str  # ISO 8601
+
+
+def text_key(source: Sequence[str], target: Sequence[str]) -> str:
+    """Return twelve digits that tell the words of a pair from others."""
+    words = f"{' '.join(source)}\n{' '.join(target)}"
+    return hashlib.sha256(words.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+
+def are_corrections(path: str | Path) -> bool:
+    """Tell by its name whether a file of gold links holds corrections."""
+    return format_ending(as_path(path)) == ".jsonl"
+
+
+def read_corrections(path: str | Path, *, encoding: str = "utf-8") -> dict[int, Correction]:
+    """Return the corrections of a file by the number of the pair: of each pair the latest.
+
+    All are of one text; a DataError names the line.
+    """
+    latest: dict[int, Correction] = {}
+    corrections = named(path, _read_by_line(path, encoding, _parse_correction))
+    for number, correction in enumerate(corrections, 1):
+        first = next(iter(latest.values()), correction)
+        if correction.pairs != first.pairs:
+            expected = f"expected a text of {first.pairs:,} pairs as before"
+            raise DataError(f"{expected}, found one of {correction.pairs:,}").at(path, line=number)
+        if correction.pair not in latest or correction.at >= latest[correction.pair].at:
+            latest[correction.pair] = correction
+    return latest
+
+
+def _parse_correction(line: str) -> Correction:
+    record = parse_json(line)
+    values: dict[str, Any] = record if isinstance(record, dict) else {}
+    if not all(type(values.get(name)) is kind for name, kind in _OF_CORRECTIONS.items()):
+        names = ", ".join(_OF_CORRECTIONS)
+        raise DataError(f"expected a correction with {names} and links, found {line[:60]!r}")
+    if not 1 <= values["pair"] <= values["pairs"]:
+        raise DataError(f"expected a pair from 1 to {values['pairs']:,}, found {values['pair']:,}")
+    return Correction(gold=gold_of_json(record, line), **{name: values[name] for name in _OF_CORRECTIONS})
 
 
 # --- writing -------------------------------------------------------------------------------------
@@ -324,24 +372,17 @@ def read_gold(path: str | Path, *, format: str = "pharaoh", encoding: str = "utf
     [GoldAlignment: 0-0 1p2]
     """
     if format == "pharaoh" and are_corrections(path):
-        return gold_of_corrections(path, encoding=encoding)
+        corrections = read_corrections(path, encoding=encoding)
+        pairs = next((correction.pairs for correction in corrections.values()), 0)
+        none = GoldAlignment((), ())
+        return [corrections[n].gold if n in corrections else none for n in range(1, pairs + 1)]
     return [record.gold for record in read_records(path, format=format, encoding=encoding)]
 
 
 def read_links(
     path: str | Path, *, format: str = "pharaoh", encoding: str = "utf-8"
 ) -> Iterator[frozenset[Link]]:
-    """Yield the links of each pair; a link that is only possible is an error, as an aligner makes none.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder) / "links.txt"
-    ...     _ = path.write_text("0-0 1-1\\n\\n", encoding="utf-8")
-    ...     [len(links) for links in read_links(path)]
-    [2, 0]
-    """
+    """Yield the links of each pair; a link that is only possible is an error, as an aligner makes none."""
     if format in ("pharaoh", "talp"):
         return _read_by_line(path, encoding, partial(parse_pharaoh, first=int(format == "talp")))
     return (record.links for record in read_records(path, format=format, encoding=encoding))
@@ -357,7 +398,7 @@ def format_record(record: LinkRecord, *, format: str, number: int) -> str:
 # --- batches: no Python object for a link --------------------------------------------------------
 
 
-def _lines(tokens: NDArray[np.int64], offsets: NDArray[np.int64], table: list[str]) -> str:
+def _lines(tokens: Longs, offsets: Longs, table: list[str]) -> str:
     """Return lines of the words ``table[tokens]``; line n has those of ``offsets[n]:offsets[n + 1]``."""
     size = len(table)
     ends = [f"{word} " for word in table] + [f"{word}\n" for word in table] + ["\n"]
@@ -368,7 +409,7 @@ def _lines(tokens: NDArray[np.int64], offsets: NDArray[np.int64], table: list[st
     return "".join(map(ends.__getitem__, tokens.tolist()))
 
 
-def _distinct(values: NDArray[np.int64]) -> tuple[list[int], NDArray[np.int64]]:
+def _distinct(values: Longs) -> tuple[list[int], Longs]:
     """Return the distinct values and, for each value, which of them it is."""
     top = int(values.max(initial=0)) + 1
     if top > 4 * len(values) + 65_536:
@@ -381,14 +422,7 @@ def _distinct(values: NDArray[np.int64]) -> tuple[list[int], NDArray[np.int64]]:
 
 
 def format_pharaoh_batch(batch: AlignedBatch) -> str:
-    """Return the links of all pairs as Pharaoh lines, each with its end.
-
-    Examples
-    --------
-    >>> batch = AlignedBatch(np.array([0, 2, 2]), np.array([0, 1]), np.array([0, 2]), np.ones(2), np.ones(2))
-    >>> format_pharaoh_batch(batch)
-    '0-0 1-2\\n\\n'
-    """
+    """Return the links of all pairs as Pharaoh lines, each with its end."""
     width = int(batch.target.max(initial=0)) + 1
     keys = batch.source.astype(np.int64) * width + batch.target
     distinct, tokens = _distinct(keys)
@@ -405,12 +439,6 @@ def format_guided_batch(
     """Return source words, target words and links of each pair between tabs, as guided training reads them.
 
     A DataError counts pairs from `first`.
-
-    Examples
-    --------
-    >>> batch = AlignedBatch(np.array([0, 2, 2]), np.array([0, 1]), np.array([0, 2]), np.ones(2), np.ones(2))
-    >>> format_guided_batch(batch, [["a", "b"], []], [["c", "d", "e"], []])
-    'a b\\tc d e\\t0-0 1-2\\n\\t\\t\\n'
     """
     links = format_pharaoh_batch(batch).split("\n")[:-1]
     pairs = enumerate(zip(source_words, target_words, links, strict=True), first)
@@ -418,14 +446,7 @@ def format_guided_batch(
 
 
 def format_scores_batch(batch: AlignedBatch) -> str:
-    """Return the probabilities of the links, parallel to :func:`format_pharaoh_batch`, with four digits.
-
-    Examples
-    --------
-    >>> batch = AlignedBatch(np.array([0, 1]), np.array([0]), np.array([0]), np.array([0.98764]), np.ones(1))
-    >>> format_scores_batch(batch)
-    '0.9876\\n'
-    """
+    """Return the probabilities of the links, parallel to :func:`format_pharaoh_batch`, with four digits."""
     steps = np.rint(np.clip(batch.probability.astype(np.float64), 0, 1) * _SCALE).astype(np.int64)
     distinct, tokens = _distinct(steps)
     return _lines(tokens, batch.offsets, [f"{step / _SCALE:.4f}" for step in distinct])

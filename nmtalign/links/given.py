@@ -24,13 +24,7 @@ GivenGold = Iterable[GoldAlignment | Iterable[tuple[int, int]] | str] | str | Pa
 
 
 def given_links(alignments: GivenLinks) -> Iterator[frozenset[Link]]:
-    """Yield the links of each pair; a DataError names the first pair whose links are none.
-
-    Examples
-    --------
-    >>> [sorted(links) for links in given_links(["0-0", [(1, 0)]])]
-    [[Link(source=0, target=0)], [Link(source=1, target=0)]]
-    """
+    """Yield the links of each pair; a DataError names the first pair whose links are none."""
     if isinstance(alignments, AlignedBatch):
         return (frozenset(alignments.links(n)) for n in range(len(alignments)))
     if isinstance(alignments, str | Path):
@@ -39,13 +33,7 @@ def given_links(alignments: GivenLinks) -> Iterator[frozenset[Link]]:
 
 
 def batch_of_links(links: Iterable[Iterable[tuple[int, int]]]) -> AlignedBatch:
-    """Return the links of each pair as arrays, each with probability 1.
-
-    Examples
-    --------
-    >>> batch_of_links([{(1, 0), (0, 0)}, ()]).links(0)
-    [Link(source=0, target=0), Link(source=1, target=0)]
-    """
+    """Return the links of each pair as arrays, each with probability 1."""
     offsets, flat = array("q", [0]), array("q")
     for links_of_pair in links:
         flat.extend(chain.from_iterable(sorted(links_of_pair)))
@@ -82,13 +70,7 @@ def write_links(path: str | Path, alignments: GivenLinks, *, format: str = "phar
 
 
 def given_gold(golds: GivenGold) -> Iterator[GoldAlignment]:
-    """Yield the gold links of each pair, given as in :func:`given_links`; links without a kind are sure.
-
-    Examples
-    --------
-    >>> list(given_gold(["0-0 1p1", {(2, 0)}]))
-    [GoldAlignment: 0-0 1p1, GoldAlignment: 2-0]
-    """
+    """Yield the gold links of each pair, given as in :func:`given_links`; links without a kind are sure."""
     return iter(read_gold(golds)) if isinstance(golds, str | Path) else _each(golds, as_gold, "gold links")
 
 
@@ -99,8 +81,7 @@ def gold_inside(golds: Iterator[GoldAlignment], alignments: GivenLinks) -> Itera
             try:
                 Alignment(gold.possible, *map(len, alignments.origin.tokens(number - 1)))
             except DataError as error:
-                message = f"pair {number:,}: gold {error}; are both of the same words?"
-                raise DataError(message) from None
+                raise DataError(f"pair {number:,}: gold {error}; are both of the same words?") from None
         yield gold
 
 
@@ -129,12 +110,12 @@ def _each(given: Any, parse: Callable[[Any], Parsed], what: str) -> Iterator[Par
     """Return an iterator over what is given for each pair; a DataError names the pair."""
     if not isinstance(given, Iterable) or isinstance(given, Mapping | Set):  # these have no order
         raise UsageError(f"expected {what} of each pair, or a path, found {short(given)}")
-    rows = enumerate(begun(given, what) if isinstance(given, Iterator) else given, 1)
-    return (_parsed(row, number, parse) for number, row in rows)
+    return _parsed(begun(given, what) if isinstance(given, Iterator) else given, parse)
 
 
-def _parsed(row: Any, number: int, parse: Callable[[Any], Parsed]) -> Parsed:
-    try:
-        return parse(row)
-    except DataError as error:
-        raise error.at(f"pair {number:,}") from None
+def _parsed(rows: Iterable[Any], parse: Callable[[Any], Parsed]) -> Iterator[Parsed]:
+    for number, row in enumerate(rows, 1):
+        try:
+            yield parse(row)
+        except DataError as error:
+            raise error.at(f"pair {number:,}") from None

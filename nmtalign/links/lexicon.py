@@ -1,4 +1,4 @@
-"""Maximum-likelihood lexicon of links: relative frequencies of both directions.
+"""Tables of links: the maximum-likelihood lexicon of both directions, and phrase pairs.
 
 As in Moses, a word without a link counts as linked to the null word:
 
@@ -14,7 +14,7 @@ from math import log
 from reprlib import repr as short
 from typing import NamedTuple
 
-from nmtalign.errors import UsageError
+from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import Alignment, as_links
 
 
@@ -93,11 +93,6 @@ def association(together: int, first: int, second: int, total: int) -> float:
 
     ``G² = 2 sum of O log(O / E)`` over the four cells of linked with the one, linked with the other (Dunning
     1993, "Accurate methods for the statistics of surprise and coincidence").
-
-    Examples
-    --------
-    >>> round(association(10, 10, 10, 20), 3), association(5, 10, 10, 20)
-    (27.726, 0.0)
     """
     observed = (together, first - together, second - together, total - first - second + together)
     expected = (
@@ -111,13 +106,7 @@ def association(together: int, first: int, second: int, total: int) -> float:
 
 
 def priors(entries: Iterable[Entry]) -> Iterator[str]:
-    """Yield links as priors that eflomal reads: ``LEX source target links``, between tabs.
-
-    Examples
-    --------
-    >>> list(priors([Entry("the", "le", 2.5, 0.75, 1.0, None)]))
-    ['LEX\\tthe\\tle\\t2.5000\\n']
-    """
+    """Yield links as priors that eflomal reads: ``LEX source target links``, between tabs."""
     return (f"LEX\t{e.source}\t{e.target}\t{e.links:.4f}\n" for e in entries if e.links >= 0.0001)
 
 
@@ -125,11 +114,6 @@ def shortlist(entries: Iterable[Entry], *, reverse: bool = False, most: int = 10
     """Yield the lines of a Marian shortlist: ``target source p(target|source)``, `most` of a word.
 
     With `reverse` it is ``lex.t2s`` instead of ``lex.s2t``: ``source target p(source|target)``.
-
-    Examples
-    --------
-    >>> list(shortlist([Entry("the", "le", 3, 0.75, 1.0, 9.0)]))
-    ['le the 0.7500000\\n']
     """
     rows = [(e.target, e.source, e.reverse) if reverse else (e.source, e.target, e.forward) for e in entries]
     rows.sort(key=lambda row: (row[0], -row[2], row[1]))
@@ -137,3 +121,57 @@ def shortlist(entries: Iterable[Entry], *, reverse: bool = False, most: int = 10
         yield from (
             f"{other} {given} {probability:.7f}\n" for given, other, probability in islice(group, most)
         )
+
+
+def phrase_pairs(
+    links: Iterable[tuple[int, int]], source_length: int, target_length: int, *, longest: int = 7
+) -> Iterator[tuple[int, int, int, int]]:
+    """Yield where source and target phrase of every pair that is consistent with the links begin and end.
+
+    A pair is consistent when at least one link lies inside it and none leads from inside to outside; words
+    without a link may stand at either end of it. A phrase has at most `longest` words on either side (Och and
+    Ney 2004; Koehn, Och and Marcu 2003).
+    """
+    by_source: list[list[int]] = [[] for _ in range(source_length)]
+    by_target: list[list[int]] = [[] for _ in range(target_length)]
+    for s, t in sorted(links):
+        by_source[s].append(t)
+        by_target[t].append(s)
+    for start in range(source_length):
+        first, last = target_length, -1
+        for end in range(start + 1, min(start + longest, source_length) + 1):
+            first, last = min([first, *by_source[end - 1]]), max([last, *by_source[end - 1]])
+            inside = all(start <= s < end for linked in by_target[first : last + 1] for s in linked)
+            if inside and 0 <= last < first + longest:
+                for target_phrase in _widened(by_target, first, last + 1, longest):
+                    yield start, end, *target_phrase
+
+
+def _widened(by_target: list[list[int]], first: int, end: int, longest: int) -> Iterator[tuple[int, int]]:
+    """Yield the target phrase, and the same with words without a link added at its ends."""
+    start = first
+    while start == first or (start >= 0 and not by_target[start]):
+        stop = end
+        while stop == end or (stop <= len(by_target) and not by_target[stop - 1]):
+            if stop - start <= longest:
+                yield start, stop
+            stop += 1
+        start -= 1
+
+
+def format_phrases(
+    source: Sequence[str], target: Sequence[str], links: Iterable[tuple[int, int]], *, longest: int = 7
+) -> str:
+    """Return the phrase pairs of a sentence pair as Moses' ``extract`` writes them, a line for each.
+
+    ``source words ||| target words ||| links inside the phrase``; a DataError if a word is ``|||``.
+    """
+    if "|||" in (*source, *target):
+        raise DataError("expected words other than '|||', which stands between the sides; cut or replace it")
+    chosen, lines = sorted(links), []
+    phrases = phrase_pairs(chosen, len(source), len(target), longest=longest)
+    for start, end, target_start, target_end in phrases:
+        inside = (f"{s - start}-{t - target_start}" for s, t in chosen if start <= s < end)
+        sides = " ".join(source[start:end]), " ".join(target[target_start:target_end])
+        lines.append(f"{sides[0]} ||| {sides[1]} ||| {' '.join(inside)}\n")
+    return "".join(lines)

@@ -11,6 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 from nmtalign.errors import DataError
@@ -36,13 +37,6 @@ def project_spans(spans: Iterable[Span], links: Iterable[tuple[int, int]], targe
 
     A span goes to the words its words are linked to, and to words without a link between them. Where
     words that belong elsewhere stand between, it becomes several spans; with no link at all, none.
-
-    Examples
-    --------
-    >>> project_spans([Span(0, 2, "PER")], {(0, 3), (1, 1)}, 5)
-    [Span(start=1, end=4, label='PER')]
-    >>> project_spans([Span(0, 2, "PER")], {(0, 3), (1, 1), (2, 2)}, 5)
-    [Span(start=1, end=2, label='PER'), Span(start=3, end=4, label='PER')]
     """
     partners: dict[int, list[int]] = {}
     for s, t in links:
@@ -59,7 +53,13 @@ def project_spans(spans: Iterable[Span], links: Iterable[tuple[int, int]], targe
             owner[between] = number, span.label
             after[between] = between + 1
             between = _free(after, between)
-    return list(_runs(owner))
+    spans, start = [], 0
+    for claim, group in groupby(owner):
+        end = start + len(list(group))
+        if claim is not None:
+            spans.append(Span(start, end, claim[1]))
+        start = end
+    return spans
 
 
 def _free(after: list[int], word: int) -> int:
@@ -70,24 +70,8 @@ def _free(after: list[int], word: int) -> int:
     return word
 
 
-def _runs(owner: Sequence[tuple[int, str] | None]) -> Iterator[Span]:
-    start = 0
-    for end in range(1, len(owner) + 1):
-        if end == len(owner) or owner[end] != owner[start]:
-            carried = owner[start]
-            if carried is not None:
-                yield Span(start, end, carried[1])
-            start = end
-
-
 def spans_of_labels(labels: Sequence[str]) -> list[Span]:
-    """Return the spans of BIO labels: ``B-X`` begins, ``I-X`` continues, ``O`` is outside.
-
-    Examples
-    --------
-    >>> spans_of_labels(["B-PER", "I-PER", "O", "B-LOC"])
-    [Span(start=0, end=2, label='PER'), Span(start=3, end=4, label='LOC')]
-    """
+    """Return the spans of BIO labels: ``B-X`` begins, ``I-X`` continues, ``O`` is outside."""
     spans: list[Span] = []
     before = "O"
     for n, label in enumerate(labels):
@@ -103,13 +87,7 @@ def spans_of_labels(labels: Sequence[str]) -> list[Span]:
 
 
 def labels_of_spans(spans: Iterable[Span], length: int) -> list[str]:
-    """Return BIO labels of `length` words.
-
-    Examples
-    --------
-    >>> labels_of_spans([Span(1, 3, "PER")], 4)
-    ['O', 'B-PER', 'I-PER', 'O']
-    """
+    """Return BIO labels of `length` words."""
     labels = ["O"] * length
     for start, end, label in spans:
         labels[start:end] = [f"B-{label}"] + [f"I-{label}"] * (end - start - 1)
@@ -155,10 +133,7 @@ def between_spaces(line: str) -> list[tuple[int, int]]:
 
 
 def parse_tags(line: str, cut: Cut = between_spaces) -> tuple[list[str], list[_Element]]:
-    """Return the words of a line without its tags, and its outermost elements; DataError if they overlap.
-
-    `cut` returns where the words of a line without tags begin and end.
-    """
+    """Return the words of a line without its tags, and its outermost elements; DataError if they overlap."""
     plain = _TAG.sub("", line)
     words = cut(plain)
     starts, ends = [start for start, _ in words], [end for _, end in words]
@@ -170,7 +145,9 @@ def parse_tags(line: str, cut: Cut = between_spaces) -> tuple[list[str], list[_E
         removed += len(match[0])
         closing, name, rest = match.groups()
         if closing:
-            _check_closing(path[-1], name)
+            if path[-1].name != name:
+                expected = f"</{path[-1].name}>" if path[-1].name else "no closing tag"
+                raise DataError(f"expected {expected}, found </{name}>; tags must be nested")
             path.pop().end = bisect_left(starts, at)
         elif rest.endswith("/"):
             word = bisect_left(starts, at)
@@ -181,44 +158,24 @@ def parse_tags(line: str, cut: Cut = between_spaces) -> tuple[list[str], list[_E
             if len(path) > DEEPEST:
                 raise DataError(f"expected tags at most {DEEPEST} deep inside each other")
     if len(path) > 1:
-        name = path[-1].name
-        raise DataError(
-            f"expected </{name}> before the end of the line; where <{name}> is a word, give labels or spans"
-        )
+        expected = f"expected </{path[-1].name}> before the end of the line"
+        raise DataError(f"{expected}; where <{path[-1].name}> is a word, give labels or spans")
     return [plain[start:end] for start, end in words], root.children
 
 
-def _check_closing(element: _Element, name: str) -> None:
-    if element.name != name:
-        expected = f"</{element.name}>" if element.name else "no closing tag"
-        raise DataError(f"expected {expected}, found </{name}>; tags must be nested")
-
-
 def spans_of_tags(line: str, cut: Cut = between_spaces) -> list[Span]:
-    """Return the words that each element of a tagged line goes around, in order (errors: :func:`parse_tags`).
-
-    Examples
-    --------
-    >>> spans_of_tags("the <b>black <i>cat</i></b> <br/>")
-    [Span(start=1, end=3, label='b'), Span(start=2, end=3, label='i')]
-    """
-    found, waiting = [], parse_tags(line, cut)[1][::-1]
+    """Return the words that each element of a tagged line goes around, in order."""
+    spans, waiting = [], parse_tags(line, cut)[1][::-1]
     while waiting:
         element = waiting.pop()
         waiting += element.children[::-1]
         if element.start < element.end:
-            found.append(Span(element.start, element.end, element.name))
-    return found
+            spans.append(Span(element.start, element.end, element.name))
+    return spans
 
 
 def unlinked(spans: Iterable[Span], links: Iterable[tuple[int, int]]) -> list[Span]:
-    """Return the spans of which no word has a link.
-
-    Examples
-    --------
-    >>> unlinked([Span(0, 2, "PER"), Span(2, 3, "LOC")], {(1, 0)})
-    [Span(start=2, end=3, label='LOC')]
-    """
+    """Return the spans of which no word has a link."""
     linked = {s for s, _ in links}
     return [span for span in spans if linked.isdisjoint(range(span.start, span.end))]
 
@@ -231,12 +188,7 @@ def project_tags(
     An element goes around the words that its words are linked to and all between them, but not around words
     that another element beside it is linked to; it stays one element. One without links, and an empty one
     such as ``<br/>``, goes next to what its neighbors are linked to. The result has exactly the tags of
-    `line`, properly nested, and the target words in their order. For `cut` see :func:`parse_tags`.
-
-    Examples
-    --------
-    >>> project_tags("the <b>black</b> <i>cat</i> <br/>", ["le", "chat", "noir"], {(0, 0), (1, 2), (2, 1)})
-    'le <i>chat</i> <br/> <b>noir</b>'
+    `line`, properly nested, and the target words in their order.
     """
     for word in target:
         if _TAG.search(word):
@@ -256,7 +208,7 @@ def _render(element: _Element, run: Run, words: Sequence[str], linked: list[list
     """Return the target words of a run with the tags inside `element`."""
     pieces: list[str] = []
     cursor = run[0]
-    for (start, end), _, child in sorted(_runs_of_children(element, run, linked), key=lambda row: row[:2]):
+    for (start, end), child in sorted(_runs_of_children(element, run, linked), key=itemgetter(0)):
         pieces += words[cursor:start]
         inner = _render(child, (start, end), words, linked) or [""]
         inner[0] = child.opening + inner[0]
@@ -266,10 +218,8 @@ def _render(element: _Element, run: Run, words: Sequence[str], linked: list[list
     return pieces + list(words[cursor : run[1]])
 
 
-def _runs_of_children(
-    parent: _Element, run: Run, linked: list[list[int]]
-) -> Iterator[tuple[Run, int, _Element]]:
-    """Yield the run of words that each child goes around, its number, and the child; runs do not overlap."""
+def _runs_of_children(parent: _Element, run: Run, linked: list[list[int]]) -> Iterator[tuple[Run, _Element]]:
+    """Yield the run of words that each child goes around, and the child; runs do not overlap."""
     owner: dict[int, int] = {}
     done = 0  # source words; children within one word share it, and the first has its links
     for number, child in enumerate(parent.children):
@@ -286,7 +236,7 @@ def _runs_of_children(
             before = bisect_left(taken, (point,)) - 1  # the last stretch that begins before
             point = taken[before][0] if before >= 0 and point < taken[before][1] else point
             runs[number] = (point, point)
-        yield runs[number], number, child
+        yield runs[number], child
 
 
 def _longest_runs(owner: dict[int, int]) -> dict[int, Run]:

@@ -28,15 +28,16 @@ from itertools import pairwise
 from operator import and_, or_
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from nmtalign.arrays import Flags, Longs
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import Link
 
 _AROUND = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
 _CHUNK = 4096  # pairs that are grown together: long enough to share the loop, small enough to stay in cache
 
-FlatLinks = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]  # pair, source, target
+FlatLinks = tuple[Longs, Longs, Longs]  # pair, source, target
 
 
 @dataclass
@@ -107,12 +108,6 @@ def symmetrize_many(
     """Return one set of links for each pair from the links of two directions, both source-target.
 
     Each set holds the intersection of the two and lies within their union.
-
-    Examples
-    --------
-    >>> (links,) = symmetrize_many([{(0, 0), (1, 1)}], [{(0, 0), (2, 1)}], "grow-diag")
-    >>> sorted(tuple(link) for link in links)
-    [(0, 0), (1, 1), (2, 1)]
     """
     if len(forward) != len(reverse):
         raise DataError(f"expected as many pairs in both directions, found {len(forward)} and {len(reverse)}")
@@ -128,15 +123,8 @@ def _flat(sets: Sequence[Iterable[tuple[int, int]]]) -> FlatLinks:
     return pair, source, target
 
 
-def symmetrize_matrices(forward: ArrayLike, reverse: ArrayLike, method: str) -> NDArray[np.bool_]:
-    """Return the symmetrized links of matrices (T, S) or (B, T, S) that are not zero where there is a link.
-
-    Examples
-    --------
-    >>> symmetrize_matrices([[1, 0], [0, 1]], [[1, 1], [0, 0]], "intersection").astype(int)
-    array([[1, 0],
-           [0, 0]])
-    """
+def symmetrize_matrices(forward: ArrayLike, reverse: ArrayLike, method: str) -> Flags:
+    """Return the symmetrized links of matrices (T, S) or (B, T, S), which are not zero where a link is."""
     both = [np.asarray(matrix, dtype=bool) for matrix in (forward, reverse)]
     if both[0].shape != both[1].shape:
         raise DataError(f"the two directions have different shapes: {both[0].shape} and {both[1].shape}")
@@ -145,9 +133,8 @@ def symmetrize_matrices(forward: ArrayLike, reverse: ArrayLike, method: str) -> 
         return np.asarray(combine(*both))
     count = math.prod(both[0].shape[:-2])
     first, second = (matrix.reshape(count, *matrix.shape[-2:]).nonzero() for matrix in both)
-    pair, source, target = symmetrize_flat(
-        (first[0], first[2], first[1]), (second[0], second[2], second[1]), count, method
-    )
+    sides = (first[0], first[2], first[1]), (second[0], second[2], second[1])
+    pair, source, target = symmetrize_flat(*sides, count, method)
     joined = np.zeros((count, *both[0].shape[-2:]), dtype=bool)  # (B, T, S)
     joined[pair, target, source] = True
     return joined.reshape(both[0].shape)
@@ -171,9 +158,7 @@ def symmetrize_flat(forward: FlatLinks, reverse: FlatLinks, count: int, method: 
     return pair, source, target
 
 
-def _symmetrize_chunk(
-    forward: NDArray[np.int64], reverse: NDArray[np.int64], start: int, method: str
-) -> NDArray[np.int64]:
+def _symmetrize_chunk(forward: Longs, reverse: Longs, start: int, method: str) -> Longs:
     """Return the links (3, L) of pairs `start` to `start + _CHUNK`."""
     width = 1 + max(int(links[2].max(initial=0)) for links in (forward, reverse))
     keys = [links[1] * width + links[2] for links in (forward, reverse)]  # by source, then target
@@ -185,10 +170,7 @@ def _symmetrize_chunk(
         packed = np.packbits(table, axis=1, bitorder="little")
         bits.append([int.from_bytes(row.tobytes(), "little") for row in packed])
     positions = [divmod(key, width) for key in cells.tolist()]
-    sources, targets = (
-        dict.fromkeys((s for s, _ in positions), 0),
-        dict.fromkeys((t for _, t in positions), 0),
-    )
+    sources, targets = {s: 0 for s, _ in positions}, {t: 0 for _, t in positions}
     grid = _Grid(positions, bits[0], bits[1], [0] * len(positions), sources, targets)
     for step in _STEPS[method]:
         step(grid)

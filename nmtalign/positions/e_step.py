@@ -20,9 +20,15 @@ from nmtalign.corpus.parallel import in_order, shared_zeros
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText
 from nmtalign.corpus.word_pairs import PairIndex
-from nmtalign.positions.hmm import NULL, BothTransitions, hmm_posteriors
+from nmtalign.positions.hmm import (
+    NULL,
+    BothTransitions,
+    TransitionModel,
+    estimate_transitions,
+    hmm_posteriors,
+    jump_counts,
+)
 from nmtalign.positions.model import Emissions, TextScores
-from nmtalign.positions.transitions import TransitionModel, estimate_transitions, jump_counts
 
 ITERATIONS = 3  # in which transitions are fitted to given scores
 MIN_LINK = 1e-5  # less likely links are not counted; a higher threshold costs accuracy
@@ -40,24 +46,42 @@ class BucketCounts(NamedTuple):
     """Expected counts of one bucket."""
 
     links: Sparse  # agreed links, by number of the word pair
-    # unaligned words, by number of the word
-    source_null: Sparse
+    source_null: Sparse  # unaligned words, by number of the word
     target_null: Sparse
-    # jumps, by index in the flattened transition tables
-    forward_jumps: Sparse | None = None
+    forward_jumps: Sparse | None = None  # by index in the flattened transition tables
     reverse_jumps: Sparse | None = None
     log_likelihood: float = 0.0
 
 
 class ExpectedCounts(NamedTuple):
-    """Expected counts of a bitext: links (P,), unaligned words (V + 1,), jumps as flattened tables."""
+    """Expected counts of a bitext: sums of those of the buckets, in the order of :class:`BucketCounts`."""
 
-    pairs: Doubles
-    source_null: Doubles
+    pairs: Doubles  # (P,): links
+    source_null: Doubles  # (V + 1,): unaligned words
     target_null: Doubles
-    forward_jumps: Doubles
+    forward_jumps: Doubles  # flattened transition tables
     reverse_jumps: Doubles
-    log_likelihood: float
+    log_likelihood: float = 0.0
+
+    @classmethod
+    def zeros(cls, sizes: Sequence[int], transitions: Sequence[TransitionModel]) -> ExpectedCounts:
+        """Return no counts; `sizes` are the numbers of word pairs, source words and target words."""
+        jumps = [model.tables.size for model in transitions] or [0, 0]
+        pairs, source, target, forward, reverse = map(shared_zeros, (*sizes, *jumps))
+        return cls(pairs, source, target, forward, reverse)
+
+    def add(self, counts: BucketCounts) -> float:
+        """Add the counts of a bucket, and return its log-likelihood."""
+        for total, numbers in zip(self[:5], counts[:5], strict=True):
+            if numbers is not None:  # in order, so that a sum does not depend on the workers
+                np.add.at(total, numbers.indices.ravel(), numbers.values.ravel().astype(np.float64))
+        return counts.log_likelihood
+
+    def with_likelihood(self, log_likelihood: float) -> ExpectedCounts:
+        """Return the counts, none of the padding, and a log-likelihood."""
+        for counts_of_words in self[:3]:
+            counts_of_words[0] = 0
+        return self._replace(log_likelihood=log_likelihood)
 
 
 def uniform_counts(bucket: Bucket, cells: Ints, null: float) -> BucketCounts:
@@ -116,21 +140,21 @@ def hmm_counts(
     jumps: bool = False,
 ) -> BucketCounts:
     """E-step of the hidden Markov model: the product of the posteriors of both directions."""
-    model = (words.source_null, words.target_null), transitions, null
-    found = hmm_posteriors(bucket, words.pairs.take(cells), *model, agree=agree, jumps=jumps)
-    forward, reverse = found
+    ratios, null_ratios = words.pairs.take(cells), (words.source_null, words.target_null)
+    both = hmm_posteriors(bucket, ratios, null_ratios, transitions, null, agree=agree, jumps=jumps)
+    forward, reverse = both
     real = bucket.pieces >= 0
     states = (bucket.source, bucket.source_lengths), (bucket.target, bucket.target_lengths)
-    counted = [
-        None if own.jumps is None else Sparse(*jump_counts(own.jumps, *side, own_model))
-        for own, side, own_model in zip(found, states, transitions, strict=True)
-    ]
+    forward_jumps, reverse_jumps = (
+        None if one.jumps is None else Sparse(*jump_counts(one.jumps, *side, model))
+        for one, side, model in zip(both, states, transitions, strict=True)
+    )
     return BucketCounts(
         _links(cells, np.asarray(forward.posterior * reverse.posterior.transpose(1, 0, 2))),
         Sparse(bucket.source, _unaligned(reverse.posterior.sum(axis=1))),
         Sparse(bucket.target, _unaligned(forward.posterior.sum(axis=1))),
-        counted[0],
-        counted[1],
+        forward_jumps,
+        reverse_jumps,
         float(forward.log_likelihood[real].sum() + reverse.log_likelihood[real].sum()),
     )
 
@@ -163,7 +187,9 @@ def expected_counts(
     workers: int,
 ) -> ExpectedCounts:
     """Return the expected counts of one E-step over all buckets; they do not depend on the workers."""
-    totals = Totals.of((len(index), len(sides[0].words), len(sides[1].words)), step.transitions or ())
+    totals = ExpectedCounts.zeros(
+        (len(index), len(sides[0].words), len(sides[1].words)), step.transitions or ()
+    )
     likelihoods = in_order(
         lambda k: step.counts(k, buckets[k], index.cells[k]),
         range(len(buckets)),
@@ -172,32 +198,6 @@ def expected_counts(
         cells=sum(bucket.cells for bucket in buckets),
     )
     return totals.with_likelihood(sum(likelihoods))
-
-
-class Totals(NamedTuple):
-    """Sums of the expected counts of buckets, in the order of the fields of :class:`BucketCounts`."""
-
-    sums: Sequence[Doubles]
-
-    @classmethod
-    def of(cls, sizes: Sequence[int], transitions: Sequence[TransitionModel]) -> Totals:
-        """Return empty sums; `sizes` are the numbers of word pairs, source words and target words."""
-        jumps = [model.tables.size for model in transitions] or [0, 0]
-        return cls([shared_zeros(size) for size in (*sizes, *jumps)])
-
-    def add(self, counts: BucketCounts) -> float:
-        """Add the counts of a bucket, and return its log-likelihood."""
-        for total, numbers in zip(self.sums, counts[:5], strict=True):
-            if numbers is not None:  # in order, so that a sum does not depend on the workers
-                np.add.at(total, numbers.indices.ravel(), numbers.values.ravel().astype(np.float64))
-        return counts.log_likelihood
-
-    def with_likelihood(self, log_likelihood: float) -> ExpectedCounts:
-        """Return the sums; the padding has no counts."""
-        for counts_of_words in self.sums[:3]:
-            counts_of_words[0] = 0
-        pairs, source, target, forward, reverse = self.sums
-        return ExpectedCounts(pairs, source, target, forward, reverse, log_likelihood)
 
 
 def fit_transitions(scores: TextScores, transitions: BothTransitions, workers: int) -> BothTransitions:
@@ -221,7 +221,6 @@ def iterated(
         model.renumbered(np.full(len(n), -1)) for model, n in zip(transitions, nulls, strict=True)
     )
     step = EStep(NULL, Emissions(ratios, nulls[0], nulls[1]), (first, second))
-    found = expected_counts(step, text.buckets, text.index, (text.source, text.target), workers)
-    jumps = found.forward_jumps, found.reverse_jumps
-    first, second = (estimate_transitions(n, model) for n, model in zip(jumps, transitions, strict=True))
-    return (first, second), found.pairs
+    counts = expected_counts(step, text.buckets, text.index, (text.source, text.target), workers)
+    forward = estimate_transitions(counts.forward_jumps, transitions[0])
+    return (forward, estimate_transitions(counts.reverse_jumps, transitions[1])), counts.pairs

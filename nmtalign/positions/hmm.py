@@ -1,7 +1,12 @@
-"""The hidden Markov alignment model: forward-backward in both directions of a bucket, and their agreement.
+"""The hidden Markov alignment model: transitions, forward-backward in both directions, and their agreement.
 
-The T target words are the observations, the S source words the states. No sum runs along the last axis, B, so
-the numbers of a pair do not depend on the other pairs of its bucket.
+The T target words are the observations, the S source words the states. From source position i, attention
+jumps to position j with probability ``p(j | i)``, a learned distribution over the jump width ``j - i`` (Vogel
+et al. 1996), or stays at i while the target word is emitted by the null word (Och and Ney 2003). Frequent
+words have distributions of their own.
+
+Axes: B pairs of a bucket (last: no sum runs along it, so the numbers of a pair do not depend on the other
+pairs), T target words, S source words, K classes of words, V vocabulary.
 """
 
 from __future__ import annotations
@@ -9,25 +14,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import AnyArray, Doubles, Floats
-from nmtalign.corpus.buckets import Bucket
+from nmtalign.arrays import AnyArray, Doubles, Floats, Integers, Ints, Longs
+from nmtalign.corpus.buckets import LONG, Bucket
 from nmtalign.corpus.sides import EncodedSide, look_up
 from nmtalign.positions.model import BucketPosteriors, PositionModel, Posteriors, TextScores
-from nmtalign.positions.transitions import (
-    MAX_JUMP,
-    TINY,
-    TransitionModel,
-    Transitions,
-    bucket_transitions,
-    initial_transitions,
-)
 from nmtalign.state import State, Stored
 
+MAX_JUMP = 512  # widest jump; wider jumps count as this one
+NEAR = 9  # counts of jumps of at least this width are smoothed
+STRENGTH = 50.0  # weight of the table of all words, in jumps, against the table of one word
+TINY = np.float32(1e-35)
 NULL = 0.1  # probability of the null word for models without a lexicon
 THRESHOLD = 0.55  # least joint probability of a link; chosen on the development sets
 MIN_COMPLEMENT = np.float32(1e-6)  # least 1 - p of a posterior in single precision
@@ -37,35 +38,180 @@ PERIOD = 3  # rescale every 3 words, at fixed positions: results do not depend o
 STEPS = 2  # of posterior regularization; further steps agree better but remove no more errors
 SMOOTHING = np.float32(1e-2)  # added to posteriors and their complements before odds are taken
 
-BothTransitions = tuple[TransitionModel, TransitionModel]  # over source positions, over target positions
 Vocabularies = tuple[Mapping[str, int], Mapping[str, int]]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Transitions:
+    """Transition probabilities p(j | i) of the sentences of a bucket."""
+
+    transition: Floats  # (S + 1, S, B): from position i (0 = before the sentence) to word j
+    stop: Floats  # (S + 1, B): probability to end the sentence from position i
+
+    @cached_property
+    def _matrices(self) -> Floats | None:
+        """The transitions by pair, (B, S + 1, S), for long sentences, where matrix products are faster."""
+        if self.transition.shape[1] < LONG:
+            return None
+        return np.ascontiguousarray(self.transition.transpose(2, 0, 1))
+
+    def forward(self, x: Floats, out: Floats) -> None:
+        """Write ``sum over i of x[i] p(j | i)``, shape (S, B), for x of shape (S + 1, B)."""
+        if self._matrices is None:
+            np.einsum("ib,ijb->jb", x, self.transition, out=out)
+        else:
+            out[...] = np.matmul(np.ascontiguousarray(x.T)[:, None, :], self._matrices)[:, 0, :].T
+
+    def backward(self, x: Floats) -> Floats:
+        """Return ``sum over j of p(j | i) x[j]``, shape (S + 1, B), for x of shape (S, B)."""
+        if self._matrices is None:
+            return np.asarray(np.einsum("ijb,jb->ib", self.transition, x))
+        return np.asarray(np.matmul(self._matrices, np.ascontiguousarray(x.T)[:, :, None])[:, :, 0].T)
+
+    def expected_jumps(self, alpha: Floats, beta: Floats, ends: Floats) -> Floats:
+        """Return the expected jumps of the bucket, shape (S + 1, S + 1, B).
+
+        Jumps from i to j are the sum over t of ``alpha[t, i] p(j | i) beta[t, j]``, with shapes (T, S + 1, B)
+        and (T, S, B). Jumps to the end of the sentence, the last column, are `ends` (S + 1, B).
+        """
+        jumps = np.empty((len(ends), len(ends), ends.shape[1]), dtype=np.float32)
+        if self._matrices is None:
+            np.einsum("tib,tjb->ijb", alpha, beta, out=jumps[:, :-1])
+        else:
+            products = np.matmul(alpha.transpose(2, 1, 0), beta.transpose(2, 0, 1))  # (B, S + 1, S)
+            jumps[:, :-1] = products.transpose(1, 2, 0)
+        jumps[:, :-1] *= self.transition
+        jumps[:, -1] = ends
+        return jumps
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TransitionModel:
+    """Transition model of one direction: distributions of the jump width by class of word."""
+
+    # (K, 2 * MAX_JUMP + 1): weight of each jump width from words of class k; class 0 is the sentence start
+    tables: Floats
+    classes: Ints  # (V + 1,): class of each word by its number
+
+    @cached_property
+    def sums(self) -> Doubles:
+        """Running sums of the tables from the left, with a 0 in front, shape (K, 2 * MAX_JUMP + 2).
+
+        In double precision, because the difference of two sums may be small.
+        """
+        sums = np.zeros((len(self.tables), self.tables.shape[1] + 1))
+        np.cumsum(self.tables, axis=1, dtype=np.float64, out=sums[:, 1:])
+        return sums
+
+    def renumbered(self, numbers: Integers) -> TransitionModel:
+        """Return the model for other word numbers; `numbers` holds the old number of each word, or -1."""
+        rare = len(self.tables) - 1
+        classes = np.where(numbers >= 0, self.classes[numbers], rare).astype(np.int32)
+        model = TransitionModel(self.tables, classes)
+        model.__dict__["sums"] = self.sums  # same tables, and computing sums is slow
+        return model
+
+
+def initial_transitions(vocabulary: int, frequent: int) -> TransitionModel:
+    """Return a model that prefers one step ahead; each of the `frequent` most frequent words has a table."""
+    widths = np.arange(-MAX_JUMP, MAX_JUMP + 1)
+    table = np.exp(-np.abs(widths - 1) / 2) + 1e-3
+    classes = np.minimum(np.arange(vocabulary + 1), frequent + 1).astype(np.int32)
+    return TransitionModel(np.tile((table / table.sum()).astype(np.float32), (frequent + 2, 1)), classes)
+
+
+def bucket_transitions(model: TransitionModel, source: Ints, lengths: Longs, null: float) -> Transitions:
+    """Return the transitions, times 1 - `null`, between source words (S, B), in sentences of `lengths`."""
+    S, B = source.shape
+    tables = model.tables
+    width = tables.shape[1]
+    classes = np.zeros((S + 1, B), dtype=np.intp)
+    classes[1:] = model.classes[source]
+    i = np.arange(S + 1)[:, None]  # (S + 1, 1)
+    start = np.maximum(1 - i + MAX_JUMP, 0)  # entry of the jump to position 1
+    end = np.clip(lengths - i + 1 + MAX_JUMP, 0, width - 1)  # entry of the jump to the end, (S + 1, B)
+    flat = model.sums.ravel()
+    row = classes * (width + 1)
+    inverse = (1 / np.maximum(flat[row + end + 1] - flat[row + start], TINY)).astype(np.float32)  # (S + 1, B)
+    inverse[i > lengths] = 0
+    near = np.arange(1 - S, S + 1).clip(-MAX_JUMP, MAX_JUMP) + MAX_JUMP  # entries of the widths 1 - S to S
+    by_width = np.ascontiguousarray(tables[:, near].T)  # (2 S, K)
+    transition = np.empty((S + 1, S, B), dtype=np.float32)
+    for k in range(S + 1):  # from position k to the words, by widths 1 - k to S - k
+        np.take(by_width[S - k : 2 * S - k], classes[k], axis=1, out=transition[k], mode="clip")
+    transition *= ((1 - null) * inverse)[:, None, :]
+    return Transitions(transition, tables.ravel().take(classes * width + end) * inverse)
+
+
+def jump_counts(
+    expected: Floats, source: Ints, lengths: Longs, model: TransitionModel
+) -> tuple[Longs, Doubles]:
+    """Return expected jumps (S + 1, S + 1, B) as indices into the flattened tables, distinct, and counts."""
+    S1, _, B = expected.shape
+    reach = min(S1, MAX_JUMP)
+    near = 2 * reach + 1  # widths from -reach to reach; a small table stays in the cache
+    row = np.zeros((S1, B), dtype=np.int32)
+    row[1:] = model.classes.take(source)
+    row *= near
+    i = np.arange(S1, dtype=np.int32)[:, None]
+    entry = np.clip(i.T + 1 - i, -reach, reach) + reach  # (S + 1, S + 1)
+    indices = row[:, None, :] + entry[:, :, None]  # (S + 1, S + 1, B)
+    indices[:, -1, :] = row + (np.clip(lengths - i + 1, -reach, reach) + reach)
+    kept = np.flatnonzero((expected > 1e-3) & (lengths > 0))
+    counts = np.bincount(indices.take(kept), expected.take(kept), len(model.tables) * near)
+    entries = np.flatnonzero(counts).astype(np.int64)
+    words, width = np.divmod(entries, near)
+    return words * model.tables.shape[1] + (width + MAX_JUMP - reach), counts[entries].astype(np.float64)
+
+
+def _smooth(counts: Doubles) -> Doubles:
+    """Spread the counts of far jumps evenly over widths that grow with the distance, along the last axis."""
+    result, a = counts.copy(), NEAR
+    while a <= MAX_JUMP:
+        b = min(int(1.3 * a) + 1, MAX_JUMP)
+        for low, high in ((MAX_JUMP + a, MAX_JUMP + b), (MAX_JUMP - b, MAX_JUMP - a)):
+            result[..., low : high + 1] = counts[..., low : high + 1].mean(axis=-1, keepdims=True)
+        a = b + 1
+    return result
+
+
+def estimate_transitions(counts: Doubles, model: TransitionModel) -> TransitionModel:
+    """M-step: return a transition model from expected jumps.
+
+    A word's own table is interpolated with that of all words, with weight ``n / (n + STRENGTH)`` for n jumps.
+    """
+    smooth = _smooth(counts.reshape(model.tables.shape))
+    pooled = smooth.sum(axis=0)
+    pooled = pooled / max(pooled.sum(), 1e-9) + 1e-7
+    pooled /= pooled.sum()
+    n = smooth.sum(axis=1, keepdims=True)
+    of_word = smooth / np.maximum(n, 1e-9)
+    weight = n / (n + STRENGTH)
+    return TransitionModel((weight * of_word + (1 - weight) * pooled).astype(np.float32), model.classes)
+
+
+BothTransitions = tuple[TransitionModel, TransitionModel]  # over source positions, over target positions
 
 
 class Posterior(NamedTuple):
     """Posterior of one direction, with expected jumps and log-likelihood."""
 
-    # (T, S, B): p(s|t); rows sum to at most 1, the rest is the null word
-    posterior: Floats
-    # expected jumps, as in :meth:`Transitions.expected_jumps`; None if not counted
-    jumps: Floats | None
+    posterior: Floats  # (T, S, B): p(s|t); rows sum to at most 1, the rest is the null word
+    jumps: Floats | None  # as in :meth:`Transitions.expected_jumps`; None if not counted
     log_likelihood: Doubles  # (B,): relative to the null word alone
 
 
 def forward_backward(odds: Floats, transitions: Transitions, *, jumps: bool = False) -> Posterior:
-    """Run the forward-backward algorithm on a bucket of sentence pairs; count the expected `jumps`, if asked.
+    """Run forward-backward on a bucket (Rabiner 1989, equations 18 to 38, section V.A).
 
     `odds` (T, S, B) are the likelihood of target word t under source word s, over its likelihood under the
     null word times the probability of null; 0 in padded cells. Null-aligned words and padding therefore
     change nothing. Alphas only grow from word to word. Before an overflow, alphas are divided by a power of
     two, which is exact. Alphas below `LOST` of the greatest become 0: they do not change sums in single
     precision, and subnormal numbers slow products down many times.
-
-    References
-    ----------
-    Rabiner (1989), equations 18 to 38, with the scaling of section V.A.
     """
     T, S, B = odds.shape
-    wild = math.log2(1 + float(odds.max(initial=0))) * PERIOD > HEADROOM  # rescale after each word
+    growth = math.log2(1 + float(odds.max(initial=0)))  # bits that a word can add
     alpha = np.empty((T + 1, S + 1, B), dtype=np.float32)  # p(position, words so far) over null, scaled
     alpha[0] = 0
     alpha[0, 0] = 1
@@ -74,34 +220,34 @@ def forward_backward(odds: Floats, transitions: Transitions, *, jumps: bool = Fa
     exponents = np.zeros(B, dtype=np.int64)
     posterior[0] = transitions.transition[0]
     for t in range(T):
-        here = alpha[t + 1]
+        after = alpha[t + 1]  # the word
         if t:
             transitions.forward(alpha[t], posterior[t])
         np.multiply(posterior[t], odds[t], out=emitted)
-        here[0] = alpha[t, 0]
-        np.add(alpha[t, 1:], emitted, out=here[1:])
-        far = t % PERIOD == PERIOD - 1
-        if far or wild:
-            powers = np.frexp(np.maximum.reduce(here, axis=0))[1]
+        after[0] = alpha[t, 0]
+        np.add(alpha[t, 1:], emitted, out=after[1:])
+        ends_period = t % PERIOD == PERIOD - 1
+        if ends_period or growth * PERIOD > HEADROOM:
+            powers = np.frexp(np.maximum.reduce(after, axis=0))[1]
             scales[t] = np.ldexp(np.float32(1), -powers)
-            here *= scales[t]
+            after *= scales[t]
             exponents += powers
-        if far:
-            np.multiply(here, here > LOST, out=here)
+        if ends_period:
+            np.multiply(after, after > LOST, out=after)
     total = np.maximum(np.einsum("ib,ib->b", alpha[T], transitions.stop), TINY)
     beta = transitions.stop / total  # (S + 1, B)
     ends = alpha[T] * beta
-    ahead = np.empty((T if jumps else 0, S, B), dtype=np.float32)
+    emitted_beta = np.empty((T if jumps else 0, S, B), dtype=np.float32)
     for t in range(T - 1, -1, -1):
         if t in scales:
             beta *= scales[t]
         np.multiply(odds[t], beta[1:], out=emitted)
         posterior[t] *= emitted
         if jumps:
-            ahead[t] = emitted
+            emitted_beta[t] = emitted
         if t:
             beta += transitions.backward(emitted)
-    expected = transitions.expected_jumps(alpha[:T], ahead, ends) if jumps else None
+    expected = transitions.expected_jumps(alpha[:T], emitted_beta, ends) if jumps else None
     return Posterior(posterior, expected, np.log(total.astype(np.float64)) + exponents * math.log(2))
 
 
@@ -125,53 +271,47 @@ def hmm_posteriors(
     """Return the posteriors of the HMM in both directions.
 
     `ratios` (T, S, B) are the likelihood ratios of cells to chance, `null_ratios` (V + 1,) those of source
-    and of target words under the null word, `null` is the probability of the null word. With `agree`, `STEPS`
-    steps of symmetric posterior regularization are taken.
+    and of target words under the null word, `null` is the probability of the null word.
 
-    Notes
-    -----
-    Among the distributions over alignments in which both directions give each link the same probability,
-    those nearest to the two models (in relative entropy) have the emissions ``r u`` and ``r / u``, with one
-    u = exp λ for each cell. A step makes the odds of both directions equal, as if cells were independent::
+    With `agree`, `STEPS` steps of symmetric posterior regularization are taken (Ganchev et al. 2010, section
+    5.2). Among the distributions over alignments in which both directions give each link the same
+    probability, those nearest to the two models (in relative entropy) have the emissions ``r u`` and
+    ``r / u``, with one u = exp λ for each cell. A step makes the odds of both directions equal, as if cells
+    were independent::
 
         u <- u sqrt(odds of p(t|s) / odds of p(s|t))
-
-    References
-    ----------
-    Ganchev, Graça, Gillenwater and Taskar (2010), "Posterior regularization for structured latent variable
-    models", section 5.2 (symmetric constraints).
     """
     states = (bucket.source, bucket.source_lengths), (bucket.target, bucket.target_lengths)
-    moves = [bucket_transitions(model, *own, null) for model, own in zip(transitions, states, strict=True)]
+    moves = [bucket_transitions(model, *side, null) for model, side in zip(transitions, states, strict=True)]
     observed = (bucket.target, null_ratios[1]), (bucket.source, null_ratios[0])
-    nulls = [np.where(words, np.float32(null) * own[words], np.float32(1)) for words, own in observed]
+    nulls = [np.where(words, np.float32(null) * of_null[words], np.float32(1)) for words, of_null in observed]
     odds = [  # emission ratios, observed words first, over those of null
-        np.asarray(own * (1 / of_null)[:, None, :], dtype=np.float32)
-        for own, of_null in zip((ratios, ratios.transpose(1, 0, 2)), nulls, strict=True)
+        np.asarray(emissions * (1 / of_null)[:, None, :], dtype=np.float32)
+        for emissions, of_null in zip((ratios, ratios.transpose(1, 0, 2)), nulls, strict=True)
     ]
 
     def both(*, jumps: bool) -> BothPosteriors:
         return BothPosteriors(*map(partial(forward_backward, jumps=jumps), odds, moves))
 
-    found = first = both(jumps=jumps and not agree)
+    posteriors = first = both(jumps=jumps and not agree)
     for left in reversed(range(STEPS if agree else 0)):
-        step = regularization_step(found)
+        step = regularization_step(posteriors)
         odds[0] *= step
         odds[1] /= step.transpose(1, 0, 2)
-        found = both(jumps=jumps and not left)
+        posteriors = both(jumps=jumps and not left)
     likelihoods = [  # absolute ones, of the model without regularization
         before.log_likelihood + np.log(of_null).sum(axis=0, dtype=np.float64)
         for before, of_null in zip(first, nulls, strict=True)
     ]
     return BothPosteriors(
-        *(own._replace(log_likelihood=n) for own, n in zip(found, likelihoods, strict=True))
+        *(one._replace(log_likelihood=n) for one, n in zip(posteriors, likelihoods, strict=True))
     )
 
 
-def regularization_step(found: BothPosteriors) -> Floats:
+def regularization_step(posteriors: BothPosteriors) -> Floats:
     """Return the factor of u in a step of posterior regularization, (T, S, B)."""
-    step = _odds(found.reverse.posterior).transpose(1, 0, 2)
-    step /= _odds(found.forward.posterior)
+    step = _odds(posteriors.reverse.posterior).transpose(1, 0, 2)
+    step /= _odds(posteriors.forward.posterior)
     return np.asarray(np.sqrt(step, out=step))
 
 
@@ -187,12 +327,6 @@ def joint_probability(forward: Floats, reverse: Floats) -> Floats:
 
     ``g / (g + h)`` with ``g = (forward reverse)^(1/4)`` and ``h = ((1 - forward) (1 - reverse))^(1/4)``.
     Each direction is overconfident; halving calibrates it on new text (``scripts/calibration.py``).
-
-    Examples
-    --------
-    >>> half = np.array([0.5], np.float32)
-    >>> joint_probability(half, half).tolist()
-    [0.5]
     """
     g = np.asarray(forward * reverse)
     h = np.asarray(np.maximum(1 - forward, MIN_COMPLEMENT))
@@ -207,20 +341,13 @@ def joint_probability(forward: Floats, reverse: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HiddenMarkov(PositionModel):
-    """Hidden Markov alignment model in both directions.
+    """Hidden Markov alignment model in both directions."""
 
-    References
-    ----------
-    Vogel, Ney and Tillmann (1996); Och and Ney (2003); Ganchev et al. (2010).
-    """
-
-    transitions: BothTransitions  # over source positions and over target positions
-    # number of each source and target word, the index into the classes of the transitions
-    numbers: Vocabularies
+    transitions: BothTransitions
+    numbers: Vocabularies  # of source and target words: the index into the classes of the transitions
     null: float  # probability of the null word
     agree: bool = False  # as in :func:`~nmtalign.positions.hmm.hmm_posteriors`
-    # number of pairs that the transitions were fitted to; None if they were learned with a lexicon
-    fitted_pairs: int | None = None
+    fitted_pairs: int | None = None  # that the transitions were fitted to; None: learned with a lexicon
 
     @property
     def description(self) -> str:
@@ -236,9 +363,9 @@ class HiddenMarkov(PositionModel):
 
     def state(self) -> State:
         arrays: dict[str, AnyArray] = {}
-        for side, own, numbers in zip(("source", "target"), self.transitions, self.numbers, strict=True):
-            arrays[f"{side}_tables"] = own.tables
-            arrays[f"{side}_classes"] = own.classes[: max(len(numbers), 1)]  # no word has another class
+        for side, model, numbers in zip(("source", "target"), self.transitions, self.numbers, strict=True):
+            arrays[f"{side}_tables"] = model.tables
+            arrays[f"{side}_classes"] = model.classes[: max(len(numbers), 1)]  # no word has another class
         return State("hmm", {"null": self.null, "agree": self.agree, "fitted": self.fitted_pairs}, arrays)
 
     @classmethod
@@ -258,13 +385,11 @@ class HiddenMarkov(PositionModel):
     def transitions_of(self, source: EncodedSide, target: EncodedSide) -> BothTransitions:
         """Return the transitions for the words of a text."""
 
-        def renumbered(n: int, side: EncodedSide) -> TransitionModel:
-            return self.transitions[n].renumbered(look_up(self.numbers[n], side.words))
+        def of_side(n: int, side: EncodedSide) -> TransitionModel:
+            model, numbers = self.transitions[n], self.numbers[n]
+            return side.memo((self, n), lambda: model.renumbered(look_up(numbers, side.words)))
 
-        first, second = (
-            side.memo((self, n), partial(renumbered, n, side)) for n, side in enumerate((source, target))
-        )
-        return first, second
+        return of_side(0, source), of_side(1, target)
 
     def posteriors_of(self, scores: TextScores) -> Callable[[int], BucketPosteriors]:
         scores.prepare(ratios=True)
@@ -283,6 +408,5 @@ class HiddenMarkov(PositionModel):
 
 def unfitted_hmm() -> HiddenMarkov:
     """Return a hidden Markov model that prefers one step ahead, for any words."""
-    return HiddenMarkov(
-        (initial_transitions(0, 0), initial_transitions(0, 0)), ({}, {}), NULL, fitted_pairs=0
-    )
+    transitions = initial_transitions(0, 0), initial_transitions(0, 0)
+    return HiddenMarkov(transitions, ({}, {}), NULL, fitted_pairs=0)

@@ -31,8 +31,7 @@ class Emissions(NamedTuple):
     """Emission ratios of the words and word pairs of a text."""
 
     pairs: Floats  # (P,): likelihood ratio of each word pair to chance; 0 for pair 0, the padding
-    # (V + 1,): likelihood ratio of each word under the null word
-    source_null: Floats
+    source_null: Floats  # (V + 1,): likelihood ratio of each word under the null word
     target_null: Floats
 
 
@@ -48,10 +47,8 @@ class TextScores:
     @property
     def null_ratios(self) -> tuple[Floats, Floats]:
         """Likelihood ratio of each source word and each target word under the null word, each (V + 1,)."""
-        source, target = (
-            np.ones(len(side.words), np.float32) for side in (self.text.source, self.text.target)
-        )
-        return source, target
+        source, target = len(self.text.source.words), len(self.text.target.words)
+        return np.ones(source, np.float32), np.ones(target, np.float32)
 
     def prepare(self, *, ratios: bool) -> None:
         """Compute what all buckets share, for scores and maybe ratios, before processes are forked."""
@@ -78,10 +75,8 @@ class TextScores:
     @property
     def training_counts(self) -> tuple[Longs, Longs]:
         """How often each source and target word occurs in the training text, each (V + 1,)."""
-        source, target = (
-            np.zeros(len(side.words), np.int64) for side in (self.text.source, self.text.target)
-        )
-        return source, target
+        source, target = len(self.text.source.words), len(self.text.target.words)
+        return np.zeros(source, np.int64), np.zeros(target, np.int64)
 
     def linkable(self, k: int, ratios: Floats | None) -> Flags:
         """Mark the pairs (B,) or cells (T, S, B) of bucket k that may have links: words are known."""
@@ -133,9 +128,8 @@ class PositionModel:
 class Posteriors:
     """Attention in both directions over a bucket, arrays of shape (T, S, B)."""
 
-    # p(s|t) and p(t|s)
-    forward: Reals
-    reverse: Reals
+    forward: Reals  # p(s|t)
+    reverse: Reals  # p(t|s)
     joint: Reals  # probability of a link, from both directions
     scores: Reals | None = None  # if given, an argmax compares the scores instead of the posteriors
 
@@ -234,12 +228,13 @@ class SoftmaxPositions(PositionModel):
         scores.prepare(ratios=False)
 
         def bucket_posteriors(k: int) -> BucketPosteriors:
-            bucket, found = scores.text.buckets[k], scores.scores(k)  # (T, S, B)
-            return BucketPosteriors(SoftmaxPosteriors(self.applied(found, bucket), bucket.inside), None)
+            bucket = scores.text.buckets[k]
+            logits = self._with_prior(scores.scores(k), bucket)
+            return BucketPosteriors(SoftmaxPosteriors(logits, bucket.inside), None)
 
         return bucket_posteriors
 
-    def applied(self, scores: Reals, bucket: Bucket) -> Reals:
+    def _with_prior(self, scores: Reals, bucket: Bucket) -> Reals:
         """Return scores (T, S, B) of a bucket with the log prior added."""
         if self.name == "none":
             return scores

@@ -26,9 +26,8 @@ from numpy.typing import NDArray
 from nmtalign.door import as_path, expect_kind
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedPair
-from nmtalign.links.corrections import Correction, read_corrections, text_key
 from nmtalign.links.evaluation import Counts, Evaluation
-from nmtalign.links.formats import format_gold
+from nmtalign.links.formats import Correction, format_gold, read_corrections, text_key
 from nmtalign.links.given import GivenGold, given_gold
 from nmtalign.output import Outputs
 from nmtalign.report.sample import (

@@ -3,12 +3,9 @@
 The softmax of the scores over the source words, and the null word, learns the aligner's p(s|t), and the
 softmax over target words its p(t|s): the loss is the sum of both cross-entropies. Adam takes minibatches of
 pairs of like length; the parameters of the least held-out loss are kept. Words without a vector are left out.
+(Hinton, Vinyals and Dean 2015, "Distilling the Knowledge in a Neural Network".)
 
 Axes: B pairs, T target words, S source words, V vocabulary, D dimension, A units of attention.
-
-References
-----------
-Hinton, Vinyals and Dean (2015), "Distilling the Knowledge in a Neural Network".
 """
 
 from __future__ import annotations
@@ -25,9 +22,7 @@ from nmtalign.attention.scores import additive, additive_gradient, scaled_dot, s
 from nmtalign.corpus.buckets import PADDED, Bucket
 from nmtalign.corpus.parallel import in_order
 from nmtalign.positions.model import BucketPosteriors
-from nmtalign.rescoring.optimizer import Adam
-
-Report = Callable[[str], None]
+from nmtalign.rescoring.network import Adam
 
 STEP, PARTS = 32, 4  # pairs of a step of Adam, in parts that workers may share
 EPOCHS, STEPS = 6, 600  # passes at most; more where they have fewer steps in all
@@ -51,7 +46,8 @@ class DotParameters(NamedTuple):
     def start(cls, dimension: int, units: int, lengths: tuple[float, float]) -> Self:
         """Return projections whose scores are scaled dot products."""
         scale = math.sqrt(SHARPNESS * math.sqrt(units))
-        W_k, W_q = (np.eye(dimension, units, dtype=np.float32) * np.float32(scale / own) for own in lengths)
+        diagonal = np.eye(dimension, units, dtype=np.float32)
+        W_k, W_q = (diagonal * np.float32(scale / length) for length in lengths)
         return cls(W_q, W_k, np.full(2, SHARPNESS / 3, np.float32))
 
     def scores(self, queries: Reals, keys: Reals) -> Reals:
@@ -90,8 +86,8 @@ class AdditiveParameters(NamedTuple):
         return np.asarray(additive(queries, keys, self.W, self.U, self.v, bias=self.b))
 
     def gradient(self, queries: Reals, keys: Reals, upstream: Reals) -> Sequence[Reals]:
-        found = additive_gradient(queries, keys, self.W, self.U, self.v, upstream, bias=self.b)
-        return found.W, found.U, found.v, found.bias
+        slopes = additive_gradient(queries, keys, self.W, self.U, self.v, upstream, bias=self.b)
+        return slopes.W, slopes.U, slopes.v, slopes.bias
 
 
 # arrays of learned scores, the last one the logits of null for target and for source words; `start` takes the
@@ -113,15 +109,15 @@ class Part(NamedTuple):
     source_null: Reals
 
 
-def parts_of(bucket: Bucket, found: BucketPosteriors) -> Iterator[Part]:
+def parts_of(bucket: Bucket, given: BucketPosteriors) -> Iterator[Part]:
     """Yield parts of the pairs of a bucket in random order, without filler columns."""
     columns = np.random.default_rng(0).permutation(np.flatnonzero(bucket.pieces >= 0))
     size = STEP // PARTS
     for start in range(0, len(columns), size):
         chosen = columns[start : start + size]
         forward, reverse = (
-            np.ascontiguousarray(own[..., chosen].transpose(2, 0, 1), dtype=np.float32)
-            for own in (found.posteriors.forward, found.posteriors.reverse)
+            np.ascontiguousarray(cells[..., chosen].transpose(2, 0, 1), dtype=np.float32)
+            for cells in (given.posteriors.forward, given.posteriors.reverse)
         )
         nulls = (np.maximum(1 - forward.sum(axis=2), 0), np.maximum(1 - reverse.sum(axis=1), 0))
         words = bucket.target[:, chosen].T, bucket.source[:, chosen].T
@@ -147,10 +143,10 @@ def loss_and_gradient(
     loss, upstream, by_null = 0.0, np.zeros_like(scores), []
     sides = (2, part.forward, part.target_null * rows), (1, part.reverse, part.source_null * columns)
     for (axis, wanted, null), logit in zip(sides, parameters.null, strict=True):
-        found = _cross_entropy(scores, logit, wanted * inside, null, axis)
-        loss += found[0]
-        upstream += found[1]
-        by_null.append(found[2])
+        of_side, by_scores, by_logit = _cross_entropy(scores, logit, wanted * inside, null, axis)
+        loss += of_side
+        upstream += by_scores
+        by_null.append(by_logit)
     gradient: Sequence[Reals] = ()
     if derive:
         gradient = *parameters.gradient(queries, keys, upstream), np.array(by_null, parameters.null.dtype)
@@ -181,7 +177,7 @@ def learn_parameters(
     parts: Sequence[Part],
     *,
     workers: int = 1,
-    report: Report | None = None,
+    report: Callable[[str], None] | None = None,
 ) -> tuple[Any, float]:
     """Return the parameters of the least held-out loss, and that loss a word; `first` stays as it is."""
     random = np.random.default_rng(0)
@@ -213,8 +209,8 @@ def _copied(parameters: Any) -> Any:
 
 def _mean_loss(parameters: Any, vectors: tuple[Reals, Reals], parts: Sequence[Part], workers: int) -> float:
     loss = partial(loss_and_gradient, parameters, vectors, derive=False)
-    found = list(in_order(loss, parts, workers))
-    return float(sum(result.loss for result in found) / max(sum(result.words for result in found), 1))
+    results = list(in_order(loss, parts, workers))
+    return float(sum(result.loss for result in results) / max(sum(result.words for result in results), 1))
 
 
 def _gradients(
@@ -223,6 +219,6 @@ def _gradients(
     """Yield the mean gradient of each step; those of parts are summed in their order."""
     derive = partial(loss_and_gradient, current, vectors)
     for start in range(0, len(parts), PARTS):
-        found = list(in_order(derive, parts[start : start + PARTS], workers))
-        words = np.float32(max(sum(result.words for result in found), 1))
-        yield [sum(arrays) / words for arrays in zip(*(result.gradient for result in found), strict=True)]
+        results = list(in_order(derive, parts[start : start + PARTS], workers))
+        words = np.float32(max(sum(result.words for result in results), 1))
+        yield [sum(arrays) / words for arrays in zip(*(result.gradient for result in results), strict=True)]

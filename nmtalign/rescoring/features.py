@@ -45,7 +45,7 @@ class Inputs(NamedTuple):
     def cells(self, pair: int, chosen: Flags) -> Inputs:
         """Return chosen cells (T, S) of a pair as N pairs of one word each."""
         words = self.target_words[pair], self.source_words[pair]
-        target, source = (np.broadcast_to(own, chosen.shape)[chosen][:, None, None] for own in words)
+        target, source = (np.broadcast_to(ranks, chosen.shape)[chosen][:, None, None] for ranks in words)
         return Inputs(self.features[pair][chosen][:, None, None], target, source)
 
 
@@ -69,13 +69,13 @@ def known_words(
     frequent: tuple[Sequence[str], Sequence[str]],
 ) -> Words:
     """Look up the words of a text."""
-    logs = [(np.log(np.asarray(own) + 1) / 5).astype(np.float32) for own in counts]
-    ranks = [
+    source_logs, target_logs = ((np.log(np.asarray(side) + 1) / 5).astype(np.float32) for side in counts)
+    ranks = (
         look_up(number_words(["", *few]), side.words, 0)
         for few, side in zip(frequent, (source, target), strict=True)
-    ]
+    )
     same = look_up(number_words(target.words), source.words)
-    return Words((logs[0], logs[1]), same, (ranks[0], ranks[1]))
+    return Words((source_logs, target_logs), same, (next(ranks), next(ranks)))
 
 
 def lexical_features(bucket: Bucket, ratios: Floats, nulls: Vectors, known: Words) -> list[Floats]:
@@ -85,12 +85,9 @@ def lexical_features(bucket: Bucket, ratios: Floats, nulls: Vectors, known: Word
     distance = _distance(bucket)
     framed = _framed(ratio / 2, OUTSIDE / 2)
     beside = np.maximum(framed[1:-1, :-2], framed[1:-1, 2:])
-    over = np.maximum(framed[:-2, 1:-1], framed[2:, 1:-1])
+    above_below = np.maximum(framed[:-2, 1:-1], framed[2:, 1:-1])
     framed[framed == OUTSIDE / 2] = 0
-    logs = (
-        np.log(np.maximum(of_null, LEAST)) * SCALE
-        for of_null in (nulls[1][bucket.target], nulls[0][bucket.source])
-    )
+    target_null, source_null = nulls[1][bucket.target][:, None], nulls[0][bucket.source]
     return [
         distance,
         np.abs(distance),
@@ -98,14 +95,14 @@ def lexical_features(bucket: Bucket, ratios: Floats, nulls: Vectors, known: Word
         ratio - ratio.max(axis=1, keepdims=True),
         ratio - ratio.max(axis=0, keepdims=True),
         np.maximum(beside, LOWEST),
-        np.maximum(over, LOWEST),
+        np.maximum(above_below, LOWEST),
         framed[:-2, :-2],
         framed[2:, 2:],
         known.counts[0][bucket.source],
         known.counts[1][bucket.target][:, None],
         (known.same[bucket.source] == bucket.target[:, None]).astype(np.float32),
-        next(logs)[:, None],
-        next(logs),
+        np.log(np.maximum(target_null, LEAST)) * SCALE,
+        np.log(np.maximum(source_null, LEAST)) * SCALE,
     ]
 
 
@@ -127,19 +124,18 @@ def posterior_features(forward: Floats, reverse: Floats, joint: Floats) -> list[
     both = np.sqrt(forward * reverse)
     framed = _framed(both, np.float32(0))
     beside = np.maximum(framed[1:-1, :-2], framed[1:-1, 2:])
-    over = np.maximum(framed[:-2, 1:-1], framed[2:, 1:-1])
-    by_target, by_source = forward.sum(axis=1, keepdims=True), reverse.sum(axis=0, keepdims=True)
+    above_below = np.maximum(framed[:-2, 1:-1], framed[2:, 1:-1])
     return [
         np.log(np.maximum(forward, FLOOR)) / 4 + 1,
         np.log(np.maximum(reverse, FLOOR)) / 4 + 1,
         forward,
         reverse,
         framed[:-2, :-2] + framed[2:, 2:],
-        np.maximum(beside, over),
+        np.maximum(beside, above_below),
         both.max(axis=1, keepdims=True) - both,
         both.max(axis=0, keepdims=True) - both,
-        1 - by_target,
-        1 - by_source,
+        1 - forward.sum(axis=1, keepdims=True),
+        1 - reverse.sum(axis=0, keepdims=True),
         forward.sum(axis=0, keepdims=True),
         reverse.sum(axis=1, keepdims=True),
         np.clip(log_odds(joint), -EXTREME, EXTREME),
@@ -152,7 +148,7 @@ def log_odds(probability: Floats) -> Floats:
     return np.log(np.maximum(probability, least)) - np.log(np.maximum(1 - probability, least))
 
 
-def inputs_of(bucket: Bucket, known: Words, ratios: Floats, nulls: Vectors, *posteriors: Floats) -> Inputs:
+def inputs_of(bucket: Bucket, known: Words, nulls: Vectors, ratios: Floats, *posteriors: Floats) -> Inputs:
     """Return the inputs of the network for a bucket, from arrays (T, S, B)."""
     T, S, B = bucket.shape
     features = lexical_features(bucket, ratios, nulls, known) + posterior_features(*posteriors)

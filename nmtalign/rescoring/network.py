@@ -1,16 +1,12 @@
-"""The network of the rescorer: the log odds of a link from additive attention over features.
+"""The network of the rescorer, log odds of a link from additive attention over features; its optimizer.
 
     e(t, s) = v . tanh(P phi(t, s) + b) + u . phi(t, s) + a[f_t] + c[e_s] + o
 
 phi(t, s) are the features of a cell, a and c the weights of frequent words. A score is the log odds of a
-link; the score of the null word is 0.
+link; the score of the null word is 0 (Bahdanau, Cho and Bengio 2014, A.1.2).
 
 Axes: B pairs, T target words, S source words, F features, A size of the attention layer, C frequent words and
 all others.
-
-References
-----------
-Bahdanau, Cho and Bengio (2014), A.1.2.
 """
 
 from __future__ import annotations
@@ -21,12 +17,12 @@ from typing import NamedTuple
 import numpy as np
 
 from nmtalign.arrays import Integers, Reals
-from nmtalign.errors import DataError
 from nmtalign.rescoring.features import FREQUENT, LEXICAL, LOGIT, POSTERIOR, Inputs
 
 FEATURES = LEXICAL + POSTERIOR  # F
 HIDDEN = 16  # A of a network before the mean of several
 FINE = 2.0**18  # grid of weights of 22 bits; products with features of 21 bits leave 10 bits for the sum
+BETAS, EPSILON = (0.9, 0.99), 1e-8  # of Adam
 
 
 class Network(NamedTuple):
@@ -42,22 +38,9 @@ class Network(NamedTuple):
     c: Reals
     o: Reals  # (1,)
 
-    def check(self) -> None:
-        """Raise a DataError if the shapes do not fit each other."""
-        F, C, A = FEATURES, FREQUENT + 1, len(self.v)
-        expected = (F, A), (A,), (A,), (F,), (C,), (C,), (1,)
-        for name, own, shape in zip(self._fields, self, expected, strict=True):
-            if own.shape != shape:
-                found = f"found {name} of shape {own.shape}"
-                raise DataError(f"expected weights of the rescorer that fit each other, {found}")
-
-    def copy(self) -> Network:
-        """Return a copy."""
-        return Network(*(own.copy() for own in self))
-
     def rounded(self) -> Network:
         """Return the network with weights on a grid, on which the sums of :meth:`scores` are exact."""
-        return Network(*((np.rint(own * FINE) / FINE).astype(np.float32) for own in self))
+        return Network(*((np.rint(weights * FINE) / FINE).astype(np.float32) for weights in self))
 
     def scores(self, inputs: Inputs) -> Reals:
         """Return the log odds e of links, float32 (B, T, S)."""
@@ -71,12 +54,15 @@ class Network(NamedTuple):
         rows, slopes = inputs.features.reshape(upstream.size, -1), upstream.ravel()
         active = np.tanh(inputs.features @ self.P + self.b).reshape(upstream.size, -1)  # (cells, A)
         inner = slopes[:, None] * self.v * (1 - active * active)
-        words = [
-            _by_class(upstream, classes, len(own))
-            for classes, own in ((inputs.target_words, self.a), (inputs.source_words, self.c))
-        ]
-        last = slopes @ rows, *words, upstream.sum(keepdims=True).reshape(1)
-        return Network(rows.T @ inner, inner.sum(axis=0), slopes @ active, *last)
+        return Network(
+            P=rows.T @ inner,
+            b=inner.sum(axis=0),
+            v=slopes @ active,
+            u=slopes @ rows,
+            a=_by_class(upstream, inputs.target_words, len(self.a)),
+            c=_by_class(upstream, inputs.source_words, len(self.c)),
+            o=upstream.sum(keepdims=True).reshape(1),
+        )
 
 
 def _product(rows: Reals, weights: Reals) -> Reals:
@@ -86,9 +72,9 @@ def _product(rows: Reals, weights: Reals) -> Reals:
 
 def _by_class(upstream: Reals, classes: Integers, size: int) -> Reals:
     """Return the sum of the gradient over the cells of each frequent word."""
-    found = np.bincount(np.broadcast_to(classes, upstream.shape).ravel(), upstream.ravel(), size)
-    found[0] = 0
-    return found.astype(upstream.dtype)
+    sums = np.bincount(np.broadcast_to(classes, upstream.shape).ravel(), upstream.ravel(), size)
+    sums[0] = 0
+    return sums.astype(upstream.dtype)
 
 
 def initial(seed: int) -> Network:
@@ -98,13 +84,13 @@ def initial(seed: int) -> Network:
     v = random.normal(0, 0.1 * HIDDEN**-0.5, (2, HIDDEN))[1]  # the numbers of the seeds that were measured
     u[LOGIT] = 1
     arrays = P, np.zeros(HIDDEN), v, u, *np.zeros((2, FREQUENT + 1)), np.zeros(1)
-    return Network(*(own.astype(np.float32) for own in arrays))
+    return Network(*(array.astype(np.float32) for array in arrays))
 
 
 def mean_of(networks: Sequence[Network]) -> Network:
     """Return the network whose score is the mean of the scores of several."""
     n = np.float32(len(networks))
-    parts = {name: [getattr(own, name) for own in networks] for name in Network._fields}
+    parts = {name: [getattr(network, name) for network in networks] for name in Network._fields}
     hidden = {name: np.concatenate(parts[name], axis=-1) for name in ("P", "b", "v")}
     direct = {name: sum(parts[name]) / n for name in ("u", "a", "c", "o")}
     return Network(**(hidden | direct | {"v": hidden["v"] / n}))
@@ -129,3 +115,23 @@ def loss_and_gradient(network: Network, batch: Batch) -> tuple[float, Network]:
     total = m.sum()
     loss = float((m * (np.logaddexp(0, e) - y * e)).sum() / total)
     return loss, network.gradient(batch.inputs, m * (sigmoid(e) - y) / total)
+
+
+class Adam:
+    """The Adam optimizer (Kingma and Ba 2015, algorithm 1), which changes the parameters in place."""
+
+    def __init__(self, parameters: Sequence[Reals]) -> None:
+        self.parameters = parameters
+        self.steps = 0
+        self.means = [np.zeros_like(p) for p in parameters]
+        self.squares = [np.zeros_like(p) for p in parameters]
+
+    def step(self, gradients: Sequence[Reals], rate: float) -> None:
+        """Take one step against the gradients, arrays of the shapes of the parameters."""
+        self.steps += 1
+        b1, b2 = BETAS
+        length = rate * (1 - b2**self.steps) ** 0.5 / (1 - b1**self.steps)
+        for p, g, m, v in zip(self.parameters, gradients, self.means, self.squares, strict=True):
+            m += (1 - b1) * (g - m)
+            v += (1 - b2) * (g * g - v)
+            p -= length * m / (np.sqrt(v) + EPSILON)

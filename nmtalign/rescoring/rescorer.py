@@ -7,24 +7,30 @@ Its scores e are log odds of links. They are mixed log-linearly with the posteri
 and likewise p'(t|s); with the weight w = 1 it aligns alone. Single links are corrected, so that a word may
 get as many as people give it: the log odds of the joint probability become (1 - w) logit p + w e.
 
+Some annotators link an article or particle without a translation to the partner of its neighbor, others leave
+the word unlinked. Gold links show this annotation style, for neighbors before and after, on each side, and
+word by word.
+
 Axes: T target words, S source words, B pairs of a bucket (last).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from nmtalign.arrays import Flags, Floats
+from nmtalign.arrays import Flags, Floats, Integers
 from nmtalign.attention.weights import softmax
 from nmtalign.corpus.buckets import Bucket
-from nmtalign.errors import DataError
+from nmtalign.links.extraction import beside_links
+from nmtalign.names import SIDES
+from nmtalign.positions.hmm import THRESHOLD
 from nmtalign.positions.model import BucketPosteriors, PositionModel, Posteriors, TextScores
-from nmtalign.rescoring.annotation_style import KINDS, with_style
 from nmtalign.rescoring.features import (
     FREQUENT,
+    Counts,
     Vectors,
     Words,
     inputs_of,
@@ -32,61 +38,16 @@ from nmtalign.rescoring.features import (
     log_odds,
     part_of,
 )
-from nmtalign.rescoring.network import Network, sigmoid
+from nmtalign.rescoring.network import FEATURES, Network, sigmoid
 from nmtalign.state import State, Stored
 
 COLUMN_MULTIPLE, CELLS = 16, 1 << 15  # columns, and approximate cells, scored at a time
 MIN_POSTERIOR = np.float32(0.003)  # links are rescored if one direction gives them this probability
 SMALLEST = np.float32(1e-30)  # probability under a logarithm
 LEAST_NULL = np.float32(1e-6)  # probability of the null word under a logarithm
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Rescorer:
-    """A rescorer of alignment posteriors."""
-
-    network: Network
-    weight: float  # w, from 0 (changes nothing) to 1 (aligns alone)
-    frequent: tuple[tuple[str, ...], tuple[str, ...]]  # source and target words with a weight of their own
-    style: Floats  # (KINDS, FREQUENT + 1): shares of :class:`AnnotationStyle`
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.weight <= 1:
-            raise DataError(f"expected a weight of the rescorer from 0 to 1, found {self.weight}")
-
-    def scores(
-        self, bucket: Bucket, known: Words, ratios: Floats, nulls: Vectors, *posteriors: Floats
-    ) -> Floats:
-        """Return the log odds of links, (T, S, B); they do not depend on the other pairs."""
-        e = np.empty(bucket.shape, np.float32)
-        T, S, B = bucket.shape
-        width = max(COLUMN_MULTIPLE, CELLS // (T * S) // COLUMN_MULTIPLE * COLUMN_MULTIPLE)
-        for start in range(0, B, width):
-            some = slice(start, start + width)
-            own = (np.ascontiguousarray(p[..., some]) for p in (ratios, *posteriors))
-            inputs = inputs_of(part_of(bucket, some), known, next(own), nulls, *own)
-            e[..., some] = self.network.scores(inputs).transpose(1, 2, 0)
-        return e
-
-    def rescored(
-        self, found: BucketPosteriors, bucket: Bucket, known: Words, nulls: Vectors
-    ) -> BucketPosteriors:
-        """Return rescored posteriors; `nulls` are the likelihood ratios of words under null.
-
-        Rows of `forward` and columns of `reverse` sum to 1 minus the probability of null.
-        """
-        posteriors, ratios = found
-        forward, reverse, joint = posteriors.forward, posteriors.reverse, posteriors.joint
-        if self.weight == 0:
-            return found
-        assert ratios is not None  # as there is a null word
-        e = self.scores(bucket, known, ratios, nulls, forward, reverse, joint)
-        inside, w = bucket.inside, np.float32(self.weight)
-        candidates = (np.maximum(forward, reverse) > MIN_POSTERIOR) & inside
-        corrected = np.where(candidates, sigmoid((1 - w) * log_odds(joint) + w * e), joint)
-        joint = with_style(corrected, self.style, bucket, known.frequent)
-        forward, reverse = mix(forward, e, w, inside, axis=1), mix(reverse, e, w, inside, axis=0)
-        return BucketPosteriors(Posteriors(forward, reverse, joint), ratios)
+KINDS = 4  # a free target word after and before the linked one, a free source word likewise
+PRIOR, STRENGTH = 0.2, 10  # prior share of linked words, and its weight in words
+WORD_STRENGTH = 3  # weight of the share of all frequent words, in occurrences of one word
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -94,7 +55,10 @@ class Rescored(PositionModel):
     """A position model whose posteriors are rescored."""
 
     base: PositionModel  # with a null word
-    rescorer: Rescorer
+    network: Network
+    weight: float  # w, from 0 (changes nothing) to 1 (aligns alone)
+    frequent: tuple[tuple[str, ...], tuple[str, ...]]  # source and target words with a weight of their own
+    style: Floats  # (KINDS, FREQUENT + 1): shares of :class:`AnnotationStyle`
     gold_log_odds: float = 0.0  # what the gold links add to the log odds of link probabilities
 
     @property
@@ -115,32 +79,68 @@ class Rescored(PositionModel):
 
     def posteriors_of(self, scores: TextScores) -> Callable[[int], BucketPosteriors]:
         text, bucket_posteriors = scores.text, self.base.posteriors_of(scores)
-        known = known_words(text.source, text.target, scores.training_counts, self.rescorer.frequent)
+        if self.weight == 0:
+            return bucket_posteriors
+        known = known_words(text.source, text.target, scores.training_counts, self.frequent)
+        return lambda k: self._rescored(bucket_posteriors(k), text.buckets[k], known, scores.null_ratios)
 
-        def rescored(k: int) -> BucketPosteriors:
-            found, bucket = bucket_posteriors(k), text.buckets[k]
-            return self.rescorer.rescored(found, bucket, known, scores.null_ratios)
+    def _rescored(
+        self, given: BucketPosteriors, bucket: Bucket, known: Words, nulls: Vectors
+    ) -> BucketPosteriors:
+        """Return rescored posteriors; `nulls` are the likelihood ratios of words under null.
 
-        return rescored
+        Rows of `forward` and columns of `reverse` sum to 1 minus the probability of null.
+        """
+        posteriors, ratios = given
+        assert ratios is not None  # as there is a null word
+        forward, reverse, joint = posteriors.forward, posteriors.reverse, posteriors.joint
+        e = self._log_odds(bucket, known, nulls, ratios, forward, reverse, joint)
+        inside, w = bucket.inside, np.float32(self.weight)
+        candidates = candidates_of(forward, reverse, inside)
+        corrected = np.where(candidates, sigmoid((1 - w) * log_odds(joint) + w * e), joint)
+        joint = with_style(corrected, self.style, bucket, known.frequent)
+        forward, reverse = mix(forward, e, w, inside, axis=1), mix(reverse, e, w, inside, axis=0)
+        return BucketPosteriors(Posteriors(forward, reverse, joint), ratios)
+
+    def _log_odds(self, bucket: Bucket, known: Words, nulls: Vectors, *cells: Floats) -> Floats:
+        """Return the log odds of links, (T, S, B); they do not depend on the other pairs.
+
+        `cells` are the likelihood ratios, p(s|t), p(t|s) and the joint probability.
+        """
+        T, S, B = bucket.shape
+        e = np.empty((T, S, B), np.float32)
+        width = max(COLUMN_MULTIPLE, CELLS // (T * S) // COLUMN_MULTIPLE * COLUMN_MULTIPLE)
+        for start in range(0, B, width):
+            some = slice(start, start + width)
+            of_some = (np.ascontiguousarray(array[..., some]) for array in cells)
+            inputs = inputs_of(part_of(bucket, some), known, nulls, *of_some)
+            e[..., some] = self.network.scores(inputs).transpose(1, 2, 0)
+        return e
 
     def state(self) -> State:
-        own = self.rescorer
-        arrays = own.network._asdict() | {"style": own.style}
-        words = {f"{side}_frequent": own.frequent[n] for n, side in enumerate(("source", "target"))}
-        values = {"weight": own.weight, "gold_log_odds": self.gold_log_odds}
+        arrays = self.network._asdict() | {"style": self.style}
+        words = {f"{side}_frequent": words for side, words in zip(SIDES, self.frequent, strict=True)}
+        values = {"weight": self.weight, "gold_log_odds": self.gold_log_odds}
         return State("rescored", values, arrays, words=words, parts={"base": self.base.state()})
 
     @classmethod
     def from_state(cls, stored: Stored, vocabularies: object) -> Rescored:
-        network = Network(*(stored.packed[stored.prefix + name] for name in Network._fields))
-        network.check()
-        for name, own in network._asdict().items():
-            stored.array(name, "f", own.shape)  # finite
-        style = stored.array("style", "f", (KINDS, FREQUENT + 1), low=0, high=1)
-        frequent = tuple(stored.words("source_frequent")), tuple(stored.words("target_frequent"))
-        rescorer = Rescorer(network, stored.number("weight", low=0, high=1), frequent, style)
-        gold = stored.number("gold_log_odds", low=-10, high=10)
-        return cls(stored.open("base", vocabularies), rescorer, gold)
+        F, C, A = FEATURES, FREQUENT + 1, stored.packed[f"{stored.prefix}v"].size
+        shapes = (F, A), (A,), (A,), (F,), (C,), (C,), (1,)
+        weights = zip(Network._fields, shapes, strict=True)
+        return cls(
+            stored.open("base", vocabularies),
+            Network(*(stored.array(name, "f", shape) for name, shape in weights)),
+            stored.number("weight", low=0, high=1),
+            (tuple(stored.words("source_frequent")), tuple(stored.words("target_frequent"))),
+            stored.array("style", "f", (KINDS, C), low=0, high=1),
+            stored.number("gold_log_odds", low=-10, high=10),
+        )
+
+
+def candidates_of(forward: Floats, reverse: Floats, inside: Flags) -> Flags:
+    """Return the cells (T, S, B) that are rescored: one direction at least gives them a probability."""
+    return np.asarray((np.maximum(forward, reverse) > MIN_POSTERIOR) & inside)
 
 
 def mix(p: Floats, e: Floats, weight: np.floating, inside: Flags, axis: int) -> Floats:
@@ -149,3 +149,49 @@ def mix(p: Floats, e: Floats, weight: np.floating, inside: Flags, axis: int) -> 
     words = np.log(np.maximum(p, SMALLEST)) * (1 - weight) + weight * e
     scores = np.concatenate([null, np.where(inside, words, np.float32(-np.inf))], axis=axis)
     return np.asarray(np.delete(softmax(scores, axis=axis), 0, axis=axis))
+
+
+def free_words(joint: Floats, bucket: Bucket, ranks: Counts) -> Iterator[tuple[Flags, Integers]]:
+    """Yield, by kind, the cells (T, S, B) that link a free word as its neighbor, and the word's rank.
+
+    A word is free if no link of the joint probability (T, S, B) reaches the threshold; `ranks` (V,) of words
+    are those among the frequent ones, 0 for all others.
+    """
+    of_target, of_source = ranks[1][bucket.target][:, None], ranks[0][bucket.source]
+    kinds = of_target, of_target, of_source, of_source
+    cells = beside_links((joint >= THRESHOLD) & bucket.inside)
+    for free, rank in zip(cells, kinds, strict=True):
+        yield free & bucket.inside, np.broadcast_to(rank, free.shape)
+
+
+class AnnotationStyle:
+    """Counts free words in gold links, bucket by bucket."""
+
+    def __init__(self) -> None:
+        self._linked, self._seen = np.zeros((2, KINDS, FREQUENT + 1))
+
+    def add(self, joint: Floats, bucket: Bucket, ranks: Counts, sure: Flags, possible: Flags) -> None:
+        """Count the free words of a bucket; links that are only possible do not count."""
+        for kind, (cells, rank) in enumerate(free_words(joint, bucket, ranks)):
+            annotated = cells & (sure | ~possible)
+            self._seen[kind] += np.bincount(rank[annotated], minlength=FREQUENT + 1)
+            self._linked[kind] += np.bincount(rank[annotated & sure], minlength=FREQUENT + 1)
+
+    def shares(self) -> Floats:
+        """Return the share of free words that are linked, by kind and rank, shape (KINDS, FREQUENT + 1)."""
+        shares = np.empty_like(self._seen)
+        for group in slice(0, 1), slice(1, None):  # all other words, frequent ones
+            linked, seen = (x[:, group].sum(axis=1, keepdims=True) for x in (self._linked, self._seen))
+            shares[:, group] = (linked + STRENGTH * PRIOR) / (seen + STRENGTH)
+        linked = shares[:, 1:] * WORD_STRENGTH + self._linked[:, 1:]
+        shares[:, 1:] = linked / (self._seen[:, 1:] + WORD_STRENGTH)
+        return shares.astype(np.float32)
+
+
+def with_style(joint: Floats, shares: Floats, bucket: Bucket, ranks: Counts) -> Floats:
+    """Return the joint probability (T, S, B) with links of free words in the annotation style."""
+    result = joint.copy()
+    for by_rank, (cells, rank) in zip(shares, free_words(joint, bucket, ranks), strict=True):
+        share = by_rank[rank]
+        np.maximum(result, share, out=result, where=cells & (share >= THRESHOLD))
+    return result

@@ -17,15 +17,10 @@ from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import GoldAlignment
-from nmtalign.positions.model import BucketPosteriors, TextScores
-from nmtalign.rescoring.annotation_style import AnnotationStyle
+from nmtalign.positions.model import BucketPosteriors, PositionModel, TextScores
 from nmtalign.rescoring.features import Inputs, Words, inputs_of, known_words
-from nmtalign.rescoring.network import Batch, Network, initial, loss_and_gradient, mean_of
-from nmtalign.rescoring.optimizer import Adam
-from nmtalign.rescoring.rescorer import MIN_POSTERIOR, Rescorer
-
-Frequent = tuple[Sequence[str], Sequence[str]]
-
+from nmtalign.rescoring.network import Adam, Batch, Network, initial, loss_and_gradient, mean_of
+from nmtalign.rescoring.rescorer import AnnotationStyle, Rescored, candidates_of
 
 FEW_GOLD = 10  # gold pairs that give a rescorer the weight 1/2
 FEWEST_GOLD = 50  # gold pairs needed to train a rescorer
@@ -41,35 +36,34 @@ NETWORKS = 3  # number of networks whose mean is taken
 
 def learn_from_gold(
     scores: TextScores,
-    bucket_posteriors: Callable[[int], BucketPosteriors],
+    base: PositionModel,
     gold: Sequence[GoldAlignment],
     *,
-    frequent: Frequent,
-    seed: int = 0,
+    frequent: tuple[Sequence[str], Sequence[str]],
+    seed: int,
     report: Callable[[str], None],
-) -> Rescorer:
-    """Train a rescorer on the gold links of each pair of a text, and count the annotation style.
+) -> Rescored:
+    """Return a position model with a rescorer that is trained on the gold links of each pair of a text.
 
-    `bucket_posteriors` gives the posteriors of a bucket without a rescorer, `frequent` are the source and
-    target words that have a weight. The initial network changes nothing. The mean of several networks, with
-    several seeds and held-out pairs, makes fewer errors.
+    `frequent` are the source and target words that have a weight. The initial network changes nothing. The
+    mean of several networks, with several seeds and held-out pairs, makes fewer errors.
     """
     text, words = scores.text, (tuple(frequent[0]), tuple(frequent[1]))
     known = known_words(text.source, text.target, scores.training_counts, words)
     style = AnnotationStyle()
-    batches = list(minibatches(scores, bucket_posteriors, gold, known, style))
+    batches = list(minibatches(scores, base.posteriors_of(scores), gold, known, style))
     seeds = range(NETWORKS * seed, NETWORKS * (seed + 1))
-    network = mean_of([trained(initial(k), batches, k) for k in seeds]).rounded()
+    network = mean_of([trained(batches, k) for k in seeds]).rounded()
     report(f"rescorer: taught by the gold links of {len(gold):,} pairs")
-    return Rescorer(network, len(gold) / (len(gold) + FEW_GOLD), words, style.shares())
+    return Rescored(base, network, len(gold) / (len(gold) + FEW_GOLD), words, style.shares())
 
 
 def _gold_cells(bucket: Bucket, gold: Sequence[GoldAlignment]) -> tuple[Flags, Flags]:
     """Return the sure and the possible links of a bucket, each (T, S, B)."""
     sure, possible = np.zeros((2, *bucket.shape), dtype=bool)
     for column in np.flatnonzero(bucket.pieces >= 0).tolist():
-        own = gold[int(bucket.pieces[column])]
-        for cells, links in ((sure, own.sure), (possible, own.possible)):
+        of_pair = gold[int(bucket.pieces[column])]
+        for cells, links in ((sure, of_pair.sure), (possible, of_pair.possible)):
             for s, t in links:
                 cells[t, s, column] = True
     return sure, possible
@@ -84,14 +78,13 @@ def minibatches(
 ) -> Iterator[Batch]:
     """Yield a minibatch of cells for each pair, and count the annotation style."""
     for k, bucket in enumerate(scores.text.buckets):
-        found, ratios = bucket_posteriors(k)
-        posteriors = found.forward, found.reverse, found.joint
+        posteriors, ratios = bucket_posteriors(k)
         assert ratios is not None  # rescorers are trained on models with a null word
-        inputs = inputs_of(bucket, known, ratios, scores.null_ratios, *posteriors)
+        forward, reverse, joint = posteriors.forward, posteriors.reverse, posteriors.joint
+        inputs = inputs_of(bucket, known, scores.null_ratios, ratios, forward, reverse, joint)
         sure, possible = _gold_cells(bucket, gold)
-        style.add(found.joint, bucket, known.frequent, sure, possible)
-        candidates = (np.maximum(found.forward, found.reverse) > MIN_POSTERIOR) & bucket.inside
-        importance = candidates.astype(np.float32)
+        style.add(joint, bucket, known.frequent, sure, possible)
+        importance = candidates_of(forward, reverse, bucket.inside).astype(np.float32)
         importance[possible] *= SURE * sure[possible]
         for n in np.flatnonzero(bucket.pieces >= 0).tolist():
             chosen = importance[..., n] > 0
@@ -100,29 +93,23 @@ def minibatches(
                 yield Batch(inputs.cells(n, chosen), wanted, importance[..., n][chosen, None, None])
 
 
-def joined(batches: Sequence[Batch]) -> Batch:
-    """Join minibatches."""
-    inputs, targets, importance = zip(*batches, strict=True)
-    whole = Inputs(*(np.concatenate(parts) for parts in zip(*inputs, strict=True)))
-    return Batch(whole, np.concatenate(targets), np.concatenate(importance))
-
-
-def trained(first: Network, batches: Sequence[Batch], seed: int) -> Network:
+def trained(batches: Sequence[Batch], seed: int) -> Network:
     """Return the network with the least held-out loss, with weights on the grid."""
+    network = initial(seed)
     if not batches:
-        return first.rounded()
+        return network.rounded()
     random = np.random.default_rng(seed)
     order = [batches[k] for k in random.permutation(len(batches)).tolist()]
     held = order[::HELD_OUT]
     training = [batch for n, batch in enumerate(order) if n % HELD_OUT] or held
-    network, best, least = first.copy(), first, _loss(first, held)
+    best, least, adam = network.rounded(), _loss(network, held), Adam(network)
     # weights decay towards their initial values, P and v towards zero
-    adam, anchor = Adam(network), first._replace(P=np.zeros_like(first.P), v=np.zeros_like(first.v))
+    anchor = initial(seed)._replace(P=np.zeros_like(network.P), v=np.zeros_like(network.v))
     for _ in range(EPOCHS):
         _run_epoch(network, adam, [training[k] for k in random.permutation(len(training)).tolist()], anchor)
         if (loss := _loss(network, held)) < least:
-            best, least = network.copy(), loss
-    return best.rounded()
+            best, least = network.rounded(), loss
+    return best
 
 
 def _loss(network: Network, held: Sequence[Batch]) -> float:
@@ -133,9 +120,11 @@ def _run_epoch(network: Network, adam: Adam, batches: Sequence[Batch], anchor: N
     """Take the steps of one epoch."""
     steps = EPOCHS * -(-len(batches) // STEP)
     for start in range(0, len(batches), STEP):
-        _, gradient = loss_and_gradient(network, joined(batches[start : start + STEP]))
-        zipped = zip(gradient, network, anchor, strict=True)
-        decayed = [g + DECAY * (w - a) for g, w, a in zipped]
+        inputs, targets, importance = zip(*batches[start : start + STEP], strict=True)
+        together = Inputs(*(np.concatenate(parts) for parts in zip(*inputs, strict=True)))
+        batch = Batch(together, np.concatenate(targets), np.concatenate(importance))
+        _, gradient = loss_and_gradient(network, batch)
+        decayed = [g + DECAY * (w - a) for g, w, a in zip(gradient, network, anchor, strict=True)]
         adam.step(decayed, RATE * (1 - (1 - LAST_RATE) * adam.steps / steps))
 
 
@@ -151,23 +140,19 @@ def gold_of_pairs(
     pairs = len(source.lengths)
     if len(gold) > pairs:
         raise DataError(f"expected gold links for at most {pairs:,} pairs, found {len(gold):,} lines")
-    found = dict(enumerate(gold, pairs - len(gold)))
-    for n, links in found.items():
-        _check_inside(n, links, source, target)
+    numbered = dict(enumerate(gold, pairs - len(gold)))
+    for n, links in numbered.items():
+        S, T = source.size(n), target.size(n)
+        for s, t in links.possible:
+            if s >= S or t >= T:
+                what = f"gold link {s}-{t} lies outside of a pair of {S} and {T} words, number {n + 1}"
+                words = " ".join(source.sentence(n))[:60]
+                raise DataError(f"{what}: {words!r}; positions count the words between spaces, from 0")
     longest = np.maximum(source.lengths, target.lengths)
-    found = {n: links for n, links in found.items() if links.possible and 0 < longest[n] <= LONGEST}
-    if len(found) < FEWEST_GOLD:
+    usable = {n: links for n, links in numbered.items() if links.possible and 0 < longest[n] <= LONGEST}
+    if len(usable) < FEWEST_GOLD:
         raise DataError(
             f"expected gold links of at least {FEWEST_GOLD} pairs of at most {LONGEST} words, found"
-            f" {len(found)}; leave them out, or add hand-aligned pairs"
+            f" {len(usable)}; leave them out, or add hand-aligned pairs"
         )
-    return found
-
-
-def _check_inside(n: int, links: GoldAlignment, source: EncodedSide, target: EncodedSide) -> None:
-    S, T = source.size(n), target.size(n)
-    for s, t in links.possible:
-        if s >= S or t >= T:
-            what = f"gold link {s}-{t} lies outside of a pair of {S} and {T} words, number {n + 1}"
-            words = " ".join(source.sentence(n))[:60]
-            raise DataError(f"{what}: {words!r}; positions count the words between spaces, from 0")
+    return usable

@@ -2,39 +2,63 @@
 
     log r(e, f) = c cos(e, f) - (log Z_e + log Z_f) / 2        Z_e = sum over f of p(f) exp(c cos(e, f))
 
-so that words near to everything gain nothing. A ratio of 1 is chance.
+so that words near to everything gain nothing. A ratio of 1 is chance. Vectors are given, or spectral: learned
+from links. Spectral vectors score words that were never linked, and smooth links that were seen once.
 
-Axes: V vocabulary (word 0 is padding), N words asked for, D dimension, P word pairs.
+The scale b of the scores s of given vectors maximizes the expected log-likelihood of the links c in both
+directions,
+
+    L(b) = sum c(e, f) (2 b s(e, f) - log Z_e(b) - log Z_f(b))    Z_e(b) = sum over f of p(f) exp(b s(e, f)),
+
+which is concave.
+
+Axes: V vocabulary (word 0 is padding), D dimension, E source and F target words, L links, N word pairs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import Codes, Flags, Floats, Integers, Reals
-from nmtalign.corpus.sides import look_up, number_words
-from nmtalign.corpus.text import EncodedText
+from nmtalign.arrays import Codes, Doubles, Flags, Floats, Integers, Reals
+from nmtalign.corpus.sides import look_up
+from nmtalign.corpus.text import EncodedText, encode_text
+from nmtalign.errors import DataError
+from nmtalign.names import SIDES
+from nmtalign.positions.e_step import iterated
+from nmtalign.positions.hmm import BothTransitions, unfitted_hmm
 from nmtalign.positions.model import SCORE_LIMIT
 from nmtalign.scorers.lexicon import Lexicon
-from nmtalign.scorers.scorer import LogRatios
+from nmtalign.scorers.scorer import LogRatios, Pairs
 from nmtalign.state import State, Stored
+from nmtalign.vectors.embeddings import Embeddings, unit_rows
 
 CELLS, PAIRS = 1 << 22, 1 << 16  # word pairs scored at a time: in a full table, and in a list
 FREQUENT = 1024  # number of frequent words that log Z sums over
 CODE_LIMIT = 127  # greatest code
 
+DIMENSION = 32  # of spectral vectors
+SPECTRAL_SCALE = 14.0  # of cosines; chosen on the development sets, like the weight in the preset
+MIN_LINKS = 0.05  # smaller expected counts of links are noise
+SMOOTHING = 0.5  # added to the sums of links, so that words with few links get low scores
+EXTRA = 20  # directions beside the wanted ones
+POWER_ITERATIONS = 3
+COLUMNS = 64  # multiplied at a time
 
-class KnownVectors(NamedTuple):
-    """What a dense scorer knows about the words of one side of a text."""
+MAX_SCALE = 60.0
+SETTLED = 1 + 1e-6  # precision of a scale, as a factor
+TUNED = 1 << 13  # words of a side to which a temperature is fitted; one number needs fewer data
+MAX_ITERATIONS = 10  # of a temperature
+CLOSE = 0.02  # change of the log scale below which a temperature is found
+MAX_STEP = 4  # factor by which an iteration may change the scale of the scores
+WEIGHT = 0.45  # default, the least mean error in scripts/evaluate_vectors_head.py
 
-    vectors: Floats  # (V, D); zero without a vector
-    norms: Floats  # (V,): log Z
-    known: Flags  # (V,): which have a vector
+
+KnownVectors = tuple[Floats, Floats, Flags]  # of words: vectors (V, D), log Z (V,), which have a vector
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,9 +66,7 @@ class DenseScorer:
     """Dense scorer: word vectors of two languages in one space."""
 
     name: str
-    # ``words[0]`` is the padding
-    source_words: Sequence[str]
-    target_words: Sequence[str]
+    lexicon: Lexicon  # which numbers the words
     # (V, D): directions of the vectors, in steps of 1/127 of the greatest entry; zero for words without a
     # vector, whose pairs get no ratio
     source: Codes
@@ -56,25 +78,26 @@ class DenseScorer:
     weight: float  # in the log-linear interpolation
 
     def log_ratios(self, text: EncodedText) -> LogRatios:
-        """Return the log likelihood ratios of the word pairs whose words both have a vector."""
-        source = text.source.memo((self, 0), lambda: self._known_vectors(0, text.source.words))
-        target = text.target.memo((self, 1), lambda: self._known_vectors(1, text.target.words))
+        """Return ``k . q - (log Z_e + log Z_f) / 2`` of the word pairs whose words both have a vector."""
+        keys, of_source, source = text.source.memo((self, 0), lambda: self._known(0, text.source.words))
+        queries, of_target, target = text.target.memo((self, 1), lambda: self._known(1, text.target.words))
         pairs = text.index
-        indices = np.flatnonzero(source.known[pairs.source] & target.known[pairs.target])
-        words = pairs.source[indices], pairs.target[indices]
-        vectors, norms = (source.vectors, target.vectors), (source.norms, target.norms)
-        return LogRatios(indices, log_ratios(vectors, norms, *words))
+        indices = np.flatnonzero(source[pairs.source] & target[pairs.target])
+        ratios = np.empty(len(indices), dtype=np.float32)
+        for at in range(0, len(indices), PAIRS):
+            some = indices[at : at + PAIRS]
+            e, f = pairs.source[some], pairs.target[some]
+            scores = np.einsum("nd,nd->n", keys[e], queries[f])
+            np.clip(scores, -SCORE_LIMIT, SCORE_LIMIT, out=scores)
+            ratios[at : at + PAIRS] = scores - (of_source[e] + of_target[f]) / 2
+        return LogRatios(indices, ratios)
 
-    def _known_vectors(self, side: int, words: Sequence[str]) -> KnownVectors:
+    def _known(self, side: int, words: Sequence[str]) -> KnownVectors:
         """Look up words of one side (0: source, 1: target); unknown words are treated as padding."""
         codes, norms = ((self.source, self.source_norms), (self.target, self.target_norms))[side]
-        rows = look_up(self._numbers[side], words, 0)
+        rows = look_up(self.lexicon.numbers[side], words, 0)
         vectors = _vectors(codes[rows], self.scale)
-        return KnownVectors(vectors, norms[rows], np.asarray(vectors.any(axis=1)))
-
-    @cached_property
-    def _numbers(self) -> tuple[dict[str, int], dict[str, int]]:
-        return number_words(self.source_words), number_words(self.target_words)
+        return vectors, norms[rows], np.any(vectors, axis=1)
 
     def state(self) -> State:
         return State(
@@ -86,37 +109,27 @@ class DenseScorer:
 
     @classmethod
     def from_state(cls, stored: Stored, lexicon: Lexicon) -> DenseScorer:
-        words, top = (lexicon.source_words, lexicon.target_words), CODE_LIMIT
-        V = len(words[0]), len(words[1])
+        V, top = (len(lexicon.source_words), len(lexicon.target_words)), CODE_LIMIT
         source = stored.large("source", "i", (V[0], None), low=-top, high=top)
         target = stored.large("target", "i", (V[1], source.shape[1]), low=-top, high=top)
-        norms = [stored.array(f"{s}_norms", "f", (n,)) for s, n in zip(("source", "target"), V, strict=True)]
+        norms = [stored.array(f"{side}_norms", "f", (n,)) for side, n in zip(SIDES, V, strict=True)]
         scale = stored.number("scale", low=0, high=1000)
         weight = stored.number("weight", low=0, high=1)
-        return cls(stored.text("name"), *words, source, target, norms[0], norms[1], scale, weight)
+        return cls(stored.text("name"), lexicon, source, target, norms[0], norms[1], scale, weight)
 
 
 def make_dense_scorer(
-    name: str,
-    words: tuple[Sequence[str], Sequence[str]],
-    counts: tuple[Integers, Integers],
-    vectors: tuple[Reals, Reals],
-    *,
-    scale: float,
-    weight: float,
+    name: str, lexicon: Lexicon, vectors: tuple[Reals, Reals], *, scale: float, weight: float
 ) -> DenseScorer:
-    """Make a dense scorer; `name`, `scale` and `weight` are as in :class:`DenseScorer`.
-
-    The `words` start with the padding; `counts` (V,) fall; `vectors` (V, D) may have any length.
-    """
+    """Make a dense scorer of `vectors` (V, D) for the words of a lexicon; the vectors may have any length."""
     codes = _rounded(vectors[0]), _rounded(vectors[1])
     source, target = (_vectors(side, scale) for side in codes)
-    shares = [_shares(own) for own in counts]
+    shares = [_shares(counts).astype(np.float32) for counts in (lexicon.source_counts, lexicon.target_counts)]
     norms = (
         log_norms(source, target[: len(shares[1])], shares[1]),
         log_norms(target, source[: len(shares[0])], shares[0]),
     )
-    return DenseScorer(name, *words, *codes, *norms, scale, weight)
+    return DenseScorer(name, lexicon, *codes, *norms, scale, weight)
 
 
 def _vectors(codes: Codes, scale: float) -> Floats:
@@ -133,30 +146,10 @@ def _rounded(vectors: Reals) -> Codes:
     return np.rint(vectors * (CODE_LIMIT / np.where(largest > 0, largest, 1))).astype(np.int8)
 
 
-def _shares(counts: Integers) -> Floats:
+def _shares(counts: Integers) -> Doubles:
     """Return the relative frequencies of the most frequent words, by word number."""
-    frequent = counts[: FREQUENT + 1].astype(np.float64)
-    shares: Floats = (frequent / max(frequent.sum(), 1)).astype(np.float32)
-    return shares
-
-
-def log_ratios(
-    vectors: tuple[Floats, Floats],
-    norms: tuple[Floats, Floats],
-    source: Integers,
-    target: Integers,
-) -> Floats:
-    """Return ``k . q - (log Z_e + log Z_f) / 2`` of pairs of words, given by number, shape (N,).
-
-    `vectors` (V, D) and `norms` (V,) are those of source and target words.
-    """
-    result = np.empty(len(source), dtype=np.float32)
-    for at in range(0, len(source), PAIRS):
-        e, f = source[at : at + PAIRS], target[at : at + PAIRS]
-        scores = np.einsum("nd,nd->n", vectors[0][e], vectors[1][f])
-        np.clip(scores, -SCORE_LIMIT, SCORE_LIMIT, out=scores)
-        result[at : at + PAIRS] = scores - (norms[0][e] + norms[1][f]) / 2
-    return result
+    frequent = counts[: FREQUENT + 1]
+    return np.asarray(frequent / max(int(frequent.sum()), 1))
 
 
 def log_norms(keys: Floats, queries: Floats, shares: Floats) -> Floats:
@@ -167,3 +160,208 @@ def log_norms(keys: Floats, queries: Floats, shares: Floats) -> Floats:
         scores = np.clip(keys[at : at + width] @ queries.T, -SCORE_LIMIT, SCORE_LIMIT)
         result[at : at + width] = np.exp(scores, out=scores) @ shares
     return np.log(result, out=result)
+
+
+def learn_spectral(lexicon: Lexicon, weight: float, *, seed: int = 0) -> DenseScorer | None:
+    """Make a spectral scorer from the counts of a lexicon; `seed` is for the random projection.
+
+    None if nothing was linked, or the lexicon does not count whole words.
+    """
+    table = None if lexicon.whole is None else lexicon.whole.table(MIN_LINKS)
+    if table is None or not table.nnz:
+        return None
+    vectors = correspondence_analysis(table, DIMENSION, seed=seed)
+    return make_dense_scorer("spectral", lexicon, vectors, scale=SPECTRAL_SCALE, weight=weight)
+
+
+def correspondence_analysis(
+    counts: Any, size: int, *, power: float = 1.0, seed: int = 0
+) -> tuple[Floats, Floats]:
+    """Return vectors (E, D) and (F, D) from a sparse array of links (E, F); zero for words without links.
+
+    With the sums r of the rows and columns of the counts c itself, the scaled counts
+
+        M = (c / sqrt((r(e) + 1/2) (r(f) + 1/2)))^power,    M ~ U diag(s) V^T,
+
+    are factorized by random projection, three power iterations and the exact answer in the subspace that is
+    left; the vectors are ``U sqrt(s)`` and ``V sqrt(s)``. A `power` below 1 brings rarer translations nearer.
+
+    The few iterations are part of the method. A table of links falls into thousands of groups of words, such
+    as a name and its translation, each with a singular value near 1. The exact leading directions would
+    show D of these groups and nothing of the others; the projection keeps something of all of them. With 20
+    iterations instead of 3 the alignment error of 64 dimensions doubled.
+
+    References
+    ----------
+    Greenacre (1984), "Theory and applications of correspondence analysis". Halko, Martinsson and Tropp
+    (2011), "Finding structure with randomness", algorithms 4.4 and 5.1.
+    """
+    scaled = _scaled_counts(counts)
+    scaled.data **= np.float32(power)
+    source, target = (np.zeros((length, size), np.float32) for length in scaled.shape)
+    if scaled.nnz:
+        rows, columns = (np.flatnonzero(np.bincount(numbers)) for numbers in scaled.nonzero())
+        U, s, V = _singular(scaled[rows][:, columns].tocsr(), size, seed)
+        source[rows, : len(s)], target[columns, : len(s)] = U * np.sqrt(s), V * np.sqrt(s)
+    return source, target
+
+
+def _scaled_counts(counts: Any) -> Any:
+    """Return ``c / sqrt((r(e) + 1/2) (r(f) + 1/2))`` without its zeros, shape (E, F)."""
+    from scipy.sparse import coo_array
+
+    table = coo_array(counts, dtype=np.float64)
+    table.sum_duplicates()
+    table.eliminate_zeros()
+    sums = (table.sum(axis=axis) + SMOOTHING for axis in (1, 0))
+    by_row, by_column = (1 / np.sqrt(np.where(margin > 0, margin, 1)) for margin in sums)
+    row, column = table.coords
+    values = (table.data * by_row[row] * by_column[column]).astype(np.float32)
+    return coo_array((values, (row, column)), shape=table.shape).tocsr()
+
+
+def _singular(matrix: Any, size: int, seed: int) -> tuple[Floats, Floats, Floats]:
+    """Return up to `size` singular vectors of a sparse A (E, F) and their values, largest first.
+
+    Subspace iteration on ``A^T A`` from a seeded start: Halko, Martinsson and Tropp (2011), algorithm 4.4.
+    """
+    from scipy.linalg import qr
+
+    width = min(size + EXTRA, *matrix.shape)
+    transposed, starts = matrix.T.tocsr(), range(0, width, COLUMNS)
+    basis = np.random.default_rng(seed).standard_normal((matrix.shape[1], width), dtype=np.float32)
+    for _ in range(POWER_ITERATIONS):  # a few columns at a time, so that memory stays bounded
+        product = np.hstack([transposed @ (matrix @ basis[:, at : at + COLUMNS]) for at in starts])
+        basis, _ = qr(product, mode="economic")
+    left, small = qr(matrix @ basis, mode="economic")
+    U, s, Vt = np.linalg.svd(small)
+    return left @ U[:, :size], s[:size], basis @ Vt[:size].T
+
+
+def make_vectors_scorer(
+    lexicon: Lexicon, source: Embeddings, target: Embeddings, *, weight: float = WEIGHT
+) -> DenseScorer:
+    """Make a scorer of given vectors for the words of a lexicon, and fit its scale to the links."""
+    vectors = (
+        unit_rows(source.vectors(lexicon.source_words)),
+        unit_rows(target.vectors(lexicon.target_words)),
+    )
+    for side in vectors:
+        side[0] = 0  # the padding
+    scale = fitted_scale(lexicon, vectors)
+    return make_dense_scorer("vectors", lexicon, vectors, scale=scale, weight=weight)
+
+
+def check_vectors(vectors: tuple[Embeddings, Embeddings], words: tuple[Sequence[str], Sequence[str]]) -> None:
+    """Raise a DataError if vectors differ in dimension, or know no word of a side; word 0 is the padding."""
+    source, target = vectors
+    if source.dimension != target.dimension:
+        found = f"found {source.dimension} and {target.dimension} dimensions"
+        raise DataError(f"expected source and target vectors of one length, {found}")
+    for name, embeddings, vocabulary in zip(SIDES, vectors, words, strict=True):
+        coverage = embeddings.coverage(vocabulary[1:])
+        if not coverage.known + coverage.composed:
+            raise DataError(f"the vectors know none of the {name} words; are the languages swapped?")
+
+
+def fitted_scale(lexicon: Lexicon, vectors: tuple[Reals, Reals]) -> float:
+    """Return the scale of cosines, from 1 to `MAX_SCALE`, with the greatest likelihood of frequent links.
+
+    `vectors` (V, D) are unit rows, by word number.
+    """
+    if lexicon.whole is None:
+        return 1.0
+    source, target = (np.asarray(side[: FREQUENT + 1], dtype=np.float64) for side in vectors)
+    shares = _shares(lexicon.source_counts), _shares(lexicon.target_counts)
+    s, t = np.divmod(lexicon.whole.keys, len(lexicon.target_words))
+    kept = np.flatnonzero((s < len(source)) & (t < len(target)))
+    kept = kept[np.any(source, axis=1)[s[kept]] & np.any(target, axis=1)[t[kept]]]
+    links = Links(s[kept], t[kept], lexicon.whole.counts[kept])
+    return ScaleLikelihood(source @ target.T, shares).maximum(links)
+
+
+class Links(NamedTuple):
+    """Expected links: source words, target words and counts, each (L,)."""
+
+    source: Integers
+    target: Integers
+    counts: Reals
+
+
+@dataclass(frozen=True)
+class ScaleLikelihood:
+    """L(b) of scores (V, V) between words of two languages, given the shares of the words."""
+
+    scores: Reals
+    shares: tuple[Reals, Reals]
+
+    def likelihood(self, scale: float) -> tuple[Reals, Reals, Reals]:
+        """Return exp(b s) (V, V), and Z of source and of target words."""
+        table = np.asarray(self.scores.dtype.type(scale) * self.scores)
+        np.exp(np.clip(table, -SCORE_LIMIT, SCORE_LIMIT, out=table), out=table)
+        return table, table @ self.shares[1], self.shares[0] @ table
+
+    def derivatives(self, scale: float, links: Links) -> tuple[float, float]:
+        """Return dL/db and -d2L/db2: observed minus expected scores of the links, and their variance."""
+        likelihood, of_source, of_target = self.likelihood(scale)
+        rows = np.bincount(links.source, links.counts, len(of_source))
+        columns = np.bincount(links.target, links.counts, len(of_target))
+        weights = np.outer((rows / of_source).astype(likelihood.dtype), self.shares[1])
+        weights += np.outer(self.shares[0], (columns / of_target).astype(likelihood.dtype))
+        likelihood *= self.scores
+        means = likelihood @ self.shares[1] / of_source, self.shares[0] @ likelihood / of_target
+        weights *= likelihood  # expected links of all words, times their scores
+        seen = 2 * float(links.counts @ self.scores[links.source, links.target])
+        slope = seen - float(weights.sum(dtype=np.float64))
+        weights *= self.scores
+        squares = float(weights.sum(dtype=np.float64))
+        return slope, max(squares - float(rows @ means[0] ** 2 + columns @ means[1] ** 2), 1e-9)
+
+    def maximum(self, links: Links, *, low: float = 1.0, high: float = MAX_SCALE) -> float:
+        """Return the likeliest scale from `low` to `high`, by Newton's method, safeguarded by bisection."""
+        scale = math.sqrt(low * high)
+        while high / low > SETTLED:
+            slope, spread = self.derivatives(scale, links)
+            low, high = (scale, high) if slope > 0 else (low, scale)
+            last, scale = scale, scale + slope / spread
+            if not low < scale < high:
+                scale = math.sqrt(low * high)
+            elif abs(scale - last) < (SETTLED - 1) * last:
+                break
+        return scale
+
+
+def fit_temperature(
+    pairs: Pairs, scores: Callable[[EncodedText], Floats], workers: int
+) -> tuple[float, BothTransitions]:
+    """Return the factor of plain scores (1 / temperature), and transitions, by expectation-maximization.
+
+    `scores` gives those of all words of a text with each other, (V source, V target). The likelihood ratio of
+    two words is ``exp(b s - (log Z_e + log Z_f) / 2)``, that of the null word 1. Each iteration takes a step
+    of Newton's method. The initial scale gives the scores a standard deviation of 1, whatever the length of
+    the vectors. The probability of null is fixed, because its maximum likelihood estimate gave a greater
+    error on nearly every text. After Vogel, Ney and Tillmann (1996).
+    """
+    sizes = np.cumsum([max(map(len, pair)) for pair in pairs])
+    text = encode_text(pairs[: max(1, int((sizes <= TUNED).sum()))])
+    shares = [(side.counts / side.counts.sum()).astype(np.float32) for side in (text.source, text.target)]
+    table = ScaleLikelihood(scores(text), (shares[0], shares[1]))
+    scale, words, transitions = 1 / max(_deviation(table), 1e-9), text.index, unfitted_hmm().transitions
+    for _ in range(MAX_ITERATIONS):
+        likelihood, of_source, of_target = table.likelihood(scale)
+        ratios = likelihood[words.source, words.target]
+        ratios /= np.sqrt(of_source[words.source] * of_target[words.target])
+        ratios[0] = 0  # the padding
+        transitions, links = iterated(text, ratios, transitions, workers)
+        slope, spread = table.derivatives(scale, Links(words.source, words.target, links))
+        last, scale = scale, min(max(scale + slope / spread, scale / MAX_STEP), scale * MAX_STEP)
+        if abs(math.log(scale / last)) < CLOSE:
+            break
+    return scale, transitions
+
+
+def _deviation(table: ScaleLikelihood) -> float:
+    """Return the standard deviation of the scores of words drawn from the text."""
+    source, target = table.shares
+    mean = source @ table.scores @ target
+    return math.sqrt(max(float(source @ (table.scores - mean) ** 2 @ target), 0.0))

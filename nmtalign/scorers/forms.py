@@ -39,11 +39,6 @@ def short_words(words: Sequence[str]) -> bool:
     """Tell whether the words of a side are as short as in scripts without spaces.
 
     The mean over distinct words is about 2 in Chinese and Japanese, 6 to 11 in European languages.
-
-    Examples
-    --------
-    >>> short_words(["今天", "天气", "好"]), short_words(["the", "weather", "is", "fine"])
-    (True, False)
     """
     lengths = [len(word) for word in words if any(map(str.isalpha, word))]
     return sum(lengths) < SHORT * len(lengths)
@@ -87,12 +82,10 @@ class Forms:
     def same(self, other: Forms) -> Longs:
         """Return the number of the identical form on the other side if likely a translation, else -1."""
         if other not in self._same:
-            distinctive = [
-                form if len(form) > 2 or any(map(str.isdigit, form)) else "" for form in self.forms
-            ]
-            found = look_up(number_words(other.forms), distinctive)
-            found[found == 0] = -1
-            self._same[other] = found
+            telling = [form if len(form) > 2 or any(map(str.isdigit, form)) else "" for form in self.forms]
+            numbers = look_up(number_words(other.forms), telling)
+            numbers[numbers == 0] = -1
+            self._same[other] = numbers
         return self._same[other]
 
 
@@ -166,13 +159,6 @@ def spelled_alike(source: Forms, target: Forms, at_source: Ints, at_target: Ints
     The similarity is 1 for identical forms that have three letters or a digit. For other forms of at least
     three Latin or Cyrillic letters, the similarity grows with the Dice coefficient of the letter pairs (Brew
     and McKelvie 1996) above `UNLIKE`, if at least two letter pairs are shared. Accents are ignored.
-
-    Examples
-    --------
-    >>> both = np.array([0, 1])
-    >>> source, target = Forms(["president", "1997"]), Forms(["президент", "1998"])
-    >>> spelled_alike(source, target, both, both).round(2)
-    array([0.67, 0.  ], dtype=float32)
     """
     same = source.same(target)
     s, t = source.letter_pairs, target.letter_pairs

@@ -23,7 +23,7 @@ from nmtalign.names import SIDES
 from nmtalign.positions.e_step import fit_transitions
 from nmtalign.positions.hmm import NULL, HiddenMarkov, unfitted_hmm
 from nmtalign.positions.model import SCORE_LIMIT, TextScores
-from nmtalign.scorers.dense_training import fit_temperature
+from nmtalign.scorers.dense import fit_temperature
 from nmtalign.scorers.scorer import Pairs, Scorer
 from nmtalign.scorers.vector_scores import VectorScore
 from nmtalign.state import State, Stored

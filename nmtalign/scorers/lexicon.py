@@ -43,8 +43,6 @@ _RANGES: dict[str, dict[str, float]] = {  # of the fields of Smoothing, in order
     "floor": {"low": 0, "high": 1},
 }
 
-Places = Longs | slice
-
 
 class FormCounts(NamedTuple):
     """Expected counts of the forms of one kind on one side."""
@@ -57,10 +55,20 @@ class FormCounts(NamedTuple):
         """Return the counts with a function applied to `linked` and to `null`."""
         return self._replace(linked=function(self.linked), null=function(self.null))
 
+    @classmethod
+    def from_state(cls, stored: Stored, side: str, forms: int | None) -> FormCounts:
+        """Return the counts of the forms of a side, shape (forms,); None accepts any number of forms."""
+        linked = stored.array(f"{side}_linked", "f", (forms,), low=0).astype(np.float64)
+        null = stored.array(f"{side}_null", "f", (len(linked),), low=0).astype(np.float64)
+        return cls(linked, null, stored.number(f"{side}_null", low=0))
+
     def null_ratios(self, words: float, pseudo_count: float) -> Doubles:
         """Return p(form | null) / p(form) of each form, at most 1,000."""
         by_null = (self.null + RAREST) / (self.all_null + 1)
         return np.minimum(1000.0, by_null / ((self.linked + pseudo_count) / words))
+
+
+KnownForms = tuple[Longs, FormCounts]  # of a side of a text: numbers in the lexicon, -1 if unknown; counts
 
 
 class FormPairCounts(NamedTuple):
@@ -71,39 +79,26 @@ class FormPairCounts(NamedTuple):
     target: FormCounts
 
 
-class WordCounts(NamedTuple):
-    """Expected counts of word pairs (P,), and of linked and unaligned words of both sides (V + 1,)."""
-
-    pairs: Doubles
-    linked: Places  # the pairs with a count; late in training one in ten or fewer
-    source: Doubles
-    target: Doubles
-    source_null: Doubles
-    target_null: Doubles
-
-
-def word_counts(index: PairIndex, pairs: Doubles, source_null: Doubles, target_null: Doubles) -> WordCounts:
-    """Sum the counts of links by source word and by target word."""
-    some = np.flatnonzero(pairs)
-    linked: Places = some if 4 * len(some) < 3 * len(pairs) else EVERY  # faster than picking most
+def form_pair_counts(
+    forms: Sequence[FormPairs], index: PairIndex, pairs: Doubles, source_null: Doubles, target_null: Doubles
+) -> list[FormPairCounts]:
+    """Sum expected counts of word pairs (P,) and unaligned words (V + 1,) by form, for each kind of form."""
+    some = np.flatnonzero(pairs)  # late in training one in ten or fewer
+    linked = some if 4 * len(some) < 3 * len(pairs) else EVERY  # faster than picking most
     of_source = sum_at(index.source[linked], len(source_null), pairs[linked])
     of_target = sum_at(index.target[linked], len(target_null), pairs[linked])
-    return WordCounts(pairs, linked, of_source, of_target, source_null, target_null)
-
-
-def form_pair_counts(form_pairs: FormPairs, words: WordCounts) -> FormPairCounts:
-    """Sum the counts of words and word pairs by their forms."""
-    sides = []
-    for forms, number, linked, null in (
-        (form_pairs.source_forms, form_pairs.source_number, words.source, words.source_null),
-        (form_pairs.target_forms, form_pairs.target_number, words.target, words.target_null),
-    ):
-        of_forms = [sum_at(number, len(forms), values) for values in (linked, null)]
-        sides.append(FormCounts(of_forms[0], of_forms[1], float(null.sum())))
-    pairs = words.pairs
-    if form_pairs.pair is not None:
-        pairs = sum_at(form_pairs.pair[words.linked], len(form_pairs.source), pairs[words.linked])
-    return FormPairCounts(pairs.astype(np.float32), *sides)
+    counts = []
+    for kind in forms:
+        sides = []
+        for side_forms, number, of_words, null in (
+            (kind.source_forms, kind.source_number, of_source, source_null),
+            (kind.target_forms, kind.target_number, of_target, target_null),
+        ):
+            of_forms = [sum_at(number, len(side_forms), values) for values in (of_words, null)]
+            sides.append(FormCounts(of_forms[0], of_forms[1], float(null.sum())))
+        of_pairs = pairs if kind.pair is None else sum_at(kind.pair[linked], len(kind.source), pairs[linked])
+        counts.append(FormPairCounts(of_pairs.astype(np.float32), *sides))
+    return counts
 
 
 def sum_at(indices: Integers, size: int, values: Doubles) -> Doubles:
@@ -128,10 +123,10 @@ def ratios(form_pairs: FormPairs, counts: FormPairCounts, smoothing: Smoothing, 
     of_target = (1 / (counts.target.linked + pseudo_count)).astype(np.float32)
 
     def scale(part: slice) -> None:
-        own = result[part]
-        own *= of_source.take(form_pairs.source[part])
-        own *= of_target.take(form_pairs.target[part])
-        own += np.float32(floor)
+        block = result[part]
+        block *= of_source.take(form_pairs.source[part])
+        block *= of_target.take(form_pairs.target[part])
+        block += np.float32(floor)
 
     _in_blocks(scale, len(result), workers)
     return result
@@ -143,25 +138,30 @@ def _in_blocks(function: Callable[[slice], None], size: int, workers: int) -> No
     deque(in_order(function, blocks, workers), maxlen=0)
 
 
-def emissions(
-    forms: Sequence[FormPairs], counts: Sequence[FormPairCounts], smoothing: Smoothing, workers: int = 1
-) -> Emissions:
+class CountedForms(NamedTuple):
+    """Pairs of forms of a text with their counts, one entry for each kind of form."""
+
+    forms: Sequence[FormPairs]
+    counts: Sequence[FormPairCounts]
+    smoothing: Smoothing
+
+
+def emissions(counted: CountedForms, workers: int = 1) -> Emissions:
     """Average over the kinds of form: geometric mean for word pairs, arithmetic mean for the null word."""
-    joint = mean_ratios(forms, counts, smoothing, workers)
+    forms, counts, (words, pseudo_count, _) = counted
     nulls = []
-    for side, number in (("source", "source_number"), ("target", "target_number")):
+    for side in SIDES:
         total = sum(
-            getattr(c, side).null_ratios(smoothing.words, smoothing.pseudo_count)[getattr(form_pairs, number)]
-            for form_pairs, c in zip(forms, counts, strict=True)
+            getattr(own, side).null_ratios(words, pseudo_count)[getattr(form_pairs, f"{side}_number")]
+            for form_pairs, own in zip(forms, counts, strict=True)
         )
         nulls.append((total / len(forms)).astype(np.float32))
-    return Emissions(joint, *nulls)
+    return Emissions(mean_ratios(counted, workers), *nulls)
 
 
-def mean_ratios(
-    forms: Sequence[FormPairs], counts: Sequence[FormPairCounts], smoothing: Smoothing, workers: int = 1
-) -> Floats:
+def mean_ratios(counted: CountedForms, workers: int = 1) -> Floats:
     """Return the geometric mean of the ratios of each word pair (P,), 0 for the padding."""
+    forms, counts, smoothing = counted
     pairs = len(forms[0].source if forms[0].pair is None else forms[0].pair)
     joint = np.ones(pairs, dtype=np.float32)
     for form_pairs, own in zip(forms, counts, strict=True):
@@ -211,7 +211,7 @@ class StoredForms(NamedTuple):
         """Return the counts of a state; `words` are the sizes of both vocabularies."""
         first, second = (expect_whole(n, name=stored.folder) for n in stored.value("letters", list))
         source, target = (
-            _form_counts(side, None if letters else size, stored)
+            FormCounts.from_state(stored, side, None if letters else size)
             for side, size, letters in zip(SIDES, words, (first, second), strict=True)
         )
         pairs, forms = stored.whole("pairs", low=0), len(target.linked)
@@ -231,13 +231,6 @@ class StoredForms(NamedTuple):
         kept = self.counts >= least
         shape = len(self.source.linked), len(self.target.linked)
         return coo_array((self.counts[kept], np.divmod(self.keys[kept], shape[1])), shape=shape)
-
-
-def _form_counts(side: str, forms: int | None, stored: Stored) -> FormCounts:
-    """Return the counts of the forms of a side, shape (forms,); None accepts any number of forms."""
-    linked = stored.array(f"{side}_linked", "f", (forms,), low=0).astype(np.float64)
-    null = stored.array(f"{side}_null", "f", (len(linked),), low=0).astype(np.float64)
-    return FormCounts(linked, null, stored.number(f"{side}_null", low=0))
 
 
 def stored_forms(form_pairs: FormPairs, counts: FormPairCounts) -> StoredForms:
@@ -352,19 +345,18 @@ class Lexicon:
         ]
         return Translations(source, target, counts, counts / totals[0], counts / totals[1])
 
-    def looked_up(
-        self, source: EncodedSide, target: EncodedSide, pairs: PairIndex
-    ) -> tuple[list[FormPairs], list[FormPairCounts], Smoothing]:
-        """Return the arguments of :func:`emissions` for a text: pairs of forms, learned counts, constants."""
+    def looked_up(self, source: EncodedSide, target: EncodedSide, pairs: PairIndex) -> CountedForms:
+        """Return the pairs of forms of a text, with the learned counts."""
         forms, counts = [], []
         for n, learned in enumerate(self.forms):
-            form_pairs = make_form_pairs(
+            kind = make_form_pairs(
                 source, target, pairs, learned.letters, spelling=self.spelling, apart=False
             )
-            forms.append(form_pairs)
-            known = self._known_forms(n, 0, source), self._known_forms(n, 1, target)
-            counts.append(self._counts(n, form_pairs, *known))
-        return forms, counts, self.smoothing
+            forms.append(kind)
+            counts.append(
+                self._counts(n, kind, self._known_forms(n, 0, source), self._known_forms(n, 1, target))
+            )
+        return CountedForms(forms, counts, self.smoothing)
 
     def _known_forms(self, n: int, side: int, text: EncodedSide) -> KnownForms:
         """Return what this lexicon knows of the forms of one kind on one side of a text."""
@@ -373,27 +365,20 @@ class Lexicon:
             stored = self.forms[n]
             numbers = look_up(self.form_numbers[n][side], forms_of(text, stored.letters[side])[1].forms)
             known = (stored.source, stored.target)[side]
-            return KnownForms(numbers, known.apply(lambda own: np.where(numbers < 0, 0.0, own[numbers])))
+            return numbers, known.apply(lambda counts: np.where(numbers < 0, 0.0, counts[numbers]))
 
         return text.memo((self, n, side), look_up_forms)
 
     def _counts(self, n: int, pairs: FormPairs, source: KnownForms, target: KnownForms) -> FormPairCounts:
         """Return the learned counts of pairs of forms; unknown forms get the count of `UNKNOWN_RATIO`."""
-        learned, smoothing = self.forms[n], self.smoothing
-        at_source, at_target = source.numbers.take(pairs.source), target.numbers.take(pairs.target)
+        learned, smoothing, known = self.forms[n], self.smoothing, (source[1], target[1])
+        at_source, at_target = source[0].take(pairs.source), target[0].take(pairs.target)
         missing = (at_source < 0) | (at_target < 0)
         keys = at_source * len(self.form_numbers[n][1]) + at_target
         keys[missing] = -1
         counts = values_of(learned.keys, learned.counts, keys)
         unknown = np.flatnonzero(missing & (pairs.source > 0))
-        by_chance = (source.counts.linked + smoothing.pseudo_count)[pairs.source[unknown]]
-        by_chance *= (target.counts.linked + smoothing.pseudo_count)[pairs.target[unknown]] / smoothing.words
+        by_chance = (known[0].linked + smoothing.pseudo_count)[pairs.source[unknown]]
+        by_chance *= (known[1].linked + smoothing.pseudo_count)[pairs.target[unknown]] / smoothing.words
         counts[unknown] = UNKNOWN_RATIO * by_chance
-        return FormPairCounts(counts, source.counts, target.counts)
-
-
-class KnownForms(NamedTuple):
-    """What a lexicon knows of the forms of one side of a text."""
-
-    numbers: Longs  # number in the lexicon, -1 for unknown forms
-    counts: FormCounts
+        return FormPairCounts(counts, *known)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,25 +16,14 @@ from nmtalign.corpus.buckets import PADDED
 from nmtalign.corpus.text import EncodedText
 from nmtalign.errors import UsageError
 from nmtalign.positions.model import Emissions, TextScores
-from nmtalign.scorers.forms import FormPairs
-from nmtalign.scorers.lexicon import FormPairCounts, Lexicon, Smoothing, emissions, mean_ratios
+from nmtalign.scorers.lexicon import CountedForms, Lexicon, emissions, mean_ratios
 from nmtalign.scorers.scorer import TINY, MixedScorer, Scorer
 from nmtalign.state import State, Stored
-
-
-class CountedForms(NamedTuple):
-    """Pairs of forms of a text with their counts, one entry for each kind of form."""
-
-    forms: Sequence[FormPairs]
-    counts: Sequence[FormPairCounts]
-    smoothing: Smoothing
 
 
 def interpolated(emissions: Emissions, scorers: Sequence[MixedScorer], text: EncodedText) -> Emissions:
     """Interpolate the emissions of a lexicon with scorers, one after another.
 
-    Notes
-    -----
     ``log r = (1 - weight) log r_before + weight log r_scorer`` for the word pairs that a scorer knows
     (log-linear interpolation, Klakow 1998); the ratios of other word pairs stay.
     """
@@ -64,10 +53,10 @@ class Mixture(Scorer):
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the scorers that have an influence: a weight of 1 hides the scorers before it."""
-        found = ["lexicon"]
+        names = ["lexicon"]
         for scorer in self.others:
-            found = [scorer.name] if scorer.weight == 1 else [*found, scorer.name]
-        return tuple(found)
+            names = [scorer.name] if scorer.weight == 1 else [*names, scorer.name]
+        return tuple(names)
 
     @property
     def description(self) -> str:
@@ -106,8 +95,8 @@ class Mixture(Scorer):
 
     def score_text(self, text: EncodedText, counted: CountedForms | None = None) -> WordPairScores:
         """Return the scores of a text; `counted` are its forms with their counts, of the training text."""
-        counted = counted or CountedForms(*self.lexicon.looked_up(text.source, text.target, text.index))
-        mixed = interpolated(emissions(*counted), self.others, text)
+        counted = counted or self.lexicon.looked_up(text.source, text.target, text.index)
+        mixed = interpolated(emissions(counted), self.others, text)
         return WordPairScores(text, mixed, leave_one_out_evidence(counted), self.lexicon)
 
 
@@ -148,11 +137,11 @@ class WordPairScores(TextScores):
 
     def linkable(self, k: int, ratios: Floats | None) -> Flags:
         """Tell which pairs (B,) have a ratio above chance, or ratios that differ along both sides."""
-        found = self.ratios(k) if ratios is None else ratios
-        linkable = np.asarray(found.max(axis=(0, 1)) > 1)
+        ratios = self.ratios(k) if ratios is None else ratios
+        linkable = np.asarray(ratios.max(axis=(0, 1)) > 1)
         rest = np.flatnonzero(~linkable)
-        ratio, inside = found[..., rest], self.text.buckets[k].inside[..., rest]
-        apart = [((ratio != first) & inside).any(axis=(0, 1)) for first in (ratio[:1], ratio[:, :1])]
+        low, inside = ratios[..., rest], self.text.buckets[k].inside[..., rest]
+        apart = [((low != first) & inside).any(axis=(0, 1)) for first in (low[:1], low[:, :1])]
         linkable[rest] = apart[0] & apart[1]
         return linkable
 
@@ -162,6 +151,6 @@ class WordPairScores(TextScores):
 
 def leave_one_out_evidence(counted: CountedForms) -> Floats:
     """Return the evidence (P,) of word pairs, each without one of its links, so no pair supports itself."""
-    less = [c._replace(pairs=np.maximum(c.pairs - 1, 0)) for c in counted.counts]
-    ratios = mean_ratios(counted.forms, less, counted.smoothing)
+    less = [counts._replace(pairs=np.maximum(counts.pairs - 1, 0)) for counts in counted.counts]
+    ratios = mean_ratios(counted._replace(counts=less))
     return np.asarray(np.log(np.maximum(ratios, np.float32(1))))

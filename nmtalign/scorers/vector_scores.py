@@ -9,15 +9,15 @@ Axes: N distinct words, B sentence pairs, T target words, S source words, D dime
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from reprlib import repr as short
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from nmtalign.arrays import Reals, expect_array, read_arrays
+from nmtalign.arrays import Reals, Shape, expect_array, read_arrays
 from nmtalign.attention.scores import additive_projected, dot, unit
 from nmtalign.door import as_path
 from nmtalign.errors import DataError, UsageError
@@ -82,11 +82,6 @@ def exact_rows(vectors: Reals) -> Reals:
 
     The grid of a row has the step 2^-26 p, where p is the power of two above the length of the row. Sums of
     products of two rows are multiples of 2^-52 p p', and at most p p' by Cauchy-Schwarz.
-
-    Examples
-    --------
-    >>> exact_rows(np.array([[1 / 3, 0.0]])).tolist() == [[round(2**27 / 3) / 2**27, 0.0]]
-    True
     """
     lengths = np.sqrt(np.einsum("nd,nd->n", vectors, vectors))
     exponents = BITS - np.frexp(lengths)[1][:, None]
@@ -103,14 +98,15 @@ class LearnedScore:
     name: ClassVar[str]
     title: ClassVar[str]  # name for pictures
     kind: ClassVar[str]  # of the state
+    axes: ClassVar[dict[str, int]]  # of each array: 2 is (D, A), 1 is (A,); the first one says A
+    wanted: ClassVar[str]  # what a file has to have
     costly: ClassVar[bool] = False
     raw: ClassVar[bool] = False
 
     @property
     def weights(self) -> dict[str, Reals]:
         """The learned arrays, first one of shape (D, A), by name."""
-        settings = {own.name for own in fields(LearnedScore)}
-        return {own.name: getattr(self, own.name) for own in fields(self) if own.name not in settings}
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name in self.axes}
 
     def __repr__(self) -> str:
         units = next(iter(self.weights.values())).shape[1]
@@ -130,10 +126,57 @@ class LearnedScore:
     def state(self) -> State:
         return State(self.kind, {"scale": self.scale, "origin": self.origin}, self.weights)
 
+    @classmethod
+    def from_state(cls, stored: Stored, dimension: int) -> Self:
+        weights = cls._checked(lambda name, shape: stored.array(name, "f", shape), dimension)
+        return cls(**weights, scale=stored.number("scale", low=0), origin=stored.text("origin"))
+
+    @classmethod
+    def load(cls, path: str | Path, dimension: int) -> Self:
+        """Read the weights from an npz file.
+
+        A DataError says what is missing, is no finite number, or does not fit vectors of `dimension`.
+        """
+        path = as_path(path)
+        with foreign(path):
+            given: dict[str, Reals] = {
+                name: np.asarray(array, np.float64) for name, array in read_arrays(path).items()
+            }
+            arrays = cls._completed(given, dimension)
+        if not cls.axes.keys() <= arrays.keys():
+            raise DataError(f"expected the arrays {cls.wanted}; found {sorted(given)}").at(path)
+
+        def array(name: str, shape: Shape) -> Reals:
+            return expect_array(arrays[name], "f", shape, -LARGEST, LARGEST, name=f"{path}, {name}")
+
+        null = None
+        if "null_probability" in arrays:
+            name = f"{path}, null_probability"
+            null = float(expect_array(arrays["null_probability"], "f", (), 1e-9, 0.999, name=name))
+        return cls(**cls._checked(array, dimension), origin=path.name, null=null)
+
+    @staticmethod
+    def _completed(arrays: dict[str, Reals], dimension: int) -> dict[str, Reals]:
+        """Return the arrays of a file with those that may be left out, or have another form."""
+        return arrays
+
+    @classmethod
+    def _checked(cls, read: Callable[[str, Shape], Reals], dimension: int) -> dict[str, Any]:
+        """Return the arrays that `read` gives for a name and a shape."""
+        weights: dict[str, Reals] = {}
+        size = None
+        for name, axes in cls.axes.items():
+            weights[name] = read(name, (dimension, size)[-axes:])
+            size = weights[name].shape[-1]
+        return weights
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BahdanauScore(LearnedScore):
     """Bahdanau's alignment model ``v . tanh(W q + U k + b)`` over word vectors.
+
+    A file may leave `b` out, or hold two layers over concatenated vectors ``[key; query]``, as in
+    :func:`nmtalign.attention.additive_concatenated`: layer_1 (2 D, A), layer_2 (A, 1), and optionally b.
 
     References
     ----------
@@ -149,14 +192,17 @@ class BahdanauScore(LearnedScore):
     name: ClassVar[str] = "bahdanau"
     title: ClassVar[str] = "Bahdanau"
     kind: ClassVar[str] = "bahdanau"
+    axes: ClassVar[dict[str, int]] = {"v": 1, "W": 2, "U": 2, "b": 1}
+    wanted: ClassVar[str] = "W, U and v, or layer_1 and layer_2"
     costly: ClassVar[bool] = True
 
-    @classmethod
-    def from_state(cls, stored: Stored, dimension: int) -> BahdanauScore:
-        v = stored.array("v", "f", (None,))
-        W, U = (stored.array(name, "f", (dimension, len(v))) for name in ("W", "U"))
-        b = stored.array("b", "f", (len(v),))
-        return cls(W, U, v, b, scale=stored.number("scale", low=0), origin=stored.text("origin"))
+    @staticmethod
+    def _completed(arrays: dict[str, Reals], dimension: int) -> dict[str, Reals]:
+        if {"layer_1", "layer_2"} <= arrays.keys():
+            first, v = arrays["layer_1"], arrays["layer_2"].reshape(-1)
+            bias = {"b": arrays["b"]} if "b" in arrays else {}
+            arrays = {"W": first[dimension:], "U": first[:dimension], "v": v, **bias}
+        return {"b": np.zeros_like(arrays["v"]), **arrays} if "v" in arrays else arrays
 
     def queries(self, vectors: Reals) -> Reals:
         """Project the vectors of target words, (N, D) to (N, A)."""
@@ -186,12 +232,8 @@ class ProjectedDot(LearnedScore):
     name: ClassVar[str] = "scaled-dot"
     title: ClassVar[str] = "scaled dot-product"
     kind: ClassVar[str] = "projected-dot"
-
-    @classmethod
-    def from_state(cls, stored: Stored, dimension: int) -> ProjectedDot:
-        W_q = stored.array("W_q", "f", (dimension, None))
-        W_k = stored.array("W_k", "f", W_q.shape)
-        return cls(W_q, W_k, scale=stored.number("scale", low=0), origin=stored.text("origin"))
+    axes: ClassVar[dict[str, int]] = {"W_q": 2, "W_k": 2}
+    wanted: ClassVar[str] = "W_q and W_k"
 
     def queries(self, vectors: Reals) -> Reals:
         """Project the vectors of target words, (N, D) to (N, A), to rows whose products are exact."""
@@ -212,62 +254,6 @@ def _projected(vectors: Reals, weights: Reals) -> Reals:
     return np.asarray((rows @ weights)[:, 0, :])
 
 
-def load_bahdanau(path: str | Path, dimension: int) -> BahdanauScore:
-    """Read the weights W (D, A), U (D, A), v (A,) and optionally b (A,) from an npz file.
-
-    The file may instead hold two layers over concatenated vectors ``[key; query]``: layer_1 (2 D, A), layer_2
-    (A, 1), and optionally b. A DataError names an array that is missing, not finite, or of the wrong shape.
-    """
-    path = as_path(path)
-    with foreign(path):
-        given = read_arrays(path).items()
-        arrays = _of_two_layers({name: np.asarray(array, np.float64) for name, array in given}, dimension)
-    if not {"W", "U", "v"} <= set(arrays):
-        found = f"found {sorted(arrays)}"
-        raise DataError(f"expected the arrays W, U and v, or layer_1 and layer_2; {found}").at(path)
-    size = len(np.atleast_1d(arrays["v"]))
-    arrays.setdefault("b", np.zeros(size))
-    expected = {"W": (dimension, size), "U": (dimension, size), "v": (size,), "b": (size,)}
-    for name, shape in expected.items():
-        expect_array(arrays[name], "f", shape, -LARGEST, LARGEST, name=f"{path}, {name}")
-    W, U, v, b = (arrays[name] for name in expected)
-    return BahdanauScore(W, U, v, b, origin=path.name, null=null_probability(arrays, path))
-
-
-def null_probability(arrays: Mapping[str, Reals], path: str | Path) -> float | None:
-    """Return the probability of null of a file of learned parameters; None where it has none."""
-    if "null_probability" not in arrays:
-        return None
-    name = f"{path}, null_probability"
-    return float(expect_array(arrays["null_probability"], "f", (), 1e-9, 0.999, name=name))
-
-
-def load_projections(path: str | Path, dimension: int) -> ProjectedDot:
-    """Read the projections W_q and W_k, each (D, A), from an npz file.
-
-    A DataError says what is missing, is no finite number, or does not fit vectors of `dimension`.
-    """
-    path = as_path(path)
-    with foreign(path):
-        arrays = {name: np.asarray(array, np.float64) for name, array in read_arrays(path).items()}
-    if not {"W_q", "W_k"} <= set(arrays):
-        raise DataError(f"expected the arrays W_q and W_k; found {sorted(arrays)}").at(path)
-    W_q, W_k = arrays["W_q"], arrays["W_k"]
-    units = W_q.shape[1] if W_q.ndim == 2 else None
-    for name, array in (("W_q", W_q), ("W_k", W_k)):
-        expect_array(array, "f", (dimension, units), -LARGEST, LARGEST, name=f"{path}, {name}")
-    return ProjectedDot(W_q, W_k, origin=path.name, null=null_probability(arrays, path))
-
-
-def _of_two_layers(arrays: dict[str, Reals], dimension: int) -> dict[str, Reals]:
-    """Return W, U and v from two layers over ``[key; query]``, as in :func:`additive_concatenated`."""
-    if not {"layer_1", "layer_2"} <= set(arrays):
-        return arrays
-    first, v = arrays["layer_1"], arrays["layer_2"].reshape(-1)
-    bias = {"b": arrays["b"]} if "b" in arrays else {}
-    return {"W": first[dimension:], "U": first[:dimension], "v": v, **bias}
-
-
 def cosine_scale(dimension: int) -> float:
     """Return the default inverse temperature of cosines in D dimensions."""
     least, most = COSINE_SCALES
@@ -284,36 +270,18 @@ def make_score(
     temperature: float | None = None,
     parameters: str | Path | None = None,
 ) -> VectorScore:
-    """Return the score with a name.
+    """Return the score with a name, or a score that was made, for word vectors of length D.
 
-    Parameters
-    ----------
-    name : {"dot", "scaled-dot", "cosine", "bahdanau"}, or a score
-    dimension : int
-        Length D of the word vectors.
-    temperature : float, optional
-        Divisor of the scores. Default: 1; for ``cosine`` 1/sqrt(D), from 1/20 to 1/8.
-    parameters : path, optional
-        For ``bahdanau`` and ``scaled-dot``: an npz file.
-
-    Raises
-    ------
-    UsageError
-        If the name is unknown, the temperature is not positive, ``bahdanau`` lacks parameters, or a score
-        has parameters that takes none.
-
-    Examples
-    --------
-    >>> make_score("scaled-dot", 16).description
-    'score=scaled-dot scale=0.25'
+    `temperature` divides the scores; left out, it is 1, for ``cosine`` 1/sqrt(D), from 1/20 to 1/8.
+    `parameters` is an npz file for ``bahdanau`` and ``scaled-dot``. A UsageError if the name is unknown, the
+    temperature is not positive, ``bahdanau`` lacks parameters, or a score has parameters that takes none.
     """
     if temperature is not None and not 0 < temperature < math.inf:
         raise UsageError(f"the temperature must be a positive number, found {temperature}")
     sharpness = None if temperature is None else 1 / temperature
     if not isinstance(name, str) and not hasattr(name, "queries"):
-        raise UsageError(
-            f"expected the name of a score, or a score such as learned.score, found {short(name)}"
-        )
+        expected = "expected the name of a score, or a score such as learned.score"
+        raise UsageError(f"{expected}, found {short(name)}")
     if isinstance(name, str) and name not in SCORES:
         raise UsageError(f"expected one of the scores {', '.join(SCORES)}, found {name!r}")
     if parameters is not None:
@@ -334,7 +302,7 @@ def load_parameters(name: str | VectorScore, path: str | Path, dimension: int) -
         found = name if isinstance(name, str) else "a score that has been made"
         wanted = f"parameters belong to the scores {' and '.join(FILES)}; choose one by `score`"
         raise UsageError(f"{wanted}, not {found}")
-    return load_bahdanau(path, dimension) if name == "bahdanau" else load_projections(path, dimension)
+    return (BahdanauScore if name == "bahdanau" else ProjectedDot).load(path, dimension)
 
 
 def how_to_learn(vectors: str) -> str:
@@ -346,10 +314,7 @@ def how_to_learn(vectors: str) -> str:
 def score_in(folder: Path, name: str, dimension: int) -> VectorScore | str:
     """Return the score with the parameters of a folder, or the name where it needs none there.
 
-    Raises
-    ------
-    UsageError
-        If the score needs parameters, and there are none.
+    A UsageError if the score needs parameters, and there are none.
     """
     if name not in FILES or not (folder / FILES[name]).exists():
         if name == "bahdanau":

@@ -11,7 +11,7 @@ import numpy as np
 
 from nmtalign.corpus.coverage import UNTOKENIZED, ends_in_punctuation, spaceless
 from nmtalign.corpus.parallel import streamed
-from nmtalign.corpus.sides import EncodedSide, NumberedWords, PairEncoder, look_up, number_words
+from nmtalign.corpus.sides import EncodedSide, NumberedWords, PairEncoder
 from nmtalign.errors import DataError
 from nmtalign.text.bitext import Chunk, Pair, Sentence, SentencePair, chunks_of
 from nmtalign.text.tokenization import TextSettings
@@ -39,9 +39,9 @@ def encode_bitext(
     in_lines = all(isinstance(source, str) for source, _ in first)
 
     def numbered(sides: Any) -> tuple[NumberedWords, NumberedWords]:
-        own = PairEncoder(text, languages)
-        (own.add if in_lines else own.add_words)(zip(*sides, strict=True))
-        return own.numbered()
+        part = PairEncoder(text, languages)
+        (part.add if in_lines else part.add_words)(zip(*sides, strict=True))
+        return part.numbered()
 
     chunks = chunks_of(starmap(SentencePair, chain(first, rest)), chunk=PAIRS)
     parts = _hashed(chunks, digest, in_lines=in_lines)
@@ -66,20 +66,19 @@ def _hashed(chunks: Iterable[Chunk], digest: hashlib._Hash, *, in_lines: bool) -
 def bitext_warnings(source: EncodedSide, target: EncodedSide) -> list[str]:
     """Return warnings about a bitext that looks wrong, one line each."""
     s, t = source.lengths, target.lengths
-    n = len(s)
-    found = []
+    n, warnings = len(s), []
     empty = int(((s == 0) | (t == 0)).sum())
     if empty >= n / 2:
-        found.append(f"{empty:,} of {n:,} pairs have an empty side; is this the right pair of files?")
-    if n >= FEWEST and empty < n / 2:
-        same = _same_sentences(source, target)
+        warnings.append(f"{empty:,} of {n:,} pairs have an empty side; is this the right pair of files?")
+    elif n >= FEWEST:
+        alike = np.flatnonzero((s == t) & (s > 0)).tolist()
+        same = sum(source.sentence(k) == target.sentence(k) for k in alike)
         if same > n / 2:
-            found.append(
-                f"{same:,} of {n:,} pairs have the same words on both sides; is one file given twice?"
-            )
-        found.extend(_of_lengths(s.astype(float), t.astype(float)))
-    found += [warning for side in (source, target) for warning in _of_punctuation(side)][:1]
-    return found + _unsegmented(source, "source") + _unsegmented(target, "target")
+            found = f"{same:,} of {n:,} pairs have the same words on both sides"
+            warnings.append(f"{found}; is one file given twice?")
+        warnings += _of_lengths(s.astype(float), t.astype(float))
+    warnings += [warning for side in (source, target) for warning in _of_punctuation(side)][:1]
+    return warnings + _unsegmented(source, "source") + _unsegmented(target, "target")
 
 
 def _of_punctuation(side: EncodedSide) -> list[str]:
@@ -94,27 +93,14 @@ def _of_punctuation(side: EncodedSide) -> list[str]:
 
 def _unsegmented(side: EncodedSide, name: str) -> list[str]:
     """Warn if a text in a script without spaces is not cut into words."""
-    places = [k for k, word in enumerate(side.words) if spaceless(word)]
-    if 2 * side.counts[places].sum() < side.counts.sum():
+    unspaced = [k for k, word in enumerate(side.words) if spaceless(word)]
+    if 2 * side.counts[unspaced].sum() < side.counts.sum():
         return []
-    mean = np.average([len(side.words[k]) for k in places], weights=side.counts[places])
+    mean = np.average([len(side.words[k]) for k in unspaced], weights=side.counts[unspaced])
     how = "give words between spaces, or `tokenizer=icu`"
     if mean > UNSEGMENTED:
         return [f"the {name} is written without spaces and not cut ({mean:.0f} letters a word); {how}"]
     return [f"the {name} is cut into single characters, and words align better; {how}"] if mean == 1 else []
-
-
-def _same_sentences(source: EncodedSide, target: EncodedSide) -> int:
-    """Count the pairs whose two sides are the same words."""
-    as_target = look_up(number_words(target.words), source.words)[source.tokens]
-    equal = np.flatnonzero((source.lengths == target.lengths) & (source.lengths > 0))
-    return sum(
-        np.array_equal(
-            as_target[source.offsets[k] : source.offsets[k + 1]],
-            target.tokens[target.offsets[k] : target.offsets[k + 1]],
-        )
-        for k in equal.tolist()
-    )
 
 
 def _correlation(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> float:
@@ -124,15 +110,15 @@ def _correlation(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> float:
 
 def _of_lengths(s: np.ndarray[Any, Any], t: np.ndarray[Any, Any]) -> list[str]:
     """Warn if sentence lengths of the two sides do not correlate, or correlate only after a shift."""
-    here = _correlation(s, t)
-    if here > 0.3 or min(s.std(), t.std()) < EVEN:
+    unshifted = _correlation(s, t)
+    if unshifted > 0.3 or min(s.std(), t.std()) < EVEN:
         return []
     by_shift = {
         k: _correlation(s[max(0, -k) : len(s) - max(0, k)], t[max(0, k) : len(t) + min(0, k)])
         for k in (-2, -1, 1, 2)
     }
     best = max(by_shift, key=lambda k: by_shift[k])
-    if by_shift[best] > max(0.5, here + 0.2):
+    if by_shift[best] > max(0.5, unshifted + 0.2):
         moved = f"the lengths of the sides go together better when the target is moved by {best} lines"
         return [f"{moved}; is it shifted?"]
-    return [f"the lengths of the two sides are hardly correlated ({here:.2f}); are they translations?"]
+    return [f"the lengths of the two sides are hardly correlated ({unshifted:.2f}); are they translations?"]

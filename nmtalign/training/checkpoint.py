@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nmtalign.arrays import AnyArray, read_arrays
 from nmtalign.corpus.sides import EncodedSide
@@ -32,8 +31,8 @@ class Checkpoint:
     """
 
     def __init__(self, path: str | Path, key: str) -> None:
-        self.path = Path(path)
-        self.key = key
+        self.path, self.key = Path(path), key
+        self._key = np.frombuffer(key.encode(), np.uint8)
         self._written = time.monotonic()
 
     def read(self) -> Arrays | None:
@@ -43,10 +42,6 @@ class Checkpoint:
         except (OSError, DataError):
             return None  # a damaged checkpoint costs time only
         return arrays if np.array_equal(arrays.pop(_KEY, ()), self._key) else None
-
-    @property
-    def _key(self) -> NDArray[np.uint8]:
-        return np.frombuffer(self.key.encode(), np.uint8)
 
     def write(self, arrays: Mapping[str, AnyArray]) -> None:
         """Write the arrays, or raise a DataError if the file cannot be written."""

@@ -15,15 +15,13 @@ from nmtalign.corpus.long_pairs import cut_long_pairs
 from nmtalign.corpus.sides import encode_pairs
 from nmtalign.door import expect_kind
 from nmtalign.errors import DataError, UsageError
+from nmtalign.scorers.dense import MIN_LINKS, correspondence_analysis
 from nmtalign.scorers.forms import shorten
 from nmtalign.scorers.lexicon import Lexicon, StoredForms
 from nmtalign.text.vocabulary import Vocabulary
-from nmtalign.training.em import Estimator
-from nmtalign.training.hyperparameters import Hyperparameters
-from nmtalign.vectors.correspondence import correspondence_analysis
+from nmtalign.training.em import Estimator, Hyperparameters
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
 
-LEAST = 0.05  # smaller expected counts of links are noise
 POWER = 0.75  # exponent of the scaled counts
 PREFIXES = (6, 5, 4, 3)  # letters by which words without links find related words with links
 
@@ -78,20 +76,14 @@ def count_embeddings(
     sizes = [len(part) for part in np.array_split(np.arange(dimension), len(forms))]
     words = lexicon.source_words, lexicon.target_words
     parts = [_form_vectors(kind, words, n, seed) for kind, n in zip(forms, sizes, strict=True)]
-    settings = {
-        "method": "counts",
-        "dimension": dimension,
-        "minimum": minimum,
-        "seed": seed,
-        "subwords": subwords,
-    }
+    settings = {"method": "counts", "dimension": dimension, "minimum": minimum}
+    settings |= {"seed": seed, "subwords": subwords}
     result = []
-    for names, counts, side in zip(
-        words, (lexicon.source_counts, lexicon.target_counts), zip(*parts, strict=True), strict=True
-    ):
+    for side, counts in enumerate((lexicon.source_counts, lexicon.target_counts)):
         last = int((counts[1:] >= minimum).sum()) + 1  # words are numbered by falling frequency
-        vocabulary = Vocabulary.from_words(names[1:last])
-        result.append(Embeddings(vocabulary, unit_rows(np.hstack(side))[1:last], settings=settings))
+        rows = unit_rows(np.hstack([part[side] for part in parts]))[1:last]
+        vocabulary = Vocabulary.from_words(words[side][1:last])
+        result.append(Embeddings(vocabulary, rows, settings=settings))
     return result[0], result[1]
 
 
@@ -100,23 +92,22 @@ def learn_counted(
 ) -> tuple[Embeddings, Embeddings]:
     """Learn a lexicon from pairs of normalized words, then vectors by :func:`count_embeddings`."""
     source, target, _ = cut_long_pairs(*encode_pairs(pairs))
-    estimator = Estimator(source, target, Hyperparameters())
-    return count_embeddings(estimator.run().lexicon, **options)
+    return count_embeddings(Estimator(source, target, Hyperparameters()).run().lexicon, **options)
 
 
 def _form_vectors(
     kind: StoredForms, words: tuple[Sequence[str], Sequence[str]], size: int, seed: int
 ) -> tuple[Reals, Reals]:
     """Return the vectors of the forms of all words, unit rows of shape (V, size)."""
-    forms = shorten(words[0], kind.letters[0]), shorten(words[1], kind.letters[1])
-    table = kind.table(LEAST)
+    table = kind.table(MIN_LINKS)
     if not table.nnz:
         raise DataError("the lexicon has no links; it was learned from too little text")
-    found = correspondence_analysis(table, size, power=POWER, seed=seed)
+    vectors = correspondence_analysis(table, size, power=POWER, seed=seed)
     rows = []
-    for side, (numbers, spelled) in enumerate(forms):
+    for side in (0, 1):
+        numbers, forms = shorten(words[side], kind.letters[side])
         linked = table.sum(axis=1 - side)
-        rows.append(unit_rows(_with_relatives(found[side], linked, spelled))[numbers])
+        rows.append(unit_rows(_with_relatives(vectors[side], linked, forms))[numbers])
     return rows[0], rows[1]
 
 

@@ -26,7 +26,7 @@ from nmtalign.corpus.word_pairs import (
     numbers_among,
     words_of,
 )
-from nmtalign.positions.e_step import EStep, ExpectedCounts, Totals
+from nmtalign.positions.e_step import EStep, ExpectedCounts
 from nmtalign.positions.model import Emissions
 
 CELLS = 1 << 22  # cells of a shard: 10,000 to 30,000 sentence pairs
@@ -77,7 +77,7 @@ def thinned(shard: Shard, kept: Flags) -> Shard:
 
 def shard_counts(shard: Shard, step: EStep) -> ExpectedCounts:
     """Return the expected counts of a shard."""
-    totals = Totals.of((len(shard.pairs), *shard.sizes), step.transitions or ())
+    totals = ExpectedCounts.zeros((len(shard.pairs), *shard.sizes), step.transitions or ())
     each = zip(shard.numbers, shard.buckets, shard.pairs.cells, strict=True)
     return totals.with_likelihood(sum(totals.add(step.counts(*own)) for own in each))
 
@@ -121,59 +121,62 @@ class DistributedBitext:
     ) -> None:
         self._processes, self._sizes = processes, (len(source.words), len(target.words))
         count = min(-(-sum(bucket.cells for bucket in buckets) // cells), len(buckets))
-        held = [self._sent(range(k, len(buckets), count), buckets) for k in range(count)]
-        self.index, self.shards = self._numbered(held, is_large(buckets), source, target)
+        shards = [self._sent(range(k, len(buckets), count), buckets) for k in range(count)]
+        self.index, self.shards = self._numbered(shards, is_large(buckets), source, target)
 
     def _sent(self, numbers: Sequence[int], buckets: Sequence[Bucket]) -> RemoteShard:
         """Send a shard to a process."""
-        own = [buckets[k] for k in numbers]
-        source = np.unique(np.concatenate([np.zeros(1, np.int32), *(b.source.ravel() for b in own)]))
-        target = np.unique(np.concatenate([np.zeros(1, np.int32), *(b.target.ravel() for b in own)]))
-        places = [(np.searchsorted(source, b.source), np.searchsorted(target, b.target)) for b in own]
-        own = [
-            replace(b, source=s.astype(np.int32), target=t.astype(np.int32))
-            for b, (s, t) in zip(own, places, strict=True)
+        part = [buckets[k] for k in numbers]
+        source = np.unique(np.concatenate([np.zeros(1, np.int32), *(b.source.ravel() for b in part)]))
+        target = np.unique(np.concatenate([np.zeros(1, np.int32), *(b.target.ravel() for b in part)]))
+        part = [
+            replace(
+                bucket,
+                source=np.searchsorted(source, bucket.source).astype(np.int32),
+                target=np.searchsorted(target, bucket.target).astype(np.int32),
+            )
+            for bucket in part
         ]
-        shard = self._processes.keep(open_shard, numbers, own, (len(source), len(target)))
+        shard = self._processes.keep(open_shard, numbers, part, (len(source), len(target)))
         return RemoteShard(shard, source, target, np.zeros(0, np.int32))
 
     def _numbered(
-        self, held: list[RemoteShard], large: bool, source: EncodedSide, target: EncodedSide
+        self, shards: list[RemoteShard], large: bool, source: EncodedSide, target: EncodedSide
     ) -> tuple[PairIndex, list[RemoteShard]]:
-        """Number the word pairs of all shards."""
+        """Number the word pairs of all shards; those of a large bitext that are not kept share one number."""
         targets = len(target.words)
         keys, counts = np.zeros(1, np.int64), np.ones(1, np.int32)
         of_shards = []
-        for own, (s, t, times) in self._processes.in_order(
-            lambda own: self._processes.keep(pair_counts, own.shard), held
+        for shard, (s, t, times) in self._processes.in_order(
+            lambda shard: self._processes.keep(pair_counts, shard.shard), shards
         ):
-            of_shards.append(own.source[s].astype(np.int64) * targets + own.target[t])
+            of_shards.append(shard.source[s].astype(np.int64) * targets + shard.target[t])
             keys, counts = merged(keys, counts, of_shards[-1], times)
-        if not large:
-            found = [
-                own._replace(pairs=np.searchsorted(keys, theirs).astype(np.int32))
-                for own, theirs in zip(held, of_shards, strict=True)
-            ]
-            return PairIndex(*words_of(keys, targets), []), found
-        keys = keys[frequent_or_associated(keys, counts, source, target)]
-        found = []
-        for own, theirs in zip(held, of_shards, strict=True):  # pairs that are not kept share one number
-            numbers = numbers_among(keys, theirs)
-            kept = numbers != SHARED
-            pairs = np.concatenate([[0, SHARED], numbers[1:][kept[1:]]]).astype(np.int32)
-            found.append(own._replace(shard=self._processes.keep(thinned, own.shard, kept), pairs=pairs))
-        return kept_index(keys, targets, []), found
+        if large:
+            keys = keys[frequent_or_associated(keys, counts, source, target)]
+        numbered = []
+        for shard, shard_keys in zip(shards, of_shards, strict=True):
+            if large:
+                numbers = numbers_among(keys, shard_keys)
+                kept = numbers != SHARED
+                pairs = np.concatenate([[0, SHARED], numbers[1:][kept[1:]]])
+                shard = shard._replace(shard=self._processes.keep(thinned, shard.shard, kept))
+            else:
+                pairs = np.searchsorted(keys, shard_keys)
+            numbered.append(shard._replace(pairs=pairs.astype(np.int32)))
+        index = kept_index(keys, targets, []) if large else PairIndex(*words_of(keys, targets), [])
+        return index, numbered
 
     def expected_counts(self, step: EStep) -> ExpectedCounts:
         """Return the expected counts of one E-step, summed in the order of the shards."""
         jumps = [own.tables.size for own in step.transitions or ()] or [0, 0]
         sums = [np.zeros(n) for n in (len(self.index), *self._sizes, *jumps)]
         likelihood = 0.0
-        for held, found in self._processes.in_order(
-            lambda held: self._processes.keep(shard_counts, held.shard, held.own(step)), self.shards
+        for shard, counts in self._processes.in_order(
+            lambda shard: self._processes.keep(shard_counts, shard.shard, shard.own(step)), self.shards
         ):
-            places: tuple[Any, ...] = held.pairs, held.source, held.target, slice(None), slice(None)
-            for total, place, own in zip(sums, places, found, strict=False):
-                total[place] += own
-            likelihood += found.log_likelihood
+            numbers: tuple[Any, ...] = shard.pairs, shard.source, shard.target, slice(None), slice(None)
+            for total, own, of_shard in zip(sums, numbers, counts, strict=False):
+                total[own] += of_shard
+            likelihood += counts.log_likelihood
         return ExpectedCounts(sums[0], sums[1], sums[2], sums[3], sums[4], likelihood)

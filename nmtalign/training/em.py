@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -21,24 +22,65 @@ from nmtalign.corpus.buckets import Bucket, make_buckets
 from nmtalign.corpus.parallel import default_workers, in_order
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.word_pairs import SHARED, PairIndex, index_pairs
+from nmtalign.errors import UsageError
 from nmtalign.positions.e_step import MIN_LINK, EStep, ExpectedCounts, expected_counts
-from nmtalign.positions.hmm import BothTransitions
-from nmtalign.positions.transitions import TransitionModel, estimate_transitions, initial_transitions
+from nmtalign.positions.hmm import BothTransitions, TransitionModel, estimate_transitions, initial_transitions
 from nmtalign.scorers.forms import FormPairs, make_form_pairs, short_words
 from nmtalign.scorers.lexicon import (
+    CountedForms,
     FormPairCounts,
     Lexicon,
     Smoothing,
     emissions,
     form_pair_counts,
     stored_forms,
-    word_counts,
 )
 from nmtalign.training.checkpoint import Arrays, Checkpoint
-from nmtalign.training.hyperparameters import Hyperparameters
 from nmtalign.training.prior import Prior, form_prior
 
 JUMP_CELLS = 1 << 22  # cells in which jumps are counted; a larger bitext uses every n-th bucket
+
+
+@dataclass(frozen=True)
+class Hyperparameters:
+    """Hyperparameters of training."""
+
+    # letters of the forms of words, as in :func:`nmtalign.scorers.forms.cut`, and for a side of short words
+    forms: tuple[int, ...] = (0, 3, 4, 6)
+    short_forms: tuple[int, ...] = (0, 1, 4, -1)
+    # EM iterations of IBM model 1, the first with uniform probabilities, and of the hidden Markov model
+    model1_iterations: int = 4
+    # first iterations of model 1 that count the mean of both posteriors; later ones count the product
+    mean_iterations: int = 1
+    hmm_iterations: int = 3
+    agreed_iterations: int = 1  # last iterations, with agreement by posterior regularization in the E-step
+    pseudo_count: float = 4.0  # added to the count of each word, so rare words are no garbage collectors
+    floor: float = 5e-4  # least likelihood ratio of a pair of forms
+    # probability of the null word in model 1 and in the hidden Markov model
+    model1_null: float = 0.03
+    null: float = 0.06
+    lexicalized_words: int = 200  # frequent words that have a transition distribution
+    spelling: float = 1.0  # prior count of two identical words; similar words have less
+    prune: float = 1e-3  # smaller counts are dropped at the end
+    spectral_weight: float = 0.0  # weight of the spectral scorer in the mixture; 0 makes none
+    seed: int = 0  # of the spectral scorer and of a rescorer; nothing else is random
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the settings as plain values."""
+        return {name: list(x) if isinstance(x, tuple) else x for name, x in asdict(self).items()}
+
+
+PRESETS = {
+    "fast": Hyperparameters((0, 4), (0, 1), model1_iterations=3, hmm_iterations=2, agreed_iterations=0),
+    "default": Hyperparameters(spectral_weight=0.4),
+}
+
+
+def preset(name: str) -> Hyperparameters:
+    """Return the settings of a preset by name; a UsageError lists the presets."""
+    if name not in list(PRESETS):
+        raise UsageError(f"expected one of the presets {', '.join(PRESETS)}, found {name!r}")
+    return PRESETS[name]
 
 
 class CountingBitext(Protocol):
@@ -69,8 +111,7 @@ class LocalBitext:
 class Estimate(NamedTuple):
     """The parameters that EM has estimated, for the words and word pairs of the training text."""
 
-    forms: list[FormPairs]
-    counts: list[FormPairCounts]
+    counted: CountedForms
     transitions: BothTransitions
     lexicon: Lexicon
 
@@ -136,13 +177,14 @@ class Estimator:
         if checkpoint is not None:
             done = self.hyperparameters.hmm_iterations
             checkpoint.write_if_due(partial(_as_arrays, counts, transitions, done))
-        pruned = [self._pruned(of_forms) for of_forms in self._form_counts(counts)]
+        counted = self._counted(counts)
+        pruned = [self._pruned(of_forms) for of_forms in counted.counts]
         stored = [stored_forms(*pair) for pair in zip(self.forms, pruned, strict=True)]
         if self.form_priors:
             stored = [prior.fill(forms) for prior, forms in zip(self.form_priors, stored, strict=True)]
         words = self.source.words, self.target.words, self.source.counts, self.target.counts
         lexicon = Lexicon(*words, stored, self.smoothing, self.hyperparameters.spelling)
-        return Estimate(self.forms, pruned, transitions, lexicon)
+        return Estimate(counted._replace(counts=pruned), transitions, lexicon)
 
     @property
     def smoothing(self) -> Smoothing:
@@ -161,8 +203,9 @@ class Estimator:
         hyperparameters = self.hyperparameters
         counts = self._e_step(EStep(hyperparameters.model1_null))
         for number in range(1, hyperparameters.model1_iterations):
-            smoothing = self.smoothing._replace(floor=MIN_LINK)
-            words = emissions(self.forms, self._form_counts(counts), smoothing, self.workers)
+            counted = self._counted(counts)
+            smoothing = counted.smoothing._replace(floor=MIN_LINK)
+            words = emissions(counted._replace(smoothing=smoothing), self.workers)
             mean = number <= hyperparameters.mean_iterations
             counts = self._e_step(EStep(hyperparameters.model1_null, words, mean=mean))
             self.report(f"model 1, iteration {number} of {hyperparameters.model1_iterations - 1}")
@@ -172,20 +215,20 @@ class Estimator:
         )
         return counts, (first, second)
 
-    def _form_counts(self, counts: ExpectedCounts) -> list[FormPairCounts]:
-        words = word_counts(self.index, counts.pairs, counts.source_null, counts.target_null)
-        found = [form_pair_counts(own, words) for own in self.forms]
-        if not self.form_priors:
-            return found
-        both = zip(self.form_priors, self.forms, found, strict=True)
-        return [prior.add_to(forms, counted) for prior, forms, counted in both]
+    def _counted(self, counts: ExpectedCounts) -> CountedForms:
+        nulls = counts.source_null, counts.target_null
+        of_forms = form_pair_counts(self.forms, self.index, counts.pairs, *nulls)
+        if self.form_priors:
+            kinds = zip(self.form_priors, self.forms, of_forms, strict=True)
+            of_forms = [prior.add_to(form_pairs, learned) for prior, form_pairs, learned in kinds]
+        return CountedForms(self.forms, of_forms, self.smoothing)
 
     def _hmm_iteration(
         self, counts: ExpectedCounts, transitions: BothTransitions, number: int
     ) -> tuple[ExpectedCounts, BothTransitions]:
         """M-step of the emissions, E-step, M-step of the transitions."""
         hyperparameters = self.hyperparameters
-        words = emissions(self.forms, self._form_counts(counts), self.smoothing, self.workers)
+        words = emissions(self._counted(counts), self.workers)
         agreed = number > hyperparameters.hmm_iterations - hyperparameters.agreed_iterations
         period = -(-sum(bucket.cells for bucket in self.buckets) // JUMP_CELLS)
         period |= 1  # odd, so that two workers take turns with these buckets

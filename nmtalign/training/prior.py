@@ -25,7 +25,7 @@ from nmtalign.scorers.forms import FormPairs, cut, shorten
 from nmtalign.scorers.lexicon import FormCounts, FormPairCounts, Lexicon, StoredForms, sum_at
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
-from nmtalign.vectors.retrieval import mutual_neighbors
+from nmtalign.vectors.spaces import mutual_neighbors
 
 MOST = 50_000  # words of given vectors that are searched for translations
 MOST_WEIGHT = 1e9  # of a line of a word list
@@ -53,13 +53,13 @@ class Prior:
         if self.lexicon is None or self.transitions is None:
             return None
         stored = self.lexicon.forms[0]
-        found = []
+        counts = []
         for model, side in zip(self.transitions, (stored.source, stored.target), strict=True):
             classes = model.classes if len(model.classes) == len(side.linked) else np.zeros(0, np.int32)
             mass = np.bincount(classes, side.linked[: len(classes)], len(model.tables))
             mass[0] = mass.sum() / WORDS_A_SENTENCE
-            found.append((model.tables * mass[:, None]).astype(np.float32))
-        return found[0], found[1]
+            counts.append((model.tables * mass[:, None]).astype(np.float32))
+        return counts[0], counts[1]
 
     def renumbered_transitions(self, source: EncodedSide, target: EncodedSide) -> BothTransitions | None:
         """Return the transitions of the older model, numbered as the words of a bitext, or None."""
@@ -92,8 +92,8 @@ class FormPrior(NamedTuple):
 
     def add_to(self, form_pairs: FormPairs, counts: FormPairCounts) -> FormPairCounts:
         """Return the counts of pairs and forms with the prior added."""
-        wanted = form_pairs.source.astype(np.int64) * len(form_pairs.target_forms) + form_pairs.target
-        pairs = counts.pairs + values_of(self.keys, self.counts, wanted)
+        keys = form_pairs.source.astype(np.int64) * len(form_pairs.target_forms) + form_pairs.target
+        pairs = counts.pairs + values_of(self.keys, self.counts, keys)
         return FormPairCounts(pairs, _sum(counts.source, self.source), _sum(counts.target, self.target))
 
     def fill(self, learned: StoredForms) -> StoredForms:
@@ -118,33 +118,25 @@ def form_prior(form_pairs: FormPairs, prior: Prior) -> FormPrior:
     keys = np.array(listed, dtype=np.int64)
     counts = np.array([weight for *_, weight in prior.words], dtype=np.float32)
     sides = [FormCounts(np.zeros(len(forms)), np.zeros(len(forms)), 0.0) for forms in number]
-    if prior.lexicon is not None:
-        older, learned = prior.lexicon, _learned(prior.lexicon, form_pairs.letters)
-        words = older.source_words, older.target_words
-        both = zip(number, form_pairs.letters, words, learned.letters, strict=True)
-        places = [
-            np.array([forms[form[cut(own)]] for form in shorten(side, letters)[1]])
-            for forms, own, side, letters in both
-        ]
-        source, target = np.divmod(learned.keys, len(places[1]))
-        keys = np.concatenate([keys, places[0][source] * width + places[1][target]])
+    if (older := prior.lexicon) is not None:
+        learned = older.with_letters(form_pairs.letters) or older.whole
+        if learned is None:
+            wanted = f"expected an older model with whole words or with the forms {form_pairs.letters}"
+            raise UsageError(f"{wanted}, found {[stored.letters for stored in older.forms]}")
+        numbers = []  # of each form of the older model
+        for n, words in enumerate((older.source_words, older.target_words)):
+            forms, first_letters = shorten(words, learned.letters[n])[1], cut(form_pairs.letters[n])
+            numbers.append(np.array([number[n][form[first_letters]] for form in forms]))
+        source, target = np.divmod(learned.keys, len(numbers[1]))
+        keys = np.concatenate([keys, numbers[0][source] * width + numbers[1][target]])
         counts = np.concatenate([counts, learned.counts])
         sides = [
-            own.apply(partial(sum_at, place, len(forms)))
-            for own, place, forms in zip((learned.source, learned.target), places, number, strict=True)
+            side.apply(partial(sum_at, numbers[n], len(number[n])))
+            for n, side in enumerate((learned.source, learned.target))
         ]
     distinct, rank = np.unique(keys, return_inverse=True)
     summed = np.bincount(rank.reshape(-1), counts, len(distinct)).astype(np.float32)
     return FormPrior(distinct, summed, sides[0], sides[1])
-
-
-def _learned(older: Lexicon, letters: tuple[int, int]) -> StoredForms:
-    """Return the counts of an older model for a kind of form, or those of its whole words."""
-    found = older.with_letters(letters) or older.whole
-    if found is None:
-        wanted = f"expected an older model with whole words or with the forms {letters}"
-        raise UsageError(f"{wanted}, found {[stored.letters for stored in older.forms]}")
-    return found
 
 
 def similar_words(source: Embeddings, target: Embeddings) -> list[tuple[str, str, float]]:
@@ -153,12 +145,8 @@ def similar_words(source: Embeddings, target: Embeddings) -> list[tuple[str, str
     units = [unit_rows(side.matrix) for side in sides]
     pairs, _ = mutual_neighbors(units[0], units[1])
     cosines = np.einsum("nd,nd->n", units[0][pairs[:, 0]], units[1][pairs[:, 1]])
-    words = sides[0].vocabulary.words, sides[1].vocabulary.words
-    return [
-        (words[0][s], words[1][t], float(cosine))
-        for (s, t), cosine in zip(pairs.tolist(), cosines, strict=True)
-        if cosine > 0
-    ]
+    (first, second), cells = (side.vocabulary.words for side in sides), zip(pairs, cosines, strict=True)
+    return [(first[s], second[t], float(cosine)) for (s, t), cosine in cells if cosine > 0]
 
 
 def read_word_list(
@@ -169,7 +157,7 @@ def read_word_list(
     `text` normalizes the words. A DataError names the first line of another format. Of eflomal's priors only
     the lines ``LEX`` are used; a warning counts the others.
     """
-    found, others = [], 0
+    entries, others = [], 0
     for number, line in enumerate(read_lines(path, encoding=encoding), 1):
         columns = line.split("\t" if "\t" in line else " ")
         if not line.strip() or (len(columns), columns[0]) in _OTHER_PRIORS:
@@ -185,8 +173,8 @@ def read_word_list(
             wanted = f"expected a word, its translation and perhaps a weight above 0, to {MOST_WEIGHT:g}"
             raise DataError(f"{wanted}, found {line!r}").at(path, line=number)
         source, target = text.normalized(columns[:2])
-        found.append((source, target, weight))
+        entries.append((source, target, weight))
     if others:
         left_out = f"{path}: {others:,} lines of jumps and fertilities (HMMF, HMMR, FERF, FERR) are left out"
         warnings.warn(left_out, stacklevel=2)
-    return found
+    return entries

@@ -31,13 +31,7 @@ _FNV_START, _FNV_PRIME = np.uint32(2166136261), np.uint32(16777619)
 
 @dataclass(frozen=True)
 class Coverage:
-    """How many of the `total` words asked for have a vector of their own. Counts add up.
-
-    Examples
-    --------
-    >>> print(Coverage(total=8, known=6, composed=1) + Coverage(total=2, known=2))
-    8 of 10 words (80.0 %) have a vector of their own, 1 more by sub-words or back-off
-    """
+    """How many of the `total` words asked for have a vector of their own. Counts add up."""
 
     total: int = 0
     known: int = 0  # words with a row of their own
@@ -79,13 +73,13 @@ class CharacterNgrams:
     def __str__(self) -> str:
         return f"{len(self.matrix):,} vectors of {self.shortest} to {self.longest} characters"
 
-    def vectors(self, words: Sequence[str], own: NDArray[Any] | None = None) -> NDArray[np.float32]:
+    def vectors(self, words: Sequence[str], of_words: NDArray[Any] | None = None) -> NDArray[np.float32]:
         """Return the mean of each word's n-gram vectors and of its own vector, if given, shape (N, D).
 
         A word without any gets zeros. They are added in fastText's order, so that the bits are the same.
         """
         shape = len(words), self.matrix.shape[1]
-        result = np.zeros(shape, np.float32) if own is None else np.array(own, np.float32)
+        result = np.zeros(shape, np.float32) if of_words is None else np.array(of_words, np.float32)
         for begin in range(0, len(words) if len(self.matrix) else 0, _BLOCK):
             block = slice(begin, begin + _BLOCK)
             buckets, counts = self._buckets(words[block])
@@ -93,24 +87,24 @@ class CharacterNgrams:
             for nth in range(counts.max()):
                 owners = np.flatnonzero(counts > nth)
                 sums[owners] += self.matrix[buckets[starts[owners] + nth]]
-            sums /= np.maximum(counts + (own is not None), 1)[:, None].astype(np.float32)
+            sums /= np.maximum(counts + (of_words is not None), 1)[:, None].astype(np.float32)
         return result
 
     def _buckets(self, words: Sequence[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
         """Return the buckets of all n-grams, by where they begin, then by length; and each word's count."""
         text = "".join(f"<{word}>" for word in words).encode("utf-8", "replace").decode()  # no surrogates
-        letters, place = np.unique(np.frombuffer(text.encode("utf-32-le"), "<u4"), return_inverse=True)
+        letters, letter_of = np.unique(np.frombuffer(text.encode("utf-32-le"), "<u4"), return_inverse=True)
         utf8 = np.array([chr(letter).encode() for letter in letters], "S4").view(np.int8).reshape(-1, 4)
-        added = utf8.astype(np.uint32)[place].T  # (4, L): bytes of each letter, then zeros
+        added = utf8.astype(np.uint32)[letter_of].T  # (4, L): bytes of each letter, then zeros
         lengths = np.array([len(word) + 2 for word in words])  # (N,)
-        left = np.repeat(np.cumsum(lengths), lengths) - np.arange(len(place))  # (L,): letters to the end
-        hashes = np.zeros((len(place), min(self.longest, lengths.max())), np.uint32)
+        left = np.repeat(np.cumsum(lengths), lengths) - np.arange(len(letter_of))  # (L,): letters to the end
+        hashes = np.zeros((len(letter_of), min(self.longest, lengths.max())), np.uint32)
         kept = left[:, None] > np.arange(hashes.shape[1])  # inside of the word
         kept[:, : max(self.shortest - 1, 0)] = False
         kept[(left == 1) | (left == np.repeat(lengths, lengths)), :1] = False  # < and > alone
-        grown = np.full(len(place), _FNV_START)
+        grown = np.full(len(letter_of), _FNV_START)
         for size in range(hashes.shape[1]):
-            grown = _hashed(grown[: len(place) - size], added[:, size:])
+            grown = _hashed(grown[: len(letter_of) - size], added[:, size:])
             hashes[: len(grown), size] = grown
         counts = np.add.reduceat(kept.sum(axis=1), np.cumsum(lengths) - lengths)
         return hashes[kept] % np.uint32(len(self.matrix)), counts
@@ -174,9 +168,8 @@ class Embeddings:
             found = f"{self.matrix.dtype} of shape {self.matrix.shape}"
             raise DataError(f"expected a floating-point matrix of shape (V, D), found {found}")
         if self.vocabulary.size > len(self.matrix):
-            raise DataError(
-                f"the vocabulary needs {self.vocabulary.size} rows, the matrix has {len(self.matrix)}"
-            )
+            needed = self.vocabulary.size
+            raise DataError(f"the vocabulary needs {needed} rows, the matrix has {len(self.matrix)}")
         if self.unknown not in UNKNOWN_POLICIES:
             raise UsageError(f"unknown words: expected one of {UNKNOWN_POLICIES}, found {self.unknown!r}")
         if self.unknown == "subword" and self.subwords is None:
@@ -187,21 +180,28 @@ class Embeddings:
         return f"Embeddings of {len(self):,} words, {self.dimension} dimensions{pieces}"
 
     @classmethod
-    def of(cls, words: Mapping[str, int] | Sequence[str], matrix: ArrayLike) -> Embeddings:
+    def of(cls, words: Mapping[str, int] | Sequence[str] | NDArray[np.str_], matrix: ArrayLike) -> Embeddings:
         """Return the rows of a matrix as the vectors of words.
 
         Parameters
         ----------
-        words : mapping of str to int, or sequence of str
+        words : mapping of str to int, or sequence or array of str
             The row of each word (``word2int``), or the words in the order of the rows.
         matrix : array of shape (V, D)
+
+        Raises
+        ------
+        UsageError
+            If the words are anything else.
 
         Examples
         --------
         >>> Embeddings.of({"cat": 1, "dog": 0}, np.eye(2)).vectors(["cat"]).tolist()
         [[0.0, 1.0]]
         """
-        if isinstance(words, str) or not isinstance(words, Mapping | Sequence):
+        words = words.tolist() if hasattr(words, "tolist") else words
+        listed = isinstance(words, Mapping | Sequence) and not isinstance(words, str)
+        if not listed or any(isinstance(word, list) for word in words):
             raise UsageError(f"expected a dictionary word -> row, or a list of words, found {short(words)}")
         known = Vocabulary(words) if isinstance(words, Mapping) else Vocabulary.from_words(words)
         given = np.asarray(matrix)
@@ -303,30 +303,23 @@ class Embeddings:
         rows = self.vocabulary.rows(words)
         dtype = np.result_type(self.matrix.dtype, np.float32)
         result = np.zeros((len(rows), self.dimension), dtype)  # (N, D)
-        known = rows >= 0
-        result[known] = self.matrix[rows[known]]
-        missing = np.flatnonzero(~known)
-        if len(missing) and self.unknown != "zero":
-            result[missing] = self._compose([words[int(n)] for n in missing])
+        result[rows >= 0] = self.matrix[rows[rows >= 0]]
+        missing = np.flatnonzero(rows < 0).tolist()
+        if missing and self.unknown == "subword" and self.subwords is not None:
+            result[missing] = self.subwords.vectors([words[n] for n in missing])
+        elif missing and self.unknown == "backoff":
+            result[missing] = [self._back_off(words[n]) for n in missing]
         return result
 
     def coverage(self, words: Sequence[str]) -> Coverage:
         """Count how many words have a vector of their own, and how many `unknown` gives one."""
         missing = [word for word in words if word not in self.vocabulary]
-        composed = 0
-        if missing and self.unknown != "zero":
-            composed = int(self._compose(missing).any(axis=1).sum())
+        composed = int(self.vectors(missing).any(axis=1).sum())
         return Coverage(len(words), len(words) - len(missing), composed)
-
-    def _compose(self, words: Sequence[str]) -> NDArray[np.floating]:
-        if self.unknown == "subword" and self.subwords is not None:
-            return self.subwords.vectors(words)
-        return np.stack([self._back_off(word) for word in words])
 
     def _back_off(self, word: str) -> NDArray[np.floating]:
         """Return the vector of an unknown word under the policy ``backoff``, shape (D,)."""
-        rows = self._relatives(fold(word))
-        if rows:
+        if rows := self._relatives(fold(word)):
             return np.asarray(np.asarray(self.matrix[rows], dtype=np.float32).mean(axis=0))
         return np.asarray(self._typical_length * spelling_direction(word, self.dimension))
 
@@ -356,11 +349,7 @@ class Embeddings:
 
 
 def fold(word: str) -> str:
-    """Return the word in lower case and without accents.
-
-    >>> fold("Évêque")
-    'eveque'
-    """
+    """Return the word in lower case and without accents."""
     decomposed = unicodedata.normalize("NFD", word[:_LONGEST].casefold())
     return "".join(letter for letter in decomposed if not unicodedata.combining(letter))
 

@@ -1,4 +1,4 @@
-"""Reading old pickles as data, so that no code in them runs.
+"""Reading old pickles as data, so that no code in them runs; and gensim's files, which are such pickles.
 
 A pickle is a small program. Its names are looked up here in a list of exact (module, name) pairs and never
 imported. They stand for inert records, arrays of plain numbers and a few functions of this module.
@@ -15,12 +15,17 @@ import pickle
 import struct
 from collections.abc import Callable, Iterable
 from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import AnyArray, read_array
 from nmtalign.errors import DataError
+from nmtalign.files import file_in
+from nmtalign.text.vocabulary import Vocabulary
+from nmtalign.vectors.embeddings import CharacterNgrams, Embeddings
+from nmtalign.vectors.word2vec_files import reading
 
 _NUMBERS = ("b1", *(f"{kind}{size}" for kind in "iu" for size in (1, 2, 4, 8)), "f2", "f4", "f8")
 _MOST_DIMENSIONS = 32
@@ -57,7 +62,7 @@ class Record:
         """Return one attribute."""
         return self.state.get(key, default) if isinstance(self.state, dict) else default
 
-    def array(self) -> NDArray[Any] | None:
+    def array(self) -> AnyArray | None:
         """Return the numbers of a NumPy array, read-only; None of anything else."""
         match self.name.rpartition(".")[2], self.arguments, self.state:
             case "_frombuffer", (raw, dtype, shape, order), _:
@@ -67,7 +72,7 @@ class Record:
         return None
 
 
-def _numbers(raw: Any, dtype: Any, shape: Any, order: Literal["C", "F"]) -> NDArray[Any] | None:
+def _numbers(raw: Any, dtype: Any, shape: Any, order: Literal["C", "F"]) -> AnyArray | None:
     """Return numbers as a read-only array over their bytes; None for an array of anything else."""
     kind = _data_type(dtype)
     if kind is None:
@@ -90,8 +95,8 @@ def _data_type(record: Any) -> np.dtype[Any] | None:
     if isinstance(record, Record) and record.name == "numpy.dtype":
         match record.arguments, record.state:
             case (str(code), *_), (_, "<" | ">" | "=" | "|" as order, *_) if code in _NUMBERS:
-                found: np.dtype[Any] = np.dtype(order + code)
-                return found
+                kind: np.dtype[Any] = np.dtype(order + code)
+                return kind
     return None
 
 
@@ -177,12 +182,6 @@ def read_pickle(data: bytes, *, encoding: str = "latin-1") -> Any:
 
     `encoding` is that of the byte strings of Python 2: ``latin-1`` as gensim has it, ``utf-8`` for words. A
     DataError says that the pickle is broken, asks for a name that is not allowed, or is shorter than it says.
-
-    Examples
-    --------
-    >>> import pickle
-    >>> read_pickle(pickle.dumps({"the": 0, "cat": 1}))
-    {'the': 0, 'cat': 1}
     """
     try:
         return _Unpickler(data, encoding).load()
@@ -196,22 +195,22 @@ def _looking_at(keys: slice, code: bytes) -> _Step:
     """Return an instruction that looks at the keys among the last values before it takes them."""
     step = _STANDARD[ord(code)]
 
-    def checked(unpickler: Any) -> None:
+    def looking(unpickler: Any) -> None:
         _check_keys(unpickler.stack[keys])
         step(unpickler)
 
-    return checked
+    return looking
 
 
 def _spending(code: int) -> _Step:
     """Return an instruction that counts the memory of the object which it makes."""
     step, size = _STANDARD[code], _SIZES[code]
 
-    def counted(unpickler: Any) -> None:
+    def spending(unpickler: Any) -> None:
         unpickler.take(size)
         step(unpickler)
 
-    return counted
+    return spending
 
 
 class _Unpickler(pickle._Unpickler):
@@ -239,8 +238,7 @@ class _Unpickler(pickle._Unpickler):
         if (module, name) not in ALLOWED:
             raise DataError(
                 f"the pickle asks for {module}.{name}, which is not on the list of allowed names and could"
-                " run any code; if you trust the file completely, read it with"
-                " `unsafe_pickle=True`"
+                " run any code; if you trust the file completely, read it with `unsafe_pickle=True`"
             )
         function = _FUNCTIONS.get((module, name))
         return partial(function, self) if function else partial(Record, f"{module}.{name}")
@@ -252,12 +250,12 @@ class _Unpickler(pickle._Unpickler):
         if length > left:
             raise DataError(f"the pickle claims a frame of {length} bytes where {left} are left")
 
-    def _instantiate(self, found: Any, arguments: Any) -> None:
+    def _instantiate(self, maker: Any, arguments: Any) -> None:
         """Make what a name stands for; the objects of protocol 0 and 1 come here by themselves."""
-        if not (isinstance(found, partial) and isinstance(arguments, tuple | list)):
+        if not (isinstance(maker, partial) and isinstance(arguments, tuple | list)):
             raise TypeError("a call of something that is not a function")
         self.spend(len(arguments))
-        self.stack.append(found(*arguments))
+        self.stack.append(maker(*arguments))
 
     def _call(self) -> None:
         arguments = self.stack.pop()
@@ -288,3 +286,80 @@ class _Unpickler(pickle._Unpickler):
         ord(pickle.ADDITEMS): _looking_at(slice(None), pickle.ADDITEMS),
         ord(pickle.FROZENSET): _looking_at(slice(None), pickle.FROZENSET),
     }
+
+
+# ---------------------------------------------------------------- gensim's files
+
+
+def read_gensim(path: Path, limit: int | None, unsafe_pickle: bool) -> Embeddings:
+    """Read gensim's KeyedVectors (.kv) or the vectors of a Word2Vec or FastText model, of gensim 1.0 to 4.
+
+    With `unsafe_pickle`, gensim itself reads, which runs whatever the pickle says.
+    """
+    if unsafe_pickle:
+        from gensim.models import KeyedVectors
+
+        return Embeddings.from_gensim(KeyedVectors.load(str(path)))
+    with reading(path) as file:
+        vectors, start = _keyed_vectors(read_pickle(file.read()), path)
+        words = _words(vectors)
+        if vectors.name.endswith("FastTextKeyedVectors"):
+            return _with_subwords(vectors, start, words[:limit])
+        matrix = _array(vectors, start, "vectors", "syn0")
+        if len(words) != len(matrix):
+            raise DataError(f"{len(words)} words, but {len(matrix)} vectors")
+        return Embeddings(Vocabulary.from_words(words[:limit]), matrix[:limit])
+
+
+def _keyed_vectors(top: Any, path: Path) -> tuple[Record, Path]:
+    """Return the vectors inside a model, and the path that the names of its side files begin with."""
+    if not isinstance(top, Record):
+        hint = "; call a dictionary of words and rows word2int_XX.pkl" if isinstance(top, dict) else ""
+        raise DataError(f"expected a gensim object, found {type(top).__name__}{hint}")
+    if isinstance(top.get("wv"), Record):
+        return top.get("wv"), path.with_name(path.name + ".wv")
+    if "KeyedVectors" not in top.name:
+        raise DataError(f"a {top.name} without word vectors (wv), as gensim before 1.0 wrote it")
+    return top, path
+
+
+def _words(vectors: Record) -> list[str]:
+    """Return the words in the order of their rows; the list had other names in older versions."""
+    for name in ("index_to_key", "index2word", "index2entity"):
+        words = vectors.get(name)
+        if isinstance(words, list) and all(isinstance(word, str) for word in words):
+            return words
+    raise DataError(f"the {vectors.name} has no list of words")
+
+
+def _array(vectors: Record, start: Path, *names: str) -> AnyArray:
+    """Return the first of these attributes that is an array of numbers, maybe from an .npy or .npz file."""
+    for name in names:
+        value = vectors.get(name)
+        if isinstance(value, Record) and (array := value.array()) is not None:
+            return array.astype(array.dtype.newbyteorder("="), copy=False)
+        if name in vectors.get("__numpys", []):
+            compressed = ".gz" in start.suffixes or ".bz2" in start.suffixes
+            side = start.with_name(f"{start.name}.{name}.{'npz' if compressed else 'npy'}")
+            if not side.exists():
+                raise DataError(f"the file {side.name} should lie beside it, and does not")
+            return read_array(file_in(side.parent, side.name))
+    raise DataError(f"the {vectors.name} has no array {' or '.join(names)}")
+
+
+def _with_subwords(vectors: Record, start: Path, words: list[str]) -> Embeddings:
+    """Return a fastText model's words, composed of their own and their n-grams' vectors if not stored."""
+    if vectors.get("compatible_hash") is not True:
+        raise DataError(
+            "a fastText model of before gensim 3.8, with other hashes;"
+            " load it in gensim 3.8.3 and save it again"
+        )
+    of_words = _array(vectors, start, "vectors_vocab")[: len(words)]
+    vocabulary = Vocabulary.from_words(words)
+    if not vectors.get("bucket"):
+        return Embeddings(vocabulary, of_words)
+    sizes = vectors.get("min_n", -1), vectors.get("max_n", -1)
+    pieces = CharacterNgrams(_array(vectors, start, "vectors_ngrams"), *sizes)
+    if vectors.get("vectors") is None and "vectors" not in vectors.get("__numpys", []):
+        return Embeddings(vocabulary, pieces.vectors(words, of_words), pieces)
+    return Embeddings(vocabulary, _array(vectors, start, "vectors")[: len(words)], pieces)

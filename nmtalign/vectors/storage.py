@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import pickle
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -27,29 +28,25 @@ from typing import Any
 import numpy as np
 
 from nmtalign.arrays import Rows, read_array
-from nmtalign.door import as_path, expect_kind, is_word2int
+from nmtalign.door import MATRICES, as_path, expect_kind, is_word2int, partners
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import file_in, foreign, read_json, read_utf8
+from nmtalign.files import file_in, foreign, parse_json, read_json, read_utf8
 from nmtalign.names import READ_VECTORS
-from nmtalign.output import expect_new_file, expect_room, whole_folder
+from nmtalign.output import Outputs, expect_new_file, expect_room, whole_folder
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
-from nmtalign.vectors.binary_files import (
-    FASTTEXT_MAGIC,
-    read_fasttext_binary,
-    read_word2vec_binary,
-    write_word2vec_binary,
-)
 from nmtalign.vectors.embeddings import CharacterNgrams, Embeddings
-from nmtalign.vectors.gensim_models import read_gensim, read_gensim_unsafely
-from nmtalign.vectors.text_files import (
+from nmtalign.vectors.pickles import read_gensim, read_pickle
+from nmtalign.vectors.word2vec_files import (
+    FASTTEXT_MAGIC,
     first_dimension,
+    read_fasttext_binary,
     read_header,
     read_text_vectors,
+    read_word2vec_binary,
     reading,
-    write_text_vectors,
+    write_word2vec,
 )
-from nmtalign.vectors.word2int import finite, matrix_of, read_word2int, write_word2int, written_files
 
 _FILE_NAMES = {
     "folder": "{}",
@@ -110,19 +107,23 @@ def load_embeddings(
         codecs.lookup(encoding), codecs.lookup_error(errors or "strict")
     except LookupError as error:
         raise UsageError(f"words cannot be read so ({error})") from None
-    decoding = {"encoding": encoding} | ({"errors": errors} if errors else {})
+    decoding = limit, encoding, errors or "strict"
     readers: dict[str, Callable[[], Embeddings]] = {
         "folder": lambda: _read_folder(path, limit),
-        "word2int": lambda: read_word2int(path, unsafe_pickle=unsafe_pickle),
-        "word2vec": lambda: read_text_vectors(path, limit=limit, **decoding),
-        "word2vec-binary": lambda: read_word2vec_binary(path, limit=limit, **decoding),
-        "fasttext": lambda: read_fasttext_binary(path, limit=limit, **decoding),
-        "gensim": lambda: read_gensim_unsafely(path) if unsafe_pickle else read_gensim(path, limit=limit),
+        "word2int": lambda: _read_word2int(path, unsafe_pickle),
+        "word2vec": lambda: read_text_vectors(path, *decoding),
+        "word2vec-binary": lambda: read_word2vec_binary(path, *decoding),
+        "fasttext": lambda: read_fasttext_binary(path, limit, encoding, errors or "backslashreplace"),
+        "gensim": lambda: read_gensim(path, limit, unsafe_pickle),
     }
     if format not in readers:
         raise UsageError(f"vector format: expected one of {', '.join(READ_VECTORS)}, found {format!r}")
     with foreign(path), np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused
         embeddings = readers[format]()
+    for matrix in (embeddings.matrix, *([embeddings.subwords.matrix] if embeddings.subwords else [])):
+        if matrix.size and not np.isfinite([matrix.min(), matrix.max()]).all():
+            row = int(np.isfinite(matrix).all(axis=1).argmin())
+            raise DataError(f"the vectors hold NaN or infinity, first in row {row + 1}").at(_name_of(path))
     return embeddings if limit is None else embeddings.first(limit)
 
 
@@ -190,9 +191,9 @@ def save_embeddings(
     whole = replace(whole, matrix=np.ascontiguousarray(whole.matrix))
     writers: dict[str, Callable[[], Any]] = {
         "folder": lambda: _write_folder(whole, path),
-        "word2int": lambda: write_word2int(whole, path),
-        "word2vec": lambda: write_text_vectors(whole, path),
-        "word2vec-binary": lambda: write_word2vec_binary(whole, path),
+        "word2int": lambda: _write_word2int(whole, path),
+        "word2vec": lambda: write_word2vec(whole, path, binary=False),
+        "word2vec-binary": lambda: write_word2vec(whole, path, binary=True),
     }
     if format not in writers:
         raise UsageError(
@@ -208,15 +209,14 @@ def expect_room_for_vectors(path: str | Path, format: str, *, overwrite: bool) -
     if format == "folder":
         expect_room(path, _names(path, *_OF_FOLDER), "vectors", overwrite=overwrite)
         return
-    for place in written_files(path) if format == "word2int" else (path,):
-        expect_new_file(place, overwrite=overwrite)
+    for written in _written_files(path) if format == "word2int" else (path,):
+        expect_new_file(written, overwrite=overwrite)
 
 
 def expect_room_for_pair(folder: str | Path, *, overwrite: bool) -> None:
     """Refuse what vectors of two languages would destroy; with `overwrite` that are no older vectors."""
-    of_folders = (f"*/{name}" for name in _OF_FOLDER)
-    own = _names(Path(folder), *_OF_PAIR, *of_folders)
-    expect_room(folder, own, "vectors", overwrite=overwrite)
+    older = _names(Path(folder), *_OF_PAIR, *(f"*/{name}" for name in _OF_FOLDER))
+    expect_room(folder, older, "vectors", overwrite=overwrite)
 
 
 def _names(folder: Path, *patterns: str) -> list[str]:
@@ -236,12 +236,11 @@ def _read_folder(folder: Path, limit: int | None) -> Embeddings:
     if len(words) != rows.shape[0]:
         raise DataError(f"vocab.txt has {len(words)} words, vectors.npy {rows.shape[0]} rows").at(folder)
     words = words[:limit]
-    matrix = finite(rows.read(0, len(words)), folder / "vectors.npy")
-    pieces = None
+    matrix, pieces = rows.read(0, len(words)), None
     if lengths := meta.get("subwords"):
         if not isinstance(lengths, dict):
             raise DataError("expected sub-words that are an object").at(folder / "meta.json")
-        table = finite(read_array(file_in(folder, "subwords.npy")), folder / "subwords.npy")
+        table = read_array(file_in(folder, "subwords.npy"))
         pieces = CharacterNgrams(table, lengths.get("shortest", -1), lengths.get("longest", -1))
     return Embeddings(Vocabulary.from_words(words), matrix, pieces, settings=meta["settings"])
 
@@ -269,13 +268,74 @@ def _read_meta(path: Path) -> dict[str, Any]:
     with foreign(path):
         settings = {**meta.get("settings", {})}
         if "text" in settings:
-            place = partial(file_in, path.parent)
-            settings["text"] = TextSettings.opened(settings["text"], place).as_dict()
+            opened = TextSettings.opened(settings["text"], partial(file_in, path.parent))
+            settings["text"] = opened.as_dict()
     return meta | {"settings": settings}
 
 
 def _write_json(content: dict[str, Any], path: Path) -> None:
     path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+# ---------------------------------------------------------------- word2int, the seeds' form
+#
+# The matrix is an .npz or .npy file. The dictionary from words to rows is a pickle (.pkl) or a JSON object
+# (.json) beside it. embeddings_en.npz belongs to word2int_en.pkl, en.npy to word2int_en.pkl or en.pkl.
+
+
+def _partner(path: Path) -> Path:
+    """Return the one partner of a file that is there."""
+    paths = partners(path)
+    names = [partner.name for partner in paths if partner.is_file()]
+    if len(names) != 1:
+        first, *others = (partner.name for partner in paths)
+        expected = f"expected {first} beside it, or {', or '.join(others)} instead"
+        raise DataError(f"{expected}; found {' and '.join(names) or 'none'}").at(path)
+    return file_in(path.parent, names[0])
+
+
+def _matrix_of(path: Path) -> Path:
+    """Return the file of the vectors, given either of the two files."""
+    return path if path.suffix in MATRICES else _partner(path)
+
+
+def _read_word2int(path: Path, unsafe_pickle: bool) -> Embeddings:
+    """Read word vectors, given either of the two files."""
+    matrix_path = _matrix_of(path)
+    dictionary_path = _partner(matrix_path)
+    with foreign(dictionary_path):
+        if dictionary_path.suffix == ".json":
+            rows = parse_json(read_utf8(dictionary_path))
+        else:
+            pickled = dictionary_path.read_bytes()
+            rows = pickle.loads(pickled) if unsafe_pickle else read_pickle(pickled, encoding="utf-8")
+        if not isinstance(rows, dict):
+            raise DataError(f"expected a dictionary word -> row, found {type(rows).__name__}")
+        vocabulary = Vocabulary(rows)
+    with foreign(matrix_path):
+        matrix = read_array(matrix_path)
+        if matrix.ndim and vocabulary.size > len(matrix):
+            expected = f"expected {vocabulary.size} rows for the words of {dictionary_path.name}"
+            raise DataError(f"{expected}, found {len(matrix)}")
+        return Embeddings(vocabulary, matrix.astype(np.float64) if matrix.dtype.kind in "iu" else matrix)
+
+
+def _written_files(path: Path) -> tuple[Path, Path]:
+    """Return the names under which dictionary and matrix are written, given either."""
+    if path.name.startswith("word2int") and path.suffix == ".pkl":
+        return path, partners(path)[0]
+    if path.name.startswith("embeddings") and path.suffix == ".npz":
+        return partners(path)[0], path
+    raise UsageError(f"{path}: expected a name like word2int_en.pkl or embeddings_en.npz")
+
+
+def _write_word2int(embeddings: Embeddings, path: Path) -> None:
+    """Write both files; the same content gives the same bytes."""
+    dictionary_path, matrix_path = _written_files(path)
+    word2int = {word: row for row, word in enumerate(embeddings.vocabulary)}
+    with Outputs() as files:
+        files.binary(dictionary_path).write(pickle.dumps(word2int, protocol=2))
+        np.savez_compressed(files.binary(matrix_path), allow_pickle=False, embeddings=embeddings.matrix)
 
 
 # ---------------------------------------------------------------- two languages side by side
@@ -295,8 +355,8 @@ def load_pair(
     are, alphabetically. The vectors have the same dimension, and the settings of ``pair.json``.
     """
     folder = Path(folder)
-    places = languages_of(folder)
-    if places is None:
+    paths = languages_of(folder)
+    if not paths:
         raise DataError(
             "expected a folder with vectors of two languages (word2int_XX.pkl or XX), found none"
         ).at(folder)
@@ -304,11 +364,11 @@ def load_pair(
     if not isinstance(names, tuple | list) or len(names) != 2:
         raise UsageError(f"expected a source and a target language, like ('en', 'fr'), found {names!r}")
     for name in names:
-        if name not in places:
-            raise DataError(f"no vectors for language {name!r}; found {sorted(places)}").at(folder)
+        if name not in paths:
+            raise DataError(f"no vectors for language {name!r}; found {sorted(paths)}").at(folder)
     noted = _pair_note(folder).get("settings", {})
     with foreign(folder):
-        sides = both_embeddings([places[name] for name in names], limit=limit, unsafe_pickle=unsafe_pickle)
+        sides = both_embeddings([paths[name] for name in names], limit=limit, unsafe_pickle=unsafe_pickle)
     source, target = (replace(side, settings=side.settings or noted) for side in sides)
     return source, target
 
@@ -329,7 +389,7 @@ def _name_of(side: Any) -> str:
     """Return the file that holds the vectors of a side, or what stands for these."""
     if not isinstance(side, str | Path):
         return short(side)
-    return str(matrix_of(Path(side)) if is_word2int(Path(side)) else side)
+    return str(_matrix_of(Path(side)) if is_word2int(Path(side)) else side)
 
 
 def _as_embeddings(side: Any, **reading: Any) -> Embeddings:
@@ -366,16 +426,16 @@ def with_text_settings(embeddings: Embeddings, text: TextSettings) -> Embeddings
     return replace(embeddings, settings={**embeddings.settings, "text": text.as_dict()})
 
 
-def languages_of(folder: str | Path) -> dict[str, Path] | None:
-    """Return where each language of a folder of several languages lies; None for anything else."""
+def languages_of(folder: str | Path) -> dict[str, Path]:
+    """Return where each language of a folder of several languages lies; nothing for anything else."""
     folder = Path(folder)
-    found = (path for path in folder.glob("word2int_*") if is_word2int(path))
-    places = {path.stem.removeprefix("word2int_"): path for path in found}
-    places |= {path.parent.name: path.parent for path in folder.glob("*/meta.json")}
-    for place in places.values():
-        name = place.relative_to(folder)
-        file_in(folder, str(name / "meta.json" if place.is_dir() else name))
-    return dict(sorted(places.items())) or None
+    dictionaries = (path for path in folder.glob("word2int_*") if is_word2int(path))
+    paths = {path.stem.removeprefix("word2int_"): path for path in dictionaries}
+    paths |= {path.parent.name: path.parent for path in folder.glob("*/meta.json")}
+    for path in paths.values():
+        name = path.relative_to(folder)
+        file_in(folder, str(name / "meta.json" if path.is_dir() else name))
+    return dict(sorted(paths.items()))
 
 
 def _pair_note(folder: Path) -> dict[str, Any]:
@@ -388,12 +448,12 @@ def pair_languages(folder: str | Path) -> tuple[str, str]:
     folder = Path(folder)
     if not folder.is_dir():
         raise DataError("expected a folder with word vectors of two languages; there is none").at(folder)
-    found = list(languages_of(folder) or {})
-    languages = _pair_note(folder).get("languages", found)
+    names = list(languages_of(folder))
+    languages = _pair_note(folder).get("languages", names)
     if not (isinstance(languages, list) and all(isinstance(name, str) for name in languages)):
         raise DataError("expected languages that are a list of names").at(folder / "pair.json")
     if len(languages) != 2:
         raise UsageError(
-            f"{folder}: expected vectors of two languages, found {found or 'none'}; name them (`languages`)"
+            f"{folder}: expected vectors of two languages, found {names or 'none'}; name them (`languages`)"
         )
     return languages[0], languages[1]

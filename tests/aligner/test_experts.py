@@ -10,7 +10,15 @@ import numpy as np
 import pytest
 
 import nmtalign
-from nmtalign.aligner.experts import EncoderLinks, Expert, with_links
+from nmtalign.aligner.experts import (
+    EncoderLinks,
+    Expert,
+    Trust,
+    expert_word_counts,
+    trust_of,
+    voted,
+    with_links,
+)
 from nmtalign.aligner.extraction import make_extraction
 from nmtalign.aligner.links_from import Linker
 from nmtalign.aligner.train import LearnOptions, learn, prepare
@@ -21,10 +29,9 @@ from nmtalign.encoders.files import PairMatrix
 from nmtalign.encoders.published import METHODS, soft_posteriors
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.given import batch_of_links
-from nmtalign.positions.experts import Trust, expert_word_counts, trust_of, voted
 from nmtalign.positions.model import BucketPosteriors, Posteriors
 from nmtalign.text.bitext import SentencePair, cut
-from nmtalign.training.hyperparameters import PRESETS
+from nmtalign.training.em import PRESETS
 from nmtalign.training.prior import Prior
 from tests.aligner.toy_language import links_of, toy_bitext
 
@@ -107,7 +114,7 @@ def soft_counts(matrix: np.ndarray) -> np.ndarray:
 def test_similarities_prime_by_soft_counts_and_vote_by_hard_links():
     """Beside a slow version, whatever the company of a pair; the links are those of the method."""
     pairs = [pair for pair in TOY.words if all(pair)]
-    links, counts = encoder().counted(iter(pairs))
+    links, counts = encoder().links_and_counts(iter(pairs))
     assert links_of(links) == links_of(encoder().of(pairs))
     assert set(links.probability.tolist()) == {1}
     for n, pair in enumerate(pairs):
@@ -116,7 +123,7 @@ def test_similarities_prime_by_soft_counts_and_vote_by_hard_links():
         expected[counts.target[rows], counts.source[rows]] -= counts.probability[rows]
         assert np.abs(expected).max() < 1e-5
     assert len(counts.source) > len(links.source)
-    alone = [encoder().counted([pair])[1] for pair in pairs]
+    alone = [encoder().links_and_counts([pair])[1] for pair in pairs]
     np.testing.assert_array_equal(np.concatenate([own.probability for own in alone]), counts.probability)
 
 
@@ -138,7 +145,7 @@ def test_the_count_of_words_is_the_greatest_of_their_sub_words():
     own.__dict__["_linker"] = replace(
         own._linker, read=lambda pairs: iter([PairMatrix(pair, matrix, word_of_piece)])
     )
-    links, counts = own.counted([pair])
+    links, counts = own.links_and_counts([pair])
     assert links_of(links) == [{(0, 0)}]
     assert (counts.links(0), counts.probability[0]) == ([(0, 0)], pytest.approx(soft_counts(matrix).max()))
 
@@ -153,7 +160,8 @@ def test_soft_counts_reach_the_prior():
         for t, s in np.argwhere(found >= 0.01):
             expected[source[s], target[t]] = expected.get((source[s], target[t]), 0.0) + found[t, s] / 2
     primed = {
-        (s, t): count for s, t, count in expert_word_counts(bitext.counted, bitext.source, bitext.target, 0.5)
+        (s, t): count
+        for s, t, count in expert_word_counts(bitext.prior_links, bitext.source, bitext.target, 0.5)
     }
     assert primed == pytest.approx(expected, rel=1e-4)
     advised = learn(TOY.pairs, learning).aligner
@@ -163,7 +171,7 @@ def test_soft_counts_reach_the_prior():
     voteless = advised.with_scorers("lexicon")
     assert links_of(voteless.align_batch(TOY.pairs)) == links_of(by_hand.align_batch(TOY.pairs))
     given = prepare(with_links(TOY.pairs, TOY.links), LearnOptions(expert=Expert(), workers=1))
-    assert given.counted is given.text.expert_links
+    assert given.prior_links is given.text.expert_links
 
 
 def test_gold_links_beside_an_expert():

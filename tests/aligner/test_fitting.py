@@ -15,9 +15,8 @@ from nmtalign.aligner.aligner import Aligner
 from nmtalign.aligner.opening import fit_text, vector_aligner
 from nmtalign.corpus import buckets
 from nmtalign.errors import UsageError
-from nmtalign.positions.hmm import NULL
+from nmtalign.positions.hmm import MAX_JUMP, NULL
 from nmtalign.positions.model import SoftmaxPositions
-from nmtalign.positions.transitions import MAX_JUMP
 from nmtalign.scorers.vector_scores import BahdanauScore
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.vocabulary import Vocabulary

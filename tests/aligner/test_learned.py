@@ -15,7 +15,7 @@ from nmtalign.aligner.extraction import THRESHOLD, make_extraction
 from nmtalign.aligner.train import LearnOptions, learn
 from nmtalign.positions.hmm import joint_probability
 from nmtalign.text.tokenization import TextSettings
-from nmtalign.training.hyperparameters import PRESETS
+from nmtalign.training.em import PRESETS
 from tests.aligner.toy_language import links_of, toy_bitext, toy_training
 
 pytestmark = pytest.mark.filterwarnings("ignore:(only|the sides are swapped)")  # made-up words

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from nmtalign.aligner.extraction import make_extraction
 from nmtalign.aligner.links_from import Linker
-from nmtalign.encoders.attention_files import read_matrices
 from nmtalign.encoders.cross_attention import Reading
-from nmtalign.encoders.files import PairMatrix
+from nmtalign.encoders.files import PairMatrix, read_matrices
 from nmtalign.encoders.published import attention_posteriors
 from nmtalign.errors import DataError
 
@@ -294,11 +293,12 @@ def test_pieces_become_words():
     source, target = ["un@@", "happ@@", "y", "cat"], ["mal@@", "heureux", "chat", "."]
     weights = np.random.default_rng(1).dirichlet(np.ones(4), size=4)
     reading = Reading(pieces="bpe")
-    found = reading.weights(weights, source, target)
+    words, found, *_ = reading.pair((source, target), weights)
     np.testing.assert_allclose(found, naive_merged(weights, [0, 0, 0, 1], [0, 0, 1, 2]), rtol=1e-12)
     np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-12)
-    assert reading.words(source) == ["unhappy", "cat"]
-    assert Reading(pieces="sentencepiece").words(["▁", "▁un", "happy"]) == ["▁", "unhappy"]
+    assert words == (["unhappy", "cat"], ["malheureux", "chat", "."])
+    pieces = ["▁", "▁un", "happy"], ["▁", "▁"]
+    assert Reading(pieces="sentencepiece").pair(pieces, np.eye(2, 3)).words == (["▁", "unhappy"], ["▁", "▁"])
 
 
 @given(st.integers(1, 6), st.integers(1, 6), st.integers(0, 99), st.sampled_from([None, "mutual", "argmax"]))

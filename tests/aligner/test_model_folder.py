@@ -22,7 +22,7 @@ from nmtalign.cli import main
 from nmtalign.errors import DataError, UsageError
 from nmtalign.state import fingerprints, is_model
 from nmtalign.text.tokenization import TextSettings
-from nmtalign.training.hyperparameters import PRESETS
+from nmtalign.training.em import PRESETS
 from tests.aligner.toy_language import toy_bitext
 from tests.corpus.test_parallel import run_alone
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from nmtalign.aligner import decoding
-from nmtalign.aligner.decoding import TrainingSize, evidence_of_pairs, parallel_probability
+from nmtalign.aligner.probabilities import TrainingSize, evidence_of_pairs, parallel_probability
 from nmtalign.aligner.train import LearnOptions, learn
 from nmtalign.corpus import long_pairs
-from nmtalign.training.hyperparameters import PRESETS
+from nmtalign.training.em import PRESETS
 from tests.aligner.toy_language import toy_bitext
 
 WEIGHTS = arrays(np.float32, (3, 2, 4), elements=st.floats(0, 1, width=32))

@@ -19,6 +19,7 @@ from nmtalign.scorers import forms
 from nmtalign.scorers.dense import make_dense_scorer
 from nmtalign.scorers.forms import letter_pairs
 from nmtalign.scorers.given_vectors import VectorScorer
+from nmtalign.scorers.lexicon import Lexicon, Smoothing
 from nmtalign.scorers.vector_scores import make_score
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
@@ -91,12 +92,11 @@ def test_models_that_share_a_text_do_not_share_what_they_know_of_it():
 def test_dense_heads_that_share_a_text_do_not_share_what_they_know_of_it():
     text = encode_text([(["w1", "w2"], ["w3"]), (["w2"], ["w1", "w3"])])
     words, counts = ["", *WORDS], np.arange(41)[::-1]
+    lexicon = Lexicon(words, words, counts, counts, [], Smoothing(1.0, 1.0, 0.0), spelling=1.0)
     for scale in 5.0, 9.0:
         fresh = replace(text, source=replace(text.source), target=replace(text.target))
         vectors = np.vstack([np.zeros(8), VECTORS * scale]).astype(np.float32)
-        head = make_dense_scorer(
-            "x", (words, words), (counts, counts), (vectors, vectors), scale=scale, weight=0.5
-        )
+        head = make_dense_scorer("x", lexicon, (vectors, vectors), scale=scale, weight=0.5)
         np.testing.assert_array_equal(head.log_ratios(text).values, head.log_ratios(fresh).values)
 
 

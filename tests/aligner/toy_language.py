@@ -76,7 +76,7 @@ def toy_bitext(
 def toy_training(preset: str = "default") -> TrainingResult:
     """What came of learning from 300 pairs, once a session."""
     from nmtalign.aligner.train import LearnOptions, learn
-    from nmtalign.training.hyperparameters import PRESETS
+    from nmtalign.training.em import PRESETS
 
     return learn(toy_bitext(300).pairs, LearnOptions(PRESETS[preset], workers=1))
 

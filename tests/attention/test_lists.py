@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from nmtalign import attention as at
-from nmtalign.attention.parameters import Parameters
+from nmtalign.attention.mechanism import Parameters
 from nmtalign.errors import UsageError
 
 T, S, D, A = 2, 3, 4, 5

@@ -16,7 +16,7 @@ from nmtalign.batch.cluster import ClusterProcesses
 from nmtalign.cli import main
 from nmtalign.text.bitext import read_bitext
 from nmtalign.training.distributed import DistributedBitext
-from nmtalign.training.hyperparameters import PRESETS
+from nmtalign.training.em import PRESETS
 from tests.aligner.toy_language import toy_bitext
 
 pytest.importorskip("distributed")

@@ -15,8 +15,7 @@ import pytest
 
 from nmtalign import AlignedPair, Alignment, Link
 from nmtalign.corpus.sides import encode_pairs
-from nmtalign.links.corrections import read_corrections, text_key
-from nmtalign.links.formats import format_gold, read_gold
+from nmtalign.links.formats import format_gold, read_corrections, read_gold, text_key
 from nmtalign.report.sample import SamplePair
 from nmtalign.report.style import LEVELS, scale
 from nmtalign.rescoring.training import gold_of_pairs

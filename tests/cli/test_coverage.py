@@ -120,7 +120,7 @@ def test_python_hears_the_sentence_of_the_command_once_a_call(source, target, tm
     (said,) = [line for line in capfd.readouterr().err.splitlines() if "warning: " in line]
     aligner, pairs = na.load(), list(zip(source, target, strict=True))
     words = [aligner.words_of(pair) for pair in pairs]
-    for call in (lambda: aligner.align_batch(pairs), lambda: aligner.align_words(words)):
+    for call in (lambda: aligner.align_batch(pairs), lambda: aligner.align_batch(words)):
         with pytest.warns(UserWarning, match="are known") as heard:
             call()
         (warning,) = heard

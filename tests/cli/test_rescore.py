@@ -9,7 +9,7 @@ import pytest
 
 import nmtalign
 from nmtalign.errors import DataError
-from nmtalign.links.corrections import text_key
+from nmtalign.links.formats import text_key
 from tests.aligner.toy_language import toy_bitext
 from tests.cli.running import run
 

@@ -14,7 +14,7 @@ import pytest
 
 from nmtalign.corpus.sides import encode
 from nmtalign.training.checkpoint import checkpoint_of, remove_checkpoints
-from nmtalign.training.hyperparameters import Hyperparameters
+from nmtalign.training.em import Hyperparameters
 from nmtalign.training.prior import Prior
 from tests.aligner.toy_language import toy_bitext
 from tests.cli.running import run

@@ -16,7 +16,7 @@ from nmtalign.aligner.aligner import Aligner
 from nmtalign.corpus import long_pairs as segments
 from nmtalign.corpus.long_pairs import CORE, LONGEST, cut_long_pairs
 from nmtalign.corpus.sides import encode
-from nmtalign.positions.transitions import MAX_JUMP
+from nmtalign.positions.hmm import MAX_JUMP
 from tests.aligner.toy_language import links_of, toy_bitext, toy_training
 
 pytestmark = pytest.mark.filterwarnings("ignore:(only|the sides are swapped)")  # made-up words

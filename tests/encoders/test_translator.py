@@ -10,9 +10,8 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from nmtalign.encoders.cross_attention import likelihood_gain, rank
+from nmtalign.encoders.cross_attention import Translator, likelihood_gain, rank
 from nmtalign.encoders.transformer import Encoder
-from nmtalign.encoders.translator import Translator
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.formats import read_links
 from tests.cli.running import run

@@ -24,22 +24,22 @@ from nmtalign.arrays import read_array, read_arrays
 from nmtalign.batch.shards import is_whole
 from nmtalign.cli.options.declare import read_config
 from nmtalign.corpus.concordance import Index, write_index
-from nmtalign.encoders.attention_files import read_matrices
+from nmtalign.encoders.files import read_matrices
 from nmtalign.errors import DataError
 from nmtalign.files import read_json, read_lines
 from nmtalign.links.formats import parse_gold, read_records
 from nmtalign.links.projection import project_tags
-from nmtalign.scorers.vector_scores import load_bahdanau, load_projections
+from nmtalign.scorers.vector_scores import BahdanauScore, ProjectedDot
 from nmtalign.state import fingerprints
 from nmtalign.text.bitext import read_bitext
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.training.checkpoint import Checkpoint
 from nmtalign.training.prior import read_word_list
-from nmtalign.vectors.binary_files import FASTTEXT_MAGIC
-from nmtalign.vectors.mapping import read_dictionary
 from nmtalign.vectors.pickles import read_pickle
+from nmtalign.vectors.spaces import read_dictionary
 from nmtalign.vectors.storage import load_embeddings, load_pair, save_pair
+from nmtalign.vectors.word2vec_files import FASTTEXT_MAGIC
 
 Read = Callable[[Path], object]
 
@@ -231,12 +231,12 @@ READERS = {
     ),
     "bahdanau": Reader(
         "x.npz",
-        partial(load_bahdanau, dimension=2),
+        partial(BahdanauScore.load, dimension=2),
         (_npz(**_BAHDANAU), _npz(layer_1=np.ones((4, 3)), layer_2=np.ones((3, 1)))),
     ),
     "scaled-dot": Reader(
         "x.npz",
-        partial(load_projections, dimension=2),
+        partial(ProjectedDot.load, dimension=2),
         (_npz(W_q=np.eye(2), W_k=np.eye(2), null_probability=np.array(0.1)),),
     ),
     "fast-align": Reader("x.txt", _bitext(), (b"the cat ||| le chat\n\n||| \n",)),

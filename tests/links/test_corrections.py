@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from nmtalign import DataError, read_gold
-from nmtalign.links.corrections import read_corrections, text_key
-from nmtalign.links.formats import format_gold
+from nmtalign.links.formats import format_gold, read_corrections, text_key
 
 
 def line(pair: int = 2, at: str = "2026-05-04T12:00:00Z", **others: Any) -> str:

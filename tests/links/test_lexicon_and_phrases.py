@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nmtalign.links.lexicon import Entry, LinkCounts, association, shortlist
-from nmtalign.links.phrases import format_phrases, phrase_pairs
+from nmtalign.links.lexicon import Entry, LinkCounts, association, format_phrases, phrase_pairs, shortlist
 
 
 def consistent(links, pair, longest):

@@ -19,6 +19,8 @@ from nmtalign.links.projection import (
     project_spans,
     project_tags,
     spans_of_labels,
+    spans_of_tags,
+    unlinked,
 )
 
 links_of_six = st.frozensets(st.tuples(st.integers(0, 5), st.integers(0, 6)))
@@ -227,3 +229,9 @@ def test_lines_that_are_not_nested_are_refused(line, message):
 def test_a_target_with_tags_is_refused():
     with pytest.raises(DataError, match="found '<b>a'"):
         project_tags("a", ["<b>a"], {(0, 0)})
+
+
+def test_spans_of_tags_and_those_without_links():
+    spans = spans_of_tags("the <b>black <i>cat</i></b> <br/> <u>sleeps</u>")
+    assert spans == [Span(1, 3, "b"), Span(2, 3, "i"), Span(3, 4, "u")]
+    assert unlinked(spans, {(1, 0), (3, 2)}) == [Span(2, 3, "i")]

@@ -11,13 +11,15 @@ from hypothesis import strategies as st
 
 from nmtalign.corpus.buckets import make_buckets
 from nmtalign.corpus.sides import EncodedSide, encode
-from nmtalign.positions.hmm import Posterior, forward_backward, hmm_posteriors
-from nmtalign.positions.transitions import (
+from nmtalign.positions.hmm import (
     MAX_JUMP,
+    Posterior,
     TransitionModel,
     Transitions,
     bucket_transitions,
     estimate_transitions,
+    forward_backward,
+    hmm_posteriors,
     initial_transitions,
     jump_counts,
 )
@@ -282,7 +284,7 @@ def test_from_every_word_one_goes_somewhere(S: int):
 
 
 def test_the_first_words_have_jumps_of_their_own():
-    jumps = initial_transitions(6, own=3)
+    jumps = initial_transitions(6, frequent=3)
     assert jumps.classes[1:].tolist() == [1, 2, 3, 4, 4, 4]
     np.testing.assert_allclose(jumps.tables.sum(axis=1), 1, rtol=1e-5)
     assert (jumps.tables.argmax(axis=1) == MAX_JUMP + 1).all()
@@ -307,7 +309,7 @@ def test_widths_of_expected_jumps():
 
 
 def test_far_jumps_are_spread_over_their_neighbors():
-    old = initial_transitions(5, own=3)
+    old = initial_transitions(5, frequent=3)
     counts = np.zeros(old.tables.shape)
     counts[2, MAX_JUMP + 20] = 70
     tables = estimate_transitions(counts.ravel(), old).tables
@@ -317,7 +319,7 @@ def test_far_jumps_are_spread_over_their_neighbors():
 
 
 def test_own_jumps_are_mixed_with_those_of_all():
-    old = initial_transitions(5, own=3)
+    old = initial_transitions(5, frequent=3)
     counts = np.zeros(old.tables.shape)
     counts[1, MAX_JUMP + 1], counts[3, MAX_JUMP - 1] = 150, 50
     tables = estimate_transitions(counts, old).tables

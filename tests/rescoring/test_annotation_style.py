@@ -15,7 +15,8 @@ from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError
 from nmtalign.links.formats import parse_gold
 from nmtalign.positions.hmm import THRESHOLD
-from nmtalign.rescoring.annotation_style import (
+from nmtalign.rescoring.features import FREQUENT
+from nmtalign.rescoring.rescorer import (
     KINDS,
     PRIOR,
     STRENGTH,
@@ -24,7 +25,6 @@ from nmtalign.rescoring.annotation_style import (
     free_words,
     with_style,
 )
-from nmtalign.rescoring.features import FREQUENT
 
 
 def one_bucket(lengths: list[tuple[int, int]]):
@@ -110,9 +110,8 @@ def test_what_the_style_asks_for_becomes_a_link():
 def test_stored_shares_are_from_0_to_1(share, tmp_path):
     aligner = learn([("a b", "x y")] * 60, LearnOptions(gold=[parse_gold("0-0 1-1")] * 60, workers=1)).aligner
     positions = aligner.positions
-    style = positions.rescorer.style.copy()
+    style = positions.style.copy()
     style[0, 3] = share
-    wrong = replace(positions, rescorer=replace(positions.rescorer, style=style))
-    replace(aligner, positions=wrong).save(tmp_path / "model")
+    replace(aligner, positions=replace(positions, style=style)).save(tmp_path / "model")
     with pytest.raises(DataError, match=r"positions\.style: expected"):
         load_aligner(tmp_path / "model")

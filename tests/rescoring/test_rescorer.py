@@ -8,15 +8,16 @@ import numpy as np
 import pytest
 
 from nmtalign.aligner.aligner import Aligner, load_aligner
+from nmtalign.aligner.probabilities import FEW, LARGEST
 from nmtalign.aligner.train import LearnOptions, learn
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import GoldAlignment
-from nmtalign.positions.link_probabilities import FEW, LARGEST
 from nmtalign.rescoring import training
 from nmtalign.rescoring.features import known_words, lexical_features, posterior_features
+from nmtalign.rescoring.network import Network, initial
 from nmtalign.rescoring.rescorer import mix
-from nmtalign.training.hyperparameters import Hyperparameters
+from nmtalign.training.em import Hyperparameters
 from tests.aligner.batches import check_alone
 from tests.aligner.toy_language import links_of, toy_bitext
 
@@ -54,8 +55,7 @@ def test_scorers_beside_a_rescorer(taught):
 
 def weighing(aligner: Aligner, weight: float) -> Aligner:
     """Return an aligner with another weight of its rescorer."""
-    rescorer = replace(aligner.positions.rescorer, weight=weight)
-    return replace(aligner, positions=replace(aligner.positions, rescorer=rescorer))
+    return replace(aligner, positions=replace(aligner.positions, weight=weight))
 
 
 def unrescored(aligner: Aligner) -> Aligner:
@@ -145,6 +145,15 @@ def test_a_model_folder_keeps_it(taught, tmp_path):
         np.testing.assert_array_equal(after.arrays[name], array)
 
 
+@pytest.mark.parametrize("name", Network._fields)
+def test_weights_of_other_shapes_are_refused(taught, tmp_path, name):
+    network = taught.positions.network
+    network = network._replace(**{name: getattr(network, name)[:-1]})
+    replace(taught, positions=replace(taught.positions, network=network)).save(tmp_path / "model")
+    with pytest.raises(DataError, match=r"arrays\.npz, positions\.\w: expected \d+.* entries, found"):
+        load_aligner(tmp_path / "model")
+
+
 def test_features_of_cells_one_by_one(taught):
     aligner = unrescored(taught)
     pairs = [(["a", "b", "1", "a"], ["x", "1", "y"]), (["b", "b", "c", "d"], ["1", "x", "x"])]
@@ -199,14 +208,14 @@ def test_what_cannot_be_taught_is_refused():
 def test_gold_of_the_last_pairs_teaches_sure_links_and_leaves_possible_ones_out(monkeypatch):
     seen = []
 
-    def keep(first, batches, *_):
+    def keep(batches, seed):
         seen[:] = batches
-        return first
+        return initial(seed)
 
     monkeypatch.setattr(training, "trained", keep)
     aligner = learn(TOY.pairs, LearnOptions(SETTINGS, gold=GOLD[-80:], workers=1)).aligner
     usable = [gold for gold in GOLD[-80:] if gold.possible]
-    assert aligner.positions.rescorer.weight == pytest.approx(len(usable) / (len(usable) + 10))
+    assert aligner.positions.weight == pytest.approx(len(usable) / (len(usable) + 10))
     assert 0.9 * len(usable) < len(seen) <= len(usable)
     for batch in seen:
         np.testing.assert_array_equal(batch.importance, 1 + batch.targets)

@@ -12,9 +12,9 @@ from nmtalign.aligner.aligner import load_aligner
 from nmtalign.aligner.train import LearnOptions, learn
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import GoldAlignment
-from nmtalign.scorers.dense_training import MAX_SCALE, Links, ScaleLikelihood, fitted_scale
+from nmtalign.scorers.dense import MAX_SCALE, Links, ScaleLikelihood, fitted_scale
 from nmtalign.text.vocabulary import Vocabulary
-from nmtalign.training.hyperparameters import Hyperparameters
+from nmtalign.training.em import Hyperparameters
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
 from nmtalign.vectors.storage import save_pair
 from tests.aligner.toy_language import links_of, toy_bitext
@@ -104,7 +104,7 @@ def test_words_without_vectors_are_left_to_the_lexicon():
     knows = {few[0].vocabulary.words[0], few[1].vocabulary.words[0]}
     others = [pair for pair in NEW.words if not knows & {*pair[0], *pair[1]}]
     assert 20 < len(others) < len(NEW.words)
-    batches = [own.align_words(others) for own in (taught(vectors=few), taught())]
+    batches = [own.align_batch(others) for own in (taught(vectors=few), taught())]
     np.testing.assert_array_equal(*(batch.probability for batch in batches))
 
 

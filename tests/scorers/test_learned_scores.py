@@ -12,7 +12,6 @@ from nmtalign.errors import DataError, UsageError
 from nmtalign.scorers.vector_scores import (
     BahdanauScore,
     ProjectedDot,
-    load_projections,
     make_score,
     score_in,
 )
@@ -40,7 +39,7 @@ def test_a_word_has_the_same_projection_alone_and_among_others():
 
 def test_projections_come_from_a_file(tmp_path):
     np.savez(tmp_path / "x.npz", W_q=W_Q, W_k=W_K, null=np.zeros(2))
-    found = load_projections(tmp_path / "x.npz", 4)
+    found = ProjectedDot.load(tmp_path / "x.npz", 4)
     assert found.description == "score=scaled-dot(x.npz) scale=1"
     np.testing.assert_array_equal(found.W_q, W_Q)
     np.testing.assert_array_equal(found.W_k, W_K)
@@ -60,7 +59,7 @@ def test_projections_come_from_a_file(tmp_path):
 def test_files_that_do_not_fit_are_refused(arrays, told, tmp_path):
     np.savez(tmp_path / "x.npz", **arrays)
     with pytest.raises(DataError, match=told):
-        load_projections(tmp_path / "x.npz", 4)
+        ProjectedDot.load(tmp_path / "x.npz", 4)
 
 
 def test_a_folder_gives_its_parameters(tmp_path):

@@ -15,6 +15,7 @@ from nmtalign.corpus.word_pairs import index_pairs
 from nmtalign.scorers.forms import UNLIKE, Forms, make_form_pairs, shorten, spelled_alike
 from nmtalign.scorers.lexicon import (
     UNKNOWN_RATIO,
+    CountedForms,
     FormCounts,
     Lexicon,
     Smoothing,
@@ -22,7 +23,6 @@ from nmtalign.scorers.lexicon import (
     form_pair_counts,
     ratios,
     stored_forms,
-    word_counts,
 )
 
 SMOOTHING = Smoothing(words=500.0, pseudo_count=4.0, floor=5e-4)
@@ -119,10 +119,10 @@ def test_ratios_are_the_formula(letters: tuple[int, int], apart: bool, empty: fl
         joint[s, t] = joint.get((s, t), 0) + count
         of_source[s] = of_source.get(s, 0) + count
         of_target[t] = of_target.get(t, 0) + count
-    counts = form_pair_counts(kind, word_counts(index, pairs, *nulls))
+    counts = form_pair_counts([kind], index, pairs, *nulls)[0]
     if not apart:  # as for new text: what was learned is looked up for each word pair
         whole = make_form_pairs(source, target, index, letters, spelling=1.0)
-        summed = form_pair_counts(whole, word_counts(index, pairs, *nulls))
+        summed = form_pair_counts([whole], index, pairs, *nulls)[0]
         counts = counts._replace(pairs=whole.spread(summed.pairs), source=summed.source, target=summed.target)
     found = kind.spread(ratios(kind, counts, SMOOTHING))
     for k, (s, t) in enumerate(words[1:], 1):
@@ -130,22 +130,31 @@ def test_ratios_are_the_formula(letters: tuple[int, int], apart: bool, empty: fl
         np.testing.assert_allclose(found[k], expected, rtol=1e-5)
 
 
+def test_cyrillic_letters_are_compared_with_latin_ones_and_numbers_are_not():
+    """*prezident* and *president* share 8 of 10 letter pairs, ends included: (0.8 - 0.4) / (1 - 0.4)."""
+    both = np.array([0, 1])
+    found = spelled_alike(Forms(["president", "1997"]), Forms(["президент", "1998"]), both, both)
+    np.testing.assert_allclose(found, [2 / 3, 0], rtol=1e-6)
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 def test_word_pairs_are_joined_in_blocks(monkeypatch: pytest.MonkeyPatch, workers: int):
     source, target, index, counts = random_counts(1)
     forms = [make_form_pairs(source, target, index, (n, n), spelling=1.0) for n in (0, 3, 1)]
-    found = [form_pair_counts(kind, word_counts(index, *counts)) for kind in forms]
-    whole = emissions(forms, found, SMOOTHING)
+    found = form_pair_counts(forms, index, *counts)
+    whole = emissions(CountedForms(forms, found, SMOOTHING))
     monkeypatch.setattr("nmtalign.scorers.lexicon.BLOCK", 4)
-    np.testing.assert_array_equal(emissions(forms, found, SMOOTHING, workers).pairs, whole.pairs)
+    np.testing.assert_array_equal(
+        emissions(CountedForms(forms, found, SMOOTHING), workers).pairs, whole.pairs
+    )
 
 
 @pytest.mark.parametrize("letters", [(0,), (0, 3), (0, 3, 1), (0, 3, 4, 6), (0, 2, 3, 4, 5, 6)])
 def test_views_are_joined_by_the_geometric_mean(letters: tuple[int, ...]):
     source, target, index, counts = random_counts(1)
     forms = [make_form_pairs(source, target, index, (n, n), spelling=1.0) for n in letters]
-    found = [form_pair_counts(kind, word_counts(index, *counts)) for kind in forms]
-    words = emissions(forms, found, SMOOTHING)
+    found = form_pair_counts(forms, index, *counts)
+    words = emissions(CountedForms(forms, found, SMOOTHING))
     each = [kind.spread(ratios(kind, c, SMOOTHING)) for kind, c in zip(forms, found, strict=True)]
     np.testing.assert_allclose(words.pairs[1:], np.exp(np.mean(np.log(each), axis=0))[1:], rtol=1e-5)
     assert words.pairs[0] == 0
@@ -166,19 +175,18 @@ def lexicon(counts_seed: int = 0, forms=(0, 4)) -> Lexicon:
     learned = []
     for letters in forms:
         kind = make_form_pairs(source, target, index, (letters, letters), spelling=1.0)
-        learned.append(stored_forms(kind, form_pair_counts(kind, word_counts(index, *counts))))
+        learned.append(stored_forms(kind, form_pair_counts([kind], index, *counts)[0]))
     return Lexicon(source.words, target.words, source.counts, target.counts, learned, SMOOTHING, spelling=1.0)
 
 
 def test_a_lexicon_gives_its_own_text_what_was_learned():
     source, target, index, counts = random_counts()
     forms = [make_form_pairs(source, target, index, (n, n), spelling=1.0) for n in (0, 4)]
-    expected = emissions(
-        forms, [form_pair_counts(kind, word_counts(index, *counts)) for kind in forms], SMOOTHING
-    )
+    of_forms = form_pair_counts(forms, index, *counts)
+    expected = emissions(CountedForms(forms, of_forms, SMOOTHING))
     for bitext in (BITEXT, BITEXT[::-1], BITEXT[1:2]):  # the words are numbered otherwise each time
         s, t, own = text(bitext)
-        found = emissions(*lexicon().looked_up(s, t, own))
+        found = emissions(lexicon().looked_up(s, t, own))
         at = {
             (source.words[a], target.words[b]): k
             for k, (a, b) in enumerate(zip(index.source, index.target, strict=True))
@@ -191,7 +199,7 @@ def test_a_lexicon_gives_its_own_text_what_was_learned():
 
 def ratio_of(model: Lexicon, source: str, target: str) -> float:
     sides = text([(source, target)])
-    return float(emissions(*model.looked_up(*sides)).pairs[1])
+    return float(emissions(model.looked_up(*sides)).pairs[1])
 
 
 def test_unknown_words_fall_back_on_their_first_letters_then_on_spelling_then_on_nothing():
@@ -224,8 +232,6 @@ def test_translations_are_the_conditional_probabilities():
 def test_a_lexicon_of_nothing_still_gives_ratios():
     source, target, index = text([("a", "b")])
     kind = make_form_pairs(source, target, index, (0, 0), spelling=1.0)
-    empty = stored_forms(
-        kind, form_pair_counts(kind, word_counts(index, np.zeros(2), np.zeros(2), np.zeros(2)))
-    )
+    empty = stored_forms(kind, form_pair_counts([kind], index, np.zeros(2), np.zeros(2), np.zeros(2))[0])
     model = Lexicon(source.words, target.words, source.counts, target.counts, [empty], SMOOTHING, 1.0)
     np.testing.assert_allclose(ratio_of(model, "a", "b"), SMOOTHING.floor, rtol=1e-6)

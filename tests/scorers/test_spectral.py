@@ -11,12 +11,11 @@ from nmtalign.aligner.aligner import load_aligner
 from nmtalign.aligner.train import LearnOptions, learn
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError
-from nmtalign.scorers.dense import FREQUENT
-from nmtalign.scorers.dense_training import MIN_LINKS, SPECTRAL_SCALE, learn_spectral
+from nmtalign.scorers.dense import FREQUENT, MIN_LINKS, SPECTRAL_SCALE, learn_spectral
 from nmtalign.scorers.lexicon import FormCounts, emissions
 from nmtalign.scorers.mixture import Mixture, interpolated
 from nmtalign.scorers.scorer import LogRatios
-from nmtalign.training.hyperparameters import PRESETS, Hyperparameters
+from nmtalign.training.em import PRESETS, Hyperparameters
 from tests.aligner.toy_language import toy_bitext
 
 TOY = toy_bitext(80)
@@ -33,7 +32,7 @@ def emissions_of(aligner, pairs):
     """Emissions of a text before and after the head, with the word pairs they belong to."""
     text = encode_text(pairs)
     sides, index = (text.source, text.target), text.index
-    before = emissions(*aligner.lexicon.looked_up(*sides, index))
+    before = emissions(aligner.lexicon.looked_up(*sides, index))
     return before, interpolated(before, aligner.scorer.others, text), sides, index
 
 

@@ -12,7 +12,6 @@ from nmtalign.errors import DataError, UsageError
 from nmtalign.scorers.vector_scores import (
     BahdanauScore,
     exact_rows,
-    load_bahdanau,
     make_score,
 )
 from tests.scorers.bahdanau import untrained_bahdanau
@@ -121,7 +120,7 @@ def test_bahdanau_weights_come_from_a_file(tmp_path):
     made = untrained_bahdanau(4, seed=1)
     path = tmp_path / "weights.npz"
     np.savez(path, W=made.W, U=made.U, v=made.v, b=np.full(128, 0.5))
-    read = load_bahdanau(path, 4)
+    read = BahdanauScore.load(path, 4)
     assert read.description == "score=bahdanau(weights.npz) scale=1"
     shifted = BahdanauScore(made.W, made.U, made.v, np.full(128, 0.5))
     np.testing.assert_array_equal(read.queries(QUERIES), shifted.queries(QUERIES))
@@ -131,14 +130,14 @@ def test_weights_of_two_layers_over_concatenated_vectors_are_read(tmp_path):
     random = np.random.default_rng(3)
     layer_1, layer_2 = random.normal(size=(8, 10)), random.normal(size=(10, 1))
     np.savez(tmp_path / "layers.npz", layer_1=layer_1, layer_2=layer_2)
-    read = load_bahdanau(tmp_path / "layers.npz", 4)
+    read = BahdanauScore.load(tmp_path / "layers.npz", 4)
     np.testing.assert_allclose(
         read(read.queries(QUERIES), read.keys(KEYS)),
         additive_concatenated(QUERIES, KEYS, layer_1, layer_2),
         rtol=1e-12,
     )
     with pytest.raises(DataError, match=r"layers.npz, W: expected 5 x 10 entries, found 3 x 10"):
-        load_bahdanau(tmp_path / "layers.npz", 5)
+        BahdanauScore.load(tmp_path / "layers.npz", 5)
 
 
 FITTING = {"W": np.ones((4, 2)), "U": np.ones((4, 2)), "v": np.ones(2)}
@@ -159,7 +158,7 @@ def test_a_weights_file_that_does_not_fit_is_refused(tmp_path, arrays, message):
     path = tmp_path / "weights.npz"
     np.savez(path, **arrays)
     with pytest.raises(DataError, match=message) as caught:
-        load_bahdanau(path, 4)
+        BahdanauScore.load(path, 4)
     assert str(path) in str(caught.value)
 
 
@@ -167,7 +166,7 @@ def test_a_weights_file_of_another_kind_is_refused(tmp_path):
     path = tmp_path / "weights.npz"
     path.write_bytes(b"no archive")
     with pytest.raises(DataError, match="not a readable file of arrays"):
-        load_bahdanau(path, 4)
+        BahdanauScore.load(path, 4)
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ def test_sides_of_unequal_number_and_mixed_pairs_are_refused():
 
 
 def test_the_doors_of_the_package_refuse_what_is_no_pair(learned):
-    for call in (train, learned.align_batch, learned.align_words):
+    for call in (train, learned.align_batch):
         with pytest.raises(UsageError, match="read_bitext"):
             call("text.en")
         with pytest.raises(DataError, match="pair 1: expected a pair"):

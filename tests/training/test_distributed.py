@@ -12,10 +12,9 @@ from nmtalign.corpus import word_pairs as pairs_module
 from nmtalign.corpus.buckets import make_buckets
 from nmtalign.corpus.sides import encode
 from nmtalign.positions.e_step import EStep
-from nmtalign.positions.transitions import initial_transitions
+from nmtalign.positions.hmm import initial_transitions
 from nmtalign.training.distributed import DistributedBitext
-from nmtalign.training.em import Estimator, LocalBitext
-from nmtalign.training.hyperparameters import PRESETS
+from nmtalign.training.em import PRESETS, Estimator, LocalBitext
 from nmtalign.training.prior import Prior
 from tests.aligner.toy_language import toy_bitext
 from tests.training.test_em import random_emissions

@@ -15,12 +15,17 @@ from nmtalign.corpus.sides import encode
 from nmtalign.corpus.word_pairs import index_pairs
 from nmtalign.errors import UsageError
 from nmtalign.positions.e_step import EStep, hmm_counts, model1_counts, uniform_counts
-from nmtalign.positions.hmm import STEPS, BothPosteriors, hmm_posteriors, regularization_step
+from nmtalign.positions.hmm import (
+    STEPS,
+    BothPosteriors,
+    bucket_transitions,
+    hmm_posteriors,
+    initial_transitions,
+    regularization_step,
+)
 from nmtalign.positions.model import Emissions
-from nmtalign.positions.transitions import bucket_transitions, initial_transitions
 from nmtalign.training import em
-from nmtalign.training.em import Estimator, LocalBitext
-from nmtalign.training.hyperparameters import PRESETS, Hyperparameters, preset
+from nmtalign.training.em import PRESETS, Estimator, Hyperparameters, LocalBitext, preset
 from tests.aligner.toy_language import toy_bitext
 from tests.positions.naive_hmm import naive_model1
 
@@ -260,7 +265,7 @@ def test_the_estimate_does_not_depend_on_the_threads():
     toy = toy_bitext(60)
     sides = [encode([pair[side] for pair in toy.words]) for side in (0, 1)]
     one, two = (Estimator(*sides, PRESETS["fast"], workers=workers).run() for workers in (1, 3))
-    for a, b in zip(one.counts, two.counts, strict=True):
+    for a, b in zip(one.counted.counts, two.counted.counts, strict=True):
         np.testing.assert_array_equal(a.pairs, b.pairs)
         np.testing.assert_array_equal(a.source.null, b.source.null)
     for a, b in zip(one.transitions, two.transitions, strict=True):

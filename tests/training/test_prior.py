@@ -15,7 +15,7 @@ from nmtalign.scorers.forms import FormPairs
 from nmtalign.scorers.lexicon import FormCounts, FormPairCounts
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
-from nmtalign.training.hyperparameters import PRESETS
+from nmtalign.training.em import PRESETS
 from nmtalign.training.prior import FormPrior, Prior, read_word_list, similar_words
 from nmtalign.vectors.embeddings import Embeddings
 from tests.aligner.toy_language import toy_bitext, toy_training

@@ -19,7 +19,7 @@ from nmtalign.errors import DataError
 from nmtalign.text import bitext as chunks
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training import bitext
-from nmtalign.training.hyperparameters import PRESETS
+from nmtalign.training.em import PRESETS
 from tests.aligner.toy_language import toy_bitext
 
 FAST = PRESETS["fast"]

@@ -75,6 +75,8 @@ def test_coverage_adds_up(embeddings: Embeddings) -> None:
     parts = sum((embeddings.with_unknown("backoff").coverage([word]) for word in words), Coverage())
     assert whole == parts == Coverage(total=4, known=2, composed=2)
     assert embeddings.coverage(words) == Coverage(total=4, known=2)
+    text = "2 of 4 words (50.0 %) have a vector of their own, 2 more by sub-words or back-off"
+    assert str(whole) == text
     assert embeddings.coverage([]).rate == 1.0
 
 
@@ -149,8 +151,8 @@ def test_without_buckets_a_word_has_its_own_vector_or_none() -> None:
 
 def test_vectors_are_made_of_words_and_a_matrix() -> None:
     rows = [[0, 1], [2, 3], [4, 5]]
-    for words in (["a", "b", "c"], ("a", "b", "c"), {"c": 2, "a": 0, "b": 1}):
+    for words in (["a", "b", "c"], ("a", "b", "c"), np.array(["a", "b", "c"]), {"c": 2, "a": 0, "b": 1}):
         np.testing.assert_array_equal(Embeddings.of(words, rows).vectors(["c", "x"]), [[4, 5], [0, 0]])
-    for wrong in ("abc", 3):
+    for wrong in ("abc", 3, np.array("abc"), np.array([["a", "b"]])):
         with pytest.raises(UsageError, match="expected a dictionary word -> row, or a list of words"):
             Embeddings.of(wrong, rows)

@@ -156,6 +156,18 @@ def test_a_folder_without_vectors_says_what_it_should_hold(tmp_path: Path) -> No
         load_embeddings(tmp_path)
 
 
+@pytest.mark.parametrize("name", [*PLACES.values(), "french.kv"])
+def test_vectors_that_are_not_finite_are_refused(name: str, tmp_path: Path) -> None:
+    embeddings, path = made(), tmp_path / name
+    embeddings.matrix[4, 1] = np.inf
+    if name == "french.kv":
+        embeddings.to_gensim().save(str(path))
+    else:
+        save_embeddings(embeddings, path, format=dict(zip(PLACES.values(), PLACES, strict=True))[name])
+    with pytest.raises(DataError, match=r"line 6: .*NaN|NaN or infinity, first in row 5"):
+        load_embeddings(path)
+
+
 def test_rows_without_a_word_are_left_out(tmp_path: Path) -> None:
     matrix = np.arange(12.0).reshape(6, 2)
     save_embeddings(Embeddings(Vocabulary({"b": 5, "a": 1}), matrix), tmp_path / "x")
@@ -280,8 +292,7 @@ def test_blocks_are_cut_at_line_ends(tmp_path: Path, monkeypatch: pytest.MonkeyP
     for format, place in (("word2vec", "x.vec"), ("word2vec-binary", "x.bin")):
         save_embeddings(whole, tmp_path / place, format=format)
     (tmp_path / "x.txt").write_bytes((tmp_path / "x.vec").read_bytes().split(b"\n", 1)[1])  # no header
-    monkeypatch.setattr("nmtalign.vectors.text_files.BLOCK", 97)
-    monkeypatch.setattr("nmtalign.vectors.binary_files.BLOCK", 31)
+    monkeypatch.setattr("nmtalign.vectors.word2vec_files.BLOCK", 40)
     for place in ("x.vec", "x.bin", "x.txt"):
         for limit in (None, 1, 299, 300, 301):
             found = load_embeddings(tmp_path / place, limit=limit)

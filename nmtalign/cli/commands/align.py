@@ -1,60 +1,29 @@
-"""``nmtalign align``: a bitext in, one line of links out for each pair."""
+"""``nmtalign align`` and ``nmtalign links-from``: a bitext in, one line of links out for each pair."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Generator, Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
+from itertools import tee
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
-from nmtalign.cli.messages import (
-    Progress,
-    as_options,
-    detail,
-    log,
-    log_option,
-    quiet_option,
-    verbose_option,
-    warn,
-    warnings_to_stderr,
-)
+from nmtalign.cli.messages import Progress, as_options, detail, log, message_options, warn
+from nmtalign.cli.options import model, running
 from nmtalign.cli.options.bitext import (
+    LANGUAGES,
     BitextOptions,
+    Tokenizer,
     bitext_options,
     languages_of_files,
     max_length_option,
     text_encoding,
 )
-from nmtalign.cli.options.declare import (
-    OUTPUT,
-    Command,
-    OutputPrefix,
-    Values,
-    option_group,
-    section,
-    with_options,
-)
-from nmtalign.cli.options.model import (
-    ModelOptions,
-    expert_option,
-    load_aligner,
-    model_options,
-    with_expert,
-)
-from nmtalign.cli.options.running import (
-    EngineOptions,
-    ShardOptions,
-    assemble,
-    describe,
-    engine_options,
-    one_blas_thread,
-    open_sink,
-    shard_options,
-)
+from nmtalign.cli.options.declare import OUTPUT, OutputPrefix, Values, command, option, option_group
+from nmtalign.cli.options.sources import SECTION, SourceOptions, source_options
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.names import MARKS, SIDES, VALUES
 
@@ -64,107 +33,90 @@ if TYPE_CHECKING:
     from nmtalign.aligner.aligner import Aligner
     from nmtalign.batch.shards import ShardRun
     from nmtalign.batch.stream import AlignedChunk, BadRecords
-    from nmtalign.cli.options.running import Sink
     from nmtalign.corpus.coverage import Coverage
     from nmtalign.output import Outputs
     from nmtalign.text.bitext import LengthLimit, SentencePair
 
     Chunks = Generator[AlignedChunk]
-    Write = Callable[[list[Sink]], None]
+    Sinks = list[running.Sink]
+    Written = tuple[int, Coverage]  # links, and how many words are known
+
+_FILES = ("probabilities", "pair_scores", "table", "guided", "attention")
 
 
-output_options = with_options(
-    section("Output"),
-    click.option(
-        "-o", "--output", type=OUTPUT, metavar="LINKS", default="-", help="Pharaoh links, a line a pair."
-    ),
-    click.option("--probabilities", type=OUTPUT, help="Probability of each link, in the order of LINKS."),
-    click.option("--pair-scores", type=OUTPUT, help="Probability that a pair is a translation."),
-    click.option("--table", type=OUTPUT, help="One row for each link: .csv, .tsv, .jsonl, .parquet."),
-    click.option("--guided", type=OUTPUT, help="Source, target and links between tabs, for guided training."),
-    click.option(
-        "--tokens",
-        type=OutputPrefix(*(f".{side}" for side in SIDES)),
-        metavar="PREFIX",
-        help="PREFIX.source and PREFIX.target: tokens, a line a pair. Links count these.",
-    ),
-)
+class OutputOptions(Values):
+    """The files to write."""
 
+    @property
+    def paths(self) -> dict[str, str]:
+        """The files by what they hold; UsageError for a table of an unknown format."""
+        from nmtalign.report.tables import table_format
 
-_error_options = option_group(
-    "errors",
-    Values,
-    click.option(
-        "--on-error",
-        type=click.Choice(["stop", "skip-marked"]),
-        default="stop",
-        help="At a bad record: stop, or write an empty line and report it.",
-    ),
-    click.option(
-        "--error-report", type=OUTPUT, help="List the records that --on-error skip-marked replaced."
-    ),
-    click.option(
-        "--strict", is_flag=True, help="Stop (exit code 3) if few words are known or sides are swapped."
-    ),
-)
+        paths = {"links": self.output} | {name: self.given[name] for name in _FILES if name in self.given}
+        if "table" in paths:
+            table_format(paths["table"])  # before the work
+        return paths | {side: f"{self.tokens}.{side}" for side in SIDES if self.tokens is not None}
 
-
-class WrittenOptions(Values):
-    """What the links count, and the matrices that are written."""
-
-    def check(self) -> None:
+    def check_attention(self) -> None:
         """Refuse values that are written nowhere, and another kind of file."""
         if self.attention is None and self.values is not None:
             raise UsageError("--values says what --attention FILE.npz holds; give it, too")
         if self.attention is not None and not self.attention.endswith(".npz"):
             raise UsageError(f"{self.attention}: expected a name ending in .npz for --attention")
 
-    def values_of(self, aligner: Aligner) -> str | None:
-        """Return which values of each pair are kept."""
-        return None if self.attention is None else self.values or aligner.default_values
 
-
-_written_options = option_group(
-    "written",
-    WrittenOptions,
-    section("Output"),
-    click.option(
-        "--attention", type=OUTPUT, metavar="FILE.npz", help="One matrix for each pair, target by source."
+_output_options = (
+    "Output",
+    option("-o --output LINKS", OUTPUT, "Links in Pharaoh format, a line for each pair.", default="-"),
+    option("--probabilities", OUTPUT, "Probability of each link, in the order of LINKS."),
+    option("--pair-scores", OUTPUT, "Probability that a pair is a translation."),
+    option("--table", OUTPUT, "One row for each link: .csv, .tsv, .jsonl, .parquet."),
+    option("--guided", OUTPUT, "Source, target and links between tabs, for guided training."),
+    option(
+        "--tokens PREFIX",
+        OutputPrefix(*(f".{side}" for side in SIDES)),
+        "PREFIX.source and PREFIX.target: tokens, a line for each pair. Links count these.",
     ),
-    click.option(
-        "--values",
-        type=click.Choice(VALUES),
-        help="What --attention holds.  [softmax without null: forward; else combined]",
-    ),
-    click.option("--pieces", type=click.Choice(MARKS), help="Join marked sub-words, and link the words."),
+)
+_on_error = "At a bad record: stop, or write an empty line and report it."
+_error_options = option_group(
+    "errors",
+    Values,
+    option("--on-error", ("stop", "skip-marked"), _on_error, default="stop"),
+    option("--error-report", OUTPUT, "List the records that --on-error skip-marked replaced."),
+    option("--strict", bool, "Stop (exit code 3) if few words are known or sides are swapped."),
 )
 
 
-@click.command(cls=Command)
-@bitext_options
-@max_length_option
-@section("Input")
-@_error_options
-@output_options
-@_written_options
-@model_options
-@section("Expert, whose links vote")
-@expert_option
-@engine_options
-@shard_options
-@quiet_option
-@verbose_option
-@log_option
+@command(
+    bitext_options,
+    max_length_option,
+    "Input",
+    _error_options,
+    option_group(
+        "outputs",
+        OutputOptions,
+        _output_options,
+        option("--attention FILE.npz", OUTPUT, "One matrix for each pair, target by source."),
+        option("--values", VALUES, "What --attention holds.  [softmax without null: forward; else combined]"),
+        option("--pieces", MARKS, "Join marked sub-words, and link the words."),
+    ),
+    model.model_options,
+    "Expert, whose links vote",
+    model.expert_option,
+    running.engine_options,
+    running.shard_options,
+    message_options,
+)
 def align(
     bitext: BitextOptions,
     max_length: int | None,
     errors: Values,
-    written: WrittenOptions,
+    outputs: OutputOptions,
     expert: str | None,
-    engine: EngineOptions,
-    sharding: ShardOptions,
-    options: ModelOptions,
-    **outputs: str | None,
+    engine: running.EngineOptions,
+    sharding: running.ShardOptions,
+    options: model.ModelOptions,
 ) -> None:
     """Align a bitext: two files, line by line, or one file with both sides (--pairs). `-` is stdin.
 
@@ -176,61 +128,54 @@ def align(
 
     Example: nmtalign align text.en text.fr -o links.txt --table links.tsv
     """
-    one_blas_thread()
+    running.one_blas_thread()
     from nmtalign.aligner.opening import fit_text
     from nmtalign.output import Outputs
     from nmtalign.text.bitext import LengthLimit
 
-    written.check()
+    outputs.check_attention()
     if None not in (expert, options.encoder):
         raise UsageError("--expert LINKS or --encoder NAME: give one of both")
-    paths = paths_of(**outputs, attention=written.attention)
+    paths = outputs.paths
     files = bitext.files if expert is None else [*bitext.files, expert]
     run = sharding.open(files, paths)
-    with warnings_to_stderr(), Outputs() as stack:
+    with Outputs() as stack:
         bad = _bad_records(errors.on_error, errors.error_report, stack)
         progress = stack.enter_context(Progress("pairs", bitext.files))
         opened = bitext.open() if bad is None else bad.counted(bitext.open(bad.add))
         pairs, limit = progress.reading(opened), LengthLimit(max_length, bitext.files)
-        unit = written.pieces or ("words" if outputs["tokens"] is None else "tokens")
-        aligner = replace(load_aligner(options), workers=engine.workers)
+        unit = outputs.pieces or ("words" if outputs.tokens is None else "tokens")
+        aligner = replace(model.load_aligner(options), workers=engine.workers)
         if expert is not None:
-            aligner, pairs = aligner.with_given_links(), with_expert(pairs, expert, marked=bad is not None)
+            aligner = aligner.with_given_links()
+            pairs = model.with_expert(pairs, expert, marked=bad is not None)
         if engine.engine == "dask" and not aligner.allows_processes:
             raise UsageError("--engine dask: not with an encoder, which is opened once; use --out-shards")
         pairs = limit.pairs(pairs, aligner.text, aligner.languages)
         aligner, pairs = fit_text(aligner, pairs, unit=unit)
-        values = written.values_of(aligner)
+        values = None if outputs.attention is None else outputs.values or aligner.default_values
         chunks = _aligned(aligner, pairs, run, engine.client(stack), unit=unit, values=values)
         stack.enter_context(closing(chunks))
         settings = aligner.description
-        done = partial(say_done, languages_of_files(bitext.source, bitext.target), paths["links"], limit, run)
-        write = partial(write_chunks, chunks, progress, errors.strict, done)
+        write = partial(_write_chunks, chunks, progress, strict=errors.strict)
         if run is None:
-            with explained("--out-shards DIR keeps what is done"):
-                write([open_sink(name, path, stack) for name, path in paths.items()])
+            with _explained("--out-shards DIR keeps what is done"):
+                written = write([running.open_sink(name, path, stack) for name, path in paths.items()])
         else:
             reading = {"format": bitext.pairs_format, "sides": bitext.sides, "encoding": text_encoding()}
             bounds = {"on_error": errors.on_error, "strict": errors.strict, "max_length": max_length}
-            described = describe(files, options, settings=settings, unit=unit, **reading, **bounds)
-            _run_in_shards(run, write, paths, described, resume=sharding.may_exist)
+            described = running.describe(files, options, settings=settings, unit=unit, **reading, **bounds)
+            written = _run_in_shards(run, write, paths, described, resume=sharding.may_exist)
+        if run is None or progress.done or not run.kept:  # not if all was done before
+            _say_done(bitext, outputs.output, progress, *written, limit)
+        if run is not None:
+            kept = "all" if 0 < run.kept == run.shards else f"{run.kept:,}"
+            text = f"{run.shards:,} shards in {run.folder}, {kept} of them done before"
+            log(text, event="shards", shards=run.shards, done_before=run.kept)
     if bad is not None:
-        log(
-            f"{bad.count:,} bad records, listed in {errors.error_report}",
-            event="bad records",
-            records=bad.count,
-        )
+        text = f"{bad.count:,} bad records, listed in {errors.error_report}"
+        log(text, event="bad records", records=bad.count)
     detail(settings, event="settings")
-
-
-def paths_of(output: str | None, tokens: str | None, **more: str | None) -> dict[str, str]:
-    """Return the files to write by what they hold, from the values of `output_options`."""
-    from nmtalign.report.tables import table_format
-
-    paths = {name: path for name, path in {"links": output, **more}.items() if path is not None}
-    if "table" in paths:
-        table_format(paths["table"])  # before the work
-    return paths | {side: f"{tokens}.{side}" for side in SIDES if tokens is not None}
 
 
 def _bad_records(on_error: str, path: str | None, files: Outputs) -> BadRecords | None:
@@ -270,14 +215,8 @@ def _aligned(
     return align_on_cluster(client, aligner, chunks, unit=unit, values=values)
 
 
-def write_chunks(
-    chunks: Chunks,
-    progress: Progress,
-    strict: bool,
-    close: Callable[[Progress, int, Coverage], None],
-    sinks: list[Sink],
-) -> None:
-    """Write aligned chunks into the sinks, then call `close` with the number of links and known words.
+def _write_chunks(chunks: Chunks, progress: Progress, sinks: Sinks, *, strict: bool = False) -> Written:
+    """Write aligned chunks into the sinks; return the number of links, and how many words are known.
 
     If `strict`, nothing is written of the first chunk with which too few words are known.
     """
@@ -295,41 +234,42 @@ def write_chunks(
             sink(chunk)
         links += len(chunk.batch.source)
         progress.advance(len(chunk.batch), last=last)
-    close(progress, links, known)
+    return links, known
 
 
-def say_done(
-    languages: tuple[str, str],
+def _say_done(
+    bitext: BitextOptions,
     output: str,
-    limit: LengthLimit,
-    run: ShardRun | None,
     progress: Progress,
     links: int,
     known: Coverage,
+    limit: LengthLimit | None = None,
 ) -> None:
     """Say in one line what was done, and warn if the words say that it is not to be trusted."""
-    if run is not None and run.kept and not progress.done:
-        return  # all was done before
-    name = "" if "source" in languages else f"{'-'.join(languages)} "
+    languages = languages_of_files(bitext.source, bitext.target)
+    pair = "" if "source" in languages else f"{'-'.join(languages)} "
     speed = f"{progress.seconds:.1f} s ({progress.rate:,.0f} pairs a second)"
-    text = f"{progress.done:,} {name}pair{'s'[: progress.done != 1]}, {links:,} links in {speed}{limit}"
+    text = f"{progress.done:,} {pair}pair{'s'[: progress.done != 1]}, {links:,} links in {speed}{limit or ''}"
     text += "" if output == "-" else f", in {output}"
-    sides = [
-        f"{100 * side.rate:.1f} % of the {language}"
-        for language, side in zip(languages, known, strict=True)
-        if side.total
-    ]
-    text += f"; {' and '.join(sides)} words are known" if sides else ""
-    shares = {name: round(side.rate, 4) for name, side in known._asdict().items() if side.total}
-    counts = {"links": links, "left_out": limit.count, "seconds_left": 0, "known": shares}
-    log(text, event="aligned", **progress.values | counts)
+    rates = {side: of_side.rate for side, of_side in known._asdict().items() if of_side.total}
+    names = dict(zip(SIDES, languages, strict=True))
+    shares = [f"{100 * rate:.1f} % of the {names[side]}" for side, rate in rates.items()]
+    text += f"; {' and '.join(shares)} words are known" if shares else ""
+    counts = {"links": links, "left_out": limit.count if limit else 0, "seconds_left": 0}
+    rounded = {side: round(rate, 4) for side, rate in rates.items()}
+    log(text, event="aligned", **progress.values | counts, known=rounded)
     if why := known.warning:
         warn(why)
 
 
 def _run_in_shards(
-    run: ShardRun, write: Write, outputs: dict[str, str], described: dict[str, object], *, resume: bool
-) -> None:
+    run: ShardRun,
+    write: Callable[[Sinks], Written],
+    outputs: dict[str, str],
+    described: dict[str, object],
+    *,
+    resume: bool,
+) -> Written:
     """Make the missing shards; when all are there, assemble the outputs that have a file."""
     from nmtalign.batch.shards import resumable
     from nmtalign.output import Outputs
@@ -337,21 +277,77 @@ def _run_in_shards(
     with resumable(run.folder, by=(KeyboardInterrupt,)), run:
         run.start(described, resume=resume)
         with resumable(run.folder):
-            write([run.write])
+            written = write([run.write])
             run.finish()
             with Outputs() as files:
                 for name, path in outputs.items():
                     if path != "-":
-                        assemble(run, name, path, files.text(path))
-    kept = "all" if 0 < run.kept == run.shards else f"{run.kept:,}"
-    text = f"{run.shards:,} shards in {run.folder}, {kept} of them done before"
-    log(text, event="shards", shards=run.shards, done_before=run.kept)
+                        running.assemble(run, name, path, files.text(path))
+    return written
 
 
 @contextmanager
-def explained(advice: str) -> Iterator[None]:
+def _explained(advice: str) -> Iterator[None]:
     """Name the option that would have kept the work of a run that Ctrl-C stopped."""
     try:
         yield
     except KeyboardInterrupt:
         raise NmtalignError(f"interrupted, nothing is kept; {advice}") from None
+
+
+# --- links from another program ------------------------------------------------------------------
+
+_link_options = option_group(
+    "options",
+    Values,
+    "Input",
+    option("--tokenizer", Tokenizer(), "How lines become words.  [space]"),
+    "Links",
+    model.extraction_options,
+    SECTION,
+    option("--langs XX,YY", LANGUAGES, "Languages, as a translation model calls them."),
+    model.encoder_options,
+)
+_files_option = option_group("outputs", OutputOptions, _output_options)
+
+
+@command(bitext_options, _files_option, _link_options, source_options, message_options)
+def links_from(
+    bitext: BitextOptions, weights: SourceOptions, options: Values, outputs: OutputOptions
+) -> None:
+    """Choose links from attention (--matrices, --translator) or from similarities of words (--encoder,
+    --token-vectors, --similarities), which another program or model has found.
+
+    Attention becomes links by an extraction, similarities by a published method. The text has the words, or
+    the sub-words (--pieces), of the attention. With --cache, repeat a stopped command, and it goes on.
+
+    Example: nmtalign links-from text.en text.fr --encoder bert-base-multilingual-cased -o links.txt
+    """
+    running.one_blas_thread()
+    from nmtalign.batch.stream import links_of_source
+    from nmtalign.output import Outputs
+
+    paths = outputs.paths
+    with Outputs() as stack:
+        progress = stack.enter_context(Progress("pairs", bitext.files))
+        pairs, again = tee(progress.reading(bitext.open()))
+        linker, text, words = weights.open(options, again)
+        unit = "words" if outputs.tokens is None else "tokens"
+        chunks = links_of_source(linker, pairs, words, text, marks=weights.pieces, unit=unit)
+        stack.enter_context(closing(chunks))
+        sinks = [running.open_sink(name, path, stack) for name, path in paths.items()]
+        with _resumable(options):
+            written = _write_chunks(chunks, progress, sinks)
+        _say_done(bitext, outputs.output, progress, *written)
+    detail(linker.description, event="settings")
+
+
+def _resumable(options: Values) -> AbstractContextManager[None]:
+    """Say of an encoder that is stopped how the work is kept, or would have been."""
+    from nmtalign.batch.shards import resumable
+
+    if options.encoder is None:
+        return nullcontext()
+    if options.cache is None:
+        return _explained("--cache FILE keeps what the encoder found")
+    return resumable(Path(options.cache), by=(KeyboardInterrupt,), again="the same command")

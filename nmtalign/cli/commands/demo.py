@@ -11,13 +11,10 @@ import click
 from nmtalign.cli.commands.align import align
 from nmtalign.cli.commands.evaluate import evaluate
 from nmtalign.cli.looking.report import SAMPLE, report
-from nmtalign.cli.messages import warnings_to_stderr
-from nmtalign.cli.options.declare import OUTPUT, Command, section
+from nmtalign.cli.options.declare import OUTPUT, command, option
 from nmtalign.names import VECTORS
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from nmtalign.links.alignments import GoldAlignment
     from nmtalign.text.bitext import SentencePair
 
@@ -26,9 +23,7 @@ BESIDE = 97  # line whose attention is drawn by each of three aligners
 SCORES = {"scaled dot-product": "scaled-dot", "Bahdanau": "bahdanau"}
 
 
-@click.command(cls=Command)
-@section("Output")
-@click.option("-o", "--output", type=OUTPUT, metavar="DIR", default="out", help="Folder for the results.")
+@command("Output", option("-o --output DIR", OUTPUT, "Folder for the results.", default="out"))
 @click.pass_context
 def demo(context: click.Context, output: str) -> None:
     """Align the shipped English-French sample, evaluate and draw the links.
@@ -55,6 +50,7 @@ def demo(context: click.Context, output: str) -> None:
     context.invoke(align, **text, vectors=str(vectors), score="bahdanau", output=others, **more)
     context.invoke(evaluate, links=others, gold=gold)
     _draw(sample, folder)
+    _draw_beside(sample, folder)
     click.echo("\nOpen:")
     for name, what in _RESULTS.items():
         click.echo(f"  {folder / name!s:<26} {what}")
@@ -78,14 +74,18 @@ _RESULTS = {
 
 
 def _draw(sample: Path, folder: Path) -> None:
-    from nmtalign.report.heatmap import save_heatmaps
+    """Draw lines of the sample with their gold links."""
+    from nmtalign.aligner.opening import load
+    from nmtalign.report.heatmap import draw_heatmap, matrices_of, save_heatmaps
 
-    with warnings_to_stderr():
-        pages = list(_figures(sample, PAGES))
-        save_heatmaps(pages[:1], folder / "heatmap.png")
-        save_heatmaps(pages[:1], folder / "heatmap.svg")
-        save_heatmaps(pages, folder / "heatmaps.pdf")
-        _draw_beside(sample, folder)
+    aligner, pages = load(), []
+    for number, (lines, gold) in zip(PAGES, _records(sample, PAGES), strict=True):
+        pair = aligner.align_lines([lines])[0]
+        title = f"pair {number}"
+        pages.append(draw_heatmap(matrices_of(pair), links=pair.alignment, gold=gold, title=title))
+    save_heatmaps(pages[:1], folder / "heatmap.png")
+    save_heatmaps(pages[:1], folder / "heatmap.svg")
+    save_heatmaps(pages, folder / "heatmaps.pdf")
 
 
 def _draw_beside(sample: Path, folder: Path) -> None:
@@ -103,23 +103,11 @@ def _draw_beside(sample: Path, folder: Path) -> None:
     pairs["Bahdanau"].save(folder / "attention.tsv")
 
 
-def _figures(sample: Path, numbers: tuple[int, ...]) -> Iterator[Figure]:
-    """Yield the pictures of lines of the sample, with their gold links."""
-    from nmtalign.aligner.opening import load
-    from nmtalign.report.heatmap import draw_heatmap, matrices_of
-
-    aligner = load()
-    for number, (lines, gold) in zip(numbers, _records(sample, numbers), strict=True):
-        pair = aligner.align_lines([lines])[0]
-        yield draw_heatmap(matrices_of(pair), links=pair.alignment, gold=gold, title=f"pair {number}")
-
-
 def _records(sample: Path, numbers: tuple[int, ...]) -> Iterator[tuple[SentencePair, GoldAlignment]]:
     """Yield lines of the sample and their gold links."""
-    from nmtalign.cli.options.records import pick
+    from nmtalign.cli.options.sources import pick
     from nmtalign.links.formats import read_gold
     from nmtalign.text.bitext import read_bitext
 
     pairs = read_bitext(sample / "text.tok.en", sample / "text.tok.fr")
-    records = zip(pairs, read_gold(sample / "gold.pharaoh"), strict=True)
-    return (record for _, record in pick(records, numbers))
+    return pick(zip(pairs, read_gold(sample / "gold.pharaoh"), strict=True), numbers)

@@ -10,7 +10,7 @@ import click
 from nmtalign import __version__
 from nmtalign.cli.messages import log, warn
 from nmtalign.cli.options.bitext import encoding_option, text_encoding
-from nmtalign.cli.options.declare import INPUT, SEED, Command, Number, Whole, section
+from nmtalign.cli.options.declare import INPUT, Number, Whole, command, option
 from nmtalign.errors import DataError
 from nmtalign.names import READ_LINKS
 
@@ -21,74 +21,57 @@ if TYPE_CHECKING:
 METRICS = ("precision", "recall", "f1", "aer")
 CLEAR = 0.1  # of the error rate: so much lower after a shift, positions are counted otherwise
 
+_SHARE = Number(0, 1, min_open=True, max_open=True)
 
-@click.command(cls=Command)
-@section("Input")
-@click.argument("links", type=INPUT)
-@click.argument("gold", type=INPUT)
-@click.option(
-    "--links-format",
-    type=click.Choice(READ_LINKS),
-    default="pharaoh",
-    help="Format of LINKS and of --compare.",
+
+@command(
+    "Input",
+    click.argument("links", type=INPUT),
+    click.argument("gold", type=INPUT),
+    option("--links-format", READ_LINKS, "Format of LINKS and of --compare.", default="pharaoh"),
+    option(
+        "--gold-format",
+        READ_LINKS,
+        "Format of GOLD; in pharaoh (from 0) and talp (from 1), 3-4 is sure and 3p4 possible.",
+        default="pharaoh",
+    ),
+    option("--compare LINKS2", INPUT, "Test the difference to these links."),
+    encoding_option,
+    "Output",
+    option("--by-sentence", bool, "First print a table with the scores of each sentence pair."),
+    "Intervals",
+    option("--samples", Whole(1), "Bootstrap samples.", default=1000),
+    option("--confidence", _SHARE, "Share of the samples within an interval.", default=0.95),
+    option("--seed", Whole(min=0), "Seed of the bootstrap.", default=1),
 )
-@click.option(
-    "--gold-format",
-    type=click.Choice(READ_LINKS),
-    default="pharaoh",
-    help="Format of GOLD; in pharaoh (from 0) and talp (from 1), 3-4 is sure and 3p4 possible.",
-)
-@click.option("--compare", type=INPUT, metavar="LINKS2", help="Test the difference to these links.")
-@encoding_option
-@section("Output")
-@click.option(
-    "--by-sentence", is_flag=True, help="First print a table with the scores of each sentence pair."
-)
-@section("Intervals")
-@click.option("--samples", type=Whole(1), default=1000, help="Bootstrap samples.")
-@click.option(
-    "--confidence",
-    type=Number(0, 1, min_open=True, max_open=True),
-    default=0.95,
-    help="Share of the samples within an interval.",
-)
-@click.option("--seed", type=SEED, default=1, help="Seed of the bootstrap.")
-def evaluate(
-    links: str,
-    gold: str,
-    links_format: str,
-    gold_format: str,
-    compare: str | None,
-    by_sentence: bool,
-    **intervals: Any,
-) -> None:
+def evaluate(links: str, gold: str, compare: str | None, by_sentence: bool, **options: Any) -> None:
     """Score LINKS against GOLD: precision, recall, F1 and alignment error rate, in percent.
 
     Example: nmtalign evaluate links.txt gold.pharaoh
     """
     from nmtalign.links import evaluation
-    from nmtalign.links.corrections import are_corrections
-    from nmtalign.links.formats import read_gold, read_links
+    from nmtalign.links.formats import are_corrections, read_gold, read_links
 
+    links_format, gold_format = options.pop("links_format"), options.pop("gold_format")
     golds = read_gold(gold, format=gold_format, encoding=text_encoding())
     reading = {"format": links_format, "encoding": text_encoding()}
     systems = {path: list(read_links(path, **reading)) for path in filter(None, (links, compare))}
     if gold_format == "pharaoh" and are_corrections(gold):
         golds, systems = _reviewed(gold, golds, systems)
-    options = evaluation.Bootstrap(**intervals)
+    bootstrap = evaluation.Bootstrap(**options)
     results = {}
     for path, system in systems.items():
         try:
-            results[path] = evaluation.evaluate(system, golds, bootstrap=options)
+            results[path] = evaluation.evaluate(system, golds, bootstrap=bootstrap)
         except DataError as error:
             raise error.at(path) from None
         _warn_of_shift(path, system, golds, results[path])
     if by_sentence:
         _print_sentences(results)
     if compare is None:
-        _print_summary(results[links], options.confidence)
+        _print_summary(results[links], bootstrap.confidence)
     else:
-        _print_comparison(results, evaluation.compare(*results.values(), bootstrap=options))
+        _print_comparison(results, evaluation.compare(*results.values(), bootstrap=bootstrap))
     settings = f"{results[links].settings}|format:{links_format}|gold:{gold_format}"
     click.echo(f"settings    {settings}|version:{__version__}")
 
@@ -97,7 +80,7 @@ def _reviewed(
     gold: str, golds: list[GoldAlignment], systems: dict[str, list[frozenset[Link]]]
 ) -> tuple[list[GoldAlignment], dict[str, list[frozenset[Link]]]]:
     """Return the gold and the links of the pairs that were reviewed, of files with a line for each."""
-    from nmtalign.links.corrections import read_corrections
+    from nmtalign.links.formats import read_corrections
 
     if any(len(system) != len(golds) for system in systems.values()):
         return golds, systems  # refused as gold of any other length
@@ -108,7 +91,7 @@ def _reviewed(
 
 
 def _warn_of_shift(
-    path: str, system: Sequence[Links], golds: Sequence[GoldAlignment], result: Evaluation
+    path: str, system: Sequence[Links], golds: list[GoldAlignment], result: Evaluation
 ) -> None:
     """Warn where links fit the gold better one position on or back: one of the files counts from 1."""
     from nmtalign.links.evaluation import Counts, count
@@ -117,10 +100,9 @@ def _warn_of_shift(
         shifted = [{(source + step, target + step) for source, target in links} for links in system]
         aer = sum(count(shifted, golds), Counts()).aer
         if aer < result.aer - CLEAR:
-            warn(
-                f"with all positions one {moved}, the error of {path} would be {100 * aer:.1f} %;"
-                " does one of the files count from 1, as talp does? --links-format and --gold-format say so"
-            )
+            hint = "does one of the files count from 1, as talp does? --links-format and --gold-format say so"
+            aer_there = f"the error of {path} would be {100 * aer:.1f} %"
+            warn(f"with all positions one {moved}, {aer_there}; {hint}")
 
 
 def _print_sentences(results: dict[str, Evaluation]) -> None:
@@ -145,10 +127,8 @@ def _print_summary(result: Evaluation, confidence: float) -> None:
     for metric in METRICS:
         click.echo(f"{metric:<12}{_percent(getattr(result, metric), result.intervals[metric])}")
     counts = result.counts
-    click.echo(
-        f"pairs {len(result.sentences)}, links {counts.links} ({counts.in_possible} possible,"
-        f" {counts.in_sure} sure), sure gold links {counts.sure}"
-    )
+    found = f"{counts.links} ({counts.in_possible} possible, {counts.in_sure} sure)"
+    click.echo(f"pairs {len(result.sentences)}, links {found}, sure gold links {counts.sure}")
 
 
 def _print_comparison(results: dict[str, Evaluation], differences: dict[str, Difference]) -> None:
@@ -156,10 +136,8 @@ def _print_comparison(results: dict[str, Evaluation], differences: dict[str, Dif
     rows = [["", *results, "difference", "p"]]
     for metric in METRICS:
         scores = [_percent(getattr(result, metric), result.intervals[metric]) for result in results.values()]
-        difference = differences[metric]
-        rows.append(
-            [metric, *scores, _percent(difference.value, difference.interval, "+"), f"{difference.p:.4f}"]
-        )
+        value, interval, p = differences[metric].value, differences[metric].interval, differences[metric].p
+        rows.append([metric, *scores, _percent(value, interval, "+"), f"{p:.4f}"])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())

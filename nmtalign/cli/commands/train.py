@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from nmtalign.cli.messages import Stages, log, log_option, quiet_option, warn, warnings_to_stderr
+from nmtalign.cli.messages import Stages, log, log_option, quiet_option, warn
+from nmtalign.cli.options import model as models
+from nmtalign.cli.options import running
 from nmtalign.cli.options.bitext import (
     BitextOptions,
-    Languages,
     TextOptions,
     bitext_options,
     langs_option,
@@ -23,30 +22,7 @@ from nmtalign.cli.options.bitext import (
     text_encoding,
     text_options,
 )
-from nmtalign.cli.options.declare import (
-    INPUT,
-    OUTPUT,
-    Command,
-    FileType,
-    Number,
-    option_group,
-    section,
-    with_options,
-)
-from nmtalign.cli.options.model import (
-    PathOptions,
-    encoder_options,
-    expert_option,
-    vector_files,
-    with_expert,
-)
-from nmtalign.cli.options.running import (
-    EngineOptions,
-    batch_texts,
-    engine_options,
-    one_blas_thread,
-    write_whole,
-)
+from nmtalign.cli.options.declare import INPUT, OUTPUT, FileType, Number, command, option, option_group
 from nmtalign.errors import StoppedError, UsageError
 from nmtalign.names import PRESETS
 
@@ -56,8 +32,7 @@ if TYPE_CHECKING:
     from nmtalign.aligner.aligner import Aligner
     from nmtalign.links.alignments import AlignedBatch
     from nmtalign.text.bitext import SentencePair
-    from nmtalign.training.em import BitextFactory
-    from nmtalign.training.hyperparameters import Hyperparameters
+    from nmtalign.training.em import BitextFactory, Hyperparameters
 
 
 LINKS = ("links", "probabilities", "pair_scores")  # outputs of the bitext itself
@@ -65,58 +40,44 @@ ENCODER = ("encoder", "layer", "device", "cache")
 OLDER = FileType(writes=False, instead_of="output")  # a model that the new one may replace
 
 
-_vector_options = option_group(
-    "vectors",
-    PathOptions,
-    section("Vectors, mixed with the lexicon"),
-    *vector_files,
-    click.option("--vectors-weight", type=Number(0, 1), help="Weight of the vectors, from 0 to 1.  [0.45]"),
+@command(
+    bitext_options,
+    max_length_option,
+    text_options,
+    langs_option,
+    option("--gold", INPUT, "Train a rescorer on these gold links of the last pairs, or of all."),
+    "Output",
+    option("-o --output DIR", OUTPUT, "Folder for the model.", required=True),
+    option("--force", bool, "Replace the model that is there."),
+    option("--links", OUTPUT, "Also align the bitext itself: Pharaoh format, a line for each pair."),
+    option("--probabilities", OUTPUT, "Probability of each link, in the order of --links."),
+    option("--pair-scores", OUTPUT, "Probability that a pair is a translation."),
+    "Model",
+    option("--preset", PRESETS, "Learn faster, or more accurately.", default="default"),
+    option("--prior", INPUT, "Start from a list of words (word, translation, weight) or eflomal's priors."),
+    option("--init DIR", OLDER, "Start from a model and its tokenizer, or from word vectors."),
+    option_group(
+        "vectors",
+        models.PathOptions,
+        "Vectors, mixed with the lexicon",
+        models.vector_files,
+        option("--vectors-weight", Number(0, 1), "Weight of the vectors, from 0 to 1.  [0.45]"),
+    ),
+    "Expert, whose links are prior counts and vote",
+    models.expert_option,
+    models.encoder_options,
+    running.engine_options,
+    quiet_option,
+    log_option,
 )
-
-
-@click.command(cls=Command)
-@bitext_options
-@max_length_option
-@text_options
-@langs_option
-@click.option("--gold", type=INPUT, help="Train a rescorer on these gold links of the last pairs, or of all.")
-@section("Output")
-@click.option("-o", "--output", type=OUTPUT, metavar="DIR", required=True, help="Folder for the model.")
-@click.option("--force", is_flag=True, help="Replace the model that is there.")
-@click.option("--links", type=OUTPUT, help="Also align the bitext itself: Pharaoh links, one line a pair.")
-@click.option("--probabilities", type=OUTPUT, help="Probability of each link, in the order of --links.")
-@click.option("--pair-scores", type=OUTPUT, help="Probability that a pair is a translation.")
-@section("Model")
-@click.option(
-    "--preset", type=click.Choice(PRESETS), default="default", help="Learn faster, or more accurately."
-)
-@click.option(
-    "--prior",
-    type=INPUT,
-    help="Start from a word list (word, translation, weight if not 1), or eflomal's priors.",
-)
-@click.option(
-    "--init",
-    type=OLDER,
-    metavar="DIR",
-    help="Start from a model and its tokenizer, or from word vectors.",
-)
-@_vector_options
-@section("Expert, whose links are prior counts and vote")
-@expert_option
-@with_options(*encoder_options)
-@engine_options
-@quiet_option
-@log_option
 def train(
     bitext: BitextOptions,
     max_length: int | None,
     tokenization: TextOptions,
-    langs: Languages | None,
+    langs: tuple[str, str] | None,
     output: str,
-    force: bool,
-    vectors: PathOptions,
-    engine: EngineOptions,
+    vectors: models.PathOptions,
+    engine: running.EngineOptions,
     **more: Any,
 ) -> None:
     """Learn an alignment model from a bitext: two files, line by line, or one file with both sides (--pairs).
@@ -126,22 +87,25 @@ def train(
 
     Example: nmtalign train text.en text.fr -o model --links links.txt
     """
-    one_blas_thread()
+    running.one_blas_thread()
     from nmtalign.aligner.train import LearnOptions, learn, of_corrected_text, warm_start
+    from nmtalign.output import expect_folder_of
+    from nmtalign.state import expect_room_for_model
     from nmtalign.text.bitext import LengthLimit
     from nmtalign.training.checkpoint import remove_checkpoints
-    from nmtalign.training.hyperparameters import preset as named_preset
+    from nmtalign.training.em import preset as named_preset
 
     languages = langs or (None, None)
     options = _supervision(vectors, langs, more)
-    outputs = _given(more, LINKS)
-    _check_folders(output, outputs, force=force)
+    outputs = {name: more[name] for name in LINKS if more[name] is not None}
+    expect_room_for_model(output, overwrite=more["force"])
+    for path in outputs.values():
+        expect_folder_of(path)
     if outputs and engine.engine == "dask" and "-" in bitext.files:
         raise UsageError("--engine dask reads the bitext again for --links; give a file, not standard input")
-    with warnings_to_stderr():
-        options["prior"], options["text"] = warm_start(
-            more["prior"], more["init"], vars(tokenization), languages, encoding=text_encoding()
-        )
+    options["prior"], options["text"] = warm_start(
+        more["prior"], more["init"], vars(tokenization), languages, encoding=text_encoding()
+    )
     limit = LengthLimit(max_length, bitext.files)
     without_long_pairs = partial(limit.pairs, text=options["text"], languages=languages)
     hyperparameters, state = named_preset(more["preset"]), f"{output.rstrip('/')}.state"
@@ -161,34 +125,31 @@ def train(
         )
         counted = progress.counted(bitext.open(), then=progress.next_stage)
         pairs = of_corrected_text(counted, more["gold"], encoding=text_encoding())
-        result = learn(without_long_pairs(with_expert(pairs, more["expert"])), learn_options)
+        result = learn(without_long_pairs(models.with_expert(pairs, more["expert"])), learn_options)
         aligner = replace(result.aligner, workers=engine.workers)
-        aligner.save(output, overwrite=force)
+        aligner.save(output, overwrite=more["force"])
         remove_checkpoints(state)
         progress.stage(f"model in {output}{limit}")
         if outputs:
-            here = client is None or aligner.expert is not None
-            batch = result.align() if here else _aligned(client, aligner, without_long_pairs(bitext.open()))
-            texts = batch_texts()
-            write_whole({path: [texts[name](batch)] for name, path in outputs.items()})
+            local = client is None or aligner.expert is not None
+            batch = result.align() if local else _aligned(client, aligner, without_long_pairs(bitext.open()))
+            texts = running.batch_texts()
+            running.write_whole({path: [texts[name](batch)] for name, path in outputs.items()})
     _say_what_is_next(bitext, output, more["links"])
 
 
-def _given(more: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    return {name: more[name] for name in names if more[name] is not None}
-
-
-def _supervision(vectors: PathOptions, langs: Languages | None, more: dict[str, Any]) -> dict[str, Any]:
+def _supervision(vectors: models.PathOptions, langs: Any, more: dict[str, Any]) -> dict[str, Any]:
     """Open what the model learns from beside the bitext, as arguments of `learn`."""
     from nmtalign.aligner.experts import choose_expert
     from nmtalign.aligner.over_vectors import open_vectors
     from nmtalign.aligner.train import gold_of_file
 
+    encoder = {name: more[name] for name in ENCODER if more[name] is not None}
     return {
         "vectors": vectors.path and open_vectors(vectors.path, langs, **vectors.reading),
         "vectors_weight": vectors.vectors_weight,
         "gold": [] if more["gold"] is None else gold_of_file(more["gold"], encoding=text_encoding()),
-        "expert": choose_expert(given=more["expert"] is not None, **_given(more, ENCODER)),
+        "expert": choose_expert(given=more["expert"] is not None, **encoder),
     }
 
 
@@ -232,16 +193,6 @@ def _on_cluster(client: Client) -> BitextFactory:
     from nmtalign.training.distributed import DistributedBitext
 
     return partial(DistributedBitext, processes=ClusterProcesses(client))
-
-
-def _check_folders(output: str, outputs: dict[str, str], *, force: bool) -> None:
-    """Refuse what cannot be written, before any work is done; a model replaces only another one, by force."""
-    from nmtalign.output import expect_folder_of
-    from nmtalign.state import expect_room_for_model
-
-    expect_room_for_model(output, overwrite=force)
-    for path in outputs.values():
-        expect_folder_of(path)
 
 
 def _aligned(client: Client, aligner: Aligner, bitext: Iterator[SentencePair]) -> AlignedBatch:

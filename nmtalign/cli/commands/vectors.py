@@ -4,27 +4,56 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
-from nmtalign.cli.commands.learn_attention import attention
-from nmtalign.cli.commands.learn_vectors import learn, map_
-from nmtalign.cli.messages import log, printable, warn, warnings_to_stderr
+from nmtalign.cli.messages import Progress, log, printable, warn
 from nmtalign.cli.options.bitext import (
-    Languages,
+    BitextOptions,
     TextOptions,
+    bitext_options,
     encoding_option,
     langs_option,
+    languages_of_files,
     text_encoding,
     text_options,
 )
-from nmtalign.cli.options.declare import INPUT, OUTPUT, Command, Whole, section
-from nmtalign.cli.options.model import force_option, limit_option, reading_options, score_option
-from nmtalign.names import UNICODE_FORMS, WRITTEN_VECTORS
+from nmtalign.cli.options.declare import INPUT, OUTPUT, Values, Whole, command, option, option_group
+from nmtalign.cli.options.model import PathOptions, path_options, unsafe_pickle_option
+from nmtalign.cli.options.running import one_blas_thread
+from nmtalign.errors import UsageError
+from nmtalign.names import LEARNED_SCORES, READ_VECTORS, RETRIEVAL_SCORES, UNICODE_FORMS, WRITTEN_VECTORS
 
 if TYPE_CHECKING:
+    from nmtalign.text.tokenization import TextSettings
     from nmtalign.vectors.embeddings import Embeddings
+
+    Sides = tuple[Embeddings, Embeddings]
+
+_BYTES = ("strict", "ignore", "replace", "backslashreplace")
+_SCORE = "csls: twice the cosine, less the mean cosines of both words to their nearest."
+
+_force_option = option("--force", bool, "Replace the vectors that are there.")
+_limit_option = option("--limit", Whole(min=1), "Read only the first N vectors.")
+_reading_options = (
+    "Input",
+    option("--from format", ("auto", *READ_VECTORS), "Format of the vectors.", default="auto"),
+    _limit_option,
+    encoding_option,
+    option("--errors", _BYTES, "What to do with bytes of another encoding."),
+    unsafe_pickle_option(False),
+)
+_folder_options = option_group(
+    "folder",
+    Values,
+    "Output",
+    option("-o --output DIR", OUTPUT, "Folder for both languages.", required=True),
+    _force_option,
+    option("--to", WRITTEN_VECTORS, "Format to write.", default="folder"),
+)
 
 
 @click.group()
@@ -35,12 +64,13 @@ def vectors() -> None:
     """
 
 
-@vectors.command(cls=Command)
-@click.argument("path", type=INPUT)
-@reading_options
-@section("Input")
-@click.option("--text", type=INPUT, help="Also count which words of this text have a vector.")
-@text_options
+@command(
+    click.argument("path", type=INPUT),
+    _reading_options,
+    "Input",
+    option("--text", INPUT, "Also count which words of this text have a vector."),
+    text_options,
+)
 def info(path: str, text: str | None, tokenization: TextOptions, **reading: Any) -> None:
     """Show what word vectors hold: words, dimensions, lengths.
 
@@ -49,56 +79,45 @@ def info(path: str, text: str | None, tokenization: TextOptions, **reading: Any)
 
     Example: nmtalign vectors info cc.fr.300.vec.gz --limit 200000 --text corpus.fr
     """
+    from nmtalign.door import place_of
     from nmtalign.files import read_lines
     from nmtalign.vectors.embeddings import Coverage
-
-    with warnings_to_stderr():
-        for name, embeddings in _opened(path, **reading):
-            click.echo("\n".join(_described(name, embeddings)))
-            if text is not None:
-                lines = map(tokenization.settings().words, read_lines(text, encoding=reading["encoding"]))
-                click.echo(f"  of {text}: {sum(map(embeddings.coverage, lines), Coverage())}")
-
-
-def _opened(path: str, **reading: Any) -> Iterator[tuple[str, Embeddings]]:
-    """Yield the vectors at a path with a title for each."""
-    from nmtalign.door import place_of
     from nmtalign.vectors.storage import detect_format, languages_of, load_embeddings
 
-    whole = place_of(path)
-    places = languages_of(whole)
-    for place in [whole] if places is None else places.values():
-        format_ = detect_format(place) if reading["format"] == "auto" else reading["format"]
-        yield f"{place}: {format_}", load_embeddings(place, **reading | {"format": format_})
+    sides = languages_of(place_of(path)) or {"": place_of(path)}
+    for place in sides.values():
+        kind = detect_format(place) if reading["format"] == "auto" else reading["format"]
+        embeddings = load_embeddings(place, encoding=text_encoding(), **reading | {"format": kind})
+        click.echo("\n".join([f"{place}: {kind}", *_described(embeddings)]))
+        if text is not None:
+            lines = map(tokenization.settings().words, read_lines(text, encoding=text_encoding()))
+            click.echo(f"  of {text}: {sum(map(embeddings.coverage, lines), Coverage())}")
 
 
-def _described(name: str, embeddings: Embeddings) -> list[str]:
-    """Return the lines that `info` prints."""
+def _described(embeddings: Embeddings) -> Iterator[str]:
+    """Yield the lines that `info` prints."""
     import numpy as np
 
     lengths = np.linalg.norm(np.asarray(embeddings.matrix, dtype=np.float32), axis=1)  # (V,)
-    lines = [
-        name,
-        f"  {len(embeddings):,} words, {embeddings.dimension} dimensions, {embeddings.matrix.dtype}",
-        f"  first words: {printable(' '.join(embeddings.vocabulary.words[:10]))}",
-    ]
+    yield f"  {len(embeddings):,} words, {embeddings.dimension} dimensions, {embeddings.matrix.dtype}"
+    yield f"  first words: {printable(' '.join(embeddings.vocabulary.words[:10]))}"
     if len(lengths):
         range_ = f"{lengths.min():.3g} to {lengths.max():.3g}, mean {lengths.mean():.3g}"
-        lines.append(f"  lengths of the vectors: {range_}; {int((lengths == 0).sum()):,} are zero")
+        yield f"  lengths of the vectors: {range_}; {int((lengths == 0).sum()):,} are zero"
     if embeddings.subwords is not None:
-        lines.append(f"  sub-words: {embeddings.subwords}")
+        yield f"  sub-words: {embeddings.subwords}"
     if embeddings.settings:
-        lines.append(f"  made with: {json.dumps(dict(embeddings.settings), ensure_ascii=False):.2000}")
-    return lines
+        yield f"  made with: {json.dumps(dict(embeddings.settings), ensure_ascii=False):.2000}"
 
 
-@vectors.command(cls=Command)
-@click.argument("path", type=INPUT)
-@click.argument("output", type=OUTPUT)
-@reading_options
-@section("Output")
-@click.option("--to", type=click.Choice(WRITTEN_VECTORS), required=True, help="Format to write.")
-@force_option
+@command(
+    click.argument("path", type=INPUT),
+    click.argument("output", type=OUTPUT),
+    _reading_options,
+    "Output",
+    option("--to", WRITTEN_VECTORS, "Format to write.", required=True),
+    _force_option,
+)
 def convert(path: str, output: str, to: str, force: bool, **reading: Any) -> None:
     """Write the vectors at PATH in another format.
 
@@ -111,27 +130,150 @@ def convert(path: str, output: str, to: str, force: bool, **reading: Any) -> Non
     from nmtalign.vectors.storage import expect_room_for_vectors, load_embeddings, save_embeddings
 
     expect_room_for_vectors(output, to, overwrite=force)
-    with warnings_to_stderr():
-        embeddings = load_embeddings(path, **reading)
-        save_embeddings(embeddings, output, format=to, overwrite=force)
-        if embeddings.subwords is not None and to != "folder":
-            warn(f"{to} cannot hold the sub-words; they are left out")
+    embeddings = load_embeddings(path, encoding=text_encoding(), **reading)
+    save_embeddings(embeddings, output, format=to, overwrite=force)
+    if embeddings.subwords is not None and to != "folder":
+        warn(f"{to} cannot hold the sub-words; they are left out")
     log(f"{len(embeddings):,} words, {embeddings.dimension} dimensions in {output}")
 
 
-@vectors.command(cls=Command)
-@click.argument("folder", type=INPUT)
-@click.argument("dictionary", type=INPUT)
-@section("Input")
-@langs_option
-@limit_option
-@click.option("--unicode", type=click.Choice(UNICODE_FORMS), default="none", help="Normalize the dictionary.")
-@encoding_option
-@section("Neighbors")
-@score_option
-def evaluate(
-    folder: str, dictionary: str, langs: Languages | None, score: str, limit: int | None, unicode: str
+# --- two languages in one space -----------------------------------------------------------------
+
+
+@command(
+    bitext_options,
+    text_options,
+    langs_option,
+    _folder_options,
+    "Learning",
+    option("--dimension", Whole(min=1), "Columns of the vectors.", default=128),
+    option("--min-count minimum", Whole(min=1), "Least frequency of a word.", default=1),
+    option("--model DIR", INPUT, "Take the counts of this model instead of a text."),
+    option("--subwords", bool, "Vectors of words and of their first letters, side by side."),
+    option("--seed", Whole(min=0), "Seed of the decomposition.", default=1),
+)
+def learn(
+    bitext: BitextOptions,
+    tokenization: TextOptions,
+    folder: Values,
+    model: str | None,
+    langs: tuple[str, str] | None,
+    **options: Any,
 ) -> None:
+    """Learn word vectors of two languages in one space from a bitext.
+
+    The vectors are a correspondence analysis of the links that an aligner expects in the bitext. The aligner
+    is learned first; --model takes a learned one instead. `align --vectors DIR` uses the vectors.
+
+    Example: nmtalign vectors learn text.en text.fr -o vectors
+    """
+    from nmtalign.training.count_vectors import learn_counted
+    from nmtalign.vectors.storage import expect_room_for_pair, save_pair, with_text_settings
+
+    expect_room_for_pair(folder.output, overwrite=folder.force)
+    text = tokenization.settings()
+    languages = langs or languages_of_files(bitext.source, bitext.target)
+    with Progress("pairs") as progress:
+        if model is not None:
+            _check_alone(bitext)
+            learned, text, known = _of_model(model, **options)
+            languages = langs or known
+        else:
+            pairs = progress.done_one_by_one(bitext.open())
+            words = (text.words_of_pair(pair, languages) for pair in pairs)
+            learned = learn_counted(words, **options)
+        first, second = (with_text_settings(side, text) for side in learned)
+        saving = {"languages": languages, "format": folder.to, "overwrite": folder.force}
+        save_pair(first, second, folder.output, **saving)
+    counts = f"{len(first):,} {languages[0]} and {len(second):,} {languages[1]} words"
+    log(f"{counts} of {first.dimension} dimensions in {progress.seconds:.1f} s in {folder.output}")
+
+
+def _check_alone(bitext: BitextOptions) -> None:
+    """Refuse a text and its options beside a model."""
+    if bitext.files:
+        raise UsageError("--model has counted its own text; leave SOURCE and TARGET out")
+    context, names = click.get_current_context(), ("tokenizer", "lowercase", "unicode")
+    commandline = ParameterSource.COMMANDLINE
+    given = [f"--{name}" for name in names if context.get_parameter_source(name) is commandline]
+    if given:
+        raise UsageError(f"{', '.join(given)}: the words are those of --model; leave it out")
+
+
+def _of_model(path: str, **options: Any) -> tuple[Sides, TextSettings, tuple[str, str]]:
+    """Return the vectors of a learned model's counts, how its text became words, and its languages."""
+    from nmtalign.aligner.aligner import load_aligner
+    from nmtalign.training.count_vectors import count_embeddings
+
+    model = load_aligner(path)
+    known = model.languages[0] or "source", model.languages[1] or "target"
+    return count_embeddings(model.lexicon, **options), model.text, known
+
+
+_mapping_options = option_group(
+    "mapping",
+    Values,
+    "Input",
+    langs_option,
+    "Mapping",
+    option("--dictionary", INPUT, "Seed pairs, `word translation` a line.  [identical strings]"),
+    option("--refine/--no-refine", bool, "Look for more pairs by mutual neighbors.", default=True),
+    option("--words", Whole(min=1), "Frequent words that --refine uses.", default=5_000),
+)
+
+
+@command(
+    click.argument("source", type=INPUT),
+    click.argument("target", type=INPUT),
+    _reading_options,
+    _folder_options,
+    _mapping_options,
+    name="map",
+)
+def map_(source: str, target: str, folder: Values, mapping: Values, **reading: Any) -> None:
+    """Map the word vectors of two languages into one space.
+
+    The seeds are the pairs of a dictionary, or the words that both languages write alike.
+
+    Example: nmtalign vectors map cc.en.300.vec.gz cc.fr.300.vec.gz --limit 100000 -o vectors
+    """
+    from nmtalign.vectors.spaces import identical_strings, map_spaces, read_dictionary
+    from nmtalign.vectors.storage import expect_room_for_pair, load_embeddings, save_pair
+
+    expect_room_for_pair(folder.output, overwrite=folder.force)
+    first, second = (load_embeddings(path, encoding=text_encoding(), **reading) for path in (source, target))
+    seeds = iter(identical_strings(first.vocabulary, second.vocabulary))
+    if mapping.dictionary is not None:
+        seeds = read_dictionary(mapping.dictionary, encoding=text_encoding())
+    learned = map_spaces(first, second, seeds, refine=mapping.refine, words=mapping.words)
+    languages = mapping.langs or languages_of_files(source, target)
+    saving = {"languages": languages, "format": folder.to, "overwrite": folder.force}
+    save_pair(learned.source, learned.target, folder.output, **saving)
+    kept = first.subwords is None is second.subwords
+    lost = "" if kept else "; sub-words cannot be mapped, and are left out"
+    log(f"{learned}, in {folder.output}{lost}")
+
+
+_pair_options = option_group(
+    "pair",
+    Values,
+    click.argument("folder", type=INPUT),
+    "Input",
+    langs_option,
+    _limit_option,
+    "Neighbors",
+    option("--score", RETRIEVAL_SCORES, _SCORE, default="csls"),
+)
+
+
+@command(
+    _pair_options,
+    click.argument("dictionary", type=INPUT),
+    "Input",
+    option("--unicode", UNICODE_FORMS, "Normalize the dictionary.", default="none"),
+    encoding_option,
+)
+def evaluate(pair: Values, dictionary: str, unicode: str) -> None:
     """Look up a dictionary among the nearest neighbors.
 
     A line of DICTIONARY is `word translation`. The command prints the precision at 1, 5 and 10, and how many
@@ -141,48 +283,98 @@ def evaluate(
     """
     from nmtalign.door import place_of
     from nmtalign.text.tokenization import TextSettings
-    from nmtalign.vectors.mapping import read_dictionary
-    from nmtalign.vectors.retrieval import evaluate_dictionary
+    from nmtalign.vectors.spaces import evaluate_dictionary, read_dictionary
     from nmtalign.vectors.storage import load_pair
 
     text = TextSettings(lowercase=False, unicode=unicode)
-    with warnings_to_stderr():
-        source, target = load_pair(place_of(folder), languages=langs, limit=limit)
-        listed = read_dictionary(dictionary, encoding=text_encoding())
-        pairs = [tuple(text.normalized(pair)) for pair in listed]
-        click.echo(str(evaluate_dictionary(source, target, [(a, b) for a, b in pairs], score=score)))
+    source, target = load_pair(place_of(pair.folder), languages=pair.langs, limit=pair.limit)
+    pairs = map(text.normalized, read_dictionary(dictionary, encoding=text_encoding()))
+    click.echo(str(evaluate_dictionary(source, target, [(a, b) for a, b in pairs], score=pair.score)))
 
 
-@vectors.command(cls=Command)
-@click.argument("folder", type=INPUT)
-@click.argument("words", nargs=-1, required=True)
-@section("Input")
-@langs_option
-@limit_option
-@section("Neighbors")
-@score_option
-@click.option("--count", type=Whole(min=1), default=10, help="Neighbors of a word.")
-def neighbors(
-    folder: str, words: tuple[str, ...], langs: Languages | None, score: str, count: int, limit: int | None
-) -> None:
+@command(
+    _pair_options,
+    click.argument("words", nargs=-1, required=True),
+    "Neighbors",
+    option("--count", Whole(min=1), "Neighbors of a word.", default=10),
+)
+def neighbors(pair: Values, words: tuple[str, ...], count: int) -> None:
     """List the nearest words of the other language, with their scores.
 
     Example: nmtalign vectors neighbors en_fr_vectors house cat
     """
     from nmtalign.door import place_of
-    from nmtalign.vectors.retrieval import neighbors as find
+    from nmtalign.vectors.spaces import neighbors as find
     from nmtalign.vectors.storage import load_pair
 
-    with warnings_to_stderr():
-        source, target = load_pair(place_of(folder), languages=langs, limit=limit)
-        click.echo(f"word\tneighbor\t{score}")
-        for word, found in find(source, target, words, count=count, score=score).items():
-            for one in found:
-                click.echo(f"{word}\t{one.word}\t{one.score:.4f}")
-            if not found:
-                warn(f"{word!r} has no vector")
+    source, target = load_pair(place_of(pair.folder), languages=pair.langs, limit=pair.limit)
+    click.echo(f"word\tneighbor\t{pair.score}")
+    for word, nearest in find(source, target, words, count=count, score=pair.score).items():
+        for near, value in nearest:
+            click.echo(f"{word}\t{near}\t{value:.4f}")
+        if not nearest:
+            warn(f"{word!r} has no vector")
 
 
-vectors.add_command(learn)
-vectors.add_command(map_)
-vectors.add_command(attention)
+# --- attention over vectors ---------------------------------------------------------------------
+
+
+@command(
+    bitext_options,
+    text_options,
+    "Output",
+    option("-o --output NPZ", OUTPUT, "File of the parameters.  [in the folder --vectors]"),
+    option("--force", bool, "Replace the parameters that are there."),
+    path_options,
+    "Learning",
+    option("--score", LEARNED_SCORES, "Attention score whose parameters are learned.", required=True),
+    option("--model DIR", INPUT, "Aligner to learn from.  [one learned from the text]"),
+    option("--units", Whole(min=1), "Size of the attention layer.", default=128),
+    option("--workers", Whole(min=1), "Processes; the result is the same.  [cores]"),
+)
+def attention(
+    bitext: BitextOptions,
+    tokenization: TextOptions,
+    vectors: PathOptions,
+    output: str | None,
+    force: bool,
+    **options: Any,
+) -> None:
+    """Learn the parameters of an attention score over word vectors.
+
+    The parameters are Bahdanau's weights, or the projections of scaled dot-product. They are trained to
+    reproduce the posteriors of an aligner on a bitext; the vectors do not change. The folder of
+    --vectors then holds bahdanau.npz or scaled-dot.npz, which `align --vectors DIR --score bahdanau` uses.
+    `align --parameters NPZ` takes a file of any name, also for two files of vectors.
+
+    Example: nmtalign vectors attention text.en text.fr --vectors vectors --score bahdanau
+    """
+    one_blas_thread()
+    from nmtalign.aligner.fitting import learn_attention
+    from nmtalign.output import expect_new_file
+
+    given = vectors.path
+    if given is None:
+        raise UsageError("expected --vectors DIR, or --source-vectors FILE and --target-vectors FILE")
+    path = _file_of(given, options["score"]) if output is None else Path(output)
+    expect_new_file(path, overwrite=force)
+    options |= vectors.reading | ({} if vectors.langs is None else {"languages": vectors.langs})
+    with Progress("pairs", bitext.files) as progress:
+        pairs = list(progress.counted(bitext.open()))
+        learned = learn_attention(pairs, given, report=progress.stage, **vars(tokenization), **options)
+        learned.save(path, overwrite=force)
+    log(f"{learned} in {progress.seconds:.1f} s in {path}")
+
+
+def _file_of(vectors: str | tuple[str, str], score: str) -> Path:
+    """Return the file of the parameters in the folder of the vectors."""
+    from nmtalign.door import place_of
+    from nmtalign.scorers.vector_scores import FILES
+
+    if isinstance(vectors, tuple):
+        raise UsageError("two files of vectors have no folder for the parameters; name a file, -o NPZ")
+    return place_of(vectors) / FILES[score]
+
+
+for _command in (info, convert, evaluate, neighbors, learn, map_, attention):
+    vectors.add_command(_command)

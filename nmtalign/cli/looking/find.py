@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from unicodedata import combining, east_asian_width
 
 import click
 
 from nmtalign.cli.messages import Progress, printable
-from nmtalign.cli.options.bitext import text_encoding
-from nmtalign.cli.options.declare import INPUT, OUTPUT, Command, Values, Whole, option_group, section
-from nmtalign.cli.options.linked import LinkedOptions, linked_options
+from nmtalign.cli.options.bitext import LinkedOptions, linked_options, text_encoding
+from nmtalign.cli.options.declare import INPUT, OUTPUT, Values, Whole, command, option, option_group
 from nmtalign.cli.options.model import check_kind
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import SIDES
 
 if TYPE_CHECKING:
     from nmtalign.aligner.aligner import Aligner
-    from nmtalign.corpus.concordance import Index, LinkedWords, Occurrence, Spotted
-    from nmtalign.text.tokenization import TextSettings
+    from nmtalign.corpus.concordance import LinkedWords, Occurrence, Spotted
+    from nmtalign.text.tokenization import Languages, TextSettings
 
 _BAR = 30  # characters of the longest bar
 _AROUND = 9  # words on either side of those that are marked
@@ -29,17 +28,18 @@ _AROUND = 9  # words on either side of those that are marked
 _named = option_group(
     "named",
     Values,
-    section("Model"),
-    click.option("--model", type=INPUT, metavar="DIR", help="A learned model, instead of LINKS."),
-    click.option("--vectors", type=INPUT, metavar="DIR", help="Word vectors, instead of LINKS."),
+    "Model",
+    option("--model DIR", INPUT, "A learned model, instead of LINKS."),
+    option("--vectors DIR", INPUT, "Word vectors, instead of LINKS."),
 )
 
 
-@click.command(cls=Command)
-@linked_options(required=False)
-@section("Output")
-@click.option("-o", "--output", type=OUTPUT, metavar="DB", required=True, help="The index, one SQLite file.")
-@_named
+@command(
+    linked_options(required=False),
+    "Output",
+    option("-o --output DB", OUTPUT, "The index, one SQLite file.", required=True),
+    _named,
+)
 def index(linked: LinkedOptions, named: Values, output: str) -> None:
     """Write the index of a linked bitext, in which `find` finds the translations of a word at once.
 
@@ -58,26 +58,18 @@ def index(linked: LinkedOptions, named: Values, output: str) -> None:
         write_index(partial, progress.counted(pairs), text, languages)
 
 
-@click.command(cls=Command)
-@click.argument("word")
-@linked_options(required=False)
-@click.option("--index", "database", type=INPUT, metavar="DB", help="File of `index`, instead of texts.")
-@section("Output")
-@click.option("--side", type=click.Choice(SIDES), help="Side of WORD.  [both]")
-@click.option("--translation", metavar="WORDS", help="Lines with this translation only; '' for no link.")
-@click.option("--limit", type=Whole(min=1), default=12, help="Most translations.")
-@click.option("--context", metavar="N", type=Whole(min=0), default=10, help="Most places shown, at random.")
-@_named
-def find(
-    linked: LinkedOptions,
-    named: Values,
-    word: str,
-    database: str | None,
-    side: str | None,
-    translation: str | None,
-    limit: int,
-    context: int,
-) -> None:
+@command(
+    click.argument("word"),
+    linked_options(required=False),
+    option("--index database DB", INPUT, "File of `index`, instead of texts."),
+    "Output",
+    option("--side", SIDES, "Side of WORD.  [both]"),
+    option("--translation WORDS", str, "Lines with this translation only; '' for no link."),
+    option("--limit", Whole(min=1), "Most translations.", default=12),
+    option("--context most N", Whole(min=0), "Most places shown, at random.", default=10),
+    _named,
+)
+def find(linked: LinkedOptions, named: Values, word: str, side: str | None, **options: Any) -> None:
     """Show what WORD is translated by: how often, and in which lines.
 
     WORD may be several words that stand side by side, "prime minister". Its translation in a line are all
@@ -87,33 +79,27 @@ def find(
 
     Example: nmtalign find house --index corpus.db
     """
-    found = 0
-    corpus = _open(linked, named, database)
+    from nmtalign.corpus.concordance import Index
+
+    database = options.pop("database")
+    if database is None:
+        corpus = Index.of(*_corpus(linked, named))
+    elif linked.given or named.given:
+        raise UsageError("--index DB holds texts and links; give no others beside it")
+    else:
+        corpus = Index(database)
+    shown = 0
     for name in SIDES if side is None else (side,):
-        side_number = SIDES.index(name)
-        spotted = corpus.find(word, side_number, translation=translation, limit=limit, most=context)
+        spotted = corpus.find(word, SIDES.index(name), **options)
         if spotted.total:
-            found += 1
-            click.echo("\n" * (found > 1) + "\n".join(_shown(printable(word), name, spotted)))
-    if not found:
+            shown += 1
+            click.echo("\n" * (shown > 1) + "\n".join(_shown(printable(word), name, spotted)))
+    if not shown:
         where = f"the {side} side of these" if side else "these"
         raise DataError(f"{word!r} stands nowhere in {where} {corpus.pairs:,} pairs")
 
 
-def _open(linked: LinkedOptions, named: Values, database: str | None) -> Index:
-    """Open an index, or make one of texts in memory."""
-    from nmtalign.corpus.concordance import Index
-
-    if database is None:
-        return Index.of(*_corpus(linked, named))
-    if linked.given or named.given:
-        raise UsageError("--index DB holds texts and links; give no others beside it")
-    return Index(database)
-
-
-def _corpus(
-    linked: LinkedOptions, named: Values
-) -> tuple[Iterator[LinkedWords], TextSettings, tuple[str | None, str | None]]:
+def _corpus(linked: LinkedOptions, named: Values) -> tuple[Iterator[LinkedWords], TextSettings, Languages]:
     """Return the pairs with their links, what cuts them into words, and their languages."""
     if len(named.given) + (linked.links is not None) != 1 or linked.target is None:
         raise UsageError("expected SOURCE TARGET LINKS, or SOURCE TARGET with --model DIR or --vectors DIR")
@@ -133,7 +119,6 @@ def _aligned(aligner: Aligner, linked: LinkedOptions) -> Iterator[LinkedWords]:
     from nmtalign.batch.stream import align_chunks
     from nmtalign.text.bitext import chunks_of, read_bitext
 
-    assert linked.source is not None
     pairs = read_bitext(linked.source, linked.target, encoding=text_encoding())
     for chunk in align_chunks(aligner, chunks_of(pairs), workers=1, unit="tokens"):
         yield from zip(*chunk.tokens(), map(chunk.batch.links, range(len(chunk.batch))), strict=True)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from nmtalign.cli.messages import Progress, log, warn, warnings_to_stderr
+from nmtalign.cli.messages import Progress, log, warn
 from nmtalign.cli.options.bitext import PairsOptions, pairs_options
-from nmtalign.cli.options.declare import OUTPUT, Command, Numbers, Whole, option_group, section
-from nmtalign.cli.options.records import RecordOptions, covered, record_options, warn_of_coverage
+from nmtalign.cli.options.declare import OUTPUT, Numbers, Values, Whole, command, option, option_group
+from nmtalign.cli.options.sources import RecordOptions, covered, record_options, warn_of_coverage
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import VALUES
 
@@ -31,70 +31,41 @@ LONGEST = 100  # characters of a list of words
 MOST = 150  # words of a side that a picture shows when nothing else is asked for
 
 
-@dataclass(frozen=True)
-class LookOptions:
-    """What of a matrix is drawn, and how."""
-
-    values: str | None
-    links: bool
-    numbers: bool | None
-    rows: tuple[int, ...] | None
-    columns: tuple[int, ...] | None
-    light: bool
-    linear: bool
-    curves: bool
-    dpi: int
-
-
 _look_options = option_group(
     "look",
-    LookOptions,
-    click.option(
+    Values,
+    option(
         "--values",
-        type=click.Choice([*VALUES, "all", "parts"]),
-        help="Scores before the softmax, attention of a direction or both combined; `all`: the latter three;"
+        (*VALUES, "all", "parts"),
+        "Scores before the softmax, attention of a direction or both combined; `all`: the latter three;"
         " `parts`: of each scorer or attention head.  [softmax without null: forward; else combined]",
     ),
-    click.option("--links/--no-links", default=True, help="Mark the chosen links."),
-    click.option(
+    option("--links/--no-links", bool, "Mark the chosen links.", default=True),
+    option(
         "--numbers/--no-numbers",
+        bool,
+        "Write the weights into the cells.  [if they fit]  With --curves: positions beside the words.",
         default=None,
-        help="Write the weights into the cells.  [if they fit]  With --curves: positions beside the words.",
     ),
-    click.option("--rows", type=Numbers(0), help=f"Target words to draw, like 0-39.  [the first {MOST}]"),
-    click.option(
-        "--columns", type=Numbers(0), help=f"Source words to draw, like 3,10-20.  [the first {MOST}]"
-    ),
-    click.option("--light", is_flag=True, help="Light colors, for paper."),
-    click.option("--linear", is_flag=True, help="Make colors proportional to the weights."),
-    click.option("--curves", is_flag=True, help="Draw links as curves between the words, no matrix."),
-    click.option("--dpi", type=Whole(10, 1200), default=150, help="Dots per inch of a .png."),
+    option("--rows", Numbers(0), f"Target words to draw, like 0-39.  [the first {MOST}]"),
+    option("--columns", Numbers(0), f"Source words to draw, like 3,10-20.  [the first {MOST}]"),
+    option("--light", bool, "Light colors, for paper."),
+    option("--linear", bool, "Make colors proportional to the weights."),
+    option("--curves", bool, "Draw links as curves between the words, no matrix."),
+    option("--dpi", Whole(10, 1200), "Dots per inch of a .png.", default=150),
 )
 
 
-@click.command(cls=Command)
-@click.argument("source_sentence", required=False)
-@click.argument("target_sentence", required=False)
-@pairs_options
-@section("Output")
-@click.option(
-    "-o",
-    "--output",
-    type=OUTPUT,
-    metavar="FIG",
-    required=True,
-    help=".png .svg .pdf; numbers: .tsv .csv .npz.",
+@command(
+    click.argument("source_sentence", required=False),
+    click.argument("target_sentence", required=False),
+    pairs_options,
+    "Output",
+    option("-o --output FIG", OUTPUT, ".png .svg .pdf; numbers: .tsv .csv .npz.", required=True),
+    _look_options,
+    record_options,
 )
-@_look_options
-@record_options
-def heatmap(
-    source_sentence: str | None,
-    target_sentence: str | None,
-    bitext: PairsOptions,
-    output: str,
-    look: LookOptions,
-    chosen: RecordOptions,
-) -> None:
+def heatmap(bitext: PairsOptions, look: Values, chosen: RecordOptions, output: str, **sentences: Any) -> None:
     """Draw attention weights: target words are rows, source words are columns; gold links are boxes.
 
     Several pairs (--pairs) make the pages of a .pdf, or the arrays of an .npz: numbers instead of a picture,
@@ -109,15 +80,17 @@ def heatmap(
 
     check_format(output, FORMATS + OF_MATRICES)
     as_numbers = Path(output).suffix.lower() in OF_MATRICES
-    _check_curves(look, output, as_numbers=as_numbers)
+    of_cells = {"--values": look.values in ("all", "parts"), "--light": look.light, "--linear": look.linear}
+    given = [name for name, used in {**of_cells, f"-o {output}": as_numbers}.items() if used]
+    if look.curves and given:
+        raise UsageError(f"--curves draws the links of one matrix, no cells; leave out {', '.join(given)}")
     if chosen.lines is not None and bitext.pairs is None:
         raise UsageError("--lines chooses among the pairs of a file; name it with --pairs")
     if chosen.options.positions == "hmm" and bitext.pairs is None:
         raise UsageError("--positions hmm is fitted to a text; give one: --pairs FILE --lines N")
-    pairs = _pairs(source_sentence, target_sentence, bitext)
     drawn = Progress("matrices" if as_numbers else "pictures")
-    with warnings_to_stderr(), drawn:
-        aligner, records = chosen.open(pairs)
+    with drawn:
+        aligner, records = chosen.open(_pairs(bitext, **sentences))
         if bitext.pairs is None:
             records = (record._replace(number=0, typed=True) for record in records)  # no line of a file
         known: list[Coverage] = []
@@ -126,24 +99,15 @@ def heatmap(
         lacking: dict[str, None] = {}  # words without a vector, in order
         shown = (_shown(aligner, record, look, most, lacking) for record in records)
         if as_numbers:
-            numbered = ((own.number or 1, own.matrices) for own in shown)
+            numbered = ((pair.number or 1, pair.matrices) for pair in shown)
             save_matrices(drawn.done_one_by_one(numbered), output)
         else:
-            figures = (_draw(own, look) for own in shown)
+            figures = (_draw(pair, look) for pair in shown)
             save_heatmaps(drawn.done_one_by_one(figures), output, dpi=look.dpi)
     warn_of_coverage(known)
     what = f"matri{'x' if drawn.done == 1 else 'ces'}" if as_numbers else f"picture{'s'[: drawn.done > 1]}"
     without = f"; without a vector: {shorten(', '.join(lacking), LONGEST)}" if lacking else ""
     log(f"{drawn.done:,} {what} in {output}, {drawn.seconds:.1f} s{without}", event="drawn")
-
-
-def _check_curves(look: LookOptions, output: str, *, as_numbers: bool) -> None:
-    """Refuse what says how cells look, or asks for their numbers, where there are none."""
-    given = {"--values": look.values in ("all", "parts"), "--light": look.light, "--linear": look.linear}
-    given[f"-o {output}"] = as_numbers
-    found = [name for name, used in given.items() if used]
-    if look.curves and found:
-        raise UsageError(f"--curves draws the links of one matrix, no cells; leave out {', '.join(found)}")
 
 
 def _not_empty(records: Iterator[Record], file: str | None) -> Iterator[Record]:
@@ -155,19 +119,20 @@ def _not_empty(records: Iterator[Record], file: str | None) -> Iterator[Record]:
     yield from records
 
 
-def _pairs(source: str | None, target: str | None, bitext: PairsOptions) -> Iterator[SentencePair]:
+def _pairs(bitext: PairsOptions, source_sentence: str, target_sentence: str) -> Iterator[SentencePair]:
     """Return the one pair of the command line, or those of a file."""
     from nmtalign.text.bitext import SentencePair
 
     pairs = bitext.open()
-    if pairs is not None and source is None:
+    if pairs is not None and source_sentence is None:
         return pairs
-    if pairs is None and source is not None and target is not None:
-        for sentence in filter(os.path.isfile, (source, target)):
-            found = f"expected two sentences, found the file {sentence}"
-            how = f"`paste {source} {target} > pairs.tsv`, then `--pairs pairs.tsv --lines 1`"
-            raise UsageError(f"{found}; for a pair of two files {how}; for a word '{sentence} '")
-        return iter([SentencePair(source, target)])
+    if pairs is None and source_sentence is not None and target_sentence is not None:
+        pair = SentencePair(source_sentence, target_sentence)
+        for sentence in filter(os.path.isfile, pair):
+            how = f"`paste {' '.join(pair)} > pairs.tsv`, then `--pairs pairs.tsv --lines 1`"
+            advice = f"for a pair of two files {how}; for a word '{sentence} '"
+            raise UsageError(f"expected two sentences, found the file {sentence}; {advice}")
+        return iter([pair])
     raise UsageError("expected two sentences, or --pairs FILE")
 
 
@@ -181,27 +146,25 @@ class _Shown(NamedTuple):
 
 
 def _shown(
-    aligner: Aligner | None, record: Record, look: LookOptions, most: float, lacking: dict[str, None]
+    aligner: Aligner | None, record: Record, look: Values, most: float, lacking: dict[str, None]
 ) -> _Shown:
     """Align one pair, crop it to `most` words a side, and note words without a vector in `lacking`."""
     from nmtalign.report.corpus import attention_of
     from nmtalign.report.heatmap import cropped, matrices_of
 
-    found = attention_of(record, aligner)
-    T, S = found.matrix.weights.shape
-    for tokens, unknown in zip(found.tokens, found.matrix.unknown or (), strict=False):
+    pair = attention_of(record, aligner)
+    T, S = pair.matrix.weights.shape
+    for tokens, unknown in zip(pair.tokens, pair.matrix.unknown or (), strict=False):
         lacking.update(dict.fromkeys(tokens[n] for n in sorted(unknown)))
     place = f"pair {record.number}: " if record.number else ""
-    kept = (
-        _kept(look.rows, T, most, f"{place}target words", "--rows"),
-        _kept(look.columns, S, most, f"{place}source words", "--columns"),
-    )
-    parts = look.values == "parts"
-    matrices = _by_part(aligner, record, found) if parts else matrices_of(found, look.values)
-    return _Shown(record.number, *cropped(matrices, found.alignment, record.gold, *kept))
+    rows = _kept(look.rows, T, most, f"{place}target words", "--rows")
+    columns = _kept(look.columns, S, most, f"{place}source words", "--columns")
+    by_part = look.values == "parts"
+    matrices = _by_part(aligner, record, pair) if by_part else matrices_of(pair, look.values)
+    return _Shown(record.number, *cropped(matrices, pair.alignment, record.gold, rows, columns))
 
 
-def _draw(shown: _Shown, look: LookOptions) -> Figure:
+def _draw(shown: _Shown, look: Values) -> Figure:
     from nmtalign.report.heatmap import draw_curves, draw_heatmap
     from nmtalign.report.style import DARK, LIGHT
 
@@ -224,18 +187,18 @@ def _kept(wanted: tuple[int, ...] | None, words: int, most: float, what: str, op
     """Return the positions of the words to show; a picture holds so many, so a long side is cropped."""
     if wanted is None and words > most:
         warn(f"{what}: {words:,}, the first {most} are drawn; choose others with {option}, like 0-{most - 1}")
-    chosen = range(int(min(words, most))) if wanted is None else [n for n in wanted if n < words]
-    if words and not chosen:
+    kept = list(range(int(min(words, most))) if wanted is None else filter(words.__gt__, wanted))
+    if words and not kept:
         raise UsageError(f"{option}: there are only {words:,} words, counted from 0")
-    return list(chosen)
+    return kept
 
 
-def _by_part(aligner: Aligner | None, record: Record, found: AlignedPair) -> dict[str, AlignmentMatrix]:
+def _by_part(aligner: Aligner | None, record: Record, pair: AlignedPair) -> dict[str, AlignmentMatrix]:
     """Return the matrix of each scorer or attention head by itself, and that of all together."""
     from nmtalign.report.corpus import parts_of
     from nmtalign.report.heatmap import matrices_of
 
-    [whole] = matrices_of(found).values()
+    [whole] = matrices_of(pair).values()
     parts = parts_of(record, aligner).items()
     by_part = {name: replace(whole, weights=weights) for name, weights in parts}
     alone = "attention" if aligner is None else aligner.scorer.names[0]

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from nmtalign.cli.messages import warnings_to_stderr
-from nmtalign.cli.options.declare import INPUT, Command, Whole, section
+from nmtalign.cli.options.declare import INPUT, Whole, command, option
 from nmtalign.cli.options.model import check_kind
 from nmtalign.errors import UsageError
+from nmtalign.names import SCORES
 
 EXAMPLES = {  # one sentence, by language
     "en": "The black cat sleeps .",
@@ -30,29 +30,25 @@ EXAMPLES = {  # one sentence, by language
 
 
 def example_of(languages: tuple[str | None, str | None]) -> tuple[str, str]:
-    """Return a pair in two languages; two empty texts where one of them is unknown.
-
-    >>> example_of(("en", "de")), example_of(("en", None))
-    (('The black cat sleeps .', 'Die schwarze Katze schläft .'), ('', ''))
-    """
-    found = [EXAMPLES.get(language or "", "") for language in languages]
-    return (found[0], found[1]) if all(found) else ("", "")
+    """Return a pair in two languages; two empty texts where one of them is unknown."""
+    source, target = (EXAMPLES.get(language or "", "") for language in languages)
+    return (source, target) if source and target else ("", "")
 
 
-@click.command(cls=Command)
-@section("Model")
-@click.option(
-    "--model",
-    "models",
-    type=INPUT,
-    metavar="DIR",
-    multiple=True,
-    help="A learned model; several to choose from, two at once.  [the shipped English-French]",
+@command(
+    "Model",
+    option(
+        "--model models DIR",
+        INPUT,
+        "A learned model; several to choose from, two at once.  [the shipped English-French]",
+        multiple=True,
+    ),
+    option("--vectors DIR", INPUT, "Word vectors of two languages.", multiple=True),
+    option("--score", SCORES, "Attention score of --vectors.  [cosine]"),
+    "Running",
+    option("--port", Whole(min=0, max=65535), "0 takes a free one.", default=8765),
 )
-@click.option("--vectors", type=INPUT, metavar="DIR", multiple=True, help="Word vectors of two languages.")
-@section("Running")
-@click.option("--port", type=Whole(min=0, max=65535), default=8765, help="0 takes a free one.")
-def serve(models: tuple[str, ...], vectors: tuple[str, ...], port: int) -> None:
+def serve(models: tuple[str, ...], vectors: tuple[str, ...], score: str | None, port: int) -> None:
     """Serve a page that aligns pairs as they are typed: curves, matrix, each scorer; until Ctrl-C.
 
     Only browsers on this machine can open the page; other sites cannot use it. Nothing that you type is
@@ -65,14 +61,13 @@ def serve(models: tuple[str, ...], vectors: tuple[str, ...], port: int) -> None:
     from nmtalign.cli.looking.server import Server
 
     folders = [*models, *vectors]
-    with warnings_to_stderr():
-        for kind, places in (("model", models), ("vectors", vectors)):
-            for place in places:
-                check_kind(kind, place)
-        if not folders:
-            aligners = {"English-French, as shipped": load()}
-        else:
-            aligners = {Path(folder).name or folder: load(folder) for folder in folders}
+    for kind, places in (("model", models), ("vectors", vectors)):
+        for place in places:
+            check_kind(kind, place)
+    scoring = {} if score is None else {"score": score}
+    settings = {folder: scoring if folder in vectors or not vectors else {} for folder in folders}
+    aligners = {Path(folder).name or folder: load(folder, **settings[folder]) for folder in folders}
+    aligners = aligners or {"English-French, as shipped": load(**scoring)}
     if folders and len(aligners) < len(folders):
         raise UsageError("two folders have one name, and the page could not tell them apart")
     try:

@@ -125,7 +125,7 @@ def _aligned(pairs: list[SentencePair], models: Mapping[str, Aligner]) -> list[S
     records = [Record(n, pair, None, {}, typed=len(tokens) == 1) for n, pair in enumerate(pairs, 1)]
     shown, *others = (show(records, aligner) for aligner in models.values())
     for name, theirs in zip(list(models)[1:], others, strict=True):
-        shown = [own.beside(name, other.aligned) for own, other in zip(shown, theirs, strict=True)]
+        shown = [pair.beside(name, other.aligned) for pair, other in zip(shown, theirs, strict=True)]
     return shown
 
 
@@ -165,11 +165,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.rfile = io.BufferedReader(_Timely(self.connection, self.timeout))
 
     def do_GET(self) -> None:
-        if self._is_from_here() and self._is_at("/"):
+        if self._is_allowed("/"):
             self._send(HTTPStatus.OK, "text/html; charset=utf-8", self.server.page)
 
     def do_POST(self) -> None:
-        if not (self._is_from_here() and self._is_at("/pairs")):
+        if not self._is_allowed("/pairs"):
             return
         length = self.headers.get("Content-Length", "")
         if self.headers.get("Origin", "").removeprefix("http://") not in self.server.names:
@@ -181,27 +181,20 @@ class _Handler(BaseHTTPRequestHandler):
         elif int(length) > LARGEST:
             self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"expected at most {LARGEST:,} bytes")
         else:
-            self._align(self.rfile.read(int(length)))
+            try:
+                self._send_json(HTTPStatus.OK, self.server.answer(self.rfile.read(int(length))))
+            except (NmtalignError, UnicodeDecodeError) as error:
+                self._refuse(HTTPStatus.OK, str(error))  # for the page to show
 
-    def _align(self, request: bytes) -> None:
-        try:
-            self._send_json(HTTPStatus.OK, self.server.answer(request))
-        except (NmtalignError, UnicodeDecodeError) as error:
-            self._refuse(HTTPStatus.OK, str(error))  # for the page to show
-
-    def _is_from_here(self) -> bool:
-        """Refuse whoever calls this machine by a name of their own (DNS rebinding)."""
+    def _is_allowed(self, place: str) -> bool:
+        """Refuse other places, and whoever calls this machine by a name of their own (DNS rebinding)."""
         hosts = self.headers.get_all("Host", [])
-        if len(hosts) == 1 and hosts[0] in self.server.names:
-            return True
-        self._refuse(HTTPStatus.MISDIRECTED_REQUEST, f"expected the address {self.server.address}")
-        return False
-
-    def _is_at(self, place: str) -> bool:
-        if self.path == place:
-            return True
-        self._refuse(HTTPStatus.NOT_FOUND, "there is nothing here")
-        return False
+        if len(hosts) != 1 or hosts[0] not in self.server.names:
+            self._refuse(HTTPStatus.MISDIRECTED_REQUEST, f"expected the address {self.server.address}")
+            return False
+        if self.path != place:
+            self._refuse(HTTPStatus.NOT_FOUND, "there is nothing here")
+        return self.path == place
 
     def _refuse(self, status: HTTPStatus, text: str) -> None:
         self._send_json(status, {"error": text})

@@ -1,4 +1,4 @@
-"""The arguments SOURCE and TARGET, or ``--pairs``: where the sentence pairs are."""
+"""The arguments SOURCE and TARGET, or ``--pairs``: where the sentence pairs are; LINKS of their words."""
 
 from __future__ import annotations
 
@@ -6,45 +6,30 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from nmtalign.cli.options.declare import (
-    INPUT,
-    Decorator,
-    Encoding,
-    Values,
-    Whole,
-    check_paths,
-    option_group,
-    section,
-)
+from nmtalign.cli.options import declare
+from nmtalign.cli.options.declare import INPUT, Decorator, Option, Values, Whole, option, option_group
 from nmtalign.errors import DataError, UsageError
-from nmtalign.names import PAIR_FORMATS, TOKENIZERS, UNICODE_FORMS
+from nmtalign.names import PAIR_FORMATS, SIDES, TOKENIZERS, UNICODE_FORMS
 
 if TYPE_CHECKING:
+    from nmtalign.links.alignments import Alignment
     from nmtalign.text.bitext import SentencePair
     from nmtalign.text.tokenization import TextSettings
 
-Languages = tuple[str, str]
-
 
 class TwoNames(click.ParamType):  # type: ignore[type-arg]  # click 8.2 knows no argument
-    """Two names like ``en,fr``, whatever `wanted` calls them.
-
-    Examples
-    --------
-    >>> TwoNames("two languages").convert("en, fr", None, None)
-    ('en', 'fr')
-    """
+    """Two names like ``en,fr``, whatever `wanted` calls them."""
 
     name = "names"
 
     def __init__(self, wanted: str, *, distinct: bool = False) -> None:
         self._wanted, self._distinct = wanted, distinct
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Languages:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: Any) -> tuple[str, str]:
         names = [name.strip(" ") for name in str(value).split(",")]
         if len(names) != 2 or not all(names) or (self._distinct and names[0] == names[1]):
             option = "the value" if param is None else param.opts[0]
@@ -52,23 +37,20 @@ class TwoNames(click.ParamType):  # type: ignore[type-arg]  # click 8.2 knows no
         return names[0], names[1]
 
 
+_SIDES = TwoNames("two names like 1,2 or en,fr")
 LANGUAGES = TwoNames("two different languages like en,fr", distinct=True)
-langs_option = click.option(
-    "--langs", type=LANGUAGES, metavar="XX,YY", help="Source and target language.  [where known]"
-)
+langs_option = option("--langs XX,YY", LANGUAGES, "Source and target language.  [where known]")
 
-max_length_option = click.option(
-    "--max-length", metavar="N", type=Whole(min=1), help="Leave out pairs of more than N words on a side."
-)
+max_length_option = option("--max-length N", Whole(min=1), "Leave out pairs of more than N words on a side.")
 
 
-encoding_option = click.option(
+encoding_option = option(
     "--encoding",
-    type=Encoding(),
+    declare.Encoding(),
+    "Encoding of every text file that is read.",
     default="utf-8",
     expose_value=False,
     callback=lambda context, parameter, value: context.meta.update({__name__: value}),
-    help="Encoding of every text file that is read.",
 )
 
 
@@ -117,29 +99,19 @@ class BitextOptions(PairsOptions):
 
 
 _pairs = (
-    section("Input"),
-    click.option("--pairs", type=INPUT, help="One file with both sides, instead of two texts."),
-    click.option(
-        "--pairs-format",
-        type=click.Choice(["auto", *PAIR_FORMATS]),
-        default="auto",
-        help="Format of --pairs.",
-    ),
-    click.option(
-        "--sides",
-        type=TwoNames("two names like 1,2 or en,fr"),
-        metavar="A,B",
-        help="Source and target in --pairs: columns, keys or languages.",
-    ),
+    "Input",
+    option("--pairs", INPUT, "One file with both sides, instead of two texts."),
+    option("--pairs-format", ("auto", *PAIR_FORMATS), "Format of --pairs.", default="auto"),
+    option("--sides A,B", _SIDES, "Source and target in --pairs: columns, keys or languages."),
     encoding_option,
 )
-pairs_options = option_group("bitext", PairsOptions, *_pairs)
+pairs_options = option_group("bitext", PairsOptions, _pairs)
 bitext_options = option_group(
     "bitext",
     BitextOptions,
     click.argument("source", type=INPUT, required=False),
     click.argument("target", type=INPUT, required=False),
-    *_pairs,
+    _pairs,
 )
 
 
@@ -153,7 +125,7 @@ class Tokenizer(click.Choice[str]):
         kind, colon, files = value.partition(":")
         if kind != "sentencepiece" or not colon:
             return super().convert(value, param, ctx)
-        check_paths(files.split(","), param, ctx)
+        declare.check_paths(files.split(","), INPUT, param, ctx)
         return value
 
 
@@ -169,36 +141,85 @@ class TextOptions(Values):
         return replace(default or TextSettings(), **given)
 
 
-def word_choices(lowercase: str, unicode: str) -> tuple[Decorator, ...]:
-    """Return the options of the form of words with these lines of help."""
+def word_choices(lowercase: str, unicode: str) -> Option:
+    """Return the options of the form of words; their defaults, as the help shows them."""
     return (
-        click.option("--lowercase/--no-lowercase", default=None, help=lowercase),
-        click.option("--unicode", type=click.Choice(UNICODE_FORMS), help=unicode),
+        option("--lowercase/--no-lowercase", bool, f"Take words in lower case.  {lowercase}", default=None),
+        option("--unicode", UNICODE_FORMS, f"Unicode normal form of the words.  {unicode}"),
     )
 
 
-def text_choices(tokenizer: str, lowercase: str, unicode: str) -> tuple[Decorator, ...]:
-    """Return the options of :class:`TextOptions` with these lines of help."""
-    return (
-        click.option("--tokenizer", type=Tokenizer(), help=tokenizer),
-        *word_choices(lowercase, unicode),
-    )
+def text_choices(tokenizer: str, lowercase: str, unicode: str) -> Option:
+    """Return the options of :class:`TextOptions`; their defaults, as the help shows them."""
+    help = f"How lines become words.  {tokenizer}"
+    return option("--tokenizer", Tokenizer(), help), word_choices(lowercase, unicode)
 
 
-text_options = option_group(
-    "tokenization",
-    TextOptions,
-    section("Input"),
-    *text_choices(
-        "How lines become words.  [space]",
-        "Look words up in lower case.  [yes]",
-        "Unicode normal form in which words are looked up.  [nfc]",
-    ),
-)
+text_options = option_group("tokenization", TextOptions, "Input", text_choices("[space]", "[yes]", "[nfc]"))
 
 
-def languages_of_files(source: str | None, target: str | None) -> Languages:
+def languages_of_files(source: str | None, target: str | None) -> tuple[str, str]:
     """Return ``en, fr`` for files like train.en.gz and train.fr.gz, else ``source, target``."""
     endings = [re.search(r"\.([a-z]{2,3})(\.(gz|bz2|xz|zst))?$", path or "") for path in (source, target)]
     names = [match.group(1) for match in endings if match]
     return (names[0], names[1]) if len(set(names)) == 2 else ("source", "target")
+
+
+# --- words and their links ----------------------------------------------------------------------
+
+ADVICE = "links count words between spaces: give the text that was aligned, or what align --tokens wrote"
+
+
+class LinkedPair(NamedTuple):
+    """A sentence pair as it stands in the files, its words, and their links."""
+
+    pair: SentencePair
+    source: list[str]
+    target: list[str]
+    links: Alignment
+
+
+class LinkedOptions(TextOptions):
+    """Two texts and the links of their words."""
+
+    @property
+    def files(self) -> list[str]:
+        """The files that were named."""
+        return [path for path in (self.source, self.target, self.links) if path is not None]
+
+    @property
+    def text(self) -> TextSettings:
+        """What cuts the texts: at spaces, words as they stand, unless an option gives their form."""
+        from nmtalign.text.tokenization import SPACES
+
+        return self.settings(SPACES)
+
+    def read(self) -> Iterator[LinkedPair]:
+        """Yield the sentence pairs with their links, one for each line of all three files."""
+        from nmtalign.files import side_by_side
+        from nmtalign.links.alignments import Alignment
+        from nmtalign.links.formats import read_links
+        from nmtalign.text.bitext import read_bitext
+
+        if self.source is None or self.target is None or self.links is None:
+            raise UsageError("expected three files: SOURCE TARGET LINKS")
+        text, encoding = self.text, text_encoding()
+        pairs = read_bitext(self.source, self.target, encoding=encoding)
+        columns = pairs, read_links(self.links, encoding=encoding)
+        for number, (pair, links) in enumerate(side_by_side(columns, (self.source, self.links)), 1):
+            words = text.words_of_pair(pair)
+            try:
+                checked = Alignment(links, *map(len, words))
+            except DataError as error:
+                raise DataError(f"{error}; {ADVICE}").at(self.links, line=number) from None
+            yield LinkedPair(pair, *words, checked)
+
+
+_cut = ("Input", word_choices("[no]", "[none]"), encoding_option)
+cut_options = option_group("cut", TextOptions, _cut)
+
+
+def linked_options(*, required: bool = True) -> Decorator:
+    """Return the arguments and options of a command; it may do without, if they are not `required`."""
+    arguments = (click.argument(name, type=INPUT, required=required) for name in (*SIDES, "links"))
+    return option_group("linked", LinkedOptions, *arguments, _cut)

@@ -28,7 +28,7 @@ _OF_PAIRS = (
     *("word2int*.*", "embeddings*.*", "vectors_*.*", "pair.json", "*/meta.json"),
     *("bahdanau.npz", "scaled-dot.npz"),
 )
-_OF_OWN = ("meta.json", "*.npy", "*.npz", "*.model", "source.txt", "target.txt", "vocab.txt")
+_OF_FOLDER = ("meta.json", "*.npy", "*.npz", "*.model", "source.txt", "target.txt", "vocab.txt")
 _STANDARD = "-"  # input or output
 
 
@@ -46,7 +46,7 @@ class FileType(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         text = str(value)
-        check_paths(self.paths(text), param, ctx, writes=self.writes, instead_of=self.instead_of)
+        check_paths(self.paths(text), self, param, ctx)
         return text
 
     def paths(self, value: str) -> list[str]:
@@ -64,6 +64,15 @@ class NamedInput(FileType):
         return [value.partition("=")[2]]
 
 
+class HuggingFaceModel(FileType):
+    """A model by its name at Hugging Face, or its folder."""
+
+    def paths(self, value: str) -> list[str]:
+        if value.startswith((".", "/")) and not os.path.isdir(value):
+            raise DataError("there is no such folder; give one, or a name at Hugging Face").at(value)
+        return [value]
+
+
 class OutputPrefix(FileType):
     """The beginning of the names of several files."""
 
@@ -76,7 +85,7 @@ class OutputPrefix(FileType):
 
 
 INPUT, OUTPUT = FileType(writes=False), FileType(writes=True)
-COMPARED = NamedInput(writes=False)
+COMPARED, HUGGING_FACE = NamedInput(writes=False), HuggingFaceModel(writes=False)
 
 
 class Encoding(click.ParamType):  # type: ignore[type-arg]  # click 8.2 knows no argument
@@ -117,43 +126,33 @@ LONGEST_SPAN = 1_000_000  # numbers in a range
 
 
 class Numbers(click.ParamType):  # type: ignore[type-arg]  # click 8.2 knows no argument
-    """A list of numbers and spans like ``3,7-9``, from `first` on; sorted, each once.
-
-    Examples
-    --------
-    >>> Numbers(1).convert("7-9,3", None, None)
-    (3, 7, 8, 9)
-    """
+    """A list of numbers and spans like ``7-9,3``, from `first` on; sorted, each once."""
 
     name = "list"
 
     def __init__(self, first: int) -> None:
         self.first = first
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[int, ...]:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: Any) -> tuple[int, ...]:
         numbers: set[int] = set()
         for part in str(value).replace(" ", "").split(","):
             span = re.fullmatch(r"(\d{1,15})(?:-(\d{1,15}))?", part, re.ASCII)
             start, end = (int(span[1]), int(span[2] or span[1])) if span else (0, -1)
             if not self.first <= start <= end < start + LONGEST_SPAN:
-                found = f"ranges going up, of at most {LONGEST_SPAN:,}, like 3,7-9; found {value[:80]!r}"
-                self.fail(f"expected numbers from {self.first} on, {found}", param, ctx)
+                expected = f"expected numbers from {self.first} on, ranges going up"
+                self.fail(
+                    f"{expected}, of at most {LONGEST_SPAN:,}, like 3,7-9; found {value[:80]!r}", param, ctx
+                )
             numbers.update(range(start, end + 1))
         return tuple(sorted(numbers))
 
 
-SEED = Whole(min=0)
-
-
 class _Use(NamedTuple):
-    """What one option names."""
+    """What one option names, and its type."""
 
     param: click.Parameter
     paths: list[str]
-    writes: bool
-    instead_of: str | None
+    kind: FileType
 
     @property
     def name(self) -> str:
@@ -162,41 +161,34 @@ class _Use(NamedTuple):
 
 
 def check_paths(
-    paths: list[str],
-    param: click.Parameter | None,
-    ctx: click.Context | None,
-    *,
-    writes: bool = False,
-    instead_of: str | None = None,
+    paths: list[str], kind: FileType, param: click.Parameter | None, ctx: click.Context | None
 ) -> None:
     """Compare the files that an option names with those of the options before; no output is given twice."""
     if param is None or ctx is None or ctx.resilient_parsing:
         return
-    use = _Use(param, [path for path in paths if path], writes, instead_of)
-    earlier = ctx.meta.setdefault(__name__, [])
+    use = _Use(param, [path for path in paths if path], kind)
+    earlier: list[_Use] = ctx.meta.setdefault(__name__, [])
     for other in earlier:
-        if other.param is not param and (use.writes or other.writes):
+        if other.param is not param and (kind.writes or other.kind.writes):
             _compare(other, use)
     earlier.append(use)
 
 
 def has_outputs(context: click.Context) -> bool:
     """Return whether the command writes data, to a file or standard output; lists are no data."""
-    uses: list[_Use] = context.meta.get(__name__, [])
-    return any(use.writes for use in uses)
+    return any(use.kind.writes for use in context.meta.get(__name__, []))
 
 
 def _compare(first: _Use, second: _Use) -> None:
-    if first.writes and second.writes:
+    if first.kind.writes and second.kind.writes:
         if path := _common(first.paths, second.paths):
             found = f"{first.name} and {second.name}: two outputs go to the same place, {path}"
             raise UsageError(f"{found}; give each its own file")
         return
-    output, read = (first, second) if first.writes else (second, first)
+    output, read = (first, second) if first.kind.writes else (second, first)
     inputs = [str(place_of(path)) for path in read.paths if path != _STANDARD]
-    if read.instead_of == output.param.name:
-        return
-    if path := _common(_with_parts(output.paths, ("*",)), _with_parts(inputs, _OF_OWN)):
+    path = _common(_with_parts(output.paths, ("*",)), _with_parts(inputs, _OF_FOLDER))
+    if path and read.kind.instead_of != output.param.name:
         found = f"{output.name} and {read.name} are one file, {path}"
         raise UsageError(f"{found}: what is written would destroy what is read; write elsewhere")
 
@@ -212,42 +204,39 @@ def _keys(path: str) -> set[object]:
     if path == _STANDARD:
         return {path}
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return {os.path.realpath(path)}
-    plain = stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)
-    return {os.path.realpath(path), (found.st_dev, found.st_ino)} if plain else set()
+    plain = stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)
+    return {os.path.realpath(path), (status.st_dev, status.st_ino)} if plain else set()
 
 
-def _with_parts(paths: list[str], own: tuple[str, ...]) -> list[str]:
-    """Return the paths with what vectors and models consist of: files in a folder, or beside a file.
+def _with_parts(paths: list[str], patterns: tuple[str, ...]) -> list[str]:
+    """Return paths with the files of vectors and models: those in a folder, or that beside a file of vectors.
 
-    `own` are patterns of files in a folder with a meta.json; a model is replaced with all that lies there.
+    In a folder with a meta.json these are the files of the `patterns`; a model is replaced with all of them.
     """
-    found = list(paths)
+    parts: list[Path] = []
     for path in map(Path, paths):
-        parts = _in_folder(path, own) if path.is_dir() else _beside(path)
-        found += map(str, parts)
-    return found
+        if path.is_dir():
+            parts += _in_folder(path, patterns)
+        elif is_word2int(path):  # the first partner is written, one of all is read
+            parts += [other for n, other in enumerate(partners(path)) if n == 0 or other.is_file()]
+    return [*paths, *map(str, parts)]
 
 
-def _in_folder(folder: Path, own: tuple[str, ...]) -> list[Path]:
+def _in_folder(folder: Path, patterns: tuple[str, ...]) -> list[Path]:
     named = [path for pattern in _OF_PAIRS for path in folder.glob(pattern)]
     owners = [path.parent for path in (*named, folder / "meta.json") if path.name == "meta.json"]
-    whole = [owner for owner in owners if (owner / "meta.json").is_file()]
-    parts = [path for owner in whole for pattern in own for path in owner.glob(pattern)]
-    return [folder, *named, *whole, *parts]
-
-
-def _beside(path: Path) -> list[Path]:
-    """Return the files that are read and written together with one of word vectors."""
-    beside = partners(path) if is_word2int(path) else []  # the first is written, one of all is read
-    return [path for number, path in enumerate(beside) if number == 0 or path.is_file()]
+    complete = [owner for owner in owners if (owner / "meta.json").is_file()]
+    parts = [path for owner in complete for pattern in patterns for path in owner.glob(pattern)]
+    return [folder, *named, *complete, *parts]
 
 
 # --- groups and sections -------------------------------------------------------------------------
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+Option = Decorator | str | tuple[Any, ...]  # an option, the title of a section, or several of these
 
 
 class Command(click.Command):
@@ -261,33 +250,49 @@ class Command(click.Command):
 
 def in_sections(parameters: Iterable[click.Parameter]) -> dict[str, list[click.Option]]:
     """Return the options of a command by section; "Running", which has all others, is last."""
-    found: dict[str, list[click.Option]] = {}
+    sections: dict[str, list[click.Option]] = {}
     for option in parameters:
         if isinstance(option, click.Option) and not option.hidden:
-            found.setdefault(vars(option).get("section", "Running"), []).append(option)
-    return {title: found[title] for title in sorted(found, key="Running".__eq__)}
+            sections.setdefault(vars(option).get("section", "Running"), []).append(option)
+    return {title: sections[title] for title in sorted(sections, key="Running".__eq__)}
 
 
-def section(title: str) -> Decorator:
-    """Return a heading: ``--help`` lists the options below it, up to the next one, under this title."""
+def option(names: str, kind: Any, help: str, **more: Any) -> Decorator:
+    """Return an option by its names, its type and its line of help, like ``option("-o --output FILE", ...)``.
 
-    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        for parameter in vars(command).get("__click_params__", ()):
-            vars(parameter).setdefault("section", title)
-        return command
+    A type is that of a value, a tuple of choices, or ``bool`` for a switch.
+    """
+    words = names.split()
+    if words[-1][0].isupper():  # what the help calls the value
+        more["metavar"] = words.pop()
+    if kind is bool:
+        more = {"is_flag": True} | more
+    else:
+        more["type"] = click.Choice(kind) if isinstance(kind, tuple) else kind
+    return click.option(*words, help=help, **more)
 
-    return decorate
 
+def with_options(options: tuple[Option, ...]) -> Decorator:
+    """Return a decorator that gives a command options in this order.
 
-def with_options(*options: Decorator) -> Decorator:
-    """Return a decorator that gives a command options, which ``--help`` lists in this order."""
+    ``--help`` lists the options behind a title, up to the next one, in the section of this title.
+    """
 
-    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         for option in reversed(options):
-            command = option(command)
-        return command
+            if isinstance(option, str):
+                for parameter in vars(function).get("__click_params__", ()):
+                    vars(parameter).setdefault("section", option)
+            else:
+                function = (with_options(option) if isinstance(option, tuple) else option)(function)
+        return function
 
     return decorate
+
+
+def command(*options: Option, name: str | None = None) -> Callable[[Callable[..., Any]], click.Command]:
+    """Return a decorator that makes a function a command with these options."""
+    return lambda function: click.command(name, cls=Command)(with_options(options)(function))
 
 
 class Values(SimpleNamespace):
@@ -299,7 +304,7 @@ class Values(SimpleNamespace):
         return {name: value for name, value in vars(self).items() if value is not None}
 
 
-def option_group(name: str, kind: type[Any], *options: Decorator) -> Decorator:
+def option_group(name: str, kind: type[Values], *options: Option) -> Decorator:
     """Return a decorator that gives a command options, and their values as its argument `name` of a `kind`.
 
     A group in a group is one value of the outer one.
@@ -314,11 +319,11 @@ def option_group(name: str, kind: type[Any], *options: Decorator) -> Decorator:
             values = {value: arguments.pop(value) for value in names}
             return command(**{name: kind(**values)}, **arguments)
 
-        grouped = with_options(*options)(collect)
-        own = parameters[before:]
-        exposed = (option for option in reversed(own) if option.expose_value)  # decorators add the last first
+        grouped = with_options(options)(collect)
+        added = parameters[before:]
+        exposed = (option for option in reversed(added) if option.expose_value)  # the last was added first
         names = dict.fromkeys(vars(option).get("group", option.name) for option in exposed)
-        for option in own:
+        for option in added:
             vars(option)["group"] = name
         return grouped
 
@@ -375,15 +380,9 @@ def _check_value(parameter: click.Parameter, name: str, value: Any) -> None:
 
 def config_option() -> click.Option:
     """Return the option ``--config`` for the group or for one command of it."""
-    return click.Option(
-        ["--config"],
-        type=INPUT,
-        metavar="FILE",
-        is_eager=True,
-        expose_value=False,
-        callback=_set_defaults,
-        help="TOML file with defaults: a table for each command, like [align].",
-    )
+    text = "TOML file with defaults: a table for each command, like [align]."
+    more: Any = {"is_eager": True, "expose_value": False, "callback": _set_defaults}
+    return click.Option(["--config"], type=INPUT, metavar="FILE", help=text, **more)
 
 
 def _set_defaults(context: click.Context, parameter: click.Parameter, path: str | None) -> None:

@@ -8,37 +8,16 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from nmtalign.cli.options import declare
 from nmtalign.cli.options.bitext import LANGUAGES, text_choices, text_encoding
-from nmtalign.cli.options.declare import (
-    INPUT,
-    OUTPUT,
-    Decorator,
-    Encoding,
-    Number,
-    Values,
-    Whole,
-    option_group,
-    section,
-    with_options,
-)
+from nmtalign.cli.options.declare import INPUT, OUTPUT, Number, Values, Whole, option, option_group
 from nmtalign.errors import DataError, UsageError
-from nmtalign.names import (
-    DEVICES,
-    EXTRACTIONS,
-    POSITIONS,
-    READ_VECTORS,
-    RETRIEVAL_SCORES,
-    SCORES,
-    SYMMETRIZATIONS,
-    UNKNOWN_POLICIES,
-    WRITTEN_VECTORS,
-)
+from nmtalign.names import DEVICES, EXTRACTIONS, POSITIONS, SCORES, SYMMETRIZATIONS, UNKNOWN_POLICIES
 
 if TYPE_CHECKING:
     from nmtalign.aligner.aligner import Aligner
     from nmtalign.text.bitext import Pair
 
-BYTES = ("strict", "ignore", "replace", "backslashreplace")
 PATHS = ("model", "vectors", "source_vectors", "target_vectors")
 
 
@@ -72,8 +51,10 @@ class ModelOptions(PathOptions):
     @property
     def settings(self) -> dict[str, Any]:
         """The settings of a model or vectors by name."""
-        settings = {name: value for name, value in self.given.items() if name not in (*PATHS, "langs")}
-        if self.scorers is not None:
+        settings = {name: value for name, value in self.given.items() if name not in PATHS}
+        if "langs" in settings:
+            settings["languages"] = settings.pop("langs")
+        if "scorers" in settings:
             settings["scorers"] = tuple(name.strip() for name in self.scorers.split(","))
         return settings
 
@@ -85,106 +66,74 @@ def _by_hand(context: click.Context, parameter: click.Parameter, value: bool | N
     return value
 
 
-def unsafe_pickle_option(default: bool | None) -> Decorator:
+def unsafe_pickle_option(default: bool | None) -> declare.Decorator:
     """Return ``--unsafe-pickle``."""
     text = "Let pickles run code; give only files that you trust."
-    return click.option("--unsafe-pickle", is_flag=True, default=default, callback=_by_hand, help=text)
+    return option("--unsafe-pickle", bool, text, default=default, callback=_by_hand)
 
 
 encoder_options = (
-    click.option("--encoder", type=INPUT, metavar="NAME", help="Encoder of Hugging Face, or its folder."),
-    click.option("--layer", type=Whole(min=0), help="Layer of --encoder whose states are taken.  [8]"),
-    click.option("--device", type=click.Choice(DEVICES), help="Where the encoder runs.  [cpu]"),
-    click.option("--cache", type=OUTPUT, help="File that keeps the encoder's similarities for the next run."),
+    option("--encoder NAME", declare.HUGGING_FACE, "Encoder of Hugging Face, or its folder."),
+    option("--layer", Whole(min=0), "Layer of --encoder whose states are taken.  [8]"),
+    option("--device", DEVICES, "Where the encoder runs.  [cpu]"),
+    option("--cache", OUTPUT, "File that keeps the encoder's similarities for the next run."),
 )
-expert_option = click.option(
-    "--expert",
-    type=INPUT,
-    metavar="LINKS",
-    help="Pharaoh links by a source that knows more than this text, not by another aligner of the text; an"
-    " empty line is no opinion.",
+expert_option = option(
+    "--expert LINKS",
+    INPUT,
+    "Links of this text by someone who knows more than the text shows, such as a person or an encoder. They"
+    " vote. Pharaoh format, a line for each pair; an empty line is no opinion.",
 )
 
 
 def with_expert(bitext: Iterable[Pair], expert: str | None, *, marked: bool = False) -> Iterator[Any]:
     """Return the pairs of a bitext with the links of --expert; for `marked` see `with_links`."""
+    if expert is None:
+        return iter(bitext)
     from nmtalign.aligner.experts import with_links
     from nmtalign.links.formats import read_links
 
-    if expert is None:
-        return iter(bitext)
     links = read_links(expert, encoding=text_encoding())
     return with_links(bitext, links, marked=marked, file=expert)
 
 
 extraction_options = (
-    click.option(
-        "--extract",
-        type=click.Choice(EXTRACTIONS),
-        help="How links are chosen.  [posterior; without null: mutual]",
-    ),
-    click.option("--threshold", type=Number(0, 1), help="Least posterior of a link; adds no second words."),
-    click.option(
-        "--symmetrize", type=click.Choice(SYMMETRIZATIONS), help="Join both directions' best choices."
-    ),
+    option("--extract", EXTRACTIONS, "How links are chosen.  [posterior; without null: mutual]"),
+    option("--threshold", Number(0, 1), "Least posterior of a link; adds no second words."),
+    option("--symmetrize", SYMMETRIZATIONS, "Join both directions' best choices."),
 )
 vector_files = (
-    click.option(
-        "--vectors",
-        type=INPUT,
-        metavar="DIR",
-        help="Word vectors of two languages: word2int_XX.pkl, embeddings_XX.npz.",
-    ),
-    click.option(
-        "--source-vectors", type=INPUT, help="Source word vectors: gensim, word2vec, fastText, GloVe, npz."
-    ),
-    click.option("--target-vectors", type=INPUT, help="Target word vectors in the same space."),
-    click.option("--limit", type=Whole(min=1), help="Read only the first N vectors of a file."),
+    option("--vectors DIR", INPUT, "Word vectors of two languages: word2int_XX.pkl, embeddings_XX.npz."),
+    option("--source-vectors", INPUT, "Source word vectors: gensim, word2vec, fastText, GloVe, npz."),
+    option("--target-vectors", INPUT, "Target word vectors in the same space."),
+    option("--limit", Whole(min=1), "Read only the first N vectors of a file."),
     unsafe_pickle_option(None),
 )
 _vectors = (
-    *vector_files,
-    click.option(
-        "--langs",
-        type=LANGUAGES,
-        metavar="XX,YY",
-        help="Source and target language of --vectors, if its folder does not say which is which.",
-    ),
+    vector_files,
+    option("--langs XX,YY", LANGUAGES, "Languages of --vectors, if its folder does not say which is which."),
 )
-path_options = option_group("vectors", PathOptions, section("Vectors"), *_vectors)
+path_options = option_group("vectors", PathOptions, "Vectors", _vectors)
 model_options = option_group(
     "options",
     ModelOptions,
-    section("Model"),
-    click.option("--model", type=INPUT, metavar="DIR", help="A learned model.  [the shipped English-French]"),
-    click.option("--scorers", metavar="LIST", help="Scorers of the model to use, by name.  [all]"),
-    section("Vectors, instead of a model"),
-    *_vectors,
-    click.option("--unknown", type=click.Choice(UNKNOWN_POLICIES), help="Vector of unknown words.  [zero]"),
-    click.option("--score", type=click.Choice(SCORES), help="Attention score of two vectors.  [cosine]"),
-    click.option(
-        "--temperature",
-        type=Number(0, min_open=True),
-        help="Divide scores by this.  [cosine: 1/sqrt(D), others: 1]",
-    ),
-    click.option(
-        "--parameters",
-        type=INPUT,
-        metavar="NPZ",
-        help="Parameters of --score bahdanau or scaled-dot.  [those in --vectors DIR]",
-    ),
-    click.option("--positions", type=click.Choice(POSITIONS), help="Position model.  [cosine: diagonal]"),
-    click.option("--diagonal", type=Number(min=0), help="Strength of the diagonal prior.  [4]"),
-    section("Expert, whose links vote"),
-    *encoder_options,
-    section("Links"),
-    *extraction_options,
-    section("Input"),
-    *text_choices(
-        "How lines become words.  [the model's, else space]",
-        "Look words up in lower case.  [yes]",
-        "Unicode normal form in which words are looked up.  [nfc]",
-    ),
+    "Model",
+    option("--model DIR", INPUT, "A learned model.  [the shipped English-French]"),
+    option("--scorers LIST", str, "Scorers of the model to use, by name.  [all]"),
+    "Vectors, instead of a model",
+    _vectors,
+    option("--unknown", UNKNOWN_POLICIES, "Vector of unknown words.  [zero]"),
+    option("--score", SCORES, "Attention score of two vectors.  [cosine]"),
+    option("--temperature", Number(0, min_open=True), "Divides scores.  [cosine: 1/sqrt(D), others: 1]"),
+    option("--parameters NPZ", INPUT, "Parameters of --score bahdanau or scaled-dot.  [in --vectors DIR]"),
+    option("--positions", POSITIONS, "Position model.  [cosine: diagonal]"),
+    option("--diagonal", Number(min=0), "Strength of the diagonal prior.  [4]"),
+    "Expert, whose links vote",
+    encoder_options,
+    "Links",
+    extraction_options,
+    "Input",
+    text_choices("[the model's, else space]", "[yes]", "[nfc]"),
 )
 
 
@@ -193,55 +142,19 @@ def load_aligner(options: ModelOptions) -> Aligner:
     path, settings = options.path, options.settings
     from nmtalign.aligner.opening import load
 
-    if options.langs is not None:
-        settings["languages"] = options.langs
     if isinstance(path, str):
         check_kind("vectors" if options.model is None else "model", path)
     return load(path, **settings)
 
 
 def check_kind(kind: str, path: str) -> None:
-    """Refuse vectors given as a model, and a model given as vectors."""
+    """Refuse vectors given as a model, a model given as vectors, and what is not there."""
     from nmtalign.door import place_of
     from nmtalign.state import is_model
 
-    if is_model(place_of(path)) != (kind == "model"):
+    place = place_of(path)
+    if not place.exists():
+        raise DataError(f"there is no such folder; --{kind} takes one, or the name of a shipped one").at(path)
+    if is_model(place) != (kind == "model"):
         found = "expected a folder of `nmtalign train`; it holds no model (if it holds vectors: --vectors)"
         raise DataError(found if kind == "model" else "this is a learned model; give it as --model").at(path)
-
-
-limit_option = click.option("--limit", type=Whole(min=1), help="Read only the first N vectors.")
-score_option = click.option(
-    "--score",
-    type=click.Choice(RETRIEVAL_SCORES),
-    default="csls",
-    help="csls: twice the cosine, less the mean cosines of both words to their nearest.",
-)
-
-reading_options = with_options(
-    section("Input"),
-    click.option(
-        "--from",
-        "format",
-        type=click.Choice(["auto", *READ_VECTORS]),
-        default="auto",
-        help="Format of the vectors.",
-    ),
-    limit_option,
-    click.option(
-        "--encoding", type=Encoding(), default="utf-8", help="Encoding of the words and of text files."
-    ),
-    click.option("--errors", type=click.Choice(BYTES), help="What to do with bytes of another encoding."),
-    unsafe_pickle_option(False),
-)
-
-force_option = click.option("--force", is_flag=True, help="Replace the vectors that are there.")
-
-pair_output_options = with_options(
-    section("Output"),
-    click.option(
-        "-o", "--output", type=OUTPUT, metavar="DIR", required=True, help="Folder for both languages."
-    ),
-    force_option,
-    click.option("--to", type=click.Choice(WRITTEN_VECTORS), default="folder", help="Format to write."),
-)

@@ -5,15 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-import click
-
 from nmtalign import __version__
-from nmtalign.cli.options.declare import OUTPUT, Values, Whole, option_group, section
+from nmtalign.cli.options.declare import OUTPUT, Values, Whole, option, option_group
 from nmtalign.errors import UsageError
 from nmtalign.names import SIDES
 
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
     from nmtalign.cli.options.model import ModelOptions
     from nmtalign.links.alignments import AlignedBatch
     from nmtalign.output import Outputs
-    from nmtalign.report.tables import LinkRow
 
     Sink = Callable[[AlignedChunk], object]
     from distributed import Client
@@ -40,13 +37,6 @@ class ShardOptions(Values):
         """Whether the folder may hold a run; one of several jobs may find it begun by another."""
         return bool(self.resume or self.shard)
 
-    def part(self) -> tuple[int, int]:
-        """Parse ``2/8``."""
-        given = re.fullmatch(r"(\d{1,9})/(\d{1,9})", self.shard or "1/1", re.ASCII)
-        if given is not None and 0 < (i := int(given[1])) <= (n := int(given[2])):
-            return i, n
-        raise UsageError(f"--shard wants I/N with I from 1 to N, like 2/8; found {self.shard!r}")
-
     def open(self, files: Sequence[str], outputs: Mapping[str, str]) -> ShardRun | None:
         """Return the run of these options, None without them; `outputs` are the files to write."""
         from nmtalign.batch.shards import ShardRun
@@ -56,10 +46,13 @@ class ShardOptions(Values):
                 raise UsageError("--resume and --shard go with --out-shards DIR; give it too")
             return None
         self._check(files, outputs)
+        part = re.fullmatch(r"(\d{1,9})/(\d{1,9})", self.shard or "1/1", re.ASCII)
+        if part is None or not 0 < int(part[1]) <= int(part[2]):
+            raise UsageError(f"--shard wants I/N with I from 1 to N, like 2/8; found {self.shard!r}")
         paths = {**dict.fromkeys(_ALWAYS, ""), **outputs}
         texts = {_kind(output, path): text_of(output, path) for output, path in paths.items()}
-        inputs = [Path(path) for path in files]
-        return ShardRun(Path(self.out_shards), texts, inputs, pairs=self.shard_pairs, part=self.part())
+        inputs, numbers = [Path(path) for path in files], (int(part[1]), int(part[2]))
+        return ShardRun(Path(self.out_shards), texts, inputs, pairs=self.shard_pairs, part=numbers)
 
     def _check(self, files: Sequence[str], outputs: Mapping[str, str]) -> None:
         """Refuse inputs that cannot be read twice, and outputs that shards cannot be put together to."""
@@ -70,8 +63,8 @@ class ShardOptions(Values):
         for path in files:
             _check_plain(Path(path))
         if self.shard is not None and any(path != "-" for path in outputs.values()):
-            found = "--shard fills --out-shards only"
-            raise UsageError(f"{found}; put them together with --resume -o LINKS at the end")
+            advice = "put them together with --resume -o LINKS at the end"
+            raise UsageError(f"--shard fills --out-shards only; {advice}")
         if "table" in outputs and _kind("table", outputs["table"]) == "parquet":
             raise UsageError("--out-shards: tables as .csv, .tsv or .jsonl, whose shards can be put together")
 
@@ -79,23 +72,19 @@ class ShardOptions(Values):
 shard_options = option_group(
     "sharding",
     ShardOptions,
-    section("Running"),
-    click.option("--out-shards", type=OUTPUT, metavar="DIR", help="Save finished shards here, for --resume."),
-    click.option("--resume", is_flag=True, help="Resume the run in --out-shards."),
-    click.option(
-        "--shard", metavar="I/N", help="Align every N-th shard, from the I-th on; N jobs align all."
-    ),
-    click.option("--shard-pairs", type=Whole(min=1), default=100_000, help="Sentence pairs in each shard."),
+    "Running",
+    option("--out-shards DIR", OUTPUT, "Save finished shards here, for --resume."),
+    option("--resume", bool, "Resume the run in --out-shards."),
+    option("--shard I/N", str, "Align every N-th shard, from the I-th on; N jobs align all."),
+    option("--shard-pairs", Whole(min=1), "Sentence pairs in each shard.", default=100_000),
 )
 
 
 def _check_plain(path: Path) -> None:
     """Refuse pipes: what is read once for its hash leaves nothing to align."""
     if path.exists() and not (path.is_file() or path.is_dir()):
-        raise UsageError(
-            f"--out-shards reads {path} twice, once for its hash, and a pipe can be read only once; write it"
-            " to a file first"
-        )
+        why = "once for its hash, and a pipe can be read only once; write it to a file first"
+        raise UsageError(f"--out-shards reads {path} twice, {why}")
 
 
 def _kind(output: str, path: str) -> str:
@@ -126,46 +115,36 @@ def describe(files: Sequence[str], options: ModelOptions, **settings: Any) -> di
     for path in paths:
         _check_plain(path)
     parts = [file for path in paths for file in (sorted(path.rglob("*")) if path.is_dir() else [path])]
-    model = [fingerprint(file)["sha256"] for file in parts if file.is_file()]
-    return {
-        "version": __version__,
-        "text": [fingerprint(Path(path)) for path in files],
-        "model": hashlib.sha256("".join(model).encode()).hexdigest(),
-        **settings,
-    }
+    model = "".join(fingerprint(file)["sha256"] for file in parts if file.is_file())
+    digest, text = hashlib.sha256(model.encode()).hexdigest(), [fingerprint(Path(path)) for path in files]
+    return {"version": __version__, "text": text, "model": digest, **settings}
 
 
 def batch_texts() -> dict[str, Callable[[AlignedBatch], str]]:
     """Return what makes the text of each output that needs the links alone."""
-    from nmtalign.links.formats import format_pair_scores_batch, format_pharaoh_batch, format_scores_batch
+    from nmtalign.links import formats
 
     return {
-        "links": format_pharaoh_batch,
-        "probabilities": format_scores_batch,
-        "pair_scores": format_pair_scores_batch,
+        "links": formats.format_pharaoh_batch,
+        "probabilities": formats.format_scores_batch,
+        "pair_scores": formats.format_pair_scores_batch,
     }
 
 
 def text_of(output: str, path: str) -> Callable[[AlignedChunk], str]:
     """Return what makes the text of an output; `path` gives the format of a table."""
     from nmtalign.links.formats import format_guided_batch
-    from nmtalign.report.tables import table_format, table_text
+    from nmtalign.report.tables import batch_rows, table_format, table_text
 
     if output == "table":
         kind = table_format(path)
-        return lambda chunk: table_text(kind, _rows(chunk))
+        return lambda chunk: table_text(kind, batch_rows(chunk.batch, *chunk.tokens(), first=chunk.first))
     if output == "guided":
         return lambda chunk: format_guided_batch(chunk.batch, *chunk.pieces(), first=chunk.first)
     if output in SIDES:
         return lambda chunk: "".join(f"{' '.join(words)}\n" for words in _of_side(chunk, output))
     text = batch_texts()[output]
     return lambda chunk: text(chunk.batch)
-
-
-def _rows(chunk: AlignedChunk) -> Iterator[LinkRow]:
-    from nmtalign.report.tables import batch_rows
-
-    return batch_rows(chunk.batch, *chunk.tokens(), first=chunk.first)
 
 
 def _of_side(chunk: AlignedChunk, side: str) -> list[list[str]]:
@@ -178,8 +157,8 @@ def _of_side(chunk: AlignedChunk, side: str) -> list[list[str]]:
 def open_sink(output: str, path: str, files: Outputs) -> Sink:
     """Return what writes an output chunk by chunk."""
     from nmtalign.arrays import ArchiveWriter
-    from nmtalign.encoders.attention_files import LINKABLE
-    from nmtalign.report.tables import open_table
+    from nmtalign.encoders.files import LINKABLE
+    from nmtalign.report.tables import batch_rows, open_table
 
     if output == "attention":
         archive = files.enter_context(ArchiveWriter(files.binary(path)))
@@ -193,7 +172,7 @@ def open_sink(output: str, path: str, files: Outputs) -> Sink:
         return write
     if output == "table":
         write_rows = open_table(path, files)
-        return lambda chunk: write_rows(_rows(chunk))
+        return lambda chunk: write_rows(batch_rows(chunk.batch, *chunk.tokens(), first=chunk.first))
     file, text = files.text(path), text_of(output, path)
     return lambda chunk: file.write(text(chunk))
 
@@ -227,15 +206,10 @@ class EngineOptions(Values):
 engine_options = option_group(
     "engine",
     EngineOptions,
-    section("Running"),
-    click.option("--workers", type=Whole(min=1), help="Processes; the result is the same.  [cores]"),
-    click.option(
-        "--engine",
-        type=click.Choice(["local", "dask"]),
-        default="local",
-        help="Run in processes here, or on a cluster.",
-    ),
-    click.option("--scheduler", metavar="ADDR", help="Address of a dask cluster, like tcp://node1:8786."),
+    "Running",
+    option("--workers", Whole(min=1), "Processes; the result is the same.  [cores]"),
+    option("--engine", ("local", "dask"), "Run in processes here, or on a cluster.", default="local"),
+    option("--scheduler ADDR", str, "Address of a dask cluster, like tcp://node1:8786."),
 )
 
 

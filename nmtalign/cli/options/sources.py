@@ -1,29 +1,31 @@
-"""The options that name attention or similarities of another program or model."""
+"""The options that name attention of another program, and those that choose the pairs that are looked at."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from itertools import tee
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from itertools import islice, tee
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import click
-
-from nmtalign.cli.messages import log
+from nmtalign.cli.messages import log, warn
 from nmtalign.cli.options.bitext import text_encoding
-from nmtalign.cli.options.declare import INPUT, Numbers, Values, Whole, option_group, section
+from nmtalign.cli.options.declare import HUGGING_FACE, INPUT, Numbers, Values, Whole, option, option_group
+from nmtalign.cli.options.model import load_aligner, model_options
 from nmtalign.door import parameter
-from nmtalign.errors import UsageError
+from nmtalign.errors import DataError, UsageError
 from nmtalign.names import MARKS, METHODS, UNITS
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from nmtalign.aligner.aligner import Aligner
     from nmtalign.aligner.links_from import Linker
-    from nmtalign.encoders.cross_attention import Reading
+    from nmtalign.corpus.coverage import Coverage
     from nmtalign.encoders.files import PairMatrix
     from nmtalign.encoders.transformer import WordPair
     from nmtalign.links.alignments import AlignedPair
+    from nmtalign.report.corpus import Record
     from nmtalign.text.bitext import SentencePair
     from nmtalign.text.tokenization import TextSettings
 
@@ -38,10 +40,8 @@ class SourceOptions(Values):
         """Tell whether links come from a source, not from our own model; `report` can show both."""
         given = list(self.given)
         if given and not any(name in given for name in _SOURCES) and None in (self.method, options.encoder):
-            needed = ", ".join(map(parameter, _SOURCES))
-            raise UsageError(
-                f"{', '.join(map(parameter, given))}: only with {needed}, or --encoder and --method"
-            )
+            names, needed = (", ".join(map(parameter, which)) for which in (given, _SOURCES))
+            raise UsageError(f"{names}: only with {needed}, or --encoder and --method")
         return bool(given)
 
     def open(
@@ -60,11 +60,11 @@ class SourceOptions(Values):
             given["encoding"] = text_encoding()
         words = (text.words_of_pair(pair, (None, None)) for pair in bitext)
         linker, chosen = open_linker(words, **given)
-        if (
-            linker.reading is not None
-            and not {"matrices", "layers", "attention_heads", "shift"} & given.keys()
-        ):
-            _tell(linker.reading)
+        reading, by_hand = linker.reading, {"matrices", "layers", "attention_heads", "shift"} & given.keys()
+        if reading is not None and reading.layers is not None and not by_hand:
+            head = "" if reading.heads is None else f" --attention-heads {reading.heads[0]}"
+            options_of_head = f"--layers {reading.layers[0]}{head} --shift {reading.shift}"
+            log(f"chosen by the text: {options_of_head}", event="head chosen")
         return linker, text, chosen
 
     def inspect(
@@ -93,39 +93,92 @@ class SourceOptions(Values):
             yield pair_of_words(linker.pair(given), pair, line_words), by_part
 
 
-def _tell(reading: Reading) -> None:
-    """Say which head of a translation model was chosen, as the options that name it."""
-    if reading.layers is not None:
-        head = "" if reading.heads is None else f" --attention-heads {reading.heads[0]}"
-        chosen = f"--layers {reading.layers[0]}{head} --shift {reading.shift}"
-        log(f"chosen by the text: {chosen}", event="head chosen")
-
-
 source_options = option_group(
     "weights",
     SourceOptions,
-    section(SECTION),
-    click.option(
-        "--matrices",
-        type=INPUT,
-        help="Attention of another program: npz, npy, or text of Marian, fairseq, OpenNMT-py. Rows sum to 1.",
-    ),
-    click.option("--translator", type=INPUT, metavar="NAME", help="Translation model of Hugging Face."),
-    click.option("--layers", type=Numbers(0), help="Layers to average, like 0,2-3.  [all]"),
-    click.option("--attention-heads", type=Numbers(0), help="Heads to average.  [all]"),
-    click.option("--shift", type=Whole(-1, 1), help="Row offset: target piece t is row t + SHIFT.  [0]"),
-    click.option("--pieces", type=click.Choice(MARKS), help="Join sub-words to words."),
-    click.option("--normalize", is_flag=True, default=None, help="Divide each row of --matrices by its sum."),
-    click.option("--token-vectors", type=INPUT, help="npz or folder: vectors of the words of each line."),
-    click.option("--similarities", type=INPUT, help="npz, one matrix for each pair, target by source."),
-    click.option(
-        "--method",
-        type=click.Choice(METHODS),
-        help="Published method that makes links of similarities.  [simalign-itermax]",
-    ),
-    click.option(
-        "--units",
-        type=click.Choice(UNITS),
-        help="What --method links. Links of sub-words become links of words.  [subwords]",
-    ),
+    SECTION,
+    option("--matrices", INPUT, "Attention: npz, npy or text of Marian, fairseq, OpenNMT-py; rows sum to 1."),
+    option("--translator NAME", HUGGING_FACE, "Translation model of Hugging Face."),
+    option("--layers", Numbers(0), "Layers to average, like 0,2-3.  [all]"),
+    option("--attention-heads", Numbers(0), "Heads to average.  [all]"),
+    option("--shift", Whole(-1, 1), "Row offset: target piece t is row t + SHIFT.  [0]"),
+    option("--pieces", MARKS, "Join sub-words to words."),
+    option("--normalize", bool, "Divide each row of --matrices by its sum.", default=None),
+    option("--token-vectors", INPUT, "npz or folder: vectors of the words of each line."),
+    option("--similarities", INPUT, "npz, one matrix for each pair, target by source."),
+    option("--method", METHODS, "Published method that makes links of similarities.  [simalign-itermax]"),
+    option("--units", UNITS, "What --method links. Links of sub-words become links of words.  [subwords]"),
 )
+
+
+# --- pairs that are looked at -------------------------------------------------------------------
+
+Item = TypeVar("Item")
+TOGETHER = 200  # records whose words are counted together
+
+
+class RecordOptions(Values):
+    """Which pairs, their gold links, and what aligns them: `options` of a model, or another's `weights`."""
+
+    def open(
+        self, bitext: Iterator[SentencePair], others: Mapping[str, str] | None = None
+    ) -> tuple[Aligner | None, Iterator[Record]]:
+        """Return the aligner, none for attention of other programs, and the records of a bitext.
+
+        `others` are the files with links of other systems.
+        """
+        from nmtalign.aligner.opening import fit_text
+        from nmtalign.report.corpus import read_corpus
+
+        files: Any = {"gold": self.gold, "others": others, "encoding": text_encoding()}
+        if self.weights.named(self.options):
+            bitext, again = tee(bitext)
+            aligned = self.weights.inspect(self.options, again)
+            return None, read_corpus(bitext, aligned=aligned, **files)
+        aligner = load_aligner(self.options)
+        aligner, bitext = fit_text(aligner, bitext)
+        return aligner, read_corpus(bitext, **files)
+
+    def chosen(self, records: Iterator[Record]) -> Iterator[Record]:
+        """Yield the records that --lines names; all where it is left out."""
+        return records if self.lines is None else pick(records, self.lines)
+
+
+record_options = option_group(
+    "chosen",
+    RecordOptions,
+    "Input",
+    option("--lines", Numbers(1), "These pairs only, like 3,7-9."),
+    option("--gold", INPUT, "Gold links, one line for each pair."),
+    model_options,
+    source_options,
+)
+
+
+def covered(records: Iterable[Record], aligner: Aligner | None, known: list[Coverage]) -> Iterator[Record]:
+    """Yield records, and note in `known` how many of their words the aligner knows."""
+    records = iter(records)
+    while chunk := list(islice(records, TOGETHER)):
+        if aligner is not None:
+            known.append(aligner.covered([record.pair for record in chunk]))
+        yield from chunk
+
+
+def warn_of_coverage(known: Iterable[Coverage]) -> None:
+    """Warn if the words of all records together are too little known for links that can be trusted."""
+    from nmtalign.corpus.coverage import Coverage
+
+    if why := reduce(Coverage.joined, known, Coverage()).warning:
+        warn(why)
+
+
+def pick(records: Iterable[Item], lines: Sequence[int]) -> Iterator[Item]:
+    """Yield the records that `lines` (sorted, from 1) names; read no further than the last."""
+    number = 0
+    for number, record in enumerate(records, 1):
+        if number in lines:
+            yield record
+        if number == lines[-1]:
+            return
+    missing = next(line for line in lines if line > number)
+    raise DataError(f"expected a pair in line {missing}, found only {number:,} pairs")

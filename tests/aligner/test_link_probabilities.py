@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from nmtalign.aligner.decoding import Decoder
 from nmtalign.aligner.extraction import make_extraction
+from nmtalign.aligner.probabilities import LARGEST, LINK_COEFFICIENTS, LinkProbabilities
 from nmtalign.corpus import long_pairs
 from nmtalign.corpus.text import encode_text
-from nmtalign.positions.link_probabilities import FITTED, LARGEST, LinkProbabilities
 from tests.aligner.toy_language import toy_bitext, toy_training
 
 ALL = np.ones(3, bool), np.ones(3, bool)
@@ -31,7 +31,7 @@ def test_worked_numbers():
     assert one(0.9, 1.0, 0.5) == pytest.approx(0.6957, abs=1e-4)
     assert one(0.9, 1.0, 0.5, gold=-0.8272) == pytest.approx(0.5, abs=1e-4)
     assert one(0.6, 2.0, 0.5) == pytest.approx(0.6)  # 0.928 is above logit 0.6 = 0.405
-    assert FITTED == (-0.7, 0.29, 0.62, 0.54)
+    assert LINK_COEFFICIENTS == (-0.7, 0.29, 0.62, 0.54)
 
 
 chances, evidences = st.floats(0, 1), st.floats(0, 60)

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import coo_array, csr_array, csr_matrix
 
-from nmtalign.errors import UsageError
-from nmtalign.vectors.correspondence import correspondence_analysis
+from nmtalign.scorers.dense import correspondence_analysis
 
 
 def table(seed: int, shape: tuple[int, int] = (40, 30), density: float = 0.2) -> csr_array:
@@ -78,9 +77,3 @@ def test_swapped_tables_give_swapped_products(seed: int, size: int) -> None:
     source, target = correspondence_analysis(counts, size)
     there, back = correspondence_analysis(csr_array(counts.T), size)
     np.testing.assert_allclose(source @ target.T, back @ there.T, atol=1e-5)
-
-
-@pytest.mark.parametrize("wrong", [{"size": 0}, {"power": 0.0}])
-def test_senseless_settings_are_refused(wrong: dict[str, float]) -> None:
-    with pytest.raises(UsageError, match="size >= 1"):
-        correspondence_analysis(table(0), **({"size": 2} | wrong))  # type: ignore[arg-type]

@@ -1,0 +1,133 @@
+"""Calibrated probabilities: how often links of some posterior are right, and which pairs are translations.
+
+The evidence e of a link is the log likelihood ratio r' of its words, counted without one of their links, so
+that no pair is evidence for itself. The size of the training text is
+
+    u = log10 of its source words / 10,000, from LEAST to MOST words
+
+**Links.** A model that aligns the text it was learned from has counted each link that it judges, and so
+believes its links too much; on other text its posteriors are right as they are. Other text shows: of nearly
+every pair the training text lacks a word. So where all words of a pair are in the training text,
+
+    logit q = a0 + a1 logit p + a2 e + a3 u + d          probability = min(p, q)
+
+with the posterior p of the link, after the votes of an expert, if there is one. Elsewhere the probability is
+p. ``scripts/calibration.py`` fits the coefficients a. Where gold links teach a model, they also give d: with
+it the probabilities of the links of the gold pairs sum to the number of right ones.
+
+**Sentence pairs.** With the posteriors of both directions,
+
+    v = sum over cells of (p(s|t) + p(t|s)) max(0, log r'(s, t)) / (S + T)
+    n = log of (S + T) / 2, at most log LONGEST
+    z = |log((T + 1/2) / (c S + 1/2))| sqrt(min(S, T)), at most MAX_LENGTH_DEVIATION
+
+    p(parallel) = 1 / (1 + exp(-(b0 + b1 v + b2 n + b3 z + b4 v n + b5 u)))
+
+where c is the ratio T / S of the training text. ``scripts/fit_parallelness.py`` fits the coefficients b to
+one wrong pair in ten; where the share of wrong pairs is w, the logit is ``log(9) - log((1 - w) / w)`` too
+high.
+
+Axes: B pairs of a bucket, T target words, S source words, L links, N sentence pairs, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from nmtalign.arrays import Doubles, Flags, Floats, Longs, Reals
+from nmtalign.corpus.buckets import Bucket
+
+LINK_COEFFICIENTS = -0.7, 0.29, 0.62, 0.54  # a0 to a3
+PAIR_COEFFICIENTS = 2.588, 3.152, -2.69, -0.6784, 1.105, -2.956  # b0 to b5
+LARGEST, STEPS = 3.0, 30  # greatest |d|, and halvings of its interval
+SUREST = 1e-6  # least distance of a probability from 0 and 1
+FEW = 10  # links for each unit of d, so that few gold links move little
+LONGEST = 500  # words
+MAX_LENGTH_DEVIATION = 6.0
+LEAST, MOST = 3_000, 350_000  # words of a training text: the range to which the coefficients are fitted
+
+
+class TrainingSize(NamedTuple):
+    """Size of a training text."""
+
+    words: int = 100_000  # source words
+    length_ratio: float = 1.0  # target words for each source word
+
+    @classmethod
+    def of(cls, words: tuple[int, int] | None) -> TrainingSize:
+        """Return the size of a text with these source and target words; the defaults if there are none."""
+        return cls(words[0], words[1] / words[0]) if words and all(words) else cls()
+
+    @property
+    def log_size(self) -> float:
+        """The size u."""
+        return float(np.log10(min(max(self.words, LEAST), MOST) / 10_000))
+
+
+class LinkProbabilities(NamedTuple):
+    """Gives links their probability."""
+
+    known: tuple[Flags, Flags]  # the source and the target words (V,) that the training text has
+    size: float  # u
+    gold_log_odds: float = 0.0  # d
+
+    def of_training_text(self, posterior: Reals, evidence: Reals) -> Doubles:
+        """Return the probability of links (L,) of the training text, rising with posterior and evidence."""
+        p = np.clip(np.asarray(posterior, np.float64), SUREST, 1 - SUREST)
+        constant, of_posterior, of_evidence, of_size = LINK_COEFFICIENTS
+        logit = constant + of_posterior * np.log(p / (1 - p)) + of_evidence * np.asarray(evidence, np.float64)
+        return np.asarray(np.minimum(p, 1 / (1 + np.exp(-logit - of_size * self.size - self.gold_log_odds))))
+
+    def of(self, bucket: Bucket, column: Longs, posterior: Reals, evidence: Reals) -> Reals:
+        """Return the probability of links (L,) in some columns of a bucket."""
+        sides = zip(self.known, (bucket.source, bucket.target), strict=True)
+        seen = np.logical_and.reduce([(known[words] | (words == 0)).all(axis=0) for known, words in sides])
+        probability = np.where(seen[column], self.of_training_text(posterior, evidence), posterior)
+        return np.asarray(probability, np.float32)
+
+    def fit_gold_log_odds(self, posterior: Reals, evidence: Reals, right: Reals) -> float:
+        """Return d from the links (L,) of gold pairs; `right` is 1 for right ones, 0 for others."""
+        low, high = -LARGEST, LARGEST
+        for _ in range(STEPS):
+            middle = (low + high) / 2
+            sum_ = self._replace(gold_log_odds=middle).of_training_text(posterior, evidence).sum()
+            low, high = (middle, high) if sum_ + FEW * middle < right.sum() else (low, middle)
+        return (low + high) / 2
+
+
+def evidence_of_pairs(forward: Floats, reverse: Floats, evidence: Floats) -> Doubles:
+    """Return the evidence of each pair of a bucket (B,), from posteriors and evidence of cells (T, S, B).
+
+    The evidence is 0 in cells that belong to another piece of a long pair.
+    """
+    expected = (forward + reverse) * evidence
+    by_word = np.add.reduce(expected, axis=1)  # (T, B)
+    return np.asarray(np.add.reduce(by_word.astype(np.float64), axis=0))
+
+
+def parallel_probability(
+    evidence: Doubles, source_lengths: Longs, target_lengths: Longs, size: TrainingSize
+) -> Doubles:
+    """Return the probability that N pairs are parallel, rising with the evidence; 0 where a side is empty.
+
+    `evidence` (N,) comes from :func:`evidence_of_pairs`; the lengths (N,) are in words.
+    """
+    features = pair_features(evidence, source_lengths, target_lengths, size)
+    logit = (features * np.array(PAIR_COEFFICIENTS)[:, None]).sum(axis=0)
+    probability = np.clip(1 / (1 + np.exp(-np.clip(logit, -30, 30))), SUREST, 1 - SUREST)
+    return np.where((source_lengths > 0) & (target_lengths > 0), probability, 0.0)
+
+
+def pair_features(
+    evidence: Doubles, source_lengths: Longs, target_lengths: Longs, size: TrainingSize
+) -> Doubles:
+    """Return 1, v, n, z, v n and u of each pair, shape (6, N)."""
+    S, T = source_lengths.astype(np.float64), target_lengths.astype(np.float64)
+    words = np.maximum(S + T, 1)
+    v = evidence / words
+    n = np.log(np.minimum(words / 2, LONGEST))
+    z = np.abs(np.log((T + 0.5) / (size.length_ratio * S + 0.5))) * np.sqrt(np.minimum(S, T))
+    z = np.minimum(z, MAX_LENGTH_DEVIATION)
+    return np.stack([np.ones_like(v), v, n, z, v * n, np.full_like(v, size.log_size)])
