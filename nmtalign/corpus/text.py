@@ -13,7 +13,7 @@ from nmtalign.arrays import Flags, Floats
 from nmtalign.corpus.buckets import Bucket, make_buckets
 from nmtalign.corpus.line_words import BothLineWords, LineWords
 from nmtalign.corpus.long_pairs import Segments, cut_long_pairs
-from nmtalign.corpus.sides import EncodedSide, PairEncoder, encode_pairs
+from nmtalign.corpus.sides import EncodedSide, encode_pairs, side_encoders
 from nmtalign.corpus.word_pairs import PairIndex, number_pairs
 from nmtalign.links.alignments import AlignedBatch
 from nmtalign.text.tokenization import TextSettings
@@ -90,9 +90,10 @@ def _sides_of_lines(
     text: TextSettings,
     languages: tuple[str | None, str | None] = (None, None),
 ) -> tuple[EncodedSide, EncodedSide]:
-    encoder = PairEncoder(text, languages)
-    encoder.add(pairs)
-    return encoder.finish()
+    pairs, encoders = list(pairs), side_encoders(text, languages)
+    for side, encoder in enumerate(encoders):
+        encoder.add_lines([pair[side] for pair in pairs])
+    return encoders[0].finish(), encoders[1].finish()
 
 
 def _stacked(source: EncodedSide, target: EncodedSide) -> EncodedText:
