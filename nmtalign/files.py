@@ -220,10 +220,8 @@ def _open_input(path: str | Path) -> BinaryIO:
             raise
         raise _unreadable(error) from None
     _inputs.add(file)
-    if ending not in _UNPACKERS:
-        return io.BufferedReader(file, _BLOCK)
     try:
-        return unpacked(file, ending)
+        return unpacked(file, ending) if ending in _UNPACKERS else io.BufferedReader(file, _BLOCK)
     except UsageError:
         file.close()
         raise
