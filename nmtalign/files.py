@@ -220,10 +220,8 @@ def _open_input(path: str | Path) -> BinaryIO:
             raise
         raise _unreadable(error) from None
     _inputs.add(file)
-    if ending not in _UNPACKERS:
-        return io.BufferedReader(file, _BLOCK)
     try:
-        return unpacked(file, ending)
+        return unpacked(file, ending) if ending in _UNPACKERS else io.BufferedReader(file, _BLOCK)
     except UsageError:
         file.close()
         raise
@@ -320,10 +318,8 @@ def new_partial(path: Path) -> Path:
 def fingerprint(path: Path) -> dict[str, Any]:
     """Return the size of a file and the SHA-256 of its bytes."""
     with open(path, "rb") as file:
-        return {
-            "bytes": os.fstat(file.fileno()).st_size,
-            "sha256": hashlib.file_digest(file, "sha256").hexdigest(),
-        }
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return {"bytes": os.fstat(file.fileno()).st_size, "sha256": digest}
 
 
 def read_lines(path: str | Path, *, encoding: str = "utf-8") -> Iterator[str]:

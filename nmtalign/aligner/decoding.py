@@ -22,9 +22,8 @@ from nmtalign.aligner.probabilities import (
 from nmtalign.arrays import AnyArray, Doubles, Flags, Floats, Ints, Longs, Reals, offsets_of
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.coverage import foreign_pairs
-from nmtalign.corpus.long_pairs import Segments
 from nmtalign.corpus.parallel import in_order
-from nmtalign.corpus.text import EncodedText
+from nmtalign.corpus.text import EncodedText, Segments
 from nmtalign.links.alignments import (
     AlignedBatch,
     AlignedPair,

@@ -21,10 +21,9 @@ from nmtalign.aligner.decoding import Decoder
 from nmtalign.aligner.extraction import Extraction, make_extraction
 from nmtalign.arrays import AnyArray, Flags, Floats, Reals
 from nmtalign.corpus.buckets import PADDED, make_buckets
-from nmtalign.corpus.line_words import LineWords, joined_pair, links_of_words, words_of_lines
-from nmtalign.corpus.long_pairs import whole_pairs
+from nmtalign.corpus.line_words import LineWords, joined_pair, links_of_words
 from nmtalign.corpus.sides import encode_pairs
-from nmtalign.corpus.text import EncodedText
+from nmtalign.corpus.text import EncodedText, whole_pairs, words_of_lines
 from nmtalign.door import expect_kind, parameter
 from nmtalign.encoders.cross_attention import Reading, Translator, best_reading, read_attention, translated
 from nmtalign.encoders.encoder import EncoderSimilarities

@@ -31,10 +31,9 @@ from nmtalign.aligner.over_vectors import open_vectors
 from nmtalign.arrays import Reals
 from nmtalign.corpus.coverage import coverage, one_word_lines
 from nmtalign.corpus.line_words import gold_of_tokens, links_of_tokens, links_of_words
-from nmtalign.corpus.long_pairs import cut_long_pairs
 from nmtalign.corpus.parallel import default_workers
 from nmtalign.corpus.sides import EncodedSide
-from nmtalign.corpus.text import EncodedText, encode_text, line_words_of
+from nmtalign.corpus.text import EncodedText, cut_long_pairs, encode_text, line_words_of
 from nmtalign.door import ProgressLine, expect_names, place_of
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedBatch, GoldAlignment, joined_batches

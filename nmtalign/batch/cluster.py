@@ -18,6 +18,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from reprlib import repr as short
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -239,11 +240,8 @@ def align_on_cluster(
     if not hasattr(client, "register_plugin"):
         raise UsageError(f"expected a client of dask, found {short(client)}")
     with _sent(client, replace(aligner, workers=1)) as name:
-
-        def submit(chunk: Chunk) -> Future[AlignedChunk]:
-            return client.submit(_align, name, pack(chunk), unit, values, pure=False)
-
-        for chunk, aligned in in_order(client, submit, chunks):
+        call = partial(client.submit, _align, name, unit, values, pure=False)
+        for chunk, aligned in in_order(client, lambda chunk: call(pack(chunk)), chunks):
             yield aligned._replace(lines=chunk.lines)
 
 
@@ -277,7 +275,7 @@ def _sent(client: Client, aligner: Aligner) -> Iterator[str]:
             client.unregister_worker_plugin(name)
 
 
-def _align(name: str, packed: Packed, unit: str, values: str | None) -> AlignedChunk:
+def _align(name: str, unit: str, values: str | None, packed: Packed) -> AlignedChunk:
     """Align a chunk in a worker."""
     from distributed import get_worker
 

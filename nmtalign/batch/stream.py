@@ -22,10 +22,9 @@ from nmtalign.corpus.line_words import (
     LineWords,
     links_of_words,
     values_of_words,
-    words_of_lines,
 )
 from nmtalign.corpus.parallel import streamed
-from nmtalign.corpus.text import EncodedText
+from nmtalign.corpus.text import EncodedText, words_of_lines
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import AlignedBatch, Link
 from nmtalign.text.bitext import CELLS, Chunk, SentencePair, chunks_of
@@ -45,7 +44,6 @@ class AlignedChunk(NamedTuple):
     first: int  # number of the first pair, from 1, like the lines of the file
     lines: list[SentencePair]  # as they stand in the file
     batch: AlignedBatch
-    sizes: list[tuple[int, int]]  # source and target words of each pair, as they were looked up
     coverage: Coverage | None  # known words; None for links from another program
     text: TextSettings  # what cuts the lines into the words or tokens that the links count
     languages: tuple[str | None, str | None]
@@ -90,16 +88,13 @@ def align_chunk(
         _check_cells(text, chunk.first)
         batch, attention = aligner.align_with_values(text, values)
     known = coverage(text.source, text.target, aligner.scorer.vocabularies)
-    lengths = text.segments.source_lengths, text.segments.target_lengths
-    sizes = list(zip(*(side.tolist() for side in lengths), strict=True))
     if unit == "tokens":
-        cut_by = aligner.text, aligner.languages
-        return AlignedChunk(*chunk, batch, sizes, known, *cut_by, attention=attention)
+        return AlignedChunk(*chunk, batch, known, aligner.text, aligner.languages, attention=attention)
     marks = None if unit == "words" else unit
     words = text.line_words if marks is None else _words_of_pieces(text, chunk.lines, marks)
     batch = links_of_words(batch, words)
     warning = one_word_lines(text) if chunk.first == 1 else None
-    aligned = AlignedChunk(*chunk, batch, sizes, known, SPACES, aligner.languages, marks, warning, attention)
+    aligned = AlignedChunk(*chunk, batch, known, SPACES, aligner.languages, marks, warning, attention)
     if values is None or attention is None or words is None:
         return aligned
     return aligned._replace(attention=_attention_of_words(values, attention, words, aligned))
@@ -109,8 +104,8 @@ def _check_cells(text: EncodedText, first: int) -> None:
     """Refuse a pair whose matrix would not fit into memory."""
     cells = text.segments.source_lengths * text.segments.target_lengths
     for n in np.flatnonzero(cells > CELLS)[:1].tolist():
-        found = f"expected at most {CELLS:,} weights (target by source words), found {cells[n]:,}"
-        raise DataError(f"pair {first + n:,}: {found}; --max-length 4000 leaves such pairs out")
+        expected = f"expected at most {CELLS:,} weights (target by source words), found {cells[n]:,}"
+        raise DataError(f"pair {first + n:,}: {expected}; --max-length 4000 leaves such pairs out")
 
 
 def _attention_of_words(
@@ -159,11 +154,10 @@ def links_of_source(
     given = linker.read(words)
     for part in chunks_of(pairs, chunk=PAIRS):
         matrices = list(islice(given, len(part.lines)))
-        sizes = [(len(source), len(target)) for (source, target), *_ in matrices]
         batch, shown = linker.align(matrices), text
         if unit == "words" and not marks:
             batch, shown = links_of_words(batch, words_of_lines(part.lines, text)), SPACES
-        yield AlignedChunk(*part, batch, sizes, None, shown, (None, None), marks)
+        yield AlignedChunk(*part, batch, None, shown, (None, None), marks)
     next(given, None)  # an error if there is more
 
 
@@ -201,19 +195,10 @@ def align_chunks(
     unit: str = "words",
     values: str | None = None,
 ) -> Generator[AlignedChunk]:
-    """Align chunks, which are read as they are needed, on several cores.
+    """Yield the links of chunks, which are read as they are needed, on several cores.
 
-    For `unit` and `values` see :func:`align_chunk`.
-
-    Yields
-    ------
-    AlignedChunk
-        In order; the links depend neither on `workers` nor on how the text is cut.
-
-    Raises
-    ------
-    WorkerError
-        If a worker dies.
+    For `unit` and `values` see :func:`align_chunk`. The links depend neither on `workers` nor on how the
+    text is cut. A WorkerError if a worker dies.
     """
     chunks = iter(chunks)
     few = min(FEW, workers)

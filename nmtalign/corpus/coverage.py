@@ -48,9 +48,6 @@ class SideCoverage(NamedTuple):
         """Share of known words; 1.0 where no word was counted."""
         return self.known / self.total if self.total else 1.0
 
-    def __str__(self) -> str:
-        return f"{self.known:,} of {self.total:,} words are known ({100 * self.rate:.1f} %)"
-
 
 class Coverage(NamedTuple):
     """Words of both sides of a text."""
@@ -69,16 +66,11 @@ class Coverage(NamedTuple):
         return all(side.in_other > max(side.known, FEW * side.total) for side in self)
 
     @property
-    def untokenized(self) -> bool:
-        """Whether many words of both sides end in punctuation: the text is raw."""
-        return all(side.punctuated > UNTOKENIZED * side.total for side in self)
-
-    @property
     def warning(self) -> str:
         """A warning where links are not to be trusted: swapped sides, raw text, few known words; else ""."""
         if self.swapped:
             return _SWAPPED
-        if self.untokenized:
+        if all(side.punctuated > UNTOKENIZED * side.total for side in self):
             return "unknown words end in punctuation: cut raw text with `tokenizer=simple`"
         sides = zip(self._fields, self, strict=True)
         few = [f"only {100 * side.rate:.1f} % of the {name} words" for name, side in sides if side.rate < FEW]
@@ -145,19 +137,15 @@ def _foreign(text: EncodedText, side: EncodedSide, other: EncodedSide, vocabular
     lettered, pair_of_piece = _lettered(side), text.segments.pair
     known = np.fromiter(map(vocabulary.__contains__, side.words), bool, len(side.words))
     foreign = np.zeros(text.segments.pairs, bool)
-    foreign[pair_of_piece[_with_some(side, lettered & ~known)]] = True
-    foreign[pair_of_piece[_with_some(side, lettered & known)]] = False
+    for chosen, value in ((lettered & ~known, True), (lettered & known, False)):
+        pieces = np.diff(offsets_of(chosen[side.tokens])[side.offsets]) > 0  # with some of these words
+        foreign[pair_of_piece[pieces]] = value
     pairs = np.flatnonzero(foreign)
-    pieces = np.searchsorted(pair_of_piece, [pairs, pairs + 1])
-    for pair, first, last in zip(pairs, *pieces, strict=True):
+    bounds = np.searchsorted(pair_of_piece, [pairs, pairs + 1])
+    for pair, first, last in zip(pairs, *bounds, strict=True):
         strange = {word for word in _words(side, first, last) if any(map(str.isalpha, word))}
         foreign[pair] = not strange.issubset(_words(other, first, last))
     return foreign
-
-
-def _with_some(side: EncodedSide, chosen: Flags) -> Flags:
-    """Tell which sentences of a side have one of the chosen words (V,)."""
-    return np.diff(offsets_of(chosen[side.tokens])[side.offsets]) > 0
 
 
 def _words(side: EncodedSide, first: int, last: int) -> list[str]:

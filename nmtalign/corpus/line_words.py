@@ -27,7 +27,7 @@ from nmtalign.links.alignments import (
     GoldAlignment,
     Link,
 )
-from nmtalign.text.tokenization import SPACES, TextSettings, words_at
+from nmtalign.text.tokenization import SPACES, words_at
 
 SPACE, END = 32, 10  # bytes between words, and after lines
 DROPPED = "\u00a0\u202f\u3000\t"  # white space that tokenizers leave out, and that is no end of a word
@@ -54,53 +54,23 @@ class LineWords(NamedTuple):
 BothLineWords = tuple[LineWords, LineWords]  # of the source and of the target
 
 
-def cut_lines(
-    lines: Sequence[str], text: TextSettings, side: int, language: str | None = None
-) -> tuple[list[str], list[int], Integers | None]:
-    """Return the tokens of lines of a side (0 or 1), how many each has, and the words that they begin in.
-
-    The words are those of :func:`words_of_tokens`; None where tokens are what stands between spaces.
-    """
-    tokens, lengths = text.tokens_of_lines(lines, side, language)
-    if text.tokenizer == SPACES.tokenizer:
-        return tokens, lengths, None
-    spans = text.tokenizer_of(side, language).spans
-    words = words_of_tokens(lines, tokens, lengths, lambda line: [start for start, _ in spans(line)])
-    return tokens, lengths, words
-
-
-def words_of_lines(
-    pairs: Sequence[tuple[str, str]],
-    text: TextSettings,
-    languages: tuple[str | None, str | None] = (None, None),
-) -> BothLineWords | None:
-    """Return the words between spaces that the tokens of lines begin in; None where tokens are the words."""
-    sides = []
-    for side, language in enumerate(languages):
-        _, lengths, words = cut_lines([pair[side] for pair in pairs], text, side, language)
-        if words is None:
-            return None
-        sides.append(LineWords(words, offsets_of(lengths)))
-    return sides[0], sides[1]
-
-
 def words_of_tokens(
     lines: Sequence[str],
     tokens: Sequence[str],
     lengths: Sequence[int],
-    starts: Callable[[str], Sequence[int]],
+    spans: Callable[[str], Sequence[tuple[int, int]]],
 ) -> Integers:
     """Return the number of the word between spaces that each token of some lines begins in.
 
     `tokens` are of all lines, one after the other, and each line has as many as `lengths` say. Tokens that
-    are the letters of their line, in order, are found by counting letters; `starts` says where those of
-    another line begin.
+    are the letters of their line, in order, are found by counting letters; `spans` says where those of
+    another line begin and end.
     """
     sizes = np.array(lengths, np.int64)
     words, unlike = _words_by_letters(lines, tokens, sizes)
     if unlike.any():
-        rows = compress(zip(lines, lengths, strict=True), unlike.tolist())
-        of_lines = (words_at(starts(line) if length else (), line) for line, length in rows)
+        for_lines = compress(zip(lines, lengths, strict=True), unlike.tolist())
+        of_lines = (words_at([a for a, _ in spans(line)] if n else (), line) for line, n in for_lines)
         words[np.repeat(unlike, sizes)] = [*chain.from_iterable(of_lines)]
     return words.astype(np.min_scalar_type(int(words.max(initial=0))))
 

@@ -149,7 +149,10 @@ def _streamed(function: Callable[[Item], Value], items: Iterator[Item], workers:
 def _processes(workers: int, work: Callable[[int, Connection], None]) -> Iterator[list[Connection]]:
     """Fork processes that do `work(number, pipe)`; they end with the block, or with this process."""
     fork = get_context("fork")
-    _release_memory()
+    with suppress(
+        OSError, AttributeError, TypeError
+    ):  # the C library keeps much of the memory that was freed
+        ctypes.CDLL(None).malloc_trim(0)
     pipes: list[Connection] = []
     processes = []
     try:
@@ -167,12 +170,6 @@ def _processes(workers: int, work: Callable[[int, Connection], None]) -> Iterato
         for process in processes:
             process.kill()  # SIGTERM can be lost where a process has just been forked
             process.join()
-
-
-def _release_memory() -> None:
-    """Give memory that was freed back to the system, where the C library can; it keeps much of it in use."""
-    with suppress(OSError, AttributeError, TypeError):
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _send(pipe: Connection, item: object) -> None:

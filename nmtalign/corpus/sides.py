@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from nmtalign.arrays import Integers, Ints, Longs, offsets_of
-from nmtalign.corpus.line_words import cut_lines
+from nmtalign.corpus.line_words import words_of_tokens
 from nmtalign.text.tokenization import SPACES, TextSettings
 
 T = TypeVar("T")
@@ -72,17 +72,37 @@ class NumberedWords(NamedTuple):
 
 
 class SideEncoder:
-    """Numbers the words of one side of a bitext in blocks of sentences or of lines."""
+    """Numbers the words of one side (0 or 1) of a bitext; `text` cuts lines into words."""
 
-    def __init__(self) -> None:
+    def __init__(self, text: TextSettings, side: int, language: str | None) -> None:
+        self._text, self._side, self._language = text, side, language
         self._numbers: defaultdict[str, int] = defaultdict()
         self._numbers.default_factory = self._numbers.__len__
         self._done = [np.zeros(0, np.int32)]
         self._lengths = array("q")
         self._line_words: list[Integers] = []
 
-    def add_lines(self, lines: str) -> None:
-        """Add the sentences of a block of lines; spaces separate words, and each line has an end."""
+    def add_lines(self, lines: Sequence[str]) -> None:
+        """Add the sentences of lines."""
+        for begin in range(0, len(lines), BLOCK):
+            block = lines[begin : begin + BLOCK]
+            if self._text.cuts_at_spaces and not any("\n" in line for line in block):
+                self._add_folded(self._text.folded("".join([f"{line}\n" for line in block])))
+                continue
+            tokens, lengths = self._text.tokens_of_lines(block, self._side, self._language)
+            if self._text.tokenizer != SPACES.tokenizer:
+                spans = self._text.tokenizer_of(self._side, self._language).spans
+                self._line_words.append(words_of_tokens(block, tokens, lengths, spans))
+            self._add_tokens(tokens, lengths)
+
+    def add_words(self, sentences: Sequence[Sequence[str]]) -> None:
+        """Add sentences as lists of words."""
+        for begin in range(0, len(sentences), BLOCK):
+            block = sentences[begin : begin + BLOCK]
+            self._add_tokens([*chain.from_iterable(block)], map(len, block))
+
+    def _add_folded(self, lines: str) -> None:
+        """Add the sentences of lines in the form that is looked up; each line has an end."""
         words = lines.replace("\n", " \n ").split(" ")
         numbers = np.fromiter(map(self._numbers.__getitem__, words), np.int32, len(words))
         numbers = numbers[numbers != self._numbers[""]]
@@ -90,11 +110,8 @@ class SideEncoder:
         self._lengths.extend((np.diff(np.flatnonzero(~inside), prepend=-1) - 1).tolist())
         self._done.append(numbers[inside])
 
-    def add_words(
-        self, words: Sequence[str], lengths: Iterable[int], line_words: Integers | None = None
-    ) -> None:
-        """Add concatenated sentences, and the number of words of each sentence."""
-        self._line_words += [] if line_words is None else [line_words]
+    def _add_tokens(self, tokens: Sequence[str], lengths: Iterable[int]) -> None:
+        words = self._text.normalized(tokens)
         self._done.append(np.fromiter(map(self._numbers.__getitem__, words), np.int32, len(words)))
         self._lengths.extend(lengths)
 
@@ -128,45 +145,11 @@ class SideEncoder:
         )
 
 
-class PairEncoder:
-    """Numbers the words of both sides of a bitext; `text` cuts lines into words."""
-
-    def __init__(self, text: TextSettings, languages: tuple[str | None, str | None]) -> None:
-        self._text, self._languages = text, languages
-        self._sides = SideEncoder(), SideEncoder()
-
-    def add(self, pairs: Iterable[tuple[str, str]]) -> None:
-        """Add sentence pairs."""
-        rest = iter(pairs)
-        while block := list(islice(rest, BLOCK)):
-            for side, encoder in enumerate(self._sides):
-                lines = [pair[side] for pair in block]
-                if self._text.cuts_at_spaces and not any("\n" in line for line in lines):
-                    encoder.add_lines(self._text.folded("".join([f"{line}\n" for line in lines])))
-                else:
-                    tokens, lengths, words = cut_lines(lines, self._text, side, self._languages[side])
-                    encoder.add_words(self._text.normalized(tokens), lengths, words)
-
-    def add_words(self, pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> None:
-        """Add sentence pairs as lists of words."""
-        rest = iter(pairs)
-        while block := list(islice(rest, BLOCK)):
-            for encoder, sentences in zip(self._sides, zip(*block, strict=True), strict=True):
-                words = [*chain.from_iterable(sentences)]
-                encoder.add_words(self._text.normalized(words), map(len, sentences))
-
-    def numbered(self) -> tuple[NumberedWords, NumberedWords]:
-        """Return the pairs so far, for :meth:`merge` of another encoder."""
-        return self._sides[0].numbered(), self._sides[1].numbered()
-
-    def merge(self, other: tuple[NumberedWords, NumberedWords]) -> None:
-        """Add the pairs of another encoder."""
-        for encoder, side in zip(self._sides, other, strict=True):
-            encoder.merge(side)
-
-    def finish(self) -> tuple[EncodedSide, EncodedSide]:
-        """Return both sides."""
-        return self._sides[0].finish(), self._sides[1].finish()
+def side_encoders(
+    text: TextSettings, languages: tuple[str | None, str | None]
+) -> tuple[SideEncoder, SideEncoder]:
+    """Return what numbers the words of the source, and of the target."""
+    return SideEncoder(text, 0, languages[0]), SideEncoder(text, 1, languages[1])
 
 
 def encode(sentences: Iterable[Sequence[str]]) -> EncodedSide:
@@ -176,9 +159,11 @@ def encode(sentences: Iterable[Sequence[str]]) -> EncodedSide:
 
 def encode_pairs(pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> tuple[EncodedSide, EncodedSide]:
     """Number the words of both sides of a bitext, reading it once."""
-    encoder = PairEncoder(SPACES, (None, None))
-    encoder.add_words(pairs)
-    return encoder.finish()
+    encoders, rest = side_encoders(SPACES, (None, None)), iter(pairs)
+    while block := list(islice(rest, BLOCK)):
+        for encoder, sentences in zip(encoders, zip(*block, strict=True), strict=True):
+            encoder.add_words(sentences)
+    return encoders[0].finish(), encoders[1].finish()
 
 
 def number_words(words: Iterable[str]) -> dict[str, int]:

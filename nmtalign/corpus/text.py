@@ -1,22 +1,100 @@
-"""An encoded text: numbered words, buckets of sentence pairs, numbered word pairs."""
+"""An encoded text: numbered words, pieces of long pairs, buckets of sentence pairs, numbered word pairs.
+
+Long sentence pairs are cut into overlapping pieces, so that memory and time grow linearly with the length.
+A pair with up to `LONGEST` words a side is one piece, aligned exactly. A longer pair is cut along a path
+through its matrix, from the first words to the last through anchors: words with the same spelling and the
+same count on both sides. The path is the heaviest increasing chain of anchors. A step costs its squared
+deviation from the diagonal over the length variance of translations (section 3), at most `LACKING`. A piece
+has a core of at most `CORE` words of either side, and margins that widen with the distance to the anchors.
+Links come from cores.
+
+Cores divide the target words, or the source words if there is less than one target word a piece.
+
+References
+----------
+Gale and Church (1993), "A program for aligning sentences in bilingual corpora".
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
+from typing import NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import Flags, Floats
+from nmtalign.arrays import Doubles, Flags, Floats, Longs, Reals, offsets_of
 from nmtalign.corpus.buckets import Bucket, make_buckets
 from nmtalign.corpus.line_words import BothLineWords, LineWords
-from nmtalign.corpus.long_pairs import Segments, cut_long_pairs
-from nmtalign.corpus.sides import EncodedSide, PairEncoder, encode_pairs
+from nmtalign.corpus.sides import EncodedSide, encode_pairs, look_up, number_words, side_encoders
 from nmtalign.corpus.word_pairs import PairIndex, number_pairs
 from nmtalign.links.alignments import AlignedBatch
 from nmtalign.text.tokenization import TextSettings
+
+LONGEST = 256  # words of a sentence that is aligned in one piece
+CORE = 48  # words of the longer side in the core of a piece
+MARGIN = 16  # words of the longer side at both ends of the core, where the path is certain
+DEVIATIONS = 1.5  # standard deviations of the path added to the margin
+WIDEST = 64  # greatest margin, in words of the longer side
+MOST = 1_024  # greatest piece on the other side, in words, where this side lacks a part
+VARIANCE = 1.0  # of the length of a translation, per word
+ANCHOR = 4.0  # log-likelihood ratio of an anchor to chance, over the count of its word in the sentence
+LACKING = 30.0  # greatest cost of a step, over a part of any length that one side lacks
+REPEATED = 3  # greatest count of an anchor in its sentence
+STEPS = 500  # number of anchors considered as predecessors on the path
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Segments:
+    """The pieces of sentence pairs, and their positions in the pairs."""
+
+    pairs: int  # number of sentence pairs N
+    pair: Longs  # pair of each piece
+    # (N,): words of each sentence pair
+    source_lengths: Longs
+    target_lengths: Longs
+    # first word of each piece in its sentence
+    source_start: Longs
+    target_start: Longs
+    # target and source words (in the sentence) whose links are taken from the piece
+    core_start: Longs
+    core_stop: Longs
+    source_core_start: Longs
+    source_core_stop: Longs
+
+    def restore(self, piece: Longs, source: Longs, target: Longs) -> tuple[Flags, Longs, Longs, Longs]:
+        """Return which links lie in the core of their piece, and the pair and positions of these links."""
+        source, target = source + self.source_start[piece], target + self.target_start[piece]
+        kept = (target >= self.core_start[piece]) & (target < self.core_stop[piece])
+        kept &= (source >= self.source_core_start[piece]) & (source < self.source_core_stop[piece])
+        return kept, self.pair[piece][kept], source[kept], target[kept]
+
+    def total(self, piece: Longs, values: Doubles) -> Doubles:
+        """Return the sum of the values of the pieces of each pair."""
+        return np.asarray(np.bincount(self.pair[piece], values, self.pairs), dtype=np.float64)
+
+    def core(self, bucket: Bucket) -> Flags | None:
+        """Say which cells (T, S, B) of a bucket belong to the core of their piece; None if all do."""
+        if len(self.pair) == self.pairs:
+            return None
+        piece, (T, S, _) = bucket.pieces, bucket.shape
+        t = self.target_start[piece] + np.arange(T)[:, None]
+        s = self.source_start[piece] + np.arange(S)[:, None]
+        rows = (piece >= 0) & (t >= self.core_start[piece]) & (t < self.core_stop[piece])  # (T, B)
+        columns = (s >= self.source_core_start[piece]) & (s < self.source_core_stop[piece])  # (S, B)
+        return np.asarray(rows[:, None] & columns)
+
+    def paste(self, bucket: Bucket, weights: Reals, matrices: Sequence[Reals]) -> None:
+        """Write the cores of a bucket's pieces (T, S, B) into the matrices (T, S) of their pairs."""
+        for column in np.flatnonzero(bucket.pieces >= 0):
+            piece = bucket.pieces[column]
+            top, left = self.target_start[piece], self.source_start[piece]
+            t = slice(self.core_start[piece], self.core_stop[piece])
+            s = slice(self.source_core_start[piece], self.source_core_stop[piece])
+            core = weights[t.start - top : t.stop - top, s.start - left : s.stop - left, column]
+            matrices[self.pair[piece]][t, s] = core
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,9 +155,23 @@ def encode_lines(
     languages: tuple[str | None, str | None] = (None, None),
 ) -> EncodedText:
     """Return the text of lines; faster than :func:`encode_text` of their words."""
-    encoder = PairEncoder(text, languages)
-    encoder.add(pairs)
-    return _stacked(*encoder.finish())
+    return _stacked(*_sides_of_lines(pairs, text, languages))
+
+
+def words_of_lines(pairs: Iterable[tuple[str, str]], text: TextSettings) -> BothLineWords | None:
+    """Return the words between spaces that the tokens of lines begin in; None where tokens are the words."""
+    return line_words_of(*_sides_of_lines(pairs, text))
+
+
+def _sides_of_lines(
+    pairs: Iterable[tuple[str, str]],
+    text: TextSettings,
+    languages: tuple[str | None, str | None] = (None, None),
+) -> tuple[EncodedSide, EncodedSide]:
+    pairs, encoders = list(pairs), side_encoders(text, languages)
+    for side, encoder in enumerate(encoders):
+        encoder.add_lines([pair[side] for pair in pairs])
+    return encoders[0].finish(), encoders[1].finish()
 
 
 def _stacked(source: EncodedSide, target: EncodedSide) -> EncodedText:
@@ -93,3 +185,134 @@ def line_words_of(source: EncodedSide, target: EncodedSide) -> BothLineWords | N
     if source.line_words is None or target.line_words is None:
         return None
     return LineWords(source.line_words, source.offsets), LineWords(target.line_words, target.offsets)
+
+
+# --- pieces of long pairs --------------------------------------------------------------------------
+
+
+class _Path(NamedTuple):
+    """A rising path through the matrix of a pair: the positions of its K corners on both sides."""
+
+    source: Doubles
+    target: Doubles
+
+    def deviation(self, at: Longs) -> Doubles:
+        """Return the standard deviation of the path at source positions: that of a Brownian bridge."""
+        corner = np.clip(np.searchsorted(self.source, at, side="right"), 1, len(self.source) - 1)
+        before, after = at - self.source[corner - 1], self.source[corner] - at
+        return np.sqrt(VARIANCE * before * after / (before + after))
+
+
+def _anchors(source: Longs, target: Longs) -> tuple[Longs, Longs, Doubles]:
+    """Return positions and weights of words that are rare and equally frequent on both sides.
+
+    Both sides number words alike; -1 marks words that are unknown to the other side.
+    """
+    first, of_first = np.unique(source, return_counts=True)
+    second, of_second = np.unique(target, return_counts=True)
+    common, a, b = np.intersect1d(first, second, assume_unique=True, return_indices=True)
+    usable = (common >= 0) & (of_first[a] == of_second[b]) & (of_first[a] <= REPEATED)
+    often = of_first[a][usable]
+    s, t = (_places_of(common[usable], side) for side in (source, target))
+    return s, t, ANCHOR / np.repeat(often, often)
+
+
+def _places_of(words: Longs, side: Longs) -> Longs:
+    """Return the positions of some words, ordered by word."""
+    places = np.flatnonzero(np.isin(side, words))
+    return places[np.argsort(side[places], kind="stable")]
+
+
+def _path(source: Longs, target: Longs) -> _Path:
+    """Return the path of a pair from words numbered as in :func:`_anchors`."""
+    S, T = len(source), len(target)
+    at_source, at_target, weight = _anchors(source, target)
+    order = np.lexsort((at_target, at_source))
+    s = np.concatenate([[0], at_source[order] + 0.5, [S]])
+    t = np.concatenate([[0], at_target[order] + 0.5, [T]])
+    gain = np.concatenate([[0.0], weight[order], [0.0]])
+    best, before = np.zeros(len(s)), np.zeros(len(s), dtype=np.int64)
+    for k in range(1, len(s)):
+        earlier = np.arange(max(0, k - STEPS), k)
+        earlier[0] = 0
+        source_step, target_step = s[k] - s[earlier], (t[k] - t[earlier]) * S / T
+        bend = (source_step - target_step) ** 2 / (VARIANCE * (np.abs(source_step) + np.abs(target_step)))
+        bend = np.minimum(bend, LACKING)
+        reached = np.where((source_step > 0) & (target_step > 0), best[earlier] - bend, -np.inf)
+        before[k], best[k] = earlier[reached.argmax()], reached.max() + gain[k]
+    corners = [len(s) - 1]
+    while corners[-1]:
+        corners.append(int(before[corners[-1]]))
+    return _Path(s[corners[::-1]], t[corners[::-1]])
+
+
+def _pieces(source: Longs, target: Longs) -> list[tuple[int, ...]]:
+    """Return the pieces of a pair of words numbered as in :func:`_anchors`.
+
+    A piece is its first source and target word, the bounds of its core as in :class:`Segments`, and the ends.
+    """
+    path = _path(source, target)
+    if len(source) > CORE * len(target):
+        return [(s[0], t[0], *t, *core, s[1], t[1]) for core, s, t in _spans(path)]
+    return [(s[0], t[0], *core, *s, s[1], t[1]) for core, t, s in _spans(_Path(path.target, path.source))]
+
+
+Span = tuple[int, int]
+
+
+def _spans(path: _Path) -> Iterator[tuple[Span, Span, Span]]:
+    """Cut the source side; yield the core of each piece, its words, and the words of the other side."""
+    words, others = int(path.source[-1]), int(path.target[-1])
+    longer = max(words, others)
+    count, share = -(-longer // CORE), words / longer
+    cores = np.arange(count + 1) * words // count
+    start, stop = cores[:-1], cores[1:]
+    deviation = np.maximum(path.deviation(start), path.deviation(stop))
+    margin = np.ceil(np.minimum(MARGIN * share + DEVIATIONS * deviation, WIDEST * share)).astype(np.int64)
+    first, last = np.maximum(start - margin, 0), np.minimum(stop + margin, words)
+    low, high = np.floor(np.interp(first, *path)), np.ceil(np.interp(last, *path))
+    high = np.minimum(high, low + MOST)
+    bounds = [bound.astype(np.int64).tolist() for bound in (start, stop, first, last, low, high)]
+    for a, b, c, d, e, f in zip(*bounds, strict=True):
+        yield (a, b), (c, d), (e, f)
+
+
+def whole_pairs(source: EncodedSide, target: EncodedSide) -> Segments:
+    """Return the segments of sentence pairs that are not cut into pieces."""
+    S, T = source.lengths, target.lengths
+    zero = np.zeros(len(S), dtype=np.int64)
+    return Segments(len(S), np.arange(len(S)), S, T, zero, zero, zero, T, zero, S)
+
+
+def cut_long_pairs(source: EncodedSide, target: EncodedSide) -> tuple[EncodedSide, EncodedSide, Segments]:
+    """Cut pairs with more than LONGEST words into pieces; other pairs are one piece each."""
+    S, T = source.lengths, target.lengths
+    long = (np.maximum(S, T) > LONGEST) & (np.minimum(S, T) > 0)
+    if not long.any():
+        return source, target, whole_pairs(source, target)
+    numbers = look_up(number_words(target.words), source.words)  # number on the target side of source words
+    pieces = []
+    for n in np.flatnonzero(long).tolist():
+        words = [side.tokens[side.offsets[n] : side.offsets[n + 1]] for side in (source, target)]
+        pieces.append(_pieces(numbers[words[0]], words[1].astype(np.int64)))
+    count = np.ones(len(S), dtype=np.int64)
+    count[long] = [*map(len, pieces)]
+    pair = np.repeat(np.arange(len(S)), count)
+    zero, s, t = np.zeros(len(pair), dtype=np.int64), S[pair], T[pair]
+    bounds = np.stack([zero, zero, zero, t, zero, s, s, t])
+    bounds[:, long[pair]] = np.array([*chain.from_iterable(pieces)], dtype=np.int64).T
+    source_start, target_start, *_, source_stop, target_stop = bounds
+    source, target = (
+        _cut(source, pair, source_start, source_stop),
+        _cut(target, pair, target_start, target_stop),
+    )
+    return source, target, Segments(len(S), pair, S, T, *bounds[:6])
+
+
+def _cut(side: EncodedSide, pair: Longs, start: Longs, stop: Longs) -> EncodedSide:
+    """Return a side whose sentences are parts of sentences."""
+    begin, end = side.offsets[pair] + start, side.offsets[pair] + stop
+    runs = np.flatnonzero(begin[1:] != end[:-1])  # of sentences that follow each other
+    first, last = begin[[0, *(runs + 1)]], end[[*runs, -1]]
+    tokens = [side.tokens[a:b] for a, b in zip(first.tolist(), last.tolist(), strict=True)]
+    return replace(side, tokens=np.concatenate(tokens), offsets=offsets_of(stop - start), line_words=None)

@@ -70,10 +70,11 @@ def _index_large(
     cells = Cells([bucket.shape for bucket in buckets])
 
     def numbered(piece: tuple[int, Sequence[Bucket]]) -> tuple[int, Ints]:
-        own, places = distinct(_keys(piece[1], targets))
-        return piece[0], numbers_among(keys, own)[places[:-1]]
+        of_piece, ranks = distinct(_keys(piece[1], targets))
+        return piece[0], numbers_among(keys, of_piece)[ranks[:-1]]
 
-    for _ in in_order(numbered, [*_pieces(buckets)], workers, then=lambda own: cells.write(*own), cells=MUCH):
+    pieces = [*_pieces(buckets)]
+    for _ in in_order(numbered, pieces, workers, then=lambda piece: cells.write(*piece), cells=MUCH):
         pass
     return kept_index(keys, targets, cells)
 
@@ -134,8 +135,8 @@ def _numbered(buckets: Sequence[Bucket], targets: int, workers: int = 1) -> tupl
     from scipy.sparse import csr_array
 
     starts = [np.cumsum([0, *n]) for n in zip(*((b.cells, b.target.size) for b in buckets), strict=True)]
-    found = (_Tokens.of(b, c, t) for b, c, t in zip(buckets, *(s.tolist() for s in starts), strict=False))
-    tokens = _Tokens(*map(np.concatenate, zip(*found, strict=True)))
+    columns = (_Tokens.of(b, c, t) for b, c, t in zip(buckets, *(s.tolist() for s in starts), strict=False))
+    tokens = _Tokens(*map(np.concatenate, zip(*columns, strict=True)))
     words = np.concatenate([b.target.T.ravel() for b in buckets])
     order = np.arange(len(tokens.word), dtype=np.int32)
     by_word = csr_array((order, tokens.word, [0, len(order)])).tocsc()
@@ -145,8 +146,8 @@ def _numbered(buckets: Sequence[Bucket], targets: int, workers: int = 1) -> tupl
 
     def sorted_cells(span: tuple[int, int]) -> tuple[Ints, Ints, Longs]:
         low, high = span
-        own = _Tokens(*(a[by_word.data[by_word.indptr[low] : by_word.indptr[high]]] for a in tokens))
-        cells, at = own.cells()
+        of_run = by_word.data[by_word.indptr[low] : by_word.indptr[high]]
+        cells, at = _Tokens(*(column[of_run] for column in tokens)).cells()
         rows = begin[low : high + 1] - begin[low]
         run = csr_array((cells, words[at], rows), shape=(high - low, targets)).tocsc().tocsr()
         new = np.diff(run.indices, prepend=-1) != 0
@@ -154,9 +155,9 @@ def _numbered(buckets: Sequence[Bucket], targets: int, workers: int = 1) -> tupl
         keys = (np.repeat(np.arange(low, high), np.diff(rows)) * targets + run.indices)[new]
         return run.data, np.cumsum(new, dtype=np.int32), keys
 
-    def number(found: tuple[Ints, Ints, Longs]) -> Longs:
-        cells, own, keys = found
-        numbers[cells] = own + done
+    def number(run: tuple[Ints, Ints, Longs]) -> Longs:
+        cells, of_run, keys = run
+        numbers[cells] = of_run + done
         done[0] += len(keys)
         return keys
 
@@ -185,8 +186,8 @@ def distinct(keys: Longs) -> tuple[Longs, Ints]:
     """
     bits = len(keys).bit_length()
     if int(keys.max(initial=0)).bit_length() + bits > 63:
-        found, indices = np.unique(keys, return_inverse=True)
-        return found, indices.reshape(-1).astype(np.int32)
+        unique, indices = np.unique(keys, return_inverse=True)
+        return unique, indices.reshape(-1).astype(np.int32)
     parts = [keys[at : at + PART] for at in range(0, len(keys), PART)]
     for k, part in enumerate(parts):
         part <<= bits

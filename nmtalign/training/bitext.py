@@ -11,7 +11,7 @@ import numpy as np
 
 from nmtalign.corpus.coverage import UNTOKENIZED, ends_in_punctuation, spaceless
 from nmtalign.corpus.parallel import streamed
-from nmtalign.corpus.sides import EncodedSide, NumberedWords, PairEncoder
+from nmtalign.corpus.sides import EncodedSide, NumberedWords, side_encoders
 from nmtalign.errors import DataError
 from nmtalign.text.bitext import Chunk, Pair, Sentence, SentencePair, chunks_of
 from nmtalign.text.tokenization import TextSettings
@@ -34,21 +34,23 @@ def encode_bitext(
 
     Either all sentences are lines, or all are lists of words; the first pair decides.
     """
-    digest, encoder, rest = hashlib.sha256(), PairEncoder(text, languages), iter(pairs)
+    digest, encoders, rest = hashlib.sha256(), side_encoders(text, languages), iter(pairs)
     first = list(islice(rest, 1))
     in_lines = all(isinstance(source, str) for source, _ in first)
 
-    def numbered(sides: Any) -> tuple[NumberedWords, NumberedWords]:
-        part = PairEncoder(text, languages)
-        (part.add if in_lines else part.add_words)(zip(*sides, strict=True))
-        return part.numbered()
+    def numbered(sides: Any) -> list[NumberedWords]:
+        part = side_encoders(text, languages)
+        for encoder, sentences in zip(part, sides, strict=True):
+            (encoder.add_lines if in_lines else encoder.add_words)(sentences)
+        return [encoder.numbered() for encoder in part]
 
     chunks = chunks_of(starmap(SentencePair, chain(first, rest)), chunk=PAIRS)
     parts = _hashed(chunks, digest, in_lines=in_lines)
     begin = list(islice(parts, 2))
     for part in streamed(numbered, chain(begin, parts), workers if begin[1:] else 1):
-        encoder.merge(part)
-    return *encoder.finish(), digest.hexdigest()
+        for encoder, side in zip(encoders, part, strict=True):
+            encoder.merge(side)
+    return encoders[0].finish(), encoders[1].finish(), digest.hexdigest()
 
 
 def _hashed(chunks: Iterable[Chunk], digest: hashlib._Hash, *, in_lines: bool) -> Iterator[Sides]:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from nmtalign.arrays import Floats, Reals
-from nmtalign.corpus.long_pairs import cut_long_pairs
 from nmtalign.corpus.sides import encode_pairs
+from nmtalign.corpus.text import cut_long_pairs
 from nmtalign.door import expect_kind
 from nmtalign.errors import DataError, UsageError
 from nmtalign.scorers.dense import MIN_LINKS, correspondence_analysis

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from nmtalign.aligner.decoding import Decoder
 from nmtalign.aligner.extraction import make_extraction
 from nmtalign.aligner.probabilities import LARGEST, LINK_COEFFICIENTS, LinkProbabilities
-from nmtalign.corpus import long_pairs
+from nmtalign.corpus import text as text_module
 from nmtalign.corpus.text import encode_text
 from tests.aligner.toy_language import toy_bitext, toy_training
 
@@ -73,7 +73,7 @@ class Contrary(LinkProbabilities):
 def test_links_and_pair_scores_are_those_of_the_posteriors(method, monkeypatch):
     """Of a long pair in pieces, too, whose words are in such disorder that several pieces link them."""
     for name, words in (("LONGEST", 40), ("CORE", 20), ("MARGIN", 15)):
-        monkeypatch.setattr(long_pairs, name, words)
+        monkeypatch.setattr(text_module, name, words)
     source, target = ([word for pair in WORDS[:200] for word in pair[side]] for side in (0, 1))
     pairs = [*WORDS[:20], (source, target[::-1])]
     chosen = make_extraction(symmetrize="union") if method == "symmetrize" else make_extraction(method)

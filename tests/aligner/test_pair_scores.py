@@ -14,7 +14,7 @@ from hypothesis.extra.numpy import arrays
 from nmtalign.aligner import decoding
 from nmtalign.aligner.probabilities import TrainingSize, evidence_of_pairs, parallel_probability
 from nmtalign.aligner.train import LearnOptions, learn
-from nmtalign.corpus import long_pairs
+from nmtalign.corpus import text as text_module
 from nmtalign.training.em import PRESETS
 from tests.aligner.toy_language import toy_bitext
 
@@ -84,6 +84,6 @@ def test_a_long_pair_in_pieces_has_the_evidence_of_the_whole(dirty, monkeypatch)
     aligner = replace(dirty.aligner, workers=1)
     (whole,) = aligner.align_batch([(source, target)]).scores
     for name, words in (("LONGEST", 100), ("CORE", 50), ("MARGIN", 40)):
-        monkeypatch.setattr(long_pairs, name, words)
+        monkeypatch.setattr(text_module, name, words)
     (pieces,) = aligner.align_batch([(source, target)]).scores
     assert pieces == pytest.approx(whole, rel=0.02)

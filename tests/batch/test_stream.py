@@ -48,7 +48,6 @@ def test_tokens_are_those_that_the_links_count():
     )
     assert plain.tokens() == spaced.tokens()
     assert plain.tokens()[0][3] == ["A", "b"]
-    assert plain.sizes[3] == (2, 2)
     assert plain.coverage.source.known == 9
 
 

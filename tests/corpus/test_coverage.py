@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nmtalign.corpus import long_pairs
+from nmtalign.corpus import text as text_module
 from nmtalign.corpus.coverage import FEW, Coverage, SideCoverage, coverage, foreign_pairs
 from nmtalign.corpus.sides import encode_pairs
 from nmtalign.corpus.text import encode_text
@@ -70,7 +70,7 @@ def naive_foreign(side, other, own) -> bool:
 @pytest.mark.parametrize("longest", [256, 2])
 @given(pairs=st.lists(st.tuples(WORDS, WORDS), max_size=6))
 def test_foreign_pairs_are_those_of_loops_also_where_pairs_are_cut(longest, pairs):
-    with mock.patch.multiple(long_pairs, LONGEST=longest, CORE=1, MARGIN=1):
+    with mock.patch.multiple(text_module, LONGEST=longest, CORE=1, MARGIN=1):
         text = encode_text(pairs)
     own = {"the", "cat", ".", "7"}, {"le", "chat", "."}
     expected = [naive_foreign(s, t, own[0]) or naive_foreign(t, s, own[1]) for s, t in pairs]

@@ -14,10 +14,9 @@ from nmtalign.corpus.line_words import (
     links_of_tokens,
     links_of_words,
     pair_of_words,
-    words_of_lines,
     words_of_tokens,
 )
-from nmtalign.corpus.text import encode_lines
+from nmtalign.corpus.text import encode_lines, words_of_lines
 from nmtalign.links.alignments import (
     AlignedBatch,
     AlignedPair,
@@ -50,15 +49,12 @@ def naive(line: str, text: TextSettings = SIMPLE) -> list[int]:
 @example(["\u00a0 a", "a \u00a0 b \t c", "a \u00a0", "a\u00a0 b"])
 @example(["hon. members", "2.8c. and", "", "  l'eau   froide. ", "10\u00a0000 \u200b x\u200by"])
 def test_tokens_begin_in_the_words_that_a_loop_finds(lines):
-    found = words_of_lines([(line, line) for line in lines], SIMPLE)
-    for side in found:
+    text, found = encode_lines([(line, "x") for line in lines], SIMPLE), None
+    if lines:
+        found = words_of_lines([(line, line) for line in lines], SIMPLE)
+        assert text.line_words[0].numbers.tolist() == [number for line in lines for number in naive(line)]
+    for side in found or ():
         assert [side.sentence(n) for n in range(len(lines))] == list(map(naive, lines))
-    text = encode_lines([(line, "x") for line in lines], SIMPLE)
-    assert (
-        text.line_words is None
-        if not lines
-        else text.line_words[0].numbers.tolist() == [number for line in lines for number in naive(line)]
-    )
     for n, line in enumerate(lines):
         words = [word for word in line.split(" ") if word]
         assert all(number < len(words) for number in found[0].sentence(n))
@@ -85,14 +81,14 @@ def test_tokens_between_spaces_are_the_words():
 def test_lines_that_are_not_the_letters_of_their_tokens_are_looked_through():
     asked = []
 
-    def starts(line):
+    def spans(line):
         asked.append(line)
-        return [0, 2]
+        return [(0, 1), (2, 3)]
 
     lines, tokens = ["ab c", "x y", "d"], ["a", "b", "c", "▁x", "▁y", "d"]
-    assert words_of_tokens(lines, tokens, [3, 2, 1], starts).tolist() == [0, 0, 1, 0, 1, 0]
+    assert words_of_tokens(lines, tokens, [3, 2, 1], spans).tolist() == [0, 0, 1, 0, 1, 0]
     assert asked == ["x y"]
-    assert words_of_tokens(["a\nb c"], ["a\nb", "c"], [2], lambda line: [0, 4]).tolist() == [0, 1]
+    assert words_of_tokens(["a\nb c"], ["a\nb", "c"], [2], lambda line: [(0, 3), (4, 5)]).tolist() == [0, 1]
 
 
 @given(st.lists(st.tuples(PAIR, NUMBERS, NUMBERS), max_size=5))

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nmtalign.aligner.train import LearnOptions, learn
-from nmtalign.corpus import long_pairs as segments
 from nmtalign.corpus import sides as sides_module
+from nmtalign.corpus import text as text_module
 from nmtalign.corpus.sides import encode_pairs
 from nmtalign.corpus.text import encode_lines
 from nmtalign.errors import DataError
@@ -155,7 +155,7 @@ def test_small_and_odd_bitexts(pairs):
 
 def test_a_line_longer_than_a_piece_is_learned_from(monkeypatch: pytest.MonkeyPatch):
     for name, words in (("LONGEST", 60), ("CORE", 40), ("MARGIN", 20)):
-        monkeypatch.setattr(segments, name, words)
+        monkeypatch.setattr(text_module, name, words)
     source, target = (" ".join(lines[:40]) for lines in (TOY.source, TOY.target))
     found = learn([*TOY.pairs[40:], (source, target)], LearnOptions(FAST, workers=1))
     assert found.aligner.training["corpus"]["pairs"] == 81

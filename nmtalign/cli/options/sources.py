@@ -71,7 +71,8 @@ class SourceOptions(Values):
         self, options: Values, bitext: Iterator[SentencePair]
     ) -> Iterator[tuple[AlignedPair, Callable[[], dict[str, NDArray[np.floating]]]]]:
         """Yield each pair of a bitext with its attention, and what computes that of each attention head."""
-        from nmtalign.corpus.line_words import pair_of_words, values_of_words, words_of_lines
+        from nmtalign.corpus.line_words import pair_of_words, values_of_words
+        from nmtalign.corpus.text import words_of_lines
         from nmtalign.text.tokenization import SPACES
 
         bitext, again = tee(bitext)
