@@ -27,7 +27,6 @@ from nmtalign.encoders.transformer import (
     inputs,
     opened,
     packages,
-    padded,
 )
 from nmtalign.errors import DataError
 from nmtalign.text.subwords import join_pieces, word_numbers
@@ -215,9 +214,8 @@ class Translator:
         """Return the weights (L, H, R, source sub-words) of each pair."""
         torch, _ = packages()
         model, (pieces, _) = self._opened
-        labels = padded([pair.labels for pair in batch], -100)  # models make their decoder's input of them
-        given = inputs(batch, pieces) | {"labels": labels}
-        tensors = {name: torch.tensor(rows, device=self.device) for name, rows in given.items()}
+        labels = [pair.labels for pair in batch]  # models make the input of their decoder of these
+        tensors = inputs(batch, pieces, self.device, labels)
         with torch.inference_mode():
             layers = model(**tensors, output_attentions=True, use_cache=False).cross_attentions
             weights = torch.stack(layers, 1).float().cpu().numpy()  # (B, L, H, R, source sub-words)

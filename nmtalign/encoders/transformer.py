@@ -17,6 +17,7 @@ import numpy as np
 
 from nmtalign.arrays import Floats, Longs
 from nmtalign.errors import DataError, NmtalignError, UsageError
+from nmtalign.files import fingerprint
 from nmtalign.names import DEVICES
 
 TOKENS, OF_DEVICE = 1024, 4096  # sub-words of a batch, with the padding; on a CPU more are slower
@@ -27,7 +28,6 @@ _STACKS = ("layer", "layers", "block")  # what encoders call their layers
 
 WordPair = tuple[Sequence[str], Sequence[str]]  # source and target
 Subwords = tuple[Floats, Longs]  # vectors (L, D) and the word of each, (L,)
-BothSides = tuple[Subwords, Subwords]
 
 
 def packages() -> tuple[Any, Any]:
@@ -36,8 +36,8 @@ def packages() -> tuple[Any, Any]:
         import torch
         import transformers
     except ImportError:
-        found = "an encoder or translation model needs the packages torch and transformers"
-        raise UsageError(f"{found}: pip install 'nmtalign[transformers]'") from None
+        needed = "an encoder or translation model needs the packages torch and transformers"
+        raise UsageError(f"{needed}: pip install 'nmtalign[transformers]'") from None
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
     return torch, transformers
@@ -67,9 +67,8 @@ def opened(kind: str, name: str, device: str, *, download: bool = True, **settin
     trust = {"local_files_only": not download, "trust_remote_code": False}
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(name, **trust)
-        model = getattr(transformers, kind).from_pretrained(
-            name, dtype=PRECISION[device], **trust, **settings
-        )
+        settings |= {"dtype": PRECISION[device], **trust}
+        model = getattr(transformers, kind).from_pretrained(name, **settings)
     except Exception as error:  # whatever a foreign folder makes transformers do
         found = shorten(str(error), 200)
         raise DataError(f"expected a model of the package transformers ({found})").at(name) from error
@@ -103,8 +102,8 @@ def both_sides(
         raise UsageError(f"{name} {needs}; {advice}")
     if languages is not None:
         for language in languages:  # M2M writes __en__ for en, and has it in no vocabulary
-            found = tokenizer.convert_tokens_to_ids([language, f"__{language}__"])
-            if not set(found) - {None, tokenizer.unk_token_id}:
+            ids = tokenizer.convert_tokens_to_ids([language, f"__{language}__"])
+            if not set(ids) - {None, tokenizer.unk_token_id}:
                 raise UsageError(f"{name} knows no language {language!r}")
         tokenizer.src_lang, tokenizer.tgt_lang = languages
     limit = limit_of(tokenizer, model)
@@ -173,11 +172,11 @@ class Pieces:
         room = self.limit - len(before) - len(after)
         starts = list(range(0, max(len(ids) - room, 0) + room // 2, room // 2)) if ids else []
         for start in starts:
-            own = np.arange(start, min(start + room, len(ids)))
-            own[: room // 4 if start else 0] = -1
+            inside = np.arange(start, min(start + room, len(ids)))
+            inside[: room // 4 if start else 0] = -1
             if start != starts[-1]:
-                own[room // 4 + room // 2 :] = -1
-            positions = np.pad(own, (len(before), len(after)), constant_values=-1)
+                inside[room // 4 + room // 2 :] = -1
+            positions = np.pad(inside, (len(before), len(after)), constant_values=-1)
             yield Window(sentence, [*before, *ids[start : start + room], *after], positions)
 
 
@@ -196,7 +195,7 @@ class Encoder:
     _told: bool = False
 
     def __getstate__(self) -> dict[str, Any]:
-        return {own.name: getattr(self, own.name) for own in fields(self)}
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # without the model
 
     def check(self) -> None:
         """Open the encoder; errors are those of :func:`opened`, or a UsageError for a missing layer."""
@@ -209,16 +208,16 @@ class Encoder:
         if hasattr(model, "encoder") and hasattr(model, "decoder"):
             model = model.get_encoder()
         inner = getattr(model, "encoder", model)
-        found = [name for name in _STACKS if hasattr(inner, name)]
-        layers = len(getattr(inner, found[0])) if found else int(model.config.num_hidden_layers)
+        stacks = [name for name in _STACKS if hasattr(inner, name)]
+        layers = len(getattr(inner, stacks[0])) if stacks else int(model.config.num_hidden_layers)
         if not 0 <= self.layer <= layers:
             raise UsageError(f"there is no layer {self.layer}: {self.name} has 0 (embeddings) to {layers}")
-        for name in found:  # later layers are not asked for; one keeps a last normalization away
+        for name in stacks:  # later layers are not asked for; one keeps a last normalization away
             spare = len(list(inner.children())) > 1
             setattr(inner, name, getattr(inner, name)[: max(self.layer, 1) + spare])
         return model, sides
 
-    def vectors(self, pairs: Mapping[int, WordPair]) -> list[BothSides]:
+    def vectors(self, pairs: Mapping[int, WordPair]) -> list[tuple[Subwords, Subwords]]:
         """Return the vectors (L, D) of the sub-words of both sides of pairs by number, and the word of each.
 
         Sentences longer than the encoder takes are read by overlapping windows, with a warning. Words that
@@ -247,16 +246,15 @@ class Encoder:
     def _run(self, batch: Sequence[Window]) -> list[Floats]:
         torch, _ = packages()
         model, (pieces, _) = self._opened
-        given = {name: torch.tensor(own, device=self.device) for name, own in inputs(batch, pieces).items()}
+        tensors = inputs(batch, pieces, self.device)
         with torch.inference_mode():
-            states = model(**given, output_hidden_states=True).hidden_states[self.layer].float().cpu().numpy()
+            layers = model(**tensors, output_hidden_states=True).hidden_states
+            states = layers[self.layer].float().cpu().numpy()
         return [states[row, : len(window.ids)] for row, window in enumerate(batch)]
 
     @property
     def identity(self) -> list[str]:
         """What says which model this is: the contents of its folder, or its commit on the hub."""
-        from nmtalign.files import fingerprint
-
         folder = Path(self.name)
         if folder.is_dir():
             return [fingerprint(path)["sha256"] for path in sorted(folder.iterdir()) if path.is_file()]
@@ -269,10 +267,10 @@ class Encoder:
         try:
             from huggingface_hub import try_to_load_from_cache
 
-            found = try_to_load_from_cache(self.name, "config.json")
+            config = try_to_load_from_cache(self.name, "config.json")
         except (ImportError, ValueError):  # no such package, no such name
             return ""
-        return Path(found).parent.name if isinstance(found, str) else ""
+        return Path(config).parent.name if isinstance(config, str) else ""
 
 
 class Sized(Protocol):
@@ -300,17 +298,23 @@ def computed(
         start += len(batch)
 
 
-def inputs(batch: Sequence[Item], pieces: Pieces) -> dict[str, list[list[int]]]:
-    """Return the inputs of a model: padded sub-words, and a mask without the padding."""
+def inputs(
+    batch: Sequence[Item], pieces: Pieces, device: str, labels: Sequence[Sequence[int]] = ()
+) -> dict[str, Any]:
+    """Return the inputs of a model: sub-words, a mask without the padding, and maybe labels, all padded."""
+    torch, _ = packages()
     ids = [item.ids for item in batch]
-    mask = padded([[1] * len(own) for own in ids], 0)
-    return {"input_ids": padded(ids, pieces.tokenizer.pad_token_id or 0), "attention_mask": mask}
-
-
-def padded(rows: Sequence[Sequence[int]], padding: int) -> list[list[int]]:
-    """Pad rows to the length of the longest."""
-    width = max(map(len, rows))
-    return [[*row, *[padding] * (width - len(row))] for row in rows]
+    rows: dict[str, tuple[Sequence[Sequence[int]], int]]
+    rows = {"input_ids": (ids, pieces.tokenizer.pad_token_id or 0)}
+    rows["attention_mask"] = [[1] * len(own) for own in ids], 0
+    if labels:
+        rows["labels"] = labels, -100
+    tensors = {}
+    for name, (lists, padding) in rows.items():
+        width = max(map(len, lists))
+        padded = [[*own, *[padding] * (width - len(own))] for own in lists]
+        tensors[name] = torch.tensor(padded, device=device)
+    return tensors
 
 
 def _within_memory(
