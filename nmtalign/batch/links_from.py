@@ -8,7 +8,7 @@ from itertools import islice
 from nmtalign.aligner.links_from import PAIRS, Linker
 from nmtalign.batch.stream import AlignedChunk
 from nmtalign.corpus.line_words import links_of_words, words_of_lines
-from nmtalign.encoders.transformer import WordPair
+from nmtalign.encoders.files import WordPair
 from nmtalign.text.bitext import SentencePair, chunks_of
 from nmtalign.text.tokenization import SPACES, TextSettings
 

@@ -18,10 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nmtalign.arrays import AnyArray, Floats, Longs, Reals
-from nmtalign.encoders.files import PairMatrix, beside, read_matrices
+from nmtalign.encoders.files import PairMatrix, WordPair, beside, read_matrices
 from nmtalign.encoders.transformer import (
     Pieces,
-    WordPair,
     both_sides,
     computed,
     inputs,

@@ -27,11 +27,11 @@ from nmtalign.arrays import (
     read_array,
 )
 from nmtalign.door import expect_kind
-from nmtalign.encoders.transformer import WordPair
 from nmtalign.errors import DataError
 from nmtalign.files import file_in, named, read_lines
 from nmtalign.names import SIDES
 
+WordPair = tuple[Sequence[str], Sequence[str]]  # source and target
 Lines = Iterable[tuple[int, str]]
 Tokens = tuple[Reals, Integers | None]  # vectors of words, or of sub-words and the word of each
 Side = tuple[int, Callable[[int], Tokens]]

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
     from nmtalign.aligner.links_from import Linker
     from nmtalign.encoders.cross_attention import Reading
-    from nmtalign.encoders.files import PairMatrix
-    from nmtalign.encoders.transformer import WordPair
+    from nmtalign.encoders.files import PairMatrix, WordPair
     from nmtalign.links.alignments import AlignedPair
     from nmtalign.text.bitext import SentencePair
     from nmtalign.text.tokenization import TextSettings
