@@ -190,7 +190,8 @@ class Translator:
         rest, number = iter(pairs), 1
         while part := list(islice(rest, PAIRS)):
             all_forced = [self._forced(number + n, pair) for n, pair in enumerate(part)]
-            weights = {pair.number: own for pair, own in computed(self._run, all_forced, TOKENS, self.device)}
+            results = computed(self._run, all_forced, TOKENS, self.device)
+            weights = {forced.number: cells for forced, cells in results}
             for forced, (source, _) in zip(all_forced, part, strict=True):
                 columns = np.where(forced.words < 0, len(source), forced.words)
                 member, inside = membership(columns, len(source) + 1), forced.of_labels >= 0

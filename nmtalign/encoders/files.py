@@ -239,7 +239,7 @@ def similar(words: WordPair, tokens: Sequence[Tokens], product: str, units: str)
     multiply = PRODUCTS[product]
     if units == "words":
         pairs = zip(tokens, words, strict=True)
-        means = [own if of is None else _means(own, of, len(side)) for (own, of), side in pairs]
+        means = [rows if of is None else _means(rows, of, len(side)) for (rows, of), side in pairs]
         return PairMatrix(words, _finite(multiply(*means)))
     source, target = (np.arange(len(vectors)) if of is None else of for vectors, of in tokens)
     return PairMatrix(words, _finite(multiply(*(vectors for vectors, _ in tokens))), (source, target))
@@ -270,7 +270,7 @@ def read_vectors(
         found = f"{counts[0]} source and {counts[1]} target lines"
         raise DataError(f"expected vectors of both sides of each pair, found {found}").at(path)
     tokens = ([read(n) for read in sides] for n in range(counts[0]))
-    return beside(pairs, tokens, path, lambda words, own: _products(words, own, product, units))
+    return beside(pairs, tokens, path, lambda words, vectors: _products(words, vectors, product, units))
 
 
 def _products(words: WordPair, tokens: Sequence[Tokens], product: str, units: str) -> PairMatrix:

@@ -316,13 +316,13 @@ def inputs(
     ids = [item.ids for item in batch]
     rows: dict[str, tuple[Sequence[Sequence[int]], int]]
     rows = {"input_ids": (ids, pieces.tokenizer.pad_token_id or 0)}
-    rows["attention_mask"] = [[1] * len(own) for own in ids], 0
+    rows["attention_mask"] = [[1] * len(row) for row in ids], 0
     if labels:
         rows["labels"] = labels, -100
     tensors = {}
     for name, (lists, padding) in rows.items():
         width = max(map(len, lists))
-        padded = [[*own, *[padding] * (width - len(own))] for own in lists]
+        padded = [[*row, *[padding] * (width - len(row))] for row in lists]
         tensors[name] = torch.tensor(padded, device=device)
     return tensors
 

@@ -144,7 +144,7 @@ class VectorScorer(Scorer):
             source, target = (reference.first(limit) for reference in self.references)
         else:
             words = (side.first(limit).vocabulary.words for side in (self.source, self.target))
-            source, target = (Reference(own, np.full(len(own), 1 / max(len(own), 1))) for own in words)
+            source, target = (Reference(side, np.full(len(side), 1 / max(len(side), 1))) for side in words)
         return self._prepared(*self._vectors(source.words, target.words)), (source.share, target.share)
 
     def log_norms(self, keys: Doubles, queries: Doubles) -> tuple[Floats, Floats]:

@@ -63,14 +63,12 @@ class DotScore:
     def from_state(cls, stored: Stored, dimension: int) -> DotScore:
         return cls(stored.text("name"), stored.number("scale", low=0), stored.value("unit_length", bool))
 
-    def queries(self, vectors: Reals) -> Reals:
-        """Return the vectors of target words (N, D) with exact dot products, of length 1 for cosines."""
-        return self.keys(vectors)
-
     def keys(self, vectors: Reals) -> Reals:
-        """Return the vectors of source words (N, D), as :meth:`queries` does."""
+        """Return the vectors of source words (N, D) with exact dot products, of length 1 for cosines."""
         wide = np.asarray(vectors, dtype=np.float64)
         return exact_rows(np.asarray(unit(wide)) if self.unit_length else wide)
+
+    queries = keys  # of target words
 
     def __call__(self, queries: Reals, keys: Reals) -> Reals:
         """Return the scores (..., T, S) of queries (..., T, K) and keys (..., S, K)."""
