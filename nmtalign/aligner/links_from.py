@@ -26,10 +26,9 @@ from nmtalign.corpus.sides import encode_pairs
 from nmtalign.corpus.text import EncodedText, whole_pairs, words_of_lines
 from nmtalign.door import expect_kind, parameter
 from nmtalign.encoders.cross_attention import Reading, Translator, best_reading, read_attention, translated
-from nmtalign.encoders.encoder import EncoderSimilarities
-from nmtalign.encoders.files import PairMatrix, read_similarities, read_vectors
+from nmtalign.encoders.files import PairMatrix, WordPair, read_similarities, read_vectors
 from nmtalign.encoders.published import METHODS, USUAL, attention_posteriors
-from nmtalign.encoders.transformer import Encoder, WordPair, check_device, packages
+from nmtalign.encoders.transformer import Encoder, EncoderSimilarities, check_device, packages
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, joined_batches
 from nmtalign.names import UNITS

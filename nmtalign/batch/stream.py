@@ -33,7 +33,7 @@ from nmtalign.text.tokenization import SPACES, TextSettings
 
 if TYPE_CHECKING:
     from nmtalign.aligner.links_from import Linker
-    from nmtalign.encoders.transformer import WordPair
+    from nmtalign.encoders.files import WordPair
 
 Attention = list[tuple[Reals, Flags]]
 

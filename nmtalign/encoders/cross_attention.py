@@ -18,16 +18,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nmtalign.arrays import AnyArray, Floats, Longs, Reals
-from nmtalign.encoders.files import PairMatrix, beside, read_matrices
+from nmtalign.encoders.files import PairMatrix, WordPair, beside, read_matrices
 from nmtalign.encoders.transformer import (
     Pieces,
-    WordPair,
     both_sides,
     computed,
     inputs,
     opened,
     packages,
-    padded,
 )
 from nmtalign.errors import DataError
 from nmtalign.text.subwords import join_pieces, word_numbers
@@ -192,7 +190,8 @@ class Translator:
         rest, number = iter(pairs), 1
         while part := list(islice(rest, PAIRS)):
             all_forced = [self._forced(number + n, pair) for n, pair in enumerate(part)]
-            weights = {pair.number: own for pair, own in computed(self._run, all_forced, TOKENS, self.device)}
+            results = computed(self._run, all_forced, TOKENS, self.device)
+            weights = {forced.number: cells for forced, cells in results}
             for forced, (source, _) in zip(all_forced, part, strict=True):
                 columns = np.where(forced.words < 0, len(source), forced.words)
                 member, inside = membership(columns, len(source) + 1), forced.of_labels >= 0
@@ -215,9 +214,8 @@ class Translator:
         """Return the weights (L, H, R, source sub-words) of each pair."""
         torch, _ = packages()
         model, (pieces, _) = self._opened
-        labels = padded([pair.labels for pair in batch], -100)  # models make their decoder's input of them
-        given = inputs(batch, pieces) | {"labels": labels}
-        tensors = {name: torch.tensor(rows, device=self.device) for name, rows in given.items()}
+        labels = [pair.labels for pair in batch]  # models make the input of their decoder of these
+        tensors = inputs(batch, pieces, self.device, labels)
         with torch.inference_mode():
             layers = model(**tensors, output_attentions=True, use_cache=False).cross_attentions
             weights = torch.stack(layers, 1).float().cpu().numpy()  # (B, L, H, R, source sub-words)

@@ -27,11 +27,11 @@ from nmtalign.arrays import (
     read_array,
 )
 from nmtalign.door import expect_kind
-from nmtalign.encoders.transformer import WordPair
 from nmtalign.errors import DataError
 from nmtalign.files import file_in, named, read_lines
 from nmtalign.names import SIDES
 
+WordPair = tuple[Sequence[str], Sequence[str]]  # source and target
 Lines = Iterable[tuple[int, str]]
 Tokens = tuple[Reals, Integers | None]  # vectors of words, or of sub-words and the word of each
 Side = tuple[int, Callable[[int], Tokens]]
@@ -117,19 +117,14 @@ def read_npz(path: str | Path) -> Iterator[Reals]:
 def read_matrices(path: str | Path, *, encoding: str = "utf-8") -> Iterator[Reals]:
     """Yield the attention of one sentence pair after the other; what the file holds says which form it is.
 
-    * npz with one array a pair, (T, S) or (layers, heads, T, S), whose names end with the number of the pair
-      (``arr_0``, ``pair-0``; from 0 or from 1, without gaps), or npy with the one array of one pair;
-    * text of Marian's ``--alignment soft``: one line a pair, the target words between spaces, for each the
-      weights of the source words between commas; what is in front of the last ``|||`` is left out;
-    * what fairseq prints with ``--print-alignment soft``: lines ``A-17<tab>0.9,0.1 0.2,0.8`` as Marian's, in
-      any order, 17 the number of the pair from 0; other lines are left out, and of several translations all
-      but the first;
-    * what OpenNMT-py prints with ``-attn_debug``: for each pair a table whose rows are a target word and its
-      weights with 7 decimals, a ``*`` at the largest; tables are parted by any other lines.
+    * npz with one array a pair, (T, S) or (layers, heads, T, S), in :func:`in_order`, or npy of one pair;
+    * text of Marian's ``--alignment soft``: one line a pair, ``words ||| 0.9,0.1 0.2,0.8``;
+    * what fairseq prints with ``--print-alignment soft``: lines ``A-17<tab>0.9,0.1 0.2,0.8`` in any order, 17
+      the number of the pair from 0, among others; the first of several translations counts;
+    * what OpenNMT-py prints with ``-attn_debug``: tables whose rows are a target word and its weights with 7
+      decimals, a ``*`` at the largest, among other lines.
 
-    The last two have a row for the end of the sentence, fairseq and Marian a column, too. An npz may have an
-    array ``linkable-0`` beside ``pair-0``, (T, S) of bool: cells that may have links. A DataError if a file
-    is of no such kind, a name has no number, or a line holds something else.
+    A DataError if a file is of no such kind, a name has no number, or a line holds something else.
     """
     return named(path, _matrices(path, encoding))
 
@@ -244,7 +239,7 @@ def similar(words: WordPair, tokens: Sequence[Tokens], product: str, units: str)
     multiply = PRODUCTS[product]
     if units == "words":
         pairs = zip(tokens, words, strict=True)
-        means = [own if of is None else _means(own, of, len(side)) for (own, of), side in pairs]
+        means = [rows if of is None else _means(rows, of, len(side)) for (rows, of), side in pairs]
         return PairMatrix(words, _finite(multiply(*means)))
     source, target = (np.arange(len(vectors)) if of is None else of for vectors, of in tokens)
     return PairMatrix(words, _finite(multiply(*(vectors for vectors, _ in tokens))), (source, target))
@@ -264,14 +259,10 @@ def read_vectors(
 
     `path` is an .npz file of arrays (words, D), two a pair, whose names begin with ``source`` or ``target``
     and end with the number of the pair (from 0 or 1); or a folder with the vectors of all words in
-    ``source.npy`` and ``target.npy`` and the words of each pair in ``source_lengths.npy`` and
-    ``target_lengths.npy``, which is read pair by pair. Vectors are of sub-words if there is also the number
-    of the word, from 0 in each sentence, that each belongs to: arrays whose names begin with ``words-source``
-    and ``words-target``, or files ``source_words.npy`` and ``target_words.npy``. Sub-words of a word are
-    averaged.
-
-    A DataError if a file is not there or no such, the sides differ in their number of pairs or in D, or a
-    pair has not a vector for each word.
+    ``source.npy`` and the words of each pair in ``source_lengths.npy``, which is read pair by pair. Vectors
+    are of sub-words if there is also the number of the word, from 0 in each sentence, that each belongs to:
+    arrays ``words-source-0``, ..., or a file ``source_words.npy``. A DataError if a file is not there or no
+    such, the sides differ in their number of pairs or in D, or a pair has not a vector for each word.
     """
     opened = _of_folder if Path(path).is_dir() else _of_archive
     counts, sides = zip(*(opened(Path(path), side) for side in SIDES), strict=True)
@@ -279,7 +270,7 @@ def read_vectors(
         found = f"{counts[0]} source and {counts[1]} target lines"
         raise DataError(f"expected vectors of both sides of each pair, found {found}").at(path)
     tokens = ([read(n) for read in sides] for n in range(counts[0]))
-    return beside(pairs, tokens, path, lambda words, own: _products(words, own, product, units))
+    return beside(pairs, tokens, path, lambda words, vectors: _products(words, vectors, product, units))
 
 
 def _products(words: WordPair, tokens: Sequence[Tokens], product: str, units: str) -> PairMatrix:

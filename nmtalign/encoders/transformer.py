@@ -1,33 +1,43 @@
-"""Pretrained encoders of the package transformers: vectors of the sub-words of a sentence.
+"""Pretrained encoders of the package transformers: vectors of sub-words, and their similarities in a pair.
 
-Axes: D dimension, L sub-words.
+Axes: D dimension, L sub-words of a sentence, T target, S source words or sub-words of a pair.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+import sqlite3
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from itertools import islice
+from math import prod
 from pathlib import Path
 from textwrap import shorten
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from nmtalign.arrays import Floats, Longs
+from nmtalign.arrays import Floats, Integers, Longs
+from nmtalign.encoders.files import PairMatrix, WordPair, similar
 from nmtalign.errors import DataError, NmtalignError, UsageError
+from nmtalign.files import fingerprint
 from nmtalign.names import DEVICES
 
 TOKENS, OF_DEVICE = 1024, 4096  # sub-words of a batch, with the padding; on a CPU more are slower
 LONGEST = 512  # sub-words of a window, if the model has no limit
 KNOWN = 100_000  # words whose sub-words are remembered
 PRECISION = {"cpu": "float32", "cuda": "float16", "mps": "float32"}
+PAIRS = 256  # pairs whose vectors are in memory, and of one entry into the cache
+CELLS = 1 << 26  # greatest number of cells of a pair
 _STACKS = ("layer", "layers", "block")  # what encoders call their layers
 
-WordPair = tuple[Sequence[str], Sequence[str]]  # source and target
 Subwords = tuple[Floats, Longs]  # vectors (L, D) and the word of each, (L,)
-BothSides = tuple[Subwords, Subwords]
+Stored = tuple[Floats, tuple[Integers, Integers]]  # the matrix, and the words of sub-words if it is of these
 
 
 def packages() -> tuple[Any, Any]:
@@ -36,8 +46,8 @@ def packages() -> tuple[Any, Any]:
         import torch
         import transformers
     except ImportError:
-        found = "an encoder or translation model needs the packages torch and transformers"
-        raise UsageError(f"{found}: pip install 'nmtalign[transformers]'") from None
+        needed = "an encoder or translation model needs the packages torch and transformers"
+        raise UsageError(f"{needed}: pip install 'nmtalign[transformers]'") from None
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
     return torch, transformers
@@ -67,9 +77,8 @@ def opened(kind: str, name: str, device: str, *, download: bool = True, **settin
     trust = {"local_files_only": not download, "trust_remote_code": False}
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(name, **trust)
-        model = getattr(transformers, kind).from_pretrained(
-            name, dtype=PRECISION[device], **trust, **settings
-        )
+        settings |= {"dtype": PRECISION[device], **trust}
+        model = getattr(transformers, kind).from_pretrained(name, **settings)
     except Exception as error:  # whatever a foreign folder makes transformers do
         found = shorten(str(error), 200)
         raise DataError(f"expected a model of the package transformers ({found})").at(name) from error
@@ -103,8 +112,8 @@ def both_sides(
         raise UsageError(f"{name} {needs}; {advice}")
     if languages is not None:
         for language in languages:  # M2M writes __en__ for en, and has it in no vocabulary
-            found = tokenizer.convert_tokens_to_ids([language, f"__{language}__"])
-            if not set(found) - {None, tokenizer.unk_token_id}:
+            ids = tokenizer.convert_tokens_to_ids([language, f"__{language}__"])
+            if not set(ids) - {None, tokenizer.unk_token_id}:
                 raise UsageError(f"{name} knows no language {language!r}")
         tokenizer.src_lang, tokenizer.tgt_lang = languages
     limit = limit_of(tokenizer, model)
@@ -173,11 +182,11 @@ class Pieces:
         room = self.limit - len(before) - len(after)
         starts = list(range(0, max(len(ids) - room, 0) + room // 2, room // 2)) if ids else []
         for start in starts:
-            own = np.arange(start, min(start + room, len(ids)))
-            own[: room // 4 if start else 0] = -1
+            inside = np.arange(start, min(start + room, len(ids)))
+            inside[: room // 4 if start else 0] = -1
             if start != starts[-1]:
-                own[room // 4 + room // 2 :] = -1
-            positions = np.pad(own, (len(before), len(after)), constant_values=-1)
+                inside[room // 4 + room // 2 :] = -1
+            positions = np.pad(inside, (len(before), len(after)), constant_values=-1)
             yield Window(sentence, [*before, *ids[start : start + room], *after], positions)
 
 
@@ -196,7 +205,7 @@ class Encoder:
     _told: bool = False
 
     def __getstate__(self) -> dict[str, Any]:
-        return {own.name: getattr(self, own.name) for own in fields(self)}
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # without the model
 
     def check(self) -> None:
         """Open the encoder; errors are those of :func:`opened`, or a UsageError for a missing layer."""
@@ -209,16 +218,16 @@ class Encoder:
         if hasattr(model, "encoder") and hasattr(model, "decoder"):
             model = model.get_encoder()
         inner = getattr(model, "encoder", model)
-        found = [name for name in _STACKS if hasattr(inner, name)]
-        layers = len(getattr(inner, found[0])) if found else int(model.config.num_hidden_layers)
+        stacks = [name for name in _STACKS if hasattr(inner, name)]
+        layers = len(getattr(inner, stacks[0])) if stacks else int(model.config.num_hidden_layers)
         if not 0 <= self.layer <= layers:
             raise UsageError(f"there is no layer {self.layer}: {self.name} has 0 (embeddings) to {layers}")
-        for name in found:  # later layers are not asked for; one keeps a last normalization away
+        for name in stacks:  # later layers are not asked for; one keeps a last normalization away
             spare = len(list(inner.children())) > 1
             setattr(inner, name, getattr(inner, name)[: max(self.layer, 1) + spare])
         return model, sides
 
-    def vectors(self, pairs: Mapping[int, WordPair]) -> list[BothSides]:
+    def vectors(self, pairs: Mapping[int, WordPair]) -> list[tuple[Subwords, Subwords]]:
         """Return the vectors (L, D) of the sub-words of both sides of pairs by number, and the word of each.
 
         Sentences longer than the encoder takes are read by overlapping windows, with a warning. Words that
@@ -247,16 +256,15 @@ class Encoder:
     def _run(self, batch: Sequence[Window]) -> list[Floats]:
         torch, _ = packages()
         model, (pieces, _) = self._opened
-        given = {name: torch.tensor(own, device=self.device) for name, own in inputs(batch, pieces).items()}
+        tensors = inputs(batch, pieces, self.device)
         with torch.inference_mode():
-            states = model(**given, output_hidden_states=True).hidden_states[self.layer].float().cpu().numpy()
+            layers = model(**tensors, output_hidden_states=True).hidden_states
+            states = layers[self.layer].float().cpu().numpy()
         return [states[row, : len(window.ids)] for row, window in enumerate(batch)]
 
     @property
     def identity(self) -> list[str]:
         """What says which model this is: the contents of its folder, or its commit on the hub."""
-        from nmtalign.files import fingerprint
-
         folder = Path(self.name)
         if folder.is_dir():
             return [fingerprint(path)["sha256"] for path in sorted(folder.iterdir()) if path.is_file()]
@@ -269,10 +277,10 @@ class Encoder:
         try:
             from huggingface_hub import try_to_load_from_cache
 
-            found = try_to_load_from_cache(self.name, "config.json")
+            config = try_to_load_from_cache(self.name, "config.json")
         except (ImportError, ValueError):  # no such package, no such name
             return ""
-        return Path(found).parent.name if isinstance(found, str) else ""
+        return Path(config).parent.name if isinstance(config, str) else ""
 
 
 class Sized(Protocol):
@@ -300,17 +308,23 @@ def computed(
         start += len(batch)
 
 
-def inputs(batch: Sequence[Item], pieces: Pieces) -> dict[str, list[list[int]]]:
-    """Return the inputs of a model: padded sub-words, and a mask without the padding."""
+def inputs(
+    batch: Sequence[Item], pieces: Pieces, device: str, labels: Sequence[Sequence[int]] = ()
+) -> dict[str, Any]:
+    """Return the inputs of a model: sub-words, a mask without the padding, and maybe labels, all padded."""
+    torch, _ = packages()
     ids = [item.ids for item in batch]
-    mask = padded([[1] * len(own) for own in ids], 0)
-    return {"input_ids": padded(ids, pieces.tokenizer.pad_token_id or 0), "attention_mask": mask}
-
-
-def padded(rows: Sequence[Sequence[int]], padding: int) -> list[list[int]]:
-    """Pad rows to the length of the longest."""
-    width = max(map(len, rows))
-    return [[*row, *[padding] * (width - len(row))] for row in rows]
+    rows: dict[str, tuple[Sequence[Sequence[int]], int]]
+    rows = {"input_ids": (ids, pieces.tokenizer.pad_token_id or 0)}
+    rows["attention_mask"] = [[1] * len(row) for row in ids], 0
+    if labels:
+        rows["labels"] = labels, -100
+    tensors = {}
+    for name, (lists, padding) in rows.items():
+        width = max(map(len, lists))
+        padded = [[*row, *[padding] * (width - len(row))] for row in lists]
+        tensors[name] = torch.tensor(padded, device=device)
+    return tensors
 
 
 def _within_memory(
@@ -327,3 +341,109 @@ def _within_memory(
             raise NmtalignError(f"{found}; use `device=cpu` or a smaller model") from None
     halves = batch[: len(batch) // 2], batch[len(batch) // 2 :]
     return [result for half in halves for result in _within_memory(run, half, device, again=False)]
+
+
+@dataclass(eq=False)
+class EncoderSimilarities:
+    """Similarities of the token vectors of an encoder.
+
+    `cache` is a file of SQLite that keeps similarities by a hash of all that makes them: content or commit of
+    the model, layer, languages, precision, greatest window, product, units, words.
+    """
+
+    encoder: Encoder
+    product: str = "cosine"
+    cache: str | Path | None = None
+    units: str = "words"
+
+    @property
+    def description(self) -> str:
+        encoder = self.encoder
+        languages = f" langs={','.join(encoder.languages)}" if encoder.languages else ""
+        return f"encoder={encoder.name} layer={encoder.layer}{languages}"
+
+    def read(self, pairs: Iterable[WordPair]) -> Iterator[PairMatrix]:
+        """Yield the similarities of each pair; a DataError if a pair has more than `CELLS`."""
+        numbered = enumerate(pairs, 1)
+        while part := dict(islice(numbered, PAIRS)):
+            similarities = self._similarities({number: words for number, words in part.items() if all(words)})
+            for number, words in part.items():
+                empty = PairMatrix(words, np.zeros((len(words[1]), len(words[0]))))
+                yield similarities.get(number, empty)
+
+    def _similarities(self, pairs: Mapping[int, WordPair]) -> dict[int, PairMatrix]:
+        """Return the similarities of some pairs by their number, from the cache or the encoder."""
+        if self.cache is None:
+            return self._computed(pairs)
+        keys, stored = {number: self._key(pair) for number, pair in pairs.items()}, {}
+        rows = _exchanged(self.cache, "SELECT value FROM similarities WHERE key = ?", zip(keys.values()))
+        for (number, words), row in zip(pairs.items(), rows, strict=True):
+            entry = None if row is None else _unpacked(row[0])
+            if entry is not None:
+                stored[number] = PairMatrix(words, entry[0], None if self.units == "words" else entry[1])
+        new = self._computed({number: pair for number, pair in pairs.items() if number not in stored})
+        entries = [(keys[number], _packed(pair)) for number, pair in new.items()]
+        _exchanged(self.cache, "INSERT OR REPLACE INTO similarities VALUES (?, ?)", entries)
+        return stored | new
+
+    def _computed(self, pairs: Mapping[int, WordPair]) -> dict[int, PairMatrix]:
+        vectors = self.encoder.vectors(pairs) if pairs else []
+        similarities = {}
+        for (number, pair), sides in zip(pairs.items(), vectors, strict=True):
+            sizes = map(len, pair) if self.units == "words" else (len(words) for _, words in sides)
+            if (cells := prod(sizes)) > CELLS:
+                expected = f"expected at most {CELLS:,} cells (target by source {self.units})"
+                raise DataError(f"pair {number}: {expected}, found {cells:,}; cut the pair into shorter ones")
+            try:
+                similarities[number] = similar(pair, sides, self.product, self.units)
+            except DataError as error:
+                place = f"layer {self.encoder.layer} in {PRECISION[self.encoder.device]}"
+                raise DataError(f"pair {number}: {error}, by {place}; --device cpu is more precise") from None
+        return similarities
+
+    @cached_property
+    def _identity(self) -> list[object]:
+        encoder, precision = self.encoder, PRECISION[self.encoder.device]
+        how = [encoder.layer, encoder.languages, encoder.device, precision, LONGEST, self.product, self.units]
+        return [*(encoder.identity if self.cache is not None else []), *how]
+
+    def _key(self, pair: WordPair) -> str:
+        text = json.dumps([self._identity, *pair], ensure_ascii=False)
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _packed(pair: PairMatrix) -> bytes:
+    """Return an entry: a checksum, T and S, how many numbers of words follow and these, the matrix."""
+    numbers = np.concatenate(pair.word_of_piece or [[]])
+    header = np.concatenate([pair.matrix.shape, [len(numbers)], numbers]).astype("<i4")
+    body = header.tobytes() + pair.matrix.astype("<f4").tobytes()
+    return zlib.crc32(body).to_bytes(4, "little") + body
+
+
+def _unpacked(value: object) -> Stored | None:
+    """Return an entry; None for one that is damaged, or that nmtalign did not write."""
+    if not isinstance(value, bytes) or len(value) < 16:
+        return None
+    if zlib.crc32(value[4:]).to_bytes(4, "little") != value[:4]:
+        return None
+    T, S, count = np.frombuffer(value, "<i4", 3, 4).tolist()
+    numbers = np.frombuffer(value, "<i4", count, 16)
+    matrix = np.frombuffer(value, "<f4", T * S, 16 + 4 * count).reshape(T, S)
+    return matrix, (numbers[:S], numbers[S:])
+
+
+def _exchanged(
+    path: str | Path, command: str, rows: Iterable[tuple[object, ...]]
+) -> list[tuple[object] | None]:
+    """Run a command for each row on a cache, a file of SQLite, and return what it answers."""
+    try:
+        with closing(sqlite3.connect(path, timeout=60)) as file, file:
+            if file.execute("SELECT 1 FROM sqlite_master WHERE tbl_name != 'similarities'").fetchone():
+                raise sqlite3.DatabaseError("it holds other tables")
+            file.execute("CREATE TABLE IF NOT EXISTS similarities (key TEXT PRIMARY KEY, value BLOB)")
+            return [file.execute(command, row).fetchone() for row in rows]
+    except sqlite3.Error as error:
+        if "full" in str(error) or "I/O" in str(error):
+            raise NmtalignError(f"{path}: {error}") from None
+        found = f"expected a cache that nmtalign wrote ({error}); name another file"
+        raise DataError(found).at(path) from None

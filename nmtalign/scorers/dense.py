@@ -189,12 +189,9 @@ def correspondence_analysis(
     The few iterations are part of the method. A table of links falls into thousands of groups of words, such
     as a name and its translation, each with a singular value near 1. The exact leading directions would
     show D of these groups and nothing of the others; the projection keeps something of all of them. With 20
-    iterations instead of 3 the alignment error of 64 dimensions doubled.
-
-    References
-    ----------
-    Greenacre (1984), "Theory and applications of correspondence analysis". Halko, Martinsson and Tropp
-    (2011), "Finding structure with randomness", algorithms 4.4 and 5.1.
+    iterations instead of 3 the alignment error of 64 dimensions doubled. Greenacre (1984), "Theory and
+    applications of correspondence analysis"; Halko, Martinsson and Tropp (2011), "Finding structure with
+    randomness", algorithms 4.4 and 5.1.
     """
     scaled = _scaled_counts(counts)
     scaled.data **= np.float32(power)
@@ -221,10 +218,7 @@ def _scaled_counts(counts: Any) -> Any:
 
 
 def _singular(matrix: Any, size: int, seed: int) -> tuple[Floats, Floats, Floats]:
-    """Return up to `size` singular vectors of a sparse A (E, F) and their values, largest first.
-
-    Subspace iteration on ``A^T A`` from a seeded start: Halko, Martinsson and Tropp (2011), algorithm 4.4.
-    """
+    """Return up to `size` singular vectors of a sparse A (E, F) and their values, largest first."""
     from scipy.linalg import qr
 
     width = min(size + EXTRA, *matrix.shape)

@@ -137,20 +137,17 @@ def make_form_pairs(
     form only if pairs of forms have numbers of their own (`apart`); otherwise each word pair has an entry.
     """
     (s, s_forms), (t, t_forms) = forms_of(source, letters[0]), forms_of(target, letters[1])
-    of_pair = None
-    at_source, at_target = _numbered(s, s_forms, pairs.source), _numbered(t, t_forms, pairs.target)
+    S, T, of_pair = len(s_forms.forms), len(t_forms.forms), None
+    # if no words share a form, the numbers are the same
+    at_source = pairs.source if len(s) == S else s[pairs.source]
+    at_target = pairs.target if len(t) == T else t[pairs.target]
     if apart and any(letters):
-        keys, of_pair = distinct(at_source.astype(np.int64) * len(t_forms.forms) + at_target)
-        at_source, at_target = words_of(keys, len(t_forms.forms))
+        keys, of_pair = distinct(at_source.astype(np.int64) * T + at_target)
+        at_source, at_target = words_of(keys, T)
     prior = np.float32(spelling) * spelled_alike(s_forms, t_forms, at_source, at_target)
     alike = np.flatnonzero(prior)
     both = s_forms.forms, t_forms.forms
     return FormPairs(letters, *both, s, t, of_pair, at_source, at_target, alike, prior[alike])
-
-
-def _numbered(number: Ints, forms: Forms, words: Ints) -> Ints:
-    """Return the form of each word; if no words share a form, the numbers are the same."""
-    return words if len(forms.forms) == len(number) else number[words]
 
 
 def spelled_alike(source: Forms, target: Forms, at_source: Ints, at_target: Ints) -> Floats:
@@ -198,7 +195,7 @@ def letter_pairs(forms: Sequence[str]) -> Bits:
     end = codes == ord("\n")
     form = np.cumsum(end)[:-1] - 1
     letter = ((codes >= ord("a")) & (codes <= ord("z"))) | ((codes >= 0xC0) & (codes < 0x250))
-    letters, others = (np.bincount(form, own[:-1], len(forms)) for own in (letter, ~(letter | end)))
+    letters, others = (np.bincount(form, kind[:-1], len(forms)) for kind in (letter, ~(letter | end)))
     bits = np.zeros((len(forms), BITS + 1), dtype=bool)
     bits[form, (31 * codes[:-1] + 7 * codes[1:]) % BITS] = True
     bits[(letters < 3) | (others > 0)] = False

@@ -58,23 +58,21 @@ class VectorScorer(Scorer):
     references: tuple[Reference, ...] | None = None
     tune: bool = False  # whether to fit the temperature to a text
 
+    names: ClassVar[tuple[str, ...]] = ("embeddings",)
+
     @property
     def description(self) -> str:
         return f"{self.score.description} unknown={self.source.unknown}"
 
     @property
     def caption(self) -> str:
-        """The score."""
         return self.score.caption
 
-    names: ClassVar[tuple[str, ...]] = ("embeddings",)
-
     def state(self) -> State:
-        sides = {"source": self.source, "target": self.target}
         shares, words = {}, {}
-        for name, reference in zip(sides, self.references or (), strict=False):
+        for name, reference in zip(SIDES, self.references or (), strict=False):
             shares[f"{name}_share"], words[f"{name}_reference"] = reference.share, reference.words
-        parts = {name: own.state() for name, own in sides.items()} | {"score": self.score.state()}
+        parts = {"source": self.source.state(), "target": self.target.state(), "score": self.score.state()}
         return State("vectors", {"tune": self.tune}, shares, words=words, parts=parts)
 
     @classmethod
@@ -85,14 +83,14 @@ class VectorScorer(Scorer):
             words = stored.words(f"{side}_reference")
             share = stored.array(f"{side}_share", "f", (len(words),), low=0, high=1)
             references.append(Reference(words, share))
-        score, both = stored.open("score", source.dimension), tuple(references) or None
-        return cls(source, target, score, both, stored.value("tune", bool))
+        score = stored.open("score", source.dimension)
+        return cls(source, target, score, tuple(references) or None, stored.value("tune", bool))
 
     def fitted(self, pairs: Pairs, workers: int) -> tuple[Scorer, HiddenMarkov]:
         """Fit the temperature, if `tune` allows, and the transitions of the hidden Markov model."""
 
         def table(text: EncodedText) -> Floats:
-            keys, queries = self.prepared(text.source.words, text.target.words)
+            keys, queries = self._prepared(*self._vectors(text.source.words, text.target.words))
             return np.asarray(self.score(queries, keys), dtype=np.float32).T
 
         scale, transitions = self.score.scale, unfitted_hmm().transitions
@@ -119,51 +117,45 @@ class VectorScorer(Scorer):
         return first, second
 
     def score_text(self, text: EncodedText) -> CellScores:
-        found = self._vectors(text.source.words, text.target.words)
-        return CellScores(text, *self._prepared(*found), self, _known(*found))
-
-    def prepared(self, source: Sequence[str], target: Sequence[str]) -> tuple[Doubles, Doubles]:
-        """Return the prepared vectors of source and target words, each (N, K)."""
-        return self._prepared(*self._vectors(source, target))
+        vectors = self._vectors(text.source.words, text.target.words)
+        return CellScores(text, *self._prepared(*vectors), self, _known(*vectors))
 
     def _vectors(self, source: Sequence[str], target: Sequence[str]) -> tuple[Floats, Floats]:
-        found = self.source.vectors(source), self.target.vectors(target)
-        for name, vectors, words in zip(("source", "target"), found, (source, target), strict=True):
-            wrong = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
+        vectors = self.source.vectors(source), self.target.vectors(target)
+        for name, side, words in zip(SIDES, vectors, (source, target), strict=True):
+            wrong = np.flatnonzero(~np.isfinite(side).all(axis=1))
             if len(wrong):
                 raise DataError(f"the vector of the {name} word {words[wrong[0]]!r} holds NaN or infinity")
-        return found
+        return vectors
 
     def _prepared(self, source: Floats, target: Floats) -> tuple[Doubles, Doubles]:
+        """Return the prepared vectors of source and target words, each (N, K)."""
         keys, queries = self.score.keys(source), self.score.queries(target)
         return np.asarray(keys, np.float64), np.asarray(queries, np.float64)
 
     @cached_property
-    def known_references(self) -> tuple[Reference, Reference]:
-        """The reference words; by default the first words of the vectors, with equal shares."""
+    def _compared(self) -> tuple[tuple[Doubles, Doubles], tuple[Doubles, Doubles]]:
+        """Prepared vectors of the reference words of both sides, and the shares of the words.
+
+        The references are by default the first words of the vectors, with equal shares.
+        """
         limit = COSTLY_REFERENCE if self.score.costly else REFERENCE
         if self.references is not None:
-            first, second = (reference.first(limit) for reference in self.references)
-            return first, second
-        words = [side.first(limit).vocabulary.words for side in (self.source, self.target)]
-        first, second = (Reference(own, np.full(len(own), 1 / max(len(own), 1))) for own in words)
-        return first, second
-
-    @cached_property
-    def _compared(self) -> tuple[Doubles, Doubles]:
-        """Prepared vectors of the references."""
-        source, target = self.known_references
-        return self.prepared(source.words, target.words)
+            source, target = (reference.first(limit) for reference in self.references)
+        else:
+            words = (side.first(limit).vocabulary.words for side in (self.source, self.target))
+            source, target = (Reference(side, np.full(len(side), 1 / max(len(side), 1))) for side in words)
+        return self._prepared(*self._vectors(source.words, target.words)), (source.share, target.share)
 
     def log_norms(self, keys: Doubles, queries: Doubles) -> tuple[Floats, Floats]:
         """Return log Z of source and of target words, from their prepared vectors."""
-        (source, target), compared = self.known_references, self._compared
+        (source, target), shares = self._compared
         of_keys = [
-            _log_mean(self.score(compared[1], keys[at : at + ROWS]).T, target.share)
+            _log_mean(self.score(target, keys[at : at + ROWS]).T, shares[1])
             for at in range(0, len(keys), ROWS)
         ]
         of_queries = [
-            _log_mean(self.score(queries[at : at + ROWS], compared[0]), source.share)
+            _log_mean(self.score(queries[at : at + ROWS], source), shares[0])
             for at in range(0, len(queries), ROWS)
         ]
         return np.concatenate(of_keys), np.concatenate(of_queries)
@@ -203,15 +195,15 @@ class CellScores(TextScores):
         if self.scorer.score.costly:
             return np.where(bucket.inside, self._by_pair.take(self.text.index.cells[k]), PADDED)
         T, S, B = bucket.shape
-        found = np.empty((T, S, B))
+        scores = np.empty((T, S, B))
         width = max(1, GATHERED // ((T + S) * self.keys.shape[1]))
         for at in range(0, B, width):
             columns = slice(at, at + width)
             queries, keys = self.queries[bucket.target[:, columns].T], self.keys[bucket.source[:, columns].T]
-            found[..., columns] = self.scorer.score(queries, keys).transpose(1, 2, 0)
-        np.clip(found, PADDED / 10, -PADDED / 10, out=found)  # the padding scores lowest
-        found[~bucket.inside] = PADDED
-        return found
+            scores[..., columns] = self.scorer.score(queries, keys).transpose(1, 2, 0)
+        np.clip(scores, PADDED / 10, -PADDED / 10, out=scores)  # the padding scores lowest
+        scores[~bucket.inside] = PADDED
+        return scores
 
     def ratios(self, k: int) -> Floats:
         bucket = self.text.buckets[k]
@@ -236,13 +228,13 @@ class CellScores(TextScores):
     def _by_pair(self) -> Doubles:
         """Score of each word pair (P,), computed once because the score is costly."""
         pairs = self.text.index
-        found = np.empty(len(pairs))
+        scores = np.empty(len(pairs))
         width = max(1, GATHERED // self.keys.shape[1])
         for at in range(0, len(pairs), width):
             some = slice(at, at + width)
             queries, keys = self.queries[pairs.target[some]], self.keys[pairs.source[some]]
-            found[some] = self.scorer.score(queries[:, None], keys[:, None])[:, 0, 0]
-        return found
+            scores[some] = self.scorer.score(queries[:, None], keys[:, None])[:, 0, 0]
+        return scores
 
     @cached_property
     def _norms(self) -> tuple[Floats, Floats]:

@@ -152,8 +152,8 @@ def emissions(counted: CountedForms, workers: int = 1) -> Emissions:
     nulls = []
     for side in SIDES:
         total = sum(
-            getattr(own, side).null_ratios(words, pseudo_count)[getattr(form_pairs, f"{side}_number")]
-            for form_pairs, own in zip(forms, counts, strict=True)
+            getattr(of_kind, side).null_ratios(words, pseudo_count)[getattr(form_pairs, f"{side}_number")]
+            for form_pairs, of_kind in zip(forms, counts, strict=True)
         )
         nulls.append((total / len(forms)).astype(np.float32))
     return Emissions(mean_ratios(counted, workers), *nulls)
@@ -164,8 +164,8 @@ def mean_ratios(counted: CountedForms, workers: int = 1) -> Floats:
     forms, counts, smoothing = counted
     pairs = len(forms[0].source if forms[0].pair is None else forms[0].pair)
     joint = np.ones(pairs, dtype=np.float32)
-    for form_pairs, own in zip(forms, counts, strict=True):
-        of_kind = ratios(form_pairs, own, smoothing, workers)
+    for form_pairs, counts_of_kind in zip(forms, counts, strict=True):
+        of_kind = ratios(form_pairs, counts_of_kind, smoothing, workers)
 
         def multiply(part: slice, form_pairs: FormPairs = form_pairs, of_kind: Floats = of_kind) -> None:
             joint[part] *= form_pairs.spread(of_kind, part)

@@ -97,12 +97,17 @@ class Mixture(Scorer):
         """Return the scores of a text; `counted` are its forms with their counts, of the training text."""
         counted = counted or self.lexicon.looked_up(text.source, text.target, text.index)
         mixed = interpolated(emissions(counted), self.others, text)
-        return WordPairScores(text, mixed, leave_one_out_evidence(counted), self.lexicon)
+        less = [counts._replace(pairs=np.maximum(counts.pairs - 1, 0)) for counts in counted.counts]
+        evidence = np.log(np.maximum(mean_ratios(counted._replace(counts=less)), np.float32(1)))
+        return WordPairScores(text, mixed, evidence, self.lexicon)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WordPairScores(TextScores):
-    """Emissions of a text, and the evidence `pair_evidence` (P,) of word pairs for pair scores."""
+    """Emissions of a text, and the evidence of word pairs for pair scores.
+
+    `pair_evidence` (P,) is that of each word pair without one of its links, so no pair supports itself.
+    """
 
     text: EncodedText
     emissions: Emissions
@@ -123,10 +128,9 @@ class WordPairScores(TextScores):
 
     @property
     def training_counts(self) -> tuple[Longs, Longs]:
-        known = self.lexicon.known(self.text.source, self.text.target)
-        counts = self.lexicon.source_counts, self.lexicon.target_counts
-        first, second = (np.where(k < 0, 0, own[k]) for k, own in zip(known, counts, strict=True))
-        return first, second
+        source, target = self.lexicon.known(self.text.source, self.text.target)
+        counts = self.lexicon.source_counts[source], self.lexicon.target_counts[target]
+        return np.where(source < 0, 0, counts[0]), np.where(target < 0, 0, counts[1])
 
     def ratios(self, k: int) -> Floats:
         return self.emissions.pairs.take(self.text.index.cells[k])
@@ -147,10 +151,3 @@ class WordPairScores(TextScores):
 
     def evidence(self, k: int, ratios: Floats) -> Floats:
         return self.pair_evidence.take(self.text.index.cells[k])
-
-
-def leave_one_out_evidence(counted: CountedForms) -> Floats:
-    """Return the evidence (P,) of word pairs, each without one of its links, so no pair supports itself."""
-    less = [counts._replace(pairs=np.maximum(counts.pairs - 1, 0)) for counts in counted.counts]
-    ratios = mean_ratios(counted._replace(counts=less))
-    return np.asarray(np.log(np.maximum(ratios, np.float32(1))))

@@ -63,14 +63,12 @@ class DotScore:
     def from_state(cls, stored: Stored, dimension: int) -> DotScore:
         return cls(stored.text("name"), stored.number("scale", low=0), stored.value("unit_length", bool))
 
-    def queries(self, vectors: Reals) -> Reals:
-        """Return the vectors of target words (N, D) with exact dot products, of length 1 for cosines."""
-        return self.keys(vectors)
-
     def keys(self, vectors: Reals) -> Reals:
-        """Return the vectors of source words (N, D), as :meth:`queries` does."""
+        """Return the vectors of source words (N, D) with exact dot products, of length 1 for cosines."""
         wide = np.asarray(vectors, dtype=np.float64)
         return exact_rows(np.asarray(unit(wide)) if self.unit_length else wide)
+
+    queries = keys  # of target words
 
     def __call__(self, queries: Reals, keys: Reals) -> Reals:
         """Return the scores (..., T, S) of queries (..., T, K) and keys (..., S, K)."""
@@ -133,10 +131,7 @@ class LearnedScore:
 
     @classmethod
     def load(cls, path: str | Path, dimension: int) -> Self:
-        """Read the weights from an npz file.
-
-        A DataError says what is missing, is no finite number, or does not fit vectors of `dimension`.
-        """
+        """Read the weights from an npz file; a DataError says what is missing or does not fit."""
         path = as_path(path)
         with foreign(path):
             given: dict[str, Reals] = {
@@ -173,14 +168,10 @@ class LearnedScore:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BahdanauScore(LearnedScore):
-    """Bahdanau's alignment model ``v . tanh(W q + U k + b)`` over word vectors.
+    """Bahdanau's alignment model ``v . tanh(W q + U k + b)`` over word vectors (Bahdanau et al. 2014, A.1.2).
 
     A file may leave `b` out, or hold two layers over concatenated vectors ``[key; query]``, as in
     :func:`nmtalign.attention.additive_concatenated`: layer_1 (2 D, A), layer_2 (A, 1), and optionally b.
-
-    References
-    ----------
-    Bahdanau, Cho & Bengio (2014), A.1.2.
     """
 
     # (D, A): for target and source words; vectors are rows, so a projection is ``q @ W``
@@ -219,12 +210,7 @@ class BahdanauScore(LearnedScore):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ProjectedDot(LearnedScore):
-    """Scaled dot-product attention with projections, ``(q W_q) . (k W_k) / sqrt(A)``.
-
-    References
-    ----------
-    Vaswani et al. (2017), equation 1.
-    """
+    """Projected scaled dot product, ``(q W_q) . (k W_k) / sqrt(A)`` (Vaswani et al. 2017, equation 1)."""
 
     # (D, A): for target and for source words; vectors are rows, so a projection is ``q @ W_q``
     W_q: Reals

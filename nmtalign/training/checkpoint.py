@@ -43,20 +43,17 @@ class Checkpoint:
             return None  # a damaged checkpoint costs time only
         return arrays if np.array_equal(arrays.pop(_KEY, ()), self._key) else None
 
-    def write(self, arrays: Mapping[str, AnyArray]) -> None:
-        """Write the arrays, or raise a DataError if the file cannot be written."""
+    def write_if_due(self, arrays: Callable[[], Mapping[str, AnyArray]]) -> None:
+        """Write what `arrays` returns if the last checkpoint is `SECONDS` old; a DataError if that fails."""
+        if time.monotonic() - self._written < SECONDS:
+            return
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with whole_file(self.path) as partial, open(partial, "wb") as file:
-                np.savez(file, **{_KEY: self._key}, **arrays)  # type: ignore[arg-type]
+                np.savez(file, **{_KEY: self._key}, **arrays())  # type: ignore[arg-type]
         except OSError as error:
             raise DataError(f"{self.path}: cannot write the checkpoint: {error.strerror}") from None
         self._written = time.monotonic()
-
-    def write_if_due(self, arrays: Callable[[], Mapping[str, AnyArray]]) -> None:
-        """Write what `arrays` returns if the last checkpoint is `SECONDS` old."""
-        if time.monotonic() - self._written >= SECONDS:
-            self.write(arrays())
 
 
 def checkpoint_of(

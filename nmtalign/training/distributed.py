@@ -71,7 +71,7 @@ def thinned(shard: Shard, kept: Flags) -> Shard:
     index, number = shard.pairs, np.where(kept, np.cumsum(kept), SHARED).astype(np.int32)
     number[0] = 0
     source, target = (np.insert(words[kept], SHARED, 0) for words in (index.source, index.target))
-    cells = [number[own] for own in index.cells]
+    cells = [number[of_bucket] for of_bucket in index.cells]
     return shard._replace(pairs=PairIndex(source, target, cells, complete=False))
 
 
@@ -79,7 +79,7 @@ def shard_counts(shard: Shard, step: EStep) -> ExpectedCounts:
     """Return the expected counts of a shard."""
     totals = ExpectedCounts.zeros((len(shard.pairs), *shard.sizes), step.transitions or ())
     each = zip(shard.numbers, shard.buckets, shard.pairs.cells, strict=True)
-    return totals.with_likelihood(sum(totals.add(step.counts(*own)) for own in each))
+    return totals.with_likelihood(sum(totals.add(step.counts(*bucket)) for bucket in each))
 
 
 class RemoteShard(NamedTuple):
@@ -91,7 +91,7 @@ class RemoteShard(NamedTuple):
     target: Ints
     pairs: Ints  # number of each of its word pairs
 
-    def own(self, step: EStep) -> EStep:
+    def renumbered(self, step: EStep) -> EStep:
         """Return the E-step for the words and word pairs of the shard."""
         words, transitions = step.words, step.transitions
         if words is not None:
@@ -169,14 +169,14 @@ class DistributedBitext:
 
     def expected_counts(self, step: EStep) -> ExpectedCounts:
         """Return the expected counts of one E-step, summed in the order of the shards."""
-        jumps = [own.tables.size for own in step.transitions or ()] or [0, 0]
+        jumps = [model.tables.size for model in step.transitions or ()] or [0, 0]
         sums = [np.zeros(n) for n in (len(self.index), *self._sizes, *jumps)]
         likelihood = 0.0
         for shard, counts in self._processes.in_order(
-            lambda shard: self._processes.keep(shard_counts, shard.shard, shard.own(step)), self.shards
+            lambda shard: self._processes.keep(shard_counts, shard.shard, shard.renumbered(step)), self.shards
         ):
             numbers: tuple[Any, ...] = shard.pairs, shard.source, shard.target, slice(None), slice(None)
-            for total, own, of_shard in zip(sums, numbers, counts, strict=False):
-                total[own] += of_shard
+            for total, places, of_shard in zip(sums, numbers, counts, strict=False):
+                total[places] += of_shard
             likelihood += counts.log_likelihood
         return ExpectedCounts(sums[0], sums[1], sums[2], sums[3], sums[4], likelihood)

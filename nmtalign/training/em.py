@@ -1,9 +1,5 @@
 """Expectation-maximization: iterations of IBM model 1, then of a hidden Markov model, in both directions.
 
-Axes: V vocabulary, P word pairs of the bitext.
-
-References
-----------
 Dempster, Laird and Rubin (1977); Brown et al. (1993), model 1; Vogel, Ney and Tillmann (1996); Liang, Taskar
 and Klein (2006).
 """
@@ -140,9 +136,8 @@ class Estimator:
         self.report = report or (lambda text: None)
         self.workers = default_workers(workers)
         self.buckets = make_buckets(source, target)
-        self.bitext = (make_bitext or partial(LocalBitext, workers=self.workers))(
-            self.buckets, source, target
-        )
+        make_bitext = make_bitext or partial(LocalBitext, workers=self.workers)
+        self.bitext = make_bitext(self.buckets, source, target)
         self.index = self.bitext.index
         make = partial(make_form_pairs, source, target, self.index, spelling=hyperparameters.spelling)
         several = self.workers if self.index.complete else 1  # the forms of a large bitext take much memory
@@ -156,27 +151,26 @@ class Estimator:
     def set_prior(self, prior: Prior | None) -> None:
         """Replace the prior, whose words the vocabularies contain."""
         self.prior = prior or Prior()
-        self.form_priors = [form_prior(own, self.prior) for own in self.forms] if prior else []
+        self.form_priors = [form_prior(form_pairs, self.prior) for form_pairs in self.forms] if prior else []
 
     def _letters(self) -> list[tuple[int, int]]:
         """Return the letters of each kind of form; an older model determines them."""
-        older, hyperparameters = self.prior.lexicon, self.hyperparameters
-        here = self.source.words, self.target.words
-        words = here if older is None else (older.source_words, older.target_words)
-        both = (hyperparameters.short_forms if short_words(side) else hyperparameters.forms for side in words)
+        older, settings = self.prior.lexicon, self.hyperparameters
+        words = self.source.words, self.target.words
+        words = words if older is None else (older.source_words, older.target_words)
+        both = (settings.short_forms if short_words(side) else settings.forms for side in words)
         return list(zip(*both, strict=True))
 
     def run(self, checkpoint: Checkpoint | None = None) -> Estimate:
         """Run all EM iterations, or those after the checkpoint, and return the estimate."""
         state = None if checkpoint is None else checkpoint.read()
         counts, transitions, done = (*self._initial(), 0) if state is None else _from_arrays(state)
-        for number in range(done + 1, self.hyperparameters.hmm_iterations + 1):
+        last = self.hyperparameters.hmm_iterations
+        for number in range(done, last + 1):
             if checkpoint is not None:
-                checkpoint.write_if_due(partial(_as_arrays, counts, transitions, number - 1))
-            counts, transitions = self._hmm_iteration(counts, transitions, number)
-        if checkpoint is not None:
-            done = self.hyperparameters.hmm_iterations
-            checkpoint.write_if_due(partial(_as_arrays, counts, transitions, done))
+                checkpoint.write_if_due(partial(_as_arrays, counts, transitions, number))
+            if number < last:
+                counts, transitions = self._hmm_iteration(counts, transitions, number + 1)
         counted = self._counted(counts)
         pruned = [self._pruned(of_forms) for of_forms in counted.counts]
         stored = [stored_forms(*pair) for pair in zip(self.forms, pruned, strict=True)]
@@ -200,19 +194,17 @@ class Estimator:
         if older is not None:
             none = [np.zeros(n) for n in (len(self.index), len(self.source.words), len(self.target.words))]
             return ExpectedCounts(none[0], none[1], none[2], np.zeros(0), np.zeros(0), 0.0), older
-        hyperparameters = self.hyperparameters
-        counts = self._e_step(EStep(hyperparameters.model1_null))
-        for number in range(1, hyperparameters.model1_iterations):
+        settings = self.hyperparameters
+        counts = self._e_step(EStep(settings.model1_null))
+        for number in range(1, settings.model1_iterations):
             counted = self._counted(counts)
             smoothing = counted.smoothing._replace(floor=MIN_LINK)
             words = emissions(counted._replace(smoothing=smoothing), self.workers)
-            mean = number <= hyperparameters.mean_iterations
-            counts = self._e_step(EStep(hyperparameters.model1_null, words, mean=mean))
-            self.report(f"model 1, iteration {number} of {hyperparameters.model1_iterations - 1}")
-        first, second = (
-            initial_transitions(len(side.words) - 1, hyperparameters.lexicalized_words)
-            for side in (self.source, self.target)
-        )
+            mean = number <= settings.mean_iterations
+            counts = self._e_step(EStep(settings.model1_null, words, mean=mean))
+            self.report(f"model 1, iteration {number} of {settings.model1_iterations - 1}")
+        sizes = len(self.source.words) - 1, len(self.target.words) - 1
+        first, second = (initial_transitions(size, settings.lexicalized_words) for size in sizes)
         return counts, (first, second)
 
     def _counted(self, counts: ExpectedCounts) -> CountedForms:
@@ -227,23 +219,20 @@ class Estimator:
         self, counts: ExpectedCounts, transitions: BothTransitions, number: int
     ) -> tuple[ExpectedCounts, BothTransitions]:
         """M-step of the emissions, E-step, M-step of the transitions."""
-        hyperparameters = self.hyperparameters
+        settings = self.hyperparameters
         words = emissions(self._counted(counts), self.workers)
-        agreed = number > hyperparameters.hmm_iterations - hyperparameters.agreed_iterations
+        agreed = number > settings.hmm_iterations - settings.agreed_iterations
         period = -(-sum(bucket.cells for bucket in self.buckets) // JUMP_CELLS)
         period |= 1  # odd, so that two workers take turns with these buckets
-        step = EStep(hyperparameters.null, words, transitions, agree=agreed, jump_period=period)
-        counts = self._e_step(step)
+        counts = self._e_step(EStep(settings.null, words, transitions, agree=agreed, jump_period=period))
         jumps = [counts.forward_jumps, counts.reverse_jumps]
         older = self.prior.jump_counts()
         if older is not None:
             jumps = [new + old.ravel() for new, old in zip(jumps, older, strict=True)]
         per_word = counts.log_likelihood / max(1, len(self.source.tokens) + len(self.target.tokens))
-        self.report(
-            f"hidden Markov model, iteration {number} of {hyperparameters.hmm_iterations}"
-            f"{', directions agree' if agreed else ''}:"
-            f" log-likelihood {per_word:.4f} a word over chance"
-        )
+        iteration = f"{number} of {settings.hmm_iterations}{', directions agree' if agreed else ''}"
+        likelihood = f"log-likelihood {per_word:.4f} a word over chance"
+        self.report(f"hidden Markov model, iteration {iteration}: {likelihood}")
         first, second = (estimate_transitions(*pair) for pair in zip(jumps, transitions, strict=True))
         return counts, (first, second)
 
@@ -265,15 +254,15 @@ class Estimator:
 
 def _as_arrays(counts: ExpectedCounts, transitions: BothTransitions, done: int) -> Arrays:
     """Return the state of training after so many iterations of the hidden Markov model."""
-    found: Arrays = {name: np.asarray(values) for name, values in counts._asdict().items()}
-    for k, own in enumerate(transitions):
-        found |= {f"tables_{k}": own.tables, f"classes_{k}": own.classes}
-    return found | {"done": np.array(done)}
+    arrays: Arrays = {name: np.asarray(values) for name, values in counts._asdict().items()}
+    for k, model in enumerate(transitions):
+        arrays |= {f"tables_{k}": model.tables, f"classes_{k}": model.classes}
+    return arrays | {"done": np.array(done)}
 
 
 def _from_arrays(state: Arrays) -> tuple[ExpectedCounts, BothTransitions, int]:
     """Return the state from its arrays."""
     first, second = (TransitionModel(state[f"tables_{k}"], state[f"classes_{k}"]) for k in (0, 1))
-    counted = {name: state[name] for name in ExpectedCounts._fields}
-    likelihood = float(counted.pop("log_likelihood"))
-    return ExpectedCounts(**counted, log_likelihood=likelihood), (first, second), int(state["done"])
+    arrays = {name: state[name] for name in ExpectedCounts._fields}
+    likelihood = float(arrays.pop("log_likelihood"))
+    return ExpectedCounts(**arrays, log_likelihood=likelihood), (first, second), int(state["done"])

@@ -93,7 +93,8 @@ def test_mutual_links_and_probabilities_equal_the_naive_ones(seed):
     naive = naive_mutual(plain, lambda a, b: math.isclose(a, b, abs_tol=1e-9))
     assert pair.alignment.links == {(s, t) for s, t in naive if {source[s], target[t]} != {"unknown"}}
     np.testing.assert_allclose(pair.matrix.weights, naive_joint(plain), rtol=1e-6)
-    rounded = (rows.tolist() for rows in head.prepared(source, target))  # the vectors that are compared
+    both = head.score.keys(head.source.vectors(source)), head.score.queries(head.target.vectors(target))
+    rounded = (rows.tolist() for rows in both)  # the vectors that are compared
     scores = naive_scores(*rounded, scale=math.sqrt(300), unit=False)
     np.testing.assert_allclose(pair.matrix.weights, naive_joint(scores), rtol=1e-9)
     for link, probability in pair.probabilities.items():

@@ -15,10 +15,8 @@ import pytest
 import nmtalign
 from nmtalign.aligner.links_from import similarity_linker
 from nmtalign.cli import main
-from nmtalign.encoders import encoder as similarities
 from nmtalign.encoders import transformer
-from nmtalign.encoders.encoder import EncoderSimilarities
-from nmtalign.encoders.transformer import Encoder, Pieces
+from nmtalign.encoders.transformer import Encoder, EncoderSimilarities, Pieces
 from nmtalign.errors import DataError
 from tests.aligner.toy_language import links_of
 from tests.encoders.tiny import LAYERS, ambiguous_bitext, make_encoder
@@ -87,7 +85,7 @@ def test_all_that_changes_similarities_is_in_the_key(tiny, tmp_path):
 def test_a_longest_window_is_in_the_key(tiny, monkeypatch):
     keys = set()
     for longest in (512, 256):
-        monkeypatch.setattr(similarities, "LONGEST", longest)
+        monkeypatch.setattr(transformer, "LONGEST", longest)
         keys.add(EncoderSimilarities(Encoder(str(tiny)), cache="x")._key(TOY.words[0]))
     assert len(keys) == 2
 
@@ -144,7 +142,7 @@ def test_what_is_no_cache_is_refused_and_left(tiny, tmp_path):
 
 def test_a_stopped_run_goes_on(tiny, tmp_path, monkeypatch, capsys):
     """Ctrl-C in the third block; the blocks before are not encoded again."""
-    monkeypatch.setattr(similarities, "PAIRS", 6)
+    monkeypatch.setattr(transformer, "PAIRS", 6)
     TOY.write(tmp_path)
     monkeypatch.chdir(tmp_path)
     seen, whole, stop = [], Encoder.vectors, [12]
@@ -193,7 +191,7 @@ def test_a_stopped_run_goes_on(tiny, tmp_path, monkeypatch, capsys):
 
 def test_no_more_is_read_than_a_block(tiny, monkeypatch):
     """Neither pairs nor words are kept for a whole text."""
-    monkeypatch.setattr(similarities, "PAIRS", 4)
+    monkeypatch.setattr(transformer, "PAIRS", 4)
     monkeypatch.setattr("nmtalign.aligner.links_from.PAIRS", 4)
     monkeypatch.setattr(transformer, "KNOWN", 10)
     read = []

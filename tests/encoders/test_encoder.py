@@ -17,8 +17,7 @@ import nmtalign
 from nmtalign.aligner.links_from import similarity_linker
 from nmtalign.cli import main
 from nmtalign.encoders import transformer
-from nmtalign.encoders.encoder import EncoderSimilarities
-from nmtalign.encoders.transformer import Encoder, Pieces
+from nmtalign.encoders.transformer import Encoder, EncoderSimilarities, Pieces
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.links.formats import read_links
 from nmtalign.text.bitext import SentencePair
@@ -251,7 +250,7 @@ def test_what_a_model_cannot_keep_or_open(stored, tiny, tmp_path, monkeypatch, c
 
 def test_links_of_an_encoder_on_the_command_line(tiny, tmp_path, monkeypatch):
     """Empty sides, pairs beyond one call of the encoder, one that is too large."""
-    monkeypatch.setattr("nmtalign.encoders.encoder.PAIRS", 3)
+    monkeypatch.setattr("nmtalign.encoders.transformer.PAIRS", 3)
     lines = [*TOY.pairs[:4], ("", "X1"), ("x1", ""), *TOY.pairs[4:7]]
     for side, own in zip(("source", "target"), zip(*lines, strict=True), strict=True):
         (tmp_path / side).write_text("".join(f"{line}\n" for line in own))
@@ -265,7 +264,7 @@ def test_links_of_an_encoder_on_the_command_line(tiny, tmp_path, monkeypatch):
     run_command(f"nmtalign report {tmp_path}/source {tmp_path}/target {options} {report}")
     settings = "layer=2 method=simalign-argmax units=subwords extract=mutual"
     assert settings in content_of(tmp_path / "report.html")
-    monkeypatch.setattr("nmtalign.encoders.encoder.CELLS", 48)
+    monkeypatch.setattr("nmtalign.encoders.transformer.CELLS", 48)
     with pytest.raises(DataError, match=r"pair 5: expected at most 48 cells .*subwords\), found 64"):
         published([*[(["x1"], ["X1"])] * 4, *words], encoder=tiny, layer=LAYERS)
 
