@@ -211,8 +211,7 @@ def open_state(folder: Path, opened: Callable[[Stored], Any], kinds: Mapping[str
 
 
 def _opened(module: str, name: str, stored: Stored, *context: Any) -> Any:
-    maker = getattr(import_module(module), name)
-    return getattr(maker, "from_state", maker)(stored, *context)
+    return getattr(import_module(module), name).from_state(stored, *context)
 
 
 def _read_meta(folder: Path) -> dict[str, Any]:

@@ -72,6 +72,11 @@ class Extraction:
         """Return name and parameters."""
         return State("extraction", {"name": self.name, "parameters": asdict(self)})
 
+    @staticmethod
+    def from_state(stored: Stored) -> Extraction:
+        """Return the extraction with a state."""
+        return EXTRACTIONS[stored.text("name")](**stored.value("parameters", dict))
+
     def matrix(self, posteriors: Attention) -> Reals:
         """Return the weights from which links are chosen, shape (T, S, B)."""
         weights: Reals = getattr(posteriors, self.weighs)
@@ -271,11 +276,6 @@ def make_extraction(
         names = ", ".join(name for name in EXTRACTIONS if name != Symmetrized.name)
         raise UsageError(f"expected one of the extractions {names}, found {method!r}")
     return EXTRACTIONS[method](threshold)
-
-
-def extraction_from_state(stored: Stored) -> Extraction:
-    """Return the extraction with a state."""
-    return EXTRACTIONS[stored.text("name")](**stored.value("parameters", dict))
 
 
 def grown(links: Flags, forward: Reals, reverse: Reals) -> Flags:

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from nmtalign.aligner.aligner import Aligner, check_languages, load_aligner
-from nmtalign.aligner.opening import READING, fit_text, vector_aligner
-from nmtalign.aligner.over_vectors import open_vectors
+from nmtalign.aligner.opening import READING, fit_text, open_vectors, vector_aligner
 from nmtalign.aligner.train import LearnOptions, learn
 from nmtalign.arrays import Reals
 from nmtalign.corpus.coverage import coverage

@@ -27,7 +27,7 @@ from nmtalign.aligner.experts import (
     with_links,
 )
 from nmtalign.aligner.extraction import Extraction
-from nmtalign.aligner.over_vectors import open_vectors
+from nmtalign.aligner.opening import open_vectors
 from nmtalign.arrays import Reals
 from nmtalign.corpus.coverage import coverage, one_word_lines
 from nmtalign.corpus.line_words import gold_of_tokens, links_of_tokens, links_of_words

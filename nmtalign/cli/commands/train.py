@@ -181,7 +181,7 @@ def _given(more: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
 def _supervision(vectors: PathOptions, langs: Languages | None, more: dict[str, Any]) -> dict[str, Any]:
     """Open what the model learns from beside the bitext, as arguments of `learn`."""
     from nmtalign.aligner.experts import choose_expert
-    from nmtalign.aligner.over_vectors import open_vectors
+    from nmtalign.aligner.opening import open_vectors
     from nmtalign.aligner.train import gold_of_file
 
     return {
