@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nmtalign.aligner.aligner import Aligner, load_aligner
 from nmtalign.aligner.experts import ENCODER_OPTIONS, choose_expert
 from nmtalign.aligner.extraction import make_extraction
+from nmtalign.arrays import Reals
 from nmtalign.corpus.parallel import default_workers
 from nmtalign.door import expect_kind, expect_names, place_of, shipped
 from nmtalign.errors import DataError, UsageError
@@ -158,7 +158,8 @@ def _warn_about(vectors: tuple[Embeddings, Embeddings], score: str | VectorScore
     warn_if_unrelated(*first)
     if score == "cosine":
         return
-    spread = max(_lengths(side).std() / _lengths(side).mean() for side in first)
+    lengths = [vector_lengths(side.matrix) for side in first]
+    spread = max(of_side.std() / of_side.mean() for of_side in lengths)
     if spread > UNEVEN:
         percent = f"{100 * spread:.0f} %"
         warnings.warn(
@@ -168,9 +169,9 @@ def _warn_about(vectors: tuple[Embeddings, Embeddings], score: str | VectorScore
         )
 
 
-def _lengths(side: Embeddings) -> NDArray[np.floating]:
+def vector_lengths(vectors: Reals) -> Reals:
     """Return the lengths of the vectors that are not zero."""
-    lengths = np.linalg.norm(np.asarray(side.matrix, dtype=np.float32), axis=1)
+    lengths = np.linalg.norm(np.asarray(vectors, dtype=np.float32), axis=1)
     return lengths[lengths > 0] if lengths.any() else np.ones(1, np.float32)
 
 
@@ -252,9 +253,9 @@ def _make_positions(name: str, strength: float | None, scorer: VectorScorer) -> 
         from nmtalign.scorers.vector_scores import cosine_scale
 
         # for dot products of any size, what the default is for cosines
-        lengths = [float(_lengths(side.first(FIRST)).mean()) for side in (scorer.source, scorer.target)]
-        scale = cosine_scale(scorer.source.dimension)
-        strength = DIAGONAL * lengths[0] * lengths[1] * scorer.score.scale / scale
+        source, target = (side.first(FIRST).matrix for side in (scorer.source, scorer.target))
+        length = float(vector_lengths(source).mean()) * float(vector_lengths(target).mean())
+        strength = DIAGONAL * length * scorer.score.scale / cosine_scale(scorer.source.dimension)
     return SoftmaxPositions(name, strength)
 
 
