@@ -95,14 +95,14 @@ class Stored:
     folder: Path
     meta: Mapping[str, Any]
     packed: Arrays  # of arrays.npz
-    kinds: Mapping[str, Callable[..., Any]]  # what makes a part of each kind, from its Stored state
+    kinds: Mapping[str, tuple[str, str]]  # module and class of each kind of part
     file: Callable[[str], Path]  # gives the path of a file of the folder by its name, if it may be opened
     prefix: str = ""  # of the names of the part's files and arrays
 
     def part(self, name: str) -> Stored:
         """Return the state of a part."""
-        prefix = f"{self.prefix}{name}."
-        return replace(self, meta=_entry(self.meta["parts"], name, dict, self._meta), prefix=prefix)
+        meta = replace(self, meta=self.meta["parts"]).value(name, dict)
+        return replace(self, meta=meta, prefix=f"{self.prefix}{name}.")
 
     def parts(self) -> list[str]:
         """Return the names of the parts."""
@@ -115,7 +115,8 @@ class Stored:
         if kind not in self.kinds:
             kinds = ", ".join(self.kinds)
             raise DataError(f"expected one of the kinds {kinds}, found {kind!r}").at(self._meta)
-        return self.kinds[kind](stored, *context)
+        module, class_name = self.kinds[kind]
+        return getattr(import_module(module), class_name).from_state(stored, *context)
 
     @property
     def _meta(self) -> Path:
@@ -123,7 +124,11 @@ class Stored:
 
     def value(self, name: str, kind: type) -> Any:
         """Return a plain value of a type."""
-        return _entry(self.meta, name, kind, self._meta)
+        value = self.meta.get(name)
+        if not isinstance(value, kind):
+            found = f"expected {kind.__name__} as {name!r}, found {type(value).__name__}"
+            raise DataError(found).at(self._meta)
+        return value
 
     def text(self, name: str) -> str:
         """Return a text."""
@@ -155,13 +160,6 @@ class Stored:
         if len(words) != count:
             raise DataError(f"expected {count} words, found {len(words)}").at(path)
         return words
-
-
-def _entry(meta: Mapping[str, Any], name: str, kind: type, path: Path) -> Any:
-    value = meta.get(name)
-    if not isinstance(value, kind):
-        raise DataError(f"expected {kind.__name__} as {name!r}, found {type(value).__name__}").at(path)
-    return value
 
 
 def is_model(folder: str | Path) -> bool:
@@ -203,16 +201,10 @@ def open_state(folder: Path, opened: Callable[[Stored], Any], kinds: Mapping[str
         expect_files(folder, meta["files"])
         path_of = partial(file_in, folder, listed=meta["files"])
         packed = read_arrays(path_of("arrays.npz")) if (folder / "arrays.npz").exists() else {}
-        makers = {kind: partial(_opened, *names) for kind, names in kinds.items()}
         try:
-            return opened(Stored(folder, meta, packed, makers, path_of))
+            return opened(Stored(folder, meta, packed, kinds, path_of))
         except UsageError as error:  # of a value that the folder gives, not the caller
             raise DataError(str(error)).at(folder / "meta.json") from None
-
-
-def _opened(module: str, name: str, stored: Stored, *context: Any) -> Any:
-    maker = getattr(import_module(module), name)
-    return getattr(maker, "from_state", maker)(stored, *context)
 
 
 def _read_meta(folder: Path) -> dict[str, Any]:

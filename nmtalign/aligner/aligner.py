@@ -32,7 +32,7 @@ from nmtalign.state import State, Stored, open_state, save_state
 from nmtalign.text.bitext import Pair, Pairs, Sentence, are_lines, checked_pair, checked_pairs
 from nmtalign.text.tokenization import SPACES, TextSettings
 
-KINDS: dict[str, tuple[str, str]] = {  # of parts: module, and class or function, imported when one is opened
+KINDS: dict[str, tuple[str, str]] = {  # of parts: module and class, imported when one is opened
     "mixture": ("nmtalign.scorers.mixture", "Mixture"),
     "lexicon": ("nmtalign.scorers.lexicon", "Lexicon"),
     "dense": ("nmtalign.scorers.dense", "DenseScorer"),
@@ -44,7 +44,7 @@ KINDS: dict[str, tuple[str, str]] = {  # of parts: module, and class or function
     "softmax": ("nmtalign.positions.model", "SoftmaxPositions"),
     "hmm": ("nmtalign.positions.hmm", "HiddenMarkov"),
     "rescored": ("nmtalign.rescoring.rescorer", "Rescored"),
-    "extraction": ("nmtalign.aligner.extraction", "extraction_from_state"),
+    "extraction": ("nmtalign.aligner.extraction", "Extraction"),
     "expert": ("nmtalign.aligner.experts", "Expert"),
 }
 CELLS = 1 << 23  # of the buckets of a text that are scored at a time

@@ -11,18 +11,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from nmtalign.arrays import Flags, Reals
+from nmtalign.arrays import AnyArray, Flags, Reals
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.errors import UsageError
-from nmtalign.links.extraction import (
-    argmax_forward,
-    argmax_reverse,
-    beside_links,
-    best_cells,
-    itermax,
-    match,
-    transport,
-)
+from nmtalign.links.extraction import beside_links, best_cells, itermax, match, transport
 from nmtalign.links.symmetrization import METHODS, symmetrize_matrices
 from nmtalign.positions.hmm import THRESHOLD
 from nmtalign.positions.model import Cells, Posteriors, SoftmaxPosteriors
@@ -71,6 +63,11 @@ class Extraction:
     def state(self) -> State:
         """Return name and parameters."""
         return State("extraction", {"name": self.name, "parameters": asdict(self)})
+
+    @staticmethod
+    def from_state(stored: Stored) -> Extraction:
+        """Return the extraction with a state."""
+        return EXTRACTIONS[stored.text("name")](**stored.value("parameters", dict))
 
     def matrix(self, posteriors: Attention) -> Reals:
         """Return the weights from which links are chosen, shape (T, S, B)."""
@@ -162,20 +159,20 @@ class OneToOne(MutualArgmax):
 class _Stacked(Extraction):
     """A method for matrices without padding, applied to pairs of equal lengths together."""
 
-    def weights(self, posteriors: Attention) -> tuple[Reals, ...]:
-        """Return the weights (T, S, B) that the method compares."""
+    def weights(self, posteriors: Attention, bucket: Bucket) -> tuple[AnyArray, ...]:
+        """Return the arrays (T, S, B) that the method compares."""
         return (posteriors.joint,)
 
     def chosen(self, posteriors: Attention, bucket: Bucket) -> Flags:
-        links = np.zeros(bucket.shape, dtype=bool)
-        lengths, weights = np.stack([bucket.source_lengths, bucket.target_lengths]), self.weights(posteriors)
+        links, weights = np.zeros(bucket.shape, dtype=bool), self.weights(posteriors, bucket)
+        lengths = np.stack([bucket.source_lengths, bucket.target_lengths])
         for S, T in np.unique(lengths[:, bucket.pieces >= 0], axis=1).T:
             columns = np.flatnonzero((lengths[0] == S) & (lengths[1] == T))
             stacks = [np.moveaxis(one[:T, :S, columns], -1, 0) for one in weights]  # (B, T, S)
             links[:T, :S, columns] = np.moveaxis(self.stacked(*stacks), 0, -1)
         return links
 
-    def stacked(self, *weights: Reals) -> Flags:
+    def stacked(self, *weights: AnyArray) -> Flags:
         """Choose cells (B, T, S) of pairs of equal lengths by their weights."""
         raise NotImplementedError
 
@@ -185,7 +182,7 @@ class Itermax(_Stacked):
 
     name = "itermax"
 
-    def stacked(self, *weights: Reals) -> Flags:
+    def stacked(self, *weights: AnyArray) -> Flags:
         return itermax(*weights)
 
 
@@ -194,7 +191,7 @@ class Match(_Stacked):
 
     name, one_to_one = "match", True
 
-    def stacked(self, *weights: Reals) -> Flags:
+    def stacked(self, *weights: AnyArray) -> Flags:
         return match(*weights)
 
 
@@ -203,7 +200,7 @@ class Transport(_Stacked):
 
     name = "transport"
 
-    def stacked(self, *weights: Reals) -> Flags:
+    def stacked(self, *weights: AnyArray) -> Flags:
         if self.threshold is None:
             return transport(*weights)
         return transport(*weights, threshold=self.threshold)
@@ -232,12 +229,12 @@ class Symmetrized(_Stacked):
     def __str__(self) -> str:
         return super().__str__().replace("extract=symmetrize", f"symmetrize={self.method}")
 
-    def weights(self, posteriors: Attention) -> tuple[Reals, ...]:
-        return Argmax().compared(posteriors), ArgmaxReverse().compared(posteriors)
+    def weights(self, posteriors: Attention, bucket: Bucket) -> tuple[AnyArray, ...]:
+        return Argmax().chosen(posteriors, bucket), ArgmaxReverse().chosen(posteriors, bucket)
 
-    def stacked(self, *weights: Reals) -> Flags:
+    def stacked(self, *weights: AnyArray) -> Flags:
         forward, reverse = weights
-        return symmetrize_matrices(argmax_forward(forward), argmax_reverse(reverse), self.method)
+        return symmetrize_matrices(forward, reverse, self.method)
 
 
 EXTRACTIONS: dict[str, type[Extraction]] = {
@@ -271,11 +268,6 @@ def make_extraction(
         names = ", ".join(name for name in EXTRACTIONS if name != Symmetrized.name)
         raise UsageError(f"expected one of the extractions {names}, found {method!r}")
     return EXTRACTIONS[method](threshold)
-
-
-def extraction_from_state(stored: Stored) -> Extraction:
-    """Return the extraction with a state."""
-    return EXTRACTIONS[stored.text("name")](**stored.value("parameters", dict))
 
 
 def grown(links: Flags, forward: Reals, reverse: Reals) -> Flags:

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from nmtalign.aligner.aligner import Aligner, check_languages, load_aligner
-from nmtalign.aligner.opening import READING, fit_text, vector_aligner
-from nmtalign.aligner.over_vectors import open_vectors
+from nmtalign.aligner.opening import READING, fit_text, open_vectors, vector_aligner, vector_lengths
 from nmtalign.aligner.train import LearnOptions, learn
 from nmtalign.arrays import Reals
 from nmtalign.corpus.coverage import coverage
@@ -148,7 +147,9 @@ def learn_attention(
     parts = _parts(teacher, student_text, teacher_text, workers)
     if len(parts) == 1:
         warnings.warn("so few pairs that none are held out: the loss is that of learning", stacklevel=2)
-    first = KINDS[score].start(known[0].shape[1], units, [_mean_length(side) for side in known])
+    first = KINDS[score].start(
+        known[0].shape[1], units, [float(vector_lengths(side).mean()) for side in known]
+    )
     learned, loss = learn_parameters(first, known, parts, workers=workers, report=report or line.show)
     line.show(f"attention learned from {len(chosen):,} pairs", last=True)
     about = {
@@ -207,11 +208,6 @@ def _known_vectors(student: Aligner, text: EncodedText) -> tuple[Reals, Reals]:
         if not side.any():
             raise DataError(f"expected vectors of the words of the text, found none of a {name} word")
     return scores.keys.astype(np.float32), scores.queries.astype(np.float32)
-
-
-def _mean_length(vectors: Reals) -> float:
-    lengths = np.linalg.norm(vectors, axis=1)
-    return float(lengths[lengths > 0].mean())
 
 
 def _parts(

@@ -1,7 +1,11 @@
-"""Open an aligner by path (what lies in the folder decides what it is), and fit it to a text."""
+"""Open an aligner by path (what lies in the folder decides what it is), and fit it to a text.
+
+The readers of vectors are imported in functions: a learned model opens without them.
+"""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
@@ -9,18 +13,24 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
 from nmtalign.aligner.aligner import Aligner, load_aligner
 from nmtalign.aligner.experts import ENCODER_OPTIONS, choose_expert
 from nmtalign.aligner.extraction import make_extraction
+from nmtalign.arrays import Reals
 from nmtalign.corpus.parallel import default_workers
 from nmtalign.door import expect_kind, expect_names, place_of, shipped
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import MODEL, VECTORS
+from nmtalign.positions.hmm import unfitted_hmm
+from nmtalign.positions.model import DIAGONAL, PositionModel, SoftmaxPositions
 from nmtalign.state import is_model
 from nmtalign.text.bitext import Pair, Pairs, checked_pairs
 from nmtalign.text.tokenization import TextSettings
 
 if TYPE_CHECKING:
+    from nmtalign.scorers.given_vectors import VectorScorer
     from nmtalign.scorers.vector_scores import VectorScore
     from nmtalign.vectors.embeddings import Embeddings
 
@@ -36,6 +46,8 @@ _KINDS: dict[str, tuple[type, str]] = {
     "unsafe_pickle": (bool, "True or False"),
     "scorers": (Iterable, "names"),
 }
+FIRST = 20_000  # words that stand for all
+UNEVEN = 0.2  # deviation of lengths, over their mean, from which on cosines do better than dot products
 FITTED = 5_000  # pairs of a text to which transitions are fitted
 AnyPair = TypeVar("AnyPair", bound=Pair)
 
@@ -100,16 +112,20 @@ def _of_folder(path: str | Path | None, settings: dict[str, Any]) -> Aligner:
             found = f"{others}: only for word vectors, and {folder} is a learned model"
             raise UsageError(f"{found}; name vectors, like the shipped {VECTORS}, or leave it out")
         return _configured(load_aligner(folder), **settings)
-    from nmtalign.aligner.over_vectors import checked_vectors, read_folder
+    from nmtalign.scorers.vector_scores import score_in
+    from nmtalign.vectors.storage import load_pair, pair_languages
 
     reading = {name: settings.pop(name) for name in READING if name in settings}
-    vectors, settings = read_folder(folder, settings, **reading)
-    return vector_aligner(*checked_vectors(vectors, settings.get("score", "cosine")), **settings)
+    settings["languages"] = settings.get("languages") or pair_languages(folder)
+    vectors = load_pair(folder, languages=settings["languages"], **reading)
+    if settings.get("parameters") is None and isinstance(settings.get("score"), str):
+        settings["score"] = score_in(folder, settings["score"], vectors[0].dimension)
+    _warn_about(vectors, settings.get("score", "cosine"))
+    return vector_aligner(*vectors, **settings)
 
 
 def _of_two_sides(sides: Sequence[Any], settings: dict[str, Any]) -> Aligner:
     """Return an aligner over source and target vectors, given or of two files."""
-    from nmtalign.aligner.over_vectors import checked_vectors
     from nmtalign.scorers.vector_scores import how_to_learn
     from nmtalign.vectors.storage import both_embeddings
 
@@ -118,8 +134,48 @@ def _of_two_sides(sides: Sequence[Any], settings: dict[str, Any]) -> Aligner:
         names = f"--source-vectors {sides[0]} --target-vectors {sides[-1]} -o FILE"
         raise UsageError(f"the score bahdanau needs parameters; {how_to_learn(names)}")
     reading = {name: settings.pop(name) for name in READING if of_files and name in settings}
-    vectors = checked_vectors(both_embeddings(sides, **reading), settings.get("score", "cosine"))
+    vectors = both_embeddings(sides, **reading)
+    _warn_about(vectors, settings.get("score", "cosine"))
     return vector_aligner(*vectors, **settings)
+
+
+def open_vectors(
+    vectors: Any, languages: tuple[str | None, str | None] | None = None, **reading: Any
+) -> tuple[Embeddings, Embeddings]:
+    """Return the vectors of both languages: given ones, or those of two files, or of a folder."""
+    from nmtalign.vectors.storage import both_embeddings, load_pair
+
+    if isinstance(vectors, tuple | list):
+        return both_embeddings(vectors, **reading)
+    source, target = languages or (None, None)
+    return load_pair(place_of(vectors), languages=(source, target) if source and target else None, **reading)
+
+
+def _warn_about(vectors: tuple[Embeddings, Embeddings], score: str | VectorScore) -> None:
+    """Warn where two vectors do not look like one space, or their lengths spoil dot products."""
+    if score == "bahdanau" or not isinstance(score, str):  # its projections may bring any two spaces together
+        return
+    from nmtalign.vectors.spaces import warn_if_unrelated
+
+    first = [side.first(FIRST) for side in vectors]
+    warn_if_unrelated(*first)
+    if score == "cosine":
+        return
+    lengths = [vector_lengths(side.matrix) for side in first]
+    spread = max(of_side.std() / of_side.mean() for of_side in lengths)
+    if spread > UNEVEN:
+        percent = f"{100 * spread:.0f} %"
+        warnings.warn(
+            f"the lengths of the vectors differ by {percent} of their mean: dot products favor the long"
+            " ones, whatever they mean; try `score=cosine`",
+            stacklevel=4,
+        )
+
+
+def vector_lengths(vectors: Reals) -> Reals:
+    """Return the lengths of the vectors that are not zero."""
+    lengths = np.linalg.norm(np.asarray(vectors, dtype=np.float32), axis=1)
+    return lengths[lengths > 0] if lengths.any() else np.ones(1, np.float32)
 
 
 def _check_settings(settings: Mapping[str, Any]) -> None:
@@ -174,7 +230,6 @@ def vector_aligner(
     _check_settings(common | {"temperature": temperature, "diagonal": diagonal})
     if found := ", ".join(name for name in (*ENCODER_OPTIONS, *READING) if name in common):
         raise UsageError(f"{found}: only for a folder; leave it out")
-    from nmtalign.aligner.over_vectors import make_positions
     from nmtalign.scorers.given_vectors import VectorScorer
     from nmtalign.scorers.vector_scores import make_score
     from nmtalign.vectors.embeddings import Embeddings
@@ -188,7 +243,23 @@ def vector_aligner(
     scorer = VectorScorer(source, target, vector_score, tune=tune)
     name = positions or ("diagonal" if score == "cosine" else "none")
     text = TextSettings.from_dict(source.settings.get("text", {}))
-    return _configured(Aligner(scorer, make_positions(name, diagonal, scorer), text=text), **common)
+    return _configured(Aligner(scorer, _make_positions(name, diagonal, scorer), text=text), **common)
+
+
+def _make_positions(name: str, strength: float | None, scorer: VectorScorer) -> PositionModel:
+    """Return a position model by name; `strength` is that of a diagonal."""
+    if name == "hmm":
+        if strength is not None:
+            raise UsageError("positions hmm learn their transitions; leave the strength of a diagonal out")
+        return unfitted_hmm()
+    if strength is None and name == "diagonal" and scorer.score.raw:
+        from nmtalign.scorers.vector_scores import cosine_scale
+
+        # for dot products of any size, what the default is for cosines
+        source, target = (side.first(FIRST).matrix for side in (scorer.source, scorer.target))
+        length = float(vector_lengths(source).mean()) * float(vector_lengths(target).mean())
+        strength = DIAGONAL * length * scorer.score.scale / cosine_scale(scorer.source.dimension)
+    return SoftmaxPositions(name, strength)
 
 
 def _configured(

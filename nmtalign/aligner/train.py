@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from itertools import islice
 from numbers import Real
 from pathlib import Path
@@ -26,8 +26,7 @@ from nmtalign.aligner.experts import (
     expert_word_counts,
     with_links,
 )
-from nmtalign.aligner.extraction import Extraction
-from nmtalign.aligner.over_vectors import open_vectors
+from nmtalign.aligner.opening import open_vectors
 from nmtalign.arrays import Reals
 from nmtalign.corpus.coverage import coverage, one_word_lines
 from nmtalign.corpus.line_words import gold_of_tokens, links_of_tokens, links_of_words
@@ -45,7 +44,7 @@ from nmtalign.rescoring.features import FREQUENT
 from nmtalign.rescoring.training import gold_of_pairs, learn_from_gold
 from nmtalign.scorers.dense import WEIGHT, check_vectors, learn_spectral, make_vectors_scorer
 from nmtalign.scorers.lexicon import Lexicon
-from nmtalign.scorers.mixture import Mixture, WordPairScores
+from nmtalign.scorers.mixture import Mixture
 from nmtalign.state import is_model
 from nmtalign.text.bitext import Pair, Pairs, are_lines, checked_pairs
 from nmtalign.text.tokenization import SPACES, TextSettings
@@ -275,14 +274,10 @@ class LearnOptions:
 
 
 class TrainingResult(NamedTuple):
-    """The learned aligner, and a function that aligns the bitext without preparing it again.
-
-    `align` takes an :class:`~nmtalign.aligner.extraction.Extraction`, or nothing; its links count what those
-    of `Aligner.align_batch` do.
-    """
+    """The learned aligner, and a function that aligns the bitext without preparing it again."""
 
     aligner: Aligner
-    align: Callable[..., AlignedBatch]
+    align: Callable[[], AlignedBatch]  # links count what those of `Aligner.align_batch` do
 
 
 def learn(pairs: Iterable[Pair], options: LearnOptions | None = None) -> TrainingResult:
@@ -311,10 +306,10 @@ def learn(pairs: Iterable[Pair], options: LearnOptions | None = None) -> Trainin
     aligner = train_rescorer(aligner, bitext, options)
     token_links = _links_of_bitext(aligner, bitext.text, estimator, estimated, options)
 
-    def align(extraction: Extraction | None = None) -> AlignedBatch:
+    def align() -> AlignedBatch:
         if warning := one_word_lines(bitext.text):
             options.warn(warning)
-        return links_of_words(token_links(extraction), bitext.text.line_words)
+        return links_of_words(token_links(), bitext.text.line_words)
 
     return TrainingResult(aligner, align)
 
@@ -489,7 +484,7 @@ def expert_with_trust(
 
 def _links_of_bitext(
     aligner: Aligner, text: EncodedText, estimator: Estimator, estimated: Estimate, options: LearnOptions
-) -> Callable[..., AlignedBatch]:
+) -> Callable[[], AlignedBatch]:
     """Return a function that aligns the tokens of the training text, with the counts that EM has found.
 
     Its first call takes the counts, which are large, and lets them go.
@@ -497,16 +492,13 @@ def _links_of_bitext(
     aligner = replace(aligner, workers=options.workers)
     text = replace(text, buckets=estimator.buckets)
     if options.make_bitext is not None or not estimator.index.complete:  # a large text is read part by part
-        return lambda extraction=None: replace(aligner, extraction=extraction).align_text(text)
+        return partial(aligner.align_text, text)
     text.__dict__["index"] = estimator.index
     forms = [estimated.counted]
 
     @cache
-    def scores() -> WordPairScores:
-        return cast(Mixture, aligner.scorer).score_text(text, forms.pop())
-
-    def align(extraction: Extraction | None = None) -> AlignedBatch:
-        chosen = replace(aligner, extraction=extraction)
-        return chosen.decoder(scores()).align(default_workers(aligner.workers))
+    def align() -> AlignedBatch:
+        scores = cast(Mixture, aligner.scorer).score_text(text, forms.pop())
+        return aligner.decoder(scores).align(default_workers(aligner.workers))
 
     return align

@@ -141,7 +141,7 @@ def train(
 def _supervision(vectors: models.PathOptions, langs: Any, more: dict[str, Any]) -> dict[str, Any]:
     """Open what the model learns from beside the bitext, as arguments of `learn`."""
     from nmtalign.aligner.experts import choose_expert
-    from nmtalign.aligner.over_vectors import open_vectors
+    from nmtalign.aligner.opening import open_vectors
     from nmtalign.aligner.train import gold_of_file
 
     encoder = {name: more[name] for name in ENCODER if more[name] is not None}

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from nmtalign.aligner.aligner import Aligner
     from nmtalign.aligner.links_from import Linker
     from nmtalign.corpus.coverage import Coverage
-    from nmtalign.encoders.cross_attention import Reading
     from nmtalign.encoders.files import PairMatrix, WordPair
     from nmtalign.links.alignments import AlignedPair
     from nmtalign.report.corpus import Record
