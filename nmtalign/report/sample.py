@@ -9,16 +9,16 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import count, pairwise
 from reprlib import repr as short
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.door import expect_kind
 from nmtalign.errors import DataError, UsageError
-from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link
+from nmtalign.links.alignments import AlignedPair, Alignment, GoldAlignment, Link
 from nmtalign.links.extraction import best_cells
 from nmtalign.text.bitext import CELLS
 
@@ -99,19 +99,18 @@ def numbered(
     """Return aligned pairs as a report shows them, counted from 1; those of SamplePair stay as they are."""
     if not isinstance(pairs, Iterable) or isinstance(pairs, str):
         raise UsageError(f"expected aligned pairs, found {short(pairs)}")
-    listed = list(pairs)
-    shown = [pair for pair in listed if isinstance(pair, SamplePair)]
-    aligned = [pair for pair in listed if isinstance(pair, AlignedPair)]
-    if len(listed) not in (len(shown), len(aligned)):
-        raise UsageError(f"expected aligned pairs alone, found {short(listed)}")
-    if shown:
-        return shown
+    aligned: list[Any] = list(pairs)
+    kind = SamplePair if any(hasattr(pair, "aligned") for pair in aligned) else AlignedPair
+    for pair in aligned:
+        expect_kind(pair, kind, "aligned pairs alone")
+    if kind is SamplePair:
+        return aligned
     if gold is not None and len(gold) != len(aligned):
         raise DataError(f"expected gold links for each of {len(aligned):,} pairs, found {len(gold):,}")
     if sum(math.prod(map(len, pair.tokens)) for pair in aligned) > CELLS:
         raise UsageError(f"expected at most {CELLS:,} weights for a page; choose pairs, as batch[:200]")
-    golds = [None] * len(aligned) if gold is None else gold
-    return [SamplePair(n, pair, own) for n, (pair, own) in enumerate(zip(aligned, golds, strict=True), 1)]
+    golds: Sequence[GoldAlignment | None] = gold or [None] * len(aligned)
+    return list(map(SamplePair, count(1), aligned, golds))
 
 
 def best_sources(pair: AlignedPair) -> list[int]:
@@ -141,7 +140,7 @@ def most_instructive(pairs: Iterable[SamplePair]) -> tuple[int, Link] | None:
     surest wrong link; else the sure link that is missing and least likely. Of equals the one of the shortest
     pair, then of the first.
     """
-    found: list[tuple[tuple[int, float, int], int, Link]] = []
+    errors: list[tuple[tuple[int, float, int], int, Link]] = []
     for pair in pairs:
         T, S = pair.aligned.matrix.weights.shape
         if pair.gold is None or max(S, T) > READABLE:
@@ -153,8 +152,8 @@ def most_instructive(pairs: Iterable[SamplePair]) -> tuple[int, Link] | None:
             s, t = link
             rank = 2 if s in lacking[0] or t in lacking[1] else 1
             sure = pair.aligned.probability(link) if link in ours else -float(weights[t, s])
-            found.append(((rank * (link in ours), round(sure, 3), -S - T), pair.number, link))
-    return max(found, key=lambda error: error[0])[1:] if found else None
+            errors.append(((rank * (link in ours), round(sure, 3), -S - T), pair.number, link))
+    return max(errors, key=lambda error: error[0])[1:] if errors else None
 
 
 class Distribution(NamedTuple):
@@ -171,18 +170,22 @@ def distributions(pairs: Sequence[SamplePair]) -> list[Distribution]:
     scores = np.array([p.aligned.score for p in pairs if p.aligned.score is not None], dtype=float)
     probabilities = np.array([x for p in pairs for x in p.aligned.probabilities.values()], dtype=float)
     source, target = _fertility(pairs)
-    unknown = [_unknown_share(own) for p in pairs if (own := p.aligned.matrix).unknown is not None]
-    found = [
+    jumps = jump_widths(pairs)
+    matrices = [p.aligned.matrix for p in pairs]
+    unknown = [
+        sum(map(len, matrix.unknown)) / max(1, sum(matrix.weights.shape))
+        for matrix in matrices
+        if matrix.unknown is not None
+    ]
+    histograms = [
         _scores("Pair scores", scores),
         _shares("Link probabilities", "of the chosen links", probabilities),
-        _whole(
-            "Jump widths", "source words from one linked target word to the next", jump_widths(pairs), -5, 5
-        ),
+        _whole("Jump widths", "source words from one linked target word to the next", jumps, -5, 5),
         _whole("Links of a source word", _unlinked(source), source, 0, 5),
         _whole("Links of a target word", _unlinked(target), target, 0, 5),
         _shares("Unknown words", "share of a pair's words without a vector", np.array(unknown)),
     ]
-    return [distribution for distribution in found if sum(distribution.counts)]
+    return [histogram for histogram in histograms if sum(histogram.counts)]
 
 
 def jump_widths(pairs: Iterable[SamplePair]) -> NDArray[np.int64]:
@@ -203,10 +206,6 @@ def _fertility(pairs: Iterable[SamplePair]) -> tuple[NDArray[np.int64], NDArray[
     source = [cell.sum(axis=0) for cell in cells] or [np.zeros(0, np.int64)]
     target = [cell.sum(axis=1) for cell in cells] or [np.zeros(0, np.int64)]
     return np.concatenate(source), np.concatenate(target)
-
-
-def _unknown_share(matrix: AlignmentMatrix) -> float:
-    return sum(map(len, matrix.unknown or ())) / max(1, sum(matrix.weights.shape))
 
 
 def _unlinked(fertility: NDArray[np.int64]) -> str:
@@ -248,12 +247,12 @@ class Translation(NamedTuple):
 
 def lexicon(pairs: Iterable[SamplePair]) -> list[Translation]:
     """Return the linked words in lower case: most frequent first, then those of the likeliest links."""
-    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    probabilities: dict[tuple[str, str], list[float]] = defaultdict(list)
     for pair in pairs:
         matrix = pair.aligned.matrix
         for link in pair.aligned.alignment:
             key = matrix.source_tokens[link.source].lower(), matrix.target_tokens[link.target].lower()
-            found[key].append(pair.aligned.probability(link))
-    entries = [Translation(*key, len(values), float(np.mean(values))) for key, values in found.items()]
+            probabilities[key].append(pair.aligned.probability(link))
+    entries = [Translation(*key, len(own), float(np.mean(own))) for key, own in probabilities.items()]
     entries.sort(key=lambda e: (-e.links, -e.probability, e.source, e.target))
     return entries[:TRANSLATIONS]

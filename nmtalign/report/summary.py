@@ -89,9 +89,8 @@ def _agreement(name: str, links: Sequence[tuple[Alignment, Alignment]]) -> Figur
     both = sum(len(ours.links & theirs.links) for ours, theirs in links)
     ours, theirs = (sum(len(pair[side]) for pair in links) for side in (0, 1))
     value = f"{200 * both / (ours + theirs):.1f} %" if ours + theirs else "–"
-    return Figure(
-        f"F1 with {name}", value, f"{both:,} both, {ours - both:,} only here, {theirs - both:,} only there"
-    )
+    note = f"{both:,} both, {ours - both:,} only here, {theirs - both:,} only there"
+    return Figure(f"F1 with {name}", value, note)
 
 
 @dataclass(frozen=True)
@@ -162,19 +161,17 @@ def comparison_data(systems: Mapping[str, Evaluation]) -> dict[str, Any] | None:
     known = {name: one for name, one in systems.items() if not math.isnan(one.aer)}
     if len(known) < 2:
         return None
-    found = Comparison.of(known)
-    order = list(found.systems)
+    comparison = Comparison.of(known)
+    order = list(comparison.systems)
+    differences = {}
+    for (a, b), one in comparison.differences.items():
+        numbers = [round(100 * x, 4) for x in (one.value, *one.interval)]
+        differences[f"{order.index(a)}-{order.index(b)}"] = (*numbers, told_p(one.p))
     return {
-        "verdict": visible(found.verdict),
-        "pairs": len(found.systems[order[0]].sentences),
-        "rows": [_row(name, one) for name, one in found.systems.items()],
-        "differences": {
-            f"{order.index(a)}-{order.index(b)}": (
-                *(round(100 * x, 4) for x in (one.value, *one.interval)),
-                told_p(one.p),
-            )
-            for (a, b), one in found.differences.items()
-        },
+        "verdict": visible(comparison.verdict),
+        "pairs": len(comparison.systems[order[0]].sentences),
+        "rows": [_row(name, one) for name, one in comparison.systems.items()],
+        "differences": differences,
     }
 
 
