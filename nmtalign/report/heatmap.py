@@ -25,9 +25,8 @@ from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, G
 from nmtalign.links.given import Links, as_gold
 from nmtalign.names import SIDES
 from nmtalign.output import whole_file
-from nmtalign.report.fonts import choose_fonts, suggestion
 from nmtalign.report.page import KINDS, LEGEND_CELL, LONGEST_LABEL, Board, Page
-from nmtalign.report.style import DARK, is_light, shorten, visible
+from nmtalign.report.style import DARK, choose_fonts, is_light, shorten, suggestion, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
