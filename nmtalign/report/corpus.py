@@ -22,8 +22,7 @@ from nmtalign.files import side_by_side
 from nmtalign.links.alignments import AlignedPair, Alignment, GoldAlignment, Link
 from nmtalign.links.evaluation import Counts, Evaluation, evaluate
 from nmtalign.links.formats import read_gold, read_links
-from nmtalign.report.sample import SamplePair, inside
-from nmtalign.report.summary import OWN
+from nmtalign.report.sample import OWN, SamplePair, inside
 from nmtalign.text.bitext import CELLS, SentencePair
 
 CHUNK = 1000  # pairs aligned at a time

@@ -350,18 +350,15 @@ def _sums(weights: NDArray[np.floating]) -> tuple[bool, bool]:
     return bool(rows), bool(columns)
 
 
-def _limit(weights: NDArray[np.floating]) -> float | None:
-    """Return up to which weight shares of N words are nearly uniform: 2/N, at most halfway from 1/N to 1."""
-    rows, columns = _sums(weights)
-    N = weights.shape[1] if rows else len(weights) if columns else 0
-    return min(2 / N, (1 + 1 / N) / 2) if N > 1 else None
-
-
 def _uniform(matrices: Iterable[AlignmentMatrix]) -> bool:
-    """Say whether the weights of all matrices are nearly uniform."""
-    listed = [matrix.weights for matrix in matrices]
-    limits = [limit for limit in map(_limit, listed) if limit is not None]
-    return bool(limits) and max(float(weights.max()) for weights in listed) <= min(limits)
+    """Say whether all weights are nearly uniform: of N words at most 2/N, and halfway from 1/N to 1."""
+    arrays = [matrix.weights for matrix in matrices]
+    limits = []
+    for weights in arrays:
+        rows, columns = _sums(weights)
+        N = weights.shape[1] if rows else len(weights) if columns else 0
+        limits += [min(2 / N, (1 + 1 / N) / 2)] if N > 1 else []
+    return bool(limits) and max(float(weights.max()) for weights in arrays) <= min(limits)
 
 
 def _sentences(matrices: Mapping[str, AlignmentMatrix]) -> list[str]:
@@ -458,10 +455,10 @@ def _hatch(axes: Axes, matrix: AlignmentMatrix) -> None:
 
     T, S = matrix.weights.shape
     source, target = matrix.unknown or ((), ())
-    places = [((s - 0.5, -0.5), 1, T) for s in sorted(source)]
-    places += [((-0.5, t - 0.5), S, 1) for t in sorted(target)]
-    for corner, width, height in places:
-        hatched: dict[str, Any] = {"hatch": "////", "facecolor": HIDDEN, "edgecolor": "0.6", "linewidth": 0}
+    hatched: dict[str, Any] = {"hatch": "////", "facecolor": HIDDEN, "edgecolor": "0.6", "linewidth": 0}
+    corners = [((s - 0.5, -0.5), 1, T) for s in sorted(source)]
+    corners += [((-0.5, t - 0.5), S, 1) for t in sorted(target)]
+    for corner, width, height in corners:
         axes.add_patch(Rectangle(corner, width, height, **hatched))
 
 

@@ -32,16 +32,20 @@ from nmtalign.links.formats import format_gold
 from nmtalign.links.given import GivenGold, given_gold
 from nmtalign.output import Outputs
 from nmtalign.report.sample import (
+    Figure,
     SamplePair,
     best_sources,
     best_targets,
+    comparison_data,
     distributions,
+    evaluations,
+    headline,
     lexicon,
     most_instructive,
     numbered,
+    summarize,
 )
 from nmtalign.report.style import LIGHT, scale, visible
-from nmtalign.report.summary import Figure, comparison_data, evaluations, headline, summarize
 from nmtalign.text.tokenization import Languages
 
 _NOTHING = AlignedPair(Alignment((), 0, 0), AlignmentMatrix(np.zeros((0, 0)), (), ()))

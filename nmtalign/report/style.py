@@ -100,13 +100,13 @@ def choose_fonts(texts: Iterable[str]) -> tuple[list[str], list[str]]:
     from matplotlib.font_manager import fontManager
 
     families = [DEFAULT_FONT]
-    letters = {c for text in texts for c in text if unicodedata.category(c)[0] in "LNPS"}
-    left = {ord(c) for c in letters} - _letters(str(fontManager.findfont(DEFAULT_FONT)))
+    needed = {ord(c) for text in texts for c in text if unicodedata.category(c)[0] in "LNPS"}
+    left = needed - _letters(str(fontManager.findfont(DEFAULT_FONT)))
     for family in _candidates(left):
-        found = left & _letters(_font_paths()[family])
-        if found:
+        letters = left & _letters(_font_paths()[family])
+        if letters:
             families.append(family)
-            left -= found
+            left -= letters
         if not left:
             break
     return families, sorted({script_of(chr(c)) for c in left})
@@ -124,9 +124,12 @@ def _candidates(codes: set[int]) -> list[str]:
 @functools.cache
 def _font_paths() -> dict[str, str]:
     """Return an upright regular font file for each installed family."""
-    from matplotlib.font_manager import fontManager
+    from matplotlib.font_manager import findSystemFonts, fontManager
 
-    _add_new_fonts()
+    listed = {entry.fname for entry in fontManager.ttflist}  # matplotlib makes its list once and keeps it
+    for path in sorted(set(findSystemFonts()) - listed):
+        with suppress(OSError, RuntimeError, UnicodeError, ValueError):  # a damaged or bitmap font is no font
+            fontManager.addfont(path)
     regular = (400, "normal", "regular")
     entries = [e for e in fontManager.ttflist if e.style == "normal" and e.weight in regular]
     entries = [e for e in entries if Path(e.fname).exists()]  # some may have been uninstalled
@@ -135,16 +138,6 @@ def _font_paths() -> dict[str, str]:
         for entry in sorted(entries, key=lambda e: e.fname, reverse=True)
         if not entry.name.startswith("Last Resort")  # has a box for every character, and no letter
     }
-
-
-def _add_new_fonts() -> None:
-    """Tell matplotlib of fonts that were installed after it made its list, which it makes once and keeps."""
-    from matplotlib.font_manager import findSystemFonts, fontManager
-
-    known = {entry.fname for entry in fontManager.ttflist}
-    for path in sorted(set(findSystemFonts()) - known):
-        with suppress(OSError, RuntimeError, UnicodeError, ValueError):  # a damaged or bitmap font is no font
-            fontManager.addfont(path)
 
 
 @functools.cache

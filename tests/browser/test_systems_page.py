@@ -13,8 +13,7 @@ import pytest
 from nmtalign import Alignment, Link
 from nmtalign.links.evaluation import Counts, compare
 from nmtalign.report.html import write_report
-from nmtalign.report.sample import SamplePair
-from nmtalign.report.summary import evaluations
+from nmtalign.report.sample import SamplePair, evaluations
 from tests.browser.conftest import wait
 from tests.browser.test_report_page import (
     assert_no_violation,

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from nmtalign.corpus.coverage import Coverage
     from nmtalign.links.evaluation import Evaluation
     from nmtalign.report.corpus import Record
-    from nmtalign.report.sample import SamplePair
-    from nmtalign.report.summary import Figure
+    from nmtalign.report.sample import Figure, SamplePair
 
 SAMPLE = 200  # pairs shown when nothing else is asked for
 
@@ -131,7 +130,7 @@ def _check_choice(lines: tuple[int, ...] | None, drawn: SampleOptions) -> None:
 
 def _systems(compare: tuple[str, ...]) -> dict[str, str]:
     """Parse NAME=LINKS."""
-    from nmtalign.report.summary import OWN
+    from nmtalign.report.sample import OWN
 
     systems: dict[str, str] = {}
     for entry in compare:
@@ -151,7 +150,7 @@ def _choose(
 ) -> tuple[list[Record], list[Figure], dict[str, Evaluation] | None]:
     """Return the records to show, and figures and evaluations of the whole corpus where it was aligned."""
     from nmtalign.report.corpus import random_sample, worst_sample
-    from nmtalign.report.summary import OWN, Figure, evaluation_figures
+    from nmtalign.report.sample import OWN, Figure, evaluation_figures
 
     if drawn.worst is None:
         return random_sample(records, drawn.sample or SAMPLE, seed=drawn.sample_seed), [], None
