@@ -313,7 +313,8 @@ class Aligner(Listed):
         unknown = [self.scorer.unknown(*self.words_of(pair)) for pair in pairs]
         caption = self.scorer.caption and f"{self.scorer.caption}, {self.positions.description}"
         more: Any = {"unknown": unknown, "default_values": self.default_values, "caption": caption}
-        return self._decoder_of(text).pairs(list(map(self.tokens_of, pairs)), self.description, **more)
+        aligned = self._decoder_of(text).pairs(list(map(self.tokens_of, pairs)), self.description, **more)
+        return [replace(pair, languages=self.languages) for pair in aligned]
 
     def align_words(self, pairs: Iterable[tuple[Words, Words]]) -> AlignedBatch:
         """Align many pairs of words that are already normalized; warn as :meth:`align_batch` does."""

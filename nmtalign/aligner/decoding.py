@@ -262,7 +262,7 @@ class Decoder(NamedTuple):
         probabilities, made = np.split(batch.probability, batch.offsets[1:-1]), []
         for n, own in enumerate(words):
             links = batch.links(n)
-            weights = {name: wholes[n] for name, wholes in arrays.items()}
+            weights: dict[str, Any] = {name: wholes[n] for name, wholes in arrays.items()}
             pair = AlignedPair(
                 Alignment(frozenset(links), *map(len, own)),
                 AlignmentMatrix(weights.pop("combined"), *own, unknown[n], caption),

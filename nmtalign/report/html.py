@@ -46,7 +46,6 @@ from nmtalign.report.sample import (
     summarize,
 )
 from nmtalign.report.style import LIGHT, scale, visible
-from nmtalign.text.tokenization import Languages
 
 _NOTHING = AlignedPair(Alignment((), 0, 0), AlignmentMatrix(np.zeros((0, 0)), (), ()))
 REPORT, TYPING = "report.js", "tools/typing.js"  # a page begins with one of them
@@ -61,7 +60,6 @@ def html_report(
     gold: Sequence[str] | None = None,
     corrections: Mapping[int, Correction] | None = None,
     systems: Mapping[str, Evaluation] | None = None,
-    languages: Languages = (None, None),
 ) -> str:
     """Return the page of :func:`write_report`; the same pairs give the same text.
 
@@ -76,7 +74,7 @@ def html_report(
         "corrections": _corrections(pairs, corrections or {}, len(lines)),
         "systems": comparison_data(evaluations(pairs) if systems is None else systems),
     }
-    return _page(report_data(pairs, corpus, languages) | whole, title)
+    return _page(report_data(pairs, corpus) | whole, title)
 
 
 def _corrections(
@@ -142,7 +140,6 @@ def write_report(
     corpus: Sequence[Figure] = (),
     corrections: str | Path | None = None,
     systems: Mapping[str, Evaluation] | None = None,
-    languages: Languages = (None, None),
 ) -> None:
     """Write a report of aligned pairs as one HTML file, which gets its name when it is whole.
 
@@ -163,8 +160,6 @@ def write_report(
     systems : dict of str to Evaluation, optional
         Of the links and of other systems on the whole corpus, which are compared. Left out: of the pairs
         shown.
-    languages : (str, str), optional
-        Source and target as ISO 639 codes, by which the browser chooses the glyphs.
 
     Raises
     ------
@@ -187,8 +182,7 @@ def write_report(
     listed = numbered(pairs, golds)
     lines = None if golds is None else list(map(format_gold, golds))
     known = {} if corrections is None else read_corrections(corrections)
-    about: Any = {"title": title, "corpus": corpus, "systems": systems, "languages": languages}
-    page = html_report(listed, gold=lines, corrections=known, **about)
+    page = html_report(listed, title=title, corpus=corpus, gold=lines, corrections=known, systems=systems)
     with Outputs() as files:
         files.text(path).write(page)
 
@@ -227,9 +221,7 @@ def compressed(data: bytes) -> str:
     return base64.b64encode(zlib.compress(data)).decode()
 
 
-def report_data(
-    pairs: Sequence[SamplePair], corpus: Sequence[Figure] = (), languages: Languages = (None, None)
-) -> dict[str, Any]:
+def report_data(pairs: Sequence[SamplePair], corpus: Sequence[Figure] = ()) -> dict[str, Any]:
     """Return what the script draws; the short keys of pairs are explained in :func:`_pair_data`."""
     numbers = {pair.number for pair in pairs}
     if len(numbers) < len(pairs):
@@ -250,7 +242,7 @@ def report_data(
         "caption": aligned.matrix.caption,
         "rule": {"name": aligned.extraction, "threshold": aligned.threshold, "second": aligned.second},
         "gold": with_gold,
-        "languages": languages,
+        "languages": aligned.languages,
         "others": [visible(name) for name in others],
         "compare": "gold" if with_gold else "0" if others else "none",
         "views": ["combined", *directions, *parts],

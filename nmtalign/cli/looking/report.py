@@ -91,11 +91,8 @@ def report(
             shown = show(ready.done_one_by_one(covered(kept, aligner, known)), aligner)
         deque(pairs if chosen.gold is None else records, maxlen=0)  # to its end
         total = progress.done
-        lines = gold or [""] * total
         about: Any = {"title": title, "corpus": figures, "systems": systems}
-        if aligner is not None:
-            about["languages"] = aligner.languages
-        write_report(output, shown, gold=lines, corrections=corrections, **about)
+        write_report(output, shown, gold=gold or [""] * total, corrections=corrections, **about)
     warn_of_coverage(known)
     _say_where_heads_end(shown)
     of = f" of {total:,}" if len(shown) < total else ""
