@@ -318,7 +318,7 @@ def evaluation_figures(evaluation: Evaluation, *, where: str = "") -> list[Figur
 
 def _sizes(pairs: Sequence[SamplePair]) -> list[Figure]:
     alignments = [pair.aligned.alignment for pair in pairs]
-    source, target = (sum(getattr(a, f"{side}_length") for a in alignments) for side in ("source", "target"))
+    source, target = (sum(len(pair.aligned.tokens[side]) for pair in pairs) for side in (0, 1))
     scores = [pair.aligned.score for pair in pairs if pair.aligned.score is not None]
     figures = [
         Figure("Pairs shown", f"{len(pairs):,}"),
@@ -366,14 +366,14 @@ class Comparison:
         best, *others = self.systems
         p = {name: self.differences[best, name].p for name in others}
         rates = {name: f"{100 * one.aer:.1f}" for name, one in self.systems.items()}
-        told = {name: f"{name} ({rates[name]} %, p = {told_p(p[name])})" for name in others}
+        rated = {name: f"{name} ({rates[name]} %, p = {told_p(p[name])})" for name in others}
         sure = [name for name in others if p[name] < LEVEL / len(self.differences)]
-        chance = " and ".join(told[name] for name in others if name not in sure)
+        chance = " and ".join(rated[name] for name in others if name not in sure)
         if sure == others[:1] == others:
             errors = f"AER {rates[best]} for {rates[others[0]]} %"
             return f"Fewer errors in {best} than in {others[0]}: {errors}, p = {told_p(p[others[0]])}"
         if sure:
-            worse = " and ".join(told[name] for name in sure)
+            worse = " and ".join(rated[name] for name in sure)
             line = f"Fewer errors in {best} (AER {rates[best]} %) than in {worse}"
             return f"{line}; the difference to {chance} is within chance" if chance else line
         are = "difference is" if len(others) == 1 else "differences are"
@@ -409,19 +409,19 @@ def comparison_data(systems: Mapping[str, Evaluation]) -> dict[str, Any] | None:
         return None
     comparison = Comparison.of(known)
     order = list(comparison.systems)
+    rows: list[tuple[Any, ...]] = []
+    for name, one in comparison.systems.items():
+        low, high = one.intervals["aer"]
+        shares = (*map(one.score, ("precision", "recall", "aer")), (high - low) / 2)
+        numbers = [None if math.isnan(x) else round(100 * x, 4) for x in shares]
+        rows.append((visible(name), one.counts.links, *numbers))
     differences = {}
-    for (a, b), one in comparison.differences.items():
-        numbers = [round(100 * x, 4) for x in (one.value, *one.interval)]
-        differences[f"{order.index(a)}-{order.index(b)}"] = (*numbers, told_p(one.p))
+    for (a, b), difference in comparison.differences.items():
+        points = (round(100 * x, 4) for x in (difference.value, *difference.interval))
+        differences[f"{order.index(a)}-{order.index(b)}"] = (*points, told_p(difference.p))
     return {
         "verdict": visible(comparison.verdict),
         "pairs": len(comparison.systems[order[0]].sentences),
-        "rows": [_row(name, one) for name, one in comparison.systems.items()],
+        "rows": rows,
         "differences": differences,
     }
-
-
-def _row(name: str, one: Evaluation) -> tuple[Any, ...]:
-    low, high = one.intervals["aer"]
-    shares = (*map(one.score, ("precision", "recall", "aer")), (high - low) / 2)
-    return visible(name), one.counts.links, *(None if math.isnan(x) else round(100 * x, 4) for x in shares)
