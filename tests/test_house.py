@@ -159,9 +159,6 @@ MOST_PARAMETERS, LONGEST_FUNCTION, SHORT = 8, 60, 15
 ASK_NOTHING = ("aligner", "rescoring", "batch", "report", "cli")
 DOORS = {  # these take what users give, which may be one of several kinds
     "nmtalign.cli.options.declare",
-    "nmtalign.report.heatmap",
-    "nmtalign.report.sample",
-    "nmtalign.report.tables",
 }
 
 

@@ -8,7 +8,7 @@ from nmtalign.cli.commands import links
 from nmtalign.encoders.published import METHODS
 from nmtalign.links import formats, symmetrization
 from nmtalign.positions.model import SOFTMAX_POSITIONS
-from nmtalign.text import bitext, tokenization
+from nmtalign.text import readers, tokenization
 from nmtalign.training.em import PRESETS
 from nmtalign.vectors import storage
 
@@ -20,7 +20,7 @@ def test_every_name_can_be_chosen_and_no_other():
     assert (*SOFTMAX_POSITIONS, "hmm") == names.POSITIONS
     assert tuple(PRESETS) == names.PRESETS
     assert set(names.TOKENIZERS) == {*tokenization.TOKENIZERS, "sentencepiece:FILE[,FILE]"}
-    assert {*names.PAIR_FORMATS, "moses"} == set(bitext.FORMATS)  # moses is two files
+    assert {*names.PAIR_FORMATS, "moses"} == set(readers.FORMATS)  # moses is two files
     assert tuple(formats._READERS) == names.READ_LINKS
     assert set(names.WRITTEN_LINKS) == set(formats._WRITERS)
     assert tuple(links._PROJECTIONS) == names.TAG_FORMATS

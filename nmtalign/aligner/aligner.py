@@ -308,13 +308,14 @@ class Aligner(Listed):
         return [pair_of_words(one, lines, text.line_words, n) for n, (one, lines) in numbered]
 
     def _aligned(self, text: EncodedText, pairs: Sequence[Pair]) -> list[AlignedPair]:
-        return self._decoder_of(text).pairs(
+        aligned = self._decoder_of(text).pairs(
             [self.tokens_of(pair) for pair in pairs],
             self.description,
             unknown=[self.scorer.unknown(*self.words_of(pair)) for pair in pairs],
             default_values=self.default_values,
             caption=self.scorer.caption and f"{self.scorer.caption}, {self.positions.description}",
         )
+        return [replace(pair, languages=self.languages) for pair in aligned]
 
     def _with_warning(self, text: EncodedText) -> EncodedText:
         """Return a text; warn the caller of the method if its words say that links are not to be trusted."""

@@ -175,7 +175,7 @@ class Decoder(NamedTuple):
         probabilities, pairs = np.split(batch.probability, batch.offsets[1:-1]), []
         for n, sides in enumerate(words):
             links = batch.links(n)
-            weights = {name: of_pairs[n] for name, of_pairs in arrays.items()}
+            weights: dict[str, Any] = {name: of_pairs[n] for name, of_pairs in arrays.items()}
             pair = AlignedPair(
                 Alignment(frozenset(links), *map(len, sides)),
                 AlignmentMatrix(weights.pop("combined"), *sides, unknown[n], caption),

@@ -237,6 +237,8 @@ class AlignedPair(Viewable):
     scores : array of shape (T, S)
         Scores of the cells before position model and softmax, log likelihood ratios of a learned model. Cells
         far from the path of a pair that was cut into pieces hold NaN. None where attention was given.
+    languages : (str, str)
+        Source and target as ISO 639 codes where they are known; a browser chooses the glyphs by them.
 
     Examples
     --------
@@ -260,6 +262,7 @@ class AlignedPair(Viewable):
     second: float | None = None
     default_values: str = "combined"
     scores: NDArray[np.floating] = None  # type: ignore[assignment]
+    languages: tuple[str | None, str | None] = (None, None)
 
     def __repr__(self) -> str:
         return one_line("  ".join(f"{source}-{target}" for source, target, _ in self.words) or "no links")
@@ -428,7 +431,7 @@ class _PairOfBatch(AlignedPair):
 
 
 _OF_ATTENTION = ("matrix", "forward", "reverse", "scores", "default_values")
-for _name in (*_OF_ATTENTION, "description", "extraction", "threshold", "second"):
+for _name in (*_OF_ATTENTION, "description", "extraction", "threshold", "second", "languages"):
     setattr(_PairOfBatch, _name, property(attrgetter(f"_aligned.{_name}")))
 
 

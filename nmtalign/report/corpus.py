@@ -22,8 +22,7 @@ from nmtalign.files import side_by_side
 from nmtalign.links.alignments import AlignedPair, Alignment, GoldAlignment, Link
 from nmtalign.links.evaluation import Counts, Evaluation, evaluate
 from nmtalign.links.formats import read_gold, read_links
-from nmtalign.report.sample import SamplePair, inside
-from nmtalign.report.summary import OWN
+from nmtalign.report.sample import OWN, SamplePair, inside
 from nmtalign.text.bitext import CELLS, SentencePair
 
 CHUNK = 1000  # pairs aligned at a time
@@ -58,7 +57,6 @@ def read_corpus(
     """Yield sentence pairs with their gold links and the links of other systems, from Pharaoh files.
 
     `aligned` has the attention of each pair, where it is known, and what computes that of each of its heads.
-    A DataError says that a file has fewer or more lines than there are pairs.
     """
     files = [*([gold] if gold is not None else []), *(others or {}).values()]
     columns: list[Iterable[Any]] = [pairs]
@@ -80,8 +78,8 @@ def random_sample(records: Iterable[Record], size: int, *, seed: int = 1) -> lis
     for seen, record in enumerate(records):
         if len(kept) < size:
             kept.append(record)
-        elif (place := draw.randrange(seen + 1)) < size:
-            kept[place] = record
+        elif (index := draw.randrange(seen + 1)) < size:
+            kept[index] = record
     return sorted(kept, key=lambda record: record.number)
 
 
@@ -105,12 +103,12 @@ def worst_sample(
     systems: dict[str, list[frozenset[Link]]] = defaultdict(list)
     golds: list[GoldAlignment] = []
     count = 0
-    for record, found, score in _aligned(records, aligner):
+    for record, ours, score in _aligned(records, aligner):
         count += 1
-        entry = (_badness(record, found, score, by), -record.number, record)
+        entry = (_badness(record, ours, score, by), -record.number, record)
         heapq.heappush(heap, entry) if len(heap) < size else heapq.heappushpop(heap, entry)
         if record.gold is not None:
-            for name, links in {OWN: found, **record.others}.items():
+            for name, links in {OWN: ours, **record.others}.items():
                 systems[name].append(links)
             golds.append(record.gold)
     ordered = [record for *_, record in sorted(heap, reverse=True)]
@@ -123,8 +121,8 @@ def _aligned(
     """Yield each record with its links and its pair score."""
     if aligner is None:
         for record in records:
-            found = attention_of(record, aligner)
-            yield record, found.alignment.links, found.score or 0.0
+            pair = attention_of(record, aligner)
+            yield record, pair.alignment.links, pair.score or 0.0
         return
     records = iter(records)
     while chunk := list(islice(records, CHUNK)):
@@ -151,27 +149,29 @@ def _badness(record: Record, links: frozenset[Link], score: float, by: str) -> f
 
 def cells_of(record: Record, aligner: Aligner | None) -> int:
     """Return how many weights a record has."""
-    if record.aligned is not None or aligner is None:
-        return attention_of(record, aligner).matrix.weights.size
+    if record.aligned is not None:
+        return record.aligned.matrix.weights.size
+    if aligner is None:
+        raise UsageError("expected an aligner, or records that have attention")
     return math.prod(map(len, aligner.text.words_of_pair(record.pair, aligner.languages)))
 
 
 def attention_of(record: Record, aligner: Aligner | None) -> AlignedPair:
     """Return the attention that a record has, else that of the aligner; DataError above `CELLS` weights."""
-    if record.aligned is not None:
-        return record.aligned
-    if aligner is None:
-        raise UsageError("expected an aligner, or records that have attention")
-    if (cells := cells_of(record, aligner)) > CELLS:
+    cells = cells_of(record, aligner)
+    if cells > CELLS and record.aligned is None:
         found = f"expected at most {CELLS:,} weights (target by source words), found {cells:,}"
         raise DataError(f"pair {record.number}: {found}; align gives the links alone")
-    return aligner.align_pair(record.pair) if record.typed else aligner.align_lines([record.pair])[0]
+    return _with_attention([record], aligner)[0]
 
 
 def _with_attention(records: Sequence[Record], aligner: Aligner | None) -> list[AlignedPair]:
     """Return the attention of records; that of the lines of files is computed together."""
-    if aligner is None or any(record.typed or record.aligned is not None for record in records):
-        return [attention_of(record, aligner) for record in records]
+    given = [record.aligned for record in records if record.aligned is not None]
+    if aligner is None or given:
+        return given
+    if any(record.typed for record in records):
+        return [aligner.align_pair(record.pair) for record in records]
     return aligner.align_lines([record.pair for record in records])
 
 
@@ -184,12 +184,12 @@ def _all_alone(records: Sequence[Record], aligner: Aligner | None) -> list[Alone
     if aligner is None:
         return [(record.by_part() if record.by_part else {}, {}) for record in records]
     names = aligner.scorer.names if len(aligner.scorer.names) > 1 else ()
-    alone = {name: _with_attention(records, aligner.with_scorers([name])) for name in names}
-    rows = [{name: found[n] for name, found in alone.items()} for n in range(len(records))]
-    return [
-        ({name: pair.matrix.weights for name, pair in row.items()}, {k: p.alignment for k, p in row.items()})
-        for row in rows
-    ]
+    alone: list[Alone] = [({}, {}) for _ in records]
+    for name in names:
+        aligned = _with_attention(records, aligner.with_scorers([name]))
+        for (parts, choices), pair in zip(alone, aligned, strict=True):
+            parts[name], choices[name] = pair.matrix.weights, pair.alignment
+    return alone
 
 
 def _first_alone(records: Sequence[Record], aligner: Aligner | None) -> Iterator[Alone]:
@@ -214,11 +214,14 @@ def show(records: Iterable[Record], aligner: Aligner | None = None) -> list[Samp
     while chunk := list(islice(fitting, CHUNK)):
         alone = list(_first_alone(chunk[:BY_PART], aligner)) if not pairs else []
         alone += [({}, {})] * (len(chunk) - len(alone))
-        shown = zip(chunk, _with_attention(chunk, aligner), alone, strict=True)
-        pairs += [_sample_pair(record, aligned, *own) for record, aligned, own in shown]
+        aligned = _with_attention(chunk, aligner)
+        for record, pair, (parts, choices) in zip(chunk, aligned, alone, strict=True):
+            T, S = pair.matrix.weights.shape
+            others = {name: inside(links, S, T, record.number) for name, links in record.others.items()}
+            pairs.append(SamplePair(record.number, pair, record.gold, others, parts, choices))
     if left_out:
-        others = f" and {len(left_out) - 1:,} others" if left_out[1:] else ""
-        text = f"pair {left_out[0]}{others}: no room, a page holds {CELLS:,} weights (target by source words)"
+        more = f" and {len(left_out) - 1:,} others" if left_out[1:] else ""
+        text = f"pair {left_out[0]}{more}: no room, a page holds {CELLS:,} weights (target by source words)"
         if not pairs:
             raise DataError(f"{text}; align gives the links alone")
         warnings.warn(text, stacklevel=2)
@@ -234,11 +237,3 @@ def _fitting(records: Iterable[Record], aligner: Aligner | None, left_out: list[
         else:
             cells += more
             yield record
-
-
-def _sample_pair(
-    record: Record, aligned: AlignedPair, parts: Parts, choices: dict[str, Alignment]
-) -> SamplePair:
-    T, S = aligned.matrix.weights.shape
-    others = {name: inside(links, S, T, record.number) for name, links in record.others.items()}
-    return SamplePair(record.number, aligned, record.gold, others, parts, choices=choices)

@@ -25,9 +25,8 @@ from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, G
 from nmtalign.links.given import Links, as_gold
 from nmtalign.names import SIDES
 from nmtalign.output import whole_file
-from nmtalign.report.fonts import choose_fonts, suggestion
 from nmtalign.report.page import KINDS, LEGEND_CELL, LONGEST_LABEL, Board, Page
-from nmtalign.report.style import DARK, is_light, shorten, visible
+from nmtalign.report.style import DARK, choose_fonts, is_light, shorten, suggestion, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -120,15 +119,15 @@ def draw_heatmap(
     """
     from matplotlib import colormaps
 
-    matrices = {"": matrices} if isinstance(matrices, AlignmentMatrix) else matrices
-    expect_kind(matrices, Mapping, "an AlignmentMatrix, such as pair.matrix, or several by their titles")
+    wanted = "an AlignmentMatrix"
+    if not isinstance(matrices, Mapping):
+        matrices, wanted = {"": matrices}, f"{wanted}, such as pair.matrix, or several by their titles"
     for matrix in matrices.values():
-        expect_kind(matrix, AlignmentMatrix, "an AlignmentMatrix")
-    gold = None if gold is None else as_gold(gold)
+        expect_kind(matrix, AlignmentMatrix, wanted)
     expect_kind(title, str, "a title")
     first = _same_words(list(matrices.values()))
     chosen = _inside(() if links is None else links, first)
-    sure, possible = (_inside(gold.sure, first), _inside(gold.possible, first)) if gold else (set(), set())
+    sure, possible = _gold_inside(gold, first)
     marks = {"chosen link": bool(chosen), "sure in the gold": bool(sure), "possible": bool(possible - sure)}
     marks[NO_VECTOR] = any(matrix.unknown and any(matrix.unknown) for matrix in matrices.values())
     if colors not in colormaps:
@@ -165,13 +164,7 @@ def draw_curves(
     The likelier a link, the wider its curve. Links that the gold has are green, others orange with a cross;
     sure ones that are missing are blue and dashed, with a plus. Without `links` the gold links themselves
     are drawn: dashed where they are only possible. With `numbers` the position of each word stands beside
-    it. Words stand in two lines; in two columns where these are long, or run against each other. It warns as
-    :func:`draw_heatmap`.
-
-    >>> matrix = AlignmentMatrix(np.eye(2), ("good", "morning"), ("guten", "Morgen"))
-    >>> figure = draw_curves(matrix, links=[(0, 0), (1, 1)])
-    >>> [text.get_text() for text in figure.axes[0].texts if text.get_text()]
-    ['good', 'morning', 'guten', 'Morgen']
+    it. Words stand in two lines; in two columns where these are long, or run against each other.
     """
     expect_kind(matrix, AlignmentMatrix, "an AlignmentMatrix, such as pair.matrix")
     kinds = _kinds_of_links(matrix, links, gold)
@@ -194,12 +187,11 @@ def _kinds_of_links(
     chosen = _inside(links or (), matrix)
     if gold is None:
         return dict.fromkeys(chosen, "both")
-    gold = as_gold(gold)
-    sure, possible = _inside(gold.sure, matrix), _inside(gold.possible, matrix)
+    sure, possible = _gold_inside(gold, matrix)
     if links is None:
         return {link: "sure" if link in sure else "possible" for link in sure | possible}
-    found = {link: "hit" if link in possible else "wrong" for link in chosen}
-    return found | dict.fromkeys(sure - chosen, "missed")
+    kinds = {link: "hit" if link in possible else "wrong" for link in chosen}
+    return kinds | dict.fromkeys(sure - chosen, "missed")
 
 
 def matrices_of(pair: AlignedPair, values: str | None = None) -> dict[str, AlignmentMatrix]:
@@ -209,21 +201,15 @@ def matrices_of(pair: AlignedPair, values: str | None = None) -> dict[str, Align
     they are what is usual for the pair. Scores are not known of a pair that was aligned in pieces.
     """
     values = pair.default_values if values is None else values
-    arrays = {
-        "forward": pair.forward,
-        "reverse": pair.reverse,
-        "combined": pair.posterior,
-        "scores": pair.scores,
-    }
+    arrays = {"forward": pair.forward, "reverse": pair.reverse, "combined": pair.posterior}
+    arrays["scores"] = pair.scores
     known = {name: weights for name, weights in arrays.items() if weights is not None}
-    if values == "all":
-        known.pop("scores", None)
-        return {name: replace(pair.matrix, weights=weights) for name, weights in known.items()}
-    if values not in list(known):
+    if values not in ("all", *known):
         raise UsageError(f"expected one of the values {', '.join(known)} or all, found {values!r}")
-    if np.isnan(known[values]).any():
+    shown = [name for name in known if name != "scores"] if values == "all" else [values]
+    if any(np.isnan(known[name]).any() for name in shown):
         raise DataError("the pair was aligned in pieces, and words that no piece has together have no score")
-    return {values: replace(pair.matrix, weights=known[values])}
+    return {name: replace(pair.matrix, weights=known[name]) for name in shown}
 
 
 def cropped(
@@ -241,20 +227,15 @@ def cropped(
         inside = _inside(pairs, first)
         return frozenset(Link(source[s], target[t]) for s, t in inside if s in source and t in target)
 
-    parts = {
-        title: AlignmentMatrix(
-            matrix.weights[np.ix_(rows, columns)],
-            tuple(matrix.source_tokens[s] for s in columns),
-            tuple(matrix.target_tokens[t] for t in rows),
-            caption=matrix.caption,
-            unknown=matrix.unknown
-            and (
-                frozenset(source[s] for s in matrix.unknown[0] if s in source),
-                frozenset(target[t] for t in matrix.unknown[1] if t in target),
-            ),
+    def part(matrix: AlignmentMatrix) -> AlignmentMatrix:
+        words = tuple(matrix.source_tokens[s] for s in columns), tuple(matrix.target_tokens[t] for t in rows)
+        unknown = matrix.unknown and (
+            frozenset(source[s] for s in matrix.unknown[0] if s in source),
+            frozenset(target[t] for t in matrix.unknown[1] if t in target),
         )
-        for title, matrix in matrices.items()
-    }
+        return AlignmentMatrix(matrix.weights[np.ix_(rows, columns)], *words, unknown, matrix.caption)
+
+    parts = {title: part(matrix) for title, matrix in matrices.items()}
     kept = None if gold is None else GoldAlignment(left(gold.sure), left(gold.possible))
     return parts, left(links), kept
 
@@ -286,9 +267,9 @@ def save_heatmaps(figures: Iterable[Figure], path: str | Path, *, dpi: int = 150
     fixed = {"svg.fonttype": "none", "svg.hashsalt": "nmtalign", "pdf.fonttype": 3}
     with whole_file(path) as partial, matplotlib.rc_context(fixed), _script_was_named():
         if path.suffix.lower() == ".pdf":
-            _save_pages(figures, partial, path)
+            _save_pages(map(_figure, figures), partial, path)
         else:
-            _save_one(figures, partial, dpi, path)
+            _save_one(list(map(_figure, figures)), partial, dpi, path)
 
 
 def check_format(path: str | Path, known: Sequence[str] = FORMATS) -> None:
@@ -303,7 +284,7 @@ def _save_pages(figures: Iterable[Figure], partial: str | Path, path: Path) -> N
     count = 0
     with PdfPages(partial, metadata={"Creator": "nmtalign", "CreationDate": None}) as pages:
         for figure in figures:
-            pages.savefig(_figure(figure))
+            pages.savefig(figure)
             count += 1
     if not count:
         raise UsageError(f"{path}: expected at least one picture to save, found none")
@@ -316,34 +297,38 @@ def _figure(figure: Any) -> Figure:
     return figure  # type: ignore[no-any-return]
 
 
-def _save_one(figures: Iterable[Figure], partial: str | Path, dpi: int, path: Path) -> None:
-    listed = list(figures)
-    if len(listed) != 1:
-        raise UsageError(f"{path}: a {path.suffix} holds one picture, found {len(listed)}; save to .pdf")
+def _save_one(figures: list[Figure], partial: str | Path, dpi: int, path: Path) -> None:
+    if len(figures) != 1:
+        raise UsageError(f"{path}: a {path.suffix} holds one picture, found {len(figures)}; save to .pdf")
     metadata = {"Date": None, "Creator": "nmtalign"} if path.suffix.lower() == ".svg" else {"Software": None}
-    _figure(listed[0]).savefig(partial, dpi=dpi, metadata=metadata)
+    figures[0].savefig(partial, dpi=dpi, metadata=metadata)
 
 
 def _same_words(matrices: Sequence[AlignmentMatrix]) -> AlignmentMatrix:
     """Return the first matrix, after checking that all show the same sentence pair."""
     if not matrices:
         raise UsageError("expected at least one matrix to draw, found none")
-    first = matrices[0]
-    for other in matrices[1:]:
-        if (other.source_tokens, other.target_tokens) != (first.source_tokens, first.target_tokens):
-            raise UsageError("the panels of one picture show one sentence pair; found different words")
-    return first
+    if len({(matrix.source_tokens, matrix.target_tokens) for matrix in matrices}) > 1:
+        raise UsageError("the panels of one picture show one sentence pair; found different words")
+    return matrices[0]
 
 
 def _inside(links: Iterable[tuple[int, int]], matrix: AlignmentMatrix) -> set[Link]:
     """Return `links` as a set, refusing positions that the matrix does not have."""
     T, S = matrix.weights.shape
-    if isinstance(links, Alignment) and (links.target_length, links.source_length) != (T, S):
-        raise DataError(
-            f"expected links of {S} source and {T} target words,"
-            f" found links of {links.source_length} and {links.target_length}"
-        )
+    source, target = getattr(links, "source_length", S), getattr(links, "target_length", T)  # of an Alignment
+    if (source, target) != (S, T):
+        found = f"found links of {source} and {target}"
+        raise DataError(f"expected links of {S} source and {T} target words, {found}")
     return set(Alignment(links, S, T).links)
+
+
+def _gold_inside(gold: GoldAlignment | Links | None, matrix: AlignmentMatrix) -> tuple[set[Link], set[Link]]:
+    """Return sure and possible links, none without gold."""
+    if gold is None:
+        return set(), set()
+    links = as_gold(gold)
+    return _inside(links.sure, matrix), _inside(links.possible, matrix)
 
 
 def _norm(matrices: Sequence[AlignmentMatrix], linear: bool | None) -> Normalize:
@@ -365,18 +350,15 @@ def _sums(weights: NDArray[np.floating]) -> tuple[bool, bool]:
     return bool(rows), bool(columns)
 
 
-def _limit(weights: NDArray[np.floating]) -> float | None:
-    """Return up to which weight shares of N words are nearly uniform: 2/N, at most halfway from 1/N to 1."""
-    rows, columns = _sums(weights)
-    N = weights.shape[1] if rows else len(weights) if columns else 0
-    return min(2 / N, (1 + 1 / N) / 2) if N > 1 else None
-
-
 def _uniform(matrices: Iterable[AlignmentMatrix]) -> bool:
-    """Say whether the weights of all matrices are nearly uniform."""
-    listed = [matrix.weights for matrix in matrices]
-    limits = [limit for limit in map(_limit, listed) if limit is not None]
-    return bool(limits) and max(float(weights.max()) for weights in listed) <= min(limits)
+    """Say whether all weights are nearly uniform: of N words at most 2/N, and halfway from 1/N to 1."""
+    arrays = [matrix.weights for matrix in matrices]
+    limits = []
+    for weights in arrays:
+        rows, columns = _sums(weights)
+        N = weights.shape[1] if rows else len(weights) if columns else 0
+        limits += [min(2 / N, (1 + 1 / N) / 2)] if N > 1 else []
+    return bool(limits) and max(float(weights.max()) for weights in arrays) <= min(limits)
 
 
 def _sentences(matrices: Mapping[str, AlignmentMatrix]) -> list[str]:
@@ -473,10 +455,10 @@ def _hatch(axes: Axes, matrix: AlignmentMatrix) -> None:
 
     T, S = matrix.weights.shape
     source, target = matrix.unknown or ((), ())
-    places = [((s - 0.5, -0.5), 1, T) for s in sorted(source)]
-    places += [((-0.5, t - 0.5), S, 1) for t in sorted(target)]
-    for corner, width, height in places:
-        hatched: dict[str, Any] = {"hatch": "////", "facecolor": HIDDEN, "edgecolor": "0.6", "linewidth": 0}
+    hatched: dict[str, Any] = {"hatch": "////", "facecolor": HIDDEN, "edgecolor": "0.6", "linewidth": 0}
+    corners = [((s - 0.5, -0.5), 1, T) for s in sorted(source)]
+    corners += [((-0.5, t - 0.5), S, 1) for t in sorted(target)]
+    for corner, width, height in corners:
         axes.add_patch(Rectangle(corner, width, height, **hatched))
 
 

@@ -25,24 +25,28 @@ from numpy.typing import NDArray
 
 from nmtalign.door import as_path, expect_kind
 from nmtalign.errors import DataError, UsageError
-from nmtalign.links.alignments import AlignedPair
+from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix
 from nmtalign.links.evaluation import Counts, Evaluation
 from nmtalign.links.formats import Correction, format_gold, read_corrections, text_key
 from nmtalign.links.given import GivenGold, given_gold
 from nmtalign.output import Outputs
 from nmtalign.report.sample import (
+    Figure,
     SamplePair,
     best_sources,
     best_targets,
+    comparison_data,
     distributions,
+    evaluations,
+    headline,
     lexicon,
     most_instructive,
     numbered,
+    summarize,
 )
 from nmtalign.report.style import LIGHT, scale, visible
-from nmtalign.report.summary import Figure, comparison_data, evaluations, headline, summarize
-from nmtalign.text.tokenization import Languages
 
+_NOTHING = AlignedPair(Alignment((), 0, 0), AlignmentMatrix(np.zeros((0, 0)), (), ()))
 REPORT, TYPING = "report.js", "tools/typing.js"  # a page begins with one of them
 _IMPORT = re.compile(r'^import (?:\{[^}]*\} from )?"([^"]+)";\n', re.MULTILINE)
 
@@ -55,23 +59,21 @@ def html_report(
     gold: Sequence[str] | None = None,
     corrections: Mapping[int, Correction] | None = None,
     systems: Mapping[str, Evaluation] | None = None,
-    languages: Languages = (None, None),
 ) -> str:
-    """Return a report of sentence pairs as one HTML file, which refers to nothing outside itself.
+    """Return the page of :func:`write_report`; the same pairs give the same text.
 
-    All pairs show the same other systems. `corpus` are figures of the whole corpus, shown before those of the
-    pairs; `gold` a Pharaoh line for each pair of the corpus, empty where there are none: the page gives those
-    of pairs that it does not show back with the corrected ones. `systems` are compared; left out, those of
-    the pairs that are shown. By `languages`, ISO 639 codes, the browser chooses the glyphs. The same pairs
-    give the same text.
+    `gold` is a Pharaoh line for each pair of the corpus, empty where there are none: the page gives those of
+    pairs that it does not show back with the corrected ones.
     """
     lines = [""] * max((pair.number for pair in pairs), default=0) if gold is None else gold
     shown = {pair.number for pair in pairs}
-    rest = {n: line for n, line in enumerate(lines, 1) if line and n not in shown}
-    found = _corrections(pairs, corrections or {}, len(lines))
-    whole: dict[str, Any] = {"lines": len(lines), "rest": rest, "corrections": found}
-    whole["systems"] = comparison_data(evaluations(pairs) if systems is None else systems)
-    return _page(report_data(pairs, corpus, languages) | whole, title)
+    whole = {
+        "lines": len(lines),
+        "rest": {n: line for n, line in enumerate(lines, 1) if line and n not in shown},
+        "corrections": _corrections(pairs, corrections or {}, len(lines)),
+        "systems": comparison_data(evaluations(pairs) if systems is None else systems),
+    }
+    return _page(report_data(pairs, corpus) | whole, title)
 
 
 def _corrections(
@@ -79,8 +81,8 @@ def _corrections(
 ) -> list[dict[str, Any]]:
     """Return corrections as the page reads and writes them; DataError if they are of another text."""
     for pair in pairs:
-        own = corrections.get(pair.number)
-        if own is not None and own.text != text_key(*pair.aligned.tokens):
+        one = corrections.get(pair.number)
+        if one is not None and one.text != text_key(*pair.aligned.tokens):
             raise DataError(f"pair {pair.number}: expected a correction of its words, found one of others")
     for one in corrections.values():
         if one.pairs != lines:
@@ -111,12 +113,7 @@ def html_typing(models: Sequence[str], example: tuple[str, str]) -> str:
 
 
 def _page(
-    data: dict[str, Any],
-    title: str,
-    *,
-    kind: str = "report",
-    module: str = REPORT,
-    connect: str = "'none'",
+    data: dict[str, Any], title: str, *, kind: str = "report", module: str = REPORT, connect: str = "'none'"
 ) -> str:
     script, style = _script(module), _unindented(_asset("report.css"))
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
@@ -142,7 +139,6 @@ def write_report(
     corpus: Sequence[Figure] = (),
     corrections: str | Path | None = None,
     systems: Mapping[str, Evaluation] | None = None,
-    languages: Languages = (None, None),
 ) -> None:
     """Write a report of aligned pairs as one HTML file, which gets its name when it is whole.
 
@@ -163,8 +159,6 @@ def write_report(
     systems : dict of str to Evaluation, optional
         Of the links and of other systems on the whole corpus, which are compared. Left out: of the pairs
         shown.
-    languages : (str, str), optional
-        Source and target as ISO 639 codes, by which the browser chooses the glyphs.
 
     Raises
     ------
@@ -187,18 +181,9 @@ def write_report(
     listed = numbered(pairs, golds)
     lines = None if golds is None else list(map(format_gold, golds))
     known = {} if corrections is None else read_corrections(corrections)
-    about: Any = {"title": title, "corpus": corpus, "systems": systems, "languages": languages}
-    page = html_report(listed, gold=lines, corrections=known, **about)
+    page = html_report(listed, title=title, corpus=corpus, gold=lines, corrections=known, systems=systems)
     with Outputs() as files:
         files.text(path).write(page)
-
-
-def _check(pairs: Sequence[SamplePair]) -> None:
-    numbers = [pair.number for pair in pairs]
-    if len(set(numbers)) != len(numbers):
-        raise UsageError("expected every pair of a report to have a number of its own, found one twice")
-    if len({tuple(pair.others) for pair in pairs}) > 1:
-        raise UsageError("expected all pairs of a report to show the same other systems, in the same order")
 
 
 @functools.cache
@@ -235,33 +220,33 @@ def compressed(data: bytes) -> str:
     return base64.b64encode(zlib.compress(data)).decode()
 
 
-def report_data(
-    pairs: Sequence[SamplePair], corpus: Sequence[Figure] = (), languages: Languages = (None, None)
-) -> dict[str, Any]:
+def report_data(pairs: Sequence[SamplePair], corpus: Sequence[Figure] = ()) -> dict[str, Any]:
     """Return what the script draws; the short keys of pairs are explained in :func:`_pair_data`."""
-    _check(pairs)
+    numbers = {pair.number for pair in pairs}
+    if len(numbers) < len(pairs):
+        raise UsageError("expected every pair of a report to have a number of its own, found one twice")
+    if len({tuple(pair.others) for pair in pairs}) > 1:
+        raise UsageError("expected all pairs of a report to show the same other systems, in the same order")
     others = list(pairs[0].others) if pairs else []
-    made = pairs[0].aligned if pairs else None
+    aligned = pairs[0].aligned if pairs else _NOTHING
     with_gold = any(pair.gold is not None for pair in pairs)
-    directions = [
-        name for name in ("forward", "reverse") if any(getattr(p.aligned, name) is not None for p in pairs)
-    ]
     parts = dict.fromkeys(name for pair in pairs for name in pair.parts)
     figures = [*corpus, *summarize(pairs)]
     levels, first = bytearray(), most_instructive(pairs)
     shown = [_pair_data(pair, levels) for pair in pairs]
+    directions = [name for name in ("forward", "reverse") if any(name in pair["m"] for pair in shown)]
     return {
         "headline": headline(figures),
-        "settings": made.description if made else "",
-        "caption": made.matrix.caption if made else "",
-        "rule": _rule(made),
+        "settings": aligned.description,
+        "caption": aligned.matrix.caption,
+        "rule": {"name": aligned.extraction, "threshold": aligned.threshold, "second": aligned.second},
         "gold": with_gold,
-        "languages": languages,
+        "languages": aligned.languages,
         "others": [visible(name) for name in others],
         "compare": "gold" if with_gold else "0" if others else "none",
         "views": ["combined", *directions, *parts],
-        "usual": made.default_values if made else "combined",
-        "parts": "attention" if made is None or made.scores is None else "posterior",  # of heads, of scorers
+        "usual": aligned.default_values,
+        "parts": "attention" if aligned.scores is None else "posterior",  # of heads, of scorers
         "colors": scale(),
         "paper": scale(LIGHT),
         "differences": scale("PuOr"),
@@ -277,13 +262,6 @@ def report_data(
     }
 
 
-def _rule(made: AlignedPair | None) -> dict[str, Any]:
-    """Return name and thresholds of the extraction; `second` is that of second words, where it finds them."""
-    if made is None:
-        return {"name": "", "threshold": None, "second": None}
-    return {"name": made.extraction, "threshold": made.threshold, "second": made.second}
-
-
 def _pair_data(pair: SamplePair, levels: bytearray) -> dict[str, Any]:
     """Return one pair under short keys, for there are many pairs.
 
@@ -292,9 +270,10 @@ def _pair_data(pair: SamplePair, levels: bytearray) -> dict[str, Any]:
     ns; score p; AER a; positions of words without a vector u; key of the words h.
     """
     aligned, matrix, gold = pair.aligned, pair.aligned.matrix, pair.gold
+    aer = math.nan if gold is None else Counts.of(aligned.alignment, gold).aer
     return {
         "n": pair.number,
-        "h": text_key(*pair.aligned.tokens),
+        "h": text_key(*aligned.tokens),
         "s": [visible(word) for word in matrix.source_tokens],
         "t": [visible(word) for word in matrix.target_tokens],
         "l": [x for link in aligned.alignment for x in (*link, round(1000 * aligned.probability(link)))],
@@ -309,24 +288,17 @@ def _pair_data(pair: SamplePair, levels: bytearray) -> dict[str, Any]:
         "nt": _null(aligned.target_null),
         "ns": _null(aligned.source_null),
         "p": None if aligned.score is None else round(aligned.score, 4),
-        "a": None if pair.gold is None else _known(Counts.of(aligned.alignment, pair.gold).aer),
+        "a": None if math.isnan(aer) else round(aer, 4),
         "u": None if matrix.unknown is None else [sorted(side) for side in matrix.unknown],
     }
-
-
-def _known(score: float) -> float | None:
-    return None if math.isnan(score) else round(score, 4)
 
 
 def _matrices(pair: SamplePair, levels: bytearray) -> dict[str, tuple[float, float, int]]:
     aligned = pair.aligned
     named = {"combined": aligned.matrix.weights, "forward": aligned.forward, "reverse": aligned.reverse}
-    if (
-        aligned.default_values == "forward"
-        and aligned.scores is not None
-        and np.isfinite(aligned.scores).all()
-    ):
-        named["scores"] = aligned.scores  # which the reasons of the page tell
+    scores = aligned.scores if aligned.default_values == "forward" else None
+    if scores is not None and np.isfinite(scores).all():
+        named["scores"] = scores  # which the reasons of the page tell
     named |= pair.parts
     named |= {f"={n}": pair.weights[name] for n, name in enumerate(pair.others) if name in pair.weights}
     return {name: pack(weights, levels) for name, weights in named.items() if weights is not None}

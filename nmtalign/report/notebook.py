@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 HEIGHT = 720  # pixels of a page
 DPI = 80  # of a picture as it is shown; it has twice as many dots
 LABELS = "#7a7a7a"
+FOUND = ["source_position", "source_word", "target_position", "target_word", "found"]
 
 Png = tuple[bytes, dict[str, int]]  # a picture, and how large it is shown
 
@@ -178,13 +179,13 @@ def _(result: Evaluation) -> Any:
 
 @to_table.register
 def _(result: Aligner) -> Any:
-    parts = {
+    settings = {
         "scorer": result.scorer.description,
         "positions": result.positions.description,
-        "extraction": result.resolved_extraction,
-        "text": result.text,
+        "extraction": str(result.resolved_extraction),
+        "text": str(result.text),
     }
-    return _frame({"setting": {name: str(part) for name, part in parts.items()}})
+    return _frame({"setting": settings})
 
 
 def _frame(data: Any, **options: Any) -> pd.DataFrame:
@@ -194,11 +195,9 @@ def _frame(data: Any, **options: Any) -> pd.DataFrame:
 
 
 def to_heatmap(result: Any, *, values: str | None = None, curves: bool = False, **options: Any) -> Figure:
-    """Draw a result; the links are marked unless `links` says otherwise. A notebook shows the figure.
+    """Draw a result with its links, by `draw_heatmap` or `draw_curves`, which take the options.
 
-    `values` chooses among the arrays of an aligned pair, as in :func:`nmtalign.report.heatmap.matrices_of`.
-    With `curves` the links are curves between the words, drawn by
-    :func:`nmtalign.report.heatmap.draw_curves`, which takes the other options.
+    `values` chooses among the arrays of an aligned pair, see `matrices_of`.
     """
     expect_names(options, signature(draw_curves if curves else draw_heatmap).parameters, "options")
     matrices = _matrices(result, values)
@@ -230,8 +229,7 @@ def save(result: Any, path: str | Path, **options: Any) -> None:
 @singledispatch
 def to_comparison(first: Any, second: Any) -> Any:
     """Return where the links of two results are found, a picture of two matrices, differences of scores."""
-    columns = ["source_position", "source_word", "target_position", "target_word", "found"]
-    return _frame(_found_links(_pair(first), _pair(second)), columns=columns)
+    return _frame(_found_links(_pair(first), _pair(second)), columns=FOUND)
 
 
 def _found_links(ours: AlignedPair, theirs: AlignedPair) -> list[tuple[Any, ...]]:
@@ -239,13 +237,10 @@ def _found_links(ours: AlignedPair, theirs: AlignedPair) -> list[tuple[Any, ...]
     if sizes[0] != sizes[1]:
         words = " and ".join(f"{size[0]} and {size[1]} words" for size in sizes)
         raise UsageError(f"expected two results of one sentence pair, found pairs of {words}")
-    found = {
-        **dict.fromkeys(ours.links, "first"),
-        **dict.fromkeys(theirs.links, "second"),
-        **dict.fromkeys(ours.alignment.links & theirs.alignment.links, "both"),
-    }
+    results = dict.fromkeys(ours.links, "first") | dict.fromkeys(theirs.links, "second")
+    results |= dict.fromkeys(ours.alignment.links & theirs.alignment.links, "both")
     source, target = ours.tokens
-    return [(s, source[s], t, target[t], where) for (s, t), where in sorted(found.items())]
+    return [(s, source[s], t, target[t], result) for (s, t), result in sorted(results.items())]
 
 
 @to_comparison.register
@@ -255,8 +250,7 @@ def _(first: AlignedBatch, second: Any) -> Any:
         raise UsageError(f"expected two batches of the same pairs, found {len(first):,} and {len(second):,}")
     pairs = enumerate(zip(first, second, strict=True))
     rows = [(n, *row) for n, both in pairs for row in _found_links(*both)]
-    columns = ["pair", "source_position", "source_word", "target_position", "target_word", "found"]
-    return _frame(rows, columns=columns)
+    return _frame(rows, columns=["pair", *FOUND])
 
 
 @to_comparison.register

@@ -13,12 +13,13 @@ from nmtalign.report.style import shorten, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 POINTS = 72.0  # points in an inch
 MARGIN = 0.15
 PAD = 0.08  # between a label and its cell
 GAP = 0.3  # between panels
-BAR = 0.14  # width of the color bar
+BAR, BAR_ROOM = 0.14, 0.75  # width of the color bar, with its numbers
 LEGEND_CELL = 0.2
 LONGEST_LABEL = 24  # characters; longer words are shortened and spelt out below the picture
 LARGEST_SIDE = 40.0  # a panel is never larger
@@ -55,48 +56,38 @@ class Page:
 
         self.figure = Figure(figsize=(1, 1))
         T, S = matrix.weights.shape
-        self.columns = min(columns or max(3, math.ceil(math.sqrt(len(names)))), len(names))
-        self.rows = math.ceil(len(names) / self.columns)
-        self.cell = _cell_size(S, T, self.columns)
-        self.font_size = max(SMALLEST_FONT, min(16.0, 0.7 * self.cell * POINTS))
+        self._columns = min(columns or max(3, math.ceil(math.sqrt(len(names)))), len(names))
+        self.cell = _cell_size(S, T, self._columns)
+        self._font_size = max(SMALLEST_FONT, min(16.0, 0.7 * self.cell * POINTS))
         self._every = math.ceil(1.1 * SMALLEST_FONT / POINTS / self.cell)  # fewer labels than overlap
         self._width, self._height = max(S, 1) * self.cell, max(T, 1) * self.cell
-        self._notes = list(notes)
-        self._measure(matrix, names, title)
-        self._place(names, title)
+        self._measure(matrix, names, title, notes)
+        self._fill(names, title)
 
-    def _measure(self, matrix: AlignmentMatrix, names: Sequence[str], title: str) -> None:
+    def _measure(
+        self, matrix: AlignmentMatrix, names: Sequence[str], title: str, notes: Sequence[str]
+    ) -> None:
         """Compute the size of the figure from the sizes of its texts."""
-        self._full = [visible(w) for w in (*matrix.source_tokens, *matrix.target_tokens)]
-        short = [shorten(word, LONGEST_LABEL) for word in self._full]
+        words = [visible(w) for w in (*matrix.source_tokens, *matrix.target_tokens)]
+        short = [shorten(word, LONGEST_LABEL) for word in words]
         S = len(matrix.source_tokens)
         self._labels = short[:S], short[S:]
-        pairs = dict(zip(short, self._full, strict=True)).items()
-        self._notes += [f"{a} = {b}" for a, b in pairs if a != b]
-        self._top, self._left = (self._widest(side, self.font_size) + PAD for side in self._labels)
+        pairs = dict(zip(short, words, strict=True)).items()
+        self._notes = [*notes, *(f"{a} = {b}" for a, b in pairs if a != b)]
+        self._top, self._left = (self._widest(side, self._font_size) + PAD for side in self._labels)
         self._top = max(self._top, 0.35)  # of the name of the color bar
-        heading = self._size(title, 11)[0] if title else 0.0
-        names_height = 0.25 if any(names) else 0.0
         self._head = MARGIN + (0.3 if title else 0.0)
-        self._row = names_height + self._top + self._height
-        self._bar_room = 0.75
-        notes = self._widest(self._notes, NOTE_SIZE)
-        panels = self._left + self.columns * self._width + (self.columns - 1) * GAP + self._bar_room
-        self._below = self._head + self.rows * self._row + (self.rows - 1) * GAP
-        width = 2 * MARGIN + max(panels, heading, notes, 2.6)
+        self._row = (0.25 if any(names) else 0.0) + self._top + self._height
+        rows = math.ceil(len(names) / self._columns)
+        panels = self._left + self._columns * self._width + (self._columns - 1) * GAP + BAR_ROOM
+        self._below = self._head + rows * self._row + (rows - 1) * GAP
+        heading, said = self._widest([title], 11), self._widest(self._notes, NOTE_SIZE)
         height = self._below + 0.35 + 0.16 * len(self._notes) + MARGIN
-        self.figure.set_size_inches(width, height)
+        self.figure.set_size_inches(2 * MARGIN + max(panels, heading, said, 2.6), height)
 
     def _widest(self, texts: Sequence[str], points: float) -> float:
         """Return the width in inches of the widest of some texts, measured as lines of one text."""
-        return self._size("\n".join(dict.fromkeys(texts)), points)[0] if texts else 0.0
-
-    def _size(self, text: str, points: float) -> tuple[float, float]:
-        """Return width and height of a text in inches."""
-        label = self.figure.text(0, 0, text, size=points, parse_math=False)
-        box = label.get_window_extent()
-        label.remove()
-        return box.width / self.figure.dpi, box.height / self.figure.dpi
+        return _width(self.figure, "\n".join(dict.fromkeys(texts)), points) / self.figure.dpi
 
     def _axes(self, left: float, top: float, width: float, height: float) -> Axes:
         """Add axes at a place given in inches from the upper left corner."""
@@ -112,13 +103,13 @@ class Page:
         how = {"ha": "left", "va": "center"} | how
         self.figure.text(left / width, 1 - top / height, text, size=points, parse_math=False, **how)
 
-    def _place(self, names: Sequence[str], title: str) -> None:
+    def _fill(self, names: Sequence[str], title: str) -> None:
         """Add the title, the panels with their labels, and the spelt-out words."""
         if title:
             self._write(title, MARGIN, MARGIN + 0.08, 11)
         self.panels = []
         for number, name in enumerate(names):
-            row, column = divmod(number, self.columns)
+            row, column = divmod(number, self._columns)
             left = MARGIN + self._left + column * (self._width + GAP)
             top = self._head + row * (self._row + GAP) + self._row - self._height
             self.panels.append(self._axes(left, top, self._width, self._height))
@@ -132,7 +123,7 @@ class Page:
         """Write source words on top, rotated by 90 degrees, and target words on the left."""
         source, target = self._labels
         axes.xaxis.tick_top()
-        axes.tick_params(length=0, pad=PAD * POINTS / 2, labelsize=self.font_size)
+        axes.tick_params(length=0, pad=PAD * POINTS / 2, labelsize=self._font_size)
         every = slice(None, None, self._every)
         axes.set_xticks(range(len(source))[every], source[every], rotation=90, parse_math=False)
         axes.set_yticks(range(len(target))[every], target[every] if with_rows else [], parse_math=False)
@@ -143,17 +134,17 @@ class Page:
         from matplotlib.colors import PowerNorm
         from matplotlib.ticker import FixedLocator, MaxNLocator
 
-        left = MARGIN + self._left + self.columns * self._width + (self.columns - 1) * GAP + 0.15
+        left = MARGIN + self._left + self._columns * self._width + (self._columns - 1) * GAP + 0.15
+        top = self._head + self._row - self._height
         height = min(self._height, 4.0)
-        place = self._axes(left, self._head + self._row - self._height, BAR, height)
+        axes = self._axes(left, top, BAR, height)
         most, (low, high) = max(2, min(6, int(height / 0.3))), image.get_clim()
         roots = isinstance(image.norm, PowerNorm)
         shares = (0, 0.05, 0.25, 0.5, 1) if most > 4 else (0, 0.25, 1)
         ticks = FixedLocator([low + share * (high - low) for share in shares]) if roots else MaxNLocator(most)
-        bar = self.figure.colorbar(image, cax=place, ticks=ticks, format="%.3g")
+        bar = self.figure.colorbar(image, cax=axes, ticks=ticks, format="%.3g")
         bar.outline.set_visible(False)
         bar.ax.tick_params(labelsize=NOTE_SIZE, length=2)
-        top = self._head + self._row - self._height
         self._write(name, left, top - 0.06, NOTE_SIZE, va="bottom", linespacing=1.0)
 
     def add_legend(self, names: Sequence[str]) -> list[Axes]:
@@ -163,7 +154,7 @@ class Page:
             cells.append(self._axes(left, self._below + 0.1, LEGEND_CELL, LEGEND_CELL))
             cells[-1].set_axis_off()
             self._write(name, left + LEGEND_CELL + 0.06, self._below + 0.1 + LEGEND_CELL / 2, NOTE_SIZE)
-            left += LEGEND_CELL + 0.2 + self._size(name, NOTE_SIZE)[0]
+            left += LEGEND_CELL + 0.2 + self._widest([name], NOTE_SIZE)
         return cells
 
 
@@ -175,6 +166,14 @@ def _cell_size(S: int, T: int, columns: int) -> float:
     else:
         wanted = min(max(13.0 / (columns * longest), 0.12), 0.3)
     return min(wanted, LARGEST_SIDE / longest)
+
+
+def _width(figure: Figure, text: str, points: float) -> float:
+    """Return the width of a text in pixels."""
+    label = figure.text(0, 0, text, size=points, parse_math=False)
+    width = label.get_window_extent().width
+    label.remove()
+    return float(width)
 
 
 class Board:
@@ -191,19 +190,19 @@ class Board:
         self.figure = Figure(figsize=(1, 1), dpi=POINTS)
         self._axes = self.figure.add_axes((0, 0, 1, 1))
         self._axes.set_axis_off()
-        widths = [[self._wide(word, SIZE) for word in side] for side in sides]
-        lines = [sum(own) + SPACE * (len(own) - 1) for own in widths]
+        widths = [[_width(self.figure, word, SIZE) for word in side] for side in sides]
+        lines = [sum(side) + SPACE * (len(side) - 1) for side in widths]
         turned = [_is_right_to_left(side) for side in sides]
         self.down = max(lines) > WIDEST or turned[0] != turned[1]
         margin, room = MARGIN * POINTS, 14.0 * numbers  # of the numbers
         top = margin + 20.0 * bool(title) + (ROW / 2 if self.down else room + SIZE / 2)
-        legend = [48 + self._wide(KINDS[kind][3], SMALL) for kind in kinds]
+        legend = [48 + _width(self.figure, KINDS[kind][3], SMALL) for kind in kinds]
         if self.down:
-            left, right = (max([0.0, *own]) for own in widths)
+            left, right = (max([0.0, *side]) for side in widths)
             inner, foot = left + BREADTH + right + 2 * room, ROW * max(map(len, sides)) - ROW / 2
         else:
             inner, foot = max(lines), DEPTH + SIZE / 2 + room
-        width = max(inner, sum(legend), self._wide(title, 11)) + 2 * margin
+        width = max(inner, sum(legend), _width(self.figure, title, 11)) + 2 * margin
         height = top + foot + 22.0 * bool(legend) + margin
         self.figure.set_size_inches(width / POINTS, height / POINTS)
         self._axes.set(xlim=(0, width), ylim=(height, 0))
@@ -215,18 +214,12 @@ class Board:
             ]
         else:
             self._ends = [
-                [(x, y) for x in _centers(own, (width - line) / 2, turned=back)]
-                for own, line, back, y in zip(widths, lines, turned, (top, top + DEPTH), strict=True)
+                [(x, y) for x in _centers(side, (width - line) / 2, turned=back)]
+                for side, line, back, y in zip(widths, lines, turned, (top, top + DEPTH), strict=True)
             ]
         self._write(title, margin, margin + 6, 11, ha="left")
         self._write_words(sides, widths, numbers=numbers)
         self._draw_legend(kinds, legend, margin, height - margin - 4)
-
-    def _wide(self, text: str, points: float) -> float:
-        label = self.figure.text(0, 0, text, size=points, parse_math=False)
-        width = label.get_window_extent().width
-        label.remove()
-        return float(width)
 
     def _write(self, text: str, x: float, y: float, points: float, **how: Any) -> None:
         how = {"ha": "center", "va": "baseline", "color": INK} | how
@@ -284,8 +277,8 @@ def _centers(widths: Sequence[float], start: float, *, turned: bool) -> list[flo
     """Return where the middles of the words of a line stand, from right to left if it is turned."""
     ordered = widths[::-1] if turned else widths
     ends = accumulate((width + SPACE for width in ordered), initial=start)
-    places = [end + width / 2 for end, width in zip(ends, ordered, strict=False)]
-    return places[::-1] if turned else places
+    centers = [end + width / 2 for end, width in zip(ends, ordered, strict=False)]
+    return centers[::-1] if turned else centers
 
 
 def _is_right_to_left(words: Iterable[str]) -> bool:

@@ -1,4 +1,4 @@
-"""The content of a report: pairs of a sample, distributions and lexicon.
+"""The content of a report: pairs of a sample, distributions, lexicon, figures and other systems.
 
 Axes: T target words, S source words.
 """
@@ -9,21 +9,26 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import combinations, count, pairwise
 from reprlib import repr as short
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.door import expect_kind
 from nmtalign.errors import DataError, UsageError
-from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link
+from nmtalign.links.alignments import AlignedPair, Alignment, GoldAlignment, Link
+from nmtalign.links.evaluation import Difference, Evaluation, compare, evaluate
 from nmtalign.links.extraction import best_cells
+from nmtalign.report.style import visible
 from nmtalign.text.bitext import CELLS
 
 READABLE = 20  # words of a sentence that shows an error at a glance
 TRANSLATIONS = 1000  # most of them in a report
+OWN = "these links"  # the name of the links that a report is made with
+LEVEL = 0.05  # of significance, shared among all pairs of systems
+_NAMES = {"precision": "Precision", "recall": "Recall", "f1": "F1", "aer": "AER"}
 
 
 def inside(links: frozenset[Link], S: int, T: int, number: int) -> Alignment:
@@ -99,19 +104,18 @@ def numbered(
     """Return aligned pairs as a report shows them, counted from 1; those of SamplePair stay as they are."""
     if not isinstance(pairs, Iterable) or isinstance(pairs, str):
         raise UsageError(f"expected aligned pairs, found {short(pairs)}")
-    listed = list(pairs)
-    shown = [pair for pair in listed if isinstance(pair, SamplePair)]
-    aligned = [pair for pair in listed if isinstance(pair, AlignedPair)]
-    if len(listed) not in (len(shown), len(aligned)):
-        raise UsageError(f"expected aligned pairs alone, found {short(listed)}")
-    if shown:
-        return shown
+    aligned: list[Any] = list(pairs)
+    kind = SamplePair if any(hasattr(pair, "aligned") for pair in aligned) else AlignedPair
+    for pair in aligned:
+        expect_kind(pair, kind, "aligned pairs alone")
+    if kind is SamplePair:
+        return aligned
     if gold is not None and len(gold) != len(aligned):
         raise DataError(f"expected gold links for each of {len(aligned):,} pairs, found {len(gold):,}")
     if sum(math.prod(map(len, pair.tokens)) for pair in aligned) > CELLS:
         raise UsageError(f"expected at most {CELLS:,} weights for a page; choose pairs, as batch[:200]")
-    golds = [None] * len(aligned) if gold is None else gold
-    return [SamplePair(n, pair, own) for n, (pair, own) in enumerate(zip(aligned, golds, strict=True), 1)]
+    golds: Sequence[GoldAlignment | None] = gold or [None] * len(aligned)
+    return list(map(SamplePair, count(1), aligned, golds))
 
 
 def best_sources(pair: AlignedPair) -> list[int]:
@@ -141,7 +145,7 @@ def most_instructive(pairs: Iterable[SamplePair]) -> tuple[int, Link] | None:
     surest wrong link; else the sure link that is missing and least likely. Of equals the one of the shortest
     pair, then of the first.
     """
-    found: list[tuple[tuple[int, float, int], int, Link]] = []
+    errors: list[tuple[tuple[int, float, int], int, Link]] = []
     for pair in pairs:
         T, S = pair.aligned.matrix.weights.shape
         if pair.gold is None or max(S, T) > READABLE:
@@ -153,8 +157,8 @@ def most_instructive(pairs: Iterable[SamplePair]) -> tuple[int, Link] | None:
             s, t = link
             rank = 2 if s in lacking[0] or t in lacking[1] else 1
             sure = pair.aligned.probability(link) if link in ours else -float(weights[t, s])
-            found.append(((rank * (link in ours), round(sure, 3), -S - T), pair.number, link))
-    return max(found, key=lambda error: error[0])[1:] if found else None
+            errors.append(((rank * (link in ours), round(sure, 3), -S - T), pair.number, link))
+    return max(errors, key=lambda error: error[0])[1:] if errors else None
 
 
 class Distribution(NamedTuple):
@@ -171,18 +175,22 @@ def distributions(pairs: Sequence[SamplePair]) -> list[Distribution]:
     scores = np.array([p.aligned.score for p in pairs if p.aligned.score is not None], dtype=float)
     probabilities = np.array([x for p in pairs for x in p.aligned.probabilities.values()], dtype=float)
     source, target = _fertility(pairs)
-    unknown = [_unknown_share(own) for p in pairs if (own := p.aligned.matrix).unknown is not None]
-    found = [
+    jumps = jump_widths(pairs)
+    matrices = [p.aligned.matrix for p in pairs]
+    unknown = [
+        sum(map(len, matrix.unknown)) / max(1, sum(matrix.weights.shape))
+        for matrix in matrices
+        if matrix.unknown is not None
+    ]
+    histograms = [
         _scores("Pair scores", scores),
         _shares("Link probabilities", "of the chosen links", probabilities),
-        _whole(
-            "Jump widths", "source words from one linked target word to the next", jump_widths(pairs), -5, 5
-        ),
+        _whole("Jump widths", "source words from one linked target word to the next", jumps, -5, 5),
         _whole("Links of a source word", _unlinked(source), source, 0, 5),
         _whole("Links of a target word", _unlinked(target), target, 0, 5),
         _shares("Unknown words", "share of a pair's words without a vector", np.array(unknown)),
     ]
-    return [distribution for distribution in found if sum(distribution.counts)]
+    return [histogram for histogram in histograms if sum(histogram.counts)]
 
 
 def jump_widths(pairs: Iterable[SamplePair]) -> NDArray[np.int64]:
@@ -203,10 +211,6 @@ def _fertility(pairs: Iterable[SamplePair]) -> tuple[NDArray[np.int64], NDArray[
     source = [cell.sum(axis=0) for cell in cells] or [np.zeros(0, np.int64)]
     target = [cell.sum(axis=1) for cell in cells] or [np.zeros(0, np.int64)]
     return np.concatenate(source), np.concatenate(target)
-
-
-def _unknown_share(matrix: AlignmentMatrix) -> float:
-    return sum(map(len, matrix.unknown or ())) / max(1, sum(matrix.weights.shape))
 
 
 def _unlinked(fertility: NDArray[np.int64]) -> str:
@@ -248,12 +252,176 @@ class Translation(NamedTuple):
 
 def lexicon(pairs: Iterable[SamplePair]) -> list[Translation]:
     """Return the linked words in lower case: most frequent first, then those of the likeliest links."""
-    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    probabilities: dict[tuple[str, str], list[float]] = defaultdict(list)
     for pair in pairs:
         matrix = pair.aligned.matrix
         for link in pair.aligned.alignment:
             key = matrix.source_tokens[link.source].lower(), matrix.target_tokens[link.target].lower()
-            found[key].append(pair.aligned.probability(link))
-    entries = [Translation(*key, len(values), float(np.mean(values))) for key, values in found.items()]
+            probabilities[key].append(pair.aligned.probability(link))
+    entries = [Translation(*key, len(own), float(np.mean(own))) for key, own in probabilities.items()]
     entries.sort(key=lambda e: (-e.links, -e.probability, e.source, e.target))
     return entries[:TRANSLATIONS]
+
+
+# --- figures and other systems -------------------------------------------------------------------
+
+
+class Figure(NamedTuple):
+    """A number to show: its name, its value, a note, and half of its interval where it has one."""
+
+    name: str
+    value: str
+    note: str = ""
+    margin: str = ""
+
+
+def headline(figures: Sequence[Figure]) -> str:
+    """Return the figures of a report in one line: its size and the error, else the agreement, else the score.
+
+    >>> aer = Figure("AER", "6.6 %", "95 % interval 5.8 to 7.4", "± 0.8")
+    >>> headline([Figure("Pairs shown", "200"), aer])
+    '200 pairs, AER 6.6 % ± 0.8'
+    """
+    known = {figure.name: figure for figure in figures}
+    size = known["Pairs shown"].value
+    line = f"{size} pair{'s' * (size != '1')}"
+    if "AER" in known:
+        return f"{line}, AER {known['AER'].value} {known['AER'].margin}"
+    agreement = [f"{name} {known[name].value}" for name in known if name.startswith("F1 with ")]
+    score = [f"mean pair score {known[name].value}" for name in known if name == "Mean pair score"]
+    return ", ".join([line, *(agreement or score)])
+
+
+def summarize(pairs: Sequence[SamplePair]) -> list[Figure]:
+    """Return sizes and mean scores of the pairs of a report, scores against gold, F1 with other systems."""
+    known = [(pair.aligned.alignment, pair.gold) for pair in pairs if pair.gold is not None]
+    scores = evaluation_figures(evaluate(*zip(*known, strict=True))) if known else []
+    others = pairs[0].others if pairs else ()
+    shared = [_agreement(name, [(p.aligned.alignment, p.others[name]) for p in pairs]) for name in others]
+    return [*_sizes(pairs), *scores, *shared]
+
+
+def evaluation_figures(evaluation: Evaluation, *, where: str = "") -> list[Figure]:
+    """Return the four scores of an evaluation in per cent, with their 95 % bootstrap intervals.
+
+    >>> evaluation_figures(evaluate(["0-0"] * 3, ["0-0"] * 3))[-1]
+    Figure(name='AER', value='0.0 %', note='95 % interval 0.0 to 0.0', margin='± 0.0')
+    """
+    figures = []
+    for metric, name in _NAMES.items():
+        low, high = evaluation.intervals[metric]
+        note = f"95 % interval {100 * low:.1f} to {100 * high:.1f}"
+        value, margin = f"{100 * getattr(evaluation, metric):.1f} %", f"± {50 * (high - low):.1f}"
+        figures.append(Figure(f"{name}{where}", value, note, margin))
+    return figures
+
+
+def _sizes(pairs: Sequence[SamplePair]) -> list[Figure]:
+    alignments = [pair.aligned.alignment for pair in pairs]
+    source, target = (sum(len(pair.aligned.tokens[side]) for pair in pairs) for side in (0, 1))
+    scores = [pair.aligned.score for pair in pairs if pair.aligned.score is not None]
+    figures = [
+        Figure("Pairs shown", f"{len(pairs):,}"),
+        Figure("Words", f"{source + target:,}", f"{source:,} source, {target:,} target"),
+        Figure("Links", f"{sum(map(len, alignments)):,}"),
+    ]
+    if scores:
+        spread = f"{min(scores):.2f} to {max(scores):.2f}"
+        figures.append(Figure("Mean pair score", f"{np.mean(scores):.2f}", spread))
+    return figures
+
+
+def _agreement(name: str, links: Sequence[tuple[Alignment, Alignment]]) -> Figure:
+    both = sum(len(ours.links & theirs.links) for ours, theirs in links)
+    ours, theirs = (sum(len(pair[side]) for pair in links) for side in (0, 1))
+    value = f"{200 * both / (ours + theirs):.1f} %" if ours + theirs else "–"
+    note = f"{both:,} both, {ours - both:,} only here, {theirs - both:,} only there"
+    return Figure(f"F1 with {name}", value, note)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Systems on the same pairs, best first; by how much the AER of one is above that of one before it."""
+
+    systems: dict[str, Evaluation]
+    differences: dict[tuple[str, str], Difference]
+
+    @classmethod
+    def of(cls, systems: Mapping[str, Evaluation]) -> Comparison:
+        """Compare evaluations two by two; those with the same error stay in their order."""
+        ordered = dict(sorted(systems.items(), key=lambda entry: entry[1].aer))
+        pairs = combinations(ordered, 2)
+        return cls(ordered, {(a, b): compare(ordered[a], ordered[b])["aer"] for a, b in pairs})
+
+    @property
+    def verdict(self) -> str:
+        """Which system makes the fewest errors, and beside which others that may be chance.
+
+        >>> half, whole = (evaluate([links] * 9, ["0-0 1-1"] * 9) for links in ("0-0", "0-0 1-1"))
+        >>> Comparison.of({"A": half, "B": whole}).verdict
+        'Fewer errors in B than in A: AER 0.0 for 33.3 %, p = .001'
+        >>> Comparison.of({"A": half, "B": half}).verdict
+        'The difference is within chance: AER of A 33.3 %, of B (33.3 %, p = 1)'
+        """
+        best, *others = self.systems
+        p = {name: self.differences[best, name].p for name in others}
+        rates = {name: f"{100 * one.aer:.1f}" for name, one in self.systems.items()}
+        rated = {name: f"{name} ({rates[name]} %, p = {told_p(p[name])})" for name in others}
+        sure = [name for name in others if p[name] < LEVEL / len(self.differences)]
+        chance = " and ".join(rated[name] for name in others if name not in sure)
+        if sure == others[:1] == others:
+            errors = f"AER {rates[best]} for {rates[others[0]]} %"
+            return f"Fewer errors in {best} than in {others[0]}: {errors}, p = {told_p(p[others[0]])}"
+        if sure:
+            worse = " and ".join(rated[name] for name in sure)
+            line = f"Fewer errors in {best} (AER {rates[best]} %) than in {worse}"
+            return f"{line}; the difference to {chance} is within chance" if chance else line
+        are = "difference is" if len(others) == 1 else "differences are"
+        return f"The {are} within chance: AER of {best} {rates[best]} %, of {chance}"
+
+
+def told_p(p: float) -> str:
+    """Return a probability as papers write it.
+
+    >>> [told_p(p) for p in (0.000999, 0.0123, 0.3, 1.0)]
+    ['.001', '.01', '.30', '1']
+    """
+    return "1" if p > 0.995 else f"{p:.{3 if p < 0.0095 else 2}f}".lstrip("0")
+
+
+def evaluations(pairs: Sequence[SamplePair]) -> dict[str, Evaluation]:
+    """Evaluate the links, and those of each other system, over the pairs that have gold."""
+    known = [(pair, pair.gold) for pair in pairs if pair.gold is not None]
+    golds = [gold for _, gold in known]
+    systems = {OWN: [pair.aligned.alignment for pair, _ in known]}
+    systems |= {name: [pair.others[name] for pair, _ in known] for name in (pairs[0].others if known else ())}
+    return {name: evaluate(links, golds) for name, links in systems.items()} if known else {}
+
+
+def comparison_data(systems: Mapping[str, Evaluation]) -> dict[str, Any] | None:
+    """Return what the page says of systems; None where there are not two with an error that is known.
+
+    A row is a name, the number of links, precision, recall, AER and half of its interval. Between two rows
+    stands how much the AER of the second is above that of the first, with its interval and p-value.
+    """
+    known = {name: one for name, one in systems.items() if not math.isnan(one.aer)}
+    if len(known) < 2:
+        return None
+    comparison = Comparison.of(known)
+    order = list(comparison.systems)
+    rows: list[tuple[Any, ...]] = []
+    for name, one in comparison.systems.items():
+        low, high = one.intervals["aer"]
+        shares = (*map(one.score, ("precision", "recall", "aer")), (high - low) / 2)
+        numbers = [None if math.isnan(x) else round(100 * x, 4) for x in shares]
+        rows.append((visible(name), one.counts.links, *numbers))
+    differences = {}
+    for (a, b), difference in comparison.differences.items():
+        points = (round(100 * x, 4) for x in (difference.value, *difference.interval))
+        differences[f"{order.index(a)}-{order.index(b)}"] = (*points, told_p(difference.p))
+    return {
+        "verdict": visible(comparison.verdict),
+        "pairs": len(comparison.systems[order[0]].sentences),
+        "rows": rows,
+        "differences": differences,
+    }

@@ -1,9 +1,12 @@
-"""Colors and labels that pages, notebooks and pictures share."""
+"""Colors, labels and fonts that pages, notebooks and pictures share."""
 
 from __future__ import annotations
 
 import functools
 import unicodedata
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 
@@ -56,3 +59,90 @@ def shorten(word: str, longest: int) -> str:
     if len(word) <= longest:
         return word
     return f"{word[: longest // 2]}…{word[-(longest // 2) :]}"
+
+
+DEFAULT_FONT = "DejaVu Sans"  # comes with matplotlib: Latin, Greek, Cyrillic, Arabic, Hebrew and more
+# Families worth trying first, and worth installing, by the first word of the Unicode character name.
+_KNOWN = {
+    "CJK": ("Noto Sans CJK SC", "Noto Sans CJK JP", "Source Han Sans SC", "Microsoft YaHei"),
+    "HIRAGANA": ("Noto Sans CJK JP", "IPAexGothic", "Yu Gothic", "Hiragino Sans"),
+    "KATAKANA": ("Noto Sans CJK JP", "IPAexGothic", "Yu Gothic", "Hiragino Sans"),
+    "HANGUL": ("Noto Sans CJK KR", "NanumGothic", "Malgun Gothic", "Apple SD Gothic Neo"),
+    "ARABIC": ("Noto Sans Arabic", "Amiri", "Arial"),
+    "DEVANAGARI": ("Noto Sans Devanagari", "Lohit Devanagari", "Mangal"),
+    "TIBETAN": ("Noto Serif Tibetan",),
+}
+# Scripts for which there is a family Noto Sans with their name.
+_NOTO = {
+    *("Armenian", "Bengali", "Ethiopic", "Georgian", "Gujarati", "Gurmukhi", "Hebrew", "Kannada", "Khmer"),
+    *("Lao", "Malayalam", "Myanmar", "Sinhala", "Tamil", "Telugu", "Thaana", "Thai"),
+}
+
+
+def script_of(character: str) -> str:
+    """Return the script of a character, read from its Unicode name."""
+    word = unicodedata.name(character, "unnamed").split(" ")[0].split("-")[0]
+    return word if word == "CJK" else word.capitalize()
+
+
+def suggestion(script: str) -> str:
+    """Return the name of a font that has the letters of a script, empty if none is known."""
+    if script in _NOTO:
+        return f"Noto Sans {script}"
+    return next(iter(_KNOWN.get(script.upper(), ())), "")
+
+
+def choose_fonts(texts: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Return font families that together have the letters of `texts`, and the scripts that none has.
+
+    The first of the families, for matplotlib's font fall-back, is always DejaVu Sans.
+    """
+    from matplotlib.font_manager import fontManager
+
+    families = [DEFAULT_FONT]
+    needed = {ord(c) for text in texts for c in text if unicodedata.category(c)[0] in "LNPS"}
+    left = needed - _letters(str(fontManager.findfont(DEFAULT_FONT)))
+    for family in _candidates(left):
+        letters = left & _letters(_font_paths()[family])
+        if letters:
+            families.append(family)
+            left -= letters
+        if not left:
+            break
+    return families, sorted({script_of(chr(c)) for c in left})
+
+
+def _candidates(codes: set[int]) -> list[str]:
+    """Return installed families: those known for the scripts of `codes` first, then all in order of name."""
+    if not codes:
+        return []
+    scripts = sorted({script_of(chr(c)).upper() for c in codes})
+    first = [family for script in scripts for family in _KNOWN.get(script, ()) if family in _font_paths()]
+    return list(dict.fromkeys([*first, *sorted(_font_paths())]))
+
+
+@functools.cache
+def _font_paths() -> dict[str, str]:
+    """Return an upright regular font file for each installed family."""
+    from matplotlib.font_manager import findSystemFonts, fontManager
+
+    listed = {entry.fname for entry in fontManager.ttflist}  # matplotlib makes its list once and keeps it
+    for path in sorted(set(findSystemFonts()) - listed):
+        with suppress(OSError, RuntimeError, UnicodeError, ValueError):  # a damaged or bitmap font is no font
+            fontManager.addfont(path)
+    regular = (400, "normal", "regular")
+    entries = [e for e in fontManager.ttflist if e.style == "normal" and e.weight in regular]
+    entries = [e for e in entries if Path(e.fname).exists()]  # some may have been uninstalled
+    return {
+        entry.name: entry.fname
+        for entry in sorted(entries, key=lambda e: e.fname, reverse=True)
+        if not entry.name.startswith("Last Resort")  # has a box for every character, and no letter
+    }
+
+
+@functools.cache
+def _letters(path: str) -> frozenset[int]:
+    """Return the code points that a font file has glyphs for."""
+    from matplotlib.ft2font import FT2Font
+
+    return frozenset(FT2Font(path).get_charmap())

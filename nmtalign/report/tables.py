@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 FORMATS = (".csv", ".tsv", ".jsonl", ".parquet")
 OF_MATRICES = (".tsv", ".csv", ".npz")
+_ESCAPE = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\"})
 
 
 class LinkRow(NamedTuple):
@@ -39,18 +41,6 @@ class LinkRow(NamedTuple):
     probability: float
 
 
-def link_rows(pairs: Iterable[AlignedPair], *, first: int = 1) -> Iterator[LinkRow]:
-    """Yield one row for each link, by pair, then source, then target position.
-
-    `first` is the number of the first pair. A link without a probability of its own gets the weight of its
-    cell in the matrix.
-    """
-    for number, pair in enumerate(pairs, first):
-        expect_kind(pair, AlignedPair, "aligned pairs")
-        for (s, t), (source, target, probability) in zip(pair.links, pair.words, strict=True):
-            yield LinkRow(number, s, source, t, target, probability)
-
-
 def batch_rows(
     batch: AlignedBatch,
     source_words: Sequence[Sequence[str]],
@@ -59,8 +49,7 @@ def batch_rows(
     first: int = 1,
 ) -> Iterator[LinkRow]:
     """Yield the rows of a batch; `source_words[n]` and `target_words[n]` are the words of its pair n."""
-    positions = batch.source.tolist(), batch.target.tolist(), batch.probability.tolist()
-    links = zip(*positions, strict=True)
+    links = zip(batch.source.tolist(), batch.target.tolist(), batch.probability.tolist(), strict=True)
     for n, size in enumerate((batch.offsets[1:] - batch.offsets[:-1]).tolist()):
         source, target = source_words[n], target_words[n]
         for _ in range(size):
@@ -91,9 +80,12 @@ def link_table(pairs: Iterable[AlignedPair] | AlignedPair) -> pd.DataFrame:
     """
     import pandas as pd
 
-    listed = [pairs] if isinstance(pairs, AlignedPair) else pairs
-    expect_kind(listed, Iterable, "aligned pairs")
-    return pd.DataFrame(list(link_rows(listed, first=0)), columns=["pair", *LinkRow._fields[1:]])
+    rows = []
+    for number, pair in enumerate(pairs if isinstance(pairs, Iterable) else [pairs]):
+        expect_kind(pair, AlignedPair, "aligned pairs")
+        for (s, t), (source, target, probability) in zip(pair.links, pair.words, strict=True):
+            rows.append((number, s, source, t, target, probability))
+    return pd.DataFrame(rows, columns=["pair", *LinkRow._fields[1:]])
 
 
 def open_table(path: str | Path, files: Outputs) -> Callable[[Iterable[LinkRow]], None]:
@@ -108,7 +100,7 @@ def open_table(path: str | Path, files: Outputs) -> Callable[[Iterable[LinkRow]]
     if kind == ".parquet":
         return files.enter_context(_open_parquet(files.name(path)))
     file = files.text(path)
-    file.write(TABLE_HEADS[kind])
+    file.write(TABLE_HEADS.get(kind, ""))
     return lambda rows: file.writelines(map(_LINES[kind], rows))
 
 
@@ -126,11 +118,6 @@ def table_text(kind: str, rows: Iterable[LinkRow]) -> str:
     return "".join(map(_LINES[kind], rows))
 
 
-def _csv_line(row: LinkRow) -> str:
-    line, s, source, t, target, probability = row
-    return f"{line},{s},{_quoted(source)},{t},{_quoted(target)},{probability:.6f}\n"
-
-
 def _quoted(word: str) -> str:
     """Return a word as a CSV field. The standard library's writer leaves a lone carriage return unquoted."""
     if any(character in word for character in ',"\n\r'):
@@ -138,17 +125,14 @@ def _quoted(word: str) -> str:
     return word
 
 
-_ESCAPE = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\"})
-
-
 def _escaped(word: str) -> str:
     """Return a word as a field between tabs."""
     return word.translate(_ESCAPE)
 
 
-def _tsv_line(row: LinkRow) -> str:
+def _line_of_fields(between: str, field: Callable[[str], str], row: LinkRow) -> str:
     line, s, source, t, target, probability = row
-    return f"{line}\t{s}\t{_escaped(source)}\t{t}\t{_escaped(target)}\t{probability:.6f}\n"
+    return between.join((f"{line}", f"{s}", field(source), f"{t}", field(target), f"{probability:.6f}\n"))
 
 
 def _jsonl_line(row: LinkRow) -> str:
@@ -160,12 +144,9 @@ def _jsonl_line(row: LinkRow) -> str:
     )
 
 
-_LINES = {".csv": _csv_line, ".tsv": _tsv_line, ".jsonl": _jsonl_line}
-TABLE_HEADS = {
-    ".csv": ",".join(LinkRow._fields) + "\n",
-    ".tsv": "\t".join(LinkRow._fields) + "\n",
-    ".jsonl": "",
-}
+_FIELDS = {".csv": (",", _quoted), ".tsv": ("\t", _escaped)}  # what stands between them, how one is written
+_LINES = {kind: partial(_line_of_fields, *how) for kind, how in _FIELDS.items()} | {".jsonl": _jsonl_line}
+TABLE_HEADS = {kind: between.join(LinkRow._fields) + "\n" for kind, (between, _) in _FIELDS.items()}
 
 
 def save_matrices(pairs: Iterable[tuple[int, Mapping[str, AlignmentMatrix]]], path: str | Path) -> None:
@@ -184,14 +165,14 @@ def save_matrices(pairs: Iterable[tuple[int, Mapping[str, AlignmentMatrix]]], pa
             return
         listed = [matrix for _, matrices in islice(pairs, 2) for matrix in matrices.values()]
         if len(listed) != 1:
-            found = f"found {len(listed)}" if listed else "found none"
-            raise UsageError(f"{path}: a {path.suffix} holds one matrix, {found}; save to .npz")
+            found = len(listed) or "none"
+            raise UsageError(f"{path}: a {path.suffix} holds one matrix, found {found}; save to .npz")
         files.text(path).writelines(_lines_of(listed[0], path.suffix.lower()))
 
 
 def _lines_of(matrix: AlignmentMatrix, kind: str) -> Iterator[str]:
     """Yield a line of source words, then one for each target word with its weights."""
-    between, field = {".csv": (",", _quoted), ".tsv": ("\t", _escaped)}[kind]
+    between, field = _FIELDS[kind]
     yield between.join(["", *map(field, matrix.source_tokens)]) + "\n"
     for word, row in zip(matrix.target_tokens, matrix.weights.tolist(), strict=True):
         yield between.join([field(word), *(f"{weight:.6f}" for weight in row)]) + "\n"

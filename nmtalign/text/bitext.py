@@ -1,29 +1,15 @@
 """Sentence pairs: read from files, one for each record, or checked as users have them, and cut into chunks.
 
-===========  =========================================================================
-moses        two files: line n of one is the translation of line n of the other
-fast-align   one file, ``source ||| target`` on a line
-tsv          one file, columns between tabs, no quoting
-csv          one file, columns between commas, quoted as RFC 4180 has it
-jsonl        one file, an object on a line: ``{"source": "...", "target": "..."}``
-tmx          translation memory; a pair for each unit
-xliff        1.2 and 2.0; a pair for each unit or segment, the target empty where there is none
-po           gettext catalogue; a pair for each message, the target empty where it is missing or fuzzy
-po-fuzzy     the same with the fuzzy translations
-parquet      two columns (extra ``[parquet]``)
-===========  =========================================================================
-
-A file may be compressed (.gz .bz2 .xz .zst) or ``-``. Line ends inside a record become spaces. A record
-that does not parse is an error with its place, or with `on_error` an empty pair: no pair is ever shifted.
+The format ``moses`` is two files: line n of one is the translation of line n of the other. The others are in
+`readers`. A file may be compressed (.gz .bz2 .xz .zst) or ``-``. Line ends inside a record become spaces. A
+record that does not parse is an error with its place, or with `on_error` an empty pair: no pair is shifted.
 """
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
-from itertools import chain
 from numbers import Integral, Real
 from pathlib import Path
 from reprlib import repr as short
@@ -31,19 +17,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, overload
 
 from nmtalign.door import as_path, begun, expect_kind, number_of, numbers_of, one_line
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import (
-    check_encoding,
-    foreign,
-    format_ending,
-    is_text,
-    parse_json,
-    side_by_side,
-    try_lines,
-)
-from nmtalign.text.catalogs import read_po
-from nmtalign.text.columns import Line, Record, Select, read_csv, read_parquet, read_tsv
-from nmtalign.text.memories import read_tmx, read_xliff
-from nmtalign.text.tokenization import LONGEST_TEXT, TextSettings
+from nmtalign.files import check_encoding, format_ending, is_text, side_by_side, try_lines
+from nmtalign.text.readers import ENDINGS, Record, Select, read_records
+from nmtalign.text.tokenization import LONGEST_TEXT, Languages, TextSettings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -126,8 +102,8 @@ def read_bitext(
         raise UsageError("the format 'moses' is two files, but one was given")
     else:
         if format == "auto":
-            format = _ENDINGS.get(format_ending(source), "auto")
-        read = partial(_read_one, source, format, encoding, select)
+            format = ENDINGS.get(format_ending(source), "auto")
+        read = partial(read_records, source, format, encoding, select)
     return Bitext(partial(_settled, read, on_error), files)
 
 
@@ -225,110 +201,18 @@ def _read_two(source: str | Path, target: str | Path, encoding: str) -> Iterator
             yield second if isinstance(second, DataError) else (first, second)
 
 
-def _read_one(path: str | Path, format: str, encoding: str, select: Select) -> Iterator[Record]:
-    with foreign(path):
-        if format in _FILE_READERS:
-            yield from _FILE_READERS[format](path, select)
-            return
-        lines = try_lines(path, encoding=encoding)
-        if format == "auto":
-            format, lines = _guess(path, lines)
-        if format not in _LINE_READERS:
-            raise UsageError(f"there is no bitext format {format!r}; choose one of {', '.join(FORMATS)}")
-        yield from _LINE_READERS[format](lines, path, select)
-
-
-def _guess(path: str | Path, lines: Iterator[Line]) -> tuple[str, Iterator[Line]]:
-    """Return the format of the first line, and all lines again."""
-    first = next(lines, None)
-    if isinstance(first, DataError):
-        raise first
-    if first and "|||" not in first and "\t" not in first:
-        raise DataError(
-            "expected 'source ||| target' or 'source<tab>target', found neither; name the format, or give"
-            " two files"
-        ).at(path, line=1)
-    format = "tsv" if first and "|||" not in first else "fast-align"
-    return format, lines if first is None else chain([first], lines)
-
-
-def _read_by_line(
-    lines: Iterator[Line], path: str | Path, select: Select, parse: Callable[[str, Select], tuple[str, str]]
-) -> Iterator[Record]:
-    for number, line in enumerate(lines, 1):
-        try:
-            yield line if isinstance(line, DataError) else parse(line, select)
-        except DataError as error:
-            yield error.at(path, line=number)
-
-
-def _parse_fast_align(line: str, select: Select) -> tuple[str, str]:
-    if select is not None:
-        places = f"the format 'fast-align' has its sides in fixed places; {','.join(select)}"
-        raise UsageError(f"{places} cannot be chosen")
-    if not line:
-        return "", ""
-    sides = line.split("|||")
-    if len(sides) != 2:
-        raise DataError(f"expected one '|||' between source and target, found {len(sides) - 1}")
-    if "\t" in line:
-        raise DataError("expected 'source ||| target' without tabs, found a tab; a number in front?")
-    return sides[0].strip(" "), sides[1].strip(" ")
-
-
-def _parse_json(line: str, select: Select) -> tuple[str, str]:
-    record = parse_json(line)
-    source, target = select or ("source", "target")
-    return _value(record, source), _value(record, target)
-
-
-def _value(record: Any, key: str) -> str:
-    value = record
-    for part in key.split("."):
-        value = value.get(part) if isinstance(value, dict) else None
-    if not isinstance(value, str):
-        raise DataError(f"expected text under the key {key!r}, found {json.dumps(record)[:80]}")
-    return value.replace("\r\n", " ").replace("\n", " ")
-
-
-_LINE_READERS: dict[str, Callable[[Iterator[Line], str | Path, Select], Iterator[Record]]] = {
-    "fast-align": partial(_read_by_line, parse=_parse_fast_align),
-    "jsonl": partial(_read_by_line, parse=_parse_json),
-    "tsv": read_tsv,
-    "csv": read_csv,
-    "po": read_po,
-    "po-fuzzy": partial(read_po, fuzzy=True),
-}
-_FILE_READERS: dict[str, Callable[[str | Path, Select], Iterator[Record]]] = {
-    "tmx": read_tmx,
-    "xliff": read_xliff,
-    "parquet": read_parquet,
-}
-FORMATS = ("moses", *_LINE_READERS, *_FILE_READERS)
-_ENDINGS = {f".{format}": format for format in FORMATS[2:]} | {".xlf": "xliff", ".pot": "po"}
-
-
 # --- pairs as users have them --------------------------------------------------------------------
 
 
 def checked_pairs(pairs: Pairs, *, lines: bool | None = None) -> Iterator[Pair]:
-    """Yield sentence pairs, both sides a line of text or both sides words, and refuse anything else.
+    """Return an iterator over sentence pairs, and refuse anything else.
 
-    Parameters
-    ----------
-    pairs : iterable of (source, target), or (list, list), or DataFrame
-        Pairs of lines or of lists of words; a tuple of two lists, the sentences of each side; a table of
-        these two columns. What :func:`nmtalign.read_bitext` returns is checked already.
-    lines : bool, optional
-        Whether all sentences are lines of text, or all lists of words. Left out: as the first one is.
+    They come as pairs of lines or of lists of words, as two lists with the sentences of each side, or as a
+    table of two columns. `lines` says whether all are lines of text, or all lists of words; left out: as the
+    first one is. What :func:`nmtalign.read_bitext` returns is checked already.
 
-    Examples
-    --------
     >>> list(checked_pairs((["a house", "a car"], ["une maison", "une auto"])))
     [('a house', 'une maison'), ('a car', 'une auto')]
-    >>> list(checked_pairs(["ab", "cd"]))
-    Traceback (most recent call last):
-    nmtalign.errors.DataError: pair 1: expected a pair (source, target), found 'ab'; read_bitext reads files
     """
     if isinstance(pairs, Bitext) and lines is not False:
         return iter(pairs)
@@ -492,15 +376,6 @@ class LengthLimit:
 
     With None all pairs stay; a pair of more than `LONGEST` tokens, or `LONGEST_TEXT` characters, is then a
     DataError that names `files`.
-
-    Examples
-    --------
-    >>> from nmtalign.text.tokenization import SPACES
-    >>> bound = LengthLimit(2)
-    >>> [pair.source for pair in bound.pairs([SentencePair("a b", "x"), SentencePair("a", "x y z")], SPACES)]
-    ['a b', '']
-    >>> bound.count
-    1
     """
 
     def __init__(self, longest: int | None, files: Sequence[str] = ()) -> None:
@@ -515,10 +390,7 @@ class LengthLimit:
         return f", {self.count:,} {pairs} of more than {self.longest:,} words left out"
 
     def pairs(
-        self,
-        pairs: Iterable[SentencePair],
-        text: TextSettings,
-        languages: tuple[str | None, str | None] = (None, None),
+        self, pairs: Iterable[SentencePair], text: TextSettings, languages: Languages = (None, None)
     ) -> Iterator[SentencePair]:
         """Yield the pairs in order; `text` cuts them into tokens."""
         self.count = 0
@@ -531,17 +403,14 @@ class LengthLimit:
             if not excess:
                 yield pair
             elif self.longest is None:
-                raise DataError(f"{excess}; `max_length={longest}` leaves such pairs out").at(
-                    f"{' and '.join(self._files)}, pair {number:,}"
-                )
+                problem = DataError(f"{excess}; `max_length={longest}` leaves such pairs out")
+                raise problem.at(f"{' and '.join(self._files)}, pair {number:,}")
             else:
                 self.count += 1
                 yield SentencePair("", "")
 
 
-def _too_long(
-    pair: SentencePair, longest: int, text: TextSettings, languages: tuple[str | None, str | None]
-) -> str:
+def _too_long(pair: SentencePair, longest: int, text: TextSettings, languages: Languages) -> str:
     """Say by how much a pair is too long, characters before words are cut; "" of others."""
     characters = max(map(len, pair))
     if characters > LONGEST_TEXT:

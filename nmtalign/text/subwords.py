@@ -16,8 +16,6 @@ from nmtalign.names import MARKS
 def word_numbers(pieces: Sequence[str], marks: str) -> list[int]:
     """Return for each piece the number of the word it is part of, from 0: never decreasing, without gaps.
 
-    Examples
-    --------
     >>> word_numbers(["un@@", "happ@@", "y", "cat"], "bpe")
     [0, 0, 0, 1]
     >>> word_numbers(["▁un", "happy", "▁", "cat"], "sentencepiece")
@@ -35,8 +33,6 @@ def word_numbers(pieces: Sequence[str], marks: str) -> list[int]:
 def join_pieces(pieces: Sequence[str], marks: str) -> list[str]:
     """Return the words that the pieces make, without the marks; one of nothing but a mark stays ``▁``.
 
-    Examples
-    --------
     >>> join_pieces(["un@@", "happ@@", "y", "cat"], "bpe")
     ['unhappy', 'cat']
     """

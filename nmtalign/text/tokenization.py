@@ -62,12 +62,7 @@ class _Spaces:
         return [word for word in words if word] if "" in words else words
 
     def spans(self, text: str) -> list[Span]:
-        return spans_between_spaces(text)
-
-
-def spans_between_spaces(line: str) -> list[Span]:
-    """Return where the words between ASCII spaces begin and end."""
-    return [match.span() for match in re.finditer("[^ ]+", line)]
+        return [match.span() for match in re.finditer("[^ ]+", text)]
 
 
 # --- normal forms --------------------------------------------------------------------------------
@@ -84,18 +79,9 @@ def mark_class() -> str:
 
 
 def normal_form(form: str, text: str) -> str:
-    """Return a normal form of `text` in linear time: piles of `_PILE` marks and more stay as they are.
+    """Return `text` in the form ``NFC``, ``NFD``, ``NFKC`` or ``NFKD``; piles of `_PILE` marks stay.
 
-    To put the marks of a pile in order takes time that grows with the square of their number. `form` is
-    ``NFC``, ``NFD``, ``NFKC`` or ``NFKD``.
-
-    Examples
-    --------
-    >>> normal_form("NFC", "e\\u0301")
-    'é'
-    >>> pile = "a\\u0301" + 5_000 * "\\u0301\\u0316"
-    >>> normal_form("NFC", pile + "e\\u0301") == pile + "é"
-    True
+    To put the marks of a pile in order takes time that grows with the square of their number.
     """
     parts = [text]
     # Each pile has a mark at a multiple of its length; the first mark is U+0300
@@ -146,18 +132,8 @@ _ESCAPED = (
 )
 
 
-def _plain_pattern(marks: str) -> str:
-    """Return the pattern for lines without apostrophe, hyphen, ``@/&<`` and CJK: most lines, and fast."""
-    word = rf"\w+(?:[{marks}\u00ad\u200c\u200d]+\w*)*"
-    return f"{_ABBREVIATION}|{_NUMBER}|{word}|{_other(marks)}"
-
-
-def _other(marks: str) -> str:
-    return rf"{_RUN}|[^{_GAP}][{marks}\ufe0f]*"
-
-
 def _full_pattern(language: str | None, marks: str, quoted: bool) -> str:
-    """Return the pattern for every line; `language` decides what an apostrophe or a hyphen joins.
+    """Return the pattern of words in every line; `language` decides what an apostrophe or a hyphen joins.
 
     In text that is cut already, clitics stand alone. Where a line is `quoted` by apostrophes, one after a
     letter may end the quotation.
@@ -185,15 +161,20 @@ def _full_pattern(language: str | None, marks: str, quoted: bool) -> str:
         [_ADDRESS, _ESCAPED, rf"[{_CJK}][{marks}]*", _ABBREVIATION, _NUMBER, rf"(?i:{_WHOLE})(?!{letter})"]
         + (english if language != "fr" else [])
         + (french if language != "en" else [])
-        + [rf"{word}(?:(?:{'|'.join(inside)}){word})*", _other(marks)]
+        + [rf"{word}(?:(?:{'|'.join(inside)}){word})*"]
     )
 
 
 @lru_cache(maxsize=64)
 def _pattern(language: str | None, special: bool, marked: bool, quoted: bool) -> re.Pattern[str]:
-    """Return the pattern for a kind of lines; the classes of combining marks take long to compile."""
+    """Return the pattern for a kind of lines; the classes of combining marks take long to compile.
+
+    Most lines are not `special`: they have no apostrophe, hyphen, ``@/&<`` or CJK, and are cut fast.
+    """
     marks = mark_class() if marked else "\u0300"
-    return re.compile(_full_pattern(language, marks, quoted) if special else _plain_pattern(marks))
+    plain = rf"{_ABBREVIATION}|{_NUMBER}|\w+(?:[{marks}\u00ad\u200c\u200d]+\w*)*"
+    words = _full_pattern(language, marks, quoted) if special else plain
+    return re.compile(rf"{words}|{_RUN}|[^{_GAP}][{marks}\ufe0f]*")
 
 
 class _Simple:
@@ -228,9 +209,8 @@ class _Moses:
         try:
             from sacremoses import MosesTokenizer
         except ImportError:
-            raise UsageError(
-                "the tokenizer 'moses' needs the package sacremoses: pip install 'nmtalign[moses]'"
-            ) from None
+            needed = "the tokenizer 'moses' needs the package sacremoses: pip install 'nmtalign[moses]'"
+            raise UsageError(needed) from None
         self._tokenize = MosesTokenizer(lang=language or "en").tokenize
         self._controls = dict.fromkeys(range(32), " ")
 
@@ -242,13 +222,7 @@ class _Moses:
 
 
 def locate(tokens: Iterable[str], text: str) -> list[Span]:
-    """Return where each of `tokens` stands in `text`, from left to right; a DataError if one does not.
-
-    Examples
-    --------
-    >>> locate(["l'", "eau"], "l'eau")
-    [(0, 2), (2, 5)]
-    """
+    """Return where each of `tokens` stands in `text`, from left to right; a DataError if one does not."""
     spans: list[Span] = []
     position = 0
     for token in tokens:
@@ -270,10 +244,9 @@ class _Icu:
         try:
             from icu4py.breakers import WordBreaker
         except ImportError:
-            raise UsageError(
-                "the tokenizer 'icu' needs the package icu4py: pip install 'nmtalign[icu]';"
-                " 'simple' cuts Chinese and Japanese into single characters"
-            ) from None
+            needed = "the tokenizer 'icu' needs the package icu4py: pip install 'nmtalign[icu]'"
+            advice = "'simple' cuts Chinese and Japanese into single characters"
+            raise UsageError(f"{needed}; {advice}") from None
         self._segments: Callable[[str], Iterable[str]] = lambda text: WordBreaker(text, language or "en")
         self._gap = re.compile(f"[{_GAP}]+").fullmatch
 
@@ -296,9 +269,8 @@ class _SentencePiece:
         try:
             from sentencepiece import SentencePieceProcessor
         except ImportError:
-            raise UsageError(
-                "the tokenizer 'sentencepiece' needs its package: pip install 'nmtalign[sentencepiece]'"
-            ) from None
+            needed = "the tokenizer 'sentencepiece' needs its package: pip install 'nmtalign[sentencepiece]'"
+            raise UsageError(needed) from None
         try:
             self._encode = SentencePieceProcessor(model_file=file).encode
         except (OSError, RuntimeError) as error:
@@ -355,16 +327,6 @@ def _tokens(tokenizer: Tokenizer, text: str) -> list[Token]:
 class TextSettings:
     """How a line becomes tokens, and a token the word that is looked up.
 
-    Parameters
-    ----------
-    tokenizer : {"space", "simple", "moses", "icu"} or "sentencepiece:FILE" or "sentencepiece:FILE,FILE"
-    lowercase : bool
-        Look words up in lower case.
-    unicode : {"nfc", "nfkc", "strip-accents", "none"}
-        Form in which words are looked up. All but ``none`` also write the typographic apostrophe as ``'``.
-
-    Examples
-    --------
     >>> settings = TextSettings("simple")
     >>> settings.words("Aujourd’hui, l’eau n'est-elle pas froide ?", language="fr")
     ["aujourd'hui", ',', "l'", 'eau', "n'", 'est', '-elle', 'pas', 'froide', '?']
@@ -372,9 +334,9 @@ class TextSettings:
     [Token(text='L’', start=0, end=2), Token(text='eau', start=2, end=5)]
     """
 
-    tokenizer: str = "space"
-    lowercase: bool = True
-    unicode: str = "nfc"
+    tokenizer: str = "space"  # see the head of this module
+    lowercase: bool = True  # whether words are looked up in lower case
+    unicode: str = "nfc"  # all forms but ``none`` also write the typographic apostrophe as ``'``
 
     def __post_init__(self) -> None:
         _check_tokenizer(self.tokenizer)
@@ -445,17 +407,6 @@ class TextSettings:
         first, second = map(load_tokenizer, self._of_sides, languages)
         return self._split(first, pair[0]), self._split(second, pair[1])
 
-    def tokens_of_lines(
-        self, lines: Sequence[str], side: int, language: str | None = None
-    ) -> tuple[list[str], list[int]]:
-        """Return the tokens of many lines of a side (0 or 1) one after the other, and how many each has."""
-        tokens = [*map(self.tokenizer_of(side, language).split, map(_bounded, lines))]
-        return [token for line in tokens for token in line], list(map(len, tokens))
-
-    def tokenizer_of(self, side: int, language: str | None = None) -> Tokenizer:
-        """Return the tokenizer of a side (0 or 1)."""
-        return load_tokenizer(self._of_sides[side], language)
-
     def tokens_of_pair(
         self, pair: tuple[str, str], languages: Languages = (None, None)
     ) -> tuple[list[Token], list[Token]]:
@@ -470,8 +421,18 @@ class TextSettings:
         first, second = map(load_tokenizer, self._of_sides, languages)
         return first.split(_bounded(pair[0])), second.split(_bounded(pair[1]))
 
+    def tokens_of_lines(
+        self, lines: Sequence[str], side: int, language: str | None = None
+    ) -> tuple[list[str], list[int]]:
+        """Return the tokens of many lines of a side (0 or 1) one after the other, and how many each has."""
+        tokens = [*map(self.tokenizer_of(side, language).split, map(_bounded, lines))]
+        return [token for line in tokens for token in line], list(map(len, tokens))
+
+    def tokenizer_of(self, side: int, language: str | None = None) -> Tokenizer:
+        """Return the tokenizer of a side (0 or 1)."""
+        return load_tokenizer(self._of_sides[side], language)
+
     def _split(self, tokenizer: Tokenizer, line: str) -> list[str]:
-        """Return the words of a line."""
         if self.cuts_at_spaces:
             return tokenizer.split(self.folded(_bounded(line)))
         return self.normalized(tokenizer.split(_bounded(line)))
@@ -488,13 +449,7 @@ class TextSettings:
         return (first, f"{first.partition(':')[0]}:{second}") if comma else (first, first)
 
     def normalized(self, tokens: Sequence[str]) -> list[str]:
-        """Return `tokens` in the case and Unicode form of these settings, one for one.
-
-        Examples
-        --------
-        >>> TextSettings(unicode="strip-accents").normalized(["Été", "2"])
-        ['ete', '2']
-        """
+        """Return `tokens` in the case and Unicode form of these settings, one for one."""
         words = self.folded("\n".join(tokens)).split("\n")
         if len(words) == len(tokens) and all(words):
             return words
@@ -518,17 +473,13 @@ SPACES = TextSettings("space", lowercase=False, unicode="none")  # words as they
 
 
 def words_at(starts: Iterable[int], line: str) -> list[int]:
-    """Return for each token of a line the number of the word between ASCII spaces that it begins in.
+    """Return the word between ASCII spaces that each token of a line begins in; `starts` are in order.
 
-    `starts` says where the tokens begin, in order. Several spaces are one.
-
-    Examples
-    --------
     >>> line = "l'eau  froide."
     >>> words_at([token.start for token in TextSettings("simple").tokens(line)], line)
     [0, 0, 1, 1]
     """
-    ends = [end for _, end in spans_between_spaces(line)]
+    ends = [match.end() for match in re.finditer("[^ ]+", line)]
     numbers: list[int] = []
     word = 0
     for start in starts:

@@ -12,17 +12,10 @@ from nmtalign.errors import DataError
 
 
 class Vocabulary:
-    """The words of one language and their rows, which are unique; old files may leave rows out.
+    """The words of one language in the order of their rows, which are unique; old files may leave rows out.
 
-    Attributes
-    ----------
-    words : list of str
-        The words in the order of their rows.
-    size : int
-        Rows that a matrix must have to hold them all: the highest row plus one.
+    A matrix must have `size` rows to hold them all: the highest row plus one.
 
-    Examples
-    --------
     >>> vocabulary = Vocabulary.from_words(["the", "cat"])
     >>> vocabulary.rows(["cat", "dog"]).tolist()
     [1, -1]

@@ -13,8 +13,7 @@ import pytest
 from nmtalign import Alignment, Link
 from nmtalign.links.evaluation import Counts, compare
 from nmtalign.report.html import write_report
-from nmtalign.report.sample import SamplePair
-from nmtalign.report.summary import evaluations
+from nmtalign.report.sample import SamplePair, evaluations
 from tests.browser.conftest import wait
 from tests.browser.test_report_page import (
     assert_no_violation,
@@ -330,7 +329,8 @@ def test_a_saved_card_has_both_panels(open_report: Open) -> None:
 
 
 def test_words_have_the_language_of_their_side(chromium: Any, tmp_path: Path) -> None:
-    write_report(tmp_path / "report.html", [CAT], languages=("zh", "ja"))
+    aligned = replace(CAT.aligned, languages=("zh", "ja"))
+    write_report(tmp_path / "report.html", [replace(CAT, aligned=aligned)])
     chromium.get(f"file://{tmp_path}/report.html")
     wait(chromium, "return document.documentElement.dataset.ready === ''")
     langs = 'return [...document.querySelectorAll(".pair [lang]")].map((node) => node.getAttribute("lang"))'

@@ -151,10 +151,10 @@ def test_several_pairs_and_a_format_without_pages(
 def test_a_missing_font_is_one_line_on_stderr(
     vectors: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from nmtalign.report import fonts
+    from nmtalign.report import style
 
-    only = {fonts.DEFAULT_FONT: fonts._font_paths()[fonts.DEFAULT_FONT]}
-    monkeypatch.setattr(fonts, "_font_paths", lambda: only)
+    only = {style.DEFAULT_FONT: style._font_paths()[style.DEFAULT_FONT]}
+    monkeypatch.setattr(style, "_font_paths", lambda: only)
     assert run("heatmap", "the", "中", "--vectors", vectors, "-o", tmp_path / "out.png") == 0
     lines = [line for line in capsys.readouterr().err.splitlines() if "installed font" in line]
     assert len(lines) == 1

@@ -18,7 +18,7 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix, DataError, GoldAlignment, Link, UsageError
-from nmtalign.report import fonts
+from nmtalign.report import style
 from nmtalign.report.heatmap import cropped, draw_curves, draw_heatmap, save_heatmaps
 from nmtalign.report.style import DARK, LIGHT
 
@@ -309,20 +309,20 @@ def test_no_global_figure_is_made() -> None:
 
 @pytest.mark.filterwarnings("ignore:Matplotlib currently does not support Devanagari")  # below 3.11
 def test_a_script_that_no_font_has_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    only = {fonts.DEFAULT_FONT: fonts._font_paths()[fonts.DEFAULT_FONT]}
-    monkeypatch.setattr(fonts, "_font_paths", lambda: only)
+    only = {style.DEFAULT_FONT: style._font_paths()[style.DEFAULT_FONT]}
+    monkeypatch.setattr(style, "_font_paths", lambda: only)
     with pytest.warns(UserWarning, match="no installed font has the Devanagari letters"):
         figure = draw_heatmap(AlignmentMatrix(np.eye(1), ("नमस्ते",), ("bonjour",)))
     save_heatmaps([figure], tmp_path / "boxes.png")  # no further warning for each letter
-    assert fonts.choose_fonts(["été Привет καλημέρα"]) == ([fonts.DEFAULT_FONT], [])
+    assert style.choose_fonts(["été Привет καλημέρα"]) == ([style.DEFAULT_FONT], [])
 
 
 @pytest.mark.parametrize(("word", "script"), [("中文", "CJK"), ("नमस्ते", "Devanagari"), ("ภาษา", "Thai")])
 def test_an_installed_font_is_found_or_the_script_is_named(word: str, script: str) -> None:
-    families, missing = fonts.choose_fonts([word])
+    families, missing = style.choose_fonts([word])
     assert (missing == [script]) == (len(families) == 1)
     if not missing:
-        letters = frozenset().union(*(fonts._letters(fonts._font_paths()[family]) for family in families))
+        letters = frozenset().union(*(style._letters(style._font_paths()[family]) for family in families))
         assert {ord(c) for c in word} <= letters
 
 
@@ -347,16 +347,16 @@ def test_a_font_that_was_installed_after_the_list_was_made_is_found(
     monkeypatch.setattr(
         font_manager, "findSystemFonts", lambda: [str(new), str(tmp_path / "damaged.ttf"), listed[0].fname]
     )
-    fonts._font_paths.cache_clear()
-    assert fonts._font_paths()["DejaVu Sans Mono"] == str(new)
+    style._font_paths.cache_clear()
+    assert style._font_paths()["DejaVu Sans Mono"] == str(new)
     new.unlink()
-    fonts._font_paths.cache_clear()
-    assert "DejaVu Sans Mono" not in fonts._font_paths()  # nor is one that was uninstalled
-    fonts._font_paths.cache_clear()
+    style._font_paths.cache_clear()
+    assert "DejaVu Sans Mono" not in style._font_paths()  # nor is one that was uninstalled
+    style._font_paths.cache_clear()
 
 
 def test_only_fonts_that_exist_are_recommended() -> None:
-    assert [fonts.suggestion(name) for name in ("CJK", "Hiragana", "Tibetan", "Thai", "Cuneiform")] == [
+    assert [style.suggestion(name) for name in ("CJK", "Hiragana", "Tibetan", "Thai", "Cuneiform")] == [
         "Noto Sans CJK SC",
         "Noto Sans CJK JP",
         "Noto Serif Tibetan",

@@ -25,10 +25,11 @@ from nmtalign.report.sample import (
     best_sources,
     best_targets,
     distributions,
+    headline,
     jump_widths,
     lexicon,
+    summarize,
 )
-from nmtalign.report.summary import headline, summarize
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings

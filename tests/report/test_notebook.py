@@ -6,6 +6,7 @@ import io
 import subprocess
 import sys
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -122,6 +123,17 @@ def test_two_results_side_by_side() -> None:
         PAIR.compare("0-0")
     with pytest.raises(UsageError, match="expected an AlignmentMatrix, found"):
         PAIR.matrix.compare(PAIR)
+
+
+def test_every_page_says_the_languages_of_its_sides(tmp_path: Path) -> None:
+    aligner = nmtalign.load()
+    batch = aligner.align_batch([("the cat", "le chat"), ("a dog", "un chien")])
+    nmtalign.write_report(tmp_path / "report.html", batch)
+    report = (tmp_path / "report.html").read_text(encoding="utf-8")
+    card = aligner.align(["the", "cat"], ["le", "chat"]).show().html
+    for page in (card, batch[1].show().html, nmtalign.show(batch).html, report):
+        assert data_of(page)["languages"] == ["en", "fr"]
+    assert data_of(PAIR.show().html)["languages"] == [None, None]  # made by hand
 
 
 def test_scores_are_tables_and_their_differences_too() -> None:

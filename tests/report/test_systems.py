@@ -12,7 +12,7 @@ from nmtalign import load
 from nmtalign.links.evaluation import Evaluation, compare, evaluate
 from nmtalign.report.corpus import Record, show
 from nmtalign.report.html import html_report
-from nmtalign.report.summary import Comparison, comparison_data, evaluations
+from nmtalign.report.sample import Comparison, comparison_data, evaluations
 from nmtalign.text.bitext import SentencePair
 from tests.report.sample_pairs import CAT, corpus, data_of
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix, Link, UsageError
 from nmtalign.links.alignments import AlignedBatch
 from nmtalign.output import Outputs
-from nmtalign.report.tables import LinkRow, batch_rows, link_rows, link_table, open_table
+from nmtalign.report.tables import LinkRow, batch_rows, link_table, open_table
 
 AWKWARD = ['"', "a,b", "\\t", "tab\tin", "\u2028", "line\nend", "cr\r", "'", "=1+1", "中", "NA", "🙂"]
 
@@ -38,6 +38,12 @@ def pair(words: list[str], links: set[tuple[int, int]]) -> AlignedPair:
 PAIRS = [pair(["x", "y"], {(1, 0), (0, 1)}), pair([], set()), pair(AWKWARD, {(i, i) for i in range(12)})]
 
 
+def link_rows(pairs: list[AlignedPair]) -> list[LinkRow]:
+    """Return the rows of a table, whose pairs count from 1 in files."""
+    rows = link_table(pairs).itertuples(index=False, name=None)
+    return [LinkRow(number + 1, *rest) for number, *rest in rows]
+
+
 def read_back(path: Path) -> list[tuple]:
     if path.suffix == ".jsonl":
         with open(path, encoding="utf-8", newline="\n") as file:
@@ -47,7 +53,7 @@ def read_back(path: Path) -> list[tuple]:
 
 
 def test_rows_come_by_pair_then_source_then_target_and_empty_pairs_keep_their_number() -> None:
-    rows = list(link_rows(PAIRS))
+    rows = link_rows(PAIRS)
     assert [(row.line, row.source_position, row.target_position) for row in rows[:3]] == [
         (1, 0, 1),
         (1, 1, 0),
@@ -64,7 +70,7 @@ def test_the_probability_of_the_link_goes_before_the_weight_of_the_cell() -> Non
 
 
 def test_a_batch_gives_the_rows_of_its_pairs() -> None:
-    rows = list(link_rows(PAIRS))
+    rows = link_rows(PAIRS)
     batch = AlignedBatch(
         offsets=np.array([0, 2, 2, 14]),
         source=np.array([row.source_position for row in rows], np.int32),
@@ -85,7 +91,7 @@ def test_another_program_reads_back_every_word(tmp_path: Path, ending: str) -> N
         pytest.importorskip("pyarrow")
     path = tmp_path / f"links{ending}"
     write_table(link_rows(PAIRS), path)
-    found, rows = read_back(path), list(link_rows(PAIRS))
+    found, rows = read_back(path), link_rows(PAIRS)
     assert [row[:5] for row in found] == [row[:5] for row in rows]
     np.testing.assert_allclose([row[5] for row in found], [row[5] for row in rows], atol=5e-7)
 
@@ -143,7 +149,7 @@ def test_probabilities_are_fixed_point(tmp_path: Path) -> None:
 
 
 def test_writing_in_parts_equals_writing_at_once_also_compressed(tmp_path: Path) -> None:
-    rows = list(link_rows(PAIRS))
+    rows = link_rows(PAIRS)
     write_table(rows, tmp_path / "once.csv")
     with Outputs() as files:
         write = open_table(tmp_path / "parts.csv.gz", files)

@@ -17,7 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nmtalign.errors import DataError, UsageError
-from nmtalign.text.bitext import FORMATS, SentencePair, read_bitext
+from nmtalign.text.bitext import SentencePair, read_bitext
+from nmtalign.text.readers import FORMATS
 
 XML_TEXT = st.text(
     st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"], exclude_characters="\ufffe\uffff")

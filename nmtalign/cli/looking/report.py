@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from nmtalign.corpus.coverage import Coverage
     from nmtalign.links.evaluation import Evaluation
     from nmtalign.report.corpus import Record
-    from nmtalign.report.summary import Figure
+    from nmtalign.report.sample import Figure
 
 SAMPLE = 200  # pairs shown when nothing else is asked for
 
@@ -74,8 +74,6 @@ def report(bitext: BitextOptions, drawn: Values, chosen: RecordOptions, output: 
             shown = show(ready.done_one_by_one(covered(kept, aligner, known)), aligner)
         deque(pairs if chosen.gold is None else records, maxlen=0)  # to its end
         total = progress.done
-        if aligner is not None:
-            page["languages"] = aligner.languages
         write_report(output, shown, gold=gold or [""] * total, **page)
     warn_of_coverage(known)
     with_scorers = sum(bool(pair.parts) for pair in shown)
@@ -98,7 +96,7 @@ def _noted(records: Iterator[Record], lines: list[str]) -> Iterator[Record]:
 
 def _systems(compare: tuple[str, ...]) -> dict[str, str]:
     """Parse NAME=LINKS."""
-    from nmtalign.report.summary import OWN
+    from nmtalign.report.sample import OWN
 
     systems: dict[str, str] = {}
     for entry in compare:
@@ -116,7 +114,7 @@ def _choose(
 ) -> tuple[list[Record], list[Figure], dict[str, Evaluation] | None]:
     """Return the records to show, and figures and evaluations of the whole corpus where it was aligned."""
     from nmtalign.report.corpus import random_sample, worst_sample
-    from nmtalign.report.summary import OWN, Figure, evaluation_figures
+    from nmtalign.report.sample import OWN, Figure, evaluation_figures
 
     if drawn.worst is None:
         return random_sample(records, drawn.sample or SAMPLE, seed=drawn.sample_seed), [], None

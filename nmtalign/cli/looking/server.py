@@ -101,8 +101,7 @@ class Server(ThreadingHTTPServer):
             found = f"{len(pairs)} pairs, the longest sentence of {longest} words"
             raise DataError(f"expected at most {MOST_PAIRS} pairs and {MOST_WORDS} words, found {found}")
         with self.aligning:
-            languages = next(iter(models.values())).languages
-            return report_data(_aligned(pairs, models), languages=languages)
+            return report_data(_aligned(pairs, models))
 
     def _models(self, names: Any) -> dict[str, Aligner]:
         """Return the one model, or the two, that a request names."""
