@@ -149,10 +149,7 @@ _LOOK = 1_000  # records between two looks at how far the files are read
 
 
 class Progress:
-    """Counts `unit` (a plural), and estimates from the sizes of the `inputs` how long the rest takes.
-
-    As a context manager it clears its line at the end.
-    """
+    """Counts `unit` (a plural), and estimates from the sizes of the `inputs` how long the rest takes."""
 
     def __init__(self, unit: str, inputs: Sequence[str] = ()) -> None:
         self.unit, self.done = unit, 0

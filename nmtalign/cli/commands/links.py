@@ -129,19 +129,15 @@ def _with_words(
 @command(
     linked_options(),
     "Output",
-    option(
-        "-o --output PREFIX",
-        OutputPrefix(".extract", ".extract.inv"),
-        "Write PREFIX.extract and PREFIX.extract.inv instead of showing the former.",
-    ),
+    option("-o --output PREFIX", OutputPrefix(".extract", ".extract.inv"), "Write two files, show nothing."),
     option("--longest", Whole(min=1), "Most words of a phrase, on either side.", default=7),
     quiet_option,
 )
 def phrases(linked: LinkedOptions, output: str | None, longest: int) -> None:
     """List the phrase pairs that are consistent with Pharaoh LINKS; words stand between spaces.
 
-    A line holds `source words ||| target words
-    ||| links inside`, as Moses' extract writes it; PREFIX.extract.inv is the same with the sides swapped.
+    A line holds `source words ||| target words ||| links inside`, as Moses' extract writes it. With -o, the
+    files are PREFIX.extract and PREFIX.extract.inv, where the sides are swapped.
 
     Example: nmtalign phrases text.en text.fr links.txt -o corpus
     """
@@ -261,11 +257,7 @@ _HEADER = "source\ttarget\tlinks\tp(target|source)\tp(source|target)\tassociatio
     linked_options(required=False),
     "Output",
     option("--word WORD", str, "The translations of one word only, of either language."),
-    option(
-        "-o --output PREFIX",
-        OutputPrefix(".s2t", ".t2s", ".tsv"),
-        "Write PREFIX.s2t, PREFIX.t2s and PREFIX.tsv instead of showing them.",
-    ),
+    option("-o --output PREFIX", OutputPrefix(".s2t", ".t2s", ".tsv"), "Write three files, show nothing."),
     option("--priors", OUTPUT, "Write links as eflomal's priors, lines of LEX source target links."),
     option("--limit", Whole(min=1), "Most translations of a word; without -o, most lines.", default=100),
     option("--least", Number(0), "Least probability of a translation, in either direction.", default=0.01),

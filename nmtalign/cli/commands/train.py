@@ -73,12 +73,10 @@ OLDER = FileType(writes=False, instead_of="output")  # a model that the new one 
 )
 def train(
     bitext: BitextOptions,
-    max_length: int | None,
     tokenization: TextOptions,
-    langs: tuple[str, str] | None,
-    output: str,
     vectors: models.PathOptions,
     engine: running.EngineOptions,
+    output: str,
     **more: Any,
 ) -> None:
     """Learn an alignment model from a bitext: two files, line by line, or one file with both sides (--pairs).
@@ -96,8 +94,8 @@ def train(
     from nmtalign.training.checkpoint import remove_checkpoints
     from nmtalign.training.hyperparameters import preset as named_preset
 
-    languages = langs or (None, None)
-    options = _supervision(vectors, langs, more)
+    languages = more["langs"] or (None, None)
+    options = _supervision(vectors, more)
     outputs = {name: more[name] for name in LINKS if more[name] is not None}
     expect_room_for_model(output, overwrite=more["force"])
     for path in outputs.values():
@@ -107,7 +105,7 @@ def train(
     options["prior"], options["text"] = warm_start(
         more["prior"], more["init"], vars(tokenization), languages, encoding=text_encoding()
     )
-    limit = LengthLimit(max_length, bitext.files)
+    limit = LengthLimit(more["max_length"], bitext.files)
     without_long_pairs = partial(limit.pairs, text=options["text"], languages=languages)
     hyperparameters, state = named_preset(more["preset"]), f"{output.rstrip('/')}.state"
     progress = Stages("pairs", bitext.files, _costs(hyperparameters, **more))
@@ -139,7 +137,7 @@ def train(
     _say_what_is_next(bitext, output, more["links"])
 
 
-def _supervision(vectors: models.PathOptions, langs: Any, more: dict[str, Any]) -> dict[str, Any]:
+def _supervision(vectors: models.PathOptions, more: dict[str, Any]) -> dict[str, Any]:
     """Open what the model learns from beside the bitext, as arguments of `learn`."""
     from nmtalign.aligner.experts import choose_expert
     from nmtalign.aligner.over_vectors import open_vectors
@@ -147,7 +145,7 @@ def _supervision(vectors: models.PathOptions, langs: Any, more: dict[str, Any]) 
 
     encoder = {name: more[name] for name in ENCODER if more[name] is not None}
     return {
-        "vectors": vectors.path and open_vectors(vectors.path, langs, **vectors.reading),
+        "vectors": vectors.path and open_vectors(vectors.path, more["langs"], **vectors.reading),
         "vectors_weight": vectors.vectors_weight,
         "gold": [] if more["gold"] is None else gold_of_file(more["gold"], encoding=text_encoding()),
         "expert": choose_expert(given=more["expert"] is not None, **encoder),

@@ -153,12 +153,7 @@ def convert(path: str, output: str, to: str, force: bool, **reading: Any) -> Non
     option("--seed", Whole(min=0), "Seed of the decomposition.", default=1),
 )
 def learn(
-    bitext: BitextOptions,
-    tokenization: TextOptions,
-    folder: Values,
-    model: str | None,
-    langs: tuple[str, str] | None,
-    **options: Any,
+    bitext: BitextOptions, tokenization: TextOptions, folder: Values, model: str | None, **options: Any
 ) -> None:
     """Learn word vectors of two languages in one space from a bitext.
 
@@ -171,7 +166,7 @@ def learn(
     from nmtalign.vectors.storage import expect_room_for_pair, save_pair, with_text_settings
 
     expect_room_for_pair(folder.output, overwrite=folder.force)
-    text = tokenization.settings()
+    text, langs = tokenization.settings(), options.pop("langs")
     languages = langs or languages_of_files(bitext.source, bitext.target)
     with Progress("pairs") as progress:
         if model is not None:
@@ -334,12 +329,7 @@ def neighbors(pair: Values, words: tuple[str, ...], count: int) -> None:
     option("--workers", Whole(min=1), "Processes; the result is the same.  [cores]"),
 )
 def attention(
-    bitext: BitextOptions,
-    tokenization: TextOptions,
-    vectors: PathOptions,
-    output: str | None,
-    force: bool,
-    **options: Any,
+    bitext: BitextOptions, tokenization: TextOptions, vectors: PathOptions, output: str | None, **options: Any
 ) -> None:
     """Learn the parameters of an attention score over word vectors.
 
@@ -358,6 +348,7 @@ def attention(
     if given is None:
         raise UsageError("expected --vectors DIR, or --source-vectors FILE and --target-vectors FILE")
     path = _file_of(given, options["score"]) if output is None else Path(output)
+    force = options.pop("force")
     expect_new_file(path, overwrite=force)
     options |= vectors.reading | ({} if vectors.langs is None else {"languages": vectors.langs})
     with Progress("pairs", bitext.files) as progress:

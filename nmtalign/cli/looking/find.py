@@ -66,7 +66,7 @@ def index(linked: LinkedOptions, named: Values, output: str) -> None:
     option("--side", SIDES, "Side of WORD.  [both]"),
     option("--translation WORDS", str, "Lines with this translation only; '' for no link."),
     option("--limit", Whole(min=1), "Most translations.", default=12),
-    option("--context most N", Whole(min=0), "Most places shown, at random.", default=10),
+    option("--context N", Whole(min=0), "Most places shown, at random.", default=10),
     _named,
 )
 def find(linked: LinkedOptions, named: Values, word: str, side: str | None, **options: Any) -> None:
@@ -81,7 +81,7 @@ def find(linked: LinkedOptions, named: Values, word: str, side: str | None, **op
     """
     from nmtalign.corpus.concordance import Index
 
-    database = options.pop("database")
+    database, most = options.pop("database"), options.pop("context")
     if database is None:
         corpus = Index.of(*_corpus(linked, named))
     elif linked.given or named.given:
@@ -90,7 +90,7 @@ def find(linked: LinkedOptions, named: Values, word: str, side: str | None, **op
         corpus = Index(database)
     shown = 0
     for name in SIDES if side is None else (side,):
-        spotted = corpus.find(word, SIDES.index(name), **options)
+        spotted = corpus.find(word, SIDES.index(name), most=most, **options)
         if spotted.total:
             shown += 1
             click.echo("\n" * (shown > 1) + "\n".join(_shown(printable(word), name, spotted)))

@@ -41,12 +41,7 @@ _look_options = option_group(
         " `parts`: of each scorer or attention head.  [softmax without null: forward; else combined]",
     ),
     option("--links/--no-links", bool, "Mark the chosen links.", default=True),
-    option(
-        "--numbers/--no-numbers",
-        bool,
-        "Write the weights into the cells.  [if they fit]  With --curves: positions beside the words.",
-        default=None,
-    ),
+    option("--numbers/--no-numbers", bool, "Write weights, with --curves positions.  [if they fit]"),
     option("--rows", Numbers(0), f"Target words to draw, like 0-39.  [the first {MOST}]"),
     option("--columns", Numbers(0), f"Source words to draw, like 3,10-20.  [the first {MOST}]"),
     option("--light", bool, "Light colors, for paper."),

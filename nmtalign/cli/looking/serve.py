@@ -37,12 +37,7 @@ def example_of(languages: tuple[str | None, str | None]) -> tuple[str, str]:
 
 @command(
     "Model",
-    option(
-        "--model models DIR",
-        INPUT,
-        "A learned model; several to choose from, two at once.  [the shipped English-French]",
-        multiple=True,
-    ),
+    option("--model models DIR", INPUT, "Learned models.  [the shipped English-French]", multiple=True),
     option("--vectors DIR", INPUT, "Word vectors of two languages.", multiple=True),
     option("--score", SCORES, "Attention score of --vectors.  [cosine]"),
     "Running",

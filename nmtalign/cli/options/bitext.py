@@ -144,7 +144,7 @@ class TextOptions(Values):
 def word_choices(lowercase: str, unicode: str) -> Option:
     """Return the options of the form of words; their defaults, as the help shows them."""
     return (
-        option("--lowercase/--no-lowercase", bool, f"Take words in lower case.  {lowercase}", default=None),
+        option("--lowercase/--no-lowercase", bool, f"Take words in lower case.  {lowercase}"),
         option("--unicode", UNICODE_FORMS, f"Unicode normal form of the words.  {unicode}"),
     )
 

@@ -78,12 +78,9 @@ encoder_options = (
     option("--device", DEVICES, "Where the encoder runs.  [cpu]"),
     option("--cache", OUTPUT, "File that keeps the encoder's similarities for the next run."),
 )
-expert_option = option(
-    "--expert LINKS",
-    INPUT,
-    "Links of this text by someone who knows more than the text shows, such as a person or an encoder. They"
-    " vote. Pharaoh format, a line for each pair; an empty line is no opinion.",
-)
+_WHOSE = "Links of this text by someone who knows more than the text shows: a person, an encoder. They vote."
+_LINES = "Pharaoh format, a line for each pair; an empty line is no opinion."
+expert_option = option("--expert LINKS", INPUT, f"{_WHOSE} {_LINES}")
 
 
 def with_expert(bitext: Iterable[Pair], expert: str | None, *, marked: bool = False) -> Iterator[Any]:
@@ -109,10 +106,8 @@ vector_files = (
     option("--limit", Whole(min=1), "Read only the first N vectors of a file."),
     unsafe_pickle_option(None),
 )
-_vectors = (
-    vector_files,
-    option("--langs XX,YY", LANGUAGES, "Languages of --vectors, if its folder does not say which is which."),
-)
+_langs = option("--langs XX,YY", LANGUAGES, "Languages, if the folder --vectors does not say which is which.")
+_vectors = (vector_files, _langs)
 path_options = option_group("vectors", PathOptions, "Vectors", _vectors)
 model_options = option_group(
     "options",

@@ -214,9 +214,7 @@ engine_options = option_group(
 
 
 def one_blas_thread() -> None:
-    """Keep BLAS to one thread, unless the user chose a number; works only before NumPy is imported.
-
-    Many small products from several threads are many times slower when each of them asks for all cores.
-    """
+    """Keep BLAS to one thread, unless the user chose a number; works only before NumPy is imported."""
+    # many small products from several threads are many times slower when each of them asks for all cores
     for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")

@@ -122,10 +122,7 @@ class RecordOptions(Values):
     def open(
         self, bitext: Iterator[SentencePair], others: Mapping[str, str] | None = None
     ) -> tuple[Aligner | None, Iterator[Record]]:
-        """Return the aligner, none for attention of other programs, and the records of a bitext.
-
-        `others` are the files with links of other systems.
-        """
+        """Return the aligner, if it is one of ours, and the records; `others` are files of links by name."""
         from nmtalign.aligner.opening import fit_text
         from nmtalign.report.corpus import read_corpus
 
