@@ -16,6 +16,7 @@ from typing import Any, Self, TypeVar
 import click
 
 from nmtalign.cli.options.declare import option
+from nmtalign.files import share_read
 
 MOST_CHARACTERS = 2_000  # of a message
 COLORS = {"error": "red", "warning": "yellow"}
@@ -191,8 +192,6 @@ class Progress:
 
     def reading(self, records: Iterable[Record]) -> Iterator[Record]:
         """Yield records of the inputs, and estimate from the files how many there are."""
-        from nmtalign.files import share_read
-
         number = 0
         for number, record in enumerate(records, 1):
             yield record

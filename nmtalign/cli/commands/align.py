@@ -26,6 +26,7 @@ from nmtalign.cli.options.declare import OUTPUT, OutputPrefix, Values, command, 
 from nmtalign.cli.options.sources import SECTION, SourceOptions, source_options
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.names import MARKS, SIDES, VALUES
+from nmtalign.output import Outputs
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from nmtalign.batch.shards import ShardRun
     from nmtalign.batch.stream import AlignedChunk, BadRecords
     from nmtalign.corpus.coverage import Coverage
-    from nmtalign.output import Outputs
     from nmtalign.text.bitext import LengthLimit, SentencePair
 
     Chunks = Generator[AlignedChunk]
@@ -50,20 +50,17 @@ class FileOptions(Values):
 
     @property
     def paths(self) -> dict[str, str]:
-        """The files by what they hold; UsageError for a table of an unknown format."""
+        """The files by what they hold; UsageError for other kinds of files, and values that nothing holds."""
         from nmtalign.report.tables import table_format
 
         paths = {"links": self.output} | {name: self.given[name] for name in _FILES if name in self.given}
+        if "values" in self.given and "attention" not in paths:
+            raise UsageError("--values says what --attention FILE.npz holds; give it, too")
+        if not paths.get("attention", ".npz").endswith(".npz"):
+            raise UsageError(f"{self.attention}: expected a name ending in .npz for --attention")
         if "table" in paths:
             table_format(paths["table"])  # before the work
         return paths | {side: f"{self.tokens}.{side}" for side in SIDES if self.tokens is not None}
-
-    def check_attention(self) -> None:
-        """Refuse values that are written nowhere, and another kind of file."""
-        if self.attention is None and self.values is not None:
-            raise UsageError("--values says what --attention FILE.npz holds; give it, too")
-        if self.attention is not None and not self.attention.endswith(".npz"):
-            raise UsageError(f"{self.attention}: expected a name ending in .npz for --attention")
 
 
 _output_options = (
@@ -128,13 +125,11 @@ def align(
     """
     running.one_blas_thread()
     from nmtalign.aligner.opening import fit_text
-    from nmtalign.output import Outputs
     from nmtalign.text.bitext import LengthLimit
 
-    outputs.check_attention()
+    paths = outputs.paths
     if None not in (expert, options.encoder):
         raise UsageError("--expert LINKS or --encoder NAME: give one of both")
-    paths = outputs.paths
     files = bitext.files if expert is None else [*bitext.files, expert]
     run = sharding.open(files, paths)
     with Outputs() as stack:
@@ -256,7 +251,6 @@ def _run_in_shards(
 ) -> Written:
     """Make the missing shards; when all are there, assemble the outputs that have a file."""
     from nmtalign.batch.shards import resumable
-    from nmtalign.output import Outputs
 
     with resumable(run.folder, by=(KeyboardInterrupt,)), run:
         run.start(described, resume=resume)
@@ -307,7 +301,6 @@ def links_from(bitext: BitextOptions, weights: SourceOptions, options: Values, o
     """
     running.one_blas_thread()
     from nmtalign.batch.links_from import links_of_source
-    from nmtalign.output import Outputs
 
     paths = outputs.paths
     with Outputs() as stack:

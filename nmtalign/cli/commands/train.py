@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from nmtalign.aligner.aligner import Aligner
     from nmtalign.links.alignments import AlignedBatch
     from nmtalign.text.bitext import SentencePair
-    from nmtalign.training.em import BitextFactory
     from nmtalign.training.hyperparameters import Hyperparameters
 
 
@@ -112,16 +111,13 @@ def train(
     with _explained(state), ExitStack() as stack:
         client = engine.client(stack)
         stack.enter_context(progress)
-        learn_options = LearnOptions(
-            hyperparameters,
-            languages=languages,
-            workers=engine.workers,
-            report=progress.stage,
-            warn=warn,
-            make_bitext=None if client is None else _on_cluster(client),
-            checkpoints=state,
-            **options,
-        )
+        if client is not None:
+            from nmtalign.batch.cluster import ClusterProcesses
+            from nmtalign.training.distributed import DistributedBitext
+
+            options["make_bitext"] = partial(DistributedBitext, processes=ClusterProcesses(client))
+        options |= {"languages": languages, "workers": engine.workers, "checkpoints": state}
+        learn_options = LearnOptions(hyperparameters, report=progress.stage, warn=warn, **options)
         counted = progress.counted(bitext.open(), then=progress.next_stage)
         pairs = of_corrected_text(counted, more["gold"], encoding=text_encoding())
         result = learn(without_long_pairs(models.with_expert(pairs, more["expert"])), learn_options)
@@ -184,14 +180,6 @@ def _say_what_is_next(bitext: BitextOptions, model: str, links: str | None) -> N
     use = f"nmtalign align NEW_SOURCE NEW_TARGET --model {folder} -o links.txt"
     done = f"links in {links}; " if links not in (None, "-") else ""
     log(f"{done}to look at links: {look}; to align new text: {use}", event="next")
-
-
-def _on_cluster(client: Client) -> BitextFactory:
-    """Let the workers of a cluster hold the bitext."""
-    from nmtalign.batch.cluster import ClusterProcesses
-    from nmtalign.training.distributed import DistributedBitext
-
-    return partial(DistributedBitext, processes=ClusterProcesses(client))
 
 
 def _aligned(client: Client, aligner: Aligner, bitext: Iterator[SentencePair]) -> AlignedBatch:

@@ -15,6 +15,7 @@ from nmtalign.cli.options.declare import INPUT, OUTPUT, Values, Whole, command, 
 from nmtalign.cli.options.model import check_kind
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import SIDES
+from nmtalign.output import whole_file
 
 if TYPE_CHECKING:
     from nmtalign.aligner.aligner import Aligner
@@ -49,7 +50,6 @@ def index(linked: LinkedOptions, named: Values, output: str) -> None:
     Example: nmtalign index text.en text.fr --model model -o corpus.db
     """
     from nmtalign.corpus.concordance import write_index
-    from nmtalign.output import whole_file
 
     if output == "-":
         raise UsageError("-o - : an index is a file of its own; name it")
@@ -108,9 +108,9 @@ def _corpus(linked: LinkedOptions, named: Values) -> tuple[Iterator[LinkedWords]
         return pairs, linked.text, (None, None)
     from nmtalign.aligner.opening import load
 
-    [(kind, place)] = named.given.items()
-    check_kind(kind, place)
-    aligner = load(place)
+    [(kind, path)] = named.given.items()
+    check_kind(kind, path)
+    aligner = load(path)
     aligner = replace(aligner, text=linked.settings(aligner.text))
     return _aligned(aligner, linked), aligner.text, aligner.languages
 

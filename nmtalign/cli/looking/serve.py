@@ -56,9 +56,9 @@ def serve(models: tuple[str, ...], vectors: tuple[str, ...], score: str | None, 
     from nmtalign.cli.looking.server import Server
 
     folders = [*models, *vectors]
-    for kind, places in (("model", models), ("vectors", vectors)):
-        for place in places:
-            check_kind(kind, place)
+    for kind, paths in (("model", models), ("vectors", vectors)):
+        for path in paths:
+            check_kind(kind, path)
     scoring = {} if score is None else {"score": score}
     settings = {folder: scoring if folder in vectors or not vectors else {} for folder in folders}
     aligners = {Path(folder).name or folder: load(folder, **settings[folder]) for folder in folders}

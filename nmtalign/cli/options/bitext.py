@@ -13,6 +13,7 @@ import click
 from nmtalign.cli.options import declare
 from nmtalign.cli.options.declare import INPUT, Decorator, Option, Values, Whole, option, option_group
 from nmtalign.errors import DataError, UsageError
+from nmtalign.files import side_by_side
 from nmtalign.names import PAIR_FORMATS, SIDES, TOKENIZERS, UNICODE_FORMS
 
 if TYPE_CHECKING:
@@ -196,7 +197,6 @@ class LinkedOptions(TextOptions):
 
     def read(self) -> Iterator[LinkedPair]:
         """Yield the sentence pairs with their links, one for each line of all three files."""
-        from nmtalign.files import side_by_side
         from nmtalign.links.alignments import Alignment
         from nmtalign.links.formats import read_links
         from nmtalign.text.bitext import read_bitext

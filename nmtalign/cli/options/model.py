@@ -11,6 +11,7 @@ from click.core import ParameterSource
 from nmtalign.cli.options import declare
 from nmtalign.cli.options.bitext import LANGUAGES, text_choices, text_encoding
 from nmtalign.cli.options.declare import INPUT, OUTPUT, Number, Values, Whole, option, option_group
+from nmtalign.door import place_of
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import DEVICES, EXTRACTIONS, POSITIONS, SCORES, SYMMETRIZATIONS, UNKNOWN_POLICIES
 
@@ -144,12 +145,11 @@ def load_aligner(options: ModelOptions) -> Aligner:
 
 def check_kind(kind: str, path: str) -> None:
     """Refuse vectors given as a model, a model given as vectors, and what is not there."""
-    from nmtalign.door import place_of
     from nmtalign.state import is_model
 
-    place = place_of(path)
-    if not place.exists():
+    folder = place_of(path)
+    if not folder.exists():
         raise DataError(f"there is no such folder; --{kind} takes one, or the name of a shipped one").at(path)
-    if is_model(place) != (kind == "model"):
+    if is_model(folder) != (kind == "model"):
         found = "expected a folder of `nmtalign train`; it holds no model (if it holds vectors: --vectors)"
         raise DataError(found if kind == "model" else "this is a learned model; give it as --model").at(path)

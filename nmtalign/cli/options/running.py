@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from nmtalign import __version__
 from nmtalign.cli.options.declare import OUTPUT, Values, Whole, option, option_group
+from nmtalign.cli.options.model import PATHS, ModelOptions
+from nmtalign.door import place_of, shipped
 from nmtalign.errors import UsageError
-from nmtalign.names import SIDES
+from nmtalign.files import fingerprint
+from nmtalign.names import MODEL, SIDES
+from nmtalign.output import Outputs
 
 if TYPE_CHECKING:
     from nmtalign.batch.shards import ShardRun
     from nmtalign.batch.stream import AlignedChunk
-    from nmtalign.cli.options.model import ModelOptions
     from nmtalign.links.alignments import AlignedBatch
-    from nmtalign.output import Outputs
 
     Sink = Callable[[AlignedChunk], object]
     from distributed import Client
@@ -105,11 +107,6 @@ def assemble(run: ShardRun, output: str, path: str, file: TextIO) -> None:
 
 def describe(files: Sequence[str], options: ModelOptions, **settings: Any) -> dict[str, Any]:
     """Return all that the links depend on: text, model, settings, version."""
-    from nmtalign.cli.options.model import PATHS
-    from nmtalign.door import place_of, shipped
-    from nmtalign.files import fingerprint
-    from nmtalign.names import MODEL
-
     given = [path for name, path in options.given.items() if name in (*PATHS, "parameters")]
     paths = [place_of(path) for path in given] or [shipped(MODEL)]
     for path in paths:
@@ -179,8 +176,6 @@ def open_sink(output: str, path: str, files: Outputs) -> Sink:
 
 def write_whole(texts: Mapping[str, Iterable[str]]) -> None:
     """Write the lines of each file; all get their names when all are written."""
-    from nmtalign.output import Outputs
-
     with Outputs() as files:
         for path, lines in texts.items():
             files.text(path).writelines(lines)

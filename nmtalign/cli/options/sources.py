@@ -135,10 +135,6 @@ class RecordOptions(Values):
         aligner, bitext = fit_text(aligner, bitext)
         return aligner, read_corpus(bitext, **files)
 
-    def chosen(self, records: Iterator[Record]) -> Iterator[Record]:
-        """Yield the records that --lines names; all where it is left out."""
-        return records if self.lines is None else pick(records, self.lines)
-
 
 record_options = option_group(
     "chosen",
