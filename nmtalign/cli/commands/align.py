@@ -75,7 +75,6 @@ _output_options = (
 _on_error = "At a bad record: stop, or write an empty line and report it."
 _error_options = option_group(
     "errors",
-    Values,
     option("--on-error", ("stop", "skip-marked"), _on_error, default="stop"),
     option("--error-report", OUTPUT, "List the records that --on-error skip-marked replaced."),
     option("--strict", bool, "Stop (exit code 3) if few words are known or sides are swapped."),
@@ -89,11 +88,11 @@ _error_options = option_group(
     _error_options,
     option_group(
         "outputs",
-        FileOptions,
         _output_options,
         option("--attention FILE.npz", OUTPUT, "One matrix for each pair, target by source."),
         option("--values", VALUES, "What --attention holds.  [softmax without null: forward; else combined]"),
         option("--pieces", MARKS, "Join marked sub-words, and link the words."),
+        kind=FileOptions,
     ),
     model.model_options,
     "Expert, whose links vote",
@@ -277,7 +276,6 @@ def _explained(advice: str) -> Iterator[None]:
 
 _link_options = option_group(
     "options",
-    Values,
     "Input",
     option("--tokenizer", Tokenizer(), "How lines become words.  [space]"),
     "Links",
@@ -286,7 +284,7 @@ _link_options = option_group(
     option("--langs XX,YY", LANGUAGES, "Languages, as a translation model calls them."),
     model.encoder_options,
 )
-_files_option = option_group("outputs", FileOptions, _output_options)
+_files_option = option_group("outputs", _output_options, kind=FileOptions)
 
 
 @command(bitext_options, _files_option, _link_options, source_options, message_options)

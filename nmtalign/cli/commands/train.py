@@ -58,10 +58,10 @@ OLDER = FileType(writes=False, instead_of="output")  # a model that the new one 
     option("--init DIR", OLDER, "Start from a model and its tokenizer, or from word vectors."),
     option_group(
         "vectors",
-        models.PathOptions,
         "Vectors, mixed with the lexicon",
         models.vector_files,
         option("--vectors-weight", Number(0, 1), "Weight of the vectors, from 0 to 1.  [0.45]"),
+        kind=models.PathOptions,
     ),
     "Expert, whose links are prior counts and vote",
     models.expert_option,

@@ -47,7 +47,6 @@ _reading_options = (
 )
 _folder_options = option_group(
     "folder",
-    Values,
     "Output",
     option("-o --output DIR", OUTPUT, "Folder for both languages.", required=True),
     _force_option,
@@ -196,7 +195,6 @@ def _check_alone(bitext: BitextOptions) -> None:
 
 _mapping_options = option_group(
     "mapping",
-    Values,
     "Input",
     langs_option,
     "Mapping",
@@ -240,7 +238,6 @@ def map_(source: str, target: str, folder: Values, mapping: Values, **reading: A
 
 _pair_options = option_group(
     "pair",
-    Values,
     click.argument("folder", type=INPUT),
     "Input",
     langs_option,

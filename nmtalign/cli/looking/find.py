@@ -25,10 +25,8 @@ if TYPE_CHECKING:
 _BAR = 30  # characters of the longest bar
 _AROUND = 9  # words on either side of those that are marked
 
-
 _named = option_group(
     "named",
-    Values,
     "Model",
     option("--model DIR", INPUT, "A learned model, instead of LINKS."),
     option("--vectors DIR", INPUT, "Word vectors, instead of LINKS."),

@@ -33,7 +33,6 @@ MOST = 150  # words of a side that a picture shows when nothing else is asked fo
 
 _look_options = option_group(
     "look",
-    Values,
     option(
         "--values",
         (*VALUES, "all", "parts"),

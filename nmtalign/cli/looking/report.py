@@ -21,10 +21,8 @@ if TYPE_CHECKING:
 
 SAMPLE = 200  # pairs shown when nothing else is asked for
 
-
 _sample_options = option_group(
     "drawn",
-    Values,
     option("--sample N", Whole(min=1), f"Show N random pairs.  [{SAMPLE}]"),
     option("--sample-seed", Whole(min=0), "Seed of --sample.", default=1),
     option("--worst N", Whole(min=1), "Show the N worst pairs of the corpus."),

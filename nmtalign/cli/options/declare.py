@@ -292,7 +292,7 @@ class Values(SimpleNamespace):
         return {name: value for name, value in vars(self).items() if value is not None}
 
 
-def option_group(name: str, kind: type[Values], *options: Option) -> Decorator:
+def option_group(name: str, *options: Option, kind: type[Values] = Values) -> Decorator:
     """Return a decorator that gives a command options, and their values as its argument `name` of a `kind`.
 
     A group in a group is one value of the outer one.

@@ -109,10 +109,9 @@ vector_files = (
 )
 _langs = option("--langs XX,YY", LANGUAGES, "Languages, if the folder --vectors does not say which is which.")
 _vectors = (vector_files, _langs)
-path_options = option_group("vectors", PathOptions, "Vectors", _vectors)
+path_options = option_group("vectors", "Vectors", _vectors, kind=PathOptions)
 model_options = option_group(
     "options",
-    ModelOptions,
     "Model",
     option("--model DIR", INPUT, "A learned model.  [the shipped English-French]"),
     option("--scorers LIST", str, "Scorers of the model to use, by name.  [all]"),
@@ -130,6 +129,7 @@ model_options = option_group(
     extraction_options,
     "Input",
     text_choices("[the model's, else space]", "[yes]", "[nfc]"),
+    kind=ModelOptions,
 )
 
 

@@ -73,12 +73,12 @@ class ShardOptions(Values):
 
 shard_options = option_group(
     "sharding",
-    ShardOptions,
     "Running",
     option("--out-shards DIR", OUTPUT, "Save finished shards here, for --resume."),
     option("--resume", bool, "Resume the run in --out-shards."),
     option("--shard I/N", str, "Align every N-th shard, from the I-th on; N jobs align all."),
     option("--shard-pairs", Whole(min=1), "Sentence pairs in each shard.", default=100_000),
+    kind=ShardOptions,
 )
 
 
@@ -200,11 +200,11 @@ class EngineOptions(Values):
 
 engine_options = option_group(
     "engine",
-    EngineOptions,
     "Running",
     option("--workers", Whole(min=1), "Processes; the result is the same.  [cores]"),
     option("--engine", ("local", "dask"), "Run in processes here, or on a cluster.", default="local"),
     option("--scheduler ADDR", str, "Address of a dask cluster, like tcp://node1:8786."),
+    kind=EngineOptions,
 )
 
 

@@ -94,7 +94,6 @@ class SourceOptions(Values):
 
 source_options = option_group(
     "weights",
-    SourceOptions,
     SECTION,
     option("--matrices", INPUT, "Attention: npz, npy or text of Marian, fairseq, OpenNMT-py; rows sum to 1."),
     option("--translator NAME", HUGGING_FACE, "Translation model of Hugging Face."),
@@ -107,6 +106,7 @@ source_options = option_group(
     option("--similarities", INPUT, "npz, one matrix for each pair, target by source."),
     option("--method", METHODS, "Published method that makes links of similarities.  [simalign-itermax]"),
     option("--units", UNITS, "What --method links. Links of sub-words become links of words.  [subwords]"),
+    kind=SourceOptions,
 )
 
 
@@ -138,12 +138,12 @@ class RecordOptions(Values):
 
 record_options = option_group(
     "chosen",
-    RecordOptions,
     "Input",
     option("--lines", Numbers(1), "These pairs only, like 3,7-9."),
     option("--gold", INPUT, "Gold links, one line for each pair."),
     model_options,
     source_options,
+    kind=RecordOptions,
 )
 
 
