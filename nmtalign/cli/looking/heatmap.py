@@ -114,7 +114,9 @@ def _not_empty(records: Iterator[Record], file: str | None) -> Iterator[Record]:
     yield from records
 
 
-def _pairs(bitext: PairsOptions, source_sentence: str, target_sentence: str) -> Iterator[SentencePair]:
+def _pairs(
+    bitext: PairsOptions, source_sentence: str | None, target_sentence: str | None
+) -> Iterator[SentencePair]:
     """Return the one pair of the command line, or those of a file."""
     from nmtalign.text.bitext import SentencePair
 
@@ -186,7 +188,7 @@ def _kept(wanted: tuple[int, ...] | None, words: int, most: float, what: str, op
     """Return the positions of the words to show; a picture holds so many, so a long side is cropped."""
     if wanted is None and words > most:
         warn(f"{what}: {words:,}, the first {most} are drawn; choose others with {option}, like 0-{most - 1}")
-    kept = list(range(int(min(words, most))) if wanted is None else filter(words.__gt__, wanted))
+    kept = [*range(int(min(words, most)))] if wanted is None else [n for n in wanted if n < words]
     if words and not kept:
         raise UsageError(f"{option}: there are only {words:,} words, counted from 0")
     return kept
