@@ -17,6 +17,7 @@ import click
 from nmtalign import __version__
 from nmtalign.cli.messages import debug_option, log, printable, switched, warnings_to_stderr, write
 from nmtalign.cli.options.declare import check_names, config_option, has_outputs
+from nmtalign.errors import FILES_USED_UP, DataError, NmtalignError
 
 # name -> (module, attribute, one line of help)
 COMMANDS = {
@@ -63,8 +64,6 @@ class LazyGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; an interrupt or a closed pipe becomes one line."""
-        from nmtalign.errors import NmtalignError
-
         try:
             with warnings_to_stderr():
                 return super().invoke(ctx)
@@ -107,8 +106,6 @@ def group() -> None:
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line; every error becomes one message and an exit code."""
-    from nmtalign.errors import FILES_USED_UP, DataError, NmtalignError
-
     switched.clear()
     _catch_signals()
     _hold_closed_streams()
@@ -166,8 +163,6 @@ class _Closed(io.RawIOBase):
     writable = readable
 
     def readinto(self, buffer: Any) -> NoReturn:
-        from nmtalign.errors import NmtalignError
-
         raise NmtalignError(self._text)
 
     write = readinto

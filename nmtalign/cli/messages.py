@@ -16,6 +16,7 @@ from typing import Any, Self, TypeVar
 import click
 
 from nmtalign.cli.options.declare import option
+from nmtalign.files import share_read
 
 MOST_CHARACTERS = 2_000  # of a message
 COLORS = {"error": "red", "warning": "yellow"}
@@ -149,10 +150,7 @@ _LOOK = 1_000  # records between two looks at how far the files are read
 
 
 class Progress:
-    """Counts `unit` (a plural), and estimates from the sizes of the `inputs` how long the rest takes.
-
-    As a context manager it clears its line at the end.
-    """
+    """Counts `unit` (a plural), and estimates from the sizes of the `inputs` how long the rest takes."""
 
     def __init__(self, unit: str, inputs: Sequence[str] = ()) -> None:
         self.unit, self.done = unit, 0
@@ -194,8 +192,6 @@ class Progress:
 
     def reading(self, records: Iterable[Record]) -> Iterator[Record]:
         """Yield records of the inputs, and estimate from the files how many there are."""
-        from nmtalign.files import share_read
-
         number = 0
         for number, record in enumerate(records, 1):
             yield record

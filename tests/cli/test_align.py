@@ -223,6 +223,13 @@ def test_missing_files_are_named(bitext, vectors, tmp_path, capsys):
     assert "there is no folder" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("option", ["--model", "--vectors", "--encoder", "--translator"])
+def test_folders_that_are_not_there_are_said(bitext, option, capsys):
+    command = "links-from" if option == "--translator" else "align"
+    assert run(command, *bitext, option, "./none") == 3
+    assert "./none: there is no such folder" in capsys.readouterr().err
+
+
 def test_empty_files_give_an_empty_file(vectors, tmp_path):
     for name in ("a", "b"):
         (tmp_path / name).write_bytes(b"")

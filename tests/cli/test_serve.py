@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nmtalign import Aligner, load
 from nmtalign.cli import main
 from nmtalign.cli.looking import server as server_module
 from nmtalign.cli.looking.server import LARGEST, Server
@@ -292,6 +293,26 @@ def test_the_command_serves_until_it_is_interrupted() -> None:
         assert process.wait(10) == 0
         assert process.stderr.read() == ""
     assert data_of(page)["example"][1].startswith("Le chat noir dort")
+
+
+def test_vectors_have_the_score_that_is_asked_for(monkeypatch, capsys) -> None:
+    served: dict[str, Aligner] = {}
+
+    def no_server(aligners, *_) -> None:
+        served.update(aligners)
+        raise OSError("taken")
+
+    monkeypatch.setattr(server_module, "Server", no_server)
+    for options in ((), ("--score", "dot")):
+        with pytest.raises(SystemExit):
+            main(["serve", "--model", "en_fr_model", "--vectors", "en_fr_vectors", *options])
+        expected = load("en_fr_vectors", **({"score": "dot"} if options else {}))
+        assert served["en_fr_vectors"].description == expected.description
+    capsys.readouterr()
+    for models in ((), ("--model", "en_fr_model")):
+        with pytest.raises(SystemExit):
+            main(["serve", *models, "--score", "dot"])
+        assert "--score: only for word vectors" in capsys.readouterr().err
 
 
 def test_a_port_that_is_taken_and_models_of_one_name(

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import tee
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nmtalign.cli.messages import Progress, as_options, detail, log, message_options, warn
 from nmtalign.cli.options import model, running
@@ -26,6 +26,7 @@ from nmtalign.cli.options.declare import OUTPUT, OutputPrefix, Values, command, 
 from nmtalign.cli.options.sources import SECTION, SourceOptions, source_options
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.names import MARKS, SIDES, VALUES
+from nmtalign.output import Outputs
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -34,35 +35,32 @@ if TYPE_CHECKING:
     from nmtalign.batch.shards import ShardRun
     from nmtalign.batch.stream import AlignedChunk, BadRecords
     from nmtalign.corpus.coverage import Coverage
-    from nmtalign.output import Outputs
     from nmtalign.text.bitext import LengthLimit, SentencePair
 
     Chunks = Generator[AlignedChunk]
     Sinks = list[running.Sink]
     Written = tuple[int, Coverage]  # links, and how many words are known
+    Write = Callable[[Sinks], Written]
 
 _FILES = ("probabilities", "pair_scores", "table", "guided", "attention")
 
 
-class OutputOptions(Values):
+class FileOptions(Values):
     """The files to write."""
 
     @property
     def paths(self) -> dict[str, str]:
-        """The files by what they hold; UsageError for a table of an unknown format."""
+        """The files by what they hold; UsageError for other kinds of files, and values that nothing holds."""
         from nmtalign.report.tables import table_format
 
         paths = {"links": self.output} | {name: self.given[name] for name in _FILES if name in self.given}
+        if "values" in self.given and "attention" not in paths:
+            raise UsageError("--values says what --attention FILE.npz holds; give it, too")
+        if not paths.get("attention", ".npz").endswith(".npz"):
+            raise UsageError(f"{self.attention}: expected a name ending in .npz for --attention")
         if "table" in paths:
             table_format(paths["table"])  # before the work
         return paths | {side: f"{self.tokens}.{side}" for side in SIDES if self.tokens is not None}
-
-    def check_attention(self) -> None:
-        """Refuse values that are written nowhere, and another kind of file."""
-        if self.attention is None and self.values is not None:
-            raise UsageError("--values says what --attention FILE.npz holds; give it, too")
-        if self.attention is not None and not self.attention.endswith(".npz"):
-            raise UsageError(f"{self.attention}: expected a name ending in .npz for --attention")
 
 
 _output_options = (
@@ -72,16 +70,11 @@ _output_options = (
     option("--pair-scores", OUTPUT, "Probability that a pair is a translation."),
     option("--table", OUTPUT, "One row for each link: .csv, .tsv, .jsonl, .parquet."),
     option("--guided", OUTPUT, "Source, target and links between tabs, for guided training."),
-    option(
-        "--tokens PREFIX",
-        OutputPrefix(*(f".{side}" for side in SIDES)),
-        "PREFIX.source and PREFIX.target: tokens, a line for each pair. Links count these.",
-    ),
+    option("--tokens PREFIX", OutputPrefix(".source", ".target"), "Files of the tokens that links count."),
 )
 _on_error = "At a bad record: stop, or write an empty line and report it."
 _error_options = option_group(
     "errors",
-    Values,
     option("--on-error", ("stop", "skip-marked"), _on_error, default="stop"),
     option("--error-report", OUTPUT, "List the records that --on-error skip-marked replaced."),
     option("--strict", bool, "Stop (exit code 3) if few words are known or sides are swapped."),
@@ -95,11 +88,11 @@ _error_options = option_group(
     _error_options,
     option_group(
         "outputs",
-        OutputOptions,
         _output_options,
         option("--attention FILE.npz", OUTPUT, "One matrix for each pair, target by source."),
         option("--values", VALUES, "What --attention holds.  [softmax without null: forward; else combined]"),
         option("--pieces", MARKS, "Join marked sub-words, and link the words."),
+        kind=FileOptions,
     ),
     model.model_options,
     "Expert, whose links vote",
@@ -112,7 +105,7 @@ def align(
     bitext: BitextOptions,
     max_length: int | None,
     errors: Values,
-    outputs: OutputOptions,
+    outputs: FileOptions,
     expert: str | None,
     engine: running.EngineOptions,
     sharding: running.ShardOptions,
@@ -121,22 +114,21 @@ def align(
     """Align a bitext: two files, line by line, or one file with both sides (--pairs). `-` is stdin.
 
     Every pair gives one line of links `source-target`; an empty side gives an empty line. Positions count the
-    words between spaces of your lines, from 0, whatever the tokenizer. With --tokens they count the tokens.
-    Without --model or --vectors, the shipped English-French model is used. `train` learned how far
-    to trust an expert; for a model that had no expert, this is estimated on the text. links-from makes links
-    by a published method, or from the attention of another program.
+    words between spaces of your lines, from 0, whatever the tokenizer. With --tokens they count the tokens,
+    which are written to PREFIX.source and PREFIX.target. Without --model or --vectors, the shipped
+    English-French model is used. `train` learned how far to trust an expert; for a model that had no expert,
+    this is estimated on the text. links-from makes links by a published method, or from the attention of
+    another program.
 
     Example: nmtalign align text.en text.fr -o links.txt --table links.tsv
     """
     running.one_blas_thread()
     from nmtalign.aligner.opening import fit_text
-    from nmtalign.output import Outputs
     from nmtalign.text.bitext import LengthLimit
 
-    outputs.check_attention()
+    paths = outputs.paths
     if None not in (expert, options.encoder):
         raise UsageError("--expert LINKS or --encoder NAME: give one of both")
-    paths = outputs.paths
     files = bitext.files if expert is None else [*bitext.files, expert]
     run = sharding.open(files, paths)
     with Outputs() as stack:
@@ -167,7 +159,7 @@ def align(
             described = running.describe(files, options, settings=settings, unit=unit, **reading, **bounds)
             written = _run_in_shards(run, write, paths, described, resume=sharding.may_exist)
         if run is None or progress.done or not run.kept:  # not if all was done before
-            _say_done(bitext, outputs.output, progress, *written, limit)
+            _say_done(bitext, outputs.output, progress, written, limit)
         if run is not None:
             kept = "all" if 0 < run.kept == run.shards else f"{run.kept:,}"
             text = f"{run.shards:,} shards in {run.folder}, {kept} of them done before"
@@ -195,9 +187,7 @@ def _aligned(
     pairs: Iterator[SentencePair],
     run: ShardRun | None,
     client: Client | None,
-    *,
-    unit: str,
-    values: str | None,
+    **chosen: Any,
 ) -> Chunks:
     """Align the pairs on a cluster or by processes."""
     from nmtalign.batch.stream import align_chunks
@@ -206,20 +196,17 @@ def _aligned(
 
     workers = default_workers(aligner.workers) if aligner.allows_processes else 1  # an encoder uses all cores
     size = PAIRS if workers == 1 else PAIRS // 2  # small chunks leave no core idle at the end for long
-    most = math.inf if values is None else CELLS
+    most = math.inf if chosen["values"] is None else CELLS
     chunks = run.missing(pairs) if run else chunks_of(pairs, chunk=size, cells=most)
     if client is None:
-        return align_chunks(aligner, chunks, workers=workers, unit=unit, values=values)
+        return align_chunks(aligner, chunks, workers=workers, **chosen)
     from nmtalign.batch.cluster import align_on_cluster
 
-    return align_on_cluster(client, aligner, chunks, unit=unit, values=values)
+    return align_on_cluster(client, aligner, chunks, **chosen)
 
 
 def _write_chunks(chunks: Chunks, progress: Progress, sinks: Sinks, *, strict: bool = False) -> Written:
-    """Write aligned chunks into the sinks; return the number of links, and how many words are known.
-
-    If `strict`, nothing is written of the first chunk with which too few words are known.
-    """
+    """Write aligned chunks into the sinks; if `strict`, none from that on where too few words are known."""
     from nmtalign.corpus.coverage import Coverage
 
     links, known = 0, Coverage()
@@ -238,14 +225,10 @@ def _write_chunks(chunks: Chunks, progress: Progress, sinks: Sinks, *, strict: b
 
 
 def _say_done(
-    bitext: BitextOptions,
-    output: str,
-    progress: Progress,
-    links: int,
-    known: Coverage,
-    limit: LengthLimit | None = None,
+    bitext: BitextOptions, output: str, progress: Progress, written: Written, limit: LengthLimit | None = None
 ) -> None:
     """Say in one line what was done, and warn if the words say that it is not to be trusted."""
+    links, known = written
     languages = languages_of_files(bitext.source, bitext.target)
     pair = "" if "source" in languages else f"{'-'.join(languages)} "
     speed = f"{progress.seconds:.1f} s ({progress.rate:,.0f} pairs a second)"
@@ -263,16 +246,10 @@ def _say_done(
 
 
 def _run_in_shards(
-    run: ShardRun,
-    write: Callable[[Sinks], Written],
-    outputs: dict[str, str],
-    described: dict[str, object],
-    *,
-    resume: bool,
+    run: ShardRun, write: Write, outputs: dict[str, str], described: dict[str, object], *, resume: bool
 ) -> Written:
     """Make the missing shards; when all are there, assemble the outputs that have a file."""
     from nmtalign.batch.shards import resumable
-    from nmtalign.output import Outputs
 
     with resumable(run.folder, by=(KeyboardInterrupt,)), run:
         run.start(described, resume=resume)
@@ -299,7 +276,6 @@ def _explained(advice: str) -> Iterator[None]:
 
 _link_options = option_group(
     "options",
-    Values,
     "Input",
     option("--tokenizer", Tokenizer(), "How lines become words.  [space]"),
     "Links",
@@ -308,13 +284,11 @@ _link_options = option_group(
     option("--langs XX,YY", LANGUAGES, "Languages, as a translation model calls them."),
     model.encoder_options,
 )
-_files_option = option_group("outputs", OutputOptions, _output_options)
+_files_option = option_group("outputs", _output_options, kind=FileOptions)
 
 
 @command(bitext_options, _files_option, _link_options, source_options, message_options)
-def links_from(
-    bitext: BitextOptions, weights: SourceOptions, options: Values, outputs: OutputOptions
-) -> None:
+def links_from(bitext: BitextOptions, weights: SourceOptions, options: Values, outputs: FileOptions) -> None:
     """Choose links from attention (--matrices, --translator) or from similarities of words (--encoder,
     --token-vectors, --similarities), which another program or model has found.
 
@@ -325,7 +299,6 @@ def links_from(
     """
     running.one_blas_thread()
     from nmtalign.batch.stream import links_of_source
-    from nmtalign.output import Outputs
 
     paths = outputs.paths
     with Outputs() as stack:
@@ -338,7 +311,7 @@ def links_from(
         sinks = [running.open_sink(name, path, stack) for name, path in paths.items()]
         with _resumable(options):
             written = _write_chunks(chunks, progress, sinks)
-        _say_done(bitext, outputs.output, progress, *written)
+        _say_done(bitext, outputs.output, progress, written)
     detail(linker.description, event="settings")
 
 

@@ -12,6 +12,7 @@ from nmtalign.cli.commands.align import align
 from nmtalign.cli.commands.evaluate import evaluate
 from nmtalign.cli.looking.report import SAMPLE, report
 from nmtalign.cli.options.declare import OUTPUT, command, option
+from nmtalign.door import shipped
 from nmtalign.names import VECTORS
 
 if TYPE_CHECKING:
@@ -33,8 +34,6 @@ def demo(context: click.Context, output: str) -> None:
 
     Example: nmtalign demo -o out
     """
-    from nmtalign.door import shipped
-
     sample, vectors, folder = shipped("en_fr_sample"), shipped(VECTORS), Path(output)
     folder.mkdir(parents=True, exist_ok=True)
     text = {"source": str(sample / "text.tok.en"), "target": str(sample / "text.tok.fr")}

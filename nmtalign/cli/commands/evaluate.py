@@ -90,15 +90,13 @@ def _reviewed(
     return [golds[n] for n in at], {path: [system[n] for n in at] for path, system in systems.items()}
 
 
-def _warn_of_shift(
-    path: str, system: Sequence[Links], golds: list[GoldAlignment], result: Evaluation
-) -> None:
+def _warn_of_shift(path: str, system: Sequence[Links], gold: list[GoldAlignment], result: Evaluation) -> None:
     """Warn where links fit the gold better one position on or back: one of the files counts from 1."""
     from nmtalign.links.evaluation import Counts, count
 
     for step, moved in (1, "higher"), (-1, "lower"):
         shifted = [{(source + step, target + step) for source, target in links} for links in system]
-        aer = sum(count(shifted, golds), Counts()).aer
+        aer = sum(count(shifted, gold), Counts()).aer
         if aer < result.aer - CLEAR:
             hint = "does one of the files count from 1, as talp does? --links-format and --gold-format say so"
             aer_there = f"the error of {path} would be {100 * aer:.1f} %"

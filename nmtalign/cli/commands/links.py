@@ -23,7 +23,9 @@ from nmtalign.cli.options.bitext import (
 from nmtalign.cli.options.declare import INPUT, OUTPUT, Number, OutputPrefix, Whole, command, option
 from nmtalign.cli.options.running import write_whole
 from nmtalign.errors import DataError, UsageError
+from nmtalign.files import read_lines, side_by_side
 from nmtalign.names import READ_LINKS, SYMMETRIZATIONS, TAG_FORMATS, WRITTEN_LINKS
+from nmtalign.output import Outputs
 
 if TYPE_CHECKING:
     from nmtalign.cli.options.bitext import LinkedPair
@@ -51,7 +53,6 @@ def symmetrize(forward: str, reverse: str, method: str, reversed: bool, output: 
 
     Example: nmtalign symmetrize forward.txt reverse.txt --method grow-diag-final-and -o links.txt
     """
-    from nmtalign.files import side_by_side
     from nmtalign.links.formats import format_pharaoh, read_links
     from nmtalign.links.symmetrization import symmetrize_many
 
@@ -129,24 +130,19 @@ def _with_words(
 @command(
     linked_options(),
     "Output",
-    option(
-        "-o --output PREFIX",
-        OutputPrefix(".extract", ".extract.inv"),
-        "Write PREFIX.extract and PREFIX.extract.inv instead of showing the former.",
-    ),
+    option("-o --output PREFIX", OutputPrefix(".extract", ".extract.inv"), "Write two files, show nothing."),
     option("--longest", Whole(min=1), "Most words of a phrase, on either side.", default=7),
     quiet_option,
 )
 def phrases(linked: LinkedOptions, output: str | None, longest: int) -> None:
     """List the phrase pairs that are consistent with Pharaoh LINKS; words stand between spaces.
 
-    A line holds `source words ||| target words
-    ||| links inside`, as Moses' extract writes it; PREFIX.extract.inv is the same with the sides swapped.
+    A line holds `source words ||| target words ||| links inside`, as Moses' extract writes it. With -o, the
+    files are PREFIX.extract and PREFIX.extract.inv, where the sides are swapped.
 
     Example: nmtalign phrases text.en text.fr links.txt -o corpus
     """
     from nmtalign.links.lexicon import format_phrases
-    from nmtalign.output import Outputs
 
     count = 0
     with Outputs() as outputs, Progress("pairs", linked.files) as progress:
@@ -181,7 +177,6 @@ def project(linked: LinkedOptions, tags: str, tags_format: str, output: str) -> 
 
     Example: nmtalign project text.en text.fr links.txt --tags tagged.en -o tagged.fr
     """
-    from nmtalign.files import read_lines, side_by_side
     from nmtalign.links.projection import unlinked
 
     lost: list[int] = []  # lines with an annotation whose words have no link
@@ -261,11 +256,7 @@ _HEADER = "source\ttarget\tlinks\tp(target|source)\tp(source|target)\tassociatio
     linked_options(required=False),
     "Output",
     option("--word WORD", str, "The translations of one word only, of either language."),
-    option(
-        "-o --output PREFIX",
-        OutputPrefix(".s2t", ".t2s", ".tsv"),
-        "Write PREFIX.s2t, PREFIX.t2s and PREFIX.tsv instead of showing them.",
-    ),
+    option("-o --output PREFIX", OutputPrefix(".s2t", ".t2s", ".tsv"), "Write three files, show nothing."),
     option("--priors", OUTPUT, "Write links as eflomal's priors, lines of LEX source target links."),
     option("--limit", Whole(min=1), "Most translations of a word; without -o, most lines.", default=100),
     option("--least", Number(0), "Least probability of a translation, in either direction.", default=0.01),
@@ -289,8 +280,11 @@ def lexicon(linked: LinkedOptions, word: str | None, output: str | None, **optio
 
     if bool(linked.given) == bool(options["model"]) or any(map(os.path.isdir, linked.files)):
         raise UsageError("expected --model DIR alone, or three files: SOURCE TARGET LINKS")
-    listed = _of_links(linked) if options["model"] is None else _of_model(options["model"])
-    entries = [entry for entry in listed if max(entry.forward, entry.reverse) >= options["least"]]
+    entries = [
+        entry
+        for entry in _entries(linked, options["model"])
+        if max(entry.forward, entry.reverse) >= options["least"]
+    ]
     if word is not None:
         entries = [entry for entry in entries if word in (entry.source, entry.target)]
         if not entries:
@@ -311,21 +305,17 @@ def lexicon(linked: LinkedOptions, word: str | None, output: str | None, **optio
         click.echo("\n".join([_HEADER, *map(_row, most_linked)]))
 
 
-def _of_model(path: str) -> Iterator[Entry]:
-    """Yield the word pairs that a learned lexicon has linked."""
-    from nmtalign.aligner.aligner import load_aligner
-    from nmtalign.links.lexicon import Entry
+def _entries(linked: LinkedOptions, model: str | None) -> Iterable[Entry]:
+    """Return the linked words of a bitext, or the word pairs that a learned lexicon has linked."""
+    from nmtalign.links.lexicon import Entry, LinkCounts
 
-    learned = load_aligner(path).lexicon
-    table = learned.translations()
-    for s, t, *numbers in zip(*(column.tolist() for column in table), strict=True):
-        yield Entry(learned.source_words[s], learned.target_words[t], *numbers)
+    if model is not None:
+        from nmtalign.aligner.aligner import load_aligner
 
-
-def _of_links(linked: LinkedOptions) -> list[Entry]:
-    """Return the linked words of a bitext."""
-    from nmtalign.links.lexicon import LinkCounts
-
+        lexicon = load_aligner(model).lexicon
+        names = lexicon.source_words, lexicon.target_words
+        rows = zip(*(column.tolist() for column in lexicon.translations()), strict=True)
+        return (Entry(names[0][s], names[1][t], *numbers) for s, t, *numbers in rows)
     counts = LinkCounts()
     for _, source, target, links in linked.read():
         counts.add(source, target, links)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from nmtalign.aligner.aligner import Aligner
     from nmtalign.links.alignments import AlignedBatch
     from nmtalign.text.bitext import SentencePair
-    from nmtalign.training.em import BitextFactory, Hyperparameters
+    from nmtalign.training.em import Hyperparameters
 
 
 LINKS = ("links", "probabilities", "pair_scores")  # outputs of the bitext itself
@@ -58,10 +58,10 @@ OLDER = FileType(writes=False, instead_of="output")  # a model that the new one 
     option("--init DIR", OLDER, "Start from a model and its tokenizer, or from word vectors."),
     option_group(
         "vectors",
-        models.PathOptions,
         "Vectors, mixed with the lexicon",
         models.vector_files,
         option("--vectors-weight", Number(0, 1), "Weight of the vectors, from 0 to 1.  [0.45]"),
+        kind=models.PathOptions,
     ),
     "Expert, whose links are prior counts and vote",
     models.expert_option,
@@ -72,12 +72,10 @@ OLDER = FileType(writes=False, instead_of="output")  # a model that the new one 
 )
 def train(
     bitext: BitextOptions,
-    max_length: int | None,
     tokenization: TextOptions,
-    langs: tuple[str, str] | None,
-    output: str,
     vectors: models.PathOptions,
     engine: running.EngineOptions,
+    output: str,
     **more: Any,
 ) -> None:
     """Learn an alignment model from a bitext: two files, line by line, or one file with both sides (--pairs).
@@ -95,8 +93,8 @@ def train(
     from nmtalign.training.checkpoint import remove_checkpoints
     from nmtalign.training.em import preset as named_preset
 
-    languages = langs or (None, None)
-    options = _supervision(vectors, langs, more)
+    languages = more["langs"] or (None, None)
+    options = _supervision(vectors, more)
     outputs = {name: more[name] for name in LINKS if more[name] is not None}
     expect_room_for_model(output, overwrite=more["force"])
     for path in outputs.values():
@@ -106,23 +104,20 @@ def train(
     options["prior"], options["text"] = warm_start(
         more["prior"], more["init"], vars(tokenization), languages, encoding=text_encoding()
     )
-    limit = LengthLimit(max_length, bitext.files)
+    limit = LengthLimit(more["max_length"], bitext.files)
     without_long_pairs = partial(limit.pairs, text=options["text"], languages=languages)
     hyperparameters, state = named_preset(more["preset"]), f"{output.rstrip('/')}.state"
     progress = Stages("pairs", bitext.files, _costs(hyperparameters, **more))
     with _explained(state), ExitStack() as stack:
         client = engine.client(stack)
         stack.enter_context(progress)
-        learn_options = LearnOptions(
-            hyperparameters,
-            languages=languages,
-            workers=engine.workers,
-            report=progress.stage,
-            warn=warn,
-            make_bitext=None if client is None else _on_cluster(client),
-            checkpoints=state,
-            **options,
-        )
+        if client is not None:
+            from nmtalign.batch.cluster import ClusterProcesses
+            from nmtalign.training.distributed import DistributedBitext
+
+            options["make_bitext"] = partial(DistributedBitext, processes=ClusterProcesses(client))
+        options |= {"languages": languages, "workers": engine.workers, "checkpoints": state}
+        learn_options = LearnOptions(hyperparameters, report=progress.stage, warn=warn, **options)
         counted = progress.counted(bitext.open(), then=progress.next_stage)
         pairs = of_corrected_text(counted, more["gold"], encoding=text_encoding())
         result = learn(without_long_pairs(models.with_expert(pairs, more["expert"])), learn_options)
@@ -138,7 +133,7 @@ def train(
     _say_what_is_next(bitext, output, more["links"])
 
 
-def _supervision(vectors: models.PathOptions, langs: Any, more: dict[str, Any]) -> dict[str, Any]:
+def _supervision(vectors: models.PathOptions, more: dict[str, Any]) -> dict[str, Any]:
     """Open what the model learns from beside the bitext, as arguments of `learn`."""
     from nmtalign.aligner.experts import choose_expert
     from nmtalign.aligner.opening import open_vectors
@@ -146,7 +141,7 @@ def _supervision(vectors: models.PathOptions, langs: Any, more: dict[str, Any]) 
 
     encoder = {name: more[name] for name in ENCODER if more[name] is not None}
     return {
-        "vectors": vectors.path and open_vectors(vectors.path, langs, **vectors.reading),
+        "vectors": vectors.path and open_vectors(vectors.path, more["langs"], **vectors.reading),
         "vectors_weight": vectors.vectors_weight,
         "gold": [] if more["gold"] is None else gold_of_file(more["gold"], encoding=text_encoding()),
         "expert": choose_expert(given=more["expert"] is not None, **encoder),
@@ -185,14 +180,6 @@ def _say_what_is_next(bitext: BitextOptions, model: str, links: str | None) -> N
     use = f"nmtalign align NEW_SOURCE NEW_TARGET --model {folder} -o links.txt"
     done = f"links in {links}; " if links not in (None, "-") else ""
     log(f"{done}to look at links: {look}; to align new text: {use}", event="next")
-
-
-def _on_cluster(client: Client) -> BitextFactory:
-    """Let the workers of a cluster hold the bitext."""
-    from nmtalign.batch.cluster import ClusterProcesses
-    from nmtalign.training.distributed import DistributedBitext
-
-    return partial(DistributedBitext, processes=ClusterProcesses(client))
 
 
 def _aligned(client: Client, aligner: Aligner, bitext: Iterator[SentencePair]) -> AlignedBatch:

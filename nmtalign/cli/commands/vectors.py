@@ -24,14 +24,13 @@ from nmtalign.cli.options.bitext import (
 from nmtalign.cli.options.declare import INPUT, OUTPUT, Values, Whole, command, option, option_group
 from nmtalign.cli.options.model import PathOptions, path_options, unsafe_pickle_option
 from nmtalign.cli.options.running import one_blas_thread
+from nmtalign.door import place_of
 from nmtalign.errors import UsageError
+from nmtalign.files import read_lines
 from nmtalign.names import LEARNED_SCORES, READ_VECTORS, RETRIEVAL_SCORES, UNICODE_FORMS, WRITTEN_VECTORS
 
 if TYPE_CHECKING:
-    from nmtalign.text.tokenization import TextSettings
     from nmtalign.vectors.embeddings import Embeddings
-
-    Sides = tuple[Embeddings, Embeddings]
 
 _BYTES = ("strict", "ignore", "replace", "backslashreplace")
 _SCORE = "csls: twice the cosine, less the mean cosines of both words to their nearest."
@@ -48,7 +47,6 @@ _reading_options = (
 )
 _folder_options = option_group(
     "folder",
-    Values,
     "Output",
     option("-o --output DIR", OUTPUT, "Folder for both languages.", required=True),
     _force_option,
@@ -79,16 +77,14 @@ def info(path: str, text: str | None, tokenization: TextOptions, **reading: Any)
 
     Example: nmtalign vectors info cc.fr.300.vec.gz --limit 200000 --text corpus.fr
     """
-    from nmtalign.door import place_of
-    from nmtalign.files import read_lines
     from nmtalign.vectors.embeddings import Coverage
     from nmtalign.vectors.storage import detect_format, languages_of, load_embeddings
 
     sides = languages_of(place_of(path)) or {"": place_of(path)}
-    for place in sides.values():
-        kind = detect_format(place) if reading["format"] == "auto" else reading["format"]
-        embeddings = load_embeddings(place, encoding=text_encoding(), **reading | {"format": kind})
-        click.echo("\n".join([f"{place}: {kind}", *_described(embeddings)]))
+    for side in sides.values():
+        kind = detect_format(side) if reading["format"] == "auto" else reading["format"]
+        embeddings = load_embeddings(side, encoding=text_encoding(), **reading | {"format": kind})
+        click.echo("\n".join([f"{side}: {kind}", *_described(embeddings)]))
         if text is not None:
             lines = map(tokenization.settings().words, read_lines(text, encoding=text_encoding()))
             click.echo(f"  of {text}: {sum(map(embeddings.coverage, lines), Coverage())}")
@@ -153,12 +149,7 @@ def convert(path: str, output: str, to: str, force: bool, **reading: Any) -> Non
     option("--seed", Whole(min=0), "Seed of the decomposition.", default=1),
 )
 def learn(
-    bitext: BitextOptions,
-    tokenization: TextOptions,
-    folder: Values,
-    model: str | None,
-    langs: tuple[str, str] | None,
-    **options: Any,
+    bitext: BitextOptions, tokenization: TextOptions, folder: Values, model: str | None, **options: Any
 ) -> None:
     """Learn word vectors of two languages in one space from a bitext.
 
@@ -167,17 +158,19 @@ def learn(
 
     Example: nmtalign vectors learn text.en text.fr -o vectors
     """
-    from nmtalign.training.count_vectors import learn_counted
+    from nmtalign.aligner.aligner import load_aligner
+    from nmtalign.training.count_vectors import count_embeddings, learn_counted
     from nmtalign.vectors.storage import expect_room_for_pair, save_pair, with_text_settings
 
     expect_room_for_pair(folder.output, overwrite=folder.force)
-    text = tokenization.settings()
+    text, langs = tokenization.settings(), options.pop("langs")
     languages = langs or languages_of_files(bitext.source, bitext.target)
     with Progress("pairs") as progress:
         if model is not None:
             _check_alone(bitext)
-            learned, text, known = _of_model(model, **options)
-            languages = langs or known
+            counted = load_aligner(model)
+            learned, text = count_embeddings(counted.lexicon, **options), counted.text
+            languages = langs or (counted.languages[0] or "source", counted.languages[1] or "target")
         else:
             pairs = progress.done_one_by_one(bitext.open())
             words = (text.words_of_pair(pair, languages) for pair in pairs)
@@ -200,19 +193,8 @@ def _check_alone(bitext: BitextOptions) -> None:
         raise UsageError(f"{', '.join(given)}: the words are those of --model; leave it out")
 
 
-def _of_model(path: str, **options: Any) -> tuple[Sides, TextSettings, tuple[str, str]]:
-    """Return the vectors of a learned model's counts, how its text became words, and its languages."""
-    from nmtalign.aligner.aligner import load_aligner
-    from nmtalign.training.count_vectors import count_embeddings
-
-    model = load_aligner(path)
-    known = model.languages[0] or "source", model.languages[1] or "target"
-    return count_embeddings(model.lexicon, **options), model.text, known
-
-
 _mapping_options = option_group(
     "mapping",
-    Values,
     "Input",
     langs_option,
     "Mapping",
@@ -256,7 +238,6 @@ def map_(source: str, target: str, folder: Values, mapping: Values, **reading: A
 
 _pair_options = option_group(
     "pair",
-    Values,
     click.argument("folder", type=INPUT),
     "Input",
     langs_option,
@@ -281,7 +262,6 @@ def evaluate(pair: Values, dictionary: str, unicode: str) -> None:
 
     Example: nmtalign vectors evaluate vectors en-fr.test.txt --langs en,fr
     """
-    from nmtalign.door import place_of
     from nmtalign.text.tokenization import TextSettings
     from nmtalign.vectors.spaces import evaluate_dictionary, read_dictionary
     from nmtalign.vectors.storage import load_pair
@@ -303,7 +283,6 @@ def neighbors(pair: Values, words: tuple[str, ...], count: int) -> None:
 
     Example: nmtalign vectors neighbors en_fr_vectors house cat
     """
-    from nmtalign.door import place_of
     from nmtalign.vectors.spaces import neighbors as find
     from nmtalign.vectors.storage import load_pair
 
@@ -333,12 +312,7 @@ def neighbors(pair: Values, words: tuple[str, ...], count: int) -> None:
     option("--workers", Whole(min=1), "Processes; the result is the same.  [cores]"),
 )
 def attention(
-    bitext: BitextOptions,
-    tokenization: TextOptions,
-    vectors: PathOptions,
-    output: str | None,
-    force: bool,
-    **options: Any,
+    bitext: BitextOptions, tokenization: TextOptions, vectors: PathOptions, output: str | None, **options: Any
 ) -> None:
     """Learn the parameters of an attention score over word vectors.
 
@@ -352,11 +326,18 @@ def attention(
     one_blas_thread()
     from nmtalign.aligner.fitting import learn_attention
     from nmtalign.output import expect_new_file
+    from nmtalign.scorers.vector_scores import FILES
 
     given = vectors.path
     if given is None:
         raise UsageError("expected --vectors DIR, or --source-vectors FILE and --target-vectors FILE")
-    path = _file_of(given, options["score"]) if output is None else Path(output)
+    if output is not None:
+        path = Path(output)
+    elif isinstance(given, tuple):
+        raise UsageError("two files of vectors have no folder for the parameters; name a file, -o NPZ")
+    else:
+        path = place_of(given) / FILES[options["score"]]
+    force = options.pop("force")
     expect_new_file(path, overwrite=force)
     options |= vectors.reading | ({} if vectors.langs is None else {"languages": vectors.langs})
     with Progress("pairs", bitext.files) as progress:
@@ -364,16 +345,6 @@ def attention(
         learned = learn_attention(pairs, given, report=progress.stage, **vars(tokenization), **options)
         learned.save(path, overwrite=force)
     log(f"{learned} in {progress.seconds:.1f} s in {path}")
-
-
-def _file_of(vectors: str | tuple[str, str], score: str) -> Path:
-    """Return the file of the parameters in the folder of the vectors."""
-    from nmtalign.door import place_of
-    from nmtalign.scorers.vector_scores import FILES
-
-    if isinstance(vectors, tuple):
-        raise UsageError("two files of vectors have no folder for the parameters; name a file, -o NPZ")
-    return place_of(vectors) / FILES[score]
 
 
 for _command in (info, convert, evaluate, neighbors, learn, map_, attention):

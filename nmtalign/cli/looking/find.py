@@ -15,6 +15,7 @@ from nmtalign.cli.options.declare import INPUT, OUTPUT, Values, Whole, command, 
 from nmtalign.cli.options.model import check_kind
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import SIDES
+from nmtalign.output import whole_file
 
 if TYPE_CHECKING:
     from nmtalign.aligner.aligner import Aligner
@@ -24,10 +25,8 @@ if TYPE_CHECKING:
 _BAR = 30  # characters of the longest bar
 _AROUND = 9  # words on either side of those that are marked
 
-
 _named = option_group(
     "named",
-    Values,
     "Model",
     option("--model DIR", INPUT, "A learned model, instead of LINKS."),
     option("--vectors DIR", INPUT, "Word vectors, instead of LINKS."),
@@ -49,7 +48,6 @@ def index(linked: LinkedOptions, named: Values, output: str) -> None:
     Example: nmtalign index text.en text.fr --model model -o corpus.db
     """
     from nmtalign.corpus.concordance import write_index
-    from nmtalign.output import whole_file
 
     if output == "-":
         raise UsageError("-o - : an index is a file of its own; name it")
@@ -66,7 +64,7 @@ def index(linked: LinkedOptions, named: Values, output: str) -> None:
     option("--side", SIDES, "Side of WORD.  [both]"),
     option("--translation WORDS", str, "Lines with this translation only; '' for no link."),
     option("--limit", Whole(min=1), "Most translations.", default=12),
-    option("--context most N", Whole(min=0), "Most places shown, at random.", default=10),
+    option("--context N", Whole(min=0), "Most places shown, at random.", default=10),
     _named,
 )
 def find(linked: LinkedOptions, named: Values, word: str, side: str | None, **options: Any) -> None:
@@ -81,7 +79,7 @@ def find(linked: LinkedOptions, named: Values, word: str, side: str | None, **op
     """
     from nmtalign.corpus.concordance import Index
 
-    database = options.pop("database")
+    database, most = options.pop("database"), options.pop("context")
     if database is None:
         corpus = Index.of(*_corpus(linked, named))
     elif linked.given or named.given:
@@ -90,7 +88,7 @@ def find(linked: LinkedOptions, named: Values, word: str, side: str | None, **op
         corpus = Index(database)
     shown = 0
     for name in SIDES if side is None else (side,):
-        spotted = corpus.find(word, SIDES.index(name), **options)
+        spotted = corpus.find(word, SIDES.index(name), most=most, **options)
         if spotted.total:
             shown += 1
             click.echo("\n" * (shown > 1) + "\n".join(_shown(printable(word), name, spotted)))
@@ -108,9 +106,9 @@ def _corpus(linked: LinkedOptions, named: Values) -> tuple[Iterator[LinkedWords]
         return pairs, linked.text, (None, None)
     from nmtalign.aligner.opening import load
 
-    [(kind, place)] = named.given.items()
-    check_kind(kind, place)
-    aligner = load(place)
+    [(kind, path)] = named.given.items()
+    check_kind(kind, path)
+    aligner = load(path)
     aligner = replace(aligner, text=linked.settings(aligner.text))
     return _aligned(aligner, linked), aligner.text, aligner.languages
 

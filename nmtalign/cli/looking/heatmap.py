@@ -14,7 +14,7 @@ import click
 from nmtalign.cli.messages import Progress, log, warn
 from nmtalign.cli.options.bitext import PairsOptions, pairs_options
 from nmtalign.cli.options.declare import OUTPUT, Numbers, Values, Whole, command, option, option_group
-from nmtalign.cli.options.sources import RecordOptions, covered, record_options, warn_of_coverage
+from nmtalign.cli.options.sources import RecordOptions, covered, pick, record_options, warn_of_coverage
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import VALUES
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from nmtalign.aligner.aligner import Aligner
     from nmtalign.corpus.coverage import Coverage
-    from nmtalign.links.alignments import AlignedPair, AlignmentMatrix, GoldAlignment, Link
+    from nmtalign.links.alignments import AlignmentMatrix, GoldAlignment, Link
     from nmtalign.report.corpus import Record
     from nmtalign.text.bitext import SentencePair
 
@@ -33,7 +33,6 @@ MOST = 150  # words of a side that a picture shows when nothing else is asked fo
 
 _look_options = option_group(
     "look",
-    Values,
     option(
         "--values",
         (*VALUES, "all", "parts"),
@@ -41,12 +40,7 @@ _look_options = option_group(
         " `parts`: of each scorer or attention head.  [softmax without null: forward; else combined]",
     ),
     option("--links/--no-links", bool, "Mark the chosen links.", default=True),
-    option(
-        "--numbers/--no-numbers",
-        bool,
-        "Write the weights into the cells.  [if they fit]  With --curves: positions beside the words.",
-        default=None,
-    ),
+    option("--numbers/--no-numbers", bool, "Write weights, with --curves positions.  [if they fit]"),
     option("--rows", Numbers(0), f"Target words to draw, like 0-39.  [the first {MOST}]"),
     option("--columns", Numbers(0), f"Source words to draw, like 3,10-20.  [the first {MOST}]"),
     option("--light", bool, "Light colors, for paper."),
@@ -94,7 +88,8 @@ def heatmap(bitext: PairsOptions, look: Values, chosen: RecordOptions, output: s
         if bitext.pairs is None:
             records = (record._replace(number=0, typed=True) for record in records)  # no line of a file
         known: list[Coverage] = []
-        records = covered(_not_empty(chosen.chosen(records), bitext.pairs), aligner, known)
+        records = records if chosen.lines is None else pick(records, chosen.lines)
+        records = covered(_not_empty(records, bitext.pairs), aligner, known)
         most = math.inf if as_numbers else MOST
         lacking: dict[str, None] = {}  # words without a vector, in order
         shown = (_shown(aligner, record, look, most, lacking) for record in records)
@@ -119,7 +114,9 @@ def _not_empty(records: Iterator[Record], file: str | None) -> Iterator[Record]:
     yield from records
 
 
-def _pairs(bitext: PairsOptions, source_sentence: str, target_sentence: str) -> Iterator[SentencePair]:
+def _pairs(
+    bitext: PairsOptions, source_sentence: str | None, target_sentence: str | None
+) -> Iterator[SentencePair]:
     """Return the one pair of the command line, or those of a file."""
     from nmtalign.text.bitext import SentencePair
 
@@ -149,7 +146,7 @@ def _shown(
     aligner: Aligner | None, record: Record, look: Values, most: float, lacking: dict[str, None]
 ) -> _Shown:
     """Align one pair, crop it to `most` words a side, and note words without a vector in `lacking`."""
-    from nmtalign.report.corpus import attention_of
+    from nmtalign.report.corpus import attention_of, parts_of
     from nmtalign.report.heatmap import cropped, matrices_of
 
     pair = attention_of(record, aligner)
@@ -159,8 +156,12 @@ def _shown(
     place = f"pair {record.number}: " if record.number else ""
     rows = _kept(look.rows, T, most, f"{place}target words", "--rows")
     columns = _kept(look.columns, S, most, f"{place}source words", "--columns")
-    by_part = look.values == "parts"
-    matrices = _by_part(aligner, record, pair) if by_part else matrices_of(pair, look.values)
+    matrices = matrices_of(pair, None if look.values == "parts" else look.values)
+    if look.values == "parts":
+        [whole] = matrices.values()
+        parts = {name: replace(whole, weights=part) for name, part in parts_of(record, aligner).items()}
+        alone = "attention" if aligner is None else aligner.scorer.names[0]
+        matrices = parts | {"combined" if parts else alone: whole}
     return _Shown(record.number, *cropped(matrices, pair.alignment, record.gold, rows, columns))
 
 
@@ -187,19 +188,7 @@ def _kept(wanted: tuple[int, ...] | None, words: int, most: float, what: str, op
     """Return the positions of the words to show; a picture holds so many, so a long side is cropped."""
     if wanted is None and words > most:
         warn(f"{what}: {words:,}, the first {most} are drawn; choose others with {option}, like 0-{most - 1}")
-    kept = list(range(int(min(words, most))) if wanted is None else filter(words.__gt__, wanted))
+    kept = [*range(int(min(words, most)))] if wanted is None else [n for n in wanted if n < words]
     if words and not kept:
         raise UsageError(f"{option}: there are only {words:,} words, counted from 0")
     return kept
-
-
-def _by_part(aligner: Aligner | None, record: Record, pair: AlignedPair) -> dict[str, AlignmentMatrix]:
-    """Return the matrix of each scorer or attention head by itself, and that of all together."""
-    from nmtalign.report.corpus import parts_of
-    from nmtalign.report.heatmap import matrices_of
-
-    [whole] = matrices_of(pair).values()
-    parts = parts_of(record, aligner).items()
-    by_part = {name: replace(whole, weights=weights) for name, weights in parts}
-    alone = "attention" if aligner is None else aligner.scorer.names[0]
-    return by_part | {"combined" if by_part else alone: whole}

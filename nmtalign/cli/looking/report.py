@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from nmtalign.cli.messages import Progress, log, warn
 from nmtalign.cli.options.bitext import BitextOptions, bitext_options
 from nmtalign.cli.options.declare import COMPARED, INPUT, OUTPUT, Values, Whole, command, option, option_group
-from nmtalign.cli.options.sources import RecordOptions, covered, record_options, warn_of_coverage
+from nmtalign.cli.options.sources import RecordOptions, covered, pick, record_options, warn_of_coverage
 from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,10 +21,8 @@ if TYPE_CHECKING:
 
 SAMPLE = 200  # pairs shown when nothing else is asked for
 
-
 _sample_options = option_group(
     "drawn",
-    Values,
     option("--sample N", Whole(min=1), f"Show N random pairs.  [{SAMPLE}]"),
     option("--sample-seed", Whole(min=0), "Seed of --sample.", default=1),
     option("--worst N", Whole(min=1), "Show the N worst pairs of the corpus."),
@@ -68,7 +66,7 @@ def report(bitext: BitextOptions, drawn: Values, chosen: RecordOptions, output: 
         if chosen.lines is None:
             kept, page["corpus"], page["systems"] = _choose(records, aligner, drawn)
         else:
-            kept = list(chosen.chosen(records))
+            kept = list(pick(records, chosen.lines))
         with Progress("pairs shown") as ready:
             known: list[Coverage] = []
             shown = show(ready.done_one_by_one(covered(kept, aligner, known)), aligner)

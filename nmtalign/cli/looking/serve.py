@@ -37,12 +37,7 @@ def example_of(languages: tuple[str | None, str | None]) -> tuple[str, str]:
 
 @command(
     "Model",
-    option(
-        "--model models DIR",
-        INPUT,
-        "A learned model; several to choose from, two at once.  [the shipped English-French]",
-        multiple=True,
-    ),
+    option("--model models DIR", INPUT, "Learned models.  [the shipped English-French]", multiple=True),
     option("--vectors DIR", INPUT, "Word vectors of two languages.", multiple=True),
     option("--score", SCORES, "Attention score of --vectors.  [cosine]"),
     "Running",
@@ -61,9 +56,9 @@ def serve(models: tuple[str, ...], vectors: tuple[str, ...], score: str | None, 
     from nmtalign.cli.looking.server import Server
 
     folders = [*models, *vectors]
-    for kind, places in (("model", models), ("vectors", vectors)):
-        for place in places:
-            check_kind(kind, place)
+    for kind, paths in (("model", models), ("vectors", vectors)):
+        for path in paths:
+            check_kind(kind, path)
     scoring = {} if score is None else {"score": score}
     settings = {folder: scoring if folder in vectors or not vectors else {} for folder in folders}
     aligners = {Path(folder).name or folder: load(folder, **settings[folder]) for folder in folders}

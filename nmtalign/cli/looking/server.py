@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.errors import DataError, NmtalignError
+from nmtalign.files import parse_json
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -81,7 +82,6 @@ class Server(ThreadingHTTPServer):
 
     def answer(self, request: bytes) -> dict[str, Any]:
         """Return what the page draws for a request in JSON; a DataError if that asks for too much."""
-        from nmtalign.files import parse_json
         from nmtalign.report.html import report_data
         from nmtalign.text.bitext import SentencePair
 
@@ -185,15 +185,15 @@ class _Handler(BaseHTTPRequestHandler):
             except (NmtalignError, UnicodeDecodeError) as error:
                 self._refuse(HTTPStatus.OK, str(error))  # for the page to show
 
-    def _is_allowed(self, place: str) -> bool:
-        """Refuse other places, and whoever calls this machine by a name of their own (DNS rebinding)."""
+    def _is_allowed(self, page: str) -> bool:
+        """Refuse other pages, and whoever calls this machine by a name of their own (DNS rebinding)."""
         hosts = self.headers.get_all("Host", [])
         if len(hosts) != 1 or hosts[0] not in self.server.names:
             self._refuse(HTTPStatus.MISDIRECTED_REQUEST, f"expected the address {self.server.address}")
             return False
-        if self.path != place:
+        if self.path != page:
             self._refuse(HTTPStatus.NOT_FOUND, "there is nothing here")
-        return self.path == place
+        return self.path == page
 
     def _refuse(self, status: HTTPStatus, text: str) -> None:
         self._send_json(status, {"error": text})

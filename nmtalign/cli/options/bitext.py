@@ -13,6 +13,7 @@ import click
 from nmtalign.cli.options import declare
 from nmtalign.cli.options.declare import INPUT, Decorator, Option, Values, Whole, option, option_group
 from nmtalign.errors import DataError, UsageError
+from nmtalign.files import side_by_side
 from nmtalign.names import PAIR_FORMATS, SIDES, TOKENIZERS, UNICODE_FORMS
 
 if TYPE_CHECKING:
@@ -40,10 +41,7 @@ class TwoNames(click.ParamType):  # type: ignore[type-arg]  # click 8.2 knows no
 _SIDES = TwoNames("two names like 1,2 or en,fr")
 LANGUAGES = TwoNames("two different languages like en,fr", distinct=True)
 langs_option = option("--langs XX,YY", LANGUAGES, "Source and target language.  [where known]")
-
 max_length_option = option("--max-length N", Whole(min=1), "Leave out pairs of more than N words on a side.")
-
-
 encoding_option = option(
     "--encoding",
     declare.Encoding(),
@@ -105,13 +103,13 @@ _pairs = (
     option("--sides A,B", _SIDES, "Source and target in --pairs: columns, keys or languages."),
     encoding_option,
 )
-pairs_options = option_group("bitext", PairsOptions, _pairs)
+pairs_options = option_group("bitext", _pairs, kind=PairsOptions)
 bitext_options = option_group(
     "bitext",
-    BitextOptions,
     click.argument("source", type=INPUT, required=False),
     click.argument("target", type=INPUT, required=False),
     _pairs,
+    kind=BitextOptions,
 )
 
 
@@ -144,7 +142,7 @@ class TextOptions(Values):
 def word_choices(lowercase: str, unicode: str) -> Option:
     """Return the options of the form of words; their defaults, as the help shows them."""
     return (
-        option("--lowercase/--no-lowercase", bool, f"Take words in lower case.  {lowercase}", default=None),
+        option("--lowercase/--no-lowercase", bool, f"Take words in lower case.  {lowercase}"),
         option("--unicode", UNICODE_FORMS, f"Unicode normal form of the words.  {unicode}"),
     )
 
@@ -155,7 +153,9 @@ def text_choices(tokenizer: str, lowercase: str, unicode: str) -> Option:
     return option("--tokenizer", Tokenizer(), help), word_choices(lowercase, unicode)
 
 
-text_options = option_group("tokenization", TextOptions, "Input", text_choices("[space]", "[yes]", "[nfc]"))
+text_options = option_group(
+    "tokenization", "Input", text_choices("[space]", "[yes]", "[nfc]"), kind=TextOptions
+)
 
 
 def languages_of_files(source: str | None, target: str | None) -> tuple[str, str]:
@@ -196,7 +196,6 @@ class LinkedOptions(TextOptions):
 
     def read(self) -> Iterator[LinkedPair]:
         """Yield the sentence pairs with their links, one for each line of all three files."""
-        from nmtalign.files import side_by_side
         from nmtalign.links.alignments import Alignment
         from nmtalign.links.formats import read_links
         from nmtalign.text.bitext import read_bitext
@@ -216,10 +215,10 @@ class LinkedOptions(TextOptions):
 
 
 _cut = ("Input", word_choices("[no]", "[none]"), encoding_option)
-cut_options = option_group("cut", TextOptions, _cut)
+cut_options = option_group("cut", _cut, kind=TextOptions)
 
 
 def linked_options(*, required: bool = True) -> Decorator:
     """Return the arguments and options of a command; it may do without, if they are not `required`."""
     arguments = (click.argument(name, type=INPUT, required=required) for name in (*SIDES, "links"))
-    return option_group("linked", LinkedOptions, *arguments, _cut)
+    return option_group("linked", *arguments, _cut, kind=LinkedOptions)

@@ -1,8 +1,7 @@
 """How options are declared: types, groups that a command receives as one object, sections of ``--help``.
 
-Every option and argument that names a file has one of the types of files. When click converts it, the file is
-compared with those converted before: every command refuses an output that is an input. A TOML file gives
-defaults.
+Every option that names a file has one of the types of files. When click converts it, the file is compared
+with those converted before: every command refuses an output that is an input. A TOML file gives defaults.
 """
 
 from __future__ import annotations
@@ -33,10 +32,7 @@ _STANDARD = "-"  # input or output
 
 
 class FileType(click.Path):
-    """A file or folder that a command reads or writes.
-
-    An input may be the same as the output that takes its place when it is whole, `instead_of` it.
-    """
+    """A file or folder that a command reads or writes; an input may be the output that is `instead_of` it."""
 
     def __init__(self, *, writes: bool, instead_of: str | None = None) -> None:
         super().__init__()  # completes names; errors come from whoever opens the file
@@ -122,7 +118,7 @@ class Whole(click.IntRange):
         return number
 
 
-LONGEST_SPAN = 1_000_000  # numbers in a range
+_MOST = 1_000_000  # numbers in a range
 
 
 class Numbers(click.ParamType):  # type: ignore[type-arg]  # click 8.2 knows no argument
@@ -138,11 +134,9 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]  # click 8.2 knows no 
         for part in str(value).replace(" ", "").split(","):
             span = re.fullmatch(r"(\d{1,15})(?:-(\d{1,15}))?", part, re.ASCII)
             start, end = (int(span[1]), int(span[2] or span[1])) if span else (0, -1)
-            if not self.first <= start <= end < start + LONGEST_SPAN:
+            if not self.first <= start <= end < start + _MOST:
                 expected = f"expected numbers from {self.first} on, ranges going up"
-                self.fail(
-                    f"{expected}, of at most {LONGEST_SPAN:,}, like 3,7-9; found {value[:80]!r}", param, ctx
-                )
+                self.fail(f"{expected}, of at most {_MOST:,}, like 3,7-9; found {value[:80]!r}", param, ctx)
             numbers.update(range(start, end + 1))
         return tuple(sorted(numbers))
 
@@ -212,10 +206,7 @@ def _keys(path: str) -> set[object]:
 
 
 def _with_parts(paths: list[str], patterns: tuple[str, ...]) -> list[str]:
-    """Return paths with the files of vectors and models: those in a folder, or that beside a file of vectors.
-
-    In a folder with a meta.json these are the files of the `patterns`; a model is replaced with all of them.
-    """
+    """Return paths with the files that vectors and models have there: those of the `patterns` in a folder."""
     parts: list[Path] = []
     for path in map(Path, paths):
         if path.is_dir():
@@ -258,25 +249,22 @@ def in_sections(parameters: Iterable[click.Parameter]) -> dict[str, list[click.O
 
 
 def option(names: str, kind: Any, help: str, **more: Any) -> Decorator:
-    """Return an option by its names, its type and its line of help, like ``option("-o --output FILE", ...)``.
+    """Return an option, such as ``option("-o --output FILE", OUTPUT, "File to write.")``.
 
-    A type is that of a value, a tuple of choices, or ``bool`` for a switch.
+    Its type is that of a value, a tuple of choices, or ``bool`` for a switch; without a default it is None.
     """
     words = names.split()
     if words[-1][0].isupper():  # what the help calls the value
         more["metavar"] = words.pop()
     if kind is bool:
-        more = {"is_flag": True} | more
+        more = ({"is_flag": True, "default": None} if "/" in names else {"is_flag": True}) | more
     else:
         more["type"] = click.Choice(kind) if isinstance(kind, tuple) else kind
     return click.option(*words, help=help, **more)
 
 
 def with_options(options: tuple[Option, ...]) -> Decorator:
-    """Return a decorator that gives a command options in this order.
-
-    ``--help`` lists the options behind a title, up to the next one, in the section of this title.
-    """
+    """Return a decorator that gives a command options, which ``--help`` lists under titles of sections."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         for option in reversed(options):
@@ -304,7 +292,7 @@ class Values(SimpleNamespace):
         return {name: value for name, value in vars(self).items() if value is not None}
 
 
-def option_group(name: str, kind: type[Values], *options: Option) -> Decorator:
+def option_group(name: str, *options: Option, kind: type[Values] = Values) -> Decorator:
     """Return a decorator that gives a command options, and their values as its argument `name` of a `kind`.
 
     A group in a group is one value of the outer one.

@@ -11,6 +11,7 @@ from click.core import ParameterSource
 from nmtalign.cli.options import declare
 from nmtalign.cli.options.bitext import LANGUAGES, text_choices, text_encoding
 from nmtalign.cli.options.declare import INPUT, OUTPUT, Number, Values, Whole, option, option_group
+from nmtalign.door import place_of
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import DEVICES, EXTRACTIONS, POSITIONS, SCORES, SYMMETRIZATIONS, UNKNOWN_POLICIES
 
@@ -78,12 +79,9 @@ encoder_options = (
     option("--device", DEVICES, "Where the encoder runs.  [cpu]"),
     option("--cache", OUTPUT, "File that keeps the encoder's similarities for the next run."),
 )
-expert_option = option(
-    "--expert LINKS",
-    INPUT,
-    "Links of this text by someone who knows more than the text shows, such as a person or an encoder. They"
-    " vote. Pharaoh format, a line for each pair; an empty line is no opinion.",
-)
+_WHOSE = "Links of this text by someone who knows more than the text shows: a person, an encoder. They vote."
+_LINES = "Pharaoh format, a line for each pair; an empty line is no opinion."
+expert_option = option("--expert LINKS", INPUT, f"{_WHOSE} {_LINES}")
 
 
 def with_expert(bitext: Iterable[Pair], expert: str | None, *, marked: bool = False) -> Iterator[Any]:
@@ -109,14 +107,11 @@ vector_files = (
     option("--limit", Whole(min=1), "Read only the first N vectors of a file."),
     unsafe_pickle_option(None),
 )
-_vectors = (
-    vector_files,
-    option("--langs XX,YY", LANGUAGES, "Languages of --vectors, if its folder does not say which is which."),
-)
-path_options = option_group("vectors", PathOptions, "Vectors", _vectors)
+_langs = option("--langs XX,YY", LANGUAGES, "Languages, if the folder --vectors does not say which is which.")
+_vectors = (vector_files, _langs)
+path_options = option_group("vectors", "Vectors", _vectors, kind=PathOptions)
 model_options = option_group(
     "options",
-    ModelOptions,
     "Model",
     option("--model DIR", INPUT, "A learned model.  [the shipped English-French]"),
     option("--scorers LIST", str, "Scorers of the model to use, by name.  [all]"),
@@ -134,6 +129,7 @@ model_options = option_group(
     extraction_options,
     "Input",
     text_choices("[the model's, else space]", "[yes]", "[nfc]"),
+    kind=ModelOptions,
 )
 
 
@@ -149,12 +145,11 @@ def load_aligner(options: ModelOptions) -> Aligner:
 
 def check_kind(kind: str, path: str) -> None:
     """Refuse vectors given as a model, a model given as vectors, and what is not there."""
-    from nmtalign.door import place_of
     from nmtalign.state import is_model
 
-    place = place_of(path)
-    if not place.exists():
+    folder = place_of(path)
+    if not folder.exists():
         raise DataError(f"there is no such folder; --{kind} takes one, or the name of a shipped one").at(path)
-    if is_model(place) != (kind == "model"):
+    if is_model(folder) != (kind == "model"):
         found = "expected a folder of `nmtalign train`; it holds no model (if it holds vectors: --vectors)"
         raise DataError(found if kind == "model" else "this is a learned model; give it as --model").at(path)

@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from nmtalign import __version__
 from nmtalign.cli.options.declare import OUTPUT, Values, Whole, option, option_group
+from nmtalign.cli.options.model import PATHS, ModelOptions
+from nmtalign.door import place_of, shipped
 from nmtalign.errors import UsageError
-from nmtalign.names import SIDES
+from nmtalign.files import fingerprint
+from nmtalign.names import MODEL, SIDES
+from nmtalign.output import Outputs
 
 if TYPE_CHECKING:
     from nmtalign.batch.shards import ShardRun
     from nmtalign.batch.stream import AlignedChunk
-    from nmtalign.cli.options.model import ModelOptions
     from nmtalign.links.alignments import AlignedBatch
-    from nmtalign.output import Outputs
 
     Sink = Callable[[AlignedChunk], object]
     from distributed import Client
@@ -71,12 +73,12 @@ class ShardOptions(Values):
 
 shard_options = option_group(
     "sharding",
-    ShardOptions,
     "Running",
     option("--out-shards DIR", OUTPUT, "Save finished shards here, for --resume."),
     option("--resume", bool, "Resume the run in --out-shards."),
     option("--shard I/N", str, "Align every N-th shard, from the I-th on; N jobs align all."),
     option("--shard-pairs", Whole(min=1), "Sentence pairs in each shard.", default=100_000),
+    kind=ShardOptions,
 )
 
 
@@ -105,11 +107,6 @@ def assemble(run: ShardRun, output: str, path: str, file: TextIO) -> None:
 
 def describe(files: Sequence[str], options: ModelOptions, **settings: Any) -> dict[str, Any]:
     """Return all that the links depend on: text, model, settings, version."""
-    from nmtalign.cli.options.model import PATHS
-    from nmtalign.door import place_of, shipped
-    from nmtalign.files import fingerprint
-    from nmtalign.names import MODEL
-
     given = [path for name, path in options.given.items() if name in (*PATHS, "parameters")]
     paths = [place_of(path) for path in given] or [shipped(MODEL)]
     for path in paths:
@@ -179,8 +176,6 @@ def open_sink(output: str, path: str, files: Outputs) -> Sink:
 
 def write_whole(texts: Mapping[str, Iterable[str]]) -> None:
     """Write the lines of each file; all get their names when all are written."""
-    from nmtalign.output import Outputs
-
     with Outputs() as files:
         for path, lines in texts.items():
             files.text(path).writelines(lines)
@@ -205,18 +200,16 @@ class EngineOptions(Values):
 
 engine_options = option_group(
     "engine",
-    EngineOptions,
     "Running",
     option("--workers", Whole(min=1), "Processes; the result is the same.  [cores]"),
     option("--engine", ("local", "dask"), "Run in processes here, or on a cluster.", default="local"),
     option("--scheduler ADDR", str, "Address of a dask cluster, like tcp://node1:8786."),
+    kind=EngineOptions,
 )
 
 
 def one_blas_thread() -> None:
-    """Keep BLAS to one thread, unless the user chose a number; works only before NumPy is imported.
-
-    Many small products from several threads are many times slower when each of them asks for all cores.
-    """
+    """Keep BLAS to one thread, unless the user chose a number; works only before NumPy is imported."""
+    # many small products from several threads are many times slower when each of them asks for all cores
     for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")

@@ -94,7 +94,6 @@ class SourceOptions(Values):
 
 source_options = option_group(
     "weights",
-    SourceOptions,
     SECTION,
     option("--matrices", INPUT, "Attention: npz, npy or text of Marian, fairseq, OpenNMT-py; rows sum to 1."),
     option("--translator NAME", HUGGING_FACE, "Translation model of Hugging Face."),
@@ -107,6 +106,7 @@ source_options = option_group(
     option("--similarities", INPUT, "npz, one matrix for each pair, target by source."),
     option("--method", METHODS, "Published method that makes links of similarities.  [simalign-itermax]"),
     option("--units", UNITS, "What --method links. Links of sub-words become links of words.  [subwords]"),
+    kind=SourceOptions,
 )
 
 
@@ -122,10 +122,7 @@ class RecordOptions(Values):
     def open(
         self, bitext: Iterator[SentencePair], others: Mapping[str, str] | None = None
     ) -> tuple[Aligner | None, Iterator[Record]]:
-        """Return the aligner, none for attention of other programs, and the records of a bitext.
-
-        `others` are the files with links of other systems.
-        """
+        """Return the aligner, if it is one of ours, and the records; `others` are files of links by name."""
         from nmtalign.aligner.opening import fit_text
         from nmtalign.report.corpus import read_corpus
 
@@ -138,19 +135,15 @@ class RecordOptions(Values):
         aligner, bitext = fit_text(aligner, bitext)
         return aligner, read_corpus(bitext, **files)
 
-    def chosen(self, records: Iterator[Record]) -> Iterator[Record]:
-        """Yield the records that --lines names; all where it is left out."""
-        return records if self.lines is None else pick(records, self.lines)
-
 
 record_options = option_group(
     "chosen",
-    RecordOptions,
     "Input",
     option("--lines", Numbers(1), "These pairs only, like 3,7-9."),
     option("--gold", INPUT, "Gold links, one line for each pair."),
     model_options,
     source_options,
+    kind=RecordOptions,
 )
 
 
