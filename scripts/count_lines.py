@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 PACKAGE = Path(__file__).resolve().parent.parent / "nmtalign"
-SHORT, MOST, FILES = 15, 60, 10  # lines of a short function, of the longest one; files of a folder
+SHORT, MOST, FILES = 20, 60, 10  # lines of a short function, of the longest one; files of a folder
 SHOWN = 10  # longest functions that are printed
 
 Defined = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 from nmtalign.errors import DataError
 
-Cut = Callable[[str], list[tuple[int, int]]]  # a line -> where its words begin and end
 DEEPEST = 100  # tags inside each other, or spans over a word on the average
 _TAG = re.compile(r"<(/?)([A-Za-z_][\w:.-]*+)([^<>]*+)>")
 
@@ -127,15 +126,10 @@ class Element:
         return "" if self.empty else f"</{self.name}>"
 
 
-def between_spaces(line: str) -> list[tuple[int, int]]:
-    """Return where the words of a line begin and end."""
-    return [match.span() for match in re.finditer("[^ ]+", line)]
-
-
-def parse_tags(line: str, cut: Cut = between_spaces) -> tuple[list[str], Element]:
+def parse_tags(line: str) -> tuple[list[str], Element]:
     """Return the words of a line without its tags, and an element around all; DataError if tags overlap."""
     plain = _TAG.sub("", line)
-    words = cut(plain)
+    words = [match.span() for match in re.finditer("[^ ]+", plain)]
     starts, ends = [start for start, _ in words], [end for _, end in words]
     root = Element("", "", 0, len(words))
     path = [root]

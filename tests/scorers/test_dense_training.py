@@ -201,5 +201,5 @@ def test_the_door_takes_the_options_of_the_command(tmp_path):
         for given, links in ((tmp_path / "vectors", path), (VECTORS, gold))
     ]
     assert found[0].scorer.names == ("lexicon", "spectral", "vectors")
-    assert found[0].positions.rescorer.weight > 0
+    assert found[0].positions.weight > 0
     assert same_bits(*found)
