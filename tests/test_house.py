@@ -155,7 +155,7 @@ def test_the_lowest_versions_are_those_promised():
     assert sorted(tried) == sorted(bound.replace(">=", "==").partition(",")[0] for bound in promised)
 
 
-MOST_PARAMETERS, LONGEST_FUNCTION, SHORT = 8, 60, 15
+MOST_PARAMETERS, LONGEST_FUNCTION, SHORT = 8, 60, 20
 ASK_NOTHING = ("aligner", "rescoring", "batch", "report", "cli")
 DOORS = {  # these take what users give, which may be one of several kinds
     "nmtalign.cli.options.declare",
