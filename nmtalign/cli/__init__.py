@@ -15,30 +15,30 @@ from typing import Any, NoReturn
 import click
 
 from nmtalign import __version__
+from nmtalign.cli.declare import check_names, config_option, has_outputs
 from nmtalign.cli.messages import debug_option, log, printable, switched, warnings_to_stderr, write
-from nmtalign.cli.options.declare import check_names, config_option, has_outputs
 from nmtalign.errors import FILES_USED_UP, DataError, NmtalignError
 
 # name -> (module, attribute, one line of help)
 COMMANDS = {
-    name: (f"nmtalign.cli.{module}", name.replace("-", "_"), text)
+    name: (f"nmtalign.cli.commands.{module}", name.replace("-", "_"), text)
     for name, module, text in (
-        ("demo", "commands.demo", "Align, evaluate and draw the shipped sample."),
-        ("align", "commands.align", "Align a bitext: links, probabilities, table."),
-        ("links-from", "commands.align", "Links from attention or similarities of another program."),
-        ("train", "commands.train", "Learn an alignment model from a bitext."),
-        ("evaluate", "commands.evaluate", "Precision, recall, F1 and AER against gold links."),
-        ("symmetrize", "commands.links", "Join the links of two directions."),
-        ("convert", "commands.links", "Convert link files: Pharaoh, NAACL, GIZA A3, ..."),
-        ("phrases", "commands.links", "Phrase pairs consistent with the links, as Moses extracts them."),
-        ("project", "commands.links", "Project tags, labels or spans over links to the target."),
-        ("heatmap", "looking.heatmap", "Draw attention weights and links as a picture."),
-        ("report", "looking.report", "Write an HTML report of an aligned corpus."),
-        ("vectors", "commands.vectors", "Show, convert, learn and map word vectors."),
-        ("lexicon", "commands.links", "List translations with probabilities."),
-        ("find", "looking.find", "Translations of a word, with the lines where it stands."),
-        ("index", "looking.find", "Make the index of a corpus that find searches."),
-        ("serve", "looking.serve", "Align pairs in the browser as they are typed."),
+        ("demo", "demo", "Align, evaluate and draw the shipped sample."),
+        ("align", "align", "Align a bitext: links, probabilities, table."),
+        ("links-from", "align", "Links from attention or similarities of another program."),
+        ("train", "train", "Learn an alignment model from a bitext."),
+        ("evaluate", "evaluate", "Precision, recall, F1 and AER against gold links."),
+        ("symmetrize", "links", "Join the links of two directions."),
+        ("convert", "links", "Convert link files: Pharaoh, NAACL, GIZA A3, ..."),
+        ("phrases", "links", "Phrase pairs consistent with the links, as Moses extracts them."),
+        ("project", "links", "Project tags, labels or spans over links to the target."),
+        ("heatmap", "look", "Draw attention weights and links as a picture."),
+        ("report", "look", "Write an HTML report of an aligned corpus."),
+        ("vectors", "vectors", "Show, convert, learn and map word vectors."),
+        ("lexicon", "links", "List translations with probabilities."),
+        ("find", "find", "Translations of a word, with the lines where it stands."),
+        ("index", "find", "Make the index of a corpus that find searches."),
+        ("serve", "serve", "Align pairs in the browser as they are typed."),
     )
 }
 

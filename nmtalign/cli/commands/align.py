@@ -11,19 +11,10 @@ from itertools import tee
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nmtalign.cli import model, running, texts
+from nmtalign.cli.declare import OUTPUT, OutputPrefix, Values, command, option, option_group
 from nmtalign.cli.messages import Progress, as_options, detail, log, message_options, warn
-from nmtalign.cli.options import model, running
-from nmtalign.cli.options.bitext import (
-    LANGUAGES,
-    BitextOptions,
-    Tokenizer,
-    bitext_options,
-    languages_of_files,
-    max_length_option,
-    text_encoding,
-)
-from nmtalign.cli.options.declare import OUTPUT, OutputPrefix, Values, command, option, option_group
-from nmtalign.cli.options.sources import SECTION, SourceOptions, source_options
+from nmtalign.cli.texts import BitextOptions
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.names import MARKS, SIDES, VALUES
 from nmtalign.output import Outputs
@@ -82,8 +73,8 @@ _error_options = option_group(
 
 
 @command(
-    bitext_options,
-    max_length_option,
+    texts.bitext_options,
+    texts.max_length_option,
     "Input",
     _error_options,
     option_group(
@@ -154,7 +145,11 @@ def align(
             with _explained("--out-shards DIR keeps what is done"):
                 written = write([running.open_sink(name, path, stack) for name, path in paths.items()])
         else:
-            reading = {"format": bitext.pairs_format, "sides": bitext.sides, "encoding": text_encoding()}
+            reading = {
+                "format": bitext.pairs_format,
+                "sides": bitext.sides,
+                "encoding": texts.encoding(),
+            }
             bounds = {"on_error": errors.on_error, "strict": errors.strict, "max_length": max_length}
             described = running.describe(files, options, settings=settings, unit=unit, **reading, **bounds)
             written = _run_in_shards(run, write, paths, described, resume=sharding.may_exist)
@@ -225,11 +220,15 @@ def _write_chunks(chunks: Chunks, progress: Progress, sinks: Sinks, *, strict: b
 
 
 def _say_done(
-    bitext: BitextOptions, output: str, progress: Progress, written: Written, limit: LengthLimit | None = None
+    bitext: BitextOptions,
+    output: str,
+    progress: Progress,
+    written: Written,
+    limit: LengthLimit | None = None,
 ) -> None:
     """Say in one line what was done, and warn if the words say that it is not to be trusted."""
     links, known = written
-    languages = languages_of_files(bitext.source, bitext.target)
+    languages = texts.languages_of_files(bitext.source, bitext.target)
     pair = "" if "source" in languages else f"{'-'.join(languages)} "
     speed = f"{progress.seconds:.1f} s ({progress.rate:,.0f} pairs a second)"
     text = f"{progress.done:,} {pair}pair{'s'[: progress.done != 1]}, {links:,} links in {speed}{limit or ''}"
@@ -277,18 +276,20 @@ def _explained(advice: str) -> Iterator[None]:
 _link_options = option_group(
     "options",
     "Input",
-    option("--tokenizer", Tokenizer(), "How lines become words.  [space]"),
+    option("--tokenizer", texts.Tokenizer(), "How lines become words.  [space]"),
     "Links",
     model.extraction_options,
-    SECTION,
-    option("--langs XX,YY", LANGUAGES, "Languages, as a translation model calls them."),
+    model.SECTION,
+    option("--langs XX,YY", texts.LANGUAGES, "Languages, as a translation model calls them."),
     model.encoder_options,
 )
 _files_option = option_group("outputs", _output_options, kind=FileOptions)
 
 
-@command(bitext_options, _files_option, _link_options, source_options, message_options)
-def links_from(bitext: BitextOptions, weights: SourceOptions, options: Values, outputs: FileOptions) -> None:
+@command(texts.bitext_options, _files_option, _link_options, model.source_options, message_options)
+def links_from(
+    bitext: BitextOptions, weights: model.SourceOptions, options: Values, outputs: FileOptions
+) -> None:
     """Choose links from attention (--matrices, --translator) or from similarities of words (--encoder,
     --token-vectors, --similarities), which another program or model has found.
 

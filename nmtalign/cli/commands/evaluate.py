@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nmtalign import __version__
+from nmtalign.cli import texts
+from nmtalign.cli.declare import INPUT, Number, Whole, command, option
 from nmtalign.cli.messages import log, warn
-from nmtalign.cli.options.bitext import encoding_option, text_encoding
-from nmtalign.cli.options.declare import INPUT, Number, Whole, command, option
 from nmtalign.errors import DataError
 from nmtalign.names import READ_LINKS
 
@@ -36,7 +36,7 @@ _SHARE = Number(0, 1, min_open=True, max_open=True)
         default="pharaoh",
     ),
     option("--compare LINKS2", INPUT, "Test the difference to these links."),
-    encoding_option,
+    texts.encoding_option,
     "Output",
     option("--by-sentence", bool, "First print a table with the scores of each sentence pair."),
     "Intervals",
@@ -53,8 +53,8 @@ def evaluate(links: str, gold: str, compare: str | None, by_sentence: bool, **op
     from nmtalign.links.formats import are_corrections, read_gold, read_links
 
     links_format, gold_format = options.pop("links_format"), options.pop("gold_format")
-    golds = read_gold(gold, format=gold_format, encoding=text_encoding())
-    reading = {"format": links_format, "encoding": text_encoding()}
+    golds = read_gold(gold, format=gold_format, encoding=texts.encoding())
+    reading = {"format": links_format, "encoding": texts.encoding()}
     systems = {path: list(read_links(path, **reading)) for path in filter(None, (links, compare))}
     if gold_format == "pharaoh" and are_corrections(gold):
         golds, systems = _reviewed(gold, golds, systems)
@@ -84,7 +84,7 @@ def _reviewed(
 
     if any(len(system) != len(golds) for system in systems.values()):
         return golds, systems  # refused as gold of any other length
-    numbers = sorted(read_corrections(gold, encoding=text_encoding()))
+    numbers = sorted(read_corrections(gold, encoding=texts.encoding()))
     log(f"scored on the {len(numbers):,} of {len(golds):,} pairs that were reviewed", event="reviewed")
     at = [n - 1 for n in numbers]
     return [golds[n] for n in at], {path: [system[n] for n in at] for path, system in systems.items()}

@@ -10,19 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nmtalign.cli import model, running, texts
+from nmtalign.cli.declare import INPUT, OUTPUT, FileType, Number, command, option, option_group
 from nmtalign.cli.messages import Stages, log, log_option, quiet_option, warn
-from nmtalign.cli.options import model as models
-from nmtalign.cli.options import running
-from nmtalign.cli.options.bitext import (
-    BitextOptions,
-    TextOptions,
-    bitext_options,
-    langs_option,
-    max_length_option,
-    text_encoding,
-    text_options,
-)
-from nmtalign.cli.options.declare import INPUT, OUTPUT, FileType, Number, command, option, option_group
+from nmtalign.cli.texts import BitextOptions, TextOptions
 from nmtalign.errors import StoppedError, UsageError
 from nmtalign.names import PRESETS
 
@@ -41,10 +32,10 @@ OLDER = FileType(writes=False, instead_of="output")  # a model that the new one 
 
 
 @command(
-    bitext_options,
-    max_length_option,
-    text_options,
-    langs_option,
+    texts.bitext_options,
+    texts.max_length_option,
+    texts.text_options,
+    texts.langs_option,
     option("--gold", INPUT, "Train a rescorer on these gold links of the last pairs, or of all."),
     "Output",
     option("-o --output DIR", OUTPUT, "Folder for the model.", required=True),
@@ -59,13 +50,13 @@ OLDER = FileType(writes=False, instead_of="output")  # a model that the new one 
     option_group(
         "vectors",
         "Vectors, mixed with the lexicon",
-        models.vector_files,
+        model.vector_files,
         option("--vectors-weight", Number(0, 1), "Weight of the vectors, from 0 to 1.  [0.45]"),
-        kind=models.PathOptions,
+        kind=model.PathOptions,
     ),
     "Expert, whose links are prior counts and vote",
-    models.expert_option,
-    models.encoder_options,
+    model.expert_option,
+    model.encoder_options,
     running.engine_options,
     quiet_option,
     log_option,
@@ -73,7 +64,7 @@ OLDER = FileType(writes=False, instead_of="output")  # a model that the new one 
 def train(
     bitext: BitextOptions,
     tokenization: TextOptions,
-    vectors: models.PathOptions,
+    vectors: model.PathOptions,
     engine: running.EngineOptions,
     output: str,
     **more: Any,
@@ -102,7 +93,7 @@ def train(
     if outputs and engine.engine == "dask" and "-" in bitext.files:
         raise UsageError("--engine dask reads the bitext again for --links; give a file, not standard input")
     options["prior"], options["text"] = warm_start(
-        more["prior"], more["init"], vars(tokenization), languages, encoding=text_encoding()
+        more["prior"], more["init"], vars(tokenization), languages, encoding=texts.encoding()
     )
     limit = LengthLimit(more["max_length"], bitext.files)
     without_long_pairs = partial(limit.pairs, text=options["text"], languages=languages)
@@ -119,8 +110,8 @@ def train(
         options |= {"languages": languages, "workers": engine.workers, "checkpoints": state}
         learn_options = LearnOptions(hyperparameters, report=progress.stage, warn=warn, **options)
         counted = progress.counted(bitext.open(), then=progress.next_stage)
-        pairs = of_corrected_text(counted, more["gold"], encoding=text_encoding())
-        result = learn(without_long_pairs(models.with_expert(pairs, more["expert"])), learn_options)
+        pairs = of_corrected_text(counted, more["gold"], encoding=texts.encoding())
+        result = learn(without_long_pairs(model.with_expert(pairs, more["expert"])), learn_options)
         aligner = replace(result.aligner, workers=engine.workers)
         aligner.save(output, overwrite=more["force"])
         remove_checkpoints(state)
@@ -128,12 +119,12 @@ def train(
         if outputs:
             local = client is None or aligner.expert is not None
             batch = result.align() if local else _aligned(client, aligner, without_long_pairs(bitext.open()))
-            texts = running.batch_texts()
-            running.write_whole({path: [texts[name](batch)] for name, path in outputs.items()})
+            formats = running.batch_texts()
+            running.write_whole({path: [formats[name](batch)] for name, path in outputs.items()})
     _say_what_is_next(bitext, output, more["links"])
 
 
-def _supervision(vectors: models.PathOptions, more: dict[str, Any]) -> dict[str, Any]:
+def _supervision(vectors: model.PathOptions, more: dict[str, Any]) -> dict[str, Any]:
     """Open what the model learns from beside the bitext, as arguments of `learn`."""
     from nmtalign.aligner.experts import choose_expert
     from nmtalign.aligner.opening import open_vectors
@@ -143,7 +134,7 @@ def _supervision(vectors: models.PathOptions, more: dict[str, Any]) -> dict[str,
     return {
         "vectors": vectors.path and open_vectors(vectors.path, more["langs"], **vectors.reading),
         "vectors_weight": vectors.vectors_weight,
-        "gold": [] if more["gold"] is None else gold_of_file(more["gold"], encoding=text_encoding()),
+        "gold": [] if more["gold"] is None else gold_of_file(more["gold"], encoding=texts.encoding()),
         "expert": choose_expert(given=more["expert"] is not None, **encoder),
     }
 
@@ -170,12 +161,12 @@ def _costs(hyperparameters: Hyperparameters, **more: Any) -> list[float]:
     return [begin, 3.0, *iterations, end, *([4.0] if any(more[name] for name in LINKS) else [])]
 
 
-def _say_what_is_next(bitext: BitextOptions, model: str, links: str | None) -> None:
+def _say_what_is_next(bitext: BitextOptions, output: str, links: str | None) -> None:
     """Name the command that a newcomer wants next."""
     files = shlex.join(bitext.files if bitext.pairs is None else ["--pairs", bitext.pairs])
-    if (encoding := text_encoding()) != "utf-8":
+    if (encoding := texts.encoding()) != "utf-8":
         files += f" --encoding {encoding}"
-    folder = shlex.quote(model)
+    folder = shlex.quote(output)
     look = f"nmtalign report {files} --model {folder} -o report.html"
     use = f"nmtalign align NEW_SOURCE NEW_TARGET --model {folder} -o links.txt"
     done = f"links in {links}; " if links not in (None, "-") else ""

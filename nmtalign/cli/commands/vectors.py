@@ -10,20 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from nmtalign.cli import model, texts
+from nmtalign.cli.declare import INPUT, OUTPUT, Values, Whole, command, option, option_group
 from nmtalign.cli.messages import Progress, log, printable, warn
-from nmtalign.cli.options.bitext import (
-    BitextOptions,
-    TextOptions,
-    bitext_options,
-    encoding_option,
-    langs_option,
-    languages_of_files,
-    text_encoding,
-    text_options,
-)
-from nmtalign.cli.options.declare import INPUT, OUTPUT, Values, Whole, command, option, option_group
-from nmtalign.cli.options.model import PathOptions, path_options, unsafe_pickle_option
-from nmtalign.cli.options.running import one_blas_thread
+from nmtalign.cli.running import one_blas_thread
+from nmtalign.cli.texts import BitextOptions, TextOptions
 from nmtalign.door import place_of
 from nmtalign.errors import UsageError
 from nmtalign.files import read_lines
@@ -41,9 +32,9 @@ _reading_options = (
     "Input",
     option("--from format", ("auto", *READ_VECTORS), "Format of the vectors.", default="auto"),
     _limit_option,
-    encoding_option,
+    texts.encoding_option,
     option("--errors", _BYTES, "What to do with bytes of another encoding."),
-    unsafe_pickle_option(False),
+    model.unsafe_pickle_option,
 )
 _folder_options = option_group(
     "folder",
@@ -67,7 +58,7 @@ def vectors() -> None:
     _reading_options,
     "Input",
     option("--text", INPUT, "Also count which words of this text have a vector."),
-    text_options,
+    texts.text_options,
 )
 def info(path: str, text: str | None, tokenization: TextOptions, **reading: Any) -> None:
     """Show what word vectors hold: words, dimensions, lengths.
@@ -83,10 +74,10 @@ def info(path: str, text: str | None, tokenization: TextOptions, **reading: Any)
     sides = languages_of(place_of(path)) or {"": place_of(path)}
     for side in sides.values():
         kind = detect_format(side) if reading["format"] == "auto" else reading["format"]
-        embeddings = load_embeddings(side, encoding=text_encoding(), **reading | {"format": kind})
+        embeddings = load_embeddings(side, encoding=texts.encoding(), **reading | {"format": kind})
         click.echo("\n".join([f"{side}: {kind}", *_described(embeddings)]))
         if text is not None:
-            lines = map(tokenization.settings().words, read_lines(text, encoding=text_encoding()))
+            lines = map(tokenization.settings().words, read_lines(text, encoding=texts.encoding()))
             click.echo(f"  of {text}: {sum(map(embeddings.coverage, lines), Coverage())}")
 
 
@@ -126,7 +117,7 @@ def convert(path: str, output: str, to: str, force: bool, **reading: Any) -> Non
     from nmtalign.vectors.storage import expect_room_for_vectors, load_embeddings, save_embeddings
 
     expect_room_for_vectors(output, to, overwrite=force)
-    embeddings = load_embeddings(path, encoding=text_encoding(), **reading)
+    embeddings = load_embeddings(path, encoding=texts.encoding(), **reading)
     save_embeddings(embeddings, output, format=to, overwrite=force)
     if embeddings.subwords is not None and to != "folder":
         warn(f"{to} cannot hold the sub-words; they are left out")
@@ -137,9 +128,9 @@ def convert(path: str, output: str, to: str, force: bool, **reading: Any) -> Non
 
 
 @command(
-    bitext_options,
-    text_options,
-    langs_option,
+    texts.bitext_options,
+    texts.text_options,
+    texts.langs_option,
     _folder_options,
     "Learning",
     option("--dimension", Whole(min=1), "Columns of the vectors.", default=128),
@@ -149,7 +140,11 @@ def convert(path: str, output: str, to: str, force: bool, **reading: Any) -> Non
     option("--seed", Whole(min=0), "Seed of the decomposition.", default=1),
 )
 def learn(
-    bitext: BitextOptions, tokenization: TextOptions, folder: Values, model: str | None, **options: Any
+    bitext: BitextOptions,
+    tokenization: TextOptions,
+    folder: Values,
+    model: str | None,
+    **options: Any,
 ) -> None:
     """Learn word vectors of two languages in one space from a bitext.
 
@@ -164,7 +159,7 @@ def learn(
 
     expect_room_for_pair(folder.output, overwrite=folder.force)
     text, langs = tokenization.settings(), options.pop("langs")
-    languages = langs or languages_of_files(bitext.source, bitext.target)
+    languages = langs or texts.languages_of_files(bitext.source, bitext.target)
     with Progress("pairs") as progress:
         if model is not None:
             _check_alone(bitext)
@@ -196,7 +191,7 @@ def _check_alone(bitext: BitextOptions) -> None:
 _mapping_options = option_group(
     "mapping",
     "Input",
-    langs_option,
+    texts.langs_option,
     "Mapping",
     option("--dictionary", INPUT, "Seed pairs, `word translation` a line.  [identical strings]"),
     option("--refine/--no-refine", bool, "Look for more pairs by mutual neighbors.", default=True),
@@ -223,12 +218,12 @@ def map_(source: str, target: str, folder: Values, mapping: Values, **reading: A
     from nmtalign.vectors.storage import expect_room_for_pair, load_embeddings, save_pair
 
     expect_room_for_pair(folder.output, overwrite=folder.force)
-    first, second = (load_embeddings(path, encoding=text_encoding(), **reading) for path in (source, target))
+    first, second = (load_embeddings(path, encoding=texts.encoding(), **reading) for path in (source, target))
     seeds = iter(identical_strings(first.vocabulary, second.vocabulary))
     if mapping.dictionary is not None:
-        seeds = read_dictionary(mapping.dictionary, encoding=text_encoding())
+        seeds = read_dictionary(mapping.dictionary, encoding=texts.encoding())
     learned = map_spaces(first, second, seeds, refine=mapping.refine, words=mapping.words)
-    languages = mapping.langs or languages_of_files(source, target)
+    languages = mapping.langs or texts.languages_of_files(source, target)
     saving = {"languages": languages, "format": folder.to, "overwrite": folder.force}
     save_pair(learned.source, learned.target, folder.output, **saving)
     kept = first.subwords is None is second.subwords
@@ -240,7 +235,7 @@ _pair_options = option_group(
     "pair",
     click.argument("folder", type=INPUT),
     "Input",
-    langs_option,
+    texts.langs_option,
     _limit_option,
     "Neighbors",
     option("--score", RETRIEVAL_SCORES, _SCORE, default="csls"),
@@ -252,7 +247,7 @@ _pair_options = option_group(
     click.argument("dictionary", type=INPUT),
     "Input",
     option("--unicode", UNICODE_FORMS, "Normalize the dictionary.", default="none"),
-    encoding_option,
+    texts.encoding_option,
 )
 def evaluate(pair: Values, dictionary: str, unicode: str) -> None:
     """Look up a dictionary among the nearest neighbors.
@@ -268,7 +263,7 @@ def evaluate(pair: Values, dictionary: str, unicode: str) -> None:
 
     text = TextSettings(lowercase=False, unicode=unicode)
     source, target = load_pair(place_of(pair.folder), languages=pair.langs, limit=pair.limit)
-    pairs = map(text.normalized, read_dictionary(dictionary, encoding=text_encoding()))
+    pairs = map(text.normalized, read_dictionary(dictionary, encoding=texts.encoding()))
     click.echo(str(evaluate_dictionary(source, target, [(a, b) for a, b in pairs], score=pair.score)))
 
 
@@ -299,12 +294,12 @@ def neighbors(pair: Values, words: tuple[str, ...], count: int) -> None:
 
 
 @command(
-    bitext_options,
-    text_options,
+    texts.bitext_options,
+    texts.text_options,
     "Output",
     option("-o --output NPZ", OUTPUT, "File of the parameters.  [in the folder --vectors]"),
     option("--force", bool, "Replace the parameters that are there."),
-    path_options,
+    model.path_options,
     "Learning",
     option("--score", LEARNED_SCORES, "Attention score whose parameters are learned.", required=True),
     option("--model DIR", INPUT, "Aligner to learn from.  [one learned from the text]"),
@@ -312,7 +307,11 @@ def neighbors(pair: Values, words: tuple[str, ...], count: int) -> None:
     option("--workers", Whole(min=1), "Processes; the result is the same.  [cores]"),
 )
 def attention(
-    bitext: BitextOptions, tokenization: TextOptions, vectors: PathOptions, output: str | None, **options: Any
+    bitext: BitextOptions,
+    tokenization: TextOptions,
+    vectors: model.PathOptions,
+    output: str | None,
+    **options: Any,
 ) -> None:
     """Learn the parameters of an attention score over word vectors.
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from nmtalign import __version__
-from nmtalign.cli.options.declare import OUTPUT, Values, Whole, option, option_group
-from nmtalign.cli.options.model import PATHS, ModelOptions
+from nmtalign.cli.declare import OUTPUT, Values, Whole, option, option_group
+from nmtalign.cli.model import PATHS, ModelOptions
 from nmtalign.door import place_of, shipped
 from nmtalign.errors import UsageError
 from nmtalign.files import fingerprint

@@ -1,4 +1,4 @@
-"""The arguments SOURCE and TARGET, or ``--pairs``: where the sentence pairs are; LINKS of their words."""
+"""The texts that a command reads: SOURCE and TARGET, or ``--pairs``, how they are cut, LINKS of their words."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from nmtalign.cli.options import declare
-from nmtalign.cli.options.declare import INPUT, Decorator, Option, Values, Whole, option, option_group
+from nmtalign.cli import declare
+from nmtalign.cli.declare import INPUT, Decorator, Option, Values, Whole, option, option_group
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import side_by_side
 from nmtalign.names import PAIR_FORMATS, SIDES, TOKENIZERS, UNICODE_FORMS
@@ -52,7 +52,7 @@ encoding_option = option(
 )
 
 
-def text_encoding() -> str:
+def encoding() -> str:
     """Return the value of --encoding of the command that runs."""
     return str(click.get_current_context().meta.get(__name__, "utf-8"))
 
@@ -68,7 +68,7 @@ class PairsOptions(Values):
             if self.sides is not None or self.pairs_format != "auto":
                 raise UsageError("--sides and --pairs-format are for one file with both sides: --pairs FILE")
             return None
-        reading: Any = {"format": self.pairs_format, "select": self.sides, "encoding": text_encoding()}
+        reading: Any = {"format": self.pairs_format, "select": self.sides, "encoding": encoding()}
         return iter(read_bitext(self.pairs, on_error=on_error, **reading))
 
 
@@ -93,7 +93,7 @@ class BitextOptions(PairsOptions):
             if " " in name.strip() and not os.path.exists(name):
                 found = f"expected the name of a file, found {name[:80]!r}, which is none"
                 raise UsageError(f"{found}; `nmtalign heatmap` takes two sentences, other commands two files")
-        return iter(read_bitext(self.source, self.target, on_error=on_error, encoding=text_encoding()))
+        return iter(read_bitext(self.source, self.target, on_error=on_error, encoding=encoding()))
 
 
 _pairs = (
@@ -202,9 +202,8 @@ class LinkedOptions(TextOptions):
 
         if self.source is None or self.target is None or self.links is None:
             raise UsageError("expected three files: SOURCE TARGET LINKS")
-        text, encoding = self.text, text_encoding()
-        pairs = read_bitext(self.source, self.target, encoding=encoding)
-        columns = pairs, read_links(self.links, encoding=encoding)
+        text, pairs = self.text, read_bitext(self.source, self.target, encoding=encoding())
+        columns = pairs, read_links(self.links, encoding=encoding())
         for number, (pair, links) in enumerate(side_by_side(columns, (self.source, self.links)), 1):
             words = text.words_of_pair(pair)
             try:

@@ -9,10 +9,11 @@ from unicodedata import combining, east_asian_width
 
 import click
 
+from nmtalign.cli import texts
+from nmtalign.cli.declare import INPUT, OUTPUT, Values, Whole, command, option, option_group
 from nmtalign.cli.messages import Progress, printable
-from nmtalign.cli.options.bitext import LinkedOptions, linked_options, text_encoding
-from nmtalign.cli.options.declare import INPUT, OUTPUT, Values, Whole, command, option, option_group
-from nmtalign.cli.options.model import check_kind
+from nmtalign.cli.model import check_kind
+from nmtalign.cli.texts import LinkedOptions, linked_options
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import SIDES
 from nmtalign.output import whole_file
@@ -117,7 +118,7 @@ def _aligned(aligner: Aligner, linked: LinkedOptions) -> Iterator[LinkedWords]:
     from nmtalign.batch.stream import align_chunks
     from nmtalign.text.bitext import chunks_of, read_bitext
 
-    pairs = read_bitext(linked.source, linked.target, encoding=text_encoding())
+    pairs = read_bitext(linked.source, linked.target, encoding=texts.encoding())
     for chunk in align_chunks(aligner, chunks_of(pairs), workers=1, unit="tokens"):
         yield from zip(*chunk.tokens(), map(chunk.batch.links, range(len(chunk.batch))), strict=True)
 
