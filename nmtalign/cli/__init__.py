@@ -57,7 +57,7 @@ class LazyGroup(click.Group):
         module, attribute, _ = COMMANDS[cmd_name]
         command: click.Command = getattr(importlib.import_module(module), attribute)
         if all(parameter.name != "config" for parameter in command.params):
-            command.params += [config_option(), debug_option()]
+            command.params += [config_option, debug_option]
         if cmd_name in (ctx.default_map or {}):
             check_names(command, cmd_name, (ctx.default_map or {})[cmd_name])
         return command
@@ -84,7 +84,7 @@ class LazyGroup(click.Group):
 
 @click.group(
     cls=LazyGroup,
-    params=[config_option(), debug_option()],
+    params=[config_option, debug_option],
     context_settings={
         "help_option_names": ["-h", "--help"],
         "auto_envvar_prefix": "NMTALIGN",

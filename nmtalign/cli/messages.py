@@ -35,11 +35,8 @@ quiet_option = ("Running", option("-q --quiet", bool, "Only warnings and errors 
 log_option = option("--log-json", bool, "Messages on stderr as JSON, one object a line.", **_SWITCH)
 _VERBOSE = "Also say with which settings links were made."
 message_options = quiet_option, option("-v --verbose", bool, _VERBOSE, **_SWITCH), log_option
-
-
-def debug_option() -> click.Option:
-    """Return the option ``--debug`` for the group or for one command of it."""
-    return click.Option(["--debug"], help="After an error, also print its traceback.", **_SWITCH)
+_DEBUG = "After an error, also print its traceback."
+debug_option = option("--debug", bool, _DEBUG, **_SWITCH)
 
 
 def printable(text: str) -> str:

@@ -12,7 +12,7 @@ from click.core import ParameterSource
 
 from nmtalign import names
 from nmtalign.cli import declare, texts
-from nmtalign.cli.declare import INPUT, OUTPUT, Number, Numbers, Values, Whole, option, option_group
+from nmtalign.cli.declare import INPUT, OUTPUT, Number, Numbers, OptionGroup, Values, Whole, option
 from nmtalign.cli.messages import log
 from nmtalign.door import parameter, place_of
 from nmtalign.errors import DataError, UsageError
@@ -117,8 +117,8 @@ vector_files = (
 )
 _WHICH = "Languages, if the folder --vectors does not say which is which."
 _vectors = (vector_files, option("--langs XX,YY", texts.LANGUAGES, _WHICH))
-path_options = option_group("vectors", "Vectors", _vectors, kind=PathOptions)
-model_options = option_group(
+path_options = OptionGroup("vectors", "Vectors", _vectors, kind=PathOptions)
+model_options = OptionGroup(
     "options",
     "Model",
     option("--model DIR", INPUT, "A learned model.  [the shipped English-French]"),
@@ -232,7 +232,7 @@ def _by_head(matrix: PairMatrix, pair: SentencePair, line_words: BothLineWords |
 
 _METHOD = "Published method that makes links of similarities.  [simalign-itermax]"
 _UNITS = "What --method links. Links of sub-words become links of words.  [subwords]"
-source_options = option_group(
+source_options = OptionGroup(
     "weights",
     SECTION,
     option("--matrices", INPUT, "Attention: npz, npy or text of Marian, fairseq, OpenNMT-py; rows sum to 1."),

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from nmtalign import __version__
-from nmtalign.cli.declare import OUTPUT, Values, Whole, option, option_group
+from nmtalign.cli.declare import OUTPUT, OptionGroup, Values, Whole, option
 from nmtalign.cli.model import PATHS, ModelOptions
 from nmtalign.door import place_of, shipped
 from nmtalign.errors import UsageError
@@ -71,7 +71,7 @@ class ShardOptions(Values):
             raise UsageError("--out-shards: tables as .csv, .tsv or .jsonl, whose shards can be put together")
 
 
-shard_options = option_group(
+shard_options = OptionGroup(
     "sharding",
     "Running",
     option("--out-shards DIR", OUTPUT, "Save finished shards here, for --resume."),
@@ -198,7 +198,7 @@ class EngineOptions(Values):
         return stack.enter_context(connected(self.scheduler, default_workers(self.workers)))
 
 
-engine_options = option_group(
+engine_options = OptionGroup(
     "engine",
     "Running",
     option("--workers", Whole(min=1), "Processes; the result is the same.  [cores]"),

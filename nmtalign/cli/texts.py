@@ -1,4 +1,4 @@
-"""The texts that a command reads: SOURCE and TARGET, or ``--pairs``, how they are cut, LINKS of their words."""
+"""The texts that a command reads: SOURCE and TARGET, or ``--pairs``, how words are cut, LINKS."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from nmtalign.cli import declare
-from nmtalign.cli.declare import INPUT, Decorator, Option, Values, Whole, option, option_group
+from nmtalign.cli.declare import INPUT, Option, OptionGroup, Values, Whole, argument, option
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import side_by_side
 from nmtalign.names import PAIR_FORMATS, SIDES, TOKENIZERS, UNICODE_FORMS
@@ -103,11 +103,11 @@ _pairs = (
     option("--sides A,B", _SIDES, "Source and target in --pairs: columns, keys or languages."),
     encoding_option,
 )
-pairs_options = option_group("bitext", _pairs, kind=PairsOptions)
-bitext_options = option_group(
+pairs_options = OptionGroup("bitext", _pairs, kind=PairsOptions)
+bitext_options = OptionGroup(
     "bitext",
-    click.argument("source", type=INPUT, required=False),
-    click.argument("target", type=INPUT, required=False),
+    argument("source", INPUT, required=False),
+    argument("target", INPUT, required=False),
     _pairs,
     kind=BitextOptions,
 )
@@ -153,7 +153,7 @@ def text_choices(tokenizer: str, lowercase: str, unicode: str) -> Option:
     return option("--tokenizer", Tokenizer(), help), word_choices(lowercase, unicode)
 
 
-text_options = option_group(
+text_options = OptionGroup(
     "tokenization", "Input", text_choices("[space]", "[yes]", "[nfc]"), kind=TextOptions
 )
 
@@ -214,10 +214,10 @@ class LinkedOptions(TextOptions):
 
 
 _cut = ("Input", word_choices("[no]", "[none]"), encoding_option)
-cut_options = option_group("cut", _cut, kind=TextOptions)
+cut_options = OptionGroup("cut", _cut, kind=TextOptions)
 
 
-def linked_options(*, required: bool = True) -> Decorator:
+def linked_options(*, required: bool = True) -> OptionGroup:
     """Return the arguments and options of a command; it may do without, if they are not `required`."""
-    arguments = (click.argument(name, type=INPUT, required=required) for name in (*SIDES, "links"))
-    return option_group("linked", *arguments, _cut, kind=LinkedOptions)
+    arguments = (argument(name, INPUT, required=required) for name in (*SIDES, "links"))
+    return OptionGroup("linked", *arguments, _cut, kind=LinkedOptions)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nmtalign.cli import model, running, texts
-from nmtalign.cli.declare import OUTPUT, OutputPrefix, Values, command, option, option_group
+from nmtalign.cli.declare import OUTPUT, OptionGroup, OutputPrefix, Values, command, option
 from nmtalign.cli.messages import Progress, as_options, detail, log, message_options, warn
 from nmtalign.cli.texts import BitextOptions
 from nmtalign.errors import DataError, NmtalignError, UsageError
@@ -64,7 +64,7 @@ _output_options = (
     option("--tokens PREFIX", OutputPrefix(".source", ".target"), "Files of the tokens that links count."),
 )
 _on_error = "At a bad record: stop, or write an empty line and report it."
-_error_options = option_group(
+_error_options = OptionGroup(
     "errors",
     option("--on-error", ("stop", "skip-marked"), _on_error, default="stop"),
     option("--error-report", OUTPUT, "List the records that --on-error skip-marked replaced."),
@@ -77,7 +77,7 @@ _error_options = option_group(
     texts.max_length_option,
     "Input",
     _error_options,
-    option_group(
+    OptionGroup(
         "outputs",
         _output_options,
         option("--attention FILE.npz", OUTPUT, "One matrix for each pair, target by source."),
@@ -273,7 +273,7 @@ def _explained(advice: str) -> Iterator[None]:
 
 # --- links from another program ------------------------------------------------------------------
 
-_link_options = option_group(
+_link_options = OptionGroup(
     "options",
     "Input",
     option("--tokenizer", texts.Tokenizer(), "How lines become words.  [space]"),
@@ -283,7 +283,7 @@ _link_options = option_group(
     option("--langs XX,YY", texts.LANGUAGES, "Languages, as a translation model calls them."),
     model.encoder_options,
 )
-_files_option = option_group("outputs", _output_options, kind=FileOptions)
+_files_option = OptionGroup("outputs", _output_options, kind=FileOptions)
 
 
 @command(texts.bitext_options, _files_option, _link_options, model.source_options, message_options)

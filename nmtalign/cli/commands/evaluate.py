@@ -9,7 +9,7 @@ import click
 
 from nmtalign import __version__
 from nmtalign.cli import texts
-from nmtalign.cli.declare import INPUT, Number, Whole, command, option
+from nmtalign.cli.declare import INPUT, Number, Whole, argument, command, option
 from nmtalign.cli.messages import log, warn
 from nmtalign.errors import DataError
 from nmtalign.names import READ_LINKS
@@ -26,8 +26,8 @@ _SHARE = Number(0, 1, min_open=True, max_open=True)
 
 @command(
     "Input",
-    click.argument("links", type=INPUT),
-    click.argument("gold", type=INPUT),
+    argument("links", INPUT),
+    argument("gold", INPUT),
     option("--links-format", READ_LINKS, "Format of LINKS and of --compare.", default="pharaoh"),
     option(
         "--gold-format",

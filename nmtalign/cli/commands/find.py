@@ -10,7 +10,7 @@ from unicodedata import combining, east_asian_width
 import click
 
 from nmtalign.cli import texts
-from nmtalign.cli.declare import INPUT, OUTPUT, Values, Whole, command, option, option_group
+from nmtalign.cli.declare import INPUT, OUTPUT, OptionGroup, Values, Whole, argument, command, option
 from nmtalign.cli.messages import Progress, printable
 from nmtalign.cli.model import check_kind
 from nmtalign.cli.texts import LinkedOptions, linked_options
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _BAR = 30  # characters of the longest bar
 _AROUND = 9  # words on either side of those that are marked
 
-_named = option_group(
+_named = OptionGroup(
     "named",
     "Model",
     option("--model DIR", INPUT, "A learned model, instead of LINKS."),
@@ -58,7 +58,7 @@ def index(linked: LinkedOptions, named: Values, output: str) -> None:
 
 
 @command(
-    click.argument("word"),
+    argument("word"),
     linked_options(required=False),
     option("--index database DB", INPUT, "File of `index`, instead of texts."),
     "Output",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nmtalign.cli import texts
-from nmtalign.cli.declare import INPUT, OUTPUT, Number, OutputPrefix, Whole, command, option
+from nmtalign.cli.declare import INPUT, OUTPUT, Number, OutputPrefix, Whole, argument, command, option
 from nmtalign.cli.messages import Progress, log, quiet_option
 from nmtalign.cli.running import write_whole
 from nmtalign.cli.texts import LinkedOptions, LinkedPair, TextOptions
@@ -31,8 +31,8 @@ _output = ("Output", option("-o --output FILE", OUTPUT, "File to write.", defaul
 
 
 @command(
-    click.argument("forward", type=INPUT),
-    click.argument("reverse", type=INPUT),
+    argument("forward", INPUT),
+    argument("reverse", INPUT),
     "Input",
     option("--reversed", bool, "The links of REVERSE are target-source: swap them."),
     texts.encoding_option,
@@ -61,7 +61,7 @@ def symmetrize(forward: str, reverse: str, method: str, reversed: bool, output: 
 
 
 @command(
-    click.argument("links", type=INPUT),
+    argument("links", INPUT),
     "Input",
     option("--from from_", READ_LINKS, "Format of LINKS.", required=True),
     option("--source", INPUT, "Source text, if LINKS hold no words."),

@@ -11,10 +11,8 @@ from itertools import chain, islice, tee
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import click
-
 from nmtalign.cli import declare, model, texts
-from nmtalign.cli.declare import INPUT, OUTPUT, Numbers, Values, Whole, command, option, option_group
+from nmtalign.cli.declare import INPUT, OUTPUT, Numbers, OptionGroup, Values, Whole, argument, command, option
 from nmtalign.cli.messages import Progress, log, warn
 from nmtalign.cli.texts import BitextOptions, PairsOptions
 from nmtalign.errors import DataError, UsageError
@@ -54,7 +52,7 @@ class RecordOptions(Values):
         return aligner, read_corpus(bitext, **files)
 
 
-record_options = option_group(
+record_options = OptionGroup(
     "chosen",
     "Input",
     option("--lines", Numbers(1), "These pairs only, like 3,7-9."),
@@ -95,7 +93,7 @@ def _covered(records: Iterable[Record], aligner: Aligner | None) -> Iterator[Rec
 LONGEST = 100  # characters of a list of words
 MOST = 150  # words of a side that a picture shows when nothing else is asked for
 
-_look_options = option_group(
+_look_options = OptionGroup(
     "look",
     option(
         "--values",
@@ -115,8 +113,8 @@ _look_options = option_group(
 
 
 @command(
-    click.argument("source_sentence", required=False),
-    click.argument("target_sentence", required=False),
+    argument("source_sentence", required=False),
+    argument("target_sentence", required=False),
     texts.pairs_options,
     "Output",
     option("-o --output FIG", OUTPUT, ".png .svg .pdf; numbers: .tsv .csv .npz.", required=True),
@@ -246,7 +244,7 @@ def _draw(number: int, shown: Shown, look: Values) -> Picture:
 
 SAMPLE = 200  # pairs shown when nothing else is asked for
 
-_sample_options = option_group(
+_sample_options = OptionGroup(
     "drawn",
     option("--sample N", Whole(min=1), f"Show N random pairs.  [{SAMPLE}]"),
     option("--sample-seed", Whole(min=0), "Seed of --sample.", default=1),

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nmtalign.cli import model, running, texts
-from nmtalign.cli.declare import INPUT, OUTPUT, FileType, Number, command, option, option_group
+from nmtalign.cli.declare import INPUT, OUTPUT, FileType, Number, OptionGroup, command, option
 from nmtalign.cli.messages import Stages, log, log_option, quiet_option, warn
 from nmtalign.cli.texts import BitextOptions, TextOptions
 from nmtalign.errors import StoppedError, UsageError
@@ -47,7 +47,7 @@ OLDER = FileType(writes=False, instead_of="output")  # a model that the new one 
     option("--preset", PRESETS, "Learn faster, or more accurately.", default="default"),
     option("--prior", INPUT, "Start from a list of words (word, translation, weight) or eflomal's priors."),
     option("--init DIR", OLDER, "Start from a model and its tokenizer, or from word vectors."),
-    option_group(
+    OptionGroup(
         "vectors",
         "Vectors, mixed with the lexicon",
         model.vector_files,

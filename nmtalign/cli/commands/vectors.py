@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from nmtalign.cli import model, texts
-from nmtalign.cli.declare import INPUT, OUTPUT, Values, Whole, command, option, option_group
+from nmtalign.cli.declare import INPUT, OUTPUT, OptionGroup, Values, Whole, argument, command, option
 from nmtalign.cli.messages import Progress, log, printable, warn
 from nmtalign.cli.running import one_blas_thread
 from nmtalign.cli.texts import BitextOptions, TextOptions
@@ -36,7 +36,7 @@ _reading_options = (
     option("--errors", _BYTES, "What to do with bytes of another encoding."),
     model.unsafe_pickle_option,
 )
-_folder_options = option_group(
+_folder_options = OptionGroup(
     "folder",
     "Output",
     option("-o --output DIR", OUTPUT, "Folder for both languages.", required=True),
@@ -54,7 +54,7 @@ def vectors() -> None:
 
 
 @command(
-    click.argument("path", type=INPUT),
+    argument("path", INPUT),
     _reading_options,
     "Input",
     option("--text", INPUT, "Also count which words of this text have a vector."),
@@ -98,8 +98,8 @@ def _described(embeddings: Embeddings) -> Iterator[str]:
 
 
 @command(
-    click.argument("path", type=INPUT),
-    click.argument("output", type=OUTPUT),
+    argument("path", INPUT),
+    argument("output", OUTPUT),
     _reading_options,
     "Output",
     option("--to", WRITTEN_VECTORS, "Format to write.", required=True),
@@ -188,7 +188,7 @@ def _check_alone(bitext: BitextOptions) -> None:
         raise UsageError(f"{', '.join(given)}: the words are those of --model; leave it out")
 
 
-_mapping_options = option_group(
+_mapping_options = OptionGroup(
     "mapping",
     "Input",
     texts.langs_option,
@@ -200,8 +200,8 @@ _mapping_options = option_group(
 
 
 @command(
-    click.argument("source", type=INPUT),
-    click.argument("target", type=INPUT),
+    argument("source", INPUT),
+    argument("target", INPUT),
     _reading_options,
     _folder_options,
     _mapping_options,
@@ -231,9 +231,9 @@ def map_(source: str, target: str, folder: Values, mapping: Values, **reading: A
     log(f"{learned}, in {folder.output}{lost}")
 
 
-_pair_options = option_group(
+_pair_options = OptionGroup(
     "pair",
-    click.argument("folder", type=INPUT),
+    argument("folder", INPUT),
     "Input",
     texts.langs_option,
     _limit_option,
@@ -244,7 +244,7 @@ _pair_options = option_group(
 
 @command(
     _pair_options,
-    click.argument("dictionary", type=INPUT),
+    argument("dictionary", INPUT),
     "Input",
     option("--unicode", UNICODE_FORMS, "Normalize the dictionary.", default="none"),
     texts.encoding_option,
@@ -269,7 +269,7 @@ def evaluate(pair: Values, dictionary: str, unicode: str) -> None:
 
 @command(
     _pair_options,
-    click.argument("words", nargs=-1, required=True),
+    argument("words", nargs=-1, required=True),
     "Neighbors",
     option("--count", Whole(min=1), "Neighbors of a word.", default=10),
 )
