@@ -145,11 +145,7 @@ def align(
             with _explained("--out-shards DIR keeps what is done"):
                 written = write([running.open_sink(name, path, stack) for name, path in paths.items()])
         else:
-            reading = {
-                "format": bitext.pairs_format,
-                "sides": bitext.sides,
-                "encoding": texts.encoding(),
-            }
+            reading = {"format": bitext.pairs_format, "sides": bitext.sides, "encoding": texts.encoding()}
             bounds = {"on_error": errors.on_error, "strict": errors.strict, "max_length": max_length}
             described = running.describe(files, options, settings=settings, unit=unit, **reading, **bounds)
             written = _run_in_shards(run, write, paths, described, resume=sharding.may_exist)
@@ -220,11 +216,7 @@ def _write_chunks(chunks: Chunks, progress: Progress, sinks: Sinks, *, strict: b
 
 
 def _say_done(
-    bitext: BitextOptions,
-    output: str,
-    progress: Progress,
-    written: Written,
-    limit: LengthLimit | None = None,
+    bitext: BitextOptions, output: str, progress: Progress, written: Written, limit: LengthLimit | None = None
 ) -> None:
     """Say in one line what was done, and warn if the words say that it is not to be trusted."""
     links, known = written

@@ -140,11 +140,7 @@ def convert(path: str, output: str, to: str, force: bool, **reading: Any) -> Non
     option("--seed", Whole(min=0), "Seed of the decomposition.", default=1),
 )
 def learn(
-    bitext: BitextOptions,
-    tokenization: TextOptions,
-    folder: Values,
-    model: str | None,
-    **options: Any,
+    bitext: BitextOptions, tokenization: TextOptions, folder: Values, model: str | None, **options: Any
 ) -> None:
     """Learn word vectors of two languages in one space from a bitext.
 
