@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+import nmtalign as na
 from nmtalign import names
 from nmtalign.cli import declare, texts
 from nmtalign.cli.declare import INPUT, OUTPUT, Number, Numbers, OptionGroup, Values, Whole, option
@@ -21,11 +22,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from nmtalign.aligner.aligner import Aligner
     from nmtalign.aligner.links_from import Linker
     from nmtalign.corpus.line_words import BothLineWords
     from nmtalign.encoders.files import PairMatrix, WordPair
-    from nmtalign.links.alignments import AlignedPair
     from nmtalign.text.bitext import Pair, SentencePair
     from nmtalign.text.tokenization import TextSettings
 
@@ -141,14 +140,12 @@ model_options = OptionGroup(
 )
 
 
-def load_aligner(options: ModelOptions) -> Aligner:
+def load_aligner(options: ModelOptions) -> na.Aligner:
     """Open what the options name; without any, the shipped English-French model."""
     path, settings = options.path, options.settings
-    from nmtalign.aligner.opening import load
-
     if isinstance(path, str):
         check_kind("vectors" if options.model is None else "model", path)
-    return load(path, **settings)
+    return na.load(path, **settings)
 
 
 def check_kind(kind: str, path: str) -> None:
@@ -204,7 +201,7 @@ class SourceOptions(Values):
 
     def inspect(
         self, options: Values, bitext: Iterator[SentencePair]
-    ) -> Iterator[tuple[AlignedPair, Callable[[], Heads]]]:
+    ) -> Iterator[tuple[na.AlignedPair, Callable[[], Heads]]]:
         """Yield each pair of a bitext with its attention, and what computes that of each attention head."""
         from nmtalign.corpus.line_words import pair_of_words
         from nmtalign.corpus.text import words_of_lines

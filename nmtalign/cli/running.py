@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+import nmtalign as na
 from nmtalign import __version__
 from nmtalign.cli.declare import OUTPUT, OptionGroup, Values, Whole, option
 from nmtalign.cli.model import PATHS, ModelOptions
@@ -22,7 +23,6 @@ from nmtalign.output import Outputs
 if TYPE_CHECKING:
     from nmtalign.batch.shards import ShardRun
     from nmtalign.batch.stream import AlignedChunk
-    from nmtalign.links.alignments import AlignedBatch
 
     Sink = Callable[[AlignedChunk], object]
     from distributed import Client
@@ -117,7 +117,7 @@ def describe(files: Sequence[str], options: ModelOptions, **settings: Any) -> di
     return {"version": __version__, "text": text, "model": digest, **settings}
 
 
-def batch_texts() -> dict[str, Callable[[AlignedBatch], str]]:
+def batch_texts() -> dict[str, Callable[[na.AlignedBatch], str]]:
     """Return what makes the text of each output that needs the links alone."""
     from nmtalign.links import formats
 

@@ -11,6 +11,7 @@ from itertools import tee
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import nmtalign as na
 from nmtalign.cli import model, running, texts
 from nmtalign.cli.declare import OUTPUT, OptionGroup, OutputPrefix, Values, command, option
 from nmtalign.cli.messages import Progress, as_options, detail, log, message_options, warn
@@ -22,7 +23,6 @@ from nmtalign.output import Outputs
 if TYPE_CHECKING:
     from distributed import Client
 
-    from nmtalign.aligner.aligner import Aligner
     from nmtalign.batch.shards import ShardRun
     from nmtalign.batch.stream import AlignedChunk, BadRecords
     from nmtalign.corpus.coverage import Coverage
@@ -174,7 +174,7 @@ def _bad_records(on_error: str, path: str | None, files: Outputs) -> BadRecords 
 
 
 def _aligned(
-    aligner: Aligner,
+    aligner: na.Aligner,
     pairs: Iterator[SentencePair],
     run: ShardRun | None,
     client: Client | None,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+import nmtalign as na
 from nmtalign.cli.commands.align import align
 from nmtalign.cli.commands.evaluate import evaluate
 from nmtalign.cli.commands.look import SAMPLE, report
@@ -67,27 +68,24 @@ _RESULTS = {
 
 def _draw(sample: Path, folder: Path) -> None:
     """Draw lines of the sample with their gold links, then one line as three aligners attend to it."""
-    from nmtalign.aligner.opening import load
-    from nmtalign.links.formats import read_gold
-    from nmtalign.report.heatmap import draw_heatmap, matrices_of, save_heatmaps
-    from nmtalign.text.bitext import read_bitext
+    from nmtalign.report.heatmap import matrices_of
 
-    bitext = read_bitext(sample / "text.tok.en", sample / "text.tok.fr")
-    lines = list(zip(bitext, read_gold(sample / "gold.pharaoh"), strict=True))
-    learned, pages = load(), []
+    bitext = na.read_bitext(sample / "text.tok.en", sample / "text.tok.fr")
+    lines = list(zip(bitext, na.read_gold(sample / "gold.pharaoh"), strict=True))
+    learned, pages = na.load(), []
     for number in PAGES:
         sentences, gold = lines[number - 1]
         [pair] = learned.align_lines([sentences])
         title = f"pair {number}"
-        pages.append(draw_heatmap(matrices_of(pair), links=pair.alignment, gold=gold, title=title))
-    save_heatmaps(pages[:1], folder / "heatmap.png")
-    save_heatmaps(pages[:1], folder / "heatmap.svg")
-    save_heatmaps(pages, folder / "heatmaps.pdf")
+        pages.append(na.draw_heatmap(matrices_of(pair), links=pair.alignment, gold=gold, title=title))
+    na.save_heatmaps(pages[:1], folder / "heatmap.png")
+    na.save_heatmaps(pages[:1], folder / "heatmap.svg")
+    na.save_heatmaps(pages, folder / "heatmaps.pdf")
     sentences, gold = lines[BESIDE - 1]
-    aligners = {name: load(VECTORS, score=score) for name, score in SCORES.items()}
+    aligners = {name: na.load(VECTORS, score=score) for name, score in SCORES.items()}
     aligners["learned model"] = learned
     pairs = {name: aligner.align_lines([sentences])[0] for name, aligner in aligners.items()}
     matrices = {name: matrices_of(pair, "forward")["forward"] for name, pair in pairs.items()}
     title = "How each target word shares its attention: rows sum to 1, less the null word's share"
-    save_heatmaps([draw_heatmap(matrices, gold=gold, title=title)], folder / "attention.png")
+    na.save_heatmaps([na.draw_heatmap(matrices, gold=gold, title=title)], folder / "attention.png")
     pairs["Bahdanau"].save(folder / "attention.tsv")

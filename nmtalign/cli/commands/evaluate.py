@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import nmtalign as na
 from nmtalign import __version__
 from nmtalign.cli import texts
 from nmtalign.cli.declare import INPUT, Number, Whole, argument, command, option
@@ -15,8 +16,7 @@ from nmtalign.errors import DataError
 from nmtalign.names import READ_LINKS
 
 if TYPE_CHECKING:
-    from nmtalign.links.alignments import GoldAlignment, Link
-    from nmtalign.links.evaluation import Difference, Evaluation, Links
+    from nmtalign.links.evaluation import Difference, Links
 
 METRICS = ("precision", "recall", "f1", "aer")
 CLEAR = 0.1  # of the error rate: so much lower after a shift, positions are counted otherwise
@@ -50,10 +50,10 @@ def evaluate(links: str, gold: str, compare: str | None, by_sentence: bool, **op
     Example: nmtalign evaluate links.txt gold.pharaoh
     """
     from nmtalign.links import evaluation
-    from nmtalign.links.formats import are_corrections, read_gold, read_links
+    from nmtalign.links.formats import are_corrections, read_links
 
     links_format, gold_format = options.pop("links_format"), options.pop("gold_format")
-    golds = read_gold(gold, format=gold_format, encoding=texts.encoding())
+    golds = na.read_gold(gold, format=gold_format, encoding=texts.encoding())
     reading = {"format": links_format, "encoding": texts.encoding()}
     systems = {path: list(read_links(path, **reading)) for path in filter(None, (links, compare))}
     if gold_format == "pharaoh" and are_corrections(gold):
@@ -77,8 +77,8 @@ def evaluate(links: str, gold: str, compare: str | None, by_sentence: bool, **op
 
 
 def _reviewed(
-    gold: str, golds: list[GoldAlignment], systems: dict[str, list[frozenset[Link]]]
-) -> tuple[list[GoldAlignment], dict[str, list[frozenset[Link]]]]:
+    gold: str, golds: list[na.GoldAlignment], systems: dict[str, list[frozenset[na.Link]]]
+) -> tuple[list[na.GoldAlignment], dict[str, list[frozenset[na.Link]]]]:
     """Return the gold and the links of the pairs that were reviewed, of files with a line for each."""
     from nmtalign.links.formats import read_corrections
 
@@ -90,7 +90,9 @@ def _reviewed(
     return [golds[n] for n in at], {path: [system[n] for n in at] for path, system in systems.items()}
 
 
-def _warn_of_shift(path: str, system: Sequence[Links], gold: list[GoldAlignment], result: Evaluation) -> None:
+def _warn_of_shift(
+    path: str, system: Sequence[Links], gold: list[na.GoldAlignment], result: na.Evaluation
+) -> None:
     """Warn where links fit the gold better one position on or back: one of the files counts from 1."""
     from nmtalign.links.evaluation import Counts, count
 
@@ -103,7 +105,7 @@ def _warn_of_shift(path: str, system: Sequence[Links], gold: list[GoldAlignment]
             warn(f"with all positions one {moved}, {aer_there}; {hint}")
 
 
-def _print_sentences(results: dict[str, Evaluation]) -> None:
+def _print_sentences(results: dict[str, na.Evaluation]) -> None:
     """One row for each sentence pair and link file, between tabs; NaN is an unknown score."""
     columns = ("file", "line", *METRICS, "links", "sure", "in_sure", "in_possible")
     click.echo("\t".join(columns))
@@ -120,7 +122,7 @@ def _percent(value: float, interval: tuple[float, float], sign: str = "") -> str
     return f"{100 * value:{sign}6.2f}  [{100 * low:{sign}.2f}, {100 * high:{sign}.2f}]"
 
 
-def _print_summary(result: Evaluation, confidence: float) -> None:
+def _print_summary(result: na.Evaluation, confidence: float) -> None:
     click.echo(f"            percent [{100 * confidence:g} % interval]")
     for metric in METRICS:
         click.echo(f"{metric:<12}{_percent(getattr(result, metric), result.intervals[metric])}")
@@ -129,7 +131,7 @@ def _print_summary(result: Evaluation, confidence: float) -> None:
     click.echo(f"pairs {len(result.sentences)}, links {found}, sure gold links {counts.sure}")
 
 
-def _print_comparison(results: dict[str, Evaluation], differences: dict[str, Difference]) -> None:
+def _print_comparison(results: dict[str, na.Evaluation], differences: dict[str, Difference]) -> None:
     """The scores of both files, the second minus the first, and how likely that is by chance."""
     rows = [["", *results, "difference", "p"]]
     for metric in METRICS:

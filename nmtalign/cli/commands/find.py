@@ -9,6 +9,7 @@ from unicodedata import combining, east_asian_width
 
 import click
 
+import nmtalign as na
 from nmtalign.cli import texts
 from nmtalign.cli.declare import INPUT, OUTPUT, OptionGroup, Values, Whole, argument, command, option
 from nmtalign.cli.messages import Progress, printable
@@ -19,7 +20,6 @@ from nmtalign.names import SIDES
 from nmtalign.output import whole_file
 
 if TYPE_CHECKING:
-    from nmtalign.aligner.aligner import Aligner
     from nmtalign.corpus.concordance import LinkedWords, Occurrence, Spotted
     from nmtalign.text.tokenization import Languages, TextSettings
 
@@ -105,20 +105,18 @@ def _corpus(linked: LinkedOptions, named: Values) -> tuple[Iterator[LinkedWords]
     if not named.given:
         pairs = ((source, target, links.links) for _, source, target, links in linked.read())
         return pairs, linked.text, (None, None)
-    from nmtalign.aligner.opening import load
-
     [(kind, path)] = named.given.items()
     check_kind(kind, path)
-    aligner = load(path)
+    aligner = na.load(path)
     aligner = replace(aligner, text=linked.settings(aligner.text))
     return _aligned(aligner, linked), aligner.text, aligner.languages
 
 
-def _aligned(aligner: Aligner, linked: LinkedOptions) -> Iterator[LinkedWords]:
+def _aligned(aligner: na.Aligner, linked: LinkedOptions) -> Iterator[LinkedWords]:
     from nmtalign.batch.stream import align_chunks
-    from nmtalign.text.bitext import chunks_of, read_bitext
+    from nmtalign.text.bitext import chunks_of
 
-    pairs = read_bitext(linked.source, linked.target, encoding=texts.encoding())
+    pairs = na.read_bitext(linked.source, linked.target, encoding=texts.encoding())
     for chunk in align_chunks(aligner, chunks_of(pairs), workers=1, unit="tokens"):
         yield from zip(*chunk.tokens(), map(chunk.batch.links, range(len(chunk.batch))), strict=True)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import nmtalign as na
 from nmtalign.cli import texts
 from nmtalign.cli.declare import INPUT, OUTPUT, Number, OutputPrefix, Whole, argument, command, option
 from nmtalign.cli.messages import Progress, log, quiet_option
@@ -80,7 +81,6 @@ def convert(links: str, from_: str, to: str, output: str, cut: TextOptions, **bi
     Example: nmtalign convert gold.talp --from talp --to pharaoh -o gold.pharaoh
     """
     from nmtalign.links.formats import format_record, read_records
-    from nmtalign.text.bitext import read_bitext
     from nmtalign.text.tokenization import SPACES
 
     source, target = bitext["source"], bitext["target"]
@@ -88,7 +88,7 @@ def convert(links: str, from_: str, to: str, output: str, cut: TextOptions, **bi
         raise UsageError("give both --source and --target, or neither")
     records = read_records(links, format=from_, encoding=texts.encoding())
     if source is not None and target is not None:
-        pairs = read_bitext(source, target, encoding=texts.encoding())
+        pairs = na.read_bitext(source, target, encoding=texts.encoding())
         words = map(cut.settings(SPACES).words_of_pair, pairs)
         records = _with_words(records, words, links, padded=from_ == "naacl")
     elif cut.given:
@@ -101,17 +101,16 @@ def _with_words(
     records: Iterator[LinkRecord], words: Iterator[tuple[list[str], list[str]]], links: str, *, padded: bool
 ) -> Iterator[LinkRecord]:
     """Put the words of the texts into the records; `padded` records may end early."""
-    from nmtalign.links.alignments import Alignment, GoldAlignment
     from nmtalign.links.formats import LinkRecord
 
-    empty = LinkRecord(GoldAlignment(frozenset(), frozenset())) if padded else None
+    empty = LinkRecord(na.GoldAlignment(frozenset(), frozenset())) if padded else None
     pairs = 0
     for pairs, sides in enumerate(words, 1):
         record = next(records, empty)
         if record is None:
             raise DataError(f"expected links for each pair of the texts, found only {pairs - 1} in {links}")
         try:
-            Alignment(record.gold.possible, *map(len, sides))
+            na.Alignment(record.gold.possible, *map(len, sides))
         except DataError as error:
             raise DataError(f"pair {pairs}: {error}; {texts.ADVICE}").at(links) from None
         yield LinkRecord(record.gold, *map(tuple, sides))
@@ -299,7 +298,7 @@ def lexicon(linked: LinkedOptions, word: str | None, output: str | None, **optio
 
 def _entries(linked: LinkedOptions, model: str | None) -> Iterable[Entry]:
     """Return the linked words of a bitext, or the word pairs that a learned lexicon has linked."""
-    from nmtalign.links.lexicon import Entry, LinkCounts
+    from nmtalign.links.lexicon import Entry
 
     if model is not None:
         from nmtalign.aligner.aligner import load_aligner
@@ -308,7 +307,7 @@ def _entries(linked: LinkedOptions, model: str | None) -> Iterable[Entry]:
         names = lexicon.source_words, lexicon.target_words
         rows = zip(*(column.tolist() for column in lexicon.translations()), strict=True)
         return (Entry(names[0][s], names[1][t], *numbers) for s, t, *numbers in rows)
-    counts = LinkCounts()
+    counts = na.LinkCounts()
     for _, source, target, links in linked.read():
         counts.add(source, target, links)
     return counts.entries()

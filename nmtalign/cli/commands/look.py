@@ -11,6 +11,7 @@ from itertools import chain, islice, tee
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import nmtalign as na
 from nmtalign.cli import declare, model, texts
 from nmtalign.cli.declare import INPUT, OUTPUT, Numbers, OptionGroup, Values, Whole, argument, command, option
 from nmtalign.cli.messages import Progress, log, warn
@@ -21,14 +22,11 @@ from nmtalign.names import VALUES
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
-    from nmtalign.aligner.aligner import Aligner
-    from nmtalign.links.alignments import AlignmentMatrix, GoldAlignment, Link
-    from nmtalign.links.evaluation import Evaluation
     from nmtalign.report.corpus import Record
     from nmtalign.report.sample import Figure
     from nmtalign.text.bitext import SentencePair
 
-    Shown = tuple[dict[str, AlignmentMatrix], frozenset[Link], GoldAlignment | None]
+    Shown = tuple[dict[str, na.AlignmentMatrix], frozenset[na.Link], na.GoldAlignment | None]
 
 Item = TypeVar("Item")
 TOGETHER = 200  # records whose words are counted together
@@ -39,7 +37,7 @@ class RecordOptions(Values):
 
     def open(
         self, bitext: Iterator[SentencePair], others: Mapping[str, str] | None = None
-    ) -> tuple[Aligner | None, Iterator[Record]]:
+    ) -> tuple[na.Aligner | None, Iterator[Record]]:
         """Return the aligner, if it is one of ours, and the records; `others` are files of links by name."""
         from nmtalign.aligner.opening import fit_text
         from nmtalign.report.corpus import read_corpus
@@ -75,7 +73,7 @@ def pick(records: Iterable[Item], lines: Sequence[int]) -> Iterator[Item]:
     raise DataError(f"expected a pair in line {missing}, found only {number:,} pairs")
 
 
-def _covered(records: Iterable[Record], aligner: Aligner | None) -> Iterator[Record]:
+def _covered(records: Iterable[Record], aligner: na.Aligner | None) -> Iterator[Record]:
     """Yield records; warn at the end if too few of their words are known for links that can be trusted."""
     from nmtalign.corpus.coverage import Coverage
 
@@ -130,7 +128,7 @@ def heatmap(bitext: PairsOptions, look: Values, chosen: RecordOptions, output: s
 
     Example: nmtalign heatmap "the black cat" "le chat noir" --curves -o cat.svg
     """
-    from nmtalign.report.heatmap import FORMATS, check_format, save_heatmaps
+    from nmtalign.report.heatmap import FORMATS, check_format
     from nmtalign.report.style import shorten
     from nmtalign.report.tables import OF_MATRICES, save_matrices
 
@@ -156,7 +154,7 @@ def heatmap(bitext: PairsOptions, look: Values, chosen: RecordOptions, output: s
         if as_numbers:
             save_matrices(((number or 1, matrices) for number, (matrices, *_) in shown), output)
         else:
-            save_heatmaps((_draw(number, pair, look) for number, pair in shown), output, dpi=look.dpi)
+            na.save_heatmaps((_draw(number, pair, look) for number, pair in shown), output, dpi=look.dpi)
     count = progress.done
     what = f"matri{'x' if count == 1 else 'ces'}" if as_numbers else f"picture{'s'[: count > 1]}"
     without = f"; without a vector: {shorten(', '.join(lacking), LONGEST)}" if lacking else ""
@@ -191,7 +189,7 @@ def _pairs(
 
 
 def _shown(
-    aligner: Aligner | None, record: Record, look: Values, most: float, lacking: dict[str, None]
+    aligner: na.Aligner | None, record: Record, look: Values, most: float, lacking: dict[str, None]
 ) -> Shown:
     """Return the matrices of a pair by the titles of their panels, its links and its gold links.
 
@@ -227,7 +225,7 @@ def _kept(wanted: tuple[int, ...] | None, words: int, most: float, what: str, op
 
 
 def _draw(number: int, shown: Shown, look: Values) -> Picture:
-    from nmtalign.report.heatmap import draw_curves, draw_heatmap
+    from nmtalign.report.heatmap import draw_curves
     from nmtalign.report.style import DARK, LIGHT
 
     matrices, links, gold = shown
@@ -237,7 +235,7 @@ def _draw(number: int, shown: Shown, look: Values) -> Picture:
         [matrix] = matrices.values()
         return draw_curves(matrix, numbers=bool(look.numbers), **marks)
     colors = LIGHT if look.light else DARK
-    return draw_heatmap(matrices, numbers=look.numbers, linear=look.linear or None, colors=colors, **marks)
+    return na.draw_heatmap(matrices, numbers=look.numbers, linear=look.linear or None, colors=colors, **marks)
 
 
 # --- report --------------------------------------------------------------------------------------
@@ -272,7 +270,6 @@ def report(bitext: BitextOptions, drawn: Values, chosen: RecordOptions, output: 
     Example: nmtalign report text.en text.fr -o report.html --gold gold.txt --worst 50 --by gold
     """
     from nmtalign.report.corpus import show
-    from nmtalign.report.html import write_report
 
     by_hand = {"--lines": chosen.lines, "--sample": drawn.sample, "--worst": drawn.worst}
     given = [name for name, value in by_hand.items() if value]
@@ -291,7 +288,7 @@ def report(bitext: BitextOptions, drawn: Values, chosen: RecordOptions, output: 
             shown = show(shown_progress.done_one_by_one(_covered(kept, aligner)), aligner)
         deque(pairs if chosen.gold is None else records, maxlen=0)  # to its end
         total = progress.done
-        write_report(output, shown, gold=gold or [""] * total, **page)
+        na.write_report(output, shown, gold=gold or [""] * total, **page)
     with_scorers = sum(bool(pair.parts) for pair in shown)
     if 0 < with_scorers < len(shown):
         warn(f"only the first {with_scorers:,} pairs have the weights of each scorer, to keep the page small")
@@ -326,8 +323,8 @@ def _systems(compare: tuple[str, ...]) -> dict[str, str]:
 
 
 def _choose(
-    records: Iterator[Record], aligner: Aligner | None, lines: Sequence[int] | None, drawn: Values
-) -> tuple[list[Record], list[Figure], dict[str, Evaluation] | None]:
+    records: Iterator[Record], aligner: na.Aligner | None, lines: Sequence[int] | None, drawn: Values
+) -> tuple[list[Record], list[Figure], dict[str, na.Evaluation] | None]:
     """Return the records to show, and figures and evaluations of the whole corpus where it was aligned."""
     from nmtalign.report.corpus import random_sample, worst_sample
     from nmtalign.report.sample import OWN, Figure, evaluation_figures

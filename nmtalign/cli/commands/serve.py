@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import nmtalign as na
 from nmtalign.cli.declare import INPUT, Whole, command, option
 from nmtalign.cli.model import check_kind
 from nmtalign.errors import DataError, NmtalignError, UsageError
@@ -30,8 +31,6 @@ from nmtalign.names import SCORES
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-    from nmtalign.aligner.aligner import Aligner
-    from nmtalign.report.sample import SamplePair
     from nmtalign.text.bitext import SentencePair
 
 EXAMPLES = {  # one sentence, by language
@@ -74,16 +73,14 @@ def serve(models: tuple[str, ...], vectors: tuple[str, ...], score: str | None, 
 
     Example: nmtalign serve --model model --vectors en_fr_vectors
     """
-    from nmtalign.aligner.opening import load
-
     folders = [*models, *vectors]
     for kind, paths in (("model", models), ("vectors", vectors)):
         for path in paths:
             check_kind(kind, path)
     scoring = {} if score is None else {"score": score}
     settings = {folder: scoring if folder in vectors or not vectors else {} for folder in folders}
-    aligners = {Path(folder).name or folder: load(folder, **settings[folder]) for folder in folders}
-    aligners = aligners or {"English-French, as shipped": load(**scoring)}
+    aligners = {Path(folder).name or folder: na.load(folder, **settings[folder]) for folder in folders}
+    aligners = aligners or {"English-French, as shipped": na.load(**scoring)}
     if folders and len(aligners) < len(folders):
         raise UsageError("two folders have one name, and the page could not tell them apart")
     try:
@@ -118,7 +115,7 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = MOST_AT_ONCE  # that wait to be let in
 
-    def __init__(self, aligners: Mapping[str, Aligner], example: tuple[str, str], port: int) -> None:
+    def __init__(self, aligners: Mapping[str, na.Aligner], example: tuple[str, str], port: int) -> None:
         from nmtalign.report.html import html_typing
 
         super().__init__((HOST, port), _Handler)
@@ -174,7 +171,7 @@ class Server(ThreadingHTTPServer):
         with self.aligning:
             return report_data(_aligned(pairs, models))
 
-    def _models(self, names: Any) -> dict[str, Aligner]:
+    def _models(self, names: Any) -> dict[str, na.Aligner]:
         """Return the one model, or the two, that a request names."""
         if not isinstance(names, list) or len(names) not in (1, 2):
             raise DataError(f"expected a list of one model or two, found {names!r:.80}")
@@ -184,7 +181,7 @@ class Server(ThreadingHTTPServer):
         return {name: self.aligners[name] for name in names}
 
 
-def _aligned(pairs: list[SentencePair], models: Mapping[str, Aligner]) -> list[SamplePair]:
+def _aligned(pairs: list[SentencePair], models: Mapping[str, na.Aligner]) -> list[na.SamplePair]:
     """Return pairs as the first model aligns them, beside the links and weights of the others.
 
     Where models cut the text into other tokens, all show the words between spaces.

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import nmtalign as na
 from nmtalign.cli import model, running, texts
 from nmtalign.cli.declare import INPUT, OUTPUT, FileType, Number, OptionGroup, command, option
 from nmtalign.cli.messages import Stages, log, log_option, quiet_option, warn
@@ -20,8 +21,6 @@ from nmtalign.names import PRESETS
 if TYPE_CHECKING:
     from distributed import Client
 
-    from nmtalign.aligner.aligner import Aligner
-    from nmtalign.links.alignments import AlignedBatch
     from nmtalign.text.bitext import SentencePair
     from nmtalign.training.em import Hyperparameters
 
@@ -173,10 +172,9 @@ def _say_what_is_next(bitext: BitextOptions, output: str, links: str | None) -> 
     log(f"{done}to look at links: {look}; to align new text: {use}", event="next")
 
 
-def _aligned(client: Client, aligner: Aligner, bitext: Iterator[SentencePair]) -> AlignedBatch:
+def _aligned(client: Client, aligner: na.Aligner, bitext: Iterator[SentencePair]) -> na.AlignedBatch:
     """Align the bitext, which is read again, on a cluster."""
     from nmtalign.batch.cluster import align_on_cluster
     from nmtalign.links.alignments import joined_batches
-    from nmtalign.text.bitext import cut
 
-    return joined_batches([chunk.batch for chunk in align_on_cluster(client, aligner, cut(bitext))])
+    return joined_batches([chunk.batch for chunk in align_on_cluster(client, aligner, na.cut(bitext))])

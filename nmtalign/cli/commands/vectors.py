@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from click.core import ParameterSource
 
+import nmtalign as na
 from nmtalign.cli import model, texts
 from nmtalign.cli.declare import INPUT, OUTPUT, OptionGroup, Values, Whole, argument, command, option
 from nmtalign.cli.messages import Progress, log, printable, warn
@@ -19,9 +20,6 @@ from nmtalign.door import place_of
 from nmtalign.errors import UsageError
 from nmtalign.files import read_lines
 from nmtalign.names import LEARNED_SCORES, READ_VECTORS, RETRIEVAL_SCORES, UNICODE_FORMS, WRITTEN_VECTORS
-
-if TYPE_CHECKING:
-    from nmtalign.vectors.embeddings import Embeddings
 
 _BYTES = ("strict", "ignore", "replace", "backslashreplace")
 _SCORE = "csls: twice the cosine, less the mean cosines of both words to their nearest."
@@ -69,19 +67,19 @@ def info(path: str, text: str | None, tokenization: TextOptions, **reading: Any)
     Example: nmtalign vectors info cc.fr.300.vec.gz --limit 200000 --text corpus.fr
     """
     from nmtalign.vectors.embeddings import Coverage
-    from nmtalign.vectors.storage import detect_format, languages_of, load_embeddings
+    from nmtalign.vectors.storage import detect_format, languages_of
 
     sides = languages_of(place_of(path)) or {"": place_of(path)}
     for side in sides.values():
         kind = detect_format(side) if reading["format"] == "auto" else reading["format"]
-        embeddings = load_embeddings(side, encoding=texts.encoding(), **reading | {"format": kind})
+        embeddings = na.load_embeddings(side, encoding=texts.encoding(), **reading | {"format": kind})
         click.echo("\n".join([f"{side}: {kind}", *_described(embeddings)]))
         if text is not None:
             lines = map(tokenization.settings().words, read_lines(text, encoding=texts.encoding()))
             click.echo(f"  of {text}: {sum(map(embeddings.coverage, lines), Coverage())}")
 
 
-def _described(embeddings: Embeddings) -> Iterator[str]:
+def _described(embeddings: na.Embeddings) -> Iterator[str]:
     """Yield the lines that `info` prints."""
     import numpy as np
 
@@ -114,11 +112,11 @@ def convert(path: str, output: str, to: str, force: bool, **reading: Any) -> Non
 
     Example: nmtalign vectors convert cc.fr.300.bin french --to folder
     """
-    from nmtalign.vectors.storage import expect_room_for_vectors, load_embeddings, save_embeddings
+    from nmtalign.vectors.storage import expect_room_for_vectors
 
     expect_room_for_vectors(output, to, overwrite=force)
-    embeddings = load_embeddings(path, encoding=texts.encoding(), **reading)
-    save_embeddings(embeddings, output, format=to, overwrite=force)
+    embeddings = na.load_embeddings(path, encoding=texts.encoding(), **reading)
+    na.save_embeddings(embeddings, output, format=to, overwrite=force)
     if embeddings.subwords is not None and to != "folder":
         warn(f"{to} cannot hold the sub-words; they are left out")
     log(f"{len(embeddings):,} words, {embeddings.dimension} dimensions in {output}")
@@ -150,7 +148,7 @@ def learn(
     Example: nmtalign vectors learn text.en text.fr -o vectors
     """
     from nmtalign.aligner.aligner import load_aligner
-    from nmtalign.training.count_vectors import count_embeddings, learn_counted
+    from nmtalign.training.count_vectors import learn_counted
     from nmtalign.vectors.storage import expect_room_for_pair, save_pair, with_text_settings
 
     expect_room_for_pair(folder.output, overwrite=folder.force)
@@ -160,7 +158,7 @@ def learn(
         if model is not None:
             _check_alone(bitext)
             counted = load_aligner(model)
-            learned, text = count_embeddings(counted.lexicon, **options), counted.text
+            learned, text = na.count_embeddings(counted.lexicon, **options), counted.text
             languages = langs or (counted.languages[0] or "source", counted.languages[1] or "target")
         else:
             pairs = progress.done_one_by_one(bitext.open())
@@ -211,10 +209,11 @@ def map_(source: str, target: str, folder: Values, mapping: Values, **reading: A
     Example: nmtalign vectors map cc.en.300.vec.gz cc.fr.300.vec.gz --limit 100000 -o vectors
     """
     from nmtalign.vectors.spaces import identical_strings, map_spaces, read_dictionary
-    from nmtalign.vectors.storage import expect_room_for_pair, load_embeddings, save_pair
+    from nmtalign.vectors.storage import expect_room_for_pair, save_pair
 
     expect_room_for_pair(folder.output, overwrite=folder.force)
-    first, second = (load_embeddings(path, encoding=texts.encoding(), **reading) for path in (source, target))
+    reading["encoding"] = texts.encoding()
+    first, second = (na.load_embeddings(path, **reading) for path in (source, target))
     seeds = iter(identical_strings(first.vocabulary, second.vocabulary))
     if mapping.dictionary is not None:
         seeds = read_dictionary(mapping.dictionary, encoding=texts.encoding())
@@ -319,7 +318,6 @@ def attention(
     Example: nmtalign vectors attention text.en text.fr --vectors vectors --score bahdanau
     """
     one_blas_thread()
-    from nmtalign.aligner.fitting import learn_attention
     from nmtalign.output import expect_new_file
     from nmtalign.scorers.vector_scores import FILES
 
@@ -337,7 +335,7 @@ def attention(
     options |= vectors.reading | ({} if vectors.langs is None else {"languages": vectors.langs})
     with Progress("pairs", bitext.files) as progress:
         pairs = list(progress.counted(bitext.open()))
-        learned = learn_attention(pairs, given, report=progress.stage, **vars(tokenization), **options)
+        learned = na.learn_attention(pairs, given, report=progress.stage, **vars(tokenization), **options)
         learned.save(path, overwrite=force)
     log(f"{learned} in {progress.seconds:.1f} s in {path}")
 
