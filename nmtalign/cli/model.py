@@ -144,12 +144,12 @@ def load_aligner(options: ModelOptions) -> na.Aligner:
     """Open what the options name; without any, the shipped English-French model."""
     path, settings = options.path, options.settings
     if isinstance(path, str):
-        check_kind("vectors" if options.model is None else "model", path)
+        return open_folder("vectors" if options.model is None else "model", path, **settings)
     return na.load(path, **settings)
 
 
-def check_kind(kind: str, path: str) -> None:
-    """Refuse vectors given as a model, a model given as vectors, and what is not there."""
+def open_folder(kind: str, path: str, **settings: Any) -> na.Aligner:
+    """Open a model, or vectors; an error where a folder of the other kind, or none, is given."""
     from nmtalign.state import is_model
 
     folder = place_of(path)
@@ -158,6 +158,7 @@ def check_kind(kind: str, path: str) -> None:
     if is_model(folder) != (kind == "model"):
         found = "expected a folder of `nmtalign train`; it holds no model (if it holds vectors: --vectors)"
         raise DataError(found if kind == "model" else "this is a learned model; give it as --model").at(path)
+    return na.load(path, **settings)
 
 
 # --- attention or similarities of another program -----------------------------------------------

@@ -64,19 +64,18 @@ _output_options = (
     option("--tokens PREFIX", OutputPrefix(".source", ".target"), "Files of the tokens that links count."),
 )
 _on_error = "At a bad record: stop, or write an empty line and report it."
-_error_options = OptionGroup(
-    "errors",
-    option("--on-error", ("stop", "skip-marked"), _on_error, default="stop"),
-    option("--error-report", OUTPUT, "List the records that --on-error skip-marked replaced."),
-    option("--strict", bool, "Stop (exit code 3) if few words are known or sides are swapped."),
-)
 
 
 @command(
     texts.bitext_options,
     texts.max_length_option,
     "Input",
-    _error_options,
+    OptionGroup(
+        "errors",
+        option("--on-error", ("stop", "skip-marked"), _on_error, default="stop"),
+        option("--error-report", OUTPUT, "List the records that --on-error skip-marked replaced."),
+        option("--strict", bool, "Stop (exit code 3) if few words are known or sides are swapped."),
+    ),
     OptionGroup(
         "outputs",
         _output_options,
@@ -265,20 +264,23 @@ def _explained(advice: str) -> Iterator[None]:
 
 # --- links from another program ------------------------------------------------------------------
 
-_link_options = OptionGroup(
-    "options",
-    "Input",
-    option("--tokenizer", texts.Tokenizer(), "How lines become words.  [space]"),
-    "Links",
-    model.extraction_options,
-    model.SECTION,
-    option("--langs XX,YY", texts.LANGUAGES, "Languages, as a translation model calls them."),
-    model.encoder_options,
+
+@command(
+    texts.bitext_options,
+    OptionGroup("outputs", _output_options, kind=FileOptions),
+    OptionGroup(
+        "options",
+        "Input",
+        option("--tokenizer", texts.Tokenizer(), "How lines become words.  [space]"),
+        "Links",
+        model.extraction_options,
+        model.SECTION,
+        option("--langs XX,YY", texts.LANGUAGES, "Languages, as a translation model calls them."),
+        model.encoder_options,
+    ),
+    model.source_options,
+    message_options,
 )
-_files_option = OptionGroup("outputs", _output_options, kind=FileOptions)
-
-
-@command(texts.bitext_options, _files_option, _link_options, model.source_options, message_options)
 def links_from(
     bitext: BitextOptions, weights: model.SourceOptions, options: Values, outputs: FileOptions
 ) -> None:

@@ -65,7 +65,7 @@ def evaluate(links: str, gold: str, compare: str | None, by_sentence: bool, **op
             results[path] = evaluation.evaluate(system, golds, bootstrap=bootstrap)
         except DataError as error:
             raise error.at(path) from None
-        _warn_of_shift(path, system, golds, results[path])
+        _warn_of_shift(path, system, golds, results[path].aer)
     if by_sentence:
         _print_sentences(results)
     if compare is None:
@@ -90,19 +90,17 @@ def _reviewed(
     return [golds[n] for n in at], {path: [system[n] for n in at] for path, system in systems.items()}
 
 
-def _warn_of_shift(
-    path: str, system: Sequence[Links], gold: list[na.GoldAlignment], result: na.Evaluation
-) -> None:
+def _warn_of_shift(path: str, system: Sequence[Links], golds: list[na.GoldAlignment], aer: float) -> None:
     """Warn where links fit the gold better one position on or back: one of the files counts from 1."""
     from nmtalign.links.evaluation import Counts, count
 
     for step, moved in (1, "higher"), (-1, "lower"):
         shifted = [{(source + step, target + step) for source, target in links} for links in system]
-        aer = sum(count(shifted, gold), Counts()).aer
-        if aer < result.aer - CLEAR:
+        shifted_aer = sum(count(shifted, golds), Counts()).aer
+        if shifted_aer < aer - CLEAR:
             hint = "does one of the files count from 1, as talp does? --links-format and --gold-format say so"
-            aer_there = f"the error of {path} would be {100 * aer:.1f} %"
-            warn(f"with all positions one {moved}, {aer_there}; {hint}")
+            error = f"the error of {path} would be {100 * shifted_aer:.1f} %"
+            warn(f"with all positions one {moved}, {error}; {hint}")
 
 
 def _print_sentences(results: dict[str, na.Evaluation]) -> None:

@@ -13,7 +13,7 @@ import nmtalign as na
 from nmtalign.cli import texts
 from nmtalign.cli.declare import INPUT, OUTPUT, OptionGroup, Values, Whole, argument, command, option
 from nmtalign.cli.messages import Progress, printable
-from nmtalign.cli.model import check_kind
+from nmtalign.cli.model import open_folder
 from nmtalign.cli.texts import LinkedOptions, linked_options
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import SIDES
@@ -106,8 +106,7 @@ def _corpus(linked: LinkedOptions, named: Values) -> tuple[Iterator[LinkedWords]
         pairs = ((source, target, links.links) for _, source, target, links in linked.read())
         return pairs, linked.text, (None, None)
     [(kind, path)] = named.given.items()
-    check_kind(kind, path)
-    aligner = na.load(path)
+    aligner = open_folder(kind, path)
     aligner = replace(aligner, text=linked.settings(aligner.text))
     return _aligned(aligner, linked), aligner.text, aligner.languages
 

@@ -91,24 +91,6 @@ def _covered(records: Iterable[Record], aligner: na.Aligner | None) -> Iterator[
 LONGEST = 100  # characters of a list of words
 MOST = 150  # words of a side that a picture shows when nothing else is asked for
 
-_look_options = OptionGroup(
-    "look",
-    option(
-        "--values",
-        (*VALUES, "all", "parts"),
-        "Scores before the softmax, attention of a direction or both combined; `all`: the latter three;"
-        " `parts`: of each scorer or attention head.  [softmax without null: forward; else combined]",
-    ),
-    option("--links/--no-links", bool, "Mark the chosen links.", default=True),
-    option("--numbers/--no-numbers", bool, "Write weights, with --curves positions.  [if they fit]"),
-    option("--rows", Numbers(0), f"Target words to draw, like 0-39.  [the first {MOST}]"),
-    option("--columns", Numbers(0), f"Source words to draw, like 3,10-20.  [the first {MOST}]"),
-    option("--light", bool, "Light colors, for paper."),
-    option("--linear", bool, "Make colors proportional to the weights."),
-    option("--curves", bool, "Draw links as curves between the words, no matrix."),
-    option("--dpi", Whole(10, 1200), "Dots per inch of a .png.", default=150),
-)
-
 
 @command(
     argument("source_sentence", required=False),
@@ -116,7 +98,23 @@ _look_options = OptionGroup(
     texts.pairs_options,
     "Output",
     option("-o --output FIG", OUTPUT, ".png .svg .pdf; numbers: .tsv .csv .npz.", required=True),
-    _look_options,
+    OptionGroup(
+        "look",
+        option(
+            "--values",
+            (*VALUES, "all", "parts"),
+            "Scores before the softmax, attention of a direction or both combined; `all`: the latter three;"
+            " `parts`: of each scorer or attention head.  [softmax without null: forward; else combined]",
+        ),
+        option("--links/--no-links", bool, "Mark the chosen links.", default=True),
+        option("--numbers/--no-numbers", bool, "Write weights, with --curves positions.  [if they fit]"),
+        option("--rows", Numbers(0), f"Target words to draw, like 0-39.  [the first {MOST}]"),
+        option("--columns", Numbers(0), f"Source words to draw, like 3,10-20.  [the first {MOST}]"),
+        option("--light", bool, "Light colors, for paper."),
+        option("--linear", bool, "Make colors proportional to the weights."),
+        option("--curves", bool, "Draw links as curves between the words, no matrix."),
+        option("--dpi", Whole(10, 1200), "Dots per inch of a .png.", default=150),
+    ),
     record_options,
 )
 def heatmap(bitext: PairsOptions, look: Values, chosen: RecordOptions, output: str, **sentences: Any) -> None:
@@ -242,21 +240,19 @@ def _draw(number: int, shown: Shown, look: Values) -> Picture:
 
 SAMPLE = 200  # pairs shown when nothing else is asked for
 
-_sample_options = OptionGroup(
-    "drawn",
-    option("--sample N", Whole(min=1), f"Show N random pairs.  [{SAMPLE}]"),
-    option("--sample-seed", Whole(min=0), "Seed of --sample.", default=1),
-    option("--worst N", Whole(min=1), "Show the N worst pairs of the corpus."),
-    option("--by WHAT", str, "Worst by score, gold or the NAME of a system.  [score]"),
-)
-
 
 @command(
     texts.bitext_options,
     "Input",
     option("--compare NAME=LINKS", declare.COMPARED, "Links of another system.", multiple=True),
     option("--corrections JSONL", INPUT, "Links corrected in a report of this text."),
-    _sample_options,
+    OptionGroup(
+        "drawn",
+        option("--sample N", Whole(min=1), f"Show N random pairs.  [{SAMPLE}]"),
+        option("--sample-seed", Whole(min=0), "Seed of --sample.", default=1),
+        option("--worst N", Whole(min=1), "Show the N worst pairs of the corpus."),
+        option("--by WHAT", str, "Worst by score, gold or the NAME of a system.  [score]"),
+    ),
     "Output",
     option("-o --output HTML", OUTPUT, "The report.", required=True),
     option("--title", str, "Title of the page.", default="Word alignment"),

@@ -23,7 +23,7 @@ import click
 
 import nmtalign as na
 from nmtalign.cli.declare import INPUT, Whole, command, option
-from nmtalign.cli.model import check_kind
+from nmtalign.cli.model import open_folder
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.files import parse_json
 from nmtalign.names import SCORES
@@ -73,15 +73,12 @@ def serve(models: tuple[str, ...], vectors: tuple[str, ...], score: str | None, 
 
     Example: nmtalign serve --model model --vectors en_fr_vectors
     """
-    folders = [*models, *vectors]
-    for kind, paths in (("model", models), ("vectors", vectors)):
-        for path in paths:
-            check_kind(kind, path)
     scoring = {} if score is None else {"score": score}
-    settings = {folder: scoring if folder in vectors or not vectors else {} for folder in folders}
-    aligners = {Path(folder).name or folder: na.load(folder, **settings[folder]) for folder in folders}
-    aligners = aligners or {"English-French, as shipped": na.load(**scoring)}
-    if folders and len(aligners) < len(folders):
+    refused = {} if vectors else scoring  # by a model
+    learned = {Path(path).name or path: open_folder("model", path, **refused) for path in models}
+    given = {Path(path).name or path: open_folder("vectors", path, **scoring) for path in vectors}
+    aligners = learned | given or {"English-French, as shipped": na.load(**scoring)}
+    if len(aligners) < len(models) + len(vectors):
         raise UsageError("two folders have one name, and the page could not tell them apart")
     try:
         first = next(iter(aligners.values()))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import nmtalign as na
 from nmtalign.cli import model, running, texts
-from nmtalign.cli.declare import INPUT, OUTPUT, FileType, Number, OptionGroup, command, option
+from nmtalign.cli.declare import INPUT, OUTPUT, FileType, Number, OptionGroup, Values, command, option
 from nmtalign.cli.messages import Stages, log, log_option, quiet_option, warn
 from nmtalign.cli.texts import BitextOptions, TextOptions
 from nmtalign.errors import StoppedError, UsageError
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from nmtalign.training.em import Hyperparameters
 
 
-LINKS = ("links", "probabilities", "pair_scores")  # outputs of the bitext itself
-ENCODER = ("encoder", "layer", "device", "cache")
 OLDER = FileType(writes=False, instead_of="output")  # a model that the new one may replace
 
 
@@ -39,9 +37,12 @@ OLDER = FileType(writes=False, instead_of="output")  # a model that the new one 
     "Output",
     option("-o --output DIR", OUTPUT, "Folder for the model.", required=True),
     option("--force", bool, "Replace the model that is there."),
-    option("--links", OUTPUT, "Also align the bitext itself: Pharaoh format, a line for each pair."),
-    option("--probabilities", OUTPUT, "Probability of each link, in the order of --links."),
-    option("--pair-scores", OUTPUT, "Probability that a pair is a translation."),
+    OptionGroup(
+        "outputs",
+        option("--links", OUTPUT, "Also align the bitext itself: Pharaoh format, a line for each pair."),
+        option("--probabilities", OUTPUT, "Probability of each link, in the order of --links."),
+        option("--pair-scores", OUTPUT, "Probability that a pair is a translation."),
+    ),
     "Model",
     option("--preset", PRESETS, "Learn faster, or more accurately.", default="default"),
     option("--prior", INPUT, "Start from a list of words (word, translation, weight) or eflomal's priors."),
@@ -55,7 +56,7 @@ OLDER = FileType(writes=False, instead_of="output")  # a model that the new one 
     ),
     "Expert, whose links are prior counts and vote",
     model.expert_option,
-    model.encoder_options,
+    OptionGroup("encoder", model.encoder_options),
     running.engine_options,
     quiet_option,
     log_option,
@@ -64,8 +65,10 @@ def train(
     bitext: BitextOptions,
     tokenization: TextOptions,
     vectors: model.PathOptions,
+    encoder: Values,
     engine: running.EngineOptions,
     output: str,
+    outputs: Values,
     **more: Any,
 ) -> None:
     """Learn an alignment model from a bitext: two files, line by line, or one file with both sides (--pairs).
@@ -84,12 +87,12 @@ def train(
     from nmtalign.training.em import preset as named_preset
 
     languages = more["langs"] or (None, None)
-    options = _supervision(vectors, more)
-    outputs = {name: more[name] for name in LINKS if more[name] is not None}
+    options = _supervision(vectors, encoder, more)
+    paths = outputs.given  # of the links of the bitext itself
     expect_room_for_model(output, overwrite=more["force"])
-    for path in outputs.values():
+    for path in paths.values():
         expect_folder_of(path)
-    if outputs and engine.engine == "dask" and "-" in bitext.files:
+    if paths and engine.engine == "dask" and "-" in bitext.files:
         raise UsageError("--engine dask reads the bitext again for --links; give a file, not standard input")
     options["prior"], options["text"] = warm_start(
         more["prior"], more["init"], vars(tokenization), languages, encoding=texts.encoding()
@@ -97,7 +100,7 @@ def train(
     limit = LengthLimit(more["max_length"], bitext.files)
     without_long_pairs = partial(limit.pairs, text=options["text"], languages=languages)
     hyperparameters, state = named_preset(more["preset"]), f"{output.rstrip('/')}.state"
-    progress = Stages("pairs", bitext.files, _costs(hyperparameters, **more))
+    progress = Stages("pairs", bitext.files, _costs(hyperparameters, encoder, outputs, more))
     with _explained(state), ExitStack() as stack:
         client = engine.client(stack)
         stack.enter_context(progress)
@@ -115,26 +118,25 @@ def train(
         aligner.save(output, overwrite=more["force"])
         remove_checkpoints(state)
         progress.stage(f"model in {output}{limit}")
-        if outputs:
+        if paths:
             local = client is None or aligner.expert is not None
             batch = result.align() if local else _aligned(client, aligner, without_long_pairs(bitext.open()))
             formats = running.batch_texts()
-            running.write_whole({path: [formats[name](batch)] for name, path in outputs.items()})
-    _say_what_is_next(bitext, output, more["links"])
+            running.write_whole({path: [formats[name](batch)] for name, path in paths.items()})
+    _say_what_is_next(bitext, output, outputs.links)
 
 
-def _supervision(vectors: model.PathOptions, more: dict[str, Any]) -> dict[str, Any]:
+def _supervision(vectors: model.PathOptions, encoder: Values, more: dict[str, Any]) -> dict[str, Any]:
     """Open what the model learns from beside the bitext, as arguments of `learn`."""
     from nmtalign.aligner.experts import choose_expert
     from nmtalign.aligner.opening import open_vectors
     from nmtalign.aligner.train import gold_of_file
 
-    encoder = {name: more[name] for name in ENCODER if more[name] is not None}
     return {
         "vectors": vectors.path and open_vectors(vectors.path, more["langs"], **vectors.reading),
         "vectors_weight": vectors.vectors_weight,
         "gold": [] if more["gold"] is None else gold_of_file(more["gold"], encoding=texts.encoding()),
-        "expert": choose_expert(given=more["expert"] is not None, **encoder),
+        "expert": choose_expert(given=more["expert"] is not None, **encoder.given),
     }
 
 
@@ -150,14 +152,16 @@ def _explained(state: str) -> Iterator[None]:
         raise StoppedError(f"interrupted\nnmtalign: {where}") from None
 
 
-def _costs(hyperparameters: Hyperparameters, **more: Any) -> list[float]:
+def _costs(
+    hyperparameters: Hyperparameters, encoder: Values, outputs: Values, more: dict[str, Any]
+) -> list[float]:
     """Return what the stages take in relation to each other, as measured (40,000 pairs)."""
     model1, hmm = hyperparameters.model1_iterations, hyperparameters.hmm_iterations
     iterations = [1.0] * (model1 - 1) + [4.0] * hmm
-    begin = 23.0 if more["encoder"] else 3.0
-    iterations *= 1 + any(more[name] is not None for name in ("expert", "encoder"))
+    begin = 23.0 if encoder.encoder else 3.0
+    iterations *= 2 if more["expert"] or encoder.encoder else 1
     end = 1.0 + 2.0 * bool(hyperparameters.spectral_weight) + 10.0 * bool(more["gold"])
-    return [begin, 3.0, *iterations, end, *([4.0] if any(more[name] for name in LINKS) else [])]
+    return [begin, 3.0, *iterations, end, *([4.0] if outputs.given else [])]
 
 
 def _say_what_is_next(bitext: BitextOptions, output: str, links: str | None) -> None:

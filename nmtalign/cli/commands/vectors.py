@@ -182,23 +182,20 @@ def _check_alone(bitext: BitextOptions) -> None:
         raise UsageError(f"{', '.join(given)}: the words are those of --model; leave it out")
 
 
-_mapping_options = OptionGroup(
-    "mapping",
-    "Input",
-    texts.langs_option,
-    "Mapping",
-    option("--dictionary", INPUT, "Seed pairs, `word translation` a line.  [identical strings]"),
-    option("--refine/--no-refine", bool, "Look for more pairs by mutual neighbors.", default=True),
-    option("--words", Whole(min=1), "Frequent words that --refine uses.", default=5_000),
-)
-
-
 @command(
     argument("source", INPUT),
     argument("target", INPUT),
     _reading_options,
     _folder_options,
-    _mapping_options,
+    OptionGroup(
+        "mapping",
+        "Input",
+        texts.langs_option,
+        "Mapping",
+        option("--dictionary", INPUT, "Seed pairs, `word translation` a line.  [identical strings]"),
+        option("--refine/--no-refine", bool, "Look for more pairs by mutual neighbors.", default=True),
+        option("--words", Whole(min=1), "Frequent words that --refine uses.", default=5_000),
+    ),
     name="map",
 )
 def map_(source: str, target: str, folder: Values, mapping: Values, **reading: Any) -> None:
