@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import nmtalign as na
-from nmtalign import __version__
 from nmtalign.cli.declare import OUTPUT, OptionGroup, Values, Whole, option
 from nmtalign.cli.model import PATHS, ModelOptions
 from nmtalign.door import place_of, shipped
@@ -21,12 +20,12 @@ from nmtalign.names import MODEL, SIDES
 from nmtalign.output import Outputs
 
 if TYPE_CHECKING:
+    from distributed import Client
+
     from nmtalign.batch.shards import ShardRun
     from nmtalign.batch.stream import AlignedChunk
 
     Sink = Callable[[AlignedChunk], object]
-    from distributed import Client
-
 
 _ALWAYS = ("links", "probabilities", "pair_scores")  # outputs that every run keeps
 
@@ -40,24 +39,16 @@ class ShardOptions(Values):
         return bool(self.resume or self.shard)
 
     def open(self, files: Sequence[str], outputs: Mapping[str, str]) -> ShardRun | None:
-        """Return the run of these options, None without them; `outputs` are the files to write."""
+        """Return the run of these options, None without them; `outputs` are the files to write.
+
+        Inputs can be read twice, and outputs be put together of shards; others are a UsageError.
+        """
         from nmtalign.batch.shards import ShardRun
 
         if self.out_shards is None:
             if self.may_exist:
                 raise UsageError("--resume and --shard go with --out-shards DIR; give it too")
             return None
-        self._check(files, outputs)
-        part = re.fullmatch(r"(\d{1,9})/(\d{1,9})", self.shard or "1/1", re.ASCII)
-        if part is None or not 0 < int(part[1]) <= int(part[2]):
-            raise UsageError(f"--shard wants I/N with I from 1 to N, like 2/8; found {self.shard!r}")
-        paths = {**dict.fromkeys(_ALWAYS, ""), **outputs}
-        texts = {_kind(output, path): text_of(output, path) for output, path in paths.items()}
-        inputs, numbers = [Path(path) for path in files], (int(part[1]), int(part[2]))
-        return ShardRun(Path(self.out_shards), texts, inputs, pairs=self.shard_pairs, part=numbers)
-
-    def _check(self, files: Sequence[str], outputs: Mapping[str, str]) -> None:
-        """Refuse inputs that cannot be read twice, and outputs that shards cannot be put together to."""
         if "-" in files:
             raise UsageError("--out-shards: not with standard input, which cannot be read again")
         if "attention" in outputs:
@@ -67,8 +58,16 @@ class ShardOptions(Values):
         if self.shard is not None and any(path != "-" for path in outputs.values()):
             advice = "put them together with --resume -o LINKS at the end"
             raise UsageError(f"--shard fills --out-shards only; {advice}")
-        if "table" in outputs and _kind("table", outputs["table"]) == "parquet":
+        paths = {**dict.fromkeys(_ALWAYS, ""), **outputs}
+        kinds = {output: _kind(output, path) for output, path in paths.items()}
+        if "parquet" in kinds.values():
             raise UsageError("--out-shards: tables as .csv, .tsv or .jsonl, whose shards can be put together")
+        part = re.fullmatch(r"(\d{1,9})/(\d{1,9})", self.shard or "1/1", re.ASCII)
+        if part is None or not 0 < int(part[1]) <= int(part[2]):
+            raise UsageError(f"--shard wants I/N with I from 1 to N, like 2/8; found {self.shard!r}")
+        texts = {kinds[output]: text_of(output, path) for output, path in paths.items()}
+        inputs, numbers = [Path(path) for path in files], (int(part[1]), int(part[2]))
+        return ShardRun(Path(self.out_shards), texts, inputs, pairs=self.shard_pairs, part=numbers)
 
 
 shard_options = OptionGroup(
@@ -114,7 +113,7 @@ def describe(files: Sequence[str], options: ModelOptions, **settings: Any) -> di
     parts = [file for path in paths for file in (sorted(path.rglob("*")) if path.is_dir() else [path])]
     model = "".join(fingerprint(file)["sha256"] for file in parts if file.is_file())
     digest, text = hashlib.sha256(model.encode()).hexdigest(), [fingerprint(Path(path)) for path in files]
-    return {"version": __version__, "text": text, "model": digest, **settings}
+    return {"version": na.__version__, "text": text, "model": digest, **settings}
 
 
 def batch_texts() -> dict[str, Callable[[na.AlignedBatch], str]]:

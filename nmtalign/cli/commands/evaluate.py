@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import nmtalign as na
-from nmtalign import __version__
 from nmtalign.cli import texts
 from nmtalign.cli.declare import INPUT, Number, Whole, argument, command, option
 from nmtalign.cli.messages import log, warn
@@ -73,7 +72,7 @@ def evaluate(links: str, gold: str, compare: str | None, by_sentence: bool, **op
     else:
         _print_comparison(results, evaluation.compare(*results.values(), bootstrap=bootstrap))
     settings = f"{results[links].settings}|format:{links_format}|gold:{gold_format}"
-    click.echo(f"settings    {settings}|version:{__version__}")
+    click.echo(f"settings    {settings}|version:{na.__version__}")
 
 
 def _reviewed(
