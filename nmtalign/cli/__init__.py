@@ -123,11 +123,11 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         _end(str(error), error.exit_code)
     except OSError as error:
         gone = "the working directory: " if isinstance(error, FileNotFoundError) else ""  # of os.getcwd
-        place = f"{error.filename}: " if error.filename else gone
+        where = f"{error.filename}: " if error.filename else gone
         bad_input = error.filename and error.errno not in (*_FULL, *FILES_USED_UP)
         hint = " (ulimit -n raises their number)" if error.errno in FILES_USED_UP else ""
         hint += ", expected a file" if isinstance(error, IsADirectoryError) else ""
-        _end(f"{place}{error.strerror or error}{hint}", (DataError if bad_input else NmtalignError).exit_code)
+        _end(f"{where}{error.strerror or error}{hint}", (DataError if bad_input else NmtalignError).exit_code)
     except Exception as error:
         what = "memory ran out" if isinstance(error, MemoryError) else "this was not foreseen"
         hint = "--debug shows where" if "debug" not in switched else "please report it"

@@ -118,7 +118,7 @@ def warnings_to_stderr() -> Iterator[None]:
     """Print each different warning of the block once, as one line on stderr."""
     seen: set[str] = set()
 
-    def show(message: Warning | str, *place: object, **more: object) -> None:
+    def show(message: Warning | str, *where: object, **settings: object) -> None:
         if str(message) not in seen:
             seen.add(str(message))
             warn(str(message))
@@ -292,8 +292,8 @@ class Stages(Progress):
         rest = "─" * (_WIDTH - len(bar))
         text = f"{bar}{rest}" if not in_color() else click.style(bar, fg="cyan") + rest
         text += f" {100 * (share or 0):3.0f} %" + ("" if left is None else f", {_duration(left)} left")
-        counted = f", {self.done:,} {self.unit} read" if self._stage == 0 else ""
-        os.write(sys.stderr.fileno(), f"{line_start()}{text}{counted}".encode())
+        read = f", {self.done:,} {self.unit} read" if self._stage == 0 else ""
+        os.write(sys.stderr.fileno(), f"{line_start()}{text}{read}".encode())
 
 
 def _duration(seconds: float) -> str:

@@ -33,15 +33,15 @@ def demo(context: click.Context, output: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     text = {"source": str(sample / "text.tok.en"), "target": str(sample / "text.tok.fr")}
     gold, links, others = str(sample / "gold.pharaoh"), *(str(folder / name) for name in _LINKS)
-    more = {"probabilities": str(folder / "probabilities.txt"), "table": str(folder / "links.tsv")}
-    context.invoke(align, **text, output=links, **more)
+    files = {"probabilities": str(folder / "probabilities.txt"), "table": str(folder / "links.tsv")}
+    context.invoke(align, **text, output=links, **files)
     click.echo(f"\nAgainst the gold links of {sample}:")
     context.invoke(evaluate, links=links, gold=gold)
     title = "The English-French sample"
     context.invoke(report, **text, gold=gold, output=str(folder / "report.html"), title=title)
     click.echo(f"\nBy Bahdanau attention over word vectors, {vectors}/word2int_en.pkl and others:")
-    more = {"attention": str(folder / "attention.npz"), "table": str(folder / "attention_links.tsv")}
-    context.invoke(align, **text, vectors=str(vectors), score="bahdanau", output=others, **more)
+    files = {"attention": str(folder / "attention.npz"), "table": str(folder / "attention_links.tsv")}
+    context.invoke(align, **text, vectors=str(vectors), score="bahdanau", output=others, **files)
     context.invoke(evaluate, links=others, gold=gold)
     _draw(sample, folder)
     click.echo("\nOpen:")

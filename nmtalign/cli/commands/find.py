@@ -135,9 +135,9 @@ def _shown(word: str, side: str, spotted: Spotted) -> Iterator[str]:
         yield f"  {_padded(f'({others:,} others)', 24)} {count:>9,} {count / spotted.total:>7.1%}"
     if 0 < len(spotted.lines) < spotted.among:
         yield f"\n  {len(spotted.lines):,} of {spotted.among:,} places, drawn at random, the same each time:"
-    for place in spotted.lines:
-        yield f"\n{place.line:>9,}  {_in_context(place, 0)}"
-        yield f"{'':>9}  {_in_context(place, 1)}"
+    for occurrence in spotted.lines:
+        yield f"\n{occurrence.line:>9,}  {_in_context(occurrence, 0)}"
+        yield f"{'':>9}  {_in_context(occurrence, 1)}"
 
 
 def _padded(text: str, width: int) -> str:
@@ -146,11 +146,11 @@ def _padded(text: str, width: int) -> str:
     return text + " " * (width - columns)
 
 
-def _in_context(place: Occurrence, side: int) -> str:
+def _in_context(occurrence: Occurrence, side: int) -> str:
     """Return the words of a sentence around those that are marked."""
-    words, marked = place.words[side], place.marked[side]
+    words, marked = occurrence.words[side], occurrence.marked[side]
     if not marked:  # about where the other side is
-        other = place.marked[1 - side][0] / max(1, len(place.words[1 - side]))
+        other = occurrence.marked[1 - side][0] / max(1, len(occurrence.words[1 - side]))
         first = last = int(other * len(words))
     else:
         first, last = marked[0], marked[-1]

@@ -150,12 +150,12 @@ class Server(ThreadingHTTPServer):
         from nmtalign.report.html import report_data
         from nmtalign.text.bitext import SentencePair
 
-        asked = parse_json(request.decode())
+        fields = parse_json(request.decode())
         names = ("source", "target")
-        if not isinstance(asked, dict) or not all(isinstance(asked.get(name), str) for name in names):
+        if not isinstance(fields, dict) or not all(isinstance(fields.get(name), str) for name in names):
             raise DataError("expected an object with models, source and target")
-        models = self._models(asked.get("models"))
-        pairs = [SentencePair(*sides) for sides in _pairs_of(asked["source"], asked["target"])]
+        models = self._models(fields.get("models"))
+        pairs = [SentencePair(*sides) for sides in _pairs_of(fields["source"], fields["target"])]
         longest = max(
             len(words)
             for aligner in models.values()
@@ -188,8 +188,8 @@ def _aligned(pairs: list[SentencePair], models: Mapping[str, na.Aligner]) -> lis
     tokens = {tuple(map(aligner.tokens_of, pairs)) for aligner in models.values()}
     records = [Record(n, pair, None, {}, typed=len(tokens) == 1) for n, pair in enumerate(pairs, 1)]
     shown, *others = (show(records, aligner) for aligner in models.values())
-    for name, theirs in zip(list(models)[1:], others, strict=True):
-        shown = [pair.beside(name, other.aligned) for pair, other in zip(shown, theirs, strict=True)]
+    for name, shown_by_other in zip(list(models)[1:], others, strict=True):
+        shown = [pair.beside(name, other.aligned) for pair, other in zip(shown, shown_by_other, strict=True)]
     return shown
 
 

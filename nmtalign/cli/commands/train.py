@@ -69,7 +69,7 @@ def train(
     engine: running.EngineOptions,
     output: str,
     outputs: Values,
-    **more: Any,
+    **options: Any,
 ) -> None:
     """Learn an alignment model from a bitext: two files, line by line, or one file with both sides (--pairs).
 
@@ -86,21 +86,21 @@ def train(
     from nmtalign.training.checkpoint import remove_checkpoints
     from nmtalign.training.em import preset as named_preset
 
-    languages = more["langs"] or (None, None)
-    options = _supervision(vectors, encoder, more)
+    languages = options["langs"] or (None, None)
+    settings = _supervision(vectors, encoder, options)
     paths = outputs.given  # of the links of the bitext itself
-    expect_room_for_model(output, overwrite=more["force"])
+    expect_room_for_model(output, overwrite=options["force"])
     for path in paths.values():
         expect_folder_of(path)
     if paths and engine.engine == "dask" and "-" in bitext.files:
         raise UsageError("--engine dask reads the bitext again for --links; give a file, not standard input")
-    options["prior"], options["text"] = warm_start(
-        more["prior"], more["init"], vars(tokenization), languages, encoding=texts.encoding()
+    settings["prior"], settings["text"] = warm_start(
+        options["prior"], options["init"], vars(tokenization), languages, encoding=texts.encoding()
     )
-    limit = LengthLimit(more["max_length"], bitext.files)
-    without_long_pairs = partial(limit.pairs, text=options["text"], languages=languages)
-    hyperparameters, state = named_preset(more["preset"]), f"{output.rstrip('/')}.state"
-    progress = Stages("pairs", bitext.files, _costs(hyperparameters, encoder, outputs, more))
+    limit = LengthLimit(options["max_length"], bitext.files)
+    without_long_pairs = partial(limit.pairs, text=settings["text"], languages=languages)
+    hyperparameters, state = named_preset(options["preset"]), f"{output.rstrip('/')}.state"
+    progress = Stages("pairs", bitext.files, _costs(hyperparameters, encoder, outputs, options))
     with _explained(state), ExitStack() as stack:
         client = engine.client(stack)
         stack.enter_context(progress)
@@ -108,14 +108,14 @@ def train(
             from nmtalign.batch.cluster import ClusterProcesses
             from nmtalign.training.distributed import DistributedBitext
 
-            options["make_bitext"] = partial(DistributedBitext, processes=ClusterProcesses(client))
-        options |= {"languages": languages, "workers": engine.workers, "checkpoints": state}
-        learn_options = LearnOptions(hyperparameters, report=progress.stage, warn=warn, **options)
+            settings["make_bitext"] = partial(DistributedBitext, processes=ClusterProcesses(client))
+        settings |= {"languages": languages, "workers": engine.workers, "checkpoints": state}
+        learn_options = LearnOptions(hyperparameters, report=progress.stage, warn=warn, **settings)
         counted = progress.counted(bitext.open(), then=progress.next_stage)
-        pairs = of_corrected_text(counted, more["gold"], encoding=texts.encoding())
-        result = learn(without_long_pairs(model.with_expert(pairs, more["expert"])), learn_options)
+        pairs = of_corrected_text(counted, options["gold"], encoding=texts.encoding())
+        result = learn(without_long_pairs(model.with_expert(pairs, options["expert"])), learn_options)
         aligner = replace(result.aligner, workers=engine.workers)
-        aligner.save(output, overwrite=more["force"])
+        aligner.save(output, overwrite=options["force"])
         remove_checkpoints(state)
         progress.stage(f"model in {output}{limit}")
         if paths:
@@ -126,17 +126,17 @@ def train(
     _say_what_is_next(bitext, output, outputs.links)
 
 
-def _supervision(vectors: model.PathOptions, encoder: Values, more: dict[str, Any]) -> dict[str, Any]:
+def _supervision(vectors: model.PathOptions, encoder: Values, options: dict[str, Any]) -> dict[str, Any]:
     """Open what the model learns from beside the bitext, as arguments of `learn`."""
     from nmtalign.aligner.experts import choose_expert
     from nmtalign.aligner.opening import open_vectors
     from nmtalign.aligner.train import gold_of_file
 
     return {
-        "vectors": vectors.path and open_vectors(vectors.path, more["langs"], **vectors.reading),
+        "vectors": vectors.path and open_vectors(vectors.path, options["langs"], **vectors.reading),
         "vectors_weight": vectors.vectors_weight,
-        "gold": [] if more["gold"] is None else gold_of_file(more["gold"], encoding=texts.encoding()),
-        "expert": choose_expert(given=more["expert"] is not None, **encoder.given),
+        "gold": [] if options["gold"] is None else gold_of_file(options["gold"], encoding=texts.encoding()),
+        "expert": choose_expert(given=options["expert"] is not None, **encoder.given),
     }
 
 
@@ -153,14 +153,14 @@ def _explained(state: str) -> Iterator[None]:
 
 
 def _costs(
-    hyperparameters: Hyperparameters, encoder: Values, outputs: Values, more: dict[str, Any]
+    hyperparameters: Hyperparameters, encoder: Values, outputs: Values, options: dict[str, Any]
 ) -> list[float]:
     """Return what the stages take in relation to each other, as measured (40,000 pairs)."""
     model1, hmm = hyperparameters.model1_iterations, hyperparameters.hmm_iterations
     iterations = [1.0] * (model1 - 1) + [4.0] * hmm
     begin = 23.0 if encoder.encoder else 3.0
-    iterations *= 2 if more["expert"] or encoder.encoder else 1
-    end = 1.0 + 2.0 * bool(hyperparameters.spectral_weight) + 10.0 * bool(more["gold"])
+    iterations *= 2 if options["expert"] or encoder.encoder else 1
+    end = 1.0 + 2.0 * bool(hyperparameters.spectral_weight) + 10.0 * bool(options["gold"])
     return [begin, 3.0, *iterations, end, *([4.0] if outputs.given else [])]
 
 

@@ -157,9 +157,9 @@ def learn(
     with Progress("pairs") as progress:
         if model is not None:
             _check_alone(bitext)
-            counted = load_aligner(model)
-            learned, text = na.count_embeddings(counted.lexicon, **options), counted.text
-            languages = langs or (counted.languages[0] or "source", counted.languages[1] or "target")
+            aligner = load_aligner(model)
+            learned, text = na.count_embeddings(aligner.lexicon, **options), aligner.text
+            languages = langs or (aligner.languages[0] or "source", aligner.languages[1] or "target")
         else:
             pairs = progress.done_one_by_one(bitext.open())
             words = (text.words_of_pair(pair, languages) for pair in pairs)
