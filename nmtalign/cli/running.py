@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import nmtalign as na
 from nmtalign.cli.declare import OUTPUT, OptionGroup, Values, Whole, option
@@ -95,13 +95,25 @@ def _kind(output: str, path: str) -> str:
     return table_format(path)[1:] if output == "table" else output.replace("_", "-")
 
 
-def assemble(run: ShardRun, output: str, path: str, file: TextIO) -> None:
-    """Write the shards of an output into an open file, in order."""
+@contextmanager
+def in_shards(
+    run: ShardRun, outputs: Mapping[str, str], described: dict[str, Any], *, resume: bool
+) -> Iterator[None]:
+    """Let a run write its missing shards; when all are there, assemble the outputs that have a file."""
+    from nmtalign.batch.shards import resumable
     from nmtalign.report.tables import TABLE_HEADS
 
-    kind = _kind(output, path)
-    file.write(TABLE_HEADS.get(f".{kind}", ""))
-    run.assemble(kind, file)
+    with resumable(run.folder, by=(KeyboardInterrupt,)), run:
+        run.start(described, resume=resume)
+        with resumable(run.folder):
+            yield
+            run.finish()
+            with Outputs() as files:
+                for output, path in outputs.items():
+                    if path != "-":
+                        kind, file = _kind(output, path), files.text(path)
+                        file.write(TABLE_HEADS.get(f".{kind}", ""))
+                        run.assemble(kind, file)
 
 
 def describe(files: Sequence[str], options: ModelOptions, **settings: Any) -> dict[str, Any]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import replace
-from functools import partial
 from itertools import tee
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     Chunks = Generator[AlignedChunk]
     Sinks = list[running.Sink]
     Written = tuple[int, Coverage]  # links, and how many words are known
-    Write = Callable[[Sinks], Written]
 
 _FILES = ("probabilities", "pair_scores", "table", "guided", "attention")
 
@@ -139,15 +137,16 @@ def align(
         chunks = _aligned(aligner, pairs, run, engine.client(stack), unit=unit, values=values)
         stack.enter_context(closing(chunks))
         settings = aligner.description
-        write = partial(_write_chunks, chunks, progress, strict=errors.strict)
         if run is None:
-            with _explained("--out-shards DIR keeps what is done"):
-                written = write([running.open_sink(name, path, stack) for name, path in paths.items()])
+            sinks = [running.open_sink(name, path, stack) for name, path in paths.items()]
+            writing = _explained("--out-shards DIR keeps what is done")
         else:
             reading = {"format": bitext.pairs_format, "sides": bitext.sides, "encoding": texts.encoding()}
             bounds = {"on_error": errors.on_error, "strict": errors.strict, "max_length": max_length}
             described = running.describe(files, options, settings=settings, unit=unit, **reading, **bounds)
-            written = _run_in_shards(run, write, paths, described, resume=sharding.may_exist)
+            sinks, writing = [run.write], running.in_shards(run, paths, described, resume=sharding.may_exist)
+        with writing:
+            written = _write_chunks(chunks, progress, sinks, strict=errors.strict)
         if run is None or progress.done or not run.kept:  # not if all was done before
             _say_done(bitext, outputs.output, progress, written, limit)
         if run is not None:
@@ -233,24 +232,6 @@ def _say_done(
     log(text, event="aligned", **progress.values | counts, known=rounded)
     if why := known.warning:
         warn(why)
-
-
-def _run_in_shards(
-    run: ShardRun, write: Write, outputs: dict[str, str], described: dict[str, object], *, resume: bool
-) -> Written:
-    """Make the missing shards; when all are there, assemble the outputs that have a file."""
-    from nmtalign.batch.shards import resumable
-
-    with resumable(run.folder, by=(KeyboardInterrupt,)), run:
-        run.start(described, resume=resume)
-        with resumable(run.folder):
-            written = write([run.write])
-            run.finish()
-            with Outputs() as files:
-                for name, path in outputs.items():
-                    if path != "-":
-                        running.assemble(run, name, path, files.text(path))
-    return written
 
 
 @contextmanager
