@@ -1,4 +1,4 @@
-"""The options of a run in shards, and the run."""
+"""How `align` and `train` run: in shards, in processes or on a cluster; and what writes their outputs."""
 
 from __future__ import annotations
 
