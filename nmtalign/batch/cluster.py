@@ -26,6 +26,7 @@ from nmtalign import __version__
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.batch.stream import AlignedChunk, Packed, align_packed, pack
 from nmtalign.errors import UsageError, WorkerError
+from nmtalign.files import extra
 from nmtalign.text.bitext import Chunk
 
 if TYPE_CHECKING:
@@ -46,13 +47,9 @@ def connected(scheduler: str | None, workers: int) -> Iterator[Client]:
 
     A UsageError says that ``distributed`` is not installed, no scheduler answers, or has no fitting workers.
     """
-    try:
+    with extra("dask", "a dask cluster needs the package distributed"):
         import dask
         from distributed import Client
-    except ImportError:
-        raise UsageError(
-            "a dask cluster needs the package distributed; install it: pip install 'nmtalign[dask]'"
-        ) from None
     if scheduler is not None and not re.fullmatch(r"(\w+://)?[^/]+:\d+", scheduler):
         raise UsageError(f"`scheduler` wants an address like tcp://node1:8786, found {scheduler!r}")
     with ExitStack() as stack:

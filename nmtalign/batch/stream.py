@@ -28,8 +28,7 @@ from nmtalign.corpus.text import EncodedText, words_of_lines
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import AlignedBatch, Link
 from nmtalign.text.bitext import CELLS, Chunk, SentencePair, chunks_of
-from nmtalign.text.subwords import join_pieces, word_numbers
-from nmtalign.text.tokenization import SPACES, TextSettings
+from nmtalign.text.tokenization import SPACES, TextSettings, join_pieces, word_numbers
 
 if TYPE_CHECKING:
     from nmtalign.aligner.links_from import Linker

@@ -28,7 +28,7 @@ from nmtalign.encoders.transformer import (
     packages,
 )
 from nmtalign.errors import DataError
-from nmtalign.text.subwords import join_pieces, word_numbers
+from nmtalign.text.tokenization import join_pieces, word_numbers
 
 PAIRS = 64  # pairs whose weights are in memory
 TOKENS = 1024  # source sub-words of a batch: the weights are L H R times as many numbers

@@ -25,7 +25,7 @@ import numpy as np
 from nmtalign.arrays import Floats, Integers, Longs
 from nmtalign.encoders.files import PairMatrix, WordPair, similar
 from nmtalign.errors import DataError, NmtalignError, UsageError
-from nmtalign.files import fingerprint
+from nmtalign.files import extra, fingerprint
 from nmtalign.names import DEVICES
 
 TOKENS, OF_DEVICE = 1024, 4096  # sub-words of a batch, with the padding; on a CPU more are slower
@@ -42,12 +42,9 @@ Stored = tuple[Floats, tuple[Integers, Integers]]  # the matrix, and the words o
 
 def packages() -> tuple[Any, Any]:
     """Return torch and transformers, silenced; a UsageError says how to install them."""
-    try:
+    with extra("transformers", "an encoder or translation model needs the packages torch and transformers"):
         import torch
         import transformers
-    except ImportError:
-        needed = "an encoder or translation model needs the packages torch and transformers"
-        raise UsageError(f"{needed}: pip install 'nmtalign[transformers]'") from None
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
     return torch, transformers
