@@ -17,7 +17,7 @@ from nmtalign.arrays import Flags, Reals, offsets_of
 from nmtalign.corpus.coverage import Coverage, coverage, one_word_lines
 from nmtalign.corpus.line_words import BothLineWords, LineWords, links_of_words, values_of_words
 from nmtalign.corpus.parallel import streamed
-from nmtalign.corpus.text import EncodedText, words_of_lines
+from nmtalign.corpus.text import EncodedText, encode_lines
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import AlignedBatch
 from nmtalign.text.bitext import CELLS, Chunk, SentencePair, chunks_of
@@ -148,7 +148,7 @@ def links_of_source(
         matrices = list(islice(given, len(part.lines)))
         batch, shown = linker.align(matrices), text
         if unit == "words" and not marks:
-            batch, shown = links_of_words(batch, words_of_lines(part.lines, text)), SPACES
+            batch, shown = links_of_words(batch, encode_lines(part.lines, text).line_words), SPACES
         yield AlignedChunk(*part, batch, None, shown, (None, None), marks)
     next(given, None)  # an error if there is more
 

@@ -155,23 +155,10 @@ def encode_lines(
     languages: tuple[str | None, str | None] = (None, None),
 ) -> EncodedText:
     """Return the text of lines; faster than :func:`encode_text` of their words."""
-    return _stacked(*_sides_of_lines(pairs, text, languages))
-
-
-def words_of_lines(pairs: Iterable[tuple[str, str]], text: TextSettings) -> BothLineWords | None:
-    """Return the words between spaces that the tokens of lines begin in; None where tokens are the words."""
-    return line_words_of(*_sides_of_lines(pairs, text))
-
-
-def _sides_of_lines(
-    pairs: Iterable[tuple[str, str]],
-    text: TextSettings,
-    languages: tuple[str | None, str | None] = (None, None),
-) -> tuple[EncodedSide, EncodedSide]:
     pairs, encoders = list(pairs), side_encoders(text, languages)
     for side, encoder in enumerate(encoders):
         encoder.add_lines([pair[side] for pair in pairs])
-    return encoders[0].finish(), encoders[1].finish()
+    return _stacked(encoders[0].finish(), encoders[1].finish())
 
 
 def _stacked(source: EncodedSide, target: EncodedSide) -> EncodedText:

@@ -71,13 +71,13 @@ class SourceOptions(Values):
     ) -> Iterator[tuple[AlignedPair, Callable[[], dict[str, NDArray[np.floating]]]]]:
         """Yield each pair of a bitext with its attention, and what computes that of each attention head."""
         from nmtalign.corpus.line_words import pair_of_words, values_of_words
-        from nmtalign.corpus.text import words_of_lines
+        from nmtalign.corpus.text import encode_lines
         from nmtalign.text.tokenization import SPACES
 
         bitext, again = tee(bitext)
         linker, text, words = self.open(options, bitext)
         for given, pair in zip(linker.read(words), again, strict=False):
-            line_words = None if self.pieces else words_of_lines([pair], text)
+            line_words = None if self.pieces else encode_lines([pair], text).line_words
 
             def by_part(
                 given: PairMatrix = given, pair: SentencePair = pair, line_words: Any = line_words
