@@ -189,12 +189,9 @@ class Pieces:
 
 @dataclass(eq=False)
 class Encoder:
-    """An encoder of Hugging Face, also that of a translation model, opened when it is needed.
+    """An encoder of Hugging Face, also that of a translation model, opened when it is needed."""
 
-    `name` is that of a model on the hub, or its folder: BERT, XLM-R, NLLB, M2M, Marian, T5, ...
-    """
-
-    name: str
+    name: str  # of a model on the hub, or its folder: BERT, XLM-R, NLLB, M2M, Marian, T5, ...
     layer: int = 8  # whose hidden states are the vectors; 0 are the embeddings
     device: str = "cpu"  # on CUDA in half precision
     download: bool = True  # whether it may come from the hub now
@@ -325,19 +322,18 @@ def inputs(
 
 
 def _within_memory(
-    run: Callable[[Sequence[Item]], list[Floats]], batch: Sequence[Item], device: str, *, again: bool = True
+    run: Callable[[Sequence[Item]], list[Floats]], batch: Sequence[Item], device: str
 ) -> list[Floats]:
-    """Return what `run` makes of a batch; one too large for the device is halved once."""
+    """Return what `run` makes of a batch; one too large for the device is halved."""
     torch, _ = packages()
     try:
         return run(batch)
     except torch.OutOfMemoryError:
-        size = max(len(item.ids) for item in batch)
-        if not again or len(batch) == 1:
-            found = f"out of memory on {device} with {len(batch)} sentences of {size} sub-words"
+        if len(batch) == 1:
+            found = f"out of memory on {device} with a sentence of {len(batch[0].ids)} sub-words"
             raise NmtalignError(f"{found}; use `device=cpu` or a smaller model") from None
-    halves = batch[: len(batch) // 2], batch[len(batch) // 2 :]
-    return [result for half in halves for result in _within_memory(run, half, device, again=False)]
+    half = len(batch) // 2
+    return [*_within_memory(run, batch[:half], device), *_within_memory(run, batch[half:], device)]
 
 
 @dataclass(eq=False)
