@@ -205,12 +205,12 @@ class SourceOptions(Values):
     ) -> Iterator[tuple[na.AlignedPair, Callable[[], Heads]]]:
         """Yield each pair of a bitext with its attention, and what computes that of each attention head."""
         from nmtalign.corpus.line_words import pair_of_words
-        from nmtalign.corpus.text import words_of_lines
+        from nmtalign.corpus.text import encode_lines
 
         bitext, again = tee(bitext)
         linker, text, words = self.open(options, bitext)
         for matrix, pair in zip(linker.read(words), again, strict=False):
-            line_words = None if self.pieces else words_of_lines([pair], text)
+            line_words = None if self.pieces else encode_lines([pair], text).line_words
             by_head = partial(_by_head, matrix, pair, line_words)
             yield pair_of_words(linker.pair(matrix), pair, line_words), by_head
 
