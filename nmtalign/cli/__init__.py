@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import traceback
+from difflib import get_close_matches
 from typing import Any, NoReturn
 
 import click
@@ -53,6 +54,8 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
+            if (near := get_close_matches(cmd_name, COMMANDS, 1)) and not ctx.resilient_parsing:
+                ctx.fail(f"No such command {cmd_name!r}. Did you mean {near[0]!r}?")
             return None
         module, attribute, _ = COMMANDS[cmd_name]
         command: click.Command = getattr(importlib.import_module(module), attribute)

@@ -58,7 +58,7 @@ def as_options(text: str) -> str:
 def _as_option(parameter: re.Match[str]) -> str:
     name, value = parameter.groups()
     option = "--" + _OPTIONS.get(name, name).replace("_", "-")
-    return option if value in (None, "True") else f"{option} {value}"
+    return option if value in (None, "True") else f"{option} {value}".replace("'", "")
 
 
 def detail(text: str, *, event: str) -> None:

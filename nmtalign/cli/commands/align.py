@@ -223,7 +223,7 @@ def _say_done(
     speed = f"{progress.seconds:.1f} s ({progress.rate:,.0f} pairs a second)"
     text = f"{progress.done:,} {pair}pair{'s'[: progress.done != 1]}, {links:,} links in {speed}{limit or ''}"
     text += "" if output == "-" else f", in {output}"
-    rates = {side: of_side.rate for side, of_side in known._asdict().items() if of_side.total}
+    rates = {side: of_side.rate for side, of_side in zip(SIDES, known[:2], strict=True) if of_side.total}
     names = dict(zip(SIDES, languages, strict=True))
     shares = [f"{100 * rate:.1f} % of the {names[side]}" for side, rate in rates.items()]
     text += f"; {' and '.join(shares)} words are known" if shares else ""
