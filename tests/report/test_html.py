@@ -18,6 +18,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix, DataError, GoldAlignment, UsageError
 from nmtalign.aligner.extraction import SECOND, THRESHOLD
 from nmtalign.aligner.opening import fit_to, vector_aligner
+from nmtalign.links.evaluation import evaluate
 from nmtalign.report.corpus import BY_PART
 from nmtalign.report.html import html_report, pack, write_report
 from nmtalign.report.sample import (
@@ -196,10 +197,12 @@ def test_links_of_other_words_are_refused_with_the_number_of_the_pair() -> None:
         html_report([CAT, CAT])
     with pytest.raises(UsageError, match="same other systems"):
         html_report([CAT, SamplePair(18, aligned)])
+    with pytest.raises(UsageError, match="same other systems"):
+        html_report([CAT, SamplePair(18, CAT.aligned, CAT.gold)])
 
 
 def test_figures_of_a_sample() -> None:
-    figures = {figure.name: figure for figure in summarize([CAT])}
+    figures = {figure.name: figure for figure in summarize([CAT], evaluate([CAT.aligned], [CAT.gold]))}
     assert figures["Words"].value == "8"
     assert figures["Links"].value == "3"
     assert figures["Precision"].value == "66.7 %"
