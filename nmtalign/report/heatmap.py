@@ -421,8 +421,8 @@ def _script_was_named() -> Iterator[None]:
 def _draw_cells(axes: Axes, weights: NDArray[np.floating], colors: str, norm: Normalize) -> Any:
     """Draw one (T, S) matrix; return matplotlib's image, or None for an empty one."""
     if weights.size == 0:
-        centre: dict[str, Any] = {"transform": axes.transAxes, "ha": "center", "va": "center"}
-        axes.text(0.5, 0.5, "no words", size=8, color="0.4", **centre)
+        middle: dict[str, Any] = {"transform": axes.transAxes, "ha": "center", "va": "center"}
+        axes.text(0.5, 0.5, "no words", size=8, color="0.4", **middle)
         return None
     from matplotlib.colors import to_hex
 

@@ -237,13 +237,13 @@ def read_fasttext_binary(path: Path, limit: int | None, encoding: str, errors: s
         if labels:
             raise DataError(f"a supervised fastText model ({labels} labels): its rows are no word vectors")
         if pruned > 0:
-            raise DataError("a pruned or quantised fastText model (.ftz); use the .bin or .vec file")
+            raise DataError("a pruned or quantized fastText model (.ftz); use the .bin or .vec file")
         if size < 0:
             raise DataError(f"not a fastText model: {size} words")
         _expect_bytes(path, 10 * size + 4 * dimension * (size + buckets), f"{size} words, {sizes}")
         words = _read_fasttext_words(file, size, encoding, errors, path)
         if new and file.read(1) != b"\0":
-            raise DataError("a quantised fastText model (.ftz); use the .bin or .vec file")
+            raise DataError("a quantized fastText model (.ftz); use the .bin or .vec file")
         shape = struct.unpack("<qq", file.read(16))
         if shape != (len(words) + buckets, dimension):
             raise DataError(f"{len(words)} words and {sizes}, but a matrix of shape {shape}")
