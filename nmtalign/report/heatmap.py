@@ -25,7 +25,7 @@ from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, G
 from nmtalign.links.given import Links, as_gold
 from nmtalign.names import SIDES
 from nmtalign.output import whole_file
-from nmtalign.report.page import KINDS, LEGEND_CELL, LONGEST_LABEL, Board, Page
+from nmtalign.report.page import KINDS, LEGEND_CELL, LONGEST_LABEL, Board, Panels
 from nmtalign.report.style import DARK, choose_fonts, is_light, shorten, suggestion, visible
 
 if TYPE_CHECKING:
@@ -135,20 +135,20 @@ def draw_heatmap(
     norm = _norm(list(matrices.values()), linear)
     with _style([*first.source_tokens, *first.target_tokens, title, *matrices]):
         names = [visible(name) for name in matrices] if len(matrices) > 1 else [""]
-        page = Page(first, names, shorten(visible(title), LONGEST_TITLE), columns, _sentences(matrices))
-        show_numbers = page.cell >= _NUMBERS_FIT if numbers is None else numbers
-        for axes, matrix in zip(page.panels, matrices.values(), strict=True):
+        panels = Panels(first, names, shorten(visible(title), LONGEST_TITLE), columns, _sentences(matrices))
+        show_numbers = panels.cell >= _NUMBERS_FIT if numbers is None else numbers
+        for axes, matrix in zip(panels.axes, matrices.values(), strict=True):
             image = _draw_cells(axes, matrix.weights, colors, norm)
             _hatch(axes, matrix)
-            _draw_boxes(axes, possible - sure, page.cell, dashed=True)
-            _draw_boxes(axes, sure, page.cell, dashed=False)
-            _draw_dots(axes, chosen, page.cell, corner=show_numbers)
+            _draw_boxes(axes, possible - sure, panels.cell, dashed=True)
+            _draw_boxes(axes, sure, panels.cell, dashed=False)
+            _draw_dots(axes, chosen, panels.cell, corner=show_numbers)
             if show_numbers:
-                _write_numbers(axes, image, matrix, page.cell)
+                _write_numbers(axes, image, matrix, panels.cell)
         if image:
-            page.add_color_bar(image, _name_of_scale(matrices, norm))
-        _draw_legend(page, [name for name, used in marks.items() if used], colors)
-    return page.figure
+            panels.add_color_bar(image, _name_of_scale(matrices, norm))
+        _draw_legend(panels, [name for name, used in marks.items() if used], colors)
+    return panels.figure
 
 
 def draw_curves(
@@ -519,11 +519,11 @@ def number(weight: float, digits: int = 2) -> str:
     return f"{weight:.{digits}f}".replace("0.", ".", 1)
 
 
-def _draw_legend(page: Page, names: Sequence[str], colors: str) -> None:
+def _draw_legend(panels: Panels, names: Sequence[str], colors: str) -> None:
     """Draw one cell for each kind of mark that the picture holds, with its name beside it."""
     from matplotlib.colors import Normalize
 
-    for axes, name in zip(page.add_legend(names), names, strict=True):
+    for axes, name in zip(panels.add_legend(names), names, strict=True):
         _draw_cells(axes, np.full((1, 1), 0.35), colors, Normalize(0.0, 1.0))
         if name == NO_VECTOR:
             _hatch(axes, AlignmentMatrix([[0.0]], ("",), ("",), (frozenset({0}), frozenset())))

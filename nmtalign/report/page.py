@@ -41,7 +41,7 @@ KINDS = {  # color, dashes, mark and meaning of curves
 }
 
 
-class Page:
+class Panels:
     """A figure with a labeled panel for each name, room for a color bar and a legend; notes below."""
 
     def __init__(
@@ -107,13 +107,13 @@ class Page:
         """Add the title, the panels with their labels, and the spelt-out words."""
         if title:
             self._write(title, MARGIN, MARGIN + 0.08, 11)
-        self.panels = []
+        self.axes = []
         for number, name in enumerate(names):
             row, column = divmod(number, self._columns)
             left = MARGIN + self._left + column * (self._width + GAP)
             top = self._head + row * (self._row + GAP) + self._row - self._height
-            self.panels.append(self._axes(left, top, self._width, self._height))
-            self._label(self.panels[-1], with_rows=column == 0)
+            self.axes.append(self._axes(left, top, self._width, self._height))
+            self._label(self.axes[-1], with_rows=column == 0)
             if name:
                 self._write(name, left, self._head + row * (self._row + GAP) + 0.08, 9.5, weight="bold")
         for number, text in enumerate(self._notes):
