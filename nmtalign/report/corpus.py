@@ -160,8 +160,8 @@ def attention_of(record: Record, aligner: Aligner | None) -> AlignedPair:
     """Return the attention that a record has, else that of the aligner; DataError above `CELLS` weights."""
     cells = cells_of(record, aligner)
     if cells > CELLS and record.aligned is None:
-        found = f"expected at most {CELLS:,} weights (target by source words), found {cells:,}"
-        raise DataError(f"pair {record.number}: {found}; align gives the links alone")
+        sizes = f"expected at most {CELLS:,} weights (target by source words), found {cells:,}"
+        raise DataError(f"pair {record.number}: {sizes}; align gives the links alone")
     return _with_attention([record], aligner)[0]
 
 

@@ -220,10 +220,10 @@ def cropped(
     columns: Sequence[int],
 ) -> tuple[dict[str, AlignmentMatrix], frozenset[Link], GoldAlignment | None]:
     """Return some rows (target words) and columns of matrices of one pair, and the links between them."""
-    source, target = ({old: new for new, old in enumerate(kept)} for kept in (columns, rows))
+    source, target = ({old: new for new, old in enumerate(side)} for side in (columns, rows))
     first = _same_words(list(matrices.values()))
 
-    def left(pairs: Iterable[tuple[int, int]]) -> frozenset[Link]:
+    def links_of_part(pairs: Iterable[tuple[int, int]]) -> frozenset[Link]:
         inside = _inside(pairs, first)
         return frozenset(Link(source[s], target[t]) for s, t in inside if s in source and t in target)
 
@@ -236,8 +236,9 @@ def cropped(
         return AlignmentMatrix(matrix.weights[np.ix_(rows, columns)], *words, unknown, matrix.caption)
 
     parts = {title: part(matrix) for title, matrix in matrices.items()}
-    kept = None if gold is None else GoldAlignment(left(gold.sure), left(gold.possible))
-    return parts, left(links), kept
+    if gold is not None:
+        gold = GoldAlignment(links_of_part(gold.sure), links_of_part(gold.possible))
+    return parts, links_of_part(links), gold
 
 
 def save_heatmaps(figures: Iterable[Figure], path: str | Path, *, dpi: int = 150) -> None:
@@ -318,8 +319,8 @@ def _inside(links: Iterable[tuple[int, int]], matrix: AlignmentMatrix) -> set[Li
     T, S = matrix.weights.shape
     source, target = getattr(links, "source_length", S), getattr(links, "target_length", T)  # of an Alignment
     if (source, target) != (S, T):
-        found = f"found links of {source} and {target}"
-        raise DataError(f"expected links of {S} source and {T} target words, {found}")
+        sizes = f"{source} and {target}"
+        raise DataError(f"expected links of {S} source and {T} target words, found links of {sizes}")
     return set(Alignment(links, S, T).links)
 
 

@@ -21,10 +21,10 @@ PAD = 0.08  # between a label and its cell
 GAP = 0.3  # between panels
 BAR, BAR_ROOM = 0.14, 0.75  # width of the color bar, with its numbers
 LEGEND_CELL = 0.2
-LONGEST_LABEL = 24  # characters; longer words are shortened and spelt out below the picture
+LONGEST_LABEL = 24  # characters; longer words are shortened and spelled out below the picture
 LARGEST_SIDE = 40.0  # a panel is never larger
 SMALLEST_FONT = 5.0  # points
-NOTE_SIZE = 8.0  # points: legend, color bar, spelt-out words
+NOTE_SIZE = 8.0  # points: legend, color bar, spelled-out words
 
 SIZE, SMALL = 12.0, 9.0  # points: words, and what is said of them
 SPACE = 10.0  # between words of a line
@@ -104,7 +104,7 @@ class Panels:
         self.figure.text(left / width, 1 - top / height, text, size=points, parse_math=False, **how)
 
     def _fill(self, names: Sequence[str], title: str) -> None:
-        """Add the title, the panels with their labels, and the spelt-out words."""
+        """Add the title, the panels with their labels, and the spelled-out words."""
         if title:
             self._write(title, MARGIN, MARGIN + 0.08, 11)
         self.axes = []

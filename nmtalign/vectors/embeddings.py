@@ -166,8 +166,8 @@ class Embeddings:
         expect_kind(self.vocabulary, Vocabulary, "a vocabulary; Embeddings.of(words, matrix) makes one")
         expect_kind(self.matrix, np.ndarray, "an array of vectors")
         if self.matrix.ndim != 2 or self.matrix.dtype.kind != "f":
-            found = f"{self.matrix.dtype} of shape {self.matrix.shape}"
-            raise DataError(f"expected a floating-point matrix of shape (V, D), found {found}")
+            given = f"{self.matrix.dtype} of shape {self.matrix.shape}"
+            raise DataError(f"expected a floating-point matrix of shape (V, D), found {given}")
         if self.vocabulary.size > len(self.matrix):
             needed = self.vocabulary.size
             raise DataError(f"the vocabulary needs {needed} rows, the matrix has {len(self.matrix)}")

@@ -186,8 +186,8 @@ def map_spaces(
     each language take part, which should be the most frequent ones.
     """
     if source.dimension != target.dimension:
-        found = f"{source.dimension} and {target.dimension}"
-        raise UsageError(f"expected spaces of equal dimension, found {found}")
+        dimensions = f"{source.dimension} and {target.dimension}"
+        raise UsageError(f"expected spaces of equal dimension, found {dimensions}")
     source, target = source.compact(), target.compact()
     X, Y = centered(source.matrix), centered(target.matrix)
     first = _seed_rows(source, target, seeds)

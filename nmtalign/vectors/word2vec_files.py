@@ -60,8 +60,8 @@ def _expect_bytes(path: Path, least: int, promised: str) -> None:
     size = path.stat().st_size
     most = most_unpacked(size) if _is_packed(path) else size
     if least > most:
-        found = f"the file has {size:,}" + (f", which unpack to at most {most:,}" if most > size else "")
-        raise DataError(f"the header promises {promised}: expected at least {least:,} bytes; {found}")
+        bytes_held = f"the file has {size:,}" + (f", which unpack to at most {most:,}" if most > size else "")
+        raise DataError(f"the header promises {promised}: expected at least {least:,} bytes; {bytes_held}")
 
 
 def read_header(line: bytes) -> tuple[int, int] | None:
