@@ -258,10 +258,7 @@ def report_data(pairs: Sequence[SamplePair]) -> dict[str, Any]:
         "summary": [figure[:3] for figure in figures],
         "first": first and (first[0], *first[1]),
         "plots": [distribution._asdict() for distribution in distributions(pairs)],
-        "lexicon": [
-            (visible(e.source), visible(e.target), e.links, round(1000 * e.probability))
-            for e in lexicon(pairs)
-        ],
+        "lexicon": lexicon(pairs),
         "pairs": shown,
         "weights": compressed(bytes(levels)),
     }

@@ -233,26 +233,24 @@ def _whole(title: str, note: str, values: NDArray[np.int64], low: int, high: int
     return Distribution(title, note, labels, counts.tolist())
 
 
-class Translation(NamedTuple):
-    """A source and a target word, their number of links in the sample, the mean probability of these."""
+def lexicon(pairs: Iterable[SamplePair]) -> list[tuple[str | int, ...]]:
+    """Return the linked words in lower case: most frequent first, then those of the likeliest links.
 
-    source: str
-    target: str
-    links: int
-    probability: float
-
-
-def lexicon(pairs: Iterable[SamplePair]) -> list[Translation]:
-    """Return the linked words in lower case: most frequent first, then those of the likeliest links."""
+    A row is a source and a target word, their number of links, and the mean probability of these in
+    thousandths.
+    """
     probabilities: dict[tuple[str, str], list[float]] = defaultdict(list)
     for pair in pairs:
         matrix = pair.aligned.matrix
         for link in pair.aligned.alignment:
-            key = matrix.source_tokens[link.source].lower(), matrix.target_tokens[link.target].lower()
-            probabilities[key].append(pair.aligned.probability(link))
-    entries = [Translation(*key, len(each), float(np.mean(each))) for key, each in probabilities.items()]
-    entries.sort(key=lambda e: (-e.links, -e.probability, e.source, e.target))
-    return entries[:TRANSLATIONS]
+            words = matrix.source_tokens[link.source].lower(), matrix.target_tokens[link.target].lower()
+            probabilities[words].append(pair.aligned.probability(link))
+    entries = [(*words, len(each), float(np.mean(each))) for words, each in probabilities.items()]
+    entries.sort(key=lambda entry: (-entry[2], -entry[3], *entry[:2]))
+    return [
+        (visible(source), visible(target), links, round(1000 * mean))
+        for source, target, links, mean in entries[:TRANSLATIONS]
+    ]
 
 
 # --- figures and other systems -------------------------------------------------------------------
