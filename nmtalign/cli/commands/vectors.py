@@ -66,7 +66,7 @@ def info(path: str, text: str | None, tokenization: TextOptions, **reading: Any)
 
     Example: nmtalign vectors info cc.fr.300.vec.gz --limit 200000 --text corpus.fr
     """
-    from nmtalign.vectors.embeddings import Coverage
+    from nmtalign.vectors.embeddings import VectorCoverage
     from nmtalign.vectors.storage import detect_format, languages_of
 
     sides = languages_of(place_of(path)) or {"": place_of(path)}
@@ -76,7 +76,7 @@ def info(path: str, text: str | None, tokenization: TextOptions, **reading: Any)
         click.echo("\n".join([f"{side}: {kind}", *_described(embeddings)]))
         if text is not None:
             lines = map(tokenization.settings().words, read_lines(text, encoding=texts.encoding()))
-            click.echo(f"  of {text}: {sum(map(embeddings.coverage, lines), Coverage())}")
+            click.echo(f"  of {text}: {sum(map(embeddings.coverage, lines), VectorCoverage())}")
 
 
 def _described(embeddings: na.Embeddings) -> Iterator[str]:
