@@ -345,7 +345,7 @@ def check_encoding(name: str) -> None:
     """Refuse an encoding that Python does not know, or in which the end of a line is not the one of ASCII."""
     try:
         why = "" if b"\n".decode(name) == "\n" else "in which lines end otherwise"
-    except (LookupError, ValueError) as error:
+    except (LookupError, ValueError, TypeError) as error:
         why = str(error)
     if why:
         expected = "expected an encoding such as utf-8 or cp1252"

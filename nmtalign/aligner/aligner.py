@@ -29,8 +29,16 @@ from nmtalign.positions.model import PositionModel, SoftmaxPositions, TextScores
 from nmtalign.scorers.lexicon import Lexicon
 from nmtalign.scorers.scorer import Scorer
 from nmtalign.state import State, Stored, open_state, save_state
-from nmtalign.text.bitext import Pair, Pairs, Sentence, are_lines, checked_pair, checked_pairs
-from nmtalign.text.tokenization import SPACES, TextSettings
+from nmtalign.text.bitext import (
+    Pair,
+    Pairs,
+    Sentence,
+    are_lines,
+    checked_pair,
+    checked_pairs,
+    words_between_spaces,
+)
+from nmtalign.text.tokenization import TextSettings
 
 KINDS: dict[str, tuple[str, str]] = {  # of parts: module and class, imported when one is opened
     "mixture": ("nmtalign.scorers.mixture", "Mixture"),
@@ -153,7 +161,7 @@ class Aligner(Listed):
         UserWarning
             If few words of all pairs are known, or the sides are swapped.
         """
-        listed = list(checked_pairs(pairs))
+        listed = list(checked_pairs(pairs, languages=self.languages))
         aligner = self if workers is None else replace(self, workers=workers)
         if expert is not None:
             aligner = aligner.with_given_links()
@@ -405,9 +413,7 @@ class _Pairs:
 
     def tokens(self, n: int) -> BothWords:
         """Return the words of pair n that its links count."""
-        pair = self.pairs[n]
-        source, target = map(SPACES.words, pair) if are_lines(pair) else pair
-        return tuple(source), tuple(target)
+        return words_between_spaces(self.pairs[n])
 
     def aligned(self, n: int) -> AlignedPair:
         """Align pair n alone, with its attention."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice, tee
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,10 +30,17 @@ from nmtalign.encoders.files import PairMatrix, WordPair, read_similarities, rea
 from nmtalign.encoders.published import METHODS, USUAL, attention_posteriors
 from nmtalign.encoders.transformer import Encoder, EncoderSimilarities, check_device, packages
 from nmtalign.errors import UsageError
-from nmtalign.links.alignments import AlignedBatch, AlignedPair, joined_batches
+from nmtalign.links.alignments import (
+    AlignedBatch,
+    AlignedPair,
+    Alignment,
+    AlignmentMatrix,
+    BothWords,
+    joined_batches,
+)
 from nmtalign.names import UNITS
 from nmtalign.positions.model import BucketPosteriors, Posteriors
-from nmtalign.text.bitext import Pair, Pairs, are_lines, checked_pairs
+from nmtalign.text.bitext import Pair, Pairs, are_lines, checked_pairs, words_between_spaces
 from nmtalign.text.tokenization import TextSettings
 
 PAIRS = 256  # whose matrices are held in memory
@@ -181,9 +188,36 @@ def links_from(
     pairs, again = tee(checked_pairs(pairs))
     linker, words = open_linker((_words(pair, text) for pair in pairs), **named)
     batch = joined_batches(list(linker.batches(words)) or [linker.align([])])
-    lines = [pair for pair in again if are_lines(pair)]
-    joined = bool(named.get("pieces")) or not lines
-    return links_of_words(batch, None if joined else encode_lines(lines, text).line_words)
+    if named.get("pieces"):
+        return batch
+    given = list(again)
+    lines = [pair for pair in given if are_lines(pair)]
+    linked = links_of_words(batch, encode_lines(lines, text).line_words if lines else None)
+    return replace(linked, origin=_Linked(linked, given))
+
+
+class _Linked(NamedTuple):
+    """Links, and the pairs that they were made for; the weight of a link is its probability."""
+
+    batch: AlignedBatch
+    pairs: Sequence[Pair]
+
+    def tokens(self, n: int) -> BothWords:
+        """Return the words of pair n that its links count."""
+        return words_between_spaces(self.pairs[n])
+
+    def aligned(self, n: int) -> AlignedPair:
+        """Return pair n."""
+        source, target = self.tokens(n)
+        links, weights = self.batch.links(n), np.zeros((len(target), len(source)), np.float32)
+        rows = slice(*self.batch.offsets[n : n + 2])
+        weights[self.batch.target[rows], self.batch.source[rows]] = self.batch.probability[rows]
+        alignment = Alignment(links, len(source), len(target))
+        return AlignedPair(alignment, AlignmentMatrix(weights, source, target))
+
+    def chosen(self, numbers: Sequence[int]) -> _Linked:
+        """Return some of the pairs."""
+        return _Linked(replace(self.batch, origin=None)[list(numbers)], [self.pairs[n] for n in numbers])
 
 
 def _words(pair: Pair, text: TextSettings) -> WordPair:

@@ -326,7 +326,7 @@ def fit_to(aligner: Aligner, bitext: Pairs) -> Aligner:
     'positions=hmm(fitted on 9 pairs)'
     """
     expect_kind(aligner, Aligner, "an aligner")
-    fitted = fit_text(aligner, checked_pairs(bitext))[0]
+    fitted = fit_text(aligner, checked_pairs(bitext, languages=aligner.languages))[0]
     if fitted.needs_fitting:
         raise DataError("expected sentence pairs with words on both sides to fit to, found none")
     return fitted

@@ -149,10 +149,14 @@ def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
     expect_names(options, TrainOptions.__annotations__, "options")
     languages = options.get("languages", (None, None))
     check_languages(languages)
+    rows = checked_pairs(bitext, languages=languages)
     settings = {name: options.get(name) for name in ("tokenizer", "lowercase", "unicode")}
     prior, text = warm_start(options.get("prior"), options.get("init"), settings, languages)
     vectors, expert, gold = options.get("vectors"), options.get("expert"), options.get("gold", ())
     gold_file = gold if isinstance(gold, str | Path) else None
+    golds = list(given_gold(gold)) if gold_file is None else gold_of_file(gold_file)
+    if "gold" in options and not golds:
+        raise UsageError("expected gold links, found none; leave `gold` out")
     encoder: Any = {name: value for name in ENCODER_OPTIONS if (value := options.get(name)) is not None}
     line, notes = ProgressLine(options.get("progress", False)), list[str]()
     learn_options = LearnOptions(
@@ -162,14 +166,14 @@ def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
         prior,
         None if vectors is None else open_vectors(vectors, languages),
         options.get("vectors_weight"),
-        list(given_gold(gold)) if gold_file is None else gold_of_file(gold_file),
+        golds,
         expert=choose_expert(given=expert is not None, **encoder),
         workers=options.get("workers"),
         report=line.show,
         warn=notes.append,
     )
     try:
-        pairs = of_corrected_text(_shown(checked_pairs(bitext), line), gold_file)
+        pairs = of_corrected_text(_shown(rows, line), gold_file)
         if expert is not None:
             pairs = with_links(pairs, given_links(expert))
         aligner = learn(pairs, learn_options).aligner

@@ -19,7 +19,7 @@ from nmtalign.door import as_path, begun, expect_kind, number_of, numbers_of, on
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import check_encoding, format_ending, is_text, side_by_side, try_lines
 from nmtalign.text.readers import ENDINGS, Record, Select, read_records
-from nmtalign.text.tokenization import LONGEST_TEXT, Languages, TextSettings
+from nmtalign.text.tokenization import LONGEST_TEXT, SPACES, Languages, TextSettings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,7 +46,7 @@ def read_bitext(
     *,
     format: str = "auto",
     encoding: str = "utf-8",
-    select: Select = None,
+    select: tuple[str | int, str | int] | None = None,
     on_error: OnError | None = None,
 ) -> Bitext:
     """Open a bitext: its sentence pairs in order, one for each record, read when you iterate over them.
@@ -62,7 +62,7 @@ def read_bitext(
         ``po-fuzzy`` or ``parquet``. ``auto`` goes by the ending of the name, then by the first line.
     encoding : str
         Of text files; XML declares its own, and that of Parquet is UTF-8.
-    select : (str, str), optional
+    select : (str or int, str or int), optional
         Where the two sides are: columns of a TSV or CSV, counted from 1 or named by its first line; keys of
         JSON objects (``a.b`` for b inside a), languages of a TMX, columns of a Parquet file.
     on_error : callable, optional
@@ -88,6 +88,7 @@ def read_bitext(
     check_encoding(encoding)
     if not (on_error is None or callable(on_error)):
         raise UsageError(f"expected a function that takes an error as `on_error`, found {on_error!r}")
+    sides = _checked_select(select)
     files = (source,) if target is None else (source, target)
     for path in files:
         as_path(path)
@@ -103,8 +104,20 @@ def read_bitext(
     else:
         if format == "auto":
             format = ENDINGS.get(format_ending(source), "auto")
-        read = partial(read_records, source, format, encoding, select)
+        read = partial(read_records, source, format, encoding, sides)
     return Bitext(partial(_settled, read, on_error), files)
+
+
+def _checked_select(select: Any) -> Select:
+    """Return names or numbers of both sides as they are typed."""
+    if select is None:
+        return None
+    sides = select if isinstance(select, tuple | list) and len(select) == 2 else [None]
+    for side in sides:
+        if not isinstance(side, str | Integral) or isinstance(side, bool):
+            wanted = "two columns, keys or languages as `select`, such as ('en', 'fr') or (1, 2)"
+            raise UsageError(f"expected {wanted}, found {short(select)}")
+    return str(sides[0]), str(sides[1])
 
 
 class Bitext(Sequence[SentencePair]):
@@ -204,19 +217,22 @@ def _read_two(source: str | Path, target: str | Path, encoding: str) -> Iterator
 # --- pairs as users have them --------------------------------------------------------------------
 
 
-def checked_pairs(pairs: Pairs, *, lines: bool | None = None) -> Iterator[Pair]:
+def checked_pairs(
+    pairs: Pairs, *, lines: bool | None = None, languages: Languages = (None, None)
+) -> Iterator[Pair]:
     """Return an iterator over sentence pairs, and refuse anything else.
 
     They come as pairs of lines or of lists of words, as two lists with the sentences of each side, or as a
-    table of two columns. `lines` says whether all are lines of text, or all lists of words; left out: as the
-    first one is. What :func:`nmtalign.read_bitext` returns is checked already.
+    table of two columns, whose names may not be `languages` the other way round. `lines` says whether all are
+    lines of text, or all lists of words; left out: as the first one is. What :func:`nmtalign.read_bitext`
+    returns is checked already.
 
     >>> list(checked_pairs((["a house", "a car"], ["une maison", "une auto"])))
     [('a house', 'une maison'), ('a car', 'une auto')]
     """
     if isinstance(pairs, Bitext) and lines is not False:
         return iter(pairs)
-    return _checked(_rows(pairs), lines)
+    return _checked(_rows(pairs, languages), lines)
 
 
 def _checked(rows: Iterable[Any], lines: bool | None) -> Iterator[Pair]:
@@ -247,6 +263,12 @@ def are_lines(pair: Pair) -> TypeGuard[tuple[str, str]]:
     return isinstance(pair[0], str) and isinstance(pair[1], str)
 
 
+def words_between_spaces(pair: Pair) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return both sides of a checked pair: the words between spaces of lines, or the given words."""
+    source, target = map(SPACES.words, pair) if are_lines(pair) else pair
+    return tuple(source), tuple(target)
+
+
 def checked_pair(source: Sentence, target: Sentence) -> Pair:
     """Return one sentence pair, arrays of words as lists; errors are those of :func:`checked_pairs`."""
     pair = _checked_side(source, "source"), _checked_side(target, "target")
@@ -274,13 +296,16 @@ def _checked_side(side: Any, name: str) -> Sentence:
     return words
 
 
-def _rows(pairs: Any) -> Iterable[Any]:
+def _rows(pairs: Any, languages: Languages = (None, None)) -> Iterable[Any]:
     """Return what should be pairs, one by one."""
     if hasattr(pairs, "itertuples"):  # of pandas
         names = [str(name) for name in pairs.columns]
         if len(names) != 2:
             found = f"expected a table of two columns, found {len(names)}: {', '.join(names)}"
             raise UsageError(f"{found}; choose source and target: table[['en', 'fr']]")
+        if tuple(names[::-1]) in (tuple(languages), SentencePair._fields):
+            found = f"expected the source in the first column, found {names[0]} and {names[1]}"
+            raise UsageError(f"{found}; choose them in order: table[{names[::-1]}]")
         rows: Iterable[Any] = pairs.itertuples(index=False, name=None)
         return rows
     if isinstance(pairs, str | bytes | Path) or not isinstance(pairs, Iterable):
