@@ -24,7 +24,7 @@ from nmtalign.corpus.buckets import PADDED, make_buckets
 from nmtalign.corpus.line_words import LineWords, joined_pair, links_of_words
 from nmtalign.corpus.sides import encode_pairs
 from nmtalign.corpus.text import EncodedText, encode_lines, whole_pairs
-from nmtalign.door import expect_kind, parameter
+from nmtalign.door import as_path, expect_kind, parameter
 from nmtalign.encoders.cross_attention import Reading, Translator, best_reading, read_attention, translated
 from nmtalign.encoders.files import PairMatrix, WordPair, read_similarities, read_vectors
 from nmtalign.encoders.published import METHODS, USUAL, attention_posteriors
@@ -258,7 +258,7 @@ def open_linker(pairs: Iterator[WordPair], **given: Any) -> tuple[Linker, Iterat
         bool(given.get("normalize")),
     )
     if kind == "matrices":
-        read = partial(read_attention, given[kind], reading, encoding=given.get("encoding", "utf-8"))
+        read = partial(read_attention, as_path(given[kind]), reading, encoding=given.get("encoding", "utf-8"))
     else:
         packages()  # or it says that they are missing, before the text is read
         device = given.get("device") or "cpu"

@@ -22,7 +22,7 @@ from nmtalign.arrays import Reals
 from nmtalign.corpus.parallel import default_workers
 from nmtalign.door import expect_kind, expect_names, place_of, shipped
 from nmtalign.errors import DataError, UsageError
-from nmtalign.names import MODEL, VECTORS
+from nmtalign.names import MODEL, POSITIONS, VECTORS
 from nmtalign.positions.hmm import unfitted_hmm
 from nmtalign.positions.model import DIAGONAL, PositionModel, SoftmaxPositions
 from nmtalign.state import is_model
@@ -105,6 +105,8 @@ def load(path: str | Path | tuple[Any, Any] | list[Any] | None = None, **setting
 def _of_folder(path: str | Path | None, settings: dict[str, Any]) -> Aligner:
     """Return the learned aligner in a folder, or one over the vectors in a folder."""
     folder = shipped(MODEL) if path is None else place_of(path)
+    if not folder.exists():
+        raise DataError(f"there is no such folder; the shipped ones are {MODEL} and {VECTORS}").at(folder)
     if not folder.is_dir():
         raise DataError("expected a folder with a learned model or word vectors of two languages").at(folder)
     if is_model(folder):
@@ -147,6 +149,7 @@ def open_vectors(
 
     if isinstance(vectors, tuple | list):
         return both_embeddings(vectors, **reading)
+    expect_kind(vectors, (str, Path), "source and target vectors, or the path of a folder that has both")
     source, target = languages or (None, None)
     return load_pair(place_of(vectors), languages=(source, target) if source and target else None, **reading)
 
@@ -183,7 +186,8 @@ def _check_settings(settings: Mapping[str, Any]) -> None:
     expect_names(settings, (*_COMMON, *_OF_VECTORS, *ENCODER_OPTIONS), "settings")
     for name, value in settings.items():
         kind, what = _KINDS.get(name, (object, ""))
-        if value is not None and not isinstance(value, kind):
+        no_number = isinstance(value, bool) and kind in (Real, Integral)
+        if no_number or (value is not None and not isinstance(value, kind)):
             raise UsageError(f"expected {what} as {name}, found {value!r}")
 
 
@@ -248,6 +252,7 @@ def vector_aligner(
 
 def _make_positions(name: str, strength: float | None, scorer: VectorScorer) -> PositionModel:
     """Return a position model by name; `strength` is that of a diagonal."""
+    expect_names([name], POSITIONS, "positions")
     if name == "hmm":
         if strength is not None:
             raise UsageError("positions hmm learn their transitions; leave the strength of a diagonal out")

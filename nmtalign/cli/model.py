@@ -153,9 +153,7 @@ def open_folder(kind: str, path: str, **settings: Any) -> na.Aligner:
     from nmtalign.state import is_model
 
     folder = place_of(path)
-    if not folder.exists():
-        raise DataError(f"there is no such folder; --{kind} takes one, or the name of a shipped one").at(path)
-    if is_model(folder) != (kind == "model"):
+    if folder.exists() and is_model(folder) != (kind == "model"):
         found = "expected a folder of `nmtalign train`; it holds no model (if it holds vectors: --vectors)"
         raise DataError(found if kind == "model" else "this is a learned model; give it as --model").at(path)
     return na.load(path, **settings)

@@ -121,7 +121,7 @@ class GoldAlignment:
     Parameters
     ----------
     sure, possible : iterable of (int, int)
-        ``(source, target)`` positions from 0; kept as frozensets.
+        ``(source, target)`` positions from 0; kept as frozensets. Without `possible` these are the sure ones.
 
     Raises
     ------
@@ -137,8 +137,11 @@ class GoldAlignment:
     sure: frozenset[Link]
     possible: frozenset[Link]
 
-    def __init__(self, sure: Iterable[tuple[int, int]], possible: Iterable[tuple[int, int]]) -> None:
-        vars(self).update({"sure": as_links(sure), "possible": as_links(possible)})
+    def __init__(
+        self, sure: Iterable[tuple[int, int]], possible: Iterable[tuple[int, int]] | None = None
+    ) -> None:
+        links = as_links(sure)
+        vars(self).update({"sure": links, "possible": links if possible is None else as_links(possible)})
         stray = self.sure - self.possible
         if stray:
             s, t = min(stray)

@@ -294,7 +294,7 @@ def load_parameters(name: str | VectorScore, path: str | Path, dimension: int) -
 def how_to_learn(vectors: str) -> str:
     """Return how the parameters of Bahdanau's score are learned; `vectors` are options that name vectors."""
     command = f"nmtalign vectors attention SOURCE TARGET {vectors} --score bahdanau"
-    return f"learn them from a bitext (`{command}`), or give `parameters=FILE`"
+    return f"learn them from a bitext (`{command}`; in Python learn_attention), or give `parameters=FILE`"
 
 
 def score_in(folder: Path, name: str, dimension: int) -> VectorScore | str:

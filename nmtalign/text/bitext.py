@@ -10,15 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
-from numbers import Integral, Real
+from numbers import Integral
 from pathlib import Path
 from reprlib import repr as short
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, overload
 
-from nmtalign.door import as_path, begun, expect_kind, number_of, numbers_of, one_line
+from nmtalign.door import as_path, begun, expect_names, expect_number, number_of, numbers_of, one_line
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import check_encoding, format_ending, is_text, side_by_side, try_lines
-from nmtalign.text.readers import ENDINGS, Record, Select, read_records
+from nmtalign.text.readers import ENDINGS, FORMATS, Record, Select, read_records
 from nmtalign.text.tokenization import LONGEST_TEXT, SPACES, Languages, TextSettings
 
 if TYPE_CHECKING:
@@ -88,6 +88,7 @@ def read_bitext(
     check_encoding(encoding)
     if not (on_error is None or callable(on_error)):
         raise UsageError(f"expected a function that takes an error as `on_error`, found {on_error!r}")
+    expect_names([format], ("auto", *FORMATS), "a bitext format")
     sides = _checked_select(select)
     files = (source,) if target is None else (source, target)
     for path in files:
@@ -248,6 +249,7 @@ def _checked_row(row: Any, number: int, lines: bool | None) -> Pair:
         row = row.tolist() if hasattr(row, "tolist") else row  # of an array (N, 2)
         if not isinstance(row, tuple | list) or len(row) != 2:
             advice = "; read_bitext reads files" if isinstance(row, str) else ""
+            advice = "; two sides go in a tuple: (sources, targets)" if isinstance(row, list) else advice
             raise DataError(f"expected a pair (source, target), found {short(row)}{advice}")
         pair = checked_pair(*row)
         if lines is not None and lines is not isinstance(pair[0], str):
@@ -366,9 +368,8 @@ def cut(pairs: Pairs, *, chunk: int = PAIRS, first: int = 1, cells: float = math
     [2, 1]
     """
     for number, what in ((chunk, "number of pairs of a chunk"), (first, "number of the first pair")):
-        if not isinstance(number, Integral) or number < 1:
-            raise UsageError(f"expected a {what}, 1 or more, found {number!r}")
-    expect_kind(cells, Real, "a number of cells")
+        expect_number(number, f"a {what}, 1 or more", least=1, whole=True)
+    expect_number(cells, "a number of cells")
     return chunks_of(_rows(pairs), chunk=chunk, first=first, cells=cells)
 
 

@@ -44,8 +44,6 @@ def read_records(path: str | Path, format: str, encoding: str, select: Select) -
         lines = try_lines(path, encoding=encoding)
         if format == "auto":
             format, lines = _guess(path, lines)
-        if format not in _LINE_READERS:
-            raise UsageError(f"there is no bitext format {format!r}; choose one of {', '.join(FORMATS)}")
         yield from _LINE_READERS[format](lines, path, select)
 
 

@@ -224,7 +224,7 @@ class Embeddings:
         """
         vectors, pieces = getattr(vectors, "wv", vectors), None
         if not hasattr(vectors, "index_to_key"):
-            raise UsageError(f"expected gensim's KeyedVectors, found {short(vectors)}")
+            raise UsageError(f"expected gensim's KeyedVectors or Embeddings, found {short(vectors)}")
         # behind the last word gensim leaves a place of None for each word that a file had twice
         words = vectors.index_to_key[: len(vectors.key_to_index)]
         if wrong := [word for word in words if not isinstance(word, str)]:

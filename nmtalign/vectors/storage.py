@@ -356,10 +356,6 @@ def load_pair(
     """
     folder = Path(folder)
     paths = languages_of(folder)
-    if not paths:
-        raise DataError(
-            "expected a folder with vectors of two languages (word2int_XX.pkl or XX), found none"
-        ).at(folder)
     names = languages or pair_languages(folder)
     if not isinstance(names, tuple | list) or len(names) != 2:
         raise UsageError(f"expected a source and a target language, like ('en', 'fr'), found {names!r}")
@@ -449,6 +445,9 @@ def pair_languages(folder: str | Path) -> tuple[str, str]:
     if not folder.is_dir():
         raise DataError("expected a folder with word vectors of two languages; there is none").at(folder)
     names = list(languages_of(folder))
+    if not names:
+        found = "found neither a model (meta.json) nor vectors of two languages (word2int_XX.pkl or XX)"
+        raise DataError(f"expected one of both, {found}").at(folder)
     languages = _pair_note(folder).get("languages", names)
     if not (isinstance(languages, list) and all(isinstance(name, str) for name in languages)):
         raise DataError("expected languages that are a list of names").at(folder / "pair.json")
