@@ -37,7 +37,7 @@ from nmtalign.arrays import Longs
 from nmtalign.door import as_path
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import format_ending, named, parse_json, read_lines
-from nmtalign.links.alignments import AlignedBatch, Alignment, BothWords, GoldAlignment, Link
+from nmtalign.links.alignments import AlignedBatch, BothWords, GoldAlignment, Link, links_inside
 
 _SURE = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)
 _POSSIBLE = re.compile(r"(?<![^ ])(\d{1,9})[p?](\d{1,9})(?![^ ])", re.ASCII)
@@ -168,8 +168,8 @@ def _parse_giza(target: tuple[str, ...], line: str) -> LinkRecord:
 
 
 def _checked(links: Iterable[Link], source: tuple[str, ...], target: tuple[str, ...]) -> LinkRecord:
-    inside = Alignment(links, len(source), len(target)).links
-    return LinkRecord(GoldAlignment(inside, inside), source, target)
+    links_inside(links, len(source), len(target))
+    return LinkRecord(GoldAlignment(links, links), source, target)
 
 
 def _parse_json(line: str) -> LinkRecord:
@@ -271,7 +271,7 @@ def _words(record: LinkRecord, number: int) -> BothWords:
     if record.source is None or record.target is None:
         raise UsageError("this format holds words, and the link file has none; give the two texts as well")
     try:
-        Alignment(record.gold.possible, len(record.source), len(record.target))
+        links_inside(record.gold.possible, len(record.source), len(record.target))
     except DataError as error:
         raise DataError(f"pair {number}: {error}") from None
     return record.source, record.target
