@@ -40,15 +40,6 @@ def diagonal_distance(T: int, S: int) -> Longs:
     return np.asarray(np.abs(s[None, :] * T - t[:, None] * S), dtype=np.int64)
 
 
-def _argmax(matrix: Reals, axis: int) -> Links:
-    """Mark the greatest cell along `axis` (-1: of each row, -2: of each column)."""
-    T, S = matrix.shape[-2:]
-    stacked = np.moveaxis(matrix.reshape(math.prod(matrix.shape[:-2]), T, S), 0, -1)  # (T, S, B)
-    lengths = np.full(stacked.shape[-1], S), np.full(stacked.shape[-1], T)
-    best = best_cells(stacked, axis + 2, *lengths)
-    return np.asarray(np.moveaxis(best, -1, 0).reshape(matrix.shape))
-
-
 def best_cells(weights: Reals, axis: int, source_lengths: Longs, target_lengths: Longs) -> Links:
     """Mark the greatest cell of each row (axis 1) or column (axis 0) in a padded stack (T, S, B) of matrices.
 
@@ -72,20 +63,14 @@ def best_cells(weights: Reals, axis: int, source_lengths: Longs, target_lengths:
     return np.asarray(best, dtype=bool)
 
 
-def argmax_forward(weights: ArrayLike) -> Links:
-    """Argmax of each row: link every target word to the source word it attends to most."""
-    return _argmax(_checked(weights), -1)
-
-
-def argmax_reverse(weights: ArrayLike) -> Links:
-    """Argmax of each column: link every source word to the target word with the greatest weight."""
-    return _argmax(_checked(weights), -2)
-
-
 def mutual_argmax(weights: ArrayLike) -> Links:
-    """Mutual argmax: the intersection of :func:`argmax_forward` and :func:`argmax_reverse`."""
+    """Mutual argmax: mark the cells that are the greatest of their row and the greatest of their column."""
     matrix = _checked(weights)
-    return _argmax(matrix, -1) & _argmax(matrix, -2)
+    T, S = matrix.shape[-2:]
+    stacked = np.moveaxis(matrix.reshape(math.prod(matrix.shape[:-2]), T, S), 0, -1)  # (T, S, B)
+    lengths = np.full(stacked.shape[-1], S), np.full(stacked.shape[-1], T)
+    best = best_cells(stacked, 0, *lengths) & best_cells(stacked, 1, *lengths)
+    return np.asarray(np.moveaxis(best, -1, 0).reshape(matrix.shape))
 
 
 def itermax(weights: ArrayLike, *, iterations: int = 2, discount: float = 0.9) -> Links:

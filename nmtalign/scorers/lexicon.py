@@ -16,11 +16,11 @@ Axes: P word pairs of a text, Q pairs of forms, V vocabulary.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -33,6 +33,9 @@ from nmtalign.names import SIDES
 from nmtalign.positions.model import Emissions
 from nmtalign.scorers.forms import EVERY, FormPairs, cut, forms_of, make_form_pairs
 from nmtalign.state import State, Stored
+
+if TYPE_CHECKING:
+    from nmtalign.links.lexicon import Entry
 
 BLOCK = 1 << 16  # word pairs that a thread works on at a time
 RAREST = 1e-3  # expected null count of a word that was never unaligned
@@ -240,18 +243,6 @@ def stored_forms(form_pairs: FormPairs, counts: FormPairCounts) -> StoredForms:
     return StoredForms(form_pairs.letters, keys, counts.pairs[kept], counts.source, counts.target)
 
 
-class Translations(NamedTuple):
-    """Word pairs with counts, each of shape (Q,)."""
-
-    # numbers of the words
-    source: Longs
-    target: Longs
-    links: Doubles  # expected number of links
-    # p(target word | source word) and p(source word | target word)
-    target_given_source: Doubles
-    source_given_target: Doubles
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Lexicon:
     """A learned lexicon: likelihood ratios of any words, known or unknown."""
@@ -330,20 +321,22 @@ class Lexicon:
         """Return the most frequent source and target words; words are numbered by falling frequency."""
         return self.source_words[1 : count + 1], self.target_words[1 : count + 1]
 
-    def translations(self) -> Translations:
-        """Return the linked word pairs by falling count; UsageError if whole words have no counts."""
+    def translations(self) -> Iterator[Entry]:
+        """Yield the linked word pairs by falling count; UsageError if whole words have no counts."""
+        from nmtalign.links.lexicon import Entry
+
         whole = self.whole
         if whole is None:
             raise UsageError("this lexicon counts parts of words only; it has no translations to list")
         source, target = np.divmod(whole.keys, len(self.target_words))
-        counts = np.asarray(whole.counts, dtype=np.float64)
-        order = np.lexsort((target, source, -counts))
-        source, target, counts = source[order], target[order], counts[order]
-        totals = [  # words of a word list may have counts without links
-            np.maximum(side.linked[words], counts)
-            for side, words in ((whole.source, source), (whole.target, target))
-        ]
-        return Translations(source, target, counts, counts / totals[0], counts / totals[1])
+        links = np.asarray(whole.counts, dtype=np.float64)
+        # words of a word list may have counts without links
+        forward = links / np.maximum(whole.source.linked[source], links)
+        reverse = links / np.maximum(whole.target.linked[target], links)
+        order = np.lexsort((target, source, -links))
+        columns = (column[order].tolist() for column in (source, target, links, forward, reverse))
+        for s, t, *numbers in zip(*columns, strict=True):
+            yield Entry(self.source_words[s], self.target_words[t], *numbers)
 
     def looked_up(self, source: EncodedSide, target: EncodedSide, pairs: PairIndex) -> CountedForms:
         """Return the pairs of forms of a text, with the learned counts."""

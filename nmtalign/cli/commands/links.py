@@ -307,15 +307,13 @@ def lexicon(linked: LinkedOptions, word: str | None, output: str | None, **optio
 
 def _entries(linked: LinkedOptions, model: str | None) -> Iterable[Entry]:
     """Return the linked words of a bitext, or the word pairs that a learned lexicon has linked."""
-    from nmtalign.links.lexicon import Entry, LinkCounts
+    from nmtalign.links.lexicon import LinkCounts
 
     if model is not None:
         from nmtalign.aligner.aligner import load_aligner
 
-        lexicon = load_aligner(model).lexicon
-        names = lexicon.source_words, lexicon.target_words
-        rows = zip(*(column.tolist() for column in lexicon.translations()), strict=True)
-        return (Entry(names[0][s], names[1][t], *numbers) for s, t, *numbers in rows)
+        entries: Iterator[Entry] = load_aligner(model).lexicon.translations()
+        return entries
     counts = LinkCounts()
     for _, source, target, links in linked.read():
         counts.add(source, target, links)
