@@ -67,13 +67,10 @@ class DenseScorer:
 
     name: str
     lexicon: Lexicon  # which numbers the words
-    # (V, D): directions of the vectors, in steps of 1/127 of the greatest entry; zero for words without a
-    # vector, whose pairs get no ratio
-    source: Codes
-    target: Codes
-    # (V,): log Z of each word
-    source_norms: Floats
-    target_norms: Floats
+    # of both sides (V, D): directions of the vectors, in steps of 1/127 of the greatest entry; zero for words
+    # without a vector, whose pairs get no ratio
+    codes: tuple[Codes, Codes]
+    norms: tuple[Floats, Floats]  # of both sides (V,): log Z of each word
     scale: float  # c, the inverse temperature
     weight: float  # in the log-linear interpolation
 
@@ -94,17 +91,16 @@ class DenseScorer:
 
     def _known(self, side: int, words: Sequence[str]) -> KnownVectors:
         """Look up words of one side (0: source, 1: target); unknown words are treated as padding."""
-        codes, norms = ((self.source, self.source_norms), (self.target, self.target_norms))[side]
         rows = look_up(self.lexicon.numbers[side], words, 0)
-        vectors = _vectors(codes[rows], self.scale)
-        return vectors, norms[rows], np.any(vectors, axis=1)
+        vectors = _vectors(self.codes[side][rows], self.scale)
+        return vectors, self.norms[side][rows], np.any(vectors, axis=1)
 
     def state(self) -> State:
         return State(
             "dense",
             {"name": self.name, "weight": self.weight, "scale": self.scale},
-            {"source_norms": self.source_norms, "target_norms": self.target_norms},
-            {"source": self.source, "target": self.target},
+            {f"{side}_norms": norms for side, norms in zip(SIDES, self.norms, strict=True)},
+            dict(zip(SIDES, self.codes, strict=True)),
         )
 
     @classmethod
@@ -112,10 +108,10 @@ class DenseScorer:
         V, top = (len(lexicon.source_words), len(lexicon.target_words)), CODE_LIMIT
         source = stored.large("source", "i", (V[0], None), low=-top, high=top)
         target = stored.large("target", "i", (V[1], source.shape[1]), low=-top, high=top)
-        norms = [stored.array(f"{side}_norms", "f", (n,)) for side, n in zip(SIDES, V, strict=True)]
+        norms = stored.array("source_norms", "f", V[:1]), stored.array("target_norms", "f", V[1:])
         scale = stored.number("scale", low=0, high=1000)
         weight = stored.number("weight", low=0, high=1)
-        return cls(stored.text("name"), lexicon, source, target, norms[0], norms[1], scale, weight)
+        return cls(stored.text("name"), lexicon, (source, target), norms, scale, weight)
 
 
 def make_dense_scorer(
@@ -129,7 +125,7 @@ def make_dense_scorer(
         log_norms(source, target[: len(shares[1])], shares[1]),
         log_norms(target, source[: len(shares[0])], shares[0]),
     )
-    return DenseScorer(name, lexicon, *codes, *norms, scale, weight)
+    return DenseScorer(name, lexicon, codes, norms, scale, weight)
 
 
 def _vectors(codes: Codes, scale: float) -> Floats:

@@ -104,11 +104,9 @@ class FormPairs:
     """The pairs of forms of one kind that the word pairs of a bitext have."""
 
     letters: tuple[int, int]
-    source_forms: list[str]
-    target_forms: list[str]
-    # form of each source and target word
-    source_number: Ints
-    target_number: Ints
+    # of both sides: the forms, and the form of each word
+    forms: tuple[list[str], list[str]]
+    numbers: tuple[Ints, Ints]
     pair: Ints | None  # (P,): pair of forms of each word pair; None if the numbers are the same
     # (Q,): both forms of each pair
     source: Ints
@@ -146,8 +144,8 @@ def make_form_pairs(
         at_source, at_target = words_of(keys, T)
     prior = np.float32(spelling) * spelled_alike(s_forms, t_forms, at_source, at_target)
     alike = np.flatnonzero(prior)
-    both = s_forms.forms, t_forms.forms
-    return FormPairs(letters, *both, s, t, of_pair, at_source, at_target, alike, prior[alike])
+    forms = s_forms.forms, t_forms.forms
+    return FormPairs(letters, forms, (s, t), of_pair, at_source, at_target, alike, prior[alike])
 
 
 def spelled_alike(source: Forms, target: Forms, at_source: Ints, at_target: Ints) -> Floats:
