@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import Codes, Doubles, Flags, Floats, Integers, Reals
+from nmtalign.arrays import Codes, Doubles, Flags, Floats, Integers, Reals, blocks
 from nmtalign.corpus.sides import look_up
 from nmtalign.corpus.text import EncodedText, encode_text
 from nmtalign.errors import DataError
@@ -81,12 +81,11 @@ class DenseScorer:
         pairs = text.index
         indices = np.flatnonzero(source[pairs.source] & target[pairs.target])
         ratios = np.empty(len(indices), dtype=np.float32)
-        for at in range(0, len(indices), PAIRS):
-            some = indices[at : at + PAIRS]
-            e, f = pairs.source[some], pairs.target[some]
+        for some in blocks(len(indices), PAIRS):
+            e, f = pairs.source[indices[some]], pairs.target[indices[some]]
             scores = np.einsum("nd,nd->n", keys[e], queries[f])
             np.clip(scores, -SCORE_LIMIT, SCORE_LIMIT, out=scores)
-            ratios[at : at + PAIRS] = scores - (of_source[e] + of_target[f]) / 2
+            ratios[some] = scores - (of_source[e] + of_target[f]) / 2
         return LogRatios(indices, ratios)
 
     def _known(self, side: int, words: Sequence[str]) -> KnownVectors:
@@ -151,10 +150,9 @@ def _shares(counts: Integers) -> Doubles:
 def log_norms(keys: Floats, queries: Floats, shares: Floats) -> Floats:
     """Return ``log sum over f of p(f) exp(k . q_f)`` of keys (N, D), with queries (V, D) and p(f) (V,)."""
     result = np.empty(len(keys), dtype=np.float32)
-    width = max(1, CELLS // max(1, len(queries)))
-    for at in range(0, len(keys), width):
-        scores = np.clip(keys[at : at + width] @ queries.T, -SCORE_LIMIT, SCORE_LIMIT)
-        result[at : at + width] = np.exp(scores, out=scores) @ shares
+    for some in blocks(len(keys), max(1, CELLS // max(1, len(queries)))):
+        scores = np.clip(keys[some] @ queries.T, -SCORE_LIMIT, SCORE_LIMIT)
+        result[some] = np.exp(scores, out=scores) @ shares
     return np.log(result, out=result)
 
 

@@ -19,7 +19,7 @@ from operator import itemgetter
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.arrays import Bits, Floats, Ints, Longs
+from nmtalign.arrays import Bits, Floats, Ints, Longs, blocks
 from nmtalign.corpus.sides import EncodedSide, look_up, number_words
 from nmtalign.corpus.word_pairs import PairIndex, distinct, words_of
 from nmtalign.text.tokenization import normal_form
@@ -158,12 +158,12 @@ def spelled_alike(source: Forms, target: Forms, at_source: Ints, at_target: Ints
     same = source.same(target)
     s, t = source.letter_pairs, target.letter_pairs
     result = np.asarray(same[at_source] == at_target, dtype=np.float32)
-    for at in range(0, len(result), BLOCK):
-        e, f = at_source[at : at + BLOCK], at_target[at : at + BLOCK]
+    for block in blocks(len(result), BLOCK):
+        e, f = at_source[block], at_target[block]
         common = _ones([a.take(e) & b.take(f) for a, b in zip(s, t, strict=True)])
         some = np.flatnonzero(common > 1)  # most pairs share none or one
         dice = 2 * common[some] / (source.sizes[e[some]] + target.sizes[f[some]])
-        result[at + some] = np.maximum(result[at + some], (dice - UNLIKE) / (1 - UNLIKE))
+        result[block][some] = np.maximum(result[block][some], (dice - UNLIKE) / (1 - UNLIKE))
     return result
 
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import AnyArray, Doubles, Floats, Integers, Longs, expect_rising, expect_whole
+from nmtalign.arrays import AnyArray, Doubles, Floats, Integers, Longs, blocks, expect_rising, expect_whole
 from nmtalign.corpus.parallel import in_order
 from nmtalign.corpus.sides import EncodedSide, look_up, number_words
 from nmtalign.corpus.word_pairs import PairIndex, values_of
@@ -135,8 +135,7 @@ def ratios(form_pairs: FormPairs, counts: FormPairCounts, smoothing: Smoothing, 
 
 def _in_blocks(function: Callable[[slice], None], size: int, workers: int) -> None:
     """Call a function in several threads, with slices that together cover an array of `size` entries."""
-    blocks = [slice(at, at + BLOCK) for at in range(0, size, BLOCK)]
-    deque(in_order(function, blocks, workers), maxlen=0)
+    deque(in_order(function, [*blocks(size, BLOCK)], workers), maxlen=0)
 
 
 class CountedForms(NamedTuple):
