@@ -137,15 +137,13 @@ def _logsumexp(matrix: Reals, axis: int) -> Reals:
     return np.asarray(top + np.log(np.exp(matrix - top).sum(axis=axis, keepdims=True)))
 
 
-def transport(
-    weights: ArrayLike, *, threshold: float = 0.5, regularization: float = 0.1, iterations: int = 100
-) -> Links:
+def transport(weights: ArrayLike, *, threshold: float = 0.5) -> Links:
     """Extraction by optimal transport: link the cells that carry much of the plan.
 
     A cell of :func:`sinkhorn`'s plan can carry at most min(1/S, 1/T); a cell that carries `threshold` of
     that or more becomes a link (Dou and Neubig 2021; Arase et al. 2023).
     """
-    plan = sinkhorn(weights, regularization=regularization, iterations=iterations)
+    plan = sinkhorn(weights)
     return np.asarray(plan * max(plan.shape[-2:]) >= threshold)
 
 

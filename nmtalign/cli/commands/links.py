@@ -109,7 +109,7 @@ def _with_words(
     records: Iterator[LinkRecord], words: Iterator[tuple[list[str], list[str]]], links: str, *, padded: bool
 ) -> Iterator[LinkRecord]:
     """Put the words of the texts into the records; `padded` records may end early."""
-    from nmtalign.links.alignments import Alignment, GoldAlignment
+    from nmtalign.links.alignments import GoldAlignment
     from nmtalign.links.formats import LinkRecord
 
     empty = LinkRecord(GoldAlignment(frozenset(), frozenset())) if padded else None
@@ -119,10 +119,10 @@ def _with_words(
         if record is None:
             raise DataError(f"expected links for each pair of the texts, found only {pairs - 1} in {links}")
         try:
-            Alignment(record.gold.possible, *map(len, sides))
+            with_words = LinkRecord(record.gold, *map(tuple, sides))
         except DataError as error:
             raise DataError(f"pair {pairs}: {error}; {ADVICE}").at(links) from None
-        yield LinkRecord(record.gold, *map(tuple, sides))
+        yield with_words
     if next(records, None) is not None:
         raise DataError(f"expected links for the {pairs} pairs of the texts, found more in {links}")
 
