@@ -345,10 +345,9 @@ class Lexicon:
             kind = make_form_pairs(
                 source, target, pairs, learned.letters, spelling=self.spelling, apart=False
             )
+            known = self._known_forms(n, 0, source), self._known_forms(n, 1, target)
             forms.append(kind)
-            counts.append(
-                self._counts(n, kind, self._known_forms(n, 0, source), self._known_forms(n, 1, target))
-            )
+            counts.append(_counts_of(kind, learned, known, self.smoothing))
         return CountedForms(forms, counts, self.smoothing)
 
     def _known_forms(self, n: int, side: int, text: EncodedSide) -> KnownForms:
@@ -357,21 +356,23 @@ class Lexicon:
         def look_up_forms() -> KnownForms:
             stored = self.forms[n]
             numbers = look_up(self.form_numbers[n][side], forms_of(text, stored.letters[side])[1].forms)
-            known = stored.sides[side].apply(lambda counts: np.where(numbers < 0, 0.0, counts[numbers]))
-            return numbers, known
+            return numbers, stored.sides[side].apply(lambda c: np.where(numbers < 0, 0.0, c[numbers]))
 
         return text.memo((self, n, side), look_up_forms)
 
-    def _counts(self, n: int, pairs: FormPairs, source: KnownForms, target: KnownForms) -> FormPairCounts:
-        """Return the learned counts of pairs of forms; unknown forms get the count of `UNKNOWN_RATIO`."""
-        learned, smoothing, known = self.forms[n], self.smoothing, (source[1], target[1])
-        at_source, at_target = source[0].take(pairs.source), target[0].take(pairs.target)
-        missing = (at_source < 0) | (at_target < 0)
-        keys = at_source * len(self.form_numbers[n][1]) + at_target
-        keys[missing] = -1
-        counts = values_of(learned.keys, learned.counts, keys)
-        unknown = np.flatnonzero(missing & (pairs.source > 0))
-        by_chance = (known[0].linked + smoothing.pseudo_count)[pairs.source[unknown]]
-        by_chance *= (known[1].linked + smoothing.pseudo_count)[pairs.target[unknown]] / smoothing.words
-        counts[unknown] = UNKNOWN_RATIO * by_chance
-        return FormPairCounts(counts, known)
+
+def _counts_of(
+    pairs: FormPairs, learned: StoredForms, known: tuple[KnownForms, KnownForms], smoothing: Smoothing
+) -> FormPairCounts:
+    """Return the learned counts of pairs of forms; unknown forms get the count of `UNKNOWN_RATIO`."""
+    (source, of_source), (target, of_target) = known
+    at_source, at_target = source.take(pairs.source), target.take(pairs.target)
+    missing = (at_source < 0) | (at_target < 0)
+    keys = at_source * learned.shape[1] + at_target
+    keys[missing] = -1
+    counts = values_of(learned.keys, learned.counts, keys)
+    unknown = np.flatnonzero(missing & (pairs.source > 0))
+    by_chance = (of_source.linked + smoothing.pseudo_count)[pairs.source[unknown]]
+    by_chance *= (of_target.linked + smoothing.pseudo_count)[pairs.target[unknown]] / smoothing.words
+    counts[unknown] = UNKNOWN_RATIO * by_chance
+    return FormPairCounts(counts, (of_source, of_target))
