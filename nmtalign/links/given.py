@@ -13,15 +13,7 @@ import numpy as np
 
 from nmtalign.door import as_path, begun
 from nmtalign.errors import DataError, UsageError
-from nmtalign.links.alignments import (
-    AlignedBatch,
-    AlignedPair,
-    Alignment,
-    GoldAlignment,
-    Link,
-    as_links,
-    links_inside,
-)
+from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, GoldAlignment, Link, as_links
 from nmtalign.links.formats import LinkRecord, format_record, parse_gold, parse_pharaoh, read_gold, read_links
 from nmtalign.output import Outputs
 
@@ -87,7 +79,7 @@ def gold_inside(golds: Iterator[GoldAlignment], alignments: GivenLinks) -> Itera
     for number, gold in enumerate(golds, 1):
         if isinstance(alignments, AlignedBatch) and alignments.origin and number <= len(alignments):
             try:
-                links_inside(gold.possible, *map(len, alignments.origin.tokens(number - 1)))
+                Alignment(gold.possible, *map(len, alignments.origin.tokens(number - 1)))
             except DataError as error:
                 raise DataError(f"pair {number:,}: gold {error}; are both of the same words?") from None
         yield gold
