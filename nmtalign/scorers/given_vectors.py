@@ -134,7 +134,7 @@ class VectorScorer(Scorer):
         return np.asarray(keys, np.float64), np.asarray(queries, np.float64)
 
     @cached_property
-    def _compared(self) -> tuple[tuple[Doubles, Doubles], tuple[Doubles, Doubles]]:
+    def compared(self) -> tuple[tuple[Doubles, Doubles], tuple[Doubles, Doubles]]:
         """Prepared vectors of the reference words of both sides, and the shares of the words.
 
         The references are by default the first words of the vectors, with equal shares.
@@ -146,16 +146,6 @@ class VectorScorer(Scorer):
             references = tuple(Reference(of_side, np.ones(len(of_side))) for of_side in words)
         source, target = (reference.first(limit) for reference in references)
         return self._prepared(*self._vectors(source.words, target.words)), (source.share, target.share)
-
-    def log_norms(self, keys: Doubles, queries: Doubles) -> tuple[Floats, Floats]:
-        """Return log Z of source and of target words, from their prepared vectors."""
-        (source, target), shares = self._compared
-        of_keys, of_queries = np.empty(len(keys), np.float32), np.empty(len(queries), np.float32)
-        for some in blocks(len(keys), ROWS):
-            of_keys[some] = _log_mean(self.score(target, keys[some]).T, shares[1])
-        for some in blocks(len(queries), ROWS):
-            of_queries[some] = _log_mean(self.score(queries[some], source), shares[0])
-        return of_keys, of_queries
 
 
 def _known(source: Floats, target: Floats) -> tuple[Flags, Flags]:
@@ -231,4 +221,11 @@ class CellScores(TextScores):
 
     @cached_property
     def _norms(self) -> tuple[Floats, Floats]:
-        return self.scorer.log_norms(self.keys, self.queries)
+        """log Z of source and of target words."""
+        score, ((source, target), shares) = self.scorer.score, self.scorer.compared
+        of_keys, of_queries = np.empty(len(self.keys), np.float32), np.empty(len(self.queries), np.float32)
+        for some in blocks(len(of_keys), ROWS):
+            of_keys[some] = _log_mean(score(target, self.keys[some]).T, shares[1])
+        for some in blocks(len(of_queries), ROWS):
+            of_queries[some] = _log_mean(score(self.queries[some], source), shares[0])
+        return of_keys, of_queries
