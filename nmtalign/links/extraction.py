@@ -31,15 +31,6 @@ def _checked(weights: ArrayLike) -> Reals:
     return matrix
 
 
-def diagonal_distance(T: int, S: int) -> Longs:
-    """Return how far each cell is from the diagonal, shape (T, S), in units of 1/(2 S T).
-
-    Whole numbers, ``|(2s + 1) T - (2t + 1) S|``, so that equal distances are exactly equal.
-    """
-    s, t = 2 * np.arange(S) + 1, 2 * np.arange(T) + 1
-    return np.asarray(np.abs(s[None, :] * T - t[:, None] * S), dtype=np.int64)
-
-
 def best_cells(weights: Reals, axis: int, source_lengths: Longs, target_lengths: Longs) -> Links:
     """Mark the greatest cell of each row (axis 1) or column (axis 0) in a padded stack (T, S, B) of matrices.
 
@@ -107,8 +98,10 @@ def match(weights: ArrayLike) -> Links:
     chosen = np.zeros(matrix.shape, dtype=bool)
     if matrix.size == 0:
         return chosen
+    s, t = 2 * np.arange(S) + 1, 2 * np.arange(T)[:, None] + 1
+    distance = np.abs(s * T - t * S)  # in units of 1/(2 S T), so that equal distances are exactly equal
     gain = np.maximum(matrix, 0).astype(np.float64)
-    gain -= 1e-9 / (2 * S * T * min(S, T)) * gain.max(axis=(-2, -1), keepdims=True) * diagonal_distance(T, S)
+    gain -= 1e-9 / (2 * S * T * min(S, T)) * gain.max(axis=(-2, -1), keepdims=True) * distance
     for one, links in zip(gain.reshape(-1, T, S), chosen.reshape(-1, T, S), strict=True):
         links[linear_sum_assignment(one, maximize=True)] = True
     return chosen & (matrix > 0)
