@@ -43,7 +43,9 @@ def known(aligner: Aligner, pairs: Pairs) -> Coverage:
 
 def row(name: str, found: Coverage) -> str:
     """Return a line: both rates of both sides, in percent."""
-    cells = (f"{100 * n / max(side.total, 1):6.1f}" for side in found for n in (side.known, side.in_other))
+    cells = (
+        f"{100 * n / max(side.total, 1):6.1f}" for side in found[:2] for n in (side.known, side.in_other)
+    )
     verdict = "swapped" if found.swapped else f"few in {', '.join(found.few)}" if found.few else ""
     return f"{name:<30}{''.join(cells)}  {verdict}"
 

@@ -8,6 +8,7 @@ import importlib
 import importlib.util
 import math
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -150,6 +151,32 @@ def test_the_door_reads_like_the_readme(tmp_path):
     assert [batch.links(n) for n in (3, 4)] == [pair.links, loaded.align(*toy.pairs[4]).links]
     gold = [na.GoldAlignment(links, links) for links in toy.links]
     assert na.evaluate([batch.links(n) for n in range(150)], gold).aer < 0.05
+
+
+def test_tokens_of_align_are_not_mixed_with_words_of_batches():
+    aligner, pairs = na.load(), [("The cat.", "Le chat.")]
+    tokens, words = [aligner.align(*pairs[0])], aligner.align_batch(pairs)
+    assert na.evaluate(tokens, tokens).aer == na.evaluate(words, words).aer == 0
+    for first, second in ((tokens, words), (words, tokens)):
+        with pytest.raises(na.DataError, match=r"pair 1: .* of the same words, .* the words between spaces"):
+            na.evaluate(first, second)
+
+
+def test_a_pair_of_a_batch_is_pickled_alone():
+    pair = na.load().align_batch([("the black cat", "le chat noir")])[0]
+    dumped = pickle.dumps(pair)
+    copy = pickle.loads(dumped)
+    assert len(dumped) < 5_000
+    for name in ("links", "words", "tokens", "score", "description", "extraction", "languages"):
+        assert getattr(copy, name) == getattr(pair, name)
+    for name in ("forward", "reverse", "posterior", "scores"):
+        np.testing.assert_array_equal(getattr(copy, name), getattr(pair, name))
+
+
+@pytest.mark.parametrize("matrix", [[[0.9, 0.1]], 5, [True, False], [["a"]], [[2, 0]]])
+def test_weights_are_no_links(matrix):
+    with pytest.raises(na.DataError, match=r"truth values, such as `posterior > 0.5`"):
+        na.Alignment.from_matrix(matrix)
 
 
 def test_the_door_opens_word_vectors_and_the_shipped_model():

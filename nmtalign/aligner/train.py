@@ -28,7 +28,7 @@ from nmtalign.aligner.experts import (
 )
 from nmtalign.aligner.opening import open_vectors
 from nmtalign.arrays import Reals
-from nmtalign.corpus.coverage import coverage, one_word_lines
+from nmtalign.corpus.coverage import FEWEST, coverage, one_word_lines
 from nmtalign.corpus.line_words import gold_of_tokens, links_of_tokens, links_of_words
 from nmtalign.corpus.parallel import default_workers
 from nmtalign.corpus.sides import EncodedSide
@@ -48,7 +48,7 @@ from nmtalign.scorers.mixture import Mixture
 from nmtalign.state import is_model
 from nmtalign.text.bitext import Pair, Pairs, are_lines, checked_pairs
 from nmtalign.text.tokenization import SPACES, TextSettings
-from nmtalign.training.bitext import FEWEST, bitext_warnings, encode_bitext
+from nmtalign.training.bitext import bitext_warnings, encode_bitext
 from nmtalign.training.checkpoint import FILE, checkpoint_of
 from nmtalign.training.em import PRESETS, BitextFactory, Estimate, Estimator, Hyperparameters
 from nmtalign.training.em import preset as named_preset
@@ -386,12 +386,12 @@ def _advice_to_continue(source: EncodedSide, target: EncodedSide, options: Learn
     model = load_aligner(MODEL)
     if options.text not in (TextSettings(), model.text):  # chosen, so that `init` would be refused
         return []
-    known = coverage(source, target, model.scorer.vocabularies)
+    known = coverage(source, target, model.scorer.vocabularies)[:2]
     if min(side.total for side in known) < pairs or min(side.rate for side in known) < KNOWN:
         return []
     shares = " and ".join(f"{100 * side.rate:.0f} %" for side in known)
     found = f"the model {MODEL} knows {shares} of the source and target words"
-    return [f"{found}; to continue it with this text instead of starting anew, give `init={MODEL}`"]
+    return [f"{found}; to continue it with this text instead of starting anew, give `init={MODEL!r}`"]
 
 
 def estimate(

@@ -17,6 +17,7 @@ from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText
 from nmtalign.names import SIDES
 
+FEWEST = 50  # pairs needed for statistics of pairs
 FEW = 0.45  # share of known words below which the language is likely wrong (scripts/measure_coverage.py)
 UNTOKENIZED = 0.04  # share of words that end in punctuation: at most .02 if tokenized, .07 if raw
 _SWAPPED = (
@@ -54,25 +55,31 @@ class Coverage(NamedTuple):
 
     source: SideCoverage = SideCoverage()
     target: SideCoverage = SideCoverage()
+    pairs: int = 0
+    copies: int = 0  # pairs with the same words on both sides
 
     def joined(self, other: Coverage) -> Coverage:
         """Return the counts of two texts together."""
-        source, target = (SideCoverage(*map(int.__add__, *sides)) for sides in zip(self, other, strict=True))
-        return Coverage(source, target)
+        sides = zip(self[:2], other[:2], strict=True)
+        source, target = (SideCoverage(*map(int.__add__, *both)) for both in sides)
+        return Coverage(source, target, self.pairs + other.pairs, self.copies + other.copies)
 
     @property
     def swapped(self) -> bool:
         """Whether each side is better known, and well enough, to the vocabulary of the other side."""
-        return all(side.in_other > max(side.known, FEW * side.total) for side in self)
+        return all(side.in_other > max(side.known, FEW * side.total) for side in self[:2])
 
     @property
     def warning(self) -> str:
-        """A warning where links are not to be trusted: swapped sides, raw text, few known words; else ""."""
+        """A warning where links are not to be trusted: copies, swapped sides, raw text, few known words."""
+        if self.copies > self.pairs / 2 and self.pairs >= FEWEST:
+            copies = f"{self.copies:,} of {self.pairs:,} pairs have the same words on both sides"
+            return f"{copies}; is one file given twice?"
         if self.swapped:
             return _SWAPPED
-        if all(side.punctuated > UNTOKENIZED * side.total for side in self):
+        if all(side.punctuated > UNTOKENIZED * side.total for side in self[:2]):
             return "unknown words end in punctuation: cut raw text with `tokenizer=simple`"
-        sides = zip(self._fields, self, strict=True)
+        sides = zip(SIDES, self[:2], strict=True)
         few = [f"only {100 * side.rate:.1f} % of the {name} words" for name, side in sides if side.rate < FEW]
         return f"{' and '.join(few)} are known, {_CAUSES}" if few else ""
 
@@ -91,8 +98,22 @@ def coverage(
     """Count the words of a text that a source and a target vocabulary know."""
     words = set(source.words), set(target.words)
     return Coverage(
-        _counted(source, words[1], *vocabularies), _counted(target, words[0], *vocabularies[::-1])
+        _counted(source, words[1], *vocabularies),
+        _counted(target, words[0], *vocabularies[::-1]),
+        len(source.lengths),
+        copies(source, target),
     )
+
+
+def copies(source: EncodedSide, target: EncodedSide) -> int:
+    """Count the sentences with words that are the same on both sides."""
+    number = {word: k for k, word in enumerate(source.words)}
+    same = np.array([number.get(word, -1) for word in target.words], np.int64)
+    alike = np.flatnonzero((source.lengths == target.lengths) & (source.lengths > 0))
+    for ends, last in ((slice(-1), 0), (slice(1, None), 1)):  # most that differ do so in first or last word
+        s, t = (side.tokens[side.offsets[ends][alike] - last] for side in (source, target))
+        alike = alike[s == same[t]]
+    return sum(source.sentence(k) == target.sentence(k) for k in alike.tolist())
 
 
 def _counted(

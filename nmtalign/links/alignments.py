@@ -115,8 +115,11 @@ class Alignment(Viewable):
 
     @classmethod
     def from_matrix(cls, matrix: ArrayLike) -> Alignment:
-        """Return the alignment of the non-zero cells of a (T, S) matrix."""
+        """Return the alignment of a (T, S) matrix of truth values, or of zeros and ones."""
         cells = np.asarray(matrix)
+        if cells.ndim != 2 or not np.isin(cells, (0, 1)).all():
+            wanted = "expected a matrix (T, S) of truth values, such as `posterior > 0.5`"
+            raise DataError(f"{wanted}, found {short(matrix)}; weights are no links")
         target, source = np.nonzero(cells)
         return cls(zip(source, target, strict=True), cells.shape[1], cells.shape[0])
 
@@ -424,6 +427,9 @@ class _PairOfBatch(AlignedPair):
             probabilities=dict(zip(links, probability, strict=True)),
             score=float(batch.scores[n]),
         )
+
+    def __reduce__(self) -> tuple[type[AlignedPair], tuple[Any, ...]]:
+        return AlignedPair, tuple(getattr(self, name) for name in AlignedPair.__dataclass_fields__)
 
     @cached_property
     def tokens(self) -> BothWords:

@@ -22,7 +22,14 @@ from numpy.typing import NDArray
 from nmtalign.door import Listed, expect_kind, expect_names
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import Alignment, GoldAlignment
-from nmtalign.links.given import GivenGold, GivenLinks, given_gold, given_links, gold_inside
+from nmtalign.links.given import (
+    GivenGold,
+    GivenLinks,
+    expect_same_words,
+    given_gold,
+    given_links,
+    gold_inside,
+)
 
 METRICS = ("precision", "recall", "f1", "aer")
 Links = Iterable[tuple[int, int]] | Alignment
@@ -211,6 +218,7 @@ def evaluate(alignments: GivenLinks, golds: GivenGold, *, bootstrap: Bootstrap |
     """
     bootstrap = Bootstrap() if bootstrap is None else bootstrap
     expect_kind(bootstrap, Bootstrap, "a nmtalign.links.evaluation.Bootstrap, like Bootstrap(samples=100)")
+    expect_same_words(alignments, golds)
     sentences = count(given_links(alignments), gold_inside(given_gold(golds), alignments))
     drawn = _scores(bootstrap.draw(sentences))
     intervals = {metric: bootstrap.interval(drawn[metric]) for metric in METRICS}

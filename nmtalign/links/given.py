@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import chain
 from pathlib import Path
 from reprlib import repr as short
@@ -72,6 +72,18 @@ def write_links(path: str | Path, alignments: GivenLinks, *, format: str = "phar
 def given_gold(golds: GivenGold) -> Iterator[GoldAlignment]:
     """Yield the gold links of each pair, given as in :func:`given_links`; links without a kind are sure."""
     return iter(read_gold(golds)) if isinstance(golds, str | Path) else _each(golds, as_gold, "gold links")
+
+
+def expect_same_words(first: Any, second: Any) -> None:
+    """Refuse aligned pairs of two results that count other words; links of others have none."""
+    lists = first, second
+    if all(isinstance(one, Sequence) and getattr(one, "origin", one) is not None for one in lists):
+        for number, pairs in enumerate(zip(*lists, strict=False)):
+            sizes = [(*map(len, pair.tokens),) for pair in pairs if isinstance(pair, AlignedPair)]
+            if len(sizes) == 2 and sizes[0] != sizes[1]:
+                found = "found pairs of {} and {} and of {} and {} words".format(*sizes[0], *sizes[1])
+                why = "`align` counts the tokens of a line, `align_batch` the words between spaces"
+                raise DataError(f"pair {number + 1:,}: expected links of the same words, {found}; {why}")
 
 
 def gold_inside(golds: Iterator[GoldAlignment], alignments: GivenLinks) -> Iterator[GoldAlignment]:

@@ -26,9 +26,9 @@ from nmtalign.report.sample import OWN, SamplePair, inside
 from nmtalign.text.bitext import CELLS, SentencePair
 
 CHUNK = 1000  # pairs aligned at a time
-BY_PART = 200  # pairs of a report whose scorers are shown one by one, as far as
-TOGETHER = 20  # pairs whose scorers are run together
-WEIGHTS = 1_500_000  # weights of these go, so that a report stays below 3 MB
+BY_PART = 200  # pairs of a report whose scorers are shown one by one, as far as `WEIGHTS` go
+TOGETHER = 50  # of these pairs, aligned at a time
+WEIGHTS = 1_500_000  # of these, so that a report stays below 3 MB
 
 Parts = dict[str, NDArray[np.floating]]
 Alone = tuple[Parts, dict[str, Alignment]]  # weights of each scorer by itself, and the links that it chooses
@@ -160,8 +160,8 @@ def attention_of(record: Record, aligner: Aligner | None) -> AlignedPair:
     """Return the attention that a record has, else that of the aligner; DataError above `CELLS` weights."""
     cells = cells_of(record, aligner)
     if cells > CELLS and record.aligned is None:
-        found = f"expected at most {CELLS:,} weights (target by source words), found {cells:,}"
-        raise DataError(f"pair {record.number}: {found}; align gives the links alone")
+        sizes = f"expected at most {CELLS:,} weights (target by source words), found {cells:,}"
+        raise DataError(f"pair {record.number}: {sizes}; align gives the links alone")
     return _with_attention([record], aligner)[0]
 
 
@@ -192,17 +192,6 @@ def _all_alone(records: Sequence[Record], aligner: Aligner | None) -> list[Alone
     return alone
 
 
-def _first_alone(records: Sequence[Record], aligner: Aligner | None) -> Iterator[Alone]:
-    """Yield weights and links of each scorer alone, of the first records, as far as `WEIGHTS` go."""
-    room = WEIGHTS
-    for start in range(0, len(records), TOGETHER):
-        for alone in _all_alone(records[start : start + TOGETHER], aligner):
-            if room <= 0:
-                return
-            yield alone
-            room -= sum(weights.size for weights in alone[0].values())
-
-
 def show(records: Iterable[Record], aligner: Aligner | None = None) -> list[SamplePair]:
     """Align records for a report, with all weights; those of each scorer for the first `BY_PART` pairs.
 
@@ -210,12 +199,15 @@ def show(records: Iterable[Record], aligner: Aligner | None = None) -> list[Samp
     """
     pairs: list[SamplePair] = []
     left_out: list[int] = []
-    fitting = _fitting(records, aligner, left_out)
-    while chunk := list(islice(fitting, CHUNK)):
-        alone = list(_first_alone(chunk[:BY_PART], aligner)) if not pairs else []
-        alone += [({}, {})] * (len(chunk) - len(alone))
+    fitting, room = _fitting(records, aligner, left_out), WEIGHTS
+    while chunk := list(islice(fitting, min(TOGETHER, max(0, BY_PART - len(pairs))) or CHUNK)):
+        by_part = len(pairs) < BY_PART and room > 0
+        alone = _all_alone(chunk, aligner) if by_part else [({}, {}) for _ in chunk]
         aligned = _with_attention(chunk, aligner)
         for record, pair, (parts, choices) in zip(chunk, aligned, alone, strict=True):
+            if room <= 0:
+                parts, choices = {}, {}
+            room -= sum(weights.size for weights in parts.values())
             T, S = pair.matrix.weights.shape
             others = {name: inside(links, S, T, record.number) for name, links in record.others.items()}
             pairs.append(SamplePair(record.number, pair, record.gold, others, parts, choices))

@@ -25,7 +25,7 @@ from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, G
 from nmtalign.links.given import Links, as_gold
 from nmtalign.names import SIDES
 from nmtalign.output import whole_file
-from nmtalign.report.page import KINDS, LEGEND_CELL, LONGEST_LABEL, Board, Page
+from nmtalign.report.page import KINDS, LEGEND_CELL, LONGEST_LABEL, Board, Panels
 from nmtalign.report.style import DARK, choose_fonts, is_light, shorten, suggestion, visible
 
 if TYPE_CHECKING:
@@ -135,20 +135,20 @@ def draw_heatmap(
     norm = _norm(list(matrices.values()), linear)
     with _style([*first.source_tokens, *first.target_tokens, title, *matrices]):
         names = [visible(name) for name in matrices] if len(matrices) > 1 else [""]
-        page = Page(first, names, shorten(visible(title), LONGEST_TITLE), columns, _sentences(matrices))
-        show_numbers = page.cell >= _NUMBERS_FIT if numbers is None else numbers
-        for axes, matrix in zip(page.panels, matrices.values(), strict=True):
+        panels = Panels(first, names, shorten(visible(title), LONGEST_TITLE), columns, _sentences(matrices))
+        show_numbers = panels.cell >= _NUMBERS_FIT if numbers is None else numbers
+        for axes, matrix in zip(panels.axes, matrices.values(), strict=True):
             image = _draw_cells(axes, matrix.weights, colors, norm)
             _hatch(axes, matrix)
-            _draw_boxes(axes, possible - sure, page.cell, dashed=True)
-            _draw_boxes(axes, sure, page.cell, dashed=False)
-            _draw_dots(axes, chosen, page.cell, corner=show_numbers)
+            _draw_boxes(axes, possible - sure, panels.cell, dashed=True)
+            _draw_boxes(axes, sure, panels.cell, dashed=False)
+            _draw_dots(axes, chosen, panels.cell, corner=show_numbers)
             if show_numbers:
-                _write_numbers(axes, image, matrix, page.cell)
+                _write_numbers(axes, image, matrix, panels.cell)
         if image:
-            page.add_color_bar(image, _name_of_scale(matrices, norm))
-        _draw_legend(page, [name for name, used in marks.items() if used], colors)
-    return page.figure
+            panels.add_color_bar(image, _name_of_scale(matrices, norm))
+        _draw_legend(panels, [name for name, used in marks.items() if used], colors)
+    return panels.figure
 
 
 def draw_curves(
@@ -220,10 +220,10 @@ def cropped(
     columns: Sequence[int],
 ) -> tuple[dict[str, AlignmentMatrix], frozenset[Link], GoldAlignment | None]:
     """Return some rows (target words) and columns of matrices of one pair, and the links between them."""
-    source, target = ({old: new for new, old in enumerate(kept)} for kept in (columns, rows))
+    source, target = ({old: new for new, old in enumerate(side)} for side in (columns, rows))
     first = _same_words(list(matrices.values()))
 
-    def left(pairs: Iterable[tuple[int, int]]) -> frozenset[Link]:
+    def links_of_part(pairs: Iterable[tuple[int, int]]) -> frozenset[Link]:
         inside = _inside(pairs, first)
         return frozenset(Link(source[s], target[t]) for s, t in inside if s in source and t in target)
 
@@ -236,8 +236,9 @@ def cropped(
         return AlignmentMatrix(matrix.weights[np.ix_(rows, columns)], *words, unknown, matrix.caption)
 
     parts = {title: part(matrix) for title, matrix in matrices.items()}
-    kept = None if gold is None else GoldAlignment(left(gold.sure), left(gold.possible))
-    return parts, left(links), kept
+    if gold is not None:
+        gold = GoldAlignment(links_of_part(gold.sure), links_of_part(gold.possible))
+    return parts, links_of_part(links), gold
 
 
 def save_heatmaps(figures: Iterable[Figure], path: str | Path, *, dpi: int = 150) -> None:
@@ -318,8 +319,8 @@ def _inside(links: Iterable[tuple[int, int]], matrix: AlignmentMatrix) -> set[Li
     T, S = matrix.weights.shape
     source, target = getattr(links, "source_length", S), getattr(links, "target_length", T)  # of an Alignment
     if (source, target) != (S, T):
-        found = f"found links of {source} and {target}"
-        raise DataError(f"expected links of {S} source and {T} target words, {found}")
+        sizes = f"{source} and {target}"
+        raise DataError(f"expected links of {S} source and {T} target words, found links of {sizes}")
     return set(Alignment(links, S, T).links)
 
 
@@ -421,8 +422,8 @@ def _script_was_named() -> Iterator[None]:
 def _draw_cells(axes: Axes, weights: NDArray[np.floating], colors: str, norm: Normalize) -> Any:
     """Draw one (T, S) matrix; return matplotlib's image, or None for an empty one."""
     if weights.size == 0:
-        centre: dict[str, Any] = {"transform": axes.transAxes, "ha": "center", "va": "center"}
-        axes.text(0.5, 0.5, "no words", size=8, color="0.4", **centre)
+        middle: dict[str, Any] = {"transform": axes.transAxes, "ha": "center", "va": "center"}
+        axes.text(0.5, 0.5, "no words", size=8, color="0.4", **middle)
         return None
     from matplotlib.colors import to_hex
 
@@ -519,11 +520,11 @@ def number(weight: float, digits: int = 2) -> str:
     return f"{weight:.{digits}f}".replace("0.", ".", 1)
 
 
-def _draw_legend(page: Page, names: Sequence[str], colors: str) -> None:
+def _draw_legend(panels: Panels, names: Sequence[str], colors: str) -> None:
     """Draw one cell for each kind of mark that the picture holds, with its name beside it."""
     from matplotlib.colors import Normalize
 
-    for axes, name in zip(page.add_legend(names), names, strict=True):
+    for axes, name in zip(panels.add_legend(names), names, strict=True):
         _draw_cells(axes, np.full((1, 1), 0.35), colors, Normalize(0.0, 1.0))
         if name == NO_VECTOR:
             _hatch(axes, AlignmentMatrix([[0.0]], ("",), ("",), (frozenset({0}), frozenset())))

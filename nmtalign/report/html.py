@@ -31,6 +31,7 @@ from nmtalign.links.formats import Correction, format_gold, read_corrections, te
 from nmtalign.links.given import GivenGold, given_gold
 from nmtalign.output import Outputs
 from nmtalign.report.sample import (
+    OWN,
     Figure,
     SamplePair,
     best_sources,
@@ -65,15 +66,19 @@ def html_report(
     `gold` is a Pharaoh line for each pair of the corpus, empty where there are none: the page gives those of
     pairs that it does not show back with the corrected ones.
     """
+    data, evaluated = report_data(pairs), evaluations(pairs)
     lines = [""] * max((pair.number for pair in pairs), default=0) if gold is None else gold
     shown = {pair.number for pair in pairs}
-    whole = {
+    figures = [*corpus, *summarize(pairs, evaluated.get(OWN))]
+    data |= {
+        "headline": headline(figures),
+        "summary": [figure[:3] for figure in figures],
         "lines": len(lines),
         "rest": {n: line for n, line in enumerate(lines, 1) if line and n not in shown},
         "corrections": _corrections(pairs, corrections or {}, len(lines)),
-        "systems": comparison_data(evaluations(pairs) if systems is None else systems),
+        "systems": comparison_data(evaluated if systems is None else systems),
     }
-    return _page(report_data(pairs, corpus) | whole, title)
+    return _page(data, title)
 
 
 def _corrections(
@@ -220,7 +225,7 @@ def compressed(data: bytes) -> str:
     return base64.b64encode(zlib.compress(data)).decode()
 
 
-def report_data(pairs: Sequence[SamplePair], corpus: Sequence[Figure] = ()) -> dict[str, Any]:
+def report_data(pairs: Sequence[SamplePair]) -> dict[str, Any]:
     """Return what the script draws; the short keys of pairs are explained in :func:`_pair_data`."""
     numbers = {pair.number for pair in pairs}
     if len(numbers) < len(pairs):
@@ -231,7 +236,7 @@ def report_data(pairs: Sequence[SamplePair], corpus: Sequence[Figure] = ()) -> d
     aligned = pairs[0].aligned if pairs else _NOTHING
     with_gold = any(pair.gold is not None for pair in pairs)
     parts = dict.fromkeys(name for pair in pairs for name in pair.parts)
-    figures = [*corpus, *summarize(pairs)]
+    figures = summarize(pairs)
     levels, first = bytearray(), most_instructive(pairs)
     shown = [_pair_data(pair, levels) for pair in pairs]
     directions = [name for name in ("forward", "reverse") if any(name in pair["m"] for pair in shown)]
@@ -253,10 +258,7 @@ def report_data(pairs: Sequence[SamplePair], corpus: Sequence[Figure] = ()) -> d
         "summary": [figure[:3] for figure in figures],
         "first": first and (first[0], *first[1]),
         "plots": [distribution._asdict() for distribution in distributions(pairs)],
-        "lexicon": [
-            (visible(e.source), visible(e.target), e.links, round(1000 * e.probability))
-            for e in lexicon(pairs)
-        ],
+        "lexicon": lexicon(pairs),
         "pairs": shown,
         "weights": compressed(bytes(levels)),
     }

@@ -21,10 +21,10 @@ PAD = 0.08  # between a label and its cell
 GAP = 0.3  # between panels
 BAR, BAR_ROOM = 0.14, 0.75  # width of the color bar, with its numbers
 LEGEND_CELL = 0.2
-LONGEST_LABEL = 24  # characters; longer words are shortened and spelt out below the picture
+LONGEST_LABEL = 24  # characters; longer words are shortened and spelled out below the picture
 LARGEST_SIDE = 40.0  # a panel is never larger
 SMALLEST_FONT = 5.0  # points
-NOTE_SIZE = 8.0  # points: legend, color bar, spelt-out words
+NOTE_SIZE = 8.0  # points: legend, color bar, spelled-out words
 
 SIZE, SMALL = 12.0, 9.0  # points: words, and what is said of them
 SPACE = 10.0  # between words of a line
@@ -41,7 +41,7 @@ KINDS = {  # color, dashes, mark and meaning of curves
 }
 
 
-class Page:
+class Panels:
     """A figure with a labeled panel for each name, room for a color bar and a legend; notes below."""
 
     def __init__(
@@ -104,16 +104,16 @@ class Page:
         self.figure.text(left / width, 1 - top / height, text, size=points, parse_math=False, **how)
 
     def _fill(self, names: Sequence[str], title: str) -> None:
-        """Add the title, the panels with their labels, and the spelt-out words."""
+        """Add the title, the panels with their labels, and the spelled-out words."""
         if title:
             self._write(title, MARGIN, MARGIN + 0.08, 11)
-        self.panels = []
+        self.axes = []
         for number, name in enumerate(names):
             row, column = divmod(number, self._columns)
             left = MARGIN + self._left + column * (self._width + GAP)
             top = self._head + row * (self._row + GAP) + self._row - self._height
-            self.panels.append(self._axes(left, top, self._width, self._height))
-            self._label(self.panels[-1], with_rows=column == 0)
+            self.axes.append(self._axes(left, top, self._width, self._height))
+            self._label(self.axes[-1], with_rows=column == 0)
             if name:
                 self._write(name, left, self._head + row * (self._row + GAP) + 0.08, 9.5, weight="bold")
         for number, text in enumerate(self._notes):

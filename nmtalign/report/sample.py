@@ -21,12 +21,14 @@ from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedPair, Alignment, GoldAlignment, Link
 from nmtalign.links.evaluation import Difference, Evaluation, compare, evaluate
 from nmtalign.links.extraction import best_cells
+from nmtalign.names import SIDES
 from nmtalign.report.style import visible
 from nmtalign.text.bitext import CELLS
 
 READABLE = 20  # words of a sentence that shows an error at a glance
 TRANSLATIONS = 1000  # most of them in a report
 OWN = "these links"  # the name of the links that a report is made with
+OF_JUMPS = "source words from one linked target word to the next"
 LEVEL = 0.05  # of significance, shared among all pairs of systems
 _NAMES = {"precision": "Precision", "recall": "Recall", "f1": "F1", "aer": "AER"}
 
@@ -174,20 +176,14 @@ def distributions(pairs: Sequence[SamplePair]) -> list[Distribution]:
     """Return distributions of pair scores, probabilities, jump widths, fertility and unknown words."""
     scores = np.array([p.aligned.score for p in pairs if p.aligned.score is not None], dtype=float)
     probabilities = np.array([x for p in pairs for x in p.aligned.probabilities.values()], dtype=float)
-    source, target = _fertility(pairs)
-    jumps = jump_widths(pairs)
-    matrices = [p.aligned.matrix for p in pairs]
-    unknown = [
-        sum(map(len, matrix.unknown)) / max(1, sum(matrix.weights.shape))
-        for matrix in matrices
-        if matrix.unknown is not None
-    ]
+    matrices = [p.aligned.matrix for p in pairs if p.aligned.matrix.unknown is not None]
+    unknown = [sum(map(len, m.unknown or ())) / max(1, sum(m.weights.shape)) for m in matrices]
     histograms = [
         _scores("Pair scores", scores),
         _shares("Link probabilities", "of the chosen links", probabilities),
-        _whole("Jump widths", "source words from one linked target word to the next", jumps, -5, 5),
-        _whole("Links of a source word", _unlinked(source), source, 0, 5),
-        _whole("Links of a target word", _unlinked(target), target, 0, 5),
+        _whole("Jump widths", OF_JUMPS, jump_widths(pairs), -5, 5),
+        _fertility(pairs, 0),
+        _fertility(pairs, 1),
         _shares("Unknown words", "share of a pair's words without a vector", np.array(unknown)),
     ]
     return [histogram for histogram in histograms if sum(histogram.counts)]
@@ -205,16 +201,12 @@ def jump_widths(pairs: Iterable[SamplePair]) -> NDArray[np.int64]:
     return np.array(steps, dtype=np.int64)
 
 
-def _fertility(pairs: Iterable[SamplePair]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the number of links of every source word and of every target word."""
-    cells = [pair.aligned.alignment.to_matrix() for pair in pairs]
-    source = [cell.sum(axis=0) for cell in cells] or [np.zeros(0, np.int64)]
-    target = [cell.sum(axis=1) for cell in cells] or [np.zeros(0, np.int64)]
-    return np.concatenate(source), np.concatenate(target)
-
-
-def _unlinked(fertility: NDArray[np.int64]) -> str:
-    return f"{np.mean(fertility == 0):.1%} have none" if fertility.size else ""
+def _fertility(pairs: Iterable[SamplePair], side: int) -> Distribution:
+    """Return how many links the words of a side have: 0 for source, 1 for target words."""
+    counts = [pair.aligned.alignment.to_matrix().sum(axis=side) for pair in pairs]
+    fertility = np.concatenate([np.zeros(0, np.int64), *counts])
+    unlinked = f"{np.mean(fertility == 0):.1%} have none" if fertility.size else ""
+    return _whole(f"Links of a {SIDES[side]} word", unlinked, fertility, 0, 5)
 
 
 def _shares(title: str, note: str, values: NDArray[np.floating]) -> Distribution:
@@ -241,26 +233,24 @@ def _whole(title: str, note: str, values: NDArray[np.int64], low: int, high: int
     return Distribution(title, note, labels, counts.tolist())
 
 
-class Translation(NamedTuple):
-    """A source and a target word, their number of links in the sample, the mean probability of these."""
+def lexicon(pairs: Iterable[SamplePair]) -> list[tuple[str | int, ...]]:
+    """Return the linked words in lower case: most frequent first, then those of the likeliest links.
 
-    source: str
-    target: str
-    links: int
-    probability: float
-
-
-def lexicon(pairs: Iterable[SamplePair]) -> list[Translation]:
-    """Return the linked words in lower case: most frequent first, then those of the likeliest links."""
+    A row is a source and a target word, their number of links, and the mean probability of these in
+    thousandths.
+    """
     probabilities: dict[tuple[str, str], list[float]] = defaultdict(list)
     for pair in pairs:
         matrix = pair.aligned.matrix
         for link in pair.aligned.alignment:
-            key = matrix.source_tokens[link.source].lower(), matrix.target_tokens[link.target].lower()
-            probabilities[key].append(pair.aligned.probability(link))
-    entries = [Translation(*key, len(own), float(np.mean(own))) for key, own in probabilities.items()]
-    entries.sort(key=lambda e: (-e.links, -e.probability, e.source, e.target))
-    return entries[:TRANSLATIONS]
+            words = matrix.source_tokens[link.source].lower(), matrix.target_tokens[link.target].lower()
+            probabilities[words].append(pair.aligned.probability(link))
+    entries = [(*words, len(each), float(np.mean(each))) for words, each in probabilities.items()]
+    entries.sort(key=lambda entry: (-entry[2], -entry[3], *entry[:2]))
+    return [
+        (visible(source), visible(target), links, round(1000 * mean))
+        for source, target, links, mean in entries[:TRANSLATIONS]
+    ]
 
 
 # --- figures and other systems -------------------------------------------------------------------
@@ -292,10 +282,9 @@ def headline(figures: Sequence[Figure]) -> str:
     return ", ".join([line, *(agreement or score)])
 
 
-def summarize(pairs: Sequence[SamplePair]) -> list[Figure]:
-    """Return sizes and mean scores of the pairs of a report, scores against gold, F1 with other systems."""
-    known = [(pair.aligned.alignment, pair.gold) for pair in pairs if pair.gold is not None]
-    scores = evaluation_figures(evaluate(*zip(*known, strict=True))) if known else []
+def summarize(pairs: Sequence[SamplePair], evaluation: Evaluation | None = None) -> list[Figure]:
+    """Return sizes and mean scores of the pairs of a report, an evaluation, F1 with other systems."""
+    scores = [] if evaluation is None else evaluation_figures(evaluation)
     others = pairs[0].others if pairs else ()
     shared = [_agreement(name, [(p.aligned.alignment, p.others[name]) for p in pairs]) for name in others]
     return [*_sizes(pairs), *scores, *shared]
@@ -339,45 +328,32 @@ def _agreement(name: str, links: Sequence[tuple[Alignment, Alignment]]) -> Figur
     return Figure(f"F1 with {name}", value, note)
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """Systems on the same pairs, best first; by how much the AER of one is above that of one before it."""
+def verdict(systems: Mapping[str, Evaluation], differences: Mapping[tuple[str, str], Difference]) -> str:
+    """Say which system makes the fewest errors, and beside which others that may be chance.
 
-    systems: dict[str, Evaluation]
-    differences: dict[tuple[str, str], Difference]
+    Systems come best first; a difference is by how much the AER of the second is above that of the first.
 
-    @classmethod
-    def of(cls, systems: Mapping[str, Evaluation]) -> Comparison:
-        """Compare evaluations two by two; those with the same error stay in their order."""
-        ordered = dict(sorted(systems.items(), key=lambda entry: entry[1].aer))
-        pairs = combinations(ordered, 2)
-        return cls(ordered, {(a, b): compare(ordered[a], ordered[b])["aer"] for a, b in pairs})
-
-    @property
-    def verdict(self) -> str:
-        """Which system makes the fewest errors, and beside which others that may be chance.
-
-        >>> half, whole = (evaluate([links] * 9, ["0-0 1-1"] * 9) for links in ("0-0", "0-0 1-1"))
-        >>> Comparison.of({"A": half, "B": whole}).verdict
-        'Fewer errors in B than in A: AER 0.0 for 33.3 %, p = .001'
-        >>> Comparison.of({"A": half, "B": half}).verdict
-        'The difference is within chance: AER of A 33.3 %, of B (33.3 %, p = 1)'
-        """
-        best, *others = self.systems
-        p = {name: self.differences[best, name].p for name in others}
-        rates = {name: f"{100 * one.aer:.1f}" for name, one in self.systems.items()}
-        rated = {name: f"{name} ({rates[name]} %, p = {told_p(p[name])})" for name in others}
-        sure = [name for name in others if p[name] < LEVEL / len(self.differences)]
-        chance = " and ".join(rated[name] for name in others if name not in sure)
-        if sure == others[:1] == others:
-            errors = f"AER {rates[best]} for {rates[others[0]]} %"
-            return f"Fewer errors in {best} than in {others[0]}: {errors}, p = {told_p(p[others[0]])}"
-        if sure:
-            worse = " and ".join(rated[name] for name in sure)
-            line = f"Fewer errors in {best} (AER {rates[best]} %) than in {worse}"
-            return f"{line}; the difference to {chance} is within chance" if chance else line
-        are = "difference is" if len(others) == 1 else "differences are"
-        return f"The {are} within chance: AER of {best} {rates[best]} %, of {chance}"
+    >>> half, whole = (evaluate([links] * 9, ["0-0 1-1"] * 9) for links in ("0-0", "0-0 1-1"))
+    >>> verdict({"B": whole, "A": half}, {("B", "A"): compare(whole, half)["aer"]})
+    'Fewer errors in B than in A: AER 0.0 for 33.3 %, p = .001'
+    >>> verdict({"A": half, "B": half}, {("A", "B"): compare(half, half)["aer"]})
+    'The difference is within chance: AER of A 33.3 %, of B (33.3 %, p = 1)'
+    """
+    best, *others = systems
+    rates = {name: f"{100 * one.aer:.1f}" for name, one in systems.items()}
+    p = {name: differences[best, name].p for name in others}
+    rated = {name: f"{name} ({rates[name]} %, p = {told_p(p[name])})" for name in others}
+    sure = [name for name in others if p[name] < LEVEL / len(differences)]
+    chance = " and ".join(rated[name] for name in others if name not in sure)
+    if sure == others[:1] == others:
+        errors = f"AER {rates[best]} for {rates[others[0]]} %"
+        return f"Fewer errors in {best} than in {others[0]}: {errors}, p = {told_p(p[others[0]])}"
+    if sure:
+        worse = " and ".join(rated[name] for name in sure)
+        line = f"Fewer errors in {best} (AER {rates[best]} %) than in {worse}"
+        return f"{line}; the difference to {chance} is within chance" if chance else line
+    are = "difference is" if len(others) == 1 else "differences are"
+    return f"The {are} within chance: AER of {best} {rates[best]} %, of {chance}"
 
 
 def told_p(p: float) -> str:
@@ -404,24 +380,24 @@ def comparison_data(systems: Mapping[str, Evaluation]) -> dict[str, Any] | None:
     A row is a name, the number of links, precision, recall, AER and half of its interval. Between two rows
     stands how much the AER of the second is above that of the first, with its interval and p-value.
     """
-    known = {name: one for name, one in systems.items() if not math.isnan(one.aer)}
+    known = [(name, one) for name, one in systems.items() if not math.isnan(one.aer)]
     if len(known) < 2:
         return None
-    comparison = Comparison.of(known)
-    order = list(comparison.systems)
+    ordered = dict(sorted(known, key=lambda entry: entry[1].aer))  # those with the same error as they come
     rows: list[tuple[Any, ...]] = []
-    for name, one in comparison.systems.items():
+    for name, one in ordered.items():
         low, high = one.intervals["aer"]
         shares = (*map(one.score, ("precision", "recall", "aer")), (high - low) / 2)
         numbers = [None if math.isnan(x) else round(100 * x, 4) for x in shares]
         rows.append((visible(name), one.counts.links, *numbers))
+    compared = {(a, b): compare(ordered[a], ordered[b])["aer"] for a, b in combinations(ordered, 2)}
     differences = {}
-    for (a, b), difference in comparison.differences.items():
+    for (i, j), difference in zip(combinations(range(len(rows)), 2), compared.values(), strict=True):
         points = (round(100 * x, 4) for x in (difference.value, *difference.interval))
-        differences[f"{order.index(a)}-{order.index(b)}"] = (*points, told_p(difference.p))
+        differences[f"{i}-{j}"] = (*points, told_p(difference.p))
     return {
-        "verdict": visible(comparison.verdict),
-        "pairs": len(comparison.systems[order[0]].sentences),
+        "verdict": visible(verdict(ordered, compared)),
+        "pairs": len(known[0][1].sentences),
         "rows": rows,
         "differences": differences,
     }

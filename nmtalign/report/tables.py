@@ -165,8 +165,8 @@ def save_matrices(pairs: Iterable[tuple[int, Mapping[str, AlignmentMatrix]]], pa
             return
         listed = [matrix for _, matrices in islice(pairs, 2) for matrix in matrices.values()]
         if len(listed) != 1:
-            found = len(listed) or "none"
-            raise UsageError(f"{path}: a {path.suffix} holds one matrix, found {found}; save to .npz")
+            count = len(listed) or "none"
+            raise UsageError(f"{path}: a {path.suffix} holds one matrix, found {count}; save to .npz")
         files.text(path).writelines(_lines_of(listed[0], path.suffix.lower()))
 
 

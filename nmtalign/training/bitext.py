@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from nmtalign.corpus.coverage import UNTOKENIZED, ends_in_punctuation, spaceless
+from nmtalign.corpus.coverage import FEWEST, UNTOKENIZED, Coverage, copies, ends_in_punctuation, spaceless
 from nmtalign.corpus.parallel import streamed
 from nmtalign.corpus.sides import EncodedSide, NumberedWords, side_encoders
 from nmtalign.errors import DataError
@@ -21,7 +21,6 @@ Sides = tuple[Sequence[Sentence], Sequence[Sentence]]  # source and target sente
 PAIRS = 5_000  # pairs numbered at a time
 UNSEGMENTED = 7.0  # mean letters of the words of such a script above which words seem to be phrases
 EVEN = 2.0  # standard deviation of lengths below which the correlation says nothing
-FEWEST = 50  # pairs needed for statistics of lengths
 
 
 def encode_bitext(
@@ -73,11 +72,7 @@ def bitext_warnings(source: EncodedSide, target: EncodedSide) -> list[str]:
     if empty >= n / 2:
         warnings.append(f"{empty:,} of {n:,} pairs have an empty side; is this the right pair of files?")
     elif n >= FEWEST:
-        alike = np.flatnonzero((s == t) & (s > 0)).tolist()
-        same = sum(source.sentence(k) == target.sentence(k) for k in alike)
-        if same > n / 2:
-            found = f"{same:,} of {n:,} pairs have the same words on both sides"
-            warnings.append(f"{found}; is one file given twice?")
+        warnings += filter(None, [Coverage(pairs=n, copies=copies(source, target)).warning])
         warnings += _of_lengths(s.astype(float), t.astype(float))
     warnings += [warning for side in (source, target) for warning in _of_punctuation(side)][:1]
     return warnings + _unsegmented(source, "source") + _unsegmented(target, "target")

@@ -9,8 +9,9 @@ import hashlib
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
+from operator import add
 from reprlib import repr as short
 from typing import Any
 
@@ -30,15 +31,15 @@ _FNV_START, _FNV_PRIME = np.uint32(2166136261), np.uint32(16777619)
 
 
 @dataclass(frozen=True)
-class Coverage:
+class VectorCoverage:
     """How many of the `total` words asked for have a vector of their own. Counts add up."""
 
     total: int = 0
     known: int = 0  # words with a row of their own
     composed: int = 0  # unknown words that the policy gave a vector
 
-    def __add__(self, other: Coverage) -> Coverage:
-        return Coverage(self.total + other.total, self.known + other.known, self.composed + other.composed)
+    def __add__(self, other: VectorCoverage) -> VectorCoverage:
+        return VectorCoverage(*map(add, astuple(self), astuple(other)))
 
     @property
     def rate(self) -> float:
@@ -165,8 +166,8 @@ class Embeddings:
         expect_kind(self.vocabulary, Vocabulary, "a vocabulary; Embeddings.of(words, matrix) makes one")
         expect_kind(self.matrix, np.ndarray, "an array of vectors")
         if self.matrix.ndim != 2 or self.matrix.dtype.kind != "f":
-            found = f"{self.matrix.dtype} of shape {self.matrix.shape}"
-            raise DataError(f"expected a floating-point matrix of shape (V, D), found {found}")
+            given = f"{self.matrix.dtype} of shape {self.matrix.shape}"
+            raise DataError(f"expected a floating-point matrix of shape (V, D), found {given}")
         if self.vocabulary.size > len(self.matrix):
             needed = self.vocabulary.size
             raise DataError(f"the vocabulary needs {needed} rows, the matrix has {len(self.matrix)}")
@@ -311,11 +312,11 @@ class Embeddings:
             result[missing] = [self._back_off(words[n]) for n in missing]
         return result
 
-    def coverage(self, words: Sequence[str]) -> Coverage:
+    def coverage(self, words: Sequence[str]) -> VectorCoverage:
         """Count how many words have a vector of their own, and how many `unknown` gives one."""
         missing = [word for word in words if word not in self.vocabulary]
         composed = int(self.vectors(missing).any(axis=1).sum())
-        return Coverage(len(words), len(words) - len(missing), composed)
+        return VectorCoverage(len(words), len(words) - len(missing), composed)
 
     def _back_off(self, word: str) -> NDArray[np.floating]:
         """Return the vector of an unknown word under the policy ``backoff``, shape (D,)."""

@@ -80,7 +80,8 @@ def _numbers(raw: Any, dtype: Any, shape: Any, order: Literal["C", "F"]) -> AnyA
         return None
     if isinstance(raw, str):  # Python 2 wrote bytes as text
         raw = raw.encode("latin-1")
-    if not (isinstance(raw, bytes) and _is_shape(shape)):
+    plain = isinstance(raw, bytes) and isinstance(shape, tuple) and len(shape) <= _MOST_DIMENSIONS
+    if not plain or not all(isinstance(length, int) and 0 <= length < 2**63 for length in shape):
         raise DataError("the pickle has a NumPy array whose shape or content is not what NumPy writes")
     expected = kind.itemsize * math.prod(shape)
     if expected != len(raw):
@@ -101,12 +102,6 @@ def _data_type(record: Any) -> np.dtype[Any] | None:
     return None
 
 
-def _is_shape(value: Any) -> bool:
-    if not isinstance(value, tuple) or len(value) > _MOST_DIMENSIONS:
-        return False
-    return all(isinstance(length, int) and 0 <= length < 2**63 for length in value)
-
-
 def _make_scalar(unpickler: _Unpickler, dtype: Any, raw: Any = b"") -> Any:
     value = _numbers(raw, dtype, (), "C")
     return None if value is None else value.item()
@@ -116,7 +111,7 @@ def _make_bytes(unpickler: _Unpickler, text: Any = "", encoding: Any = "latin1")
     """Return text as bytes: ``bytes()`` of nothing, or ``_codecs.encode(text, "latin1")``."""
     if not isinstance(text, str) or encoding not in ("latin1", "latin-1"):
         raise DataError("the pickle makes bytes of anything but text in latin-1")
-    unpickler.spend(len(text))
+    unpickler.take(_MEMORY_RATIO * len(text))
     return text.encode("latin-1")
 
 
@@ -126,7 +121,7 @@ def _make_dict(unpickler: _Unpickler, *arguments: Any) -> dict[Any, Any]:
     for argument in arguments:
         pairs = list(argument.items()) if isinstance(argument, dict) else argument
         if isinstance(pairs, list):
-            unpickler.spend(len(pairs))
+            unpickler.take(_MEMORY_RATIO * len(pairs))
             _check_keys(key for key, _ in pairs)
             result.update(pairs)
     return result
@@ -219,12 +214,8 @@ class _Unpickler(pickle._Unpickler):
         self.size = len(data)
         self.budget = _FREE_MEMORY + _MEMORY_RATIO * self.size
 
-    def spend(self, amount: int) -> None:
-        """Count what is copied: no pickle may copy more than it has."""
-        self.take(_MEMORY_RATIO * amount)
-
     def take(self, size: int) -> None:
-        """Count the bytes that objects take: a short pickle must not grow without end."""
+        """Count the bytes that objects take: a short pickle must not grow without end, nor by copies."""
         self.budget -= size
         if self.budget < 0:
             raise DataError(f"the pickle grows to over {_MEMORY_RATIO} times its size; refused")
@@ -249,7 +240,7 @@ class _Unpickler(pickle._Unpickler):
         """Make what a name stands for; the objects of protocol 0 and 1 come here by themselves."""
         if not (isinstance(maker, partial) and isinstance(arguments, tuple | list)):
             raise TypeError("a call of something that is not a function")
-        self.spend(len(arguments))
+        self.take(_MEMORY_RATIO * len(arguments))
         self.stack.append(maker(*arguments))
 
     def _call(self) -> None:

@@ -30,19 +30,19 @@ _FEW_STRINGS = 20  # fewer identical strings are no evidence
 _RELATED = 0.5  # spaces trained apart had 0.15 (word2vec) and 0.3 (fastText), mapped ones 0.8 to 1.4
 
 
-def _blocks(rows: int, columns: int) -> Iterator[slice]:
-    """Cut `rows` into blocks of at most 2^26 cells."""
-    step = max(1, _CELLS // max(columns, 1))
-    for start in range(0, rows, step):
-        yield slice(start, start + step)
+def _cosines(queries: Reals, keys: Reals) -> Iterator[tuple[slice, Reals]]:
+    """Yield blocks of queries, each with its products with all keys (n, V), of at most 2^26 cells."""
+    step = max(1, _CELLS // max(len(keys), 1))
+    for start in range(0, len(queries), step):
+        block = slice(start, start + step)
+        yield block, queries[block] @ keys.T
 
 
 def mean_of_nearest(queries: Reals, keys: Reals) -> Reals:
     """Return the mean cosine of each query to its nearest keys, shape (N,): r(x) of CSLS."""
     count = min(_NEIGHBORS, len(keys))
     result = np.zeros(len(queries), np.float32)
-    for block in _blocks(len(queries), len(keys)):
-        cosines = queries[block] @ keys.T  # (n, V)
+    for block, cosines in _cosines(queries, keys):
         cosines.partition(len(keys) - count, axis=1)
         result[block] = cosines[:, len(keys) - count :].mean(axis=1)
     return result
@@ -59,10 +59,8 @@ def nearest(
     """
     count = min(count, len(keys))
     rows, scores = np.zeros((len(queries), count), np.int64), np.zeros((len(queries), count), np.float32)
-    for block in _blocks(len(queries), len(keys)):
-        nearness = queries[block] @ keys.T  # (n, V)
-        if hubness is not None:
-            nearness = 2 * nearness - hubness
+    for block, cosines in _cosines(queries, keys):
+        nearness = cosines if hubness is None else 2 * cosines - hubness  # (n, V)
         top = np.sort(np.argpartition(nearness, len(keys) - count, axis=1)[:, len(keys) - count :], axis=1)
         value = np.take_along_axis(nearness, top, axis=1)
         order = np.argsort(-value, axis=1, kind="stable")
@@ -80,8 +78,8 @@ def mutual_neighbors(source: Reals, target: Reals) -> tuple[Longs, float]:
     source_hubness, target_hubness = mean_of_nearest(source, target), mean_of_nearest(target, source)
     forward, highest = np.zeros(len(source), np.int64), np.zeros(len(source), np.float32)
     best = np.full(len(target), -np.inf, np.float32)
-    for block in _blocks(len(source), len(target)):
-        score = (2 * source[block]) @ target.T  # (n, V)
+    for block, score in _cosines(source, target):
+        score *= 2
         score -= target_hubness
         score -= source_hubness[block, None]
         forward[block] = score.argmax(axis=1)
@@ -103,18 +101,15 @@ def neighbors(
     if score not in RETRIEVAL_SCORES:
         raise UsageError(f"score: expected one of {', '.join(RETRIEVAL_SCORES)}, found {score!r}")
     queries, keys = unit_rows(source.vectors(words)), unit_rows(target.compact().matrix)
-    if score == "csls":
-        hubness = mean_of_nearest(keys, unit_rows(source.compact().matrix))
-        rows, scores = nearest(queries, keys, count=count, hubness=hubness)
-        scores = scores - mean_of_nearest(queries, keys)[:, None]
-    else:
-        rows, scores = nearest(queries, keys, count=count)
+    csls = score == "csls"
+    hubness = mean_of_nearest(keys, unit_rows(source.compact().matrix)) if csls else None
+    rows, scores = nearest(queries, keys, count=count, hubness=hubness)
+    if csls:
+        scores -= mean_of_nearest(queries, keys)[:, None]
     names, nearest_words = target.vocabulary.words, {}
     for word, query, near, values in zip(words, queries, rows, scores.tolist(), strict=True):
-        if query.any():
-            nearest_words[word] = [(names[row], value) for row, value in zip(near, values, strict=True)]
-        else:
-            nearest_words[word] = []
+        entries = [(names[row], value) for row, value in zip(near, values, strict=True)]
+        nearest_words[word] = entries if query.any() else []
     return nearest_words
 
 
@@ -191,8 +186,8 @@ def map_spaces(
     each language take part, which should be the most frequent ones.
     """
     if source.dimension != target.dimension:
-        found = f"{source.dimension} and {target.dimension}"
-        raise UsageError(f"expected spaces of equal dimension, found {found}")
+        dimensions = f"{source.dimension} and {target.dimension}"
+        raise UsageError(f"expected spaces of equal dimension, found {dimensions}")
     source, target = source.compact(), target.compact()
     X, Y = centered(source.matrix), centered(target.matrix)
     first = _seed_rows(source, target, seeds)

@@ -380,8 +380,8 @@ def both_embeddings(vectors: Sequence[Any], **reading: Any) -> tuple[Embeddings,
     source, target = (_as_embeddings(side, **reading) for side in vectors)
     if source.dimension != target.dimension:
         first, second = map(_name_of, vectors)
-        found = f"{first} has {source.dimension} dimensions, {second} has {target.dimension}"
-        raise DataError(f"{found}; vectors of one space have equal lengths")
+        lengths = f"{first} has {source.dimension} dimensions, {second} has {target.dimension}"
+        raise DataError(f"{lengths}; vectors of one space have equal lengths")
     return source, target
 
 

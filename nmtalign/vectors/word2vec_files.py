@@ -60,8 +60,8 @@ def _expect_bytes(path: Path, least: int, promised: str) -> None:
     size = path.stat().st_size
     most = most_unpacked(size) if _is_packed(path) else size
     if least > most:
-        found = f"the file has {size:,}" + (f", which unpack to at most {most:,}" if most > size else "")
-        raise DataError(f"the header promises {promised}: expected at least {least:,} bytes; {found}")
+        bytes_held = f"the file has {size:,}" + (f", which unpack to at most {most:,}" if most > size else "")
+        raise DataError(f"the header promises {promised}: expected at least {least:,} bytes; {bytes_held}")
 
 
 def read_header(line: bytes) -> tuple[int, int] | None:
@@ -237,13 +237,13 @@ def read_fasttext_binary(path: Path, limit: int | None, encoding: str, errors: s
         if labels:
             raise DataError(f"a supervised fastText model ({labels} labels): its rows are no word vectors")
         if pruned > 0:
-            raise DataError("a pruned or quantised fastText model (.ftz); use the .bin or .vec file")
+            raise DataError("a pruned or quantized fastText model (.ftz); use the .bin or .vec file")
         if size < 0:
             raise DataError(f"not a fastText model: {size} words")
         _expect_bytes(path, 10 * size + 4 * dimension * (size + buckets), f"{size} words, {sizes}")
         words = _read_fasttext_words(file, size, encoding, errors, path)
         if new and file.read(1) != b"\0":
-            raise DataError("a quantised fastText model (.ftz); use the .bin or .vec file")
+            raise DataError("a quantized fastText model (.ftz); use the .bin or .vec file")
         shape = struct.unpack("<qq", file.read(16))
         if shape != (len(words) + buckets, dimension):
             raise DataError(f"{len(words)} words and {sizes}, but a matrix of shape {shape}")

@@ -73,3 +73,8 @@ def test_numbers_without_bounds_have_none_in_the_help():
     said = CliRunner().invoke(group, ["align", "--help"]).output
     assert "None" not in said
     assert "[0<=x<=1]" in said
+
+
+def test_a_mistyped_command_is_answered_by_the_nearest():
+    assert "Did you mean 'align'?" in CliRunner().invoke(group, ["aling"]).output
+    assert "Did you mean" not in CliRunner().invoke(group, ["xyz"]).output

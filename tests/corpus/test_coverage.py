@@ -22,17 +22,32 @@ def counted(*pairs: tuple[str, str]) -> Coverage:
 
 def test_numbers_signs_and_names_of_both_sides_are_not_counted():
     found = counted(("the cat Zoé , 7", "le chat Zoé , 7"), ("the zebra -", "le zèbre -"))
-    assert found == Coverage(SideCoverage(4, 3, 0), SideCoverage(4, 3, 0))
+    assert found == Coverage(SideCoverage(4, 3, 0), SideCoverage(4, 3, 0), 2)
 
 
 def test_a_known_word_counts_also_where_both_sides_have_it():
-    assert counted(("die", "die")) == Coverage(SideCoverage(1, 1, 0), SideCoverage(1, 0, 1))
+    assert counted(("die", "die")) == Coverage(SideCoverage(1, 1, 0), SideCoverage(1, 0, 1), 1, 1)
 
 
 def test_counts_of_parts_add_up():
     pairs = ("the cat", "le chat"), ("the die", "le sort"), ("zebra", "zèbre")
     parts = [counted(pair) for pair in pairs]
     assert parts[0].joined(parts[1]).joined(parts[2]) == counted(*pairs)
+
+
+PAIR = st.lists(st.sampled_from(["a", "b", "c"]), max_size=3)
+
+
+@given(st.lists(st.tuples(PAIR, PAIR), max_size=6))
+def test_copies_are_pairs_whose_sides_are_equal(pairs):
+    expected = sum(source == target != [] for source, target in pairs)
+    assert coverage(*encode_pairs(pairs), VOCABULARIES).copies == expected
+
+
+def test_a_file_given_twice_is_told():
+    for copies, told in ((25, False), (26, True)):
+        found = counted(*[("the cat", "the cat")] * copies, *[("the cat", "le chat")] * (50 - copies))
+        assert ("pairs have the same words on both sides" in found.warning) is told
 
 
 @pytest.mark.parametrize("pairs", [[], [("", "")], [("7 , Zoé", "7 ; Zoé")]])

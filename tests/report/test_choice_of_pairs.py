@@ -83,7 +83,9 @@ def test_shown_pairs_know_their_unknown_words() -> None:
     assert pair.others["s"].links == {Link(1, 2)}
 
 
-def test_heads_are_shown_as_far_as_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("together", [1, 2, 50])
+def test_heads_are_shown_as_far_as_there_is_room(monkeypatch: pytest.MonkeyPatch, together: int) -> None:
+    monkeypatch.setattr(report_corpus, "TOGETHER", together)
     aligned = ALIGNER.align("a b", "a c")
     heads = {name: np.full((2, 2), share) for name, share in (("first", 0.25), ("second", 0.5))}
     given = [Record(n, SentencePair("a b", "a c"), None, {}, aligned, lambda: heads) for n in range(1, 5)]

@@ -179,12 +179,12 @@ def test_links_are_dots_and_gold_links_are_boxes_on_their_cells() -> None:
     axes = draw_heatmap(matrix(), links=[(0, 0), (2, 1)], gold=gold, numbers=False).axes[0]
     (dots,) = [c for c in axes.collections if isinstance(c, PathCollection)]
     np.testing.assert_allclose(dots.get_offsets(), [[0, 0], [2, 1]])
-    centres = {}
+    centers = {}
     for boxes in axes.collections:
         if isinstance(boxes, PatchCollection):
             kind = "solid" if boxes.get_linestyle()[0][1] is None else "dashed"
-            centres[kind] = [tuple(path.vertices[:4].mean(axis=0).round(6)) for path in boxes.get_paths()]
-    assert centres == {"solid": [(2, 1)], "dashed": [(1, 2), (4, 5)]}
+            centers[kind] = [tuple(path.vertices[:4].mean(axis=0).round(6)) for path in boxes.get_paths()]
+    assert centers == {"solid": [(2, 1)], "dashed": [(1, 2), (4, 5)]}
 
 
 def test_the_legend_names_the_marks_that_are_there() -> None:
@@ -223,7 +223,7 @@ def test_weights_are_written_when_they_fit() -> None:
     assert not draw_heatmap(matrix(), numbers=False).axes[0].texts
 
 
-def test_long_words_are_shortened_in_the_middle_and_spelt_out_below() -> None:
+def test_long_words_are_shortened_in_the_middle_and_spelled_out_below() -> None:
     word = "Donaudampfschifffahrtsgesellschaft"
     figure = draw_heatmap(AlignmentMatrix(np.ones((1, 1)), ("boat",), (word,)))
     assert texts(figure.axes[0].get_yticklabels()) == ["Donaudampfsc…gesellschaft"]

@@ -18,6 +18,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix, DataError, GoldAlignment, UsageError
 from nmtalign.aligner.extraction import SECOND, THRESHOLD
 from nmtalign.aligner.opening import fit_to, vector_aligner
+from nmtalign.links.evaluation import evaluate
 from nmtalign.report.corpus import BY_PART
 from nmtalign.report.html import html_report, pack, write_report
 from nmtalign.report.sample import (
@@ -196,10 +197,12 @@ def test_links_of_other_words_are_refused_with_the_number_of_the_pair() -> None:
         html_report([CAT, CAT])
     with pytest.raises(UsageError, match="same other systems"):
         html_report([CAT, SamplePair(18, aligned)])
+    with pytest.raises(UsageError, match="same other systems"):
+        html_report([CAT, SamplePair(18, CAT.aligned, CAT.gold)])
 
 
 def test_figures_of_a_sample() -> None:
-    figures = {figure.name: figure for figure in summarize([CAT])}
+    figures = {figure.name: figure for figure in summarize([CAT], evaluate([CAT.aligned], [CAT.gold]))}
     assert figures["Words"].value == "8"
     assert figures["Links"].value == "3"
     assert figures["Precision"].value == "66.7 %"
@@ -217,13 +220,9 @@ def test_the_headline_says_the_error_else_the_agreement_else_the_score() -> None
 
 def test_jumps_and_lexicon_of_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     assert jump_widths([CAT]).tolist() == [2, -1]  # le-the, chat-cat, noir-black
-    assert [(e.source, e.target, e.links) for e in lexicon([CAT])] == [
-        ("the", "le", 1),
-        ("cat", "chat", 1),
-        ("black", "noir", 1),
-    ]
+    assert lexicon([CAT]) == [("the", "le", 1, 900), ("cat", "chat", 1, 825), ("black", "noir", 1, 748)]
     monkeypatch.setattr("nmtalign.report.sample.TRANSLATIONS", 2)
-    assert [e.links for e in lexicon([CAT, SamplePair(18, CAT.aligned)])] == [2, 2]
+    assert [links for *_, links, _ in lexicon([CAT, SamplePair(18, CAT.aligned)])] == [2, 2]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from nmtalign import load
 from nmtalign.links.evaluation import Evaluation, compare, evaluate
 from nmtalign.report.corpus import Record, show
 from nmtalign.report.html import html_report
-from nmtalign.report.sample import Comparison, comparison_data, evaluations
+from nmtalign.report.sample import comparison_data, evaluations
 from nmtalign.text.bitext import SentencePair
 from tests.report.sample_pairs import CAT, corpus, data_of
 
@@ -26,18 +26,26 @@ def with_errors(every: int) -> Evaluation:
 
 def test_differences_are_those_of_evaluate_whatever_the_order() -> None:
     systems = {"often": with_errors(2), "seldom": with_errors(8), "now and then": with_errors(5)}
+    names = ["seldom", "now and then", "often"]
     for order in permutations(systems):
-        found = Comparison.of({name: systems[name] for name in order})
-        assert list(found.systems) == ["seldom", "now and then", "often"]
-        assert set(found.differences) == {
-            ("seldom", "now and then"),
-            ("seldom", "often"),
-            ("now and then", "often"),
-        }
-        for (better, worse), one in found.differences.items():
-            assert one == compare(systems[better], systems[worse])["aer"]
-            assert one.value == pytest.approx(systems[worse].aer - systems[better].aer)
-            assert one.value > 0
+        data = comparison_data({name: systems[name] for name in order})
+        assert data is not None
+        assert [row[0] for row in data["rows"]] == names
+        assert set(data["differences"]) == {"0-1", "0-2", "1-2"}
+        for places, (value, low, high, p) in data["differences"].items():
+            better, worse = (systems[names[int(place)]] for place in places.split("-"))
+            expected = compare(better, worse)["aer"]
+            assert (value, low, high) == pytest.approx(
+                [100 * x for x in (worse.aer - better.aer, *expected.interval)], abs=1e-4
+            )
+            assert value > 0
+            assert float(p) == pytest.approx(expected.p, abs=0.005)
+
+
+def verdict_of(systems: dict[str, Evaluation]) -> str:
+    data = comparison_data(systems)
+    assert data is not None
+    return str(data["verdict"])
 
 
 @pytest.mark.parametrize(
@@ -57,17 +65,17 @@ def test_differences_are_those_of_evaluate_whatever_the_order() -> None:
     ],
 )
 def test_the_verdict_is_a_sentence(errors: dict[str, int], verdict: str) -> None:
-    assert Comparison.of({name: with_errors(every) for name, every in errors.items()}).verdict == verdict
+    assert verdict_of({name: with_errors(every) for name, every in errors.items()}) == verdict
 
 
 def test_several_systems_share_the_level_of_significance() -> None:
     """A difference that two systems alone would show is chance among six."""
     two = {"A": with_errors(3), "B": with_errors(8)}
-    p = Comparison.of(two).differences["B", "A"].p
+    p = compare(two["B"], two["A"])["aer"].p
     assert 0.05 / 15 < p < 0.05
-    assert Comparison.of(two).verdict.startswith("Fewer errors in B than in A")
-    six = Comparison.of(two | {name: with_errors(8) for name in "CDEF"})
-    assert six.verdict.startswith("The differences are within chance")
+    assert verdict_of(two).startswith("Fewer errors in B than in A")
+    six = two | {name: with_errors(8) for name in "CDEF"}
+    assert verdict_of(six).startswith("The differences are within chance")
 
 
 def test_a_report_compares_its_links_and_all_systems_on_the_pairs_with_gold() -> None:

@@ -11,8 +11,8 @@ from nmtalign.errors import DataError, UsageError
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import (
     CharacterNgrams,
-    Coverage,
     Embeddings,
+    VectorCoverage,
     fold,
     spelling_direction,
     unit_rows,
@@ -72,9 +72,9 @@ def test_spelling_directions_are_fixed_for_ever() -> None:
 def test_coverage_adds_up(embeddings: Embeddings) -> None:
     words = ["la", "la", "zzzz", "runnable"]
     whole = embeddings.with_unknown("backoff").coverage(words)
-    parts = sum((embeddings.with_unknown("backoff").coverage([word]) for word in words), Coverage())
-    assert whole == parts == Coverage(total=4, known=2, composed=2)
-    assert embeddings.coverage(words) == Coverage(total=4, known=2)
+    parts = sum((embeddings.with_unknown("backoff").coverage([word]) for word in words), VectorCoverage())
+    assert whole == parts == VectorCoverage(total=4, known=2, composed=2)
+    assert embeddings.coverage(words) == VectorCoverage(total=4, known=2)
     text = "2 of 4 words (50.0 %) have a vector of their own, 2 more by sub-words or back-off"
     assert str(whole) == text
     assert embeddings.coverage([]).rate == 1.0
