@@ -6,7 +6,7 @@ import math
 import os
 import re
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
@@ -41,6 +41,11 @@ _NUMBER = re.compile(r"(\d{1,9})$", re.ASCII)
 def offsets_of(lengths: ArrayLike) -> Longs:
     """Return where runs of these lengths (N,) begin one by one, and where the last ends: (N + 1,)."""
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
+
+
+def blocks(length: int, size: int) -> Iterator[slice]:
+    """Yield slices of `size` entries that together cover `length` entries."""
+    return (slice(start, start + size) for start in range(0, length, size))
 
 
 class Archive(ExitStack):

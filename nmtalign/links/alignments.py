@@ -33,8 +33,22 @@ class Link(NamedTuple):
 
 def as_links(links: Any) -> frozenset[Link]:
     """Return pairs of positions as a set of links; a DataError if they are none."""
+    return frozenset(map(Link._make, _as_pairs(links)))
+
+
+def links_inside(links: Any, source_length: int, target_length: int) -> list[tuple[int, int]]:
+    """Return pairs of positions as they are; a DataError if they are none, or outside of the words."""
+    pairs = _as_pairs(links)
+    for s, t in pairs:
+        if not (0 <= s < source_length and 0 <= t < target_length):
+            pair = f"a pair of {source_length} source and {target_length} target words"
+            raise DataError(f"link {s}-{t} is outside {pair}")
+    return pairs
+
+
+def _as_pairs(links: Any) -> list[tuple[int, int]]:
     try:
-        return frozenset(Link(_position(s), _position(t)) for s, t in links)
+        return [(_position(s), _position(t)) for s, t in links]
     except (TypeError, ValueError):
         wanted = "expected links as pairs (source, target) of whole numbers"
         raise DataError(f"{wanted}, found {short(links)}") from None
@@ -75,12 +89,8 @@ class Alignment(Viewable):
     target_length: int
 
     def __init__(self, links: Iterable[tuple[int, int]], source_length: int, target_length: int) -> None:
-        links = as_links(links)
-        for s, t in links:
-            if not (0 <= s < source_length and 0 <= t < target_length):
-                pair = f"a pair of {source_length} source and {target_length} target words"
-                raise DataError(f"link {s}-{t} is outside {pair}")
-        vars(self).update({"links": links, "source_length": source_length, "target_length": target_length})
+        inside = frozenset(map(Link._make, links_inside(links, source_length, target_length)))
+        vars(self).update({"links": inside, "source_length": source_length, "target_length": target_length})
 
     def __repr__(self) -> str:
         links = " ".join(f"{s}-{t}" for s, t in self)
@@ -295,7 +305,7 @@ class AlignedPair(Viewable):
         if cell in self.probabilities:
             return self.probabilities[cell]
         weights = self.matrix.weights
-        Alignment([cell], *weights.shape[::-1])  # says which link is outside
+        links_inside([cell], *weights.shape[::-1])
         return float(weights[cell.target, cell.source])
 
     @property

@@ -31,24 +31,6 @@ def _checked(weights: ArrayLike) -> Reals:
     return matrix
 
 
-def diagonal_distance(T: int, S: int) -> Longs:
-    """Return how far each cell is from the diagonal, shape (T, S), in units of 1/(2 S T).
-
-    Whole numbers, ``|(2s + 1) T - (2t + 1) S|``, so that equal distances are exactly equal.
-    """
-    s, t = 2 * np.arange(S) + 1, 2 * np.arange(T) + 1
-    return np.asarray(np.abs(s[None, :] * T - t[:, None] * S), dtype=np.int64)
-
-
-def _argmax(matrix: Reals, axis: int) -> Links:
-    """Mark the greatest cell along `axis` (-1: of each row, -2: of each column)."""
-    T, S = matrix.shape[-2:]
-    stacked = np.moveaxis(matrix.reshape(math.prod(matrix.shape[:-2]), T, S), 0, -1)  # (T, S, B)
-    lengths = np.full(stacked.shape[-1], S), np.full(stacked.shape[-1], T)
-    best = best_cells(stacked, axis + 2, *lengths)
-    return np.asarray(np.moveaxis(best, -1, 0).reshape(matrix.shape))
-
-
 def best_cells(weights: Reals, axis: int, source_lengths: Longs, target_lengths: Longs) -> Links:
     """Mark the greatest cell of each row (axis 1) or column (axis 0) in a padded stack (T, S, B) of matrices.
 
@@ -72,20 +54,14 @@ def best_cells(weights: Reals, axis: int, source_lengths: Longs, target_lengths:
     return np.asarray(best, dtype=bool)
 
 
-def argmax_forward(weights: ArrayLike) -> Links:
-    """Argmax of each row: link every target word to the source word it attends to most."""
-    return _argmax(_checked(weights), -1)
-
-
-def argmax_reverse(weights: ArrayLike) -> Links:
-    """Argmax of each column: link every source word to the target word with the greatest weight."""
-    return _argmax(_checked(weights), -2)
-
-
 def mutual_argmax(weights: ArrayLike) -> Links:
-    """Mutual argmax: the intersection of :func:`argmax_forward` and :func:`argmax_reverse`."""
+    """Mutual argmax: mark the cells that are the greatest of their row and the greatest of their column."""
     matrix = _checked(weights)
-    return _argmax(matrix, -1) & _argmax(matrix, -2)
+    T, S = matrix.shape[-2:]
+    stacked = np.moveaxis(matrix.reshape(math.prod(matrix.shape[:-2]), T, S), 0, -1)  # (T, S, B)
+    lengths = np.full(stacked.shape[-1], S), np.full(stacked.shape[-1], T)
+    best = best_cells(stacked, 0, *lengths) & best_cells(stacked, 1, *lengths)
+    return np.asarray(np.moveaxis(best, -1, 0).reshape(matrix.shape))
 
 
 def itermax(weights: ArrayLike, *, iterations: int = 2, discount: float = 0.9) -> Links:
@@ -122,8 +98,10 @@ def match(weights: ArrayLike) -> Links:
     chosen = np.zeros(matrix.shape, dtype=bool)
     if matrix.size == 0:
         return chosen
+    s, t = 2 * np.arange(S) + 1, 2 * np.arange(T)[:, None] + 1
+    distance = np.abs(s * T - t * S)  # in units of 1/(2 S T), so that equal distances are exactly equal
     gain = np.maximum(matrix, 0).astype(np.float64)
-    gain -= 1e-9 / (2 * S * T * min(S, T)) * gain.max(axis=(-2, -1), keepdims=True) * diagonal_distance(T, S)
+    gain -= 1e-9 / (2 * S * T * min(S, T)) * gain.max(axis=(-2, -1), keepdims=True) * distance
     for one, links in zip(gain.reshape(-1, T, S), chosen.reshape(-1, T, S), strict=True):
         links[linear_sum_assignment(one, maximize=True)] = True
     return chosen & (matrix > 0)
@@ -152,15 +130,13 @@ def _logsumexp(matrix: Reals, axis: int) -> Reals:
     return np.asarray(top + np.log(np.exp(matrix - top).sum(axis=axis, keepdims=True)))
 
 
-def transport(
-    weights: ArrayLike, *, threshold: float = 0.5, regularization: float = 0.1, iterations: int = 100
-) -> Links:
+def transport(weights: ArrayLike, *, threshold: float = 0.5) -> Links:
     """Extraction by optimal transport: link the cells that carry much of the plan.
 
     A cell of :func:`sinkhorn`'s plan can carry at most min(1/S, 1/T); a cell that carries `threshold` of
     that or more becomes a link (Dou and Neubig 2021; Arase et al. 2023).
     """
-    plan = sinkhorn(weights, regularization=regularization, iterations=iterations)
+    plan = sinkhorn(weights)
     return np.asarray(plan * max(plan.shape[-2:]) >= threshold)
 
 

@@ -37,7 +37,7 @@ from nmtalign.arrays import Longs
 from nmtalign.door import as_path
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import format_ending, named, parse_json, read_lines
-from nmtalign.links.alignments import AlignedBatch, Alignment, BothWords, GoldAlignment, Link
+from nmtalign.links.alignments import AlignedBatch, BothWords, GoldAlignment, Link, links_inside
 
 _SURE = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)
 _POSSIBLE = re.compile(r"(?<![^ ])(\d{1,9})[p?](\d{1,9})(?![^ ])", re.ASCII)
@@ -52,11 +52,18 @@ _SCALE = 10_000  # probabilities have four digits after the point
 
 @dataclass(frozen=True)
 class LinkRecord:
-    """The links of one sentence pair in a file, with its words where the file has them."""
+    """The links of one sentence pair in a file, with its words where the file has them.
+
+    A DataError if a link lies outside of the words.
+    """
 
     gold: GoldAlignment  # all links are sure in formats without possible links
     source: tuple[str, ...] | None = None
     target: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.source is not None and self.target is not None:
+            links_inside(self.gold.possible, len(self.source), len(self.target))
 
     @property
     def links(self) -> frozenset[Link]:
@@ -164,12 +171,7 @@ def _parse_giza(target: tuple[str, ...], line: str) -> LinkRecord:
             links.update(Link(len(words) - 2, _position(t, 1)) for t in match[2].split(" ") if t)
     if not words or line[end:].strip(" "):
         raise DataError(f"expected 'NULL ({{ 1 }}) word ({{ 2 3 }}) ...', found {line[end:] or line!r}")
-    return _checked(links, tuple(words[1:]), target)
-
-
-def _checked(links: Iterable[Link], source: tuple[str, ...], target: tuple[str, ...]) -> LinkRecord:
-    inside = Alignment(links, len(source), len(target)).links
-    return LinkRecord(GoldAlignment(inside, inside), source, target)
+    return LinkRecord(GoldAlignment(links, links), tuple(words[1:]), target)
 
 
 def _parse_json(line: str) -> LinkRecord:
@@ -187,7 +189,8 @@ def _parse_tsv(line: str) -> LinkRecord:
     if len(fields) != 3:
         raise DataError(f"expected source, target and links between tabs, found {len(fields)} columns")
     source, target = (tuple(filter(None, text.split(" "))) for text in fields[:2])
-    return _checked(parse_pharaoh(fields[2]), source, target)
+    links = parse_pharaoh(fields[2])
+    return LinkRecord(GoldAlignment(links, links), source, target)
 
 
 def gold_of_json(values: Any, line: str) -> GoldAlignment:
@@ -267,18 +270,14 @@ def _write_naacl(record: LinkRecord, number: int) -> str:
     return "".join(f"{number:04d} {s + 1} {t + 1} {kind}\n" for (s, t), kind in kinds)
 
 
-def _words(record: LinkRecord, number: int) -> BothWords:
+def _words(record: LinkRecord) -> BothWords:
     if record.source is None or record.target is None:
         raise UsageError("this format holds words, and the link file has none; give the two texts as well")
-    try:
-        Alignment(record.gold.possible, len(record.source), len(record.target))
-    except DataError as error:
-        raise DataError(f"pair {number}: {error}") from None
     return record.source, record.target
 
 
 def _write_giza(record: LinkRecord, number: int) -> str:
-    source, target = _words(record, number)
+    source, target = _words(record)
     linked: list[list[int]] = [[] for _ in range(len(source) + 1)]
     for s, t in sorted(record.links):
         linked[s + 1].append(t + 1)
@@ -293,7 +292,7 @@ def _write_giza(record: LinkRecord, number: int) -> str:
 
 
 def _write_words(record: LinkRecord, number: int) -> str:
-    source, target = _words(record, number)
+    source, target = _words(record)
     return " ".join(f"{source[s]}<sep>{target[t]}" for s, t in sorted(record.links)) + "\n"
 
 
@@ -328,7 +327,7 @@ _WRITERS: dict[str, Callable[[LinkRecord, int], str]] = {
     "naacl": _write_naacl,
     "giza": _write_giza,
     "words": _write_words,
-    "tsv": lambda record, number: _guided(*_words(record, number), format_pharaoh(record.links), number),
+    "tsv": lambda record, number: _guided(*_words(record), format_pharaoh(record.links), number),
     "jsonl": _write_jsonl,
 }
 

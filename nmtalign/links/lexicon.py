@@ -15,7 +15,7 @@ from reprlib import repr as short
 from typing import NamedTuple
 
 from nmtalign.errors import DataError, UsageError
-from nmtalign.links.alignments import Alignment
+from nmtalign.links.alignments import links_inside
 
 
 class Entry(NamedTuple):
@@ -42,43 +42,39 @@ class LinkCounts:
     """
 
     def __init__(self) -> None:
-        self.pairs: Counter[tuple[str, str]] = Counter()
-        self.source: Counter[str] = Counter()  # links of each source word
-        self.target: Counter[str] = Counter()
-        self.source_null: Counter[str] = Counter()  # times it had no link
-        self.target_null: Counter[str] = Counter()
+        self._counts: Counter[tuple[str | None, str | None]] = Counter()  # None is the null word
 
     def __repr__(self) -> str:
-        return f"LinkCounts of {len(self.pairs):,} word pairs, {self.pairs.total():,} links"
+        links = [count for pair, count in self._counts.items() if None not in pair]
+        return f"LinkCounts of {len(links):,} word pairs, {sum(links):,} links"
 
     def add(self, source: Sequence[str], target: Sequence[str], links: Iterable[tuple[int, int]]) -> None:
         """Count the links of one sentence pair, and its words without a link."""
         for side in (source, target):
             if isinstance(side, str):
                 raise UsageError(f"expected a list of words, found {short(side)}")
-        chosen = Alignment(links, len(source), len(target)).links
+        chosen = {*links_inside(links, len(source), len(target))}
         linked_source, linked_target = {s for s, _ in chosen}, {t for _, t in chosen}
-        self.pairs.update((source[s], target[t]) for s, t in chosen)
-        self.source.update(source[s] for s, _ in chosen)
-        self.target.update(target[t] for _, t in chosen)
-        self.source_null.update(word for n, word in enumerate(source) if n not in linked_source)
-        self.target_null.update(word for n, word in enumerate(target) if n not in linked_target)
+        pairs: list[tuple[str | None, str | None]] = [(source[s], target[t]) for s, t in chosen]
+        pairs += [(word, None) for n, word in enumerate(source) if n not in linked_source]
+        pairs += [(None, word) for n, word in enumerate(target) if n not in linked_target]
+        self._counts.update(pairs)
 
     def entries(self, *, least: int = 1) -> list[Entry]:
         """Return the words with at least `least` links, by source word, most probable target first."""
-        total = self.pairs.total()
-        rows = [
-            Entry(
-                source,
-                target,
-                links,
-                links / (self.source[source] + self.source_null[source]),
-                links / (self.target[target] + self.target_null[target]),
-                association(links, self.source[source], self.target[target], total),
-            )
-            for (source, target), links in self.pairs.items()
-            if links >= least
-        ]
+        counts = self._counts
+        of_source, of_target = Counter[str | None](), Counter[str | None]()
+        for (source, target), links in counts.items():
+            of_source[source] += links
+            of_target[target] += links
+        total = counts.total() - of_source[None] - of_target[None]
+        rows = []
+        for (source, target), links in counts.items():
+            if source is not None and target is not None and links >= least:
+                linked = of_source[source] - counts[source, None], of_target[target] - counts[None, target]
+                forward, reverse = links / of_source[source], links / of_target[target]
+                score = association(links, *linked, total)
+                rows.append(Entry(source, target, links, forward, reverse, score))
         return sorted(rows, key=lambda entry: (entry.source, -entry.links, entry.target))
 
 

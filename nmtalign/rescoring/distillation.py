@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from nmtalign.arrays import Ints, Reals
+from nmtalign.arrays import Ints, Reals, blocks
 from nmtalign.attention.scores import additive, additive_gradient, scaled_dot, scaled_dot_gradient
 from nmtalign.corpus.buckets import PADDED, Bucket
 from nmtalign.corpus.parallel import in_order
@@ -112,9 +112,8 @@ class Part(NamedTuple):
 def parts_of(bucket: Bucket, given: BucketPosteriors) -> Iterator[Part]:
     """Yield parts of the pairs of a bucket in random order, without filler columns."""
     columns = np.random.default_rng(0).permutation(np.flatnonzero(bucket.pieces >= 0))
-    size = STEP // PARTS
-    for start in range(0, len(columns), size):
-        chosen = columns[start : start + size]
+    for some in blocks(len(columns), STEP // PARTS):
+        chosen = columns[some]
         forward, reverse = (
             np.ascontiguousarray(cells[..., chosen].transpose(2, 0, 1), dtype=np.float32)
             for cells in (given.posteriors.forward, given.posteriors.reverse)
@@ -218,7 +217,7 @@ def _gradients(
 ) -> Iterator[list[Reals]]:
     """Yield the mean gradient of each step; those of parts are summed in their order."""
     derive = partial(loss_and_gradient, current, vectors)
-    for start in range(0, len(parts), PARTS):
-        results = list(in_order(derive, parts[start : start + PARTS], workers))
+    for step in blocks(len(parts), PARTS):
+        results = list(in_order(derive, parts[step], workers))
         words = np.float32(max(sum(result.words for result in results), 1))
         yield [sum(arrays) / words for arrays in zip(*(result.gradient for result in results), strict=True)]

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nmtalign.arrays import Flags, Floats, Integers
+from nmtalign.arrays import Flags, Floats, Integers, blocks
 from nmtalign.attention.weights import softmax
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.links.extraction import beside_links
@@ -99,8 +99,7 @@ class Rescored(PositionModel):
         T, S, B = bucket.shape
         e = np.empty((T, S, B), np.float32)
         width = max(COLUMN_MULTIPLE, CELLS // (T * S) // COLUMN_MULTIPLE * COLUMN_MULTIPLE)
-        for start in range(0, B, width):
-            some = slice(start, start + width)
+        for some in blocks(B, width):
             of_some = (np.ascontiguousarray(array[..., some]) for array in cells)
             inputs = inputs_of(part_of(bucket, some), known, *of_some)
             e[..., some] = self.network.scores(inputs).transpose(1, 2, 0)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from nmtalign.arrays import Flags
+from nmtalign.arrays import Flags, blocks
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.errors import DataError
@@ -119,8 +119,8 @@ def _loss(network: Network, held: Sequence[Batch]) -> float:
 def _run_epoch(network: Network, adam: Adam, batches: Sequence[Batch], anchor: Network) -> None:
     """Take the steps of one epoch."""
     steps = EPOCHS * -(-len(batches) // STEP)
-    for start in range(0, len(batches), STEP):
-        inputs, targets, importance = zip(*batches[start : start + STEP], strict=True)
+    for step in blocks(len(batches), STEP):
+        inputs, targets, importance = zip(*batches[step], strict=True)
         together = Inputs(*(np.concatenate(parts) for parts in zip(*inputs, strict=True)))
         batch = Batch(together, np.concatenate(targets), np.concatenate(importance))
         _, gradient = loss_and_gradient(network, batch)

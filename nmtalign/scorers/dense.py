@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import Codes, Doubles, Flags, Floats, Integers, Reals
+from nmtalign.arrays import Codes, Doubles, Flags, Floats, Integers, Reals, blocks
 from nmtalign.corpus.sides import look_up
 from nmtalign.corpus.text import EncodedText, encode_text
 from nmtalign.errors import DataError
@@ -67,13 +67,10 @@ class DenseScorer:
 
     name: str
     lexicon: Lexicon  # which numbers the words
-    # (V, D): directions of the vectors, in steps of 1/127 of the greatest entry; zero for words without a
-    # vector, whose pairs get no ratio
-    source: Codes
-    target: Codes
-    # (V,): log Z of each word
-    source_norms: Floats
-    target_norms: Floats
+    # of both sides (V, D): directions of the vectors, in steps of 1/127 of the greatest entry; zero for words
+    # without a vector, whose pairs get no ratio
+    codes: tuple[Codes, Codes]
+    norms: tuple[Floats, Floats]  # of both sides (V,): log Z of each word
     scale: float  # c, the inverse temperature
     weight: float  # in the log-linear interpolation
 
@@ -84,27 +81,25 @@ class DenseScorer:
         pairs = text.index
         indices = np.flatnonzero(source[pairs.source] & target[pairs.target])
         ratios = np.empty(len(indices), dtype=np.float32)
-        for at in range(0, len(indices), PAIRS):
-            some = indices[at : at + PAIRS]
-            e, f = pairs.source[some], pairs.target[some]
+        for some in blocks(len(indices), PAIRS):
+            e, f = pairs.source[indices[some]], pairs.target[indices[some]]
             scores = np.einsum("nd,nd->n", keys[e], queries[f])
             np.clip(scores, -SCORE_LIMIT, SCORE_LIMIT, out=scores)
-            ratios[at : at + PAIRS] = scores - (of_source[e] + of_target[f]) / 2
+            ratios[some] = scores - (of_source[e] + of_target[f]) / 2
         return LogRatios(indices, ratios)
 
     def _known(self, side: int, words: Sequence[str]) -> KnownVectors:
         """Look up words of one side (0: source, 1: target); unknown words are treated as padding."""
-        codes, norms = ((self.source, self.source_norms), (self.target, self.target_norms))[side]
         rows = look_up(self.lexicon.numbers[side], words, 0)
-        vectors = _vectors(codes[rows], self.scale)
-        return vectors, norms[rows], np.any(vectors, axis=1)
+        vectors = _vectors(self.codes[side][rows], self.scale)
+        return vectors, self.norms[side][rows], np.any(vectors, axis=1)
 
     def state(self) -> State:
         return State(
             "dense",
             {"name": self.name, "weight": self.weight, "scale": self.scale},
-            {"source_norms": self.source_norms, "target_norms": self.target_norms},
-            {"source": self.source, "target": self.target},
+            {f"{side}_norms": norms for side, norms in zip(SIDES, self.norms, strict=True)},
+            dict(zip(SIDES, self.codes, strict=True)),
         )
 
     @classmethod
@@ -112,10 +107,10 @@ class DenseScorer:
         V, top = (len(lexicon.source_words), len(lexicon.target_words)), CODE_LIMIT
         source = stored.large("source", "i", (V[0], None), low=-top, high=top)
         target = stored.large("target", "i", (V[1], source.shape[1]), low=-top, high=top)
-        norms = [stored.array(f"{side}_norms", "f", (n,)) for side, n in zip(SIDES, V, strict=True)]
+        norms = stored.array("source_norms", "f", V[:1]), stored.array("target_norms", "f", V[1:])
         scale = stored.number("scale", low=0, high=1000)
         weight = stored.number("weight", low=0, high=1)
-        return cls(stored.text("name"), lexicon, source, target, norms[0], norms[1], scale, weight)
+        return cls(stored.text("name"), lexicon, (source, target), norms, scale, weight)
 
 
 def make_dense_scorer(
@@ -129,7 +124,7 @@ def make_dense_scorer(
         log_norms(source, target[: len(shares[1])], shares[1]),
         log_norms(target, source[: len(shares[0])], shares[0]),
     )
-    return DenseScorer(name, lexicon, *codes, *norms, scale, weight)
+    return DenseScorer(name, lexicon, codes, norms, scale, weight)
 
 
 def _vectors(codes: Codes, scale: float) -> Floats:
@@ -155,10 +150,9 @@ def _shares(counts: Integers) -> Doubles:
 def log_norms(keys: Floats, queries: Floats, shares: Floats) -> Floats:
     """Return ``log sum over f of p(f) exp(k . q_f)`` of keys (N, D), with queries (V, D) and p(f) (V,)."""
     result = np.empty(len(keys), dtype=np.float32)
-    width = max(1, CELLS // max(1, len(queries)))
-    for at in range(0, len(keys), width):
-        scores = np.clip(keys[at : at + width] @ queries.T, -SCORE_LIMIT, SCORE_LIMIT)
-        result[at : at + width] = np.exp(scores, out=scores) @ shares
+    for some in blocks(len(keys), max(1, CELLS // max(1, len(queries)))):
+        scores = np.clip(keys[some] @ queries.T, -SCORE_LIMIT, SCORE_LIMIT)
+        result[some] = np.exp(scores, out=scores) @ shares
     return np.log(result, out=result)
 
 

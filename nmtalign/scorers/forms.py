@@ -19,7 +19,7 @@ from operator import itemgetter
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.arrays import Bits, Floats, Ints, Longs
+from nmtalign.arrays import Bits, Floats, Ints, Longs, blocks
 from nmtalign.corpus.sides import EncodedSide, look_up, number_words
 from nmtalign.corpus.word_pairs import PairIndex, distinct, words_of
 from nmtalign.text.tokenization import normal_form
@@ -104,11 +104,9 @@ class FormPairs:
     """The pairs of forms of one kind that the word pairs of a bitext have."""
 
     letters: tuple[int, int]
-    source_forms: list[str]
-    target_forms: list[str]
-    # form of each source and target word
-    source_number: Ints
-    target_number: Ints
+    # of both sides: the forms, and the form of each word
+    forms: tuple[list[str], list[str]]
+    numbers: tuple[Ints, Ints]
     pair: Ints | None  # (P,): pair of forms of each word pair; None if the numbers are the same
     # (Q,): both forms of each pair
     source: Ints
@@ -146,8 +144,8 @@ def make_form_pairs(
         at_source, at_target = words_of(keys, T)
     prior = np.float32(spelling) * spelled_alike(s_forms, t_forms, at_source, at_target)
     alike = np.flatnonzero(prior)
-    both = s_forms.forms, t_forms.forms
-    return FormPairs(letters, *both, s, t, of_pair, at_source, at_target, alike, prior[alike])
+    forms = s_forms.forms, t_forms.forms
+    return FormPairs(letters, forms, (s, t), of_pair, at_source, at_target, alike, prior[alike])
 
 
 def spelled_alike(source: Forms, target: Forms, at_source: Ints, at_target: Ints) -> Floats:
@@ -160,12 +158,12 @@ def spelled_alike(source: Forms, target: Forms, at_source: Ints, at_target: Ints
     same = source.same(target)
     s, t = source.letter_pairs, target.letter_pairs
     result = np.asarray(same[at_source] == at_target, dtype=np.float32)
-    for at in range(0, len(result), BLOCK):
-        e, f = at_source[at : at + BLOCK], at_target[at : at + BLOCK]
+    for block in blocks(len(result), BLOCK):
+        e, f = at_source[block], at_target[block]
         common = _ones([a.take(e) & b.take(f) for a, b in zip(s, t, strict=True)])
         some = np.flatnonzero(common > 1)  # most pairs share none or one
         dice = 2 * common[some] / (source.sizes[e[some]] + target.sizes[f[some]])
-        result[at + some] = np.maximum(result[at + some], (dice - UNLIKE) / (1 - UNLIKE))
+        result[block][some] = np.maximum(result[block][some], (dice - UNLIKE) / (1 - UNLIKE))
     return result
 
 

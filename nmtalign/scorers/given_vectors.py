@@ -15,7 +15,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import Doubles, Flags, Floats, Reals
+from nmtalign.arrays import Doubles, Flags, Floats, Reals, blocks
 from nmtalign.corpus.buckets import PADDED
 from nmtalign.corpus.text import EncodedText, encode_text
 from nmtalign.errors import DataError
@@ -35,13 +35,13 @@ ROWS = 4096  # words whose log Z is computed at a time
 
 
 class Reference(NamedTuple):
-    """Frequent words that log Z sums over, and their shares of a text, which sum to 1."""
+    """Frequent words that log Z sums over, and their counts in a text or their shares, which sum to 1."""
 
     words: Sequence[str]
     share: Doubles
 
     def first(self, limit: int) -> Reference:
-        """Return the most frequent of the words."""
+        """Return the most frequent of the words, with shares."""
         share = self.share[:limit]
         return Reference(self.words[:limit], share / max(share.sum(), 1e-9))
 
@@ -97,9 +97,9 @@ class VectorScorer(Scorer):
         if self.tune:
             factor, transitions = fit_temperature(pairs, table, workers)
             scale *= factor
-        text, some = encode_text(pairs), slice(1, REFERENCE + 1)
+        text = encode_text(pairs)
         references = tuple(
-            Reference(side.words[some], side.counts[some] / max(side.counts[some].sum(), 1))
+            Reference(side.words[1:], side.counts[1:].astype(np.float64)).first(REFERENCE)
             for side in (text.source, text.target)
         )
         scorer = replace(self, score=replace(self.score, scale=scale), references=references)
@@ -134,31 +134,18 @@ class VectorScorer(Scorer):
         return np.asarray(keys, np.float64), np.asarray(queries, np.float64)
 
     @cached_property
-    def _compared(self) -> tuple[tuple[Doubles, Doubles], tuple[Doubles, Doubles]]:
+    def compared(self) -> tuple[tuple[Doubles, Doubles], tuple[Doubles, Doubles]]:
         """Prepared vectors of the reference words of both sides, and the shares of the words.
 
         The references are by default the first words of the vectors, with equal shares.
         """
         limit = COSTLY_REFERENCE if self.score.costly else REFERENCE
-        if self.references is not None:
-            source, target = (reference.first(limit) for reference in self.references)
-        else:
+        references = self.references
+        if references is None:
             words = (side.first(limit).vocabulary.words for side in (self.source, self.target))
-            source, target = (Reference(side, np.full(len(side), 1 / max(len(side), 1))) for side in words)
+            references = tuple(Reference(of_side, np.ones(len(of_side))) for of_side in words)
+        source, target = (reference.first(limit) for reference in references)
         return self._prepared(*self._vectors(source.words, target.words)), (source.share, target.share)
-
-    def log_norms(self, keys: Doubles, queries: Doubles) -> tuple[Floats, Floats]:
-        """Return log Z of source and of target words, from their prepared vectors."""
-        (source, target), shares = self._compared
-        of_keys = [
-            _log_mean(self.score(target, keys[at : at + ROWS]).T, shares[1])
-            for at in range(0, len(keys), ROWS)
-        ]
-        of_queries = [
-            _log_mean(self.score(queries[at : at + ROWS], source), shares[0])
-            for at in range(0, len(queries), ROWS)
-        ]
-        return np.concatenate(of_keys), np.concatenate(of_queries)
 
 
 def _known(source: Floats, target: Floats) -> tuple[Flags, Flags]:
@@ -196,9 +183,7 @@ class CellScores(TextScores):
             return np.where(bucket.inside, self._by_pair.take(self.text.index.cells[k]), PADDED)
         T, S, B = bucket.shape
         scores = np.empty((T, S, B))
-        width = max(1, GATHERED // ((T + S) * self.keys.shape[1]))
-        for at in range(0, B, width):
-            columns = slice(at, at + width)
+        for columns in blocks(B, max(1, GATHERED // ((T + S) * self.keys.shape[1]))):
             queries, keys = self.queries[bucket.target[:, columns].T], self.keys[bucket.source[:, columns].T]
             scores[..., columns] = self.scorer.score(queries, keys).transpose(1, 2, 0)
         np.clip(scores, PADDED / 10, -PADDED / 10, out=scores)  # the padding scores lowest
@@ -229,13 +214,18 @@ class CellScores(TextScores):
         """Score of each word pair (P,), computed once because the score is costly."""
         pairs = self.text.index
         scores = np.empty(len(pairs))
-        width = max(1, GATHERED // self.keys.shape[1])
-        for at in range(0, len(pairs), width):
-            some = slice(at, at + width)
+        for some in blocks(len(pairs), max(1, GATHERED // self.keys.shape[1])):
             queries, keys = self.queries[pairs.target[some]], self.keys[pairs.source[some]]
             scores[some] = self.scorer.score(queries[:, None], keys[:, None])[:, 0, 0]
         return scores
 
     @cached_property
     def _norms(self) -> tuple[Floats, Floats]:
-        return self.scorer.log_norms(self.keys, self.queries)
+        """log Z of source and of target words."""
+        score, ((source, target), shares) = self.scorer.score, self.scorer.compared
+        of_keys, of_queries = np.empty(len(self.keys), np.float32), np.empty(len(self.queries), np.float32)
+        for some in blocks(len(of_keys), ROWS):
+            of_keys[some] = _log_mean(score(target, self.keys[some]).T, shares[1])
+        for some in blocks(len(of_queries), ROWS):
+            of_queries[some] = _log_mean(score(self.queries[some], source), shares[0])
+        return of_keys, of_queries

@@ -16,15 +16,15 @@ Axes: P word pairs of a text, Q pairs of forms, V vocabulary.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import AnyArray, Doubles, Floats, Integers, Longs, expect_rising, expect_whole
+from nmtalign.arrays import AnyArray, Doubles, Floats, Integers, Longs, blocks, expect_rising, expect_whole
 from nmtalign.corpus.parallel import in_order
 from nmtalign.corpus.sides import EncodedSide, look_up, number_words
 from nmtalign.corpus.word_pairs import PairIndex, values_of
@@ -33,6 +33,9 @@ from nmtalign.names import SIDES
 from nmtalign.positions.model import Emissions
 from nmtalign.scorers.forms import EVERY, FormPairs, cut, forms_of, make_form_pairs
 from nmtalign.state import State, Stored
+
+if TYPE_CHECKING:
+    from nmtalign.links.lexicon import Entry
 
 BLOCK = 1 << 16  # word pairs that a thread works on at a time
 RAREST = 1e-3  # expected null count of a word that was never unaligned
@@ -75,8 +78,7 @@ class FormPairCounts(NamedTuple):
     """Expected counts of one kind of form: agreed links of pairs (Q,), and counts of both sides."""
 
     pairs: Floats
-    source: FormCounts
-    target: FormCounts
+    sides: tuple[FormCounts, FormCounts]
 
 
 def form_pair_counts(
@@ -85,19 +87,18 @@ def form_pair_counts(
     """Sum expected counts of word pairs (P,) and unaligned words (V + 1,) by form, for each kind of form."""
     some = np.flatnonzero(pairs)  # late in training one in ten or fewer
     linked = some if 4 * len(some) < 3 * len(pairs) else EVERY  # faster than picking most
-    of_source = sum_at(index.source[linked], len(source_null), pairs[linked])
-    of_target = sum_at(index.target[linked], len(target_null), pairs[linked])
+    words = [
+        FormCounts(sum_at(numbers[linked], len(null), pairs[linked]), null, float(null.sum()))
+        for numbers, null in ((index.source, source_null), (index.target, target_null))
+    ]
     counts = []
     for kind in forms:
-        sides = []
-        for side_forms, number, of_words, null in (
-            (kind.source_forms, kind.source_number, of_source, source_null),
-            (kind.target_forms, kind.target_number, of_target, target_null),
-        ):
-            of_forms = [sum_at(number, len(side_forms), values) for values in (of_words, null)]
-            sides.append(FormCounts(of_forms[0], of_forms[1], float(null.sum())))
+        source, target = (
+            of_words.apply(partial(sum_at, numbers, len(of_side)))
+            for of_words, numbers, of_side in zip(words, kind.numbers, kind.forms, strict=True)
+        )
         of_pairs = pairs if kind.pair is None else sum_at(kind.pair[linked], len(kind.source), pairs[linked])
-        counts.append(FormPairCounts(of_pairs.astype(np.float32), *sides))
+        counts.append(FormPairCounts(of_pairs.astype(np.float32), (source, target)))
     return counts
 
 
@@ -119,8 +120,8 @@ def ratios(form_pairs: FormPairs, counts: FormPairCounts, smoothing: Smoothing, 
     words, pseudo_count, floor = smoothing
     result = counts.pairs.copy()
     result[form_pairs.alike] += form_pairs.prior
-    of_source = (words / (counts.source.linked + pseudo_count)).astype(np.float32)
-    of_target = (1 / (counts.target.linked + pseudo_count)).astype(np.float32)
+    source, target = (side.linked + pseudo_count for side in counts.sides)
+    of_source, of_target = (words / source).astype(np.float32), (1 / target).astype(np.float32)
 
     def scale(part: slice) -> None:
         block = result[part]
@@ -134,8 +135,7 @@ def ratios(form_pairs: FormPairs, counts: FormPairCounts, smoothing: Smoothing, 
 
 def _in_blocks(function: Callable[[slice], None], size: int, workers: int) -> None:
     """Call a function in several threads, with slices that together cover an array of `size` entries."""
-    blocks = [slice(at, at + BLOCK) for at in range(0, size, BLOCK)]
-    deque(in_order(function, blocks, workers), maxlen=0)
+    deque(in_order(function, [*blocks(size, BLOCK)], workers), maxlen=0)
 
 
 class CountedForms(NamedTuple):
@@ -150,9 +150,9 @@ def emissions(counted: CountedForms, workers: int = 1) -> Emissions:
     """Average over the kinds of form: geometric mean for word pairs, arithmetic mean for the null word."""
     forms, counts, (words, pseudo_count, _) = counted
     nulls = []
-    for side in SIDES:
-        total = sum(
-            getattr(of_kind, side).null_ratios(words, pseudo_count)[getattr(form_pairs, f"{side}_number")]
+    for side in (0, 1):
+        total: Any = sum(
+            of_kind.sides[side].null_ratios(words, pseudo_count)[form_pairs.numbers[side]]
             for form_pairs, of_kind in zip(forms, counts, strict=True)
         )
         nulls.append((total / len(forms)).astype(np.float32))
@@ -191,16 +191,19 @@ class StoredForms(NamedTuple):
     letters: tuple[int, int]
     keys: Longs  # (Q,): ``source form * number of target forms + target form``, sorted
     counts: Floats  # (Q,)
-    source: FormCounts
-    target: FormCounts
+    sides: tuple[FormCounts, FormCounts]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of source forms and of target forms."""
+        return len(self.sides[0].linked), len(self.sides[1].linked)
 
     def state(self) -> State:
-        rows, targets = np.divmod(self.keys, len(self.target.linked))
-        arrays: dict[str, AnyArray] = {
-            "pairs": np.bincount(rows, minlength=len(self.source.linked)).astype(np.int32)
-        }
+        rows, targets = np.divmod(self.keys, self.shape[1])
+        pairs = np.bincount(rows, minlength=self.shape[0]).astype(np.int32)
+        arrays: dict[str, AnyArray] = {"pairs": pairs}
         values: dict[str, Any] = {"letters": list(self.letters), "pairs": len(self.keys)}
-        for side, counts in zip(SIDES, (self.source, self.target), strict=True):
+        for side, counts in zip(SIDES, self.sides, strict=True):
             values[f"{side}_null"] = counts.all_null
             for name in ("linked", "null"):
                 arrays[f"{side}_{name}"] = getattr(counts, name).astype(np.float32)
@@ -222,34 +225,22 @@ class StoredForms(NamedTuple):
         targets = stored.large("targets", "i", (pairs,), low=0, high=forms - 1)
         keys = np.repeat(np.arange(len(of_source)) * forms, of_source) + targets
         expect_rising(keys, name=stored.folder / f"{stored.prefix}targets.npy")
-        return cls((first, second), keys, stored.large("counts", "f", (pairs,), low=0), source, target)
+        return cls((first, second), keys, stored.large("counts", "f", (pairs,), low=0), (source, target))
 
     def table(self, least: float) -> Any:
         """Return the pairs with at least `least` links as a sparse table, (source forms, target forms)."""
         from scipy.sparse import coo_array
 
         kept = self.counts >= least
-        shape = len(self.source.linked), len(self.target.linked)
-        return coo_array((self.counts[kept], np.divmod(self.keys[kept], shape[1])), shape=shape)
+        cells = np.divmod(self.keys[kept], self.shape[1])
+        return coo_array((self.counts[kept], cells), shape=self.shape)
 
 
 def stored_forms(form_pairs: FormPairs, counts: FormPairCounts) -> StoredForms:
     """Return the pairs of forms that have a count."""
     kept = np.flatnonzero(counts.pairs > 0)
-    keys = form_pairs.source[kept].astype(np.int64) * len(form_pairs.target_forms) + form_pairs.target[kept]
-    return StoredForms(form_pairs.letters, keys, counts.pairs[kept], counts.source, counts.target)
-
-
-class Translations(NamedTuple):
-    """Word pairs with counts, each of shape (Q,)."""
-
-    # numbers of the words
-    source: Longs
-    target: Longs
-    links: Doubles  # expected number of links
-    # p(target word | source word) and p(source word | target word)
-    target_given_source: Doubles
-    source_given_target: Doubles
+    keys = form_pairs.source[kept].astype(np.int64) * len(form_pairs.forms[1]) + form_pairs.target[kept]
+    return StoredForms(form_pairs.letters, keys, counts.pairs[kept], counts.sides)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -330,20 +321,22 @@ class Lexicon:
         """Return the most frequent source and target words; words are numbered by falling frequency."""
         return self.source_words[1 : count + 1], self.target_words[1 : count + 1]
 
-    def translations(self) -> Translations:
-        """Return the linked word pairs by falling count; UsageError if whole words have no counts."""
+    def translations(self) -> Iterator[Entry]:
+        """Yield the linked word pairs by falling count; UsageError if whole words have no counts."""
+        from nmtalign.links.lexicon import Entry
+
         whole = self.whole
         if whole is None:
             raise UsageError("this lexicon counts parts of words only; it has no translations to list")
         source, target = np.divmod(whole.keys, len(self.target_words))
-        counts = np.asarray(whole.counts, dtype=np.float64)
-        order = np.lexsort((target, source, -counts))
-        source, target, counts = source[order], target[order], counts[order]
-        totals = [  # words of a word list may have counts without links
-            np.maximum(side.linked[words], counts)
-            for side, words in ((whole.source, source), (whole.target, target))
-        ]
-        return Translations(source, target, counts, counts / totals[0], counts / totals[1])
+        links = np.asarray(whole.counts, dtype=np.float64)
+        # words of a word list may have counts without links
+        forward = links / np.maximum(whole.sides[0].linked[source], links)
+        reverse = links / np.maximum(whole.sides[1].linked[target], links)
+        order = np.lexsort((target, source, -links))
+        columns = (column[order].tolist() for column in (source, target, links, forward, reverse))
+        for s, t, *numbers in zip(*columns, strict=True):
+            yield Entry(self.source_words[s], self.target_words[t], *numbers)
 
     def looked_up(self, source: EncodedSide, target: EncodedSide, pairs: PairIndex) -> CountedForms:
         """Return the pairs of forms of a text, with the learned counts."""
@@ -352,10 +345,9 @@ class Lexicon:
             kind = make_form_pairs(
                 source, target, pairs, learned.letters, spelling=self.spelling, apart=False
             )
+            known = self._known_forms(n, 0, source), self._known_forms(n, 1, target)
             forms.append(kind)
-            counts.append(
-                self._counts(n, kind, self._known_forms(n, 0, source), self._known_forms(n, 1, target))
-            )
+            counts.append(_counts_of(kind, learned, known, self.smoothing))
         return CountedForms(forms, counts, self.smoothing)
 
     def _known_forms(self, n: int, side: int, text: EncodedSide) -> KnownForms:
@@ -364,21 +356,23 @@ class Lexicon:
         def look_up_forms() -> KnownForms:
             stored = self.forms[n]
             numbers = look_up(self.form_numbers[n][side], forms_of(text, stored.letters[side])[1].forms)
-            known = (stored.source, stored.target)[side]
-            return numbers, known.apply(lambda counts: np.where(numbers < 0, 0.0, counts[numbers]))
+            return numbers, stored.sides[side].apply(lambda c: np.where(numbers < 0, 0.0, c[numbers]))
 
         return text.memo((self, n, side), look_up_forms)
 
-    def _counts(self, n: int, pairs: FormPairs, source: KnownForms, target: KnownForms) -> FormPairCounts:
-        """Return the learned counts of pairs of forms; unknown forms get the count of `UNKNOWN_RATIO`."""
-        learned, smoothing, known = self.forms[n], self.smoothing, (source[1], target[1])
-        at_source, at_target = source[0].take(pairs.source), target[0].take(pairs.target)
-        missing = (at_source < 0) | (at_target < 0)
-        keys = at_source * len(self.form_numbers[n][1]) + at_target
-        keys[missing] = -1
-        counts = values_of(learned.keys, learned.counts, keys)
-        unknown = np.flatnonzero(missing & (pairs.source > 0))
-        by_chance = (known[0].linked + smoothing.pseudo_count)[pairs.source[unknown]]
-        by_chance *= (known[1].linked + smoothing.pseudo_count)[pairs.target[unknown]] / smoothing.words
-        counts[unknown] = UNKNOWN_RATIO * by_chance
-        return FormPairCounts(counts, *known)
+
+def _counts_of(
+    pairs: FormPairs, learned: StoredForms, known: tuple[KnownForms, KnownForms], smoothing: Smoothing
+) -> FormPairCounts:
+    """Return the learned counts of pairs of forms; unknown forms get the count of `UNKNOWN_RATIO`."""
+    (source, of_source), (target, of_target) = known
+    at_source, at_target = source.take(pairs.source), target.take(pairs.target)
+    missing = (at_source < 0) | (at_target < 0)
+    keys = at_source * learned.shape[1] + at_target
+    keys[missing] = -1
+    counts = values_of(learned.keys, learned.counts, keys)
+    unknown = np.flatnonzero(missing & (pairs.source > 0))
+    by_chance = (of_source.linked + smoothing.pseudo_count)[pairs.source[unknown]]
+    by_chance *= (of_target.linked + smoothing.pseudo_count)[pairs.target[unknown]] / smoothing.words
+    counts[unknown] = UNKNOWN_RATIO * by_chance
+    return FormPairCounts(counts, (of_source, of_target))

@@ -246,10 +246,9 @@ class Estimator:
         """Set very small counts to 0 in place; return the counts in the precision of the model folder."""
         counts.pairs[counts.pairs < self.hyperparameters.prune] = 0
         source, target = (
-            side.apply(lambda values: values.astype(np.float32).astype(np.float64))
-            for side in (counts.source, counts.target)
+            side.apply(lambda values: values.astype(np.float32).astype(np.float64)) for side in counts.sides
         )
-        return counts._replace(source=source, target=target)
+        return counts._replace(sides=(source, target))
 
 
 def _as_arrays(counts: ExpectedCounts, transitions: BothTransitions, done: int) -> Arrays:

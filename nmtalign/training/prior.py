@@ -54,7 +54,7 @@ class Prior:
             return None
         stored = self.lexicon.forms[0]
         counts = []
-        for model, side in zip(self.transitions, (stored.source, stored.target), strict=True):
+        for model, side in zip(self.transitions, stored.sides, strict=True):
             classes = model.classes if len(model.classes) == len(side.linked) else np.zeros(0, np.int32)
             mass = np.bincount(classes, side.linked[: len(classes)], len(model.tables))
             mass[0] = mass.sum() / WORDS_A_SENTENCE
@@ -87,14 +87,14 @@ class FormPrior(NamedTuple):
 
     keys: Longs  # (K,): sorted and distinct; ``source form * number of target forms + target form``
     counts: Floats  # (K,)
-    source: FormCounts
-    target: FormCounts
+    sides: tuple[FormCounts, FormCounts]
 
     def add_to(self, form_pairs: FormPairs, counts: FormPairCounts) -> FormPairCounts:
         """Return the counts of pairs and forms with the prior added."""
-        keys = form_pairs.source.astype(np.int64) * len(form_pairs.target_forms) + form_pairs.target
+        keys = form_pairs.source.astype(np.int64) * len(form_pairs.forms[1]) + form_pairs.target
         pairs = counts.pairs + values_of(self.keys, self.counts, keys)
-        return FormPairCounts(pairs, _sum(counts.source, self.source), _sum(counts.target, self.target))
+        source, target = map(_sum, counts.sides, self.sides)
+        return FormPairCounts(pairs, (source, target))
 
     def fill(self, learned: StoredForms) -> StoredForms:
         """Return the counts with those pairs of the prior added that do not meet in the bitext."""
@@ -111,7 +111,7 @@ def _sum(a: FormCounts, b: FormCounts) -> FormCounts:
 
 def form_prior(form_pairs: FormPairs, prior: Prior) -> FormPrior:
     """Return the prior by the numbers of the forms."""
-    number = number_words(form_pairs.source_forms), number_words(form_pairs.target_forms)
+    number = number_words(form_pairs.forms[0]), number_words(form_pairs.forms[1])
     of_source, of_target = map(cut, form_pairs.letters)
     width = len(number[1])
     listed = [number[0][s[of_source]] * width + number[1][t[of_target]] for s, t, _ in prior.words]
@@ -131,12 +131,11 @@ def form_prior(form_pairs: FormPairs, prior: Prior) -> FormPrior:
         keys = np.concatenate([keys, numbers[0][source] * width + numbers[1][target]])
         counts = np.concatenate([counts, learned.counts])
         sides = [
-            side.apply(partial(sum_at, numbers[n], len(number[n])))
-            for n, side in enumerate((learned.source, learned.target))
+            side.apply(partial(sum_at, numbers[n], len(number[n]))) for n, side in enumerate(learned.sides)
         ]
     distinct, rank = np.unique(keys, return_inverse=True)
     summed = np.bincount(rank.reshape(-1), counts, len(distinct)).astype(np.float32)
-    return FormPrior(distinct, summed, sides[0], sides[1])
+    return FormPrior(distinct, summed, (sides[0], sides[1]))
 
 
 def similar_words(source: Embeddings, target: Embeddings) -> list[tuple[str, str, float]]:

@@ -31,11 +31,9 @@ def aligner(**extraction) -> Aligner:
 
 
 def test_the_dictionary_is_recovered_exactly():
-    lexicon = toy_training().aligner.lexicon
-    table, best = lexicon.translations(), {}
-    for s, t, probability in zip(table.source, table.target, table.target_given_source, strict=True):
-        word = lexicon.source_words[s]
-        best[word] = max(best.get(word, (0.0, "")), (probability, lexicon.target_words[t]))
+    best = {}
+    for entry in toy_training().aligner.lexicon.translations():
+        best[entry.source] = max(best.get(entry.source, (0.0, "")), (entry.forward, entry.target))
     expected = {}
     for (source, target), links in zip(TOY.words, TOY.links, strict=True):
         expected |= {source[s]: target[t] for s, t in links}

@@ -213,6 +213,7 @@ def test_naacl_as_the_shared_task_writes_it(tmp_path):
         ("jsonl", "{\n", "line 1"),
         ("jsonl", '{"links": [[-1, 0]]}\n', "line 1: expected an object"),
         ("jsonl", '{"links": [[0, 1000000000]]}\n', "line 1: expected an object"),
+        ("jsonl", '{"links": [[0, 1]], "source": ["a"], "target": ["b"]}\n', "line 1: link 0-1 is outside"),
     ],
 )
 def test_bad_lines_are_errors_with_their_place(tmp_path, format, text, message):
@@ -234,8 +235,8 @@ def test_formats_that_cannot(tmp_path):
     for format in ("giza", "words"):
         with pytest.raises(UsageError, match="give the two texts"):
             format_record(record, format=format, number=1)
-        with pytest.raises(DataError, match="pair 7: link 0-0 is outside a pair of 0 source"):
-            format_record(LinkRecord(record.gold, (), ("x",)), format=format, number=7)
+    with pytest.raises(DataError, match="link 0-0 is outside a pair of 0 source"):
+        LinkRecord(record.gold, (), ("x",))
     with pytest.raises(UsageError, match="choose one of pharaoh"):
         format_record(record, format="a3", number=1)
     with pytest.raises(UsageError, match="cannot be read from 'words'"):

@@ -64,6 +64,10 @@ def test_probabilities_are_counts_over_counts(corpus):
     for entry in entries:
         assert entry.links == linked.count((entry.source, entry.target))
         np.testing.assert_allclose(entry.forward, entry.links / given_source.count(entry.source))
+        of_source, of_target = (
+            sum(link[side] == word for link in linked) for side, word in enumerate(entry[:2])
+        )
+        assert entry.association == association(entry.links, of_source, of_target, len(linked))
     for word in set(given_source):
         assert sum(entry.forward for entry in entries if entry.source == word) <= 1 + 1e-12
 

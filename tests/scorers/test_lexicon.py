@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -123,7 +124,7 @@ def test_ratios_are_the_formula(letters: tuple[int, int], apart: bool, empty: fl
     if not apart:  # as for new text: what was learned is looked up for each word pair
         whole = make_form_pairs(source, target, index, letters, spelling=1.0)
         summed = form_pair_counts([whole], index, pairs, *nulls)[0]
-        counts = counts._replace(pairs=whole.spread(summed.pairs), source=summed.source, target=summed.target)
+        counts = counts._replace(pairs=whole.spread(summed.pairs), sides=summed.sides)
     found = kind.spread(ratios(kind, counts, SMOOTHING))
     for k, (s, t) in enumerate(words[1:], 1):
         expected = (joint[s, t] + alike(s, t)) * 500 / ((of_source[s] + 4) * (of_target[t] + 4)) + 5e-4
@@ -158,7 +159,7 @@ def test_views_are_joined_by_the_geometric_mean(letters: tuple[int, ...]):
     each = [kind.spread(ratios(kind, c, SMOOTHING)) for kind, c in zip(forms, found, strict=True)]
     np.testing.assert_allclose(words.pairs[1:], np.exp(np.mean(np.log(each), axis=0))[1:], rtol=1e-5)
     assert words.pairs[0] == 0
-    nulls = [c.target.null_ratios(500.0, 4.0)[v.target_number] for v, c in zip(forms, found, strict=True)]
+    nulls = [c.sides[1].null_ratios(500.0, 4.0)[v.numbers[1]] for v, c in zip(forms, found, strict=True)]
     np.testing.assert_allclose(words.target_null, np.mean(nulls, axis=0), rtol=1e-6)
 
 
@@ -207,7 +208,7 @@ def test_unknown_words_fall_back_on_their_first_letters_then_on_spelling_then_on
     chance = ratio_of(model, "qqqq", "vvvv")
     np.testing.assert_allclose(chance, UNKNOWN_RATIO + SMOOTHING.floor, rtol=1e-5)
     known = ratio_of(model, "walkers", "marchons")  # walk-, marc-
-    form = dict(zip(shorten(model.source_words, 4)[1], model.forms[1].source.linked, strict=True))
+    form = dict(zip(shorten(model.source_words, 4)[1], model.forms[1].sides[0].linked, strict=True))
     assert form["walk"] > 0
     assert known > 5 * chance
     same = ratio_of(model, "Kilimanjaro", "Kilimanjaro")
@@ -218,15 +219,14 @@ def test_unknown_words_fall_back_on_their_first_letters_then_on_spelling_then_on
 
 
 def test_translations_are_the_conditional_probabilities():
-    model = lexicon()
-    found = model.translations()
-    assert (np.diff(found.links) <= 0).all()
-    for numbers, probability in (
-        (found.source, found.target_given_source),
-        (found.target, found.source_given_target),
-    ):
-        total = np.bincount(numbers, probability)
-        np.testing.assert_allclose(total[total > 0], 1, rtol=1e-5)
+    entries = list(lexicon().translations())
+    assert (np.diff([entry.links for entry in entries]) <= 0).all()
+    of_source, of_target = Counter(), Counter()
+    for entry in entries:
+        of_source[entry.source] += entry.forward
+        of_target[entry.target] += entry.reverse
+    for total in (*of_source.values(), *of_target.values()):
+        assert total == pytest.approx(1, rel=1e-5)
 
 
 def test_a_lexicon_of_nothing_still_gives_ratios():

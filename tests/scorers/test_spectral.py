@@ -62,7 +62,7 @@ def test_logits_are_those_of_the_definition(aligner):
     words = [(lexicon.source_words[1:6], [word for word in lexicon.target_words[1:8] if word != NOTHING])]
     before, after, sides, index = emissions_of(aligner, words)
     unit = []
-    for codes in (head.source, head.target):
+    for codes in head.codes:
         rows = codes.astype(float)
         unit.append(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9))
     cosines = unit[0] @ unit[1].T
@@ -91,7 +91,7 @@ def test_words_that_were_linked_lie_together(aligner):
     table = lexicon.forms[0].table(MIN_LINKS).tocsr()
     source, target = (
         codes / np.maximum(np.linalg.norm(codes.astype(float), axis=1, keepdims=True), 1)
-        for codes in (head.source, head.target)
+        for codes in head.codes
     )
     frequent = range(1, 20)
     nearest = [int((source[e] @ target.T).argmax()) for e in frequent]
@@ -141,8 +141,8 @@ def test_a_folder_without_the_head_opens(aligner, tmp_path):
 def test_nothing_linked_makes_no_head(aligner):
     lexicon = aligner.lexicon
     kind = lexicon.forms[0]
-    sides = [FormCounts(0 * side.linked, side.null, side.all_null) for side in (kind.source, kind.target)]
-    bare = kind._replace(keys=kind.keys[:0], counts=kind.counts[:0], source=sides[0], target=sides[1])
+    sides = [FormCounts(0 * side.linked, side.null, side.all_null) for side in kind.sides]
+    bare = kind._replace(keys=kind.keys[:0], counts=kind.counts[:0], sides=tuple(sides))
     assert learn_spectral(replace(lexicon, forms=[bare]), 0.4) is None
     assert learn_spectral(replace(lexicon, forms=lexicon.forms[1:]), 0.4) is None
 

@@ -31,7 +31,7 @@ def lexicon(links: dict[tuple[str, str], float], letters: tuple[int, ...] = (0,)
             counts[key] = counts.get(key, 0.0) + count
         keys = np.array(sorted(counts), dtype=np.int64)
         values = np.array([counts[int(key)] for key in keys], dtype=np.float32)
-        forms.append(StoredForms((cut, cut), keys, values, side(len(rows[1])), side(len(columns[1]))))
+        forms.append(StoredForms((cut, cut), keys, values, (side(len(rows[1])), side(len(columns[1])))))
     falling = np.array([0, 9, 8, 3, 2, 1]), np.array([0, 9, 8, 3])
     return Lexicon(SOURCE, TARGET, *falling, forms, Smoothing(10.0, 1.0, 0.1), 0.0)
 

@@ -38,12 +38,7 @@ def test_listed_words_that_the_text_does_not_show_are_kept():
     lexicon = learn(
         UNDECIDED, LearnOptions(FAST, prior=Prior([("Moon", "Mond", 3.0)]), workers=1)
     ).aligner.lexicon
-    found = lexicon.translations()
-    pairs = {
-        (lexicon.source_words[s], lexicon.target_words[t])
-        for s, t in zip(found.source, found.target, strict=True)
-    }
-    assert ("Moon", "Mond") in pairs
+    assert ("Moon", "Mond") in {(entry.source, entry.target) for entry in lexicon.translations()}
 
 
 def test_going_on_from_a_model_keeps_what_it_knows():
@@ -70,8 +65,8 @@ def test_every_view_has_the_mass_of_the_text_and_of_the_older_model(presets: tup
         LearnOptions(PRESETS[presets[1]], prior=known_of(older), workers=1),
     )
     lexicon = newer.aligner.lexicon
-    for side in ("source", "target"):
-        linked = [getattr(kind, side).linked.sum() for kind in lexicon.forms]
+    for side in (0, 1):
+        linked = [kind.sides[side].linked.sum() for kind in lexicon.forms]
         np.testing.assert_allclose(linked, linked[0], rtol=1e-6)
     np.testing.assert_allclose(linked[0], lexicon.smoothing.words, rtol=0.1)
     np.testing.assert_allclose([kind.counts.sum() for kind in lexicon.forms], linked[0], rtol=1e-3)
@@ -84,14 +79,15 @@ def test_an_older_model_of_other_views_without_whole_words_is_refused():
 
 
 def test_a_prior_adds_its_counts_of_pairs_of_words_and_of_null():
-    kind = FormPairs((0, 0), ["", "a"], ["", "x"], *([np.arange(2)] * 2), None, *([np.arange(2)] * 2), [], [])
-    own = FormPairCounts(np.float32([0, 2]), *[FormCounts(np.array([0, 2.0]), np.array([0, 0.5]), 0.5)] * 2)
+    both = [np.arange(2)] * 2
+    kind = FormPairs((0, 0), (["", "a"], ["", "x"]), tuple(both), None, *both, [], [])
+    own = FormPairCounts(np.float32([0, 2]), (FormCounts(np.array([0, 2.0]), np.array([0, 0.5]), 0.5),) * 2)
     sides = FormCounts(np.array([0, 5.0]), np.array([0, 3.0]), 4.0), FormCounts(np.ones(2), np.ones(2), 7.0)
-    found = FormPrior(np.array([3]), np.float32([5]), *sides).add_to(kind, own)
+    found = FormPrior(np.array([3]), np.float32([5]), sides).add_to(kind, own)
     assert found.pairs.tolist() == [0, 7]
-    assert [side.linked.tolist() for side in found[1:]] == [[0, 7], [1, 3]]
-    assert [side.null.tolist() for side in found[1:]] == [[0, 3.5], [1, 1.5]]
-    assert [side.all_null for side in found[1:]] == [4.5, 7.5]
+    assert [side.linked.tolist() for side in found.sides] == [[0, 7], [1, 3]]
+    assert [side.null.tolist() for side in found.sides] == [[0, 3.5], [1, 1.5]]
+    assert [side.all_null for side in found.sides] == [4.5, 7.5]
 
 
 def test_training_links_are_those_of_the_model():

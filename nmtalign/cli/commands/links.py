@@ -110,10 +110,10 @@ def _with_words(
         if record is None:
             raise DataError(f"expected links for each pair of the texts, found only {pairs - 1} in {links}")
         try:
-            na.Alignment(record.gold.possible, *map(len, sides))
+            with_words = LinkRecord(record.gold, *map(tuple, sides))
         except DataError as error:
             raise DataError(f"pair {pairs}: {error}; {texts.ADVICE}").at(links) from None
-        yield LinkRecord(record.gold, *map(tuple, sides))
+        yield with_words
     if next(records, None) is not None:
         raise DataError(f"expected links for the {pairs} pairs of the texts, found more in {links}")
 
@@ -298,15 +298,11 @@ def lexicon(linked: LinkedOptions, word: str | None, output: str | None, **optio
 
 def _entries(linked: LinkedOptions, model: str | None) -> Iterable[Entry]:
     """Return the linked words of a bitext, or the word pairs that a learned lexicon has linked."""
-    from nmtalign.links.lexicon import Entry
-
     if model is not None:
         from nmtalign.aligner.aligner import load_aligner
 
-        lexicon = load_aligner(model).lexicon
-        names = lexicon.source_words, lexicon.target_words
-        rows = zip(*(column.tolist() for column in lexicon.translations()), strict=True)
-        return (Entry(names[0][s], names[1][t], *numbers) for s, t, *numbers in rows)
+        entries: Iterator[Entry] = load_aligner(model).lexicon.translations()
+        return entries
     counts = na.LinkCounts()
     for _, source, target, links in linked.read():
         counts.add(source, target, links)
