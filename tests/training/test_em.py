@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from nmtalign import load, train
 from nmtalign.corpus.buckets import make_buckets
-from nmtalign.corpus.sides import encode
+from nmtalign.corpus.sides import EncodedSide, encode
+from nmtalign.corpus.text import EncodedText, whole_pairs
 from nmtalign.corpus.word_pairs import index_pairs
 from nmtalign.errors import UsageError
 from nmtalign.positions.e_step import EStep, hmm_counts, model1_counts, uniform_counts
@@ -31,6 +32,10 @@ from tests.positions.naive_hmm import naive_model1
 
 BITEXT = [("a b", "x y z"), ("a c", "x w"), ("b", "y"), ("c c b", "w w"), ("d", "u x")]
 P0 = 0.03
+
+
+def text_of(source: EncodedSide, target: EncodedSide) -> EncodedText:
+    return EncodedText(source, target, whole_pairs(source, target), make_buckets(source, target))
 
 
 @pytest.fixture
@@ -154,8 +159,8 @@ def test_jumps_are_counted_in_every_so_many_th_bucket():
 @pytest.mark.parametrize(("share", "step"), [(1, 1), (2, 3), (3.5, 5)])
 def test_jumps_of_a_large_bitext_are_counted_in_an_odd_share_of_its_buckets(share, step, monkeypatch):
     sides = [encode([[*"abcdefgh"[:n]] for n in range(1, 9)]) for _ in range(2)]
-    estimator = Estimator(*sides, PRESETS["fast"], workers=1)
-    cells, steps = sum(bucket.cells for bucket in estimator.buckets), []
+    estimator = Estimator(text_of(*sides), PRESETS["fast"], workers=1)
+    cells, steps = estimator.text.cells, []
     monkeypatch.setattr(em, "JUMP_CELLS", int(cells / share))
     own = estimator.bitext.expected_counts
     monkeypatch.setattr(estimator.bitext, "expected_counts", lambda e: steps.append(e.jump_period) or own(e))
@@ -264,7 +269,7 @@ def test_presets():
 def test_the_estimate_does_not_depend_on_the_threads():
     toy = toy_bitext(60)
     sides = [encode([pair[side] for pair in toy.words]) for side in (0, 1)]
-    one, two = (Estimator(*sides, PRESETS["fast"], workers=workers).run() for workers in (1, 3))
+    one, two = (Estimator(text_of(*sides), PRESETS["fast"], workers=workers).run() for workers in (1, 3))
     for a, b in zip(one.counted.counts, two.counted.counts, strict=True):
         np.testing.assert_array_equal(a.pairs, b.pairs)
         np.testing.assert_array_equal(a.source.null, b.source.null)
@@ -276,7 +281,7 @@ def test_stages_are_reported():
     toy, lines = toy_bitext(30), []
     sides = [encode([pair[side] for pair in toy.words]) for side in (0, 1)]
     settings = dataclasses.replace(PRESETS["fast"], model1_iterations=2, hmm_iterations=3)
-    Estimator(*sides, settings, workers=1, report=lines.append).run()
+    Estimator(text_of(*sides), settings, workers=1, report=lines.append).run()
     assert "co-occurring word pairs" in lines[0]
     assert [line.partition(":")[0] for line in lines[1:]] == [
         "model 1, iteration 1 of 1",
@@ -297,7 +302,7 @@ def test_which_e_steps_agree(monkeypatch):
     settings = dataclasses.replace(
         PRESETS["default"], model1_iterations=4, mean_iterations=2, hmm_iterations=3, agreed_iterations=1
     )
-    Estimator(*sides, settings, workers=1).run()
+    Estimator(text_of(*sides), settings, workers=1).run()
     first, *model_1 = steps[:4]
     assert first.words is None
     assert [step.mean for step in model_1] == [True, True, False]
@@ -306,7 +311,7 @@ def test_which_e_steps_agree(monkeypatch):
 
 def check_counts(sides, ratios: np.ndarray) -> None:
     """Check the counts of each kind of pass with these ratios of the word pairs."""
-    bitext = LocalBitext(make_buckets(*sides), *sides, workers=1)
+    bitext = LocalBitext(text_of(*sides), workers=1)
     words = Emissions(ratios, *(np.ones(len(side.words), np.float32) for side in sides))
     words.pairs[0] = 0
     jumps = tuple(initial_transitions(len(side.words) - 1, 2) for side in sides)
