@@ -16,7 +16,6 @@ from nmtalign.aligner.decoding import BucketLinks, Decoder
 from nmtalign.aligner.experts import Expert, trust_of, voted, with_links
 from nmtalign.aligner.extraction import Extraction, make_extraction
 from nmtalign.aligner.probabilities import LinkProbabilities, TrainingSize
-from nmtalign.arrays import Flags, Reals
 from nmtalign.corpus.coverage import Coverage, coverage, one_word_lines
 from nmtalign.corpus.line_words import links_of_tokens, links_of_words, pair_of_words
 from nmtalign.corpus.parallel import default_workers, in_order
@@ -308,7 +307,7 @@ class Aligner(Listed):
         return [pair_of_words(one, lines, text.line_words, n) for n, (one, lines) in numbered]
 
     def _aligned(self, text: EncodedText, pairs: Sequence[Pair]) -> list[AlignedPair]:
-        aligned = self._decoder_of(text).pairs(
+        aligned = self.decoder_of(text).pairs(
             [self.tokens_of(pair) for pair in pairs],
             self.description,
             unknown=[self.scorer.unknown(*self.words_of(pair)) for pair in pairs],
@@ -332,7 +331,7 @@ class Aligner(Listed):
         workers, parts = default_workers(self.workers), list(text.parts(CELLS))
 
         def links(part: EncodedText, workers: int) -> Iterator[BucketLinks]:
-            return self._decoder_of(replace(part)).links_of_buckets(workers)  # of a copy, to free its index
+            return self.decoder_of(replace(part)).links_of_buckets(workers)  # of a copy, to free its index
 
         groups: Iterable[Iterable[BucketLinks]] = (links(part, workers) for part in parts)
         if len(parts) >= max(workers, 2):  # each part is read and decoded by one worker
@@ -342,16 +341,10 @@ class Aligner(Listed):
             links_of_buckets.append(links_of_bucket)
             if done is not None:
                 done(len(links_of_bucket.pieces))
-        return self._decoder_of(replace(text, buckets=())).collected(links_of_buckets)
+        return self.decoder_of(replace(text, buckets=())).collected(links_of_buckets)
 
-    def align_with_values(
-        self, text: EncodedText, values: str
-    ) -> tuple[AlignedBatch, list[tuple[Reals, Flags]]]:
-        """Return the links of the tokens of a text, and of each pair `values` and linkable cells, (T, S)."""
-        batch, arrays = self._decoder_of(text).attention([values, "linkable"])
-        return batch, list(zip(arrays[values], arrays["linkable"], strict=True))
-
-    def _decoder_of(self, text: EncodedText) -> Decoder:
+    def decoder_of(self, text: EncodedText) -> Decoder:
+        """Return the decoder of a text."""
         return self.decoder(self.scorer.score_text(text))
 
     def decoder(self, scores: TextScores) -> Decoder:

@@ -109,10 +109,6 @@ class EncoderLinks:
     def __repr__(self) -> str:
         return f"encoder={self.name} layer={self.layer} method={self.method}"
 
-    def check(self) -> None:
-        """Open the encoder; a DataError or a UsageError says why there is none."""
-        self.of([(["a"], ["a"])])
-
     def of(self, words: Iterable[tuple[Words, Words]]) -> AlignedBatch:
         """Return the links of pairs of words, each with probability 1."""
         return _certain(joined_batches([self._linker.align([]), *self._linker.batches(words)]))
@@ -229,7 +225,7 @@ def choose_expert(
         raise UsageError("the links of an expert or an encoder: give one of both")
     expect_kind(encoder, (str, Path), "the name or folder of an encoder")
     new_encoder = EncoderLinks(str(encoder), encoder_options)
-    new_encoder.check()
+    new_encoder.of([(["a"], ["a"])])  # opens the encoder, or an error says why there is none
     same = str(old_encoder) == str(replace(new_encoder, name=new_encoder.resolved))
     return Expert(new_encoder, trust if same else None)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache
 from itertools import islice
 from numbers import Real
 from pathlib import Path
@@ -303,14 +303,7 @@ def learn(pairs: Iterable[Pair], options: LearnOptions | None = None) -> Trainin
         estimated = estimate(estimator, bitext, options, expert)
         aligner = replace(mix(estimated, bitext, options), expert=expert)
     aligner = teach(aligner, bitext, options)
-    token_links = _links_of_bitext(aligner, estimator, estimated, options)
-
-    def align() -> AlignedBatch:
-        if warning := one_word_lines(bitext.text):
-            options.warn(warning)
-        return links_of_words(token_links(), bitext.text.line_words)
-
-    return TrainingResult(aligner, align)
+    return TrainingResult(aligner, _alignment_of(bitext.text, aligner, estimator, estimated, options))
 
 
 class PreparedBitext(NamedTuple):
@@ -474,22 +467,27 @@ def expert_with_trust(aligner: Aligner, text: EncodedText, options: LearnOptions
     return cast(Expert, aligner.expert)
 
 
-def _links_of_bitext(
-    aligner: Aligner, estimator: Estimator, estimated: Estimate, options: LearnOptions
+def _alignment_of(
+    text: EncodedText, aligner: Aligner, estimator: Estimator, estimated: Estimate, options: LearnOptions
 ) -> Callable[[], AlignedBatch]:
-    """Return a function that aligns the tokens of the training text, with the counts that EM has found.
+    """Return a function that aligns the training text, if the text is small with the counts of the estimate.
 
-    Its first call takes the counts, which are large, and lets them go.
+    Its first call takes these counts, which are large, and lets them go.
     """
-    aligner, text = replace(aligner, workers=options.workers), estimator.text
-    if options.make_bitext is not None or not estimator.index.complete:  # a large text is read part by part
-        return partial(aligner.align_text, text)
-    text.__dict__["index"] = estimator.index
-    forms = [estimated.counted]
+    aligner, counts = replace(aligner, workers=options.workers), []
+    if options.make_bitext is None and estimator.index.complete:  # a large text is read part by part
+        text.__dict__["index"] = estimator.index
+        counts = [estimated.counted]
 
     @cache
     def align() -> AlignedBatch:
-        scores = cast(Mixture, aligner.scorer).score_text(text, forms.pop())
-        return aligner.decoder(scores).align(default_workers(aligner.workers))
+        if warning := one_word_lines(text):
+            options.warn(warning)
+        if counts:
+            scores = cast(Mixture, aligner.scorer).score_text(text, counts.pop())
+            batch = aligner.decoder(scores).align(default_workers(aligner.workers))
+        else:
+            batch = aligner.align_text(text)
+        return links_of_words(batch, text.line_words)
 
     return align

@@ -140,8 +140,9 @@ def hmm_counts(
 ) -> BucketCounts:
     """E-step of the hidden Markov model: the product of the posteriors of both directions."""
     ratios, null_ratios = words.pairs.take(cells), (words.source_null, words.target_null)
-    both = hmm_posteriors(bucket, ratios, null_ratios, transitions, null, agree=agree, jumps=jumps)
-    forward, reverse = both
+    both = forward, reverse = hmm_posteriors(
+        bucket, ratios, null_ratios, transitions, null, agree=agree, jumps=jumps
+    )
     real = bucket.pieces >= 0
     states = (bucket.source, bucket.source_lengths), (bucket.target, bucket.target_lengths)
     forward_jumps, reverse_jumps = (

@@ -159,14 +159,12 @@ class DistributedBitext:
 
     def expected_counts(self, step: EStep) -> ExpectedCounts:
         """Return the expected counts of one E-step, summed in the order of the shards."""
-        jumps = [model.tables.size for model in step.transitions or ()] or [0, 0]
-        sums = [np.zeros(n) for n in (len(self.index), *self._sizes, *jumps)]
-        likelihood = 0.0
+        sums, likelihood = ExpectedCounts.zeros((len(self.index), *self._sizes), step.transitions or ()), 0.0
         for shard, counts in self._processes.in_order(
             lambda shard: self._processes.keep(shard_counts, shard.shard, shard.renumbered(step)), self.shards
         ):
             numbers: tuple[Any, ...] = shard.pairs, shard.source, shard.target, slice(None), slice(None)
-            for total, places, of_shard in zip(sums, numbers, counts, strict=False):
-                total[places] += of_shard
+            for total, entries, of_shard in zip(sums[:5], numbers, counts[:5], strict=True):
+                total[entries] += of_shard
             likelihood += counts.log_likelihood
-        return ExpectedCounts(sums[0], sums[1], sums[2], sums[3], sums[4], likelihood)
+        return sums._replace(log_likelihood=likelihood)

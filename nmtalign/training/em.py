@@ -187,16 +187,16 @@ class Estimator:
         """Return the counts of model 1 and initial transitions, or the transitions of an older model."""
         older = self.prior.renumbered_transitions(self.source, self.target)
         if older is not None:
-            none = [np.zeros(n) for n in (len(self.index), len(self.source.words), len(self.target.words))]
-            return ExpectedCounts(none[0], none[1], none[2], np.zeros(0), np.zeros(0), 0.0), older
+            words = len(self.source.words), len(self.target.words)
+            return ExpectedCounts.zeros((len(self.index), *words), ()), older
         settings = self.hyperparameters
         counts = self._e_step(EStep(settings.model1_null))
         for number in range(1, settings.model1_iterations):
             counted = self._counted(counts)
             smoothing = counted.smoothing._replace(floor=MIN_LINK)
-            words = emissions(counted._replace(smoothing=smoothing), self.workers)
+            ratios = emissions(counted._replace(smoothing=smoothing), self.workers)
             mean = number <= settings.mean_iterations
-            counts = self._e_step(EStep(settings.model1_null, words, mean=mean))
+            counts = self._e_step(EStep(settings.model1_null, ratios, mean=mean))
             self.report(f"model 1, iteration {number} of {settings.model1_iterations - 1}")
         sizes = len(self.source.words) - 1, len(self.target.words) - 1
         first, second = (initial_transitions(size, settings.lexicalized_words) for size in sizes)

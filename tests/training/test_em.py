@@ -18,7 +18,6 @@ from nmtalign.errors import UsageError
 from nmtalign.positions.e_step import EStep, hmm_counts, model1_counts, uniform_counts
 from nmtalign.positions.hmm import (
     STEPS,
-    BothPosteriors,
     bucket_transitions,
     hmm_posteriors,
     initial_transitions,
@@ -204,16 +203,16 @@ def test_agreement_leads_to_the_nearest_distributions_that_agree(seed: int, S: i
     found, gaps = posteriors(bucket, emission, *given), []
     agreed, u = posteriors(bucket, emission, *given, agree=True), np.ones_like(emission)
     for _ in range(60):
-        gaps.append(np.abs(found.forward.posterior - found.reverse.posterior.transpose(1, 0, 2)).max())
+        gaps.append(np.abs(found[0].posterior - found[1].posterior.transpose(1, 0, 2)).max())
         u *= regularization_step(found)
-        found = BothPosteriors(
-            posteriors(bucket, emission * u, *given).forward,
-            posteriors(bucket, emission / u, *given).reverse,
+        found = (
+            posteriors(bucket, emission * u, *given)[0],
+            posteriors(bucket, emission / u, *given)[1],
         )
         if len(gaps) == STEPS:
             for own, expected in zip(agreed, found, strict=True):
                 np.testing.assert_allclose(own.posterior, expected.posterior, rtol=1e-4, atol=1e-6)
-    np.testing.assert_allclose(found.forward.posterior, forward.posterior, atol=5e-3)
+    np.testing.assert_allclose(found[0].posterior, forward.posterior, atol=5e-3)
     assert gaps[0] > 0.05
     assert gaps[STEPS] < 0.7 * gaps[0]
     assert gaps[-1] < 2e-3
@@ -237,10 +236,10 @@ def test_agreement_does_not_depend_on_the_side_nor_on_whether_jumps_are_counted(
         agree=True,
         jumps=True,
     )
-    np.testing.assert_allclose(swapped.forward.posterior, found.reverse.posterior, rtol=1e-4, atol=1e-6)
-    np.testing.assert_allclose(swapped.reverse.posterior, found.forward.posterior, rtol=1e-4, atol=1e-6)
-    assert swapped.forward.jumps is not None
-    np.testing.assert_array_equal(found.forward.log_likelihood, alone.forward.log_likelihood)
+    np.testing.assert_allclose(swapped[0].posterior, found[1].posterior, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(swapped[1].posterior, found[0].posterior, rtol=1e-4, atol=1e-6)
+    assert swapped[0].jumps is not None
+    np.testing.assert_array_equal(found[0].log_likelihood, alone[0].log_likelihood)
 
 
 @pytest.mark.parametrize("agree", [False, True])
@@ -248,8 +247,8 @@ def test_the_likelihood_of_words_that_only_null_can_make(agree: bool):
     bucket, emission, words, jumps = one_pair(6, 3, 4)
     found = posteriors(bucket, 0 * emission, words, jumps, agree=agree)
     for posterior, own, states, lengths, observed, ratio in (
-        (found.forward, jumps[0], bucket.source, bucket.source_lengths, bucket.target, words.target_null),
-        (found.reverse, jumps[1], bucket.target, bucket.target_lengths, bucket.source, words.source_null),
+        (found[0], jumps[0], bucket.source, bucket.source_lengths, bucket.target, words.target_null),
+        (found[1], jumps[1], bucket.target, bucket.target_lengths, bucket.source, words.source_null),
     ):
         stop = bucket_transitions(own, states, lengths, 0.06).stop[0, 0]
         expected = np.log(0.06 * ratio[observed[:, 0]]).sum() + np.log(stop)
