@@ -87,6 +87,11 @@ def joint_matrix(draw) -> np.ndarray:
     return np.array(draw(st.lists(values, min_size=T * S, max_size=T * S))).reshape(T, S)
 
 
+def everywhere(k: int, ratios: object) -> np.ndarray:
+    """Let all cells have links."""
+    return np.array(True)
+
+
 def links_of(joint: np.ndarray, extraction: Extraction) -> list[tuple[int, int]]:
     """Decode one pair whose posteriors are all the same matrix."""
     text = encode_text([([f"s{n}" for n in range(joint.shape[1])], [f"t{n}" for n in range(len(joint))])])
@@ -94,7 +99,8 @@ def links_of(joint: np.ndarray, extraction: Extraction) -> list[tuple[int, int]]
     stacked = np.zeros((T, S, B))
     stacked[: len(joint), : joint.shape[1], 0] = joint
     attention = BucketPosteriors(Posteriors(stacked, stacked, stacked), None)
-    return [tuple(link) for link in Decoder(text, lambda k: attention, extraction).align(1).links(0)]
+    batch = Decoder(text, lambda k: attention, extraction, everywhere).align(1)
+    return [tuple(link) for link in batch.links(0)]
 
 
 @given(joint_matrix(), st.sampled_from([None, 0.2, 0.6]))
@@ -173,7 +179,7 @@ def test_signs_are_no_second_words(word, linked):
     text = encode_text([(["a", "b"], ["x", word, "y"])])
     joint = np.array([[0.9, 0.0], [0.4, 0.0], [0.0, 0.9]])[..., None]
     attention = BucketPosteriors(Posteriors(joint, joint, joint), None)
-    found = Decoder(text, lambda k: attention, make_extraction("posterior")).align(1)
+    found = Decoder(text, lambda k: attention, make_extraction("posterior"), everywhere).align(1)
     assert found.links(0) == [(0, 0), *([(0, 1)] if linked else []), (1, 2)]
-    alone = Decoder(text, lambda k: attention, make_extraction("posterior", THRESHOLD)).align(1)
+    alone = Decoder(text, lambda k: attention, make_extraction("posterior", THRESHOLD), everywhere).align(1)
     assert alone.links(0) == [(0, 0), (1, 2)]
