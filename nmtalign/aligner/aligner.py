@@ -383,10 +383,7 @@ class Aligner(Listed):
 
     def tokens_of(self, pair: Pair) -> BothWords:
         """Return the words of both sides of a checked pair as they were given."""
-        if not are_lines(pair):
-            return tuple(pair[0]), tuple(pair[1])
-        source, target = self.text.tokens_of_pair(pair, self.languages)
-        return tuple(token.text for token in source), tuple(token.text for token in target)
+        return tokens_of(pair, self.text, self.languages)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -410,6 +407,14 @@ class _Pairs:
     def chosen(self, numbers: Sequence[int]) -> _Pairs:
         """Return some of the pairs."""
         return _Pairs(self.aligner, [self.pairs[n] for n in numbers])
+
+
+def tokens_of(pair: Pair, text: TextSettings, languages: tuple[str | None, str | None]) -> BothWords:
+    """Return the words of both sides of a checked pair as they were given."""
+    if not are_lines(pair):
+        return tuple(pair[0]), tuple(pair[1])
+    source, target = text.tokens_of_pair(pair, languages)
+    return tuple(token.text for token in source), tuple(token.text for token in target)
 
 
 def load_aligner(folder: str | Path) -> Aligner:

@@ -73,12 +73,10 @@ def load(path: str | Path | tuple[Any, Any] | list[Any] | None = None, **setting
         the encoder), ``device`` (``cpu``, ``cuda``) and ``cache`` (a file that keeps similarities). A model
         that was learned with an encoder needs no setting; any other is then fitted by :func:`fit_to`.
 
-        For vectors: ``score`` (``cosine``, ``dot``, ``scaled-dot``, ``bahdanau``) with its ``parameters`` (a
-        file) and ``temperature`` (divisor of the scores); ``positions`` (``diagonal``, ``none``, ``hmm``)
-        with the strength of ``diagonal``; ``unknown`` (``zero``, ``subword``, ``backoff``: what a word
-        without a vector gets). :func:`vector_aligner` says more. Also ``languages`` (source and target, if
-        the folder does not say), ``limit`` (read only so many words of each side) and ``unsafe_pickle``
-        (trust the code in a pickle).
+        For vectors: ``score`` with its ``parameters`` and ``temperature``, ``positions`` with the strength of
+        ``diagonal``, and ``unknown``, which are those of :func:`vector_aligner`. Also ``languages`` (source
+        and target, if the folder does not say), ``limit`` (read only so many words of each side) and
+        ``unsafe_pickle`` (trust the code in a pickle).
 
     Raises
     ------
@@ -221,11 +219,10 @@ def vector_aligner(
     unknown : {"zero", "subword", "backoff"}, optional
         What stands for a word without a vector. Left out: what the embeddings say.
     **common
-        ``languages`` (source and target, for tokenizers); ``extract`` (how links are chosen), ``threshold``
-        (least posterior of a link), ``symmetrize`` (how the best choices of both directions are joined);
-        ``tokenizer`` (``space``, ``simple``, ``moses``, ``icu``, ``sentencepiece:FILE``), ``lowercase`` and
-        ``unicode`` (``nfc``, ``nfkc``, ``strip-accents``, ``none``): how lines become words. Left out: as the
-        vectors were learned, if they say so, else words between spaces in lower case.
+        ``languages`` (source and target, for tokenizers); ``extract``, ``threshold`` and ``symmetrize`` as in
+        :func:`load`; ``tokenizer`` (``space``, ``simple``, ``moses``, ``icu``, ``sentencepiece:FILE``),
+        ``lowercase`` and ``unicode`` (``nfc``, ``nfkc``, ``strip-accents``, ``none``): how lines become
+        words. Left out: as the vectors were learned, if they say so, else words between spaces in lower case.
     """
     _check_settings(common | {"temperature": temperature, "diagonal": diagonal})
     if found := ", ".join(name for name in (*ENCODER_OPTIONS, *READING) if name in common):

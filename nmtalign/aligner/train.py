@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from itertools import islice
 from numbers import Real
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypedDict, Unpack, cast
 
 import numpy as np
 
-from nmtalign.aligner.aligner import Aligner, check_languages, load_aligner
+from nmtalign.aligner.aligner import Aligner, check_languages, load_aligner, tokens_of
 from nmtalign.aligner.decoding import Decoder
 from nmtalign.aligner.experts import (
     ENCODER_OPTIONS,
@@ -358,15 +358,9 @@ def _linked(
     pairs: Iterable[Pair], expert: Expert, options: LearnOptions, batches: list[tuple[AlignedBatch, ...]]
 ) -> Iterator[Pair]:
     """Yield pairs, and note the links that the expert gives them."""
-
-    def tokens(pair: Pair) -> Any:
-        if not are_lines(pair):
-            return pair
-        sides = options.text.tokens_of_pair(pair, options.languages)
-        return tuple([token.text for token in side] for side in sides)
-
-    rest = iter(pairs)
-    while part := list(islice(rest, PAIRS)):
+    tokens = partial(tokens_of, text=options.text, languages=options.languages)
+    remaining = iter(pairs)
+    while part := list(islice(remaining, PAIRS)):
         batches.append(expert.links_and_counts(part, tokens))
         yield from part
 
