@@ -17,7 +17,7 @@ from docutils.utils.math.latex2mathml import tex2mathml
 
 import nmtalign
 from nmtalign.cli import COMMANDS
-from nmtalign.cli.options.declare import in_sections
+from nmtalign.cli.declare import in_sections
 
 project = "nmtalign"
 author = "The nmtalign founders"

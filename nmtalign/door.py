@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from itertools import chain, islice
-from numbers import Integral
+from numbers import Integral, Real
 from pathlib import Path
 from reprlib import repr as short
 from typing import TYPE_CHECKING, Any, cast
@@ -97,6 +98,15 @@ def parameter(name: str) -> str:
 def expect_kind(value: Any, kind: type | tuple[type, ...], what: str) -> None:
     """Refuse a value of another type; a truth value is no number."""
     if not isinstance(value, kind) or isinstance(value, bool):
+        raise UsageError(f"expected {what}, found {short(value)}")
+
+
+def expect_number(
+    value: Any, what: str, *, least: float = -math.inf, most: float = math.inf, whole: bool = False
+) -> None:
+    """Refuse what is no number from `least` to `most`: other types, truth values, NaN."""
+    expect_kind(value, Integral if whole else Real, what)
+    if not least <= value <= most:
         raise UsageError(f"expected {what}, found {short(value)}")
 
 

@@ -120,11 +120,18 @@ class _Borrowed(io.TextIOWrapper):
             self.detach()
 
 
-def _zstandard() -> Any:
+@contextmanager
+def extra(name: str, need: str, advice: str = "") -> Iterator[None]:
+    """Name the extra of nmtalign to install where an import in the block fails; `need` says what for."""
     try:
-        import zstandard
+        yield
     except ImportError:
-        raise UsageError("a .zst file needs the package zstandard: pip install 'nmtalign[zst]'") from None
+        raise UsageError(f"{need}: pip install 'nmtalign[{name}]'{advice}") from None
+
+
+def _zstandard() -> Any:
+    with extra("zst", "a .zst file needs the package zstandard"):
+        import zstandard
     return zstandard
 
 

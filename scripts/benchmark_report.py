@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from _corpora import normalized, read_pairs, sampled, write_text
 from benchmark_corpus import TEXTS
 
-from nmtalign.cli.looking.report import report
+from nmtalign.cli.commands.look import report
 from tests.browser.conftest import FLAGS
 
 BY_VALUE = "const node = document.querySelector('{}'); node.value = '{}'; node.dispatchEvent(new Event('{}'))"

@@ -28,8 +28,8 @@ from typing import Any, NamedTuple
 from benchmark_aligners import markdown
 
 from nmtalign.aligner.opening import load
-from nmtalign.batch.cluster import align_on_cluster, connected, in_order
-from nmtalign.batch.stream import AlignedChunk, Packed, align_chunks, pack
+from nmtalign.batch.cluster import ClusterProcesses, align_on_cluster, connected
+from nmtalign.batch.stream import AlignedChunk, align_chunks
 from nmtalign.corpus import word_pairs as pairs_module
 from nmtalign.corpus.buckets import make_buckets
 from nmtalign.corpus.sides import EncodedSide, encode_pairs
@@ -77,13 +77,13 @@ def by_processes(opened: Callable[[], Any], pairs: Iterator[SentencePair], worke
     consume(align_chunks(opened(), cut(pairs, chunk=size), workers=workers))
 
 
-def nothing(packed: Packed) -> None:
+def nothing(pickled: bytes) -> None:
     """Stand for the work on a chunk."""
 
 
 def give_out(client: Any, pairs: Iterator[SentencePair], size: int) -> None:
-    chunks = cut(pairs, chunk=size)
-    for _ in in_order(client, lambda chunk: client.submit(nothing, pack(chunk), pure=False), chunks):
+    cluster, chunks = ClusterProcesses(client), cut(pairs, chunk=size)
+    for _ in cluster.in_order(lambda chunk: cluster.keep(nothing, pickle.dumps(chunk)), chunks):
         pass
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from nmtalign.cli.looking.report import report
+from nmtalign.cli.commands.look import report
 from nmtalign.door import shipped
 from tests.browser.conftest import FLAGS
 

@@ -158,7 +158,7 @@ def test_the_lowest_versions_are_those_promised():
 MOST_PARAMETERS, LONGEST_FUNCTION, SHORT = 8, 60, 20
 ASK_NOTHING = ("aligner", "rescoring", "batch", "report", "cli")
 DOORS = {  # these take what users give, which may be one of several kinds
-    "nmtalign.cli.options.declare",
+    "nmtalign.cli.declare",
 }
 
 

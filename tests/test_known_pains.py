@@ -36,8 +36,7 @@ from nmtalign.links.formats import (
     parse_pharaoh,
 )
 from nmtalign.text.bitext import read_bitext
-from nmtalign.text.subwords import word_numbers
-from nmtalign.text.tokenization import TextSettings, words_at
+from nmtalign.text.tokenization import TextSettings, word_numbers, words_at
 
 NO_LINKS = AlignedBatch(np.zeros(4, int), *[np.zeros(0, int)] * 2, np.zeros(0), np.zeros(3))
 

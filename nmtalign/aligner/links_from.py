@@ -23,7 +23,7 @@ from nmtalign.arrays import AnyArray, Flags, Floats, Reals
 from nmtalign.corpus.buckets import PADDED, make_buckets
 from nmtalign.corpus.line_words import LineWords, joined_pair, links_of_words
 from nmtalign.corpus.sides import encode_pairs
-from nmtalign.corpus.text import EncodedText, whole_pairs, words_of_lines
+from nmtalign.corpus.text import EncodedText, encode_lines, whole_pairs
 from nmtalign.door import expect_kind, parameter
 from nmtalign.encoders.cross_attention import Reading, Translator, best_reading, read_attention, translated
 from nmtalign.encoders.files import PairMatrix, WordPair, read_similarities, read_vectors
@@ -182,7 +182,8 @@ def links_from(
     linker, words = open_linker((_words(pair, text) for pair in pairs), **named)
     batch = joined_batches(list(linker.batches(words)) or [linker.align([])])
     lines = [pair for pair in again if are_lines(pair)]
-    return links_of_words(batch, None if named.get("pieces") or not lines else words_of_lines(lines, text))
+    joined = bool(named.get("pieces")) or not lines
+    return links_of_words(batch, None if joined else encode_lines(lines, text).line_words)
 
 
 def _words(pair: Pair, text: TextSettings) -> WordPair:

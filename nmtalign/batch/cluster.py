@@ -24,8 +24,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from nmtalign import __version__
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.batch.stream import AlignedChunk, Packed, align_packed, pack
+from nmtalign.batch.stream import AlignedChunk, align_chunk
 from nmtalign.errors import UsageError, WorkerError
+from nmtalign.files import extra
 from nmtalign.text.bitext import Chunk
 
 if TYPE_CHECKING:
@@ -46,13 +47,9 @@ def connected(scheduler: str | None, workers: int) -> Iterator[Client]:
 
     A UsageError says that ``distributed`` is not installed, no scheduler answers, or has no fitting workers.
     """
-    try:
+    with extra("dask", "a dask cluster needs the package distributed"):
         import dask
         from distributed import Client
-    except ImportError:
-        raise UsageError(
-            "a dask cluster needs the package distributed; install it: pip install 'nmtalign[dask]'"
-        ) from None
     if scheduler is not None and not re.fullmatch(r"(\w+://)?[^/]+:\d+", scheduler):
         raise UsageError(f"`scheduler` wants an address like tcp://node1:8786, found {scheduler!r}")
     with ExitStack() as stack:
@@ -142,46 +139,6 @@ def dask_setup(worker: Any) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def in_order(
-    client: Client, submit: Callable[[Item], Future[Any]], items: Iterable[Item]
-) -> Generator[tuple[Item, Any]]:
-    """Submit a call for each item and yield the items with their results, in order.
-
-    Items are read as they are needed: half as many calls as the cluster has threads are queued. A WorkerError
-    says that the cluster is lost.
-    """
-    waiting: deque[tuple[Item, Future[Any]]] = deque()
-    try:
-        with _lost_cluster_as_error(client):
-            for item in items:
-                waiting.append((item, submit(item)))
-                threads = sum(client.nthreads().values())
-                while len(waiting) > threads + threads // 2 + 1:
-                    first, future = waiting.popleft()
-                    yield first, _answer(client, future)
-            while waiting:
-                first, future = waiting.popleft()
-                yield first, _answer(client, future)
-    finally:
-        if waiting:  # an error ended it
-            with contextlib.suppress(Exception):
-                client.cancel([future for _, future in waiting])
-
-
-def _answer(client: Client, future: Future[Any]) -> Any:
-    """Wait for the result of a call, as long as there are workers."""
-    without = 0  # checks in a row that found no workers
-    while True:
-        try:
-            return future.result(timeout=CHECK)
-        except TimeoutError:
-            if future.done():
-                raise  # of the call itself
-            without = 0 if client.nthreads() else without + 1
-            if without == CHECKS:
-                raise WorkerError("the cluster has no workers left") from None
-
-
 @contextmanager
 def _lost_cluster_as_error(client: Client) -> Iterator[None]:
     """Raise WorkerError for every error of a lost cluster."""
@@ -197,6 +154,58 @@ def _lost_cluster_as_error(client: Client) -> Iterator[None]:
         if client.status == "running":
             raise
         raise WorkerError("the scheduler of the cluster is lost") from None
+
+
+class ClusterProcesses:
+    """The workers of a cluster, also for :class:`nmtalign.training.distributed.DistributedBitext`.
+
+    The scheduler computes again on another worker what is lost with a worker.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def keep(self, function: Callable[..., Any], *given: Any) -> Future[Any]:
+        """Call a function on a worker and keep its result there."""
+        return self._client.submit(function, *given, pure=False)
+
+    def in_order(
+        self, submit: Callable[[Item], Future[Any]], items: Iterable[Item]
+    ) -> Generator[tuple[Item, Any]]:
+        """Submit a call for each item and yield the items with their results, in order.
+
+        Items are read as they are needed: half as many calls as the cluster has threads are queued. A
+        WorkerError says that the cluster is lost.
+        """
+        waiting: deque[tuple[Item, Future[Any]]] = deque()
+        try:
+            with _lost_cluster_as_error(self._client):
+                for item in items:
+                    waiting.append((item, submit(item)))
+                    threads = sum(self._client.nthreads().values())
+                    while len(waiting) > threads + threads // 2 + 1:
+                        first, future = waiting.popleft()
+                        yield first, self._answer(future)
+                while waiting:
+                    first, future = waiting.popleft()
+                    yield first, self._answer(future)
+        finally:
+            if waiting:  # an error ended it
+                with contextlib.suppress(Exception):
+                    self._client.cancel([future for _, future in waiting])
+
+    def _answer(self, future: Future[Any]) -> Any:
+        """Wait for the result of a call, as long as there are workers."""
+        checks_without = 0  # workers, in a row
+        while True:
+            try:
+                return future.result(timeout=CHECK)
+            except TimeoutError:
+                if future.done():
+                    raise  # of the call itself
+                checks_without = 0 if self._client.nthreads() else checks_without + 1
+                if checks_without == CHECKS:
+                    raise WorkerError("the cluster has no workers left") from None
 
 
 # --- aligning ------------------------------------------------------------------------------------
@@ -239,9 +248,10 @@ def align_on_cluster(
     """
     if not hasattr(client, "register_plugin"):
         raise UsageError(f"expected a client of dask, found {short(client)}")
+    cluster = ClusterProcesses(client)
     with _sent(client, replace(aligner, workers=1)) as name:
-        call = partial(client.submit, _align, name, unit, values, pure=False)
-        for chunk, aligned in in_order(client, lambda chunk: call(pack(chunk)), chunks):
+        call = partial(cluster.keep, _align, name, unit, values)
+        for chunk, aligned in cluster.in_order(lambda chunk: call(pickle.dumps(chunk)), chunks):
             yield aligned._replace(lines=chunk.lines)
 
 
@@ -259,7 +269,7 @@ def _sent(client: Client, aligner: Aligner) -> Iterator[str]:
         def setup(self, worker: Any) -> None:
             self.aligner, self.data = pickle.loads(self.data), b""
 
-    name, holder = f"nmtalign-{uuid.uuid4().hex}", Holder(pickle.dumps(aligner, pickle.HIGHEST_PROTOCOL))
+    name, holder = f"nmtalign-{uuid.uuid4().hex}", Holder(pickle.dumps(aligner))
     with _lost_cluster_as_error(client):
         for left in reversed(range(ATTEMPTS)):
             try:
@@ -275,31 +285,9 @@ def _sent(client: Client, aligner: Aligner) -> Iterator[str]:
             client.unregister_worker_plugin(name)
 
 
-def _align(name: str, unit: str, values: str | None, packed: Packed) -> AlignedChunk:
-    """Align a chunk in a worker."""
+def _align(name: str, unit: str, values: str | None, pickled: bytes) -> AlignedChunk:
+    """Align a chunk in a worker, and send no lines back; dask would look for calls in what is not pickled."""
     from distributed import get_worker
 
-    return align_packed(get_worker().plugins[name].aligner, packed, unit, values)
-
-
-# --- training ------------------------------------------------------------------------------------
-
-
-class ClusterProcesses:
-    """The workers of a cluster, for :class:`nmtalign.training.distributed.DistributedBitext`.
-
-    The scheduler computes again on another worker what is lost with a worker.
-    """
-
-    def __init__(self, client: Client) -> None:
-        self._client = client
-
-    def keep(self, function: Callable[..., Any], *given: Any) -> Future[Any]:
-        """Call a function on a worker and keep its result there."""
-        return self._client.submit(function, *given, pure=False)
-
-    def in_order(
-        self, submit: Callable[[Item], Future[Any]], items: Iterable[Item]
-    ) -> Iterator[tuple[Item, Any]]:
-        """As :func:`in_order`."""
-        return in_order(self._client, submit, items)
+    aligner, chunk = get_worker().plugins[name].aligner, pickle.loads(pickled)
+    return align_chunk(aligner, chunk, unit=unit, values=values)._replace(lines=[])

@@ -5,31 +5,23 @@ Memory depends on the chunk, not on the number of pairs.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import chain, islice, tee
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.aligner.experts import with_links
 from nmtalign.arrays import Flags, Reals, offsets_of
 from nmtalign.corpus.coverage import Coverage, coverage, one_word_lines
-from nmtalign.corpus.line_words import (
-    BothLineWords,
-    LineWords,
-    links_of_words,
-    values_of_words,
-)
+from nmtalign.corpus.line_words import BothLineWords, LineWords, links_of_words, values_of_words
 from nmtalign.corpus.parallel import streamed
-from nmtalign.corpus.text import EncodedText, words_of_lines
+from nmtalign.corpus.text import EncodedText, encode_lines
 from nmtalign.errors import DataError
-from nmtalign.links.alignments import AlignedBatch, Link
+from nmtalign.links.alignments import AlignedBatch
 from nmtalign.text.bitext import CELLS, Chunk, SentencePair, chunks_of
-from nmtalign.text.subwords import join_pieces, word_numbers
-from nmtalign.text.tokenization import SPACES, TextSettings
+from nmtalign.text.tokenization import SPACES, TextSettings, join_pieces, word_numbers
 
 if TYPE_CHECKING:
     from nmtalign.aligner.links_from import Linker
@@ -157,7 +149,7 @@ def links_of_source(
         matrices = list(islice(given, len(part.lines)))
         batch, shown = linker.align(matrices), text
         if unit == "words" and not marks:
-            batch, shown = links_of_words(batch, words_of_lines(part.lines, text)), SPACES
+            batch, shown = links_of_words(batch, encode_lines(part.lines, text).line_words), SPACES
         yield AlignedChunk(*part, batch, None, shown, (None, None), marks)
     next(given, None)  # an error if there is more
 
@@ -182,9 +174,6 @@ class BadRecords:
             self._read += 1
 
 
-# first line number, source and target lines, links of an expert
-Packed = tuple[int, list[str], list[str], list[frozenset[Link]] | None]
-
 FEW = 4  # chunks up to which all cores work on one after the other
 
 
@@ -204,31 +193,16 @@ def align_chunks(
     chunks = iter(chunks)
     few = min(FEW, workers)
     head = list(islice(chunks, few + 1)) if workers > 1 else []
+    chunks = chain(head, chunks)
     if len(head) <= few:
-        for chunk in chain(head, chunks):
+        for chunk in chunks:
             yield align_chunk(replace(aligner, workers=workers), chunk, unit=unit, values=values)
         return
-    one, sent = replace(aligner, workers=1), deque[Chunk]()
+    one = replace(aligner, workers=1)
 
-    def packed() -> Iterator[Packed]:
-        for chunk in chain(head, chunks):
-            sent.append(chunk)
-            yield pack(chunk)
+    def without_lines(chunk: Chunk) -> AlignedChunk:
+        return align_chunk(one, chunk, unit=unit, values=values)._replace(lines=[])
 
-    for aligned in streamed(lambda lines: align_packed(one, lines, unit, values), packed(), workers):
-        yield aligned._replace(lines=sent.popleft().lines)
-
-
-def pack(chunk: Chunk) -> Packed:
-    """Return a chunk as plain lists of lines: they are sent faster than pairs."""
-    sides = [pair.source for pair in chunk.lines], [pair.target for pair in chunk.lines]
-    links: list[frozenset[Link]] = [getattr(pair, "links", frozenset()) for pair in chunk.lines]
-    return chunk.first, *sides, links if any(links) else None
-
-
-def align_packed(aligner: Aligner, packed: Packed, unit: str, values: str | None = None) -> AlignedChunk:
-    """Align a chunk in a worker; what comes back is without the lines."""
-    first, source, target, links = packed
-    lines = list(map(SentencePair, source, target))
-    chunk = Chunk(first, lines if links is None else list(with_links(lines, links)))
-    return align_chunk(aligner, chunk, unit=unit, values=values)._replace(lines=[])
+    sent, kept = tee(chunks)
+    for aligned, chunk in zip(streamed(without_lines, sent, workers), kept, strict=False):
+        yield aligned._replace(lines=chunk.lines)

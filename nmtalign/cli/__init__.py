@@ -15,30 +15,30 @@ from typing import Any, NoReturn
 import click
 
 from nmtalign import __version__
+from nmtalign.cli.declare import check_names, config_option, has_outputs
 from nmtalign.cli.messages import debug_option, log, printable, switched, warnings_to_stderr, write
-from nmtalign.cli.options.declare import check_names, config_option, has_outputs
 from nmtalign.errors import FILES_USED_UP, DataError, NmtalignError
 
 # name -> (module, attribute, one line of help)
 COMMANDS = {
-    name: (f"nmtalign.cli.{module}", name.replace("-", "_"), text)
+    name: (f"nmtalign.cli.commands.{module}", name.replace("-", "_"), text)
     for name, module, text in (
-        ("demo", "commands.demo", "Align, evaluate and draw the shipped sample."),
-        ("align", "commands.align", "Align a bitext: links, probabilities, table."),
-        ("links-from", "commands.align", "Links from attention or similarities of another program."),
-        ("train", "commands.train", "Learn an alignment model from a bitext."),
-        ("evaluate", "commands.evaluate", "Precision, recall, F1 and AER against gold links."),
-        ("symmetrize", "commands.links", "Join the links of two directions."),
-        ("convert", "commands.links", "Convert link files: Pharaoh, NAACL, GIZA A3, ..."),
-        ("phrases", "commands.links", "Phrase pairs consistent with the links, as Moses extracts them."),
-        ("project", "commands.links", "Project tags, labels or spans over links to the target."),
-        ("heatmap", "looking.heatmap", "Draw attention weights and links as a picture."),
-        ("report", "looking.report", "Write an HTML report of an aligned corpus."),
-        ("vectors", "commands.vectors", "Show, convert, learn and map word vectors."),
-        ("lexicon", "commands.links", "List translations with probabilities."),
-        ("find", "looking.find", "Translations of a word, with the lines where it stands."),
-        ("index", "looking.find", "Make the index of a corpus that find searches."),
-        ("serve", "looking.serve", "Align pairs in the browser as they are typed."),
+        ("demo", "demo", "Align, evaluate and draw the shipped sample."),
+        ("align", "align", "Align a bitext: links, probabilities, table."),
+        ("links-from", "align", "Links from attention or similarities of another program."),
+        ("train", "train", "Learn an alignment model from a bitext."),
+        ("evaluate", "evaluate", "Precision, recall, F1 and AER against gold links."),
+        ("symmetrize", "links", "Join the links of two directions."),
+        ("convert", "links", "Convert link files: Pharaoh, NAACL, GIZA A3, ..."),
+        ("phrases", "links", "Phrase pairs consistent with the links, as Moses extracts them."),
+        ("project", "links", "Project tags, labels or spans over links to the target."),
+        ("heatmap", "look", "Draw attention weights and links as a picture."),
+        ("report", "look", "Write an HTML report of an aligned corpus."),
+        ("vectors", "vectors", "Show, convert, learn and map word vectors."),
+        ("lexicon", "links", "List translations with probabilities."),
+        ("find", "find", "Translations of a word, with the lines where it stands."),
+        ("index", "find", "Make the index of a corpus that find searches."),
+        ("serve", "serve", "Align pairs in the browser as they are typed."),
     )
 }
 
@@ -57,7 +57,7 @@ class LazyGroup(click.Group):
         module, attribute, _ = COMMANDS[cmd_name]
         command: click.Command = getattr(importlib.import_module(module), attribute)
         if all(parameter.name != "config" for parameter in command.params):
-            command.params += [config_option(), debug_option()]
+            command.params += [config_option, debug_option]
         if cmd_name in (ctx.default_map or {}):
             check_names(command, cmd_name, (ctx.default_map or {})[cmd_name])
         return command
@@ -84,7 +84,7 @@ class LazyGroup(click.Group):
 
 @click.group(
     cls=LazyGroup,
-    params=[config_option(), debug_option()],
+    params=[config_option, debug_option],
     context_settings={
         "help_option_names": ["-h", "--help"],
         "auto_envvar_prefix": "NMTALIGN",
@@ -123,11 +123,11 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         _end(str(error), error.exit_code)
     except OSError as error:
         gone = "the working directory: " if isinstance(error, FileNotFoundError) else ""  # of os.getcwd
-        place = f"{error.filename}: " if error.filename else gone
+        where = f"{error.filename}: " if error.filename else gone
         bad_input = error.filename and error.errno not in (*_FULL, *FILES_USED_UP)
         hint = " (ulimit -n raises their number)" if error.errno in FILES_USED_UP else ""
         hint += ", expected a file" if isinstance(error, IsADirectoryError) else ""
-        _end(f"{place}{error.strerror or error}{hint}", (DataError if bad_input else NmtalignError).exit_code)
+        _end(f"{where}{error.strerror or error}{hint}", (DataError if bad_input else NmtalignError).exit_code)
     except Exception as error:
         what = "memory ran out" if isinstance(error, MemoryError) else "this was not foreseen"
         hint = "--debug shows where" if "debug" not in switched else "please report it"

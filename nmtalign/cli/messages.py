@@ -15,38 +15,28 @@ from typing import Any, Self, TypeVar
 
 import click
 
-from nmtalign.cli.options.declare import option
+from nmtalign.cli.declare import option
 from nmtalign.files import share_read
 
 MOST_CHARACTERS = 2_000  # of a message
 COLORS = {"error": "red", "warning": "yellow"}
 _PARAMETER = re.compile(r"(?<!['\"])`([a-z_]+)(?:=([^`]+))?`")  # of the library
 _OPTIONS = {"languages": "langs", "overwrite": "force"}  # those of another name
-switched: set[str] = set()  # by options of the command that runs: json, verbose, quiet, debug
+switched: set[str] = set()  # by options of the command that runs: log_json, verbose, quiet, debug
 
 
-def _switch(name: str) -> dict[str, Any]:
-    """Return the declaration of an option that switches a kind of messages on."""
-
-    def turn(context: click.Context, parameter: click.Parameter, on: bool) -> None:
-        switched.update({name} if on else ())
-
-    return {"is_flag": True, "is_eager": True, "expose_value": False, "callback": turn}
+def _switch(context: click.Context, parameter: click.Parameter, on: bool) -> None:
+    """Switch a kind of messages on, by an option of its name."""
+    switched.update({str(parameter.name)} if on else ())
 
 
-_quiet = option("-q --quiet", bool, "Only warnings and errors on stderr.", **_switch("quiet"))
-quiet_option = ("Running", _quiet)
-log_option = option("--log-json", bool, "Messages on stderr as JSON, one object a line.", **_switch("json"))
-message_options = (
-    quiet_option,
-    option("-v --verbose", bool, "Also say with which settings links were made.", **_switch("verbose")),
-    log_option,
-)
-
-
-def debug_option() -> click.Option:
-    """Return the option ``--debug`` for the group or for one command of it."""
-    return click.Option(["--debug"], help="After an error, also print its traceback.", **_switch("debug"))
+_SWITCH: Any = {"is_flag": True, "is_eager": True, "expose_value": False, "callback": _switch}
+quiet_option = ("Running", option("-q --quiet", bool, "Only warnings and errors on stderr.", **_SWITCH))
+log_option = option("--log-json", bool, "Messages on stderr as JSON, one object a line.", **_SWITCH)
+_VERBOSE = "Also say with which settings links were made."
+message_options = quiet_option, option("-v --verbose", bool, _VERBOSE, **_SWITCH), log_option
+_DEBUG = "After an error, also print its traceback."
+debug_option = option("--debug", bool, _DEBUG, **_SWITCH)
 
 
 def printable(text: str) -> str:
@@ -73,7 +63,7 @@ def _as_option(parameter: re.Match[str]) -> str:
 
 def detail(text: str, *, event: str) -> None:
     """Write what only programs and ``--verbose`` want to know."""
-    if switched & {"verbose", "json"}:
+    if switched & {"verbose", "log_json"}:
         log(text, event=event)
 
 
@@ -82,7 +72,7 @@ def log(text: str, *, level: str = "info", event: str = "message", **values: Any
     if "quiet" in switched and level == "info":
         return
     text = "\nnmtalign: ".join(map(printable, as_options(text).split("\nnmtalign: ")))
-    if "json" in switched:
+    if "log_json" in switched:
         import json
         from datetime import UTC, datetime
 
@@ -120,7 +110,7 @@ def line_start() -> str:
 
 def shows_progress() -> bool:
     """Return whether stderr is a terminal that shows a progress line."""
-    return sys.stderr.isatty() and not switched & {"json", "quiet"}
+    return sys.stderr.isatty() and not switched & {"log_json", "quiet"}
 
 
 @contextmanager
@@ -128,7 +118,7 @@ def warnings_to_stderr() -> Iterator[None]:
     """Print each different warning of the block once, as one line on stderr."""
     seen: set[str] = set()
 
-    def show(message: Warning | str, *place: object, **more: object) -> None:
+    def show(message: Warning | str, *where: object, **settings: object) -> None:
         if str(message) not in seen:
             seen.add(str(message))
             warn(str(message))
@@ -211,14 +201,9 @@ class Progress:
 
     def counted(self, records: Iterable[Record], then: Callable[[], None] = lambda: None) -> Iterator[Record]:
         """Yield and count records of the inputs; call `then` at their end."""
-        number = 0
-        for number, record in enumerate(self.reading(records), 1):
-            yield record
-            if number % _LOOK == 0:
-                self.advance(_LOOK)
-        self.advance(number % _LOOK)
+        yield from self.done_one_by_one(self.reading(records))
         then()
-        log(f"{number:,} {self.unit} read", event="read", **self.values)
+        log(f"{self.done:,} {self.unit} read", event="read", **self.values)
 
     def advance(self, count: int, *, last: int | None = None) -> None:
         """Add `count`; `last` is the number of the last one, where some are skipped."""
@@ -307,8 +292,8 @@ class Stages(Progress):
         rest = "─" * (_WIDTH - len(bar))
         text = f"{bar}{rest}" if not in_color() else click.style(bar, fg="cyan") + rest
         text += f" {100 * (share or 0):3.0f} %" + ("" if left is None else f", {_duration(left)} left")
-        counted = f", {self.done:,} {self.unit} read" if self._stage == 0 else ""
-        os.write(sys.stderr.fileno(), f"{line_start()}{text}{counted}".encode())
+        read = f", {self.done:,} {self.unit} read" if self._stage == 0 else ""
+        os.write(sys.stderr.fileno(), f"{line_start()}{text}{read}".encode())
 
 
 def _duration(seconds: float) -> str:

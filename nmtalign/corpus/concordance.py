@@ -32,7 +32,7 @@ from nmtalign.text.tokenization import TextSettings
 BLOCK = 1000  # pairs in a row
 SEED = 1  # of the places that are shown
 GAP = "…"  # between words of a translation that are not adjacent
-_GAP = -1
+_GAP, _UNKNOWN = -1, -2  # in place of the number of a form
 _FORMS = TextSettings()  # lower case, composed letters
 _EXPECTED = "expected an index that `nmtalign index` wrote; this one is damaged, write it again"
 _APPLICATION, _VERSION = 0x6E6D7461, 1  # of the file: "nmta"
@@ -40,7 +40,7 @@ _TABLES = """
 CREATE TABLE about (pairs INTEGER, text TEXT, languages TEXT);
 CREATE TABLE files (name TEXT, content BLOB);
 CREATE TABLE words (side INTEGER, number INTEGER, word TEXT, PRIMARY KEY (side, number)) WITHOUT ROWID;
-CREATE TABLE forms (side INTEGER, form TEXT, number INTEGER, words BLOB, blocks BLOB,
+CREATE TABLE forms (side INTEGER, form TEXT, number INTEGER, blocks BLOB,
                     PRIMARY KEY (side, form)) WITHOUT ROWID;
 CREATE TABLE folds (side INTEGER PRIMARY KEY, numbers BLOB);
 CREATE TABLE blocks (number INTEGER PRIMARY KEY, source_lengths BLOB, source BLOB, target_lengths BLOB,
@@ -50,7 +50,7 @@ CREATE TABLE blocks (number INTEGER PRIMARY KEY, source_lengths BLOB, source BLO
 Words = Sequence[str]
 LinkedWords = tuple[Words, Words, Collection[tuple[int, int]]]
 Languages = tuple[str | None, str | None]
-Unit = tuple[int, ...]  # forms of the words of a translation
+Unit = tuple[int, ...]  # forms of the words of a query or a translation
 Linked = tuple[int, int, list[int]]  # pair of a place in its block, position there, partners
 
 
@@ -139,20 +139,14 @@ class _Side:
         self.of_blocks.append(np.unique(np.array(self.folds, np.int64)[np.array(tokens, np.int64)]))
         return tokens
 
-    def rows_of_forms(self, side: int) -> Iterator[tuple[int, str, int, bytes, bytes]]:
+    def rows_of_forms(self, side: int) -> Iterator[tuple[int, str, int, bytes]]:
         """Yield the rows of the table of forms."""
-        sizes, size = list(map(len, self.of_blocks)), len(self.folds)
         forms = np.concatenate([np.zeros(0, np.int64), *self.of_blocks])
-        words = _grouped(np.array(self.folds, np.int64), np.arange(size), size)
-        blocks = _grouped(forms, np.repeat(np.arange(len(sizes)), sizes), size)
+        blocks = np.repeat(np.arange(len(self.of_blocks)), list(map(len, self.of_blocks)))
+        ends = np.cumsum(np.bincount(forms, minlength=len(self.folds)))
+        of_form = np.split(blocks[np.argsort(forms, kind="stable")], ends[:-1])
         for form, number in sorted(self.forms.items()):
-            yield side, form, number, _packed(words[number]), _packed(blocks[number])
-
-
-def _grouped(keys: Integers, values: Integers, size: int) -> list[Integers]:
-    """Return the values of each key below `size`."""
-    ends = np.cumsum(np.bincount(keys, minlength=size))
-    return np.split(values[np.argsort(keys, kind="stable")], ends[:-1])
+            yield side, form, number, _packed(of_form[number])
 
 
 def write_index(
@@ -189,7 +183,7 @@ def _write(
     for k, side in enumerate(sides):
         words = ((k, number, word) for word, number in side.numbers.items())
         database.executemany("INSERT INTO words VALUES (?, ?, ?)", words)
-        database.executemany("INSERT INTO forms VALUES (?, ?, ?, ?, ?)", side.rows_of_forms(k))
+        database.executemany("INSERT INTO forms VALUES (?, ?, ?, ?)", side.rows_of_forms(k))
         database.execute("INSERT INTO folds VALUES (?, ?)", (k, _packed(side.folds)))
     with TemporaryDirectory() as folder:
         text = text.kept_in(Path(folder))
@@ -214,21 +208,13 @@ def _encoded(chunk: Sequence[LinkedWords], sides: tuple[_Side, _Side]) -> Iterat
 # --- searching -----------------------------------------------------------------------------------
 
 
-class _Form(NamedTuple):
-    """A word of a query: its number, that of no word if it is unknown, its spellings, its blocks."""
-
-    number: int
-    words: Integers
-    blocks: Integers
-
-
 class _Places:
     """The places of a query in a block, and the forms of the other side that they are linked to."""
 
-    def __init__(self, block: _Block, query: Sequence[_Form], side: int, folds: Integers) -> None:
+    def __init__(self, block: _Block, query: Unit, side: int, folds: Sequence[Integers]) -> None:
         self.offsets, tokens, ends = block.side(side)
         self.others, partners, other_ends = block.side(1 - side)
-        self.starts = _places(tokens, query, self.offsets)
+        self.starts = _places(folds[side][tokens], query, self.offsets)
         begins, size = np.zeros(len(tokens) + len(query), bool), max(1, len(partners))
         begins[self.starts] = True
         cells = []
@@ -236,7 +222,7 @@ class _Places:
             linked = np.flatnonzero(begins[ends - k])
             cells.append(np.searchsorted(self.starts, ends[linked] - k) * size + other_ends[linked])
         place, self.at = np.divmod(np.unique(np.concatenate(cells)), size)
-        self.forms = folds[partners[self.at]]
+        self.forms = folds[1 - side][partners[self.at]]
         self.sizes = np.bincount(place, minlength=len(self.starts))  # linked words of each place
         self.ends = np.cumsum(self.sizes)
 
@@ -269,10 +255,10 @@ class _Places:
         return pair, int(self.starts[place] - self.offsets[pair]), partners.tolist()
 
 
-def _places(tokens: Integers, query: Sequence[_Form], offsets: Longs) -> Longs:
-    """Return where the words of a query stand side by side in one sentence."""
-    last = max(0, len(tokens) - len(query) + 1)
-    same = [np.isin(tokens[k : last + k], form.words) for k, form in enumerate(query)]
+def _places(forms: Integers, query: Unit, offsets: Longs) -> Longs:
+    """Return where the forms of a query stand side by side in one sentence."""
+    last = max(0, len(forms) - len(query) + 1)
+    same = [forms[k : last + k] == form for k, form in enumerate(query)]
     starts = np.flatnonzero(np.all(same, axis=0))
     return starts[starts + len(query) <= offsets[np.searchsorted(offsets, starts, "right")]]
 
@@ -308,7 +294,8 @@ class Index:
     def _open(self, path: str | Path | None, database: sqlite3.Connection) -> None:
         """Take an index; without a path it is our own, and what goes wrong is no fault of a file."""
         self._path, self._database = path, database
-        if self._one("PRAGMA application_id") != (_APPLICATION,) or self._one("PRAGMA user_version") != (1,):
+        marks = [*self._one("PRAGMA application_id"), *self._one("PRAGMA user_version")]
+        if marks != [_APPLICATION, _VERSION]:
             raise DataError("expected an index that `nmtalign index` of this version wrote")
         tables = "".join(f"{sql};\n" for (sql,) in database.execute("SELECT sql FROM sqlite_master"))
         if tables != _TABLES.lstrip():  # a view can count for ever
@@ -353,12 +340,13 @@ class Index:
         """
         _check_query(query, side, translation, limit, most)
         with nullcontext() if self._path is None else foreign(self._path, _EXPECTED):
-            forms = self._query(query, side)
+            sought = self._query(query, side)
+            forms = tuple(form for form, _ in sought)
             wanted = None if translation is None else self._wanted(translation, 1 - side)
             counts, among = Counter[Unit](), 0
             draw, kept = np.random.default_rng(SEED), list[tuple[float, int, Linked]]()
-            for number in reduce(np.intersect1d, [form.blocks for form in forms]).tolist() if forms else ():
-                places = _Places(self._block(number), forms, side, self._folds[1 - side])
+            for number in reduce(np.intersect1d, [blocks for _, blocks in sought]).tolist() if sought else ():
+                places = _Places(self._block(number), forms, side, self._folds)
                 counts.update(places.counts())
                 chosen = places.translated_by(wanted)
                 among += len(chosen)
@@ -372,10 +360,10 @@ class Index:
             lines = [self._occurrence(*place, len(forms), side) for place in sorted(key[1:] for key in kept)]
         return Spotted(counts.total(), len(counts), named, lines, among)
 
-    def _query(self, query: str, side: int) -> list[_Form]:
+    def _query(self, query: str, side: int) -> list[tuple[int, Integers]]:
         """Return the forms of a query: cut at spaces, and where there are no such words, as the text was."""
         forms = [self._form(word, side) for word in query.split(" ") if word]
-        if all(len(form.words) for form in forms):
+        if all(number != _UNKNOWN for number, _ in forms):
             return forms
         line = ("", query) if side else (query, "")
         tokens = self._text.tokens_of_pair(line, self._languages)[side]
@@ -385,16 +373,18 @@ class Index:
         """Return the forms of a translation, with and without gaps: ``…`` may be a word of the text."""
         words = [word for word in translation.split(" ") if word]
         both = words, [word for word in words if word != GAP] or words
-        return {tuple(self._form(word, side).number for word in unit) for unit in both}
+        return {tuple(self._form(word, side)[0] for word in unit) for unit in both}
 
-    def _form(self, word: str, side: int) -> _Form:
-        question = "SELECT number, words, blocks FROM forms WHERE side = ? AND form = ?"
+    def _form(self, word: str, side: int) -> tuple[int, Integers]:
+        """Return the number of the form of a word, `_UNKNOWN` for an unknown one, and its blocks."""
+        question = "SELECT number, blocks FROM forms WHERE side = ? AND form = ?"
         row = self._one(question, side, _FORMS.normalized([word])[0])
-        number, words, blocks = row or (-2, _packed([]), _packed([]))
-        form = _Form(number, _unpacked(words), _unpacked(blocks))
-        for numbers in (form.words, form.blocks):
-            expect_rising(numbers, name=self._path or "memory")
-        return form
+        number, packed = row or (_UNKNOWN, _packed([]))
+        blocks = _unpacked(packed)
+        expect_rising(blocks, name=self._path or "memory")
+        if type(number) is not int:
+            raise DataError(_EXPECTED)
+        return number, blocks
 
     def _block(self, number: int) -> _Block:
         _, *columns = self._one("SELECT * FROM blocks WHERE number = ?", number)

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -55,21 +55,17 @@ class Segments:
     # (N,): words of each sentence pair
     source_lengths: Longs
     target_lengths: Longs
-    # first word of each piece in its sentence
-    source_start: Longs
-    target_start: Longs
-    # target and source words (in the sentence) whose links are taken from the piece
+    # (2, P): positions in the source and in the target sentence of the first word of each piece, and of the
+    # words of its core, from which its links are taken
+    start: Longs
     core_start: Longs
     core_stop: Longs
-    source_core_start: Longs
-    source_core_stop: Longs
 
     def restore(self, piece: Longs, source: Longs, target: Longs) -> tuple[Flags, Longs, Longs, Longs]:
         """Return which links lie in the core of their piece, and the pair and positions of these links."""
-        source, target = source + self.source_start[piece], target + self.target_start[piece]
-        kept = (target >= self.core_start[piece]) & (target < self.core_stop[piece])
-        kept &= (source >= self.source_core_start[piece]) & (source < self.source_core_stop[piece])
-        return kept, self.pair[piece][kept], source[kept], target[kept]
+        words = np.stack([source, target]) + self.start[:, piece]
+        kept = ((words >= self.core_start[:, piece]) & (words < self.core_stop[:, piece])).all(axis=0)
+        return kept, self.pair[piece][kept], *words[:, kept]
 
     def total(self, piece: Longs, values: Doubles) -> Doubles:
         """Return the sum of the values of the pieces of each pair."""
@@ -80,19 +76,19 @@ class Segments:
         if len(self.pair) == self.pairs:
             return None
         piece, (T, S, _) = bucket.pieces, bucket.shape
-        t = self.target_start[piece] + np.arange(T)[:, None]
-        s = self.source_start[piece] + np.arange(S)[:, None]
-        rows = (piece >= 0) & (t >= self.core_start[piece]) & (t < self.core_stop[piece])  # (T, B)
-        columns = (s >= self.source_core_start[piece]) & (s < self.source_core_stop[piece])  # (S, B)
-        return np.asarray(rows[:, None] & columns)
+
+        def in_core(side: int, size: int) -> Flags:
+            words = self.start[side, piece] + np.arange(size)[:, None]
+            return np.asarray((words >= self.core_start[side, piece]) & (words < self.core_stop[side, piece]))
+
+        return np.asarray(((piece >= 0) & in_core(1, T))[:, None] & in_core(0, S))
 
     def paste(self, bucket: Bucket, weights: Reals, matrices: Sequence[Reals]) -> None:
         """Write the cores of a bucket's pieces (T, S, B) into the matrices (T, S) of their pairs."""
         for column in np.flatnonzero(bucket.pieces >= 0):
             piece = bucket.pieces[column]
-            top, left = self.target_start[piece], self.source_start[piece]
-            t = slice(self.core_start[piece], self.core_stop[piece])
-            s = slice(self.source_core_start[piece], self.source_core_stop[piece])
+            left, top = self.start[:, piece]
+            s, t = map(slice, self.core_start[:, piece], self.core_stop[:, piece])
             core = weights[t.start - top : t.stop - top, s.start - left : s.stop - left, column]
             matrices[self.pair[piece]][t, s] = core
 
@@ -124,8 +120,8 @@ class EncodedText:
         end = np.where(bucket.pieces >= 0, end, first)  # filler columns have none
         column = np.repeat(np.arange(len(pair)), end - first)  # of each link
         row = np.arange(len(column)) + np.repeat(end - np.cumsum(end - first), end - first)
-        s = self.expert_links.source[row] - self.segments.source_start[bucket.pieces][column]
-        t = self.expert_links.target[row] - self.segments.target_start[bucket.pieces][column]
+        s = self.expert_links.source[row] - self.segments.start[0, bucket.pieces][column]
+        t = self.expert_links.target[row] - self.segments.start[1, bucket.pieces][column]
         inside = (s >= 0) & (s < bucket.source_lengths[column])
         inside &= (t >= 0) & (t < bucket.target_lengths[column])
         weights[t[inside], s[inside], column[inside]] = self.expert_links.probability[row[inside]]
@@ -155,23 +151,10 @@ def encode_lines(
     languages: tuple[str | None, str | None] = (None, None),
 ) -> EncodedText:
     """Return the text of lines; faster than :func:`encode_text` of their words."""
-    return _stacked(*_sides_of_lines(pairs, text, languages))
-
-
-def words_of_lines(pairs: Iterable[tuple[str, str]], text: TextSettings) -> BothLineWords | None:
-    """Return the words between spaces that the tokens of lines begin in; None where tokens are the words."""
-    return line_words_of(*_sides_of_lines(pairs, text))
-
-
-def _sides_of_lines(
-    pairs: Iterable[tuple[str, str]],
-    text: TextSettings,
-    languages: tuple[str | None, str | None] = (None, None),
-) -> tuple[EncodedSide, EncodedSide]:
     pairs, encoders = list(pairs), side_encoders(text, languages)
     for side, encoder in enumerate(encoders):
         encoder.add_lines([pair[side] for pair in pairs])
-    return encoders[0].finish(), encoders[1].finish()
+    return _stacked(encoders[0].finish(), encoders[1].finish())
 
 
 def _stacked(source: EncodedSide, target: EncodedSide) -> EncodedText:
@@ -246,22 +229,19 @@ def _path(source: Longs, target: Longs) -> _Path:
     return _Path(s[corners[::-1]], t[corners[::-1]])
 
 
-def _pieces(source: Longs, target: Longs) -> list[tuple[int, ...]]:
+def _pieces(source: Longs, target: Longs) -> Longs:
     """Return the pieces of a pair of words numbered as in :func:`_anchors`.
 
-    A piece is its first source and target word, the bounds of its core as in :class:`Segments`, and the ends.
+    The shape is (4, 2, pieces): `start`, `core_start` and `core_stop` of :class:`Segments`, and the end.
     """
     path = _path(source, target)
     if len(source) > CORE * len(target):
-        return [(s[0], t[0], *t, *core, s[1], t[1]) for core, s, t in _spans(path)]
-    return [(s[0], t[0], *core, *s, s[1], t[1]) for core, t, s in _spans(_Path(path.target, path.source))]
+        return _cut_along(path)
+    return _cut_along(_Path(path.target, path.source))[:, ::-1]
 
 
-Span = tuple[int, int]
-
-
-def _spans(path: _Path) -> Iterator[tuple[Span, Span, Span]]:
-    """Cut the source side; yield the core of each piece, its words, and the words of the other side."""
+def _cut_along(path: _Path) -> Longs:
+    """Cut the source side into cores; return pieces as :func:`_pieces` does."""
     words, others = int(path.source[-1]), int(path.target[-1])
     longer = max(words, others)
     count, share = -(-longer // CORE), words / longer
@@ -272,16 +252,15 @@ def _spans(path: _Path) -> Iterator[tuple[Span, Span, Span]]:
     first, last = np.maximum(start - margin, 0), np.minimum(stop + margin, words)
     low, high = np.floor(np.interp(first, *path)), np.ceil(np.interp(last, *path))
     high = np.minimum(high, low + MOST)
-    bounds = [bound.astype(np.int64).tolist() for bound in (start, stop, first, last, low, high)]
-    for a, b, c, d, e, f in zip(*bounds, strict=True):
-        yield (a, b), (c, d), (e, f)
+    return np.array([[first, low], [start, low], [stop, high], [last, high]]).astype(np.int64)
 
 
 def whole_pairs(source: EncodedSide, target: EncodedSide) -> Segments:
     """Return the segments of sentence pairs that are not cut into pieces."""
     S, T = source.lengths, target.lengths
-    zero = np.zeros(len(S), dtype=np.int64)
-    return Segments(len(S), np.arange(len(S)), S, T, zero, zero, zero, T, zero, S)
+    lengths = np.stack([S, T])
+    zeros = np.zeros_like(lengths)
+    return Segments(len(S), np.arange(len(S)), S, T, zeros, zeros, lengths)
 
 
 def cut_long_pairs(source: EncodedSide, target: EncodedSide) -> tuple[EncodedSide, EncodedSide, Segments]:
@@ -296,17 +275,15 @@ def cut_long_pairs(source: EncodedSide, target: EncodedSide) -> tuple[EncodedSid
         words = [side.tokens[side.offsets[n] : side.offsets[n + 1]] for side in (source, target)]
         pieces.append(_pieces(numbers[words[0]], words[1].astype(np.int64)))
     count = np.ones(len(S), dtype=np.int64)
-    count[long] = [*map(len, pieces)]
+    count[long] = [of_pair.shape[2] for of_pair in pieces]
     pair = np.repeat(np.arange(len(S)), count)
-    zero, s, t = np.zeros(len(pair), dtype=np.int64), S[pair], T[pair]
-    bounds = np.stack([zero, zero, zero, t, zero, s, s, t])
-    bounds[:, long[pair]] = np.array([*chain.from_iterable(pieces)], dtype=np.int64).T
-    source_start, target_start, *_, source_stop, target_stop = bounds
-    source, target = (
-        _cut(source, pair, source_start, source_stop),
-        _cut(target, pair, target_start, target_stop),
-    )
-    return source, target, Segments(len(S), pair, S, T, *bounds[:6])
+    lengths = np.stack([S[pair], T[pair]])
+    zeros = np.zeros_like(lengths)
+    bounds = np.stack([zeros, zeros, lengths, lengths])
+    bounds[:, :, long[pair]] = np.concatenate(pieces, axis=2)
+    start, core_start, core_stop, stop = bounds
+    source, target = _cut(source, pair, start[0], stop[0]), _cut(target, pair, start[1], stop[1])
+    return source, target, Segments(len(S), pair, S, T, start, core_start, core_stop)
 
 
 def _cut(side: EncodedSide, pair: Longs, start: Longs, stop: Longs) -> EncodedSide:

@@ -19,16 +19,9 @@ import numpy as np
 
 from nmtalign.arrays import AnyArray, Floats, Longs, Reals
 from nmtalign.encoders.files import PairMatrix, WordPair, beside, read_matrices
-from nmtalign.encoders.transformer import (
-    Pieces,
-    both_sides,
-    computed,
-    inputs,
-    opened,
-    packages,
-)
+from nmtalign.encoders.transformer import Pieces, both_sides, computed, inputs, opened, packages
 from nmtalign.errors import DataError
-from nmtalign.text.subwords import join_pieces, word_numbers
+from nmtalign.text.tokenization import join_pieces, word_numbers
 
 PAIRS = 64  # pairs whose weights are in memory
 TOKENS = 1024  # source sub-words of a batch: the weights are L H R times as many numbers
@@ -146,10 +139,9 @@ class CrossAttention(NamedTuple):
     first: int  # step that predicts the first target sub-word; the next one reads it
 
     def of_words(self, count: int, shift: int) -> Floats:
-        """Return the weights (L, H, T, S + 1) of `count` words.
+        """Return the weights (L, H, T, S + 1) of `count` words; zeros for one without sub-words.
 
-        With `shift` 0 of the steps that predict their sub-words, with 1 of those that read them (Chen et al.
-        2020). A word without sub-words gets zeros.
+        With `shift` 0 of the steps that predict their sub-words, with 1 of those that read them.
         """
         start = self.first + shift
         part = membership(self.words, count)  # (T, pieces)
@@ -169,10 +161,9 @@ class _Forced(NamedTuple):
 
 @dataclass(eq=False)
 class Translator:
-    """A translation model of Hugging Face, from its folder or name, opened when it is needed.
+    """A translation model of Hugging Face (Marian, NLLB, ...), from its folder or name, opened when needed.
 
-    Marian, mBART, NLLB, T5, ... Attention where the decoder reads a word: Garg et al. (2019), Chen et al.
-    (2020).
+    Attention where the decoder reads a word: Garg et al. (2019), Chen et al. (2020).
     """
 
     name: str
@@ -250,8 +241,8 @@ def best_reading(translator: Translator, pairs: Iterator[WordPair]) -> tuple[Rea
         names = "name `layers`, `attention_heads`, `shift`"
         warnings.warn(f"too few pairs to choose a head by: the mean of all; {names}", stacklevel=2)
         return Reading(), rest
-    best = rank(first, translator.attention(first))[0]
-    return Reading((best.layer,), None if best.head is None else (best.head,), best.shift), rest
+    (_, best), *_ = ranked(first, translator.attention(first))
+    return best, rest
 
 
 def _numbers(attention: AnyArray) -> Reals:
@@ -265,21 +256,11 @@ def _numbers(attention: AnyArray) -> Reals:
     return weights[None, None] if weights.ndim == 2 else weights
 
 
-class Choice(NamedTuple):
-    """A layer, a head (None: the mean of all), whether rows are shifted by a step, and what this gains."""
-
-    layer: int
-    head: int | None
-    shift: int
-    gain: float  # of :func:`likelihood_gain`
-
-
 def likelihood_gain(source: Longs, target: Longs) -> float:
     """Return the mean of log p(target | source) / p(target) over links, each left out of its own counts.
 
-    It is high where the same words are linked again and again: Model 1 (Brown et al. 1993), in which each
-    target word has one link. Both arrays (N,) are numbers of words; source 0 is a target word without a link,
-    which gains nothing.
+    Both arrays (N,) are numbers of words; source 0 is a target word without a link, which gains nothing. The
+    gain is high where the same words are linked again and again: Model 1 (Brown et al. 1993).
     """
     _, which, counts = np.unique(source * (target.max(initial=0) + 1) + target, False, True, True)
     share = np.bincount(target)[target] / max(len(target), 1)
@@ -287,8 +268,8 @@ def likelihood_gain(source: Longs, target: Longs) -> float:
     return float(np.where(source > 0, np.log(ratio), 0).mean()) if len(target) else 0.0
 
 
-def rank(pairs: Sequence[WordPair], attentions: Iterable[CrossAttention]) -> list[Choice]:
-    """Return each head, each mean of a layer, of both shifts, the largest gain first."""
+def ranked(pairs: Sequence[WordPair], attentions: Iterable[CrossAttention]) -> list[tuple[float, Reading]]:
+    """Return each head, each mean of a layer, of both shifts, with its gain; the largest gain first."""
     numbers: tuple[dict[str, int], dict[str, int]] = {"": 0}, {}
     links: list[Longs] = []  # of each pair, shape (2, L, H + 1, T): numbers of source words
     targets: list[int] = []
@@ -304,8 +285,9 @@ def rank(pairs: Sequence[WordPair], attentions: Iterable[CrossAttention]) -> lis
         links.append(np.where(both.max(axis=-1) > 0, np.array(source)[both.argmax(axis=-1)], 0))
         targets += target
     every, words = np.concatenate(links, axis=-1), np.array(targets, np.int64)
-    choices = []
+    readings = []
     for shift, layer, head in np.ndindex(*every.shape[:3]):
+        heads = None if head == every.shape[2] - 1 else (head,)
         gain = likelihood_gain(every[shift, layer, head], words)
-        choices.append(Choice(layer, None if head == every.shape[2] - 1 else head, shift, gain))
-    return sorted(choices, key=lambda choice: -choice.gain)
+        readings.append((gain, Reading((layer,), heads, shift)))
+    return sorted(readings, key=lambda entry: -entry[0])

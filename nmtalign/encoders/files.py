@@ -226,23 +226,19 @@ def cosines(source: Reals, target: Reals) -> Floats:
     return np.asarray(units[1] @ units[0].T)
 
 
-def _dot_products(source: Reals, target: Reals) -> Reals:
-    return np.asarray(target @ source.T, np.float32)
-
-
-PRODUCTS = {"cosine": cosines, "dot": _dot_products}
-
-
 @np.errstate(invalid="ignore", over="ignore")  # `_finite` tells
 def similar(words: WordPair, tokens: Sequence[Tokens], product: str, units: str) -> PairMatrix:
-    """Return the products of the vectors of source and target: of sub-words, or of the means of words."""
-    multiply = PRODUCTS[product]
+    """Return cosines, or dot products, of source and target: of sub-words, or of the means of words."""
+    source, target = (vectors for vectors, _ in tokens)
+    pieces: tuple[Integers, Integers] | None = None
     if units == "words":
         pairs = zip(tokens, words, strict=True)
-        means = [rows if of is None else _means(rows, of, len(side)) for (rows, of), side in pairs]
-        return PairMatrix(words, _finite(multiply(*means)))
-    source, target = (np.arange(len(vectors)) if of is None else of for vectors, of in tokens)
-    return PairMatrix(words, _finite(multiply(*(vectors for vectors, _ in tokens))), (source, target))
+        source, target = (rows if of is None else _means(rows, of, len(side)) for (rows, of), side in pairs)
+    else:
+        of_source, of_target = (np.arange(len(vectors)) if of is None else of for vectors, of in tokens)
+        pieces = of_source, of_target
+    matrix = cosines(source, target) if product == "cosine" else np.asarray(target @ source.T, np.float32)
+    return PairMatrix(words, _finite(matrix), pieces)
 
 
 def _means(vectors: Reals, word_of_piece: Integers, count: int) -> Reals:

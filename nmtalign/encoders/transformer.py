@@ -25,7 +25,7 @@ import numpy as np
 from nmtalign.arrays import Floats, Integers, Longs
 from nmtalign.encoders.files import PairMatrix, WordPair, similar
 from nmtalign.errors import DataError, NmtalignError, UsageError
-from nmtalign.files import fingerprint
+from nmtalign.files import extra, fingerprint
 from nmtalign.names import DEVICES
 
 TOKENS, OF_DEVICE = 1024, 4096  # sub-words of a batch, with the padding; on a CPU more are slower
@@ -42,12 +42,9 @@ Stored = tuple[Floats, tuple[Integers, Integers]]  # the matrix, and the words o
 
 def packages() -> tuple[Any, Any]:
     """Return torch and transformers, silenced; a UsageError says how to install them."""
-    try:
+    with extra("transformers", "an encoder or translation model needs the packages torch and transformers"):
         import torch
         import transformers
-    except ImportError:
-        needed = "an encoder or translation model needs the packages torch and transformers"
-        raise UsageError(f"{needed}: pip install 'nmtalign[transformers]'") from None
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
     return torch, transformers
@@ -192,12 +189,9 @@ class Pieces:
 
 @dataclass(eq=False)
 class Encoder:
-    """An encoder of Hugging Face, also that of a translation model, opened when it is needed.
+    """An encoder of Hugging Face, also that of a translation model, opened when it is needed."""
 
-    `name` is that of a model on the hub, or its folder: BERT, XLM-R, NLLB, M2M, Marian, T5, ...
-    """
-
-    name: str
+    name: str  # of a model on the hub, or its folder: BERT, XLM-R, NLLB, M2M, Marian, T5, ...
     layer: int = 8  # whose hidden states are the vectors; 0 are the embeddings
     device: str = "cpu"  # on CUDA in half precision
     download: bool = True  # whether it may come from the hub now
@@ -328,19 +322,18 @@ def inputs(
 
 
 def _within_memory(
-    run: Callable[[Sequence[Item]], list[Floats]], batch: Sequence[Item], device: str, *, again: bool = True
+    run: Callable[[Sequence[Item]], list[Floats]], batch: Sequence[Item], device: str
 ) -> list[Floats]:
-    """Return what `run` makes of a batch; one too large for the device is halved once."""
+    """Return what `run` makes of a batch; one too large for the device is halved."""
     torch, _ = packages()
     try:
         return run(batch)
     except torch.OutOfMemoryError:
-        size = max(len(item.ids) for item in batch)
-        if not again or len(batch) == 1:
-            found = f"out of memory on {device} with {len(batch)} sentences of {size} sub-words"
+        if len(batch) == 1:
+            found = f"out of memory on {device} with a sentence of {len(batch[0].ids)} sub-words"
             raise NmtalignError(f"{found}; use `device=cpu` or a smaller model") from None
-    halves = batch[: len(batch) // 2], batch[len(batch) // 2 :]
-    return [result for half in halves for result in _within_memory(run, half, device, again=False)]
+    half = len(batch) // 2
+    return [*_within_memory(run, batch[:half], device), *_within_memory(run, batch[half:], device)]
 
 
 @dataclass(eq=False)

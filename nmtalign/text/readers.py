@@ -27,7 +27,7 @@ from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import DAMAGE, foreign, open_binary, parse_json, try_lines
+from nmtalign.files import DAMAGE, extra, foreign, open_binary, parse_json, try_lines
 
 Record = tuple[str, str] | DataError
 Select = tuple[str, str] | None  # where the two sides are
@@ -47,6 +47,11 @@ def read_records(path: str | Path, format: str, encoding: str, select: Select) -
         if format not in _LINE_READERS:
             raise UsageError(f"there is no bitext format {format!r}; choose one of {', '.join(FORMATS)}")
         yield from _LINE_READERS[format](lines, path, select)
+
+
+def _expect_no_choice(select: Select, kind: str) -> None:
+    if select is not None:
+        raise UsageError(f"{kind} has one source and one target; {','.join(select)} cannot be chosen")
 
 
 def _guess(path: str | Path, lines: Iterator[Line]) -> tuple[str, Iterator[Line]]:
@@ -80,9 +85,7 @@ def _on_one_line(text: str) -> str:
 
 
 def _read_fast_align(lines: Iterator[Line], path: str | Path, select: Select) -> Iterator[Record]:
-    if select is not None:
-        places = f"the format 'fast-align' has its sides in fixed places; {','.join(select)}"
-        raise UsageError(f"{places} cannot be chosen")
+    _expect_no_choice(select, "a line of the format 'fast-align'")
     return _parsed(enumerate(lines, 1), path, _parse_fast_align)
 
 
@@ -203,27 +206,21 @@ def _read_parquet(path: str | Path, select: Select) -> Iterator[Record]:
     if str(path) == "-":
         raise UsageError("a Parquet file cannot come from standard input; name the file")
     columns = select or ("source", "target")
-    for number, pair in enumerate(_parquet_rows(path, columns), 1):
-        if all(isinstance(side, str) for side in pair):
-            yield pair[0].replace("\n", " "), pair[1].replace("\n", " ")
-        else:
-            problem = DataError(f"expected text in {' and '.join(columns)}, found {pair}")
-            yield problem.at(f"{path}, row {number}")
-
-
-def _parquet_rows(path: str | Path, columns: tuple[str, str]) -> Iterator[tuple[Any, Any]]:
     file = _open_parquet(path, columns)
     with foreign(path, "the Parquet file is damaged"):
-        for batch in file.iter_batches(batch_size=10_000, columns=list(columns)):
-            yield from zip(*(_values(batch, column) for column in columns), strict=True)
+        batches = file.iter_batches(batch_size=10_000, columns=list(columns))
+        rows = (zip(*(_values(batch, column) for column in columns), strict=True) for batch in batches)
+        for number, (source, target) in enumerate(chain.from_iterable(rows), 1):
+            if isinstance(source, str) and isinstance(target, str):
+                yield source.replace("\n", " "), target.replace("\n", " ")
+            else:
+                expected = f"expected text in {' and '.join(columns)}, found {(source, target)}"
+                yield DataError(expected).at(f"{path}, row {number}")
 
 
 def _open_parquet(path: str | Path, columns: tuple[str, str]) -> Any:
-    try:
+    with extra("parquet", "a Parquet file needs the package pyarrow"):
         from pyarrow.parquet import ParquetFile
-    except ImportError:
-        needed = "a Parquet file needs the package pyarrow: pip install 'nmtalign[parquet]'"
-        raise UsageError(needed) from None
     with foreign(path, "expected a Parquet file"):
         file = ParquetFile(path)
         names = {column.path for column in (file.schema.column(n) for n in range(len(file.schema)))}
@@ -264,8 +261,7 @@ def _read_po(
     A translation marked as fuzzy is a guess: like gettext's own msgfmt, it is taken only if `fuzzy`. Of a
     message with plural forms the first is taken. A line of no catalogue is an error in place of its message.
     """
-    if select is not None:
-        raise UsageError("a PO file has one source and one target; they cannot be chosen")
+    _expect_no_choice(select, "a PO file")
     message: dict[str, list[str]] = {}
     problem: DataError | None = None
     doubtful = False  # of the message that comes next
@@ -319,8 +315,7 @@ class _Units:
     """Builds the elements of some names out of an XML file, and drops everything around them."""
 
     def __init__(self, names: set[str]) -> None:
-        self.names = names
-        self.header: dict[str, str] = {}
+        self._names = names
         self.done: list[tuple[int, Element]] = []
         self._builder: TreeBuilder | None = None
         self._line = self._depth = self._size = 0
@@ -335,9 +330,7 @@ class _Units:
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         name = name.rpartition(":")[2]
-        if name == "header":
-            self.header = attributes
-        if self._builder is None and name in self.names:
+        if self._builder is None and name in self._names:
             self._builder, self._line = TreeBuilder(), self.parser.CurrentLineNumber
             self._depth = self._size = 0
         if self._builder is not None:
@@ -359,10 +352,9 @@ class _Units:
 
     def _end(self, name: str) -> None:
         if self._builder is not None:
-            name = name.rpartition(":")[2]
-            self._builder.end(name)
+            self._builder.end(name.rpartition(":")[2])
             self._depth -= 1
-            if name in self.names:
+            if not self._depth:
                 self.done.append((self._line, self._builder.close()))
                 self._builder = None
 
@@ -374,8 +366,8 @@ class _Units:
         raise DataError(f"the XML entity {name!r} is not expanded; write out its text")
 
 
-def _units(path: str | Path, names: set[str]) -> Iterator[tuple[int, Element, dict[str, str]]]:
-    """Yield (line, element, attributes of the header) of each unit; memory holds one block of the file."""
+def _units(path: str | Path, names: set[str]) -> Iterator[tuple[int, Element]]:
+    """Yield the elements of some names with their lines; memory holds one block of the file."""
     units = _Units(names)
     stream = open_binary(path)
     try:
@@ -383,8 +375,7 @@ def _units(path: str | Path, names: set[str]) -> Iterator[tuple[int, Element, di
         while block:
             block = stream.read(_BLOCK)
             units.parser.Parse(block, not block)
-            for line, element in units.done:
-                yield line, element, units.header
+            yield from units.done
             units.done.clear()
     except DAMAGE as error:
         raise DataError(f"the compressed file is damaged or cut off ({error})").at(path) from None
@@ -413,17 +404,21 @@ def _text(element: Element | None) -> str:
 def _read_tmx(path: str | Path, select: Select) -> Iterator[Record]:
     """Yield a pair for each unit of a TMX file, an error for a unit that has not both languages.
 
-    `select` names source and target language, such as ``("en", "fr")``; ``en`` also finds ``en-CA``. By
-    default it is the first two languages of the first unit, the header's source language first.
+    `select` names the languages; ``en`` also finds ``en-CA``. By default they are the first two of the first
+    unit, the header's source language first.
     """
-    for line, unit, header in _units(path, {"tu"}):
+    source_language = ""
+    for line, unit in _units(path, {"header", "tu"}):
+        if unit.tag == "header":
+            source_language = unit.get("srclang", "")
+            continue
         texts: dict[str, Element | None] = {}
         for variant in unit.findall("tuv"):
             language = (variant.get("xml:lang") or variant.get("lang") or "").lower()
             texts[language] = variant.find("seg")
         if select is None:
             try:
-                select = _first_languages(texts, header)
+                select = _first_languages(texts, source_language)
             except DataError as error:
                 raise error.at(path, line=line) from None
         sides = [_find_language(texts, language) for language in select]
@@ -434,30 +429,26 @@ def _read_tmx(path: str | Path, select: Select) -> Iterator[Record]:
             yield _text(texts[sides[0]]), _text(texts[sides[1]])
 
 
-def _first_languages(texts: dict[str, Element | None], header: dict[str, str]) -> tuple[str, str]:
+def _first_languages(texts: dict[str, Element | None], source_language: str) -> tuple[str, str]:
     languages = list(texts)
     if len(languages) < 2:
         found = ", ".join(languages) or "none"
         raise DataError(f"expected two languages in the first unit, found {found}; choose source and target")
-    source = _find_language(texts, header.get("srclang", "")) or languages[0]
+    source = _find_language(texts, source_language) or languages[0]
     return source, next(language for language in languages if language != source)
 
 
 def _find_language(texts: dict[str, Element | None], language: str) -> str | None:
     """Return the language of a unit that is `language` or a regional variant, in either direction."""
     wanted = language.lower()
-    kinds = (found for found in texts if found.startswith(f"{wanted}-") or wanted.startswith(f"{found}-"))
-    return wanted if wanted in texts else next(kinds, None)
+    variants = (name for name in texts if name.startswith(f"{wanted}-") or wanted.startswith(f"{name}-"))
+    return wanted if wanted in texts else next(variants, None)
 
 
 def _read_xliff(path: str | Path, select: Select) -> Iterator[Record]:
-    """Yield a pair for each translation unit (XLIFF 1.2) or segment (2.0); no target gives an empty one.
-
-    Translations that are only proposed (``alt-trans``) are left out.
-    """
-    if select is not None:
-        raise UsageError("an XLIFF file has one source and one target; languages cannot be chosen")
-    for _, unit, _ in _units(path, {"trans-unit", "segment"}):
+    """Yield a pair for each unit (XLIFF 1.2) or segment (2.0), without proposals (``alt-trans``)."""
+    _expect_no_choice(select, "an XLIFF file")
+    for _, unit in _units(path, {"trans-unit", "segment"}):
         yield _text(unit.find("source")), _text(unit.find("target"))
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 import shutil
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache
@@ -24,8 +25,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from nmtalign.errors import DataError, UsageError
+from nmtalign.files import extra
+from nmtalign.names import MARKS, UNICODE_FORMS
 from nmtalign.names import TOKENIZERS as NAMES
-from nmtalign.names import UNICODE_FORMS
 
 Span = tuple[int, int]
 Languages = tuple[str | None, str | None]
@@ -42,13 +44,13 @@ class Token(NamedTuple):
 class Tokenizer(Protocol):
     """Splits a line; both methods find the same tokens."""
 
-    def split(self, text: str) -> list[str]:
-        """Return the tokens."""
-        ...
-
     def spans(self, text: str) -> list[Span]:
         """Return where each token begins and ends, in characters."""
         ...
+
+    def split(self, text: str) -> list[str]:
+        """Return the tokens."""
+        return [text[start:end] for start, end in self.spans(text)]
 
 
 # --- space ---------------------------------------------------------------------------------------
@@ -206,11 +208,8 @@ class _Moses:
     """sacremoses without escaping; the positions are found again from left to right."""
 
     def __init__(self, language: str | None) -> None:
-        try:
+        with extra("moses", "the tokenizer 'moses' needs the package sacremoses"):
             from sacremoses import MosesTokenizer
-        except ImportError:
-            needed = "the tokenizer 'moses' needs the package sacremoses: pip install 'nmtalign[moses]'"
-            raise UsageError(needed) from None
         self._tokenize = MosesTokenizer(lang=language or "en").tokenize
         self._controls = dict.fromkeys(range(32), " ")
 
@@ -237,21 +236,15 @@ def locate(tokens: Iterable[str], text: str) -> list[Span]:
 # --- icu -----------------------------------------------------------------------------------------
 
 
-class _Icu:
+class _Icu(Tokenizer):
     """What stands between the word boundaries of ICU, without spaces and controls."""
 
     def __init__(self, language: str | None) -> None:
-        try:
+        advice = "; 'simple' cuts Chinese and Japanese into single characters"
+        with extra("icu", "the tokenizer 'icu' needs the package icu4py", advice):
             from icu4py.breakers import WordBreaker
-        except ImportError:
-            needed = "the tokenizer 'icu' needs the package icu4py: pip install 'nmtalign[icu]'"
-            advice = "'simple' cuts Chinese and Japanese into single characters"
-            raise UsageError(f"{needed}; {advice}") from None
         self._segments: Callable[[str], Iterable[str]] = lambda text: WordBreaker(text, language or "en")
         self._gap = re.compile(f"[{_GAP}]+").fullmatch
-
-    def split(self, text: str) -> list[str]:
-        return [text[start:end] for start, end in self.spans(text)]
 
     def spans(self, text: str) -> list[Span]:
         segments = list(self._segments(re.sub("[\ud800-\udfff]", "\ufffd", text)))
@@ -266,11 +259,8 @@ class _SentencePiece:
     """Pieces of a sentencepiece model; spans leave out the space before the letters."""
 
     def __init__(self, file: str) -> None:
-        try:
+        with extra("sentencepiece", "the tokenizer 'sentencepiece' needs its package"):
             from sentencepiece import SentencePieceProcessor
-        except ImportError:
-            needed = "the tokenizer 'sentencepiece' needs its package: pip install 'nmtalign[sentencepiece]'"
-            raise UsageError(needed) from None
         try:
             self._encode = SentencePieceProcessor(model_file=file).encode
         except (OSError, RuntimeError) as error:
@@ -473,17 +463,47 @@ SPACES = TextSettings("space", lowercase=False, unicode="none")  # words as they
 
 
 def words_at(starts: Iterable[int], line: str) -> list[int]:
-    """Return the word between ASCII spaces that each token of a line begins in; `starts` are in order.
+    """Return the word between ASCII spaces that each token of a line begins in.
 
     >>> line = "l'eau  froide."
     >>> words_at([token.start for token in TextSettings("simple").tokens(line)], line)
     [0, 0, 1, 1]
     """
-    ends = [match.end() for match in re.finditer("[^ ]+", line)]
-    numbers: list[int] = []
-    word = 0
-    for start in starts:
-        while word < len(ends) and ends[word] <= start:
-            word += 1
-        numbers.append(min(word, len(ends) - 1))  # a sub-word may stand for the space at the end
-    return numbers
+    ends = [end for _, end in _Spaces().spans(line)]
+    # a sub-word may stand for the space at the end
+    return [min(bisect_right(ends, start), len(ends) - 1) for start in starts]
+
+
+# --- words of marked sub-words -------------------------------------------------------------------
+
+# bpe: a piece that ends with ``@@`` continues in the next one; sentencepiece: ``▁`` begins a word
+
+
+def word_numbers(pieces: Sequence[str], marks: str) -> list[int]:
+    """Return for each piece the number of the word it is part of, from 0: never decreasing, without gaps.
+
+    >>> word_numbers(["un@@", "happ@@", "y", "cat"], "bpe")
+    [0, 0, 0, 1]
+    >>> word_numbers(["▁un", "happy", "▁", "cat"], "sentencepiece")
+    [0, 0, 1, 1]
+    """
+    if marks not in MARKS:
+        raise UsageError(f"there are no sub-word marks {marks!r}; choose one of {', '.join(MARKS)}")
+    if marks == "bpe":
+        begins = (not piece.endswith("@@") for piece in pieces[:-1])
+    else:
+        begins = (piece.startswith("▁") for piece in pieces[1:])
+    return list(accumulate(begins, initial=0))[: len(pieces)]
+
+
+def join_pieces(pieces: Sequence[str], marks: str) -> list[str]:
+    """Return the words that the pieces make, without the marks; one of nothing but a mark stays ``▁``.
+
+    >>> join_pieces(["un@@", "happ@@", "y", "cat"], "bpe")
+    ['unhappy', 'cat']
+    """
+    numbers = word_numbers(pieces, marks)
+    words = [""] * (numbers[-1] + 1 if numbers else 0)
+    for number, piece in zip(numbers, pieces, strict=True):
+        words[number] += piece.removesuffix("@@") if marks == "bpe" else piece.removeprefix("▁")
+    return [word or "▁" for word in words]

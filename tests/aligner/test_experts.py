@@ -321,7 +321,7 @@ def test_votes_reach_the_pieces_of_a_long_pair():
         weights, annotated = text.expert_cells(k)
         for column in np.flatnonzero(bucket.pieces >= 0):
             piece = bucket.pieces[column]
-            start = text.segments.source_start[piece], text.segments.target_start[piece]
+            start = text.segments.start[:, piece]
             t, s = np.nonzero(weights[..., column])
             seen |= {(int(start[0] + a), int(start[1] + b)) for a, b in zip(s, t, strict=True)}
             assert (annotated[..., column] == bucket.inside[..., column]).all()

@@ -20,8 +20,7 @@ import numpy as np
 import pytest
 
 from nmtalign.cli import main
-from nmtalign.cli.commands import demo
-from nmtalign.cli.looking import report
+from nmtalign.cli.commands import demo, look
 from nmtalign.encoders import transformer
 from nmtalign.links.formats import format_pharaoh
 from nmtalign.report.heatmap import draw_heatmap
@@ -193,7 +192,7 @@ def work(folder: Path, arguments: list[str], stderr: int, limit: int | None) -> 
         transformer.Encoder.check = lambda encoder: None
         transformer.Encoder.identity = []
         transformer.Encoder.vectors = vectors
-        demo.PAGES, report.SAMPLE = (1,), 3
+        demo.PAGES, look.SAMPLE = (1,), 3
         if limit is not None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
         main(arguments)

@@ -22,8 +22,8 @@ import pytest
 
 from nmtalign import Aligner, load
 from nmtalign.cli import main
-from nmtalign.cli.looking import server as server_module
-from nmtalign.cli.looking.server import LARGEST, Server
+from nmtalign.cli.commands import serve as server_module
+from nmtalign.cli.commands.serve import LARGEST, Server
 from nmtalign.report.style import visible
 from nmtalign.text.tokenization import TextSettings
 from tests.aligner.toy_language import toy_bitext, toy_training

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from nmtalign.links.formats import parse_pharaoh
-from nmtalign.text.subwords import word_numbers
+from nmtalign.text.tokenization import word_numbers
 from tests.aligner.toy_language import toy_bitext
 from tests.cli.running import lines, run, write
 

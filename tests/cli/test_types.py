@@ -10,8 +10,8 @@ import click
 import pytest
 
 from nmtalign.cli import COMMANDS, group
-from nmtalign.cli.options.bitext import Tokenizer
-from nmtalign.cli.options.declare import FileType, Number, OutputPrefix, Whole
+from nmtalign.cli.declare import FileType, Number, OutputPrefix, Whole
+from nmtalign.cli.texts import Tokenizer
 from nmtalign.door import shipped
 from tests.cli.running import run
 

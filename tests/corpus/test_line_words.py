@@ -16,7 +16,7 @@ from nmtalign.corpus.line_words import (
     pair_of_words,
     words_of_tokens,
 )
-from nmtalign.corpus.text import encode_lines, words_of_lines
+from nmtalign.corpus.text import encode_lines
 from nmtalign.links.alignments import (
     AlignedBatch,
     AlignedPair,
@@ -51,7 +51,7 @@ def naive(line: str, text: TextSettings = SIMPLE) -> list[int]:
 def test_tokens_begin_in_the_words_that_a_loop_finds(lines):
     text, found = encode_lines([(line, "x") for line in lines], SIMPLE), None
     if lines:
-        found = words_of_lines([(line, line) for line in lines], SIMPLE)
+        found = encode_lines([(line, line) for line in lines], SIMPLE).line_words
         assert text.line_words[0].numbers.tolist() == [number for line in lines for number in naive(line)]
     for side in found or ():
         assert [side.sentence(n) for n in range(len(lines))] == list(map(naive, lines))
@@ -70,11 +70,11 @@ def test_tokens_begin_in_the_words_that_a_loop_finds(lines):
 )
 def test_words_that_are_cut_count_once(line, tokens, numbers):
     assert [token.text for token in SIMPLE.tokens(line)] == tokens
-    assert words_of_lines([(line, line)], SIMPLE)[0].sentence(0) == numbers
+    assert encode_lines([(line, line)], SIMPLE).line_words[0].sentence(0) == numbers
 
 
 def test_tokens_between_spaces_are_the_words():
-    assert words_of_lines([("a  b", "c")], TextSettings("space", unicode="nfkc")) is None
+    assert encode_lines([("a  b", "c")], TextSettings("space", unicode="nfkc")).line_words is None
     assert encode_lines([("a  b", "c")], TextSettings()).line_words is None
 
 

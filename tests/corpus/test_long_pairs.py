@@ -63,14 +63,14 @@ def test_each_cell_near_the_diagonal_stands_in_the_core_of_one_piece(lengths):
     columns = [np.zeros(S, dtype=int) for S, _ in lengths]
     for k, n in enumerate(pieces.pair.tolist()):
         S, T = lengths[n]
-        left, top = pieces.source_start[k], pieces.target_start[k]
-        assert 0 <= left <= pieces.source_core_start[k]
-        assert pieces.source_core_stop[k] <= left + s.lengths[k] <= S
-        assert 0 <= top <= pieces.core_start[k]
-        assert pieces.core_stop[k] <= top + t.lengths[k] <= T
+        left, top = pieces.start[:, k]
+        assert 0 <= left <= pieces.core_start[0, k]
+        assert pieces.core_stop[0, k] <= left + s.lengths[k] <= S
+        assert 0 <= top <= pieces.core_start[1, k]
+        assert pieces.core_stop[1, k] <= top + t.lengths[k] <= T
         assert max(S, T) <= LONGEST or min(S, T) == 0 or s.lengths[k] <= 1000
-        rows[n][pieces.core_start[k] : pieces.core_stop[k]] += 1
-        columns[n][pieces.source_core_start[k] : pieces.source_core_stop[k]] += 1
+        rows[n][pieces.core_start[1, k] : pieces.core_stop[1, k]] += 1
+        columns[n][pieces.core_start[0, k] : pieces.core_stop[0, k]] += 1
         own = target.tokens[target.offsets[n] + top : target.offsets[n] + top + t.lengths[k]]
         np.testing.assert_array_equal(t.tokens[t.offsets[k] : t.offsets[k + 1]], own)
     for (S, T), of_target, of_source in zip(lengths, rows, columns, strict=True):
@@ -85,7 +85,7 @@ def test_the_diagonal_of_a_piece_is_that_of_the_pair(S: int, T: int):
     """So the prior on it, and the rule for ties, are those of the pair."""
     source, target, pieces = cut_long_pairs(encode([["a"] * S]), encode([["b"] * T]))
     for k in range(len(pieces.pair)):
-        corners = [(pieces.source_start[k], pieces.target_start[k])]
+        corners = [tuple(pieces.start[:, k])]
         corners.append((corners[0][0] + source.lengths[k], corners[0][1] + target.lengths[k]))
         for s, t in corners:
             assert abs(s - t * S / T) <= 1
@@ -101,7 +101,7 @@ def test_short_pairs_are_not_touched():
 
 def test_links_outside_the_core_are_dropped_and_the_others_moved():
     *_, pieces = cut_long_pairs(encode([["a"] * 800]), encode([["b"] * 800]))  # 17 cores of 47 or 48 words
-    first = pieces.target_start[2]  # its core begins at word 94
+    first = pieces.start[1, 2]  # its core begins at word 94
     piece = np.array([0, 0, 2, 2])
     kept, pair, s, t = pieces.restore(
         piece, np.array([3, 5, 4, 6]), np.array([3, 47, 93 - first, 94 - first])
@@ -155,7 +155,7 @@ def test_margins_grow_with_the_distance_from_the_anchors_up_to_a_bound():
 
     def margins(other: list[str]) -> list[int]:
         *_, pieces = cut_long_pairs(encode([words]), encode([other]))
-        return (pieces.core_start - pieces.target_start).tolist()
+        return (pieces.core_start - pieces.start)[1].tolist()
 
     far = margins(["other"] * 4_800)
     assert far[:2] == [0, text_module.MARGIN + 15]  # 1.5 times the root of 96 * 4,704 / 4,800

@@ -10,7 +10,7 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from nmtalign.encoders.cross_attention import Translator, likelihood_gain, rank
+from nmtalign.encoders.cross_attention import Translator, likelihood_gain, ranked
 from nmtalign.encoders.transformer import Encoder
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.formats import read_links
@@ -212,17 +212,17 @@ def test_links_of_an_encoder_that_needs_languages(tmp_path, capsys):
 
 def test_the_likelihood_of_the_text_finds_the_head_that_aligns(marian):
     found = list(Translator(str(marian)).attention(TOY.words))
-    choices = rank(TOY.words, found)
-    assert len(choices) == 2 * 2 * 3
+    gains, readings = zip(*ranked(TOY.words, found), strict=True)
+    assert len(set(readings)) == 2 * 2 * 3
     errors = []
-    for choice in choices:
-        heads = slice(None) if choice.head is None else slice(choice.head, choice.head + 1)
-        weights = [own.of_words(6, choice.shift)[choice.layer, heads].mean(axis=0) for own in found]
+    for reading in readings:
+        layer, heads = reading.layers[0], list(reading.heads or (0, 1))
+        weights = [own.of_words(6, reading.shift)[layer, heads].mean(axis=0) for own in found]
         links = [{(int(s), t) for t, s in enumerate(own.argmax(axis=1))} for own in weights]
         errors.append(TOY.error(links))
-    assert choices[0].layer == choices[0].shift == 1
+    assert (readings[0].layers, readings[0].shift) == ((1,), 1)
     assert errors[0] == 0
-    assert np.corrcoef([choice.gain for choice in choices], errors)[0, 1] < -0.9
+    assert np.corrcoef(gains, errors)[0, 1] < -0.9
 
 
 def test_the_gain_is_the_formula():

@@ -22,7 +22,7 @@ import numpy as np
 import nmtalign
 from nmtalign.arrays import read_array, read_arrays
 from nmtalign.batch.shards import is_whole
-from nmtalign.cli.options.declare import read_config
+from nmtalign.cli.declare import read_config
 from nmtalign.corpus.concordance import Index, write_index
 from nmtalign.encoders.files import read_matrices
 from nmtalign.errors import DataError

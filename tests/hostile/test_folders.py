@@ -248,7 +248,6 @@ def packed(*numbers: int, size: int = 8) -> bytes:
 DAMAGES = {
     "a block twice": ("UPDATE forms SET blocks = ?", packed(0, 0)),
     "a block three million times": ("UPDATE forms SET blocks = ?", b"\1" + bytes(3_000_000)),
-    "a word many times": ("UPDATE forms SET words = ?", b"\1" + bytes(3_000_000)),
     "blocks of an odd length": ("UPDATE forms SET blocks = ?", packed(0) + b"\0"),
     "a block that is not there": ("UPDATE forms SET blocks = ?", packed(7)),
     "a block beyond SQLite": ("UPDATE forms SET blocks = ?", packed(2**64 - 1)),

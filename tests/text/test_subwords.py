@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nmtalign.errors import DataError, UsageError
-from nmtalign.text.subwords import join_pieces, word_numbers
-from nmtalign.text.tokenization import TextSettings, words_at
+from nmtalign.text.tokenization import TextSettings, join_pieces, word_numbers, words_at
 
 words = st.lists(st.lists(st.text("abé'1", min_size=1, max_size=3), min_size=1, max_size=4), max_size=6)
 

@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import replace
-from functools import partial
 from itertools import tee
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import nmtalign as na
+from nmtalign.cli import model, running, texts
+from nmtalign.cli.declare import OUTPUT, OptionGroup, OutputPrefix, Values, command, option
 from nmtalign.cli.messages import Progress, as_options, detail, log, message_options, warn
-from nmtalign.cli.options import model, running
-from nmtalign.cli.options.bitext import (
-    LANGUAGES,
-    BitextOptions,
-    Tokenizer,
-    bitext_options,
-    languages_of_files,
-    max_length_option,
-    text_encoding,
-)
-from nmtalign.cli.options.declare import OUTPUT, OutputPrefix, Values, command, option, option_group
-from nmtalign.cli.options.sources import SECTION, SourceOptions, source_options
+from nmtalign.cli.texts import BitextOptions
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.names import MARKS, SIDES, VALUES
 from nmtalign.output import Outputs
@@ -31,7 +22,6 @@ from nmtalign.output import Outputs
 if TYPE_CHECKING:
     from distributed import Client
 
-    from nmtalign.aligner.aligner import Aligner
     from nmtalign.batch.shards import ShardRun
     from nmtalign.batch.stream import AlignedChunk, BadRecords
     from nmtalign.corpus.coverage import Coverage
@@ -40,7 +30,6 @@ if TYPE_CHECKING:
     Chunks = Generator[AlignedChunk]
     Sinks = list[running.Sink]
     Written = tuple[int, Coverage]  # links, and how many words are known
-    Write = Callable[[Sinks], Written]
 
 _FILES = ("probabilities", "pair_scores", "table", "guided", "attention")
 
@@ -73,20 +62,19 @@ _output_options = (
     option("--tokens PREFIX", OutputPrefix(".source", ".target"), "Files of the tokens that links count."),
 )
 _on_error = "At a bad record: stop, or write an empty line and report it."
-_error_options = option_group(
-    "errors",
-    option("--on-error", ("stop", "skip-marked"), _on_error, default="stop"),
-    option("--error-report", OUTPUT, "List the records that --on-error skip-marked replaced."),
-    option("--strict", bool, "Stop (exit code 3) if few words are known or sides are swapped."),
-)
 
 
 @command(
-    bitext_options,
-    max_length_option,
+    texts.bitext_options,
+    texts.max_length_option,
     "Input",
-    _error_options,
-    option_group(
+    OptionGroup(
+        "errors",
+        option("--on-error", ("stop", "skip-marked"), _on_error, default="stop"),
+        option("--error-report", OUTPUT, "List the records that --on-error skip-marked replaced."),
+        option("--strict", bool, "Stop (exit code 3) if few words are known or sides are swapped."),
+    ),
+    OptionGroup(
         "outputs",
         _output_options,
         option("--attention FILE.npz", OUTPUT, "One matrix for each pair, target by source."),
@@ -149,15 +137,16 @@ def align(
         chunks = _aligned(aligner, pairs, run, engine.client(stack), unit=unit, values=values)
         stack.enter_context(closing(chunks))
         settings = aligner.description
-        write = partial(_write_chunks, chunks, progress, strict=errors.strict)
         if run is None:
-            with _explained("--out-shards DIR keeps what is done"):
-                written = write([running.open_sink(name, path, stack) for name, path in paths.items()])
+            sinks = [running.open_sink(name, path, stack) for name, path in paths.items()]
+            writing = _explained("--out-shards DIR keeps what is done")
         else:
-            reading = {"format": bitext.pairs_format, "sides": bitext.sides, "encoding": text_encoding()}
+            reading = {"format": bitext.pairs_format, "sides": bitext.sides, "encoding": texts.encoding()}
             bounds = {"on_error": errors.on_error, "strict": errors.strict, "max_length": max_length}
             described = running.describe(files, options, settings=settings, unit=unit, **reading, **bounds)
-            written = _run_in_shards(run, write, paths, described, resume=sharding.may_exist)
+            sinks, writing = [run.write], running.in_shards(run, paths, described, resume=sharding.may_exist)
+        with writing:
+            written = _write_chunks(chunks, progress, sinks, strict=errors.strict)
         if run is None or progress.done or not run.kept:  # not if all was done before
             _say_done(bitext, outputs.output, progress, written, limit)
         if run is not None:
@@ -183,7 +172,7 @@ def _bad_records(on_error: str, path: str | None, files: Outputs) -> BadRecords 
 
 
 def _aligned(
-    aligner: Aligner,
+    aligner: na.Aligner,
     pairs: Iterator[SentencePair],
     run: ShardRun | None,
     client: Client | None,
@@ -229,7 +218,7 @@ def _say_done(
 ) -> None:
     """Say in one line what was done, and warn if the words say that it is not to be trusted."""
     links, known = written
-    languages = languages_of_files(bitext.source, bitext.target)
+    languages = texts.languages_of_files(bitext.source, bitext.target)
     pair = "" if "source" in languages else f"{'-'.join(languages)} "
     speed = f"{progress.seconds:.1f} s ({progress.rate:,.0f} pairs a second)"
     text = f"{progress.done:,} {pair}pair{'s'[: progress.done != 1]}, {links:,} links in {speed}{limit or ''}"
@@ -245,24 +234,6 @@ def _say_done(
         warn(why)
 
 
-def _run_in_shards(
-    run: ShardRun, write: Write, outputs: dict[str, str], described: dict[str, object], *, resume: bool
-) -> Written:
-    """Make the missing shards; when all are there, assemble the outputs that have a file."""
-    from nmtalign.batch.shards import resumable
-
-    with resumable(run.folder, by=(KeyboardInterrupt,)), run:
-        run.start(described, resume=resume)
-        with resumable(run.folder):
-            written = write([run.write])
-            run.finish()
-            with Outputs() as files:
-                for name, path in outputs.items():
-                    if path != "-":
-                        running.assemble(run, name, path, files.text(path))
-    return written
-
-
 @contextmanager
 def _explained(advice: str) -> Iterator[None]:
     """Name the option that would have kept the work of a run that Ctrl-C stopped."""
@@ -274,21 +245,26 @@ def _explained(advice: str) -> Iterator[None]:
 
 # --- links from another program ------------------------------------------------------------------
 
-_link_options = option_group(
-    "options",
-    "Input",
-    option("--tokenizer", Tokenizer(), "How lines become words.  [space]"),
-    "Links",
-    model.extraction_options,
-    SECTION,
-    option("--langs XX,YY", LANGUAGES, "Languages, as a translation model calls them."),
-    model.encoder_options,
+
+@command(
+    texts.bitext_options,
+    OptionGroup("outputs", _output_options, kind=FileOptions),
+    OptionGroup(
+        "options",
+        "Input",
+        option("--tokenizer", texts.Tokenizer(), "How lines become words.  [space]"),
+        "Links",
+        model.extraction_options,
+        model.SECTION,
+        option("--langs XX,YY", texts.LANGUAGES, "Languages, as a translation model calls them."),
+        model.encoder_options,
+    ),
+    model.source_options,
+    message_options,
 )
-_files_option = option_group("outputs", _output_options, kind=FileOptions)
-
-
-@command(bitext_options, _files_option, _link_options, source_options, message_options)
-def links_from(bitext: BitextOptions, weights: SourceOptions, options: Values, outputs: FileOptions) -> None:
+def links_from(
+    bitext: BitextOptions, weights: model.SourceOptions, options: Values, outputs: FileOptions
+) -> None:
     """Choose links from attention (--matrices, --translator) or from similarities of words (--encoder,
     --token-vectors, --similarities), which another program or model has found.
 

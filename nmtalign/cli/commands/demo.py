@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+import nmtalign as na
 from nmtalign.cli.commands.align import align
 from nmtalign.cli.commands.evaluate import evaluate
-from nmtalign.cli.looking.report import SAMPLE, report
-from nmtalign.cli.options.declare import OUTPUT, command, option
+from nmtalign.cli.commands.look import SAMPLE, report
+from nmtalign.cli.declare import OUTPUT, command, option
 from nmtalign.door import shipped
 from nmtalign.names import VECTORS
-
-if TYPE_CHECKING:
-    from nmtalign.links.alignments import GoldAlignment
-    from nmtalign.text.bitext import SentencePair
 
 PAGES = (1, 2, 4, 6, 7, 8, 10, 11)  # lines of the sample in the PDF
 BESIDE = 97  # line whose attention is drawn by each of three aligners
@@ -38,18 +33,17 @@ def demo(context: click.Context, output: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     text = {"source": str(sample / "text.tok.en"), "target": str(sample / "text.tok.fr")}
     gold, links, others = str(sample / "gold.pharaoh"), *(str(folder / name) for name in _LINKS)
-    more = {"probabilities": str(folder / "probabilities.txt"), "table": str(folder / "links.tsv")}
-    context.invoke(align, **text, output=links, **more)
+    files = {"probabilities": str(folder / "probabilities.txt"), "table": str(folder / "links.tsv")}
+    context.invoke(align, **text, output=links, **files)
     click.echo(f"\nAgainst the gold links of {sample}:")
     context.invoke(evaluate, links=links, gold=gold)
     title = "The English-French sample"
     context.invoke(report, **text, gold=gold, output=str(folder / "report.html"), title=title)
     click.echo(f"\nBy Bahdanau attention over word vectors, {vectors}/word2int_en.pkl and others:")
-    more = {"attention": str(folder / "attention.npz"), "table": str(folder / "attention_links.tsv")}
-    context.invoke(align, **text, vectors=str(vectors), score="bahdanau", output=others, **more)
+    files = {"attention": str(folder / "attention.npz"), "table": str(folder / "attention_links.tsv")}
+    context.invoke(align, **text, vectors=str(vectors), score="bahdanau", output=others, **files)
     context.invoke(evaluate, links=others, gold=gold)
     _draw(sample, folder)
-    _draw_beside(sample, folder)
     click.echo("\nOpen:")
     for name, what in _RESULTS.items():
         click.echo(f"  {folder / name!s:<26} {what}")
@@ -73,40 +67,25 @@ _RESULTS = {
 
 
 def _draw(sample: Path, folder: Path) -> None:
-    """Draw lines of the sample with their gold links."""
-    from nmtalign.aligner.opening import load
-    from nmtalign.report.heatmap import draw_heatmap, matrices_of, save_heatmaps
+    """Draw lines of the sample with their gold links, then one line as three aligners attend to it."""
+    from nmtalign.report.heatmap import matrices_of
 
-    aligner, pages = load(), []
-    for number, (lines, gold) in zip(PAGES, _records(sample, PAGES), strict=True):
-        pair = aligner.align_lines([lines])[0]
+    bitext = na.read_bitext(sample / "text.tok.en", sample / "text.tok.fr")
+    lines = list(zip(bitext, na.read_gold(sample / "gold.pharaoh"), strict=True))
+    learned, pages = na.load(), []
+    for number in PAGES:
+        sentences, gold = lines[number - 1]
+        [pair] = learned.align_lines([sentences])
         title = f"pair {number}"
-        pages.append(draw_heatmap(matrices_of(pair), links=pair.alignment, gold=gold, title=title))
-    save_heatmaps(pages[:1], folder / "heatmap.png")
-    save_heatmaps(pages[:1], folder / "heatmap.svg")
-    save_heatmaps(pages, folder / "heatmaps.pdf")
-
-
-def _draw_beside(sample: Path, folder: Path) -> None:
-    """Draw the attention of two scores over vectors and of the learned model; save one as numbers."""
-    from nmtalign.aligner.opening import load
-    from nmtalign.report.heatmap import draw_heatmap, matrices_of, save_heatmaps
-
-    aligners = {name: load(VECTORS, score=score) for name, score in SCORES.items()}
-    aligners["learned model"] = load()
-    [(lines, gold)] = _records(sample, (BESIDE,))
-    pairs = {name: aligner.align_lines([lines])[0] for name, aligner in aligners.items()}
+        pages.append(na.draw_heatmap(matrices_of(pair), links=pair.alignment, gold=gold, title=title))
+    na.save_heatmaps(pages[:1], folder / "heatmap.png")
+    na.save_heatmaps(pages[:1], folder / "heatmap.svg")
+    na.save_heatmaps(pages, folder / "heatmaps.pdf")
+    sentences, gold = lines[BESIDE - 1]
+    aligners = {name: na.load(VECTORS, score=score) for name, score in SCORES.items()}
+    aligners["learned model"] = learned
+    pairs = {name: aligner.align_lines([sentences])[0] for name, aligner in aligners.items()}
     matrices = {name: matrices_of(pair, "forward")["forward"] for name, pair in pairs.items()}
     title = "How each target word shares its attention: rows sum to 1, less the null word's share"
-    save_heatmaps([draw_heatmap(matrices, gold=gold, title=title)], folder / "attention.png")
+    na.save_heatmaps([na.draw_heatmap(matrices, gold=gold, title=title)], folder / "attention.png")
     pairs["Bahdanau"].save(folder / "attention.tsv")
-
-
-def _records(sample: Path, numbers: tuple[int, ...]) -> Iterator[tuple[SentencePair, GoldAlignment]]:
-    """Yield lines of the sample and their gold links."""
-    from nmtalign.cli.options.sources import pick
-    from nmtalign.links.formats import read_gold
-    from nmtalign.text.bitext import read_bitext
-
-    pairs = read_bitext(sample / "text.tok.en", sample / "text.tok.fr")
-    return pick(zip(pairs, read_gold(sample / "gold.pharaoh"), strict=True), numbers)

@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nmtalign import __version__
+import nmtalign as na
+from nmtalign.cli import texts
+from nmtalign.cli.declare import INPUT, Number, Whole, argument, command, option
 from nmtalign.cli.messages import log, warn
-from nmtalign.cli.options.bitext import encoding_option, text_encoding
-from nmtalign.cli.options.declare import INPUT, Number, Whole, command, option
 from nmtalign.errors import DataError
 from nmtalign.names import READ_LINKS
 
 if TYPE_CHECKING:
-    from nmtalign.links.alignments import GoldAlignment, Link
-    from nmtalign.links.evaluation import Difference, Evaluation, Links
+    from nmtalign.links.evaluation import Difference, Links
 
 METRICS = ("precision", "recall", "f1", "aer")
 CLEAR = 0.1  # of the error rate: so much lower after a shift, positions are counted otherwise
@@ -26,8 +25,8 @@ _SHARE = Number(0, 1, min_open=True, max_open=True)
 
 @command(
     "Input",
-    click.argument("links", type=INPUT),
-    click.argument("gold", type=INPUT),
+    argument("links", INPUT),
+    argument("gold", INPUT),
     option("--links-format", READ_LINKS, "Format of LINKS and of --compare.", default="pharaoh"),
     option(
         "--gold-format",
@@ -36,7 +35,7 @@ _SHARE = Number(0, 1, min_open=True, max_open=True)
         default="pharaoh",
     ),
     option("--compare LINKS2", INPUT, "Test the difference to these links."),
-    encoding_option,
+    texts.encoding_option,
     "Output",
     option("--by-sentence", bool, "First print a table with the scores of each sentence pair."),
     "Intervals",
@@ -50,11 +49,11 @@ def evaluate(links: str, gold: str, compare: str | None, by_sentence: bool, **op
     Example: nmtalign evaluate links.txt gold.pharaoh
     """
     from nmtalign.links import evaluation
-    from nmtalign.links.formats import are_corrections, read_gold, read_links
+    from nmtalign.links.formats import are_corrections, read_links
 
     links_format, gold_format = options.pop("links_format"), options.pop("gold_format")
-    golds = read_gold(gold, format=gold_format, encoding=text_encoding())
-    reading = {"format": links_format, "encoding": text_encoding()}
+    golds = na.read_gold(gold, format=gold_format, encoding=texts.encoding())
+    reading = {"format": links_format, "encoding": texts.encoding()}
     systems = {path: list(read_links(path, **reading)) for path in filter(None, (links, compare))}
     if gold_format == "pharaoh" and are_corrections(gold):
         golds, systems = _reviewed(gold, golds, systems)
@@ -65,7 +64,7 @@ def evaluate(links: str, gold: str, compare: str | None, by_sentence: bool, **op
             results[path] = evaluation.evaluate(system, golds, bootstrap=bootstrap)
         except DataError as error:
             raise error.at(path) from None
-        _warn_of_shift(path, system, golds, results[path])
+        _warn_of_shift(path, system, golds, results[path].aer)
     if by_sentence:
         _print_sentences(results)
     if compare is None:
@@ -73,37 +72,37 @@ def evaluate(links: str, gold: str, compare: str | None, by_sentence: bool, **op
     else:
         _print_comparison(results, evaluation.compare(*results.values(), bootstrap=bootstrap))
     settings = f"{results[links].settings}|format:{links_format}|gold:{gold_format}"
-    click.echo(f"settings    {settings}|version:{__version__}")
+    click.echo(f"settings    {settings}|version:{na.__version__}")
 
 
 def _reviewed(
-    gold: str, golds: list[GoldAlignment], systems: dict[str, list[frozenset[Link]]]
-) -> tuple[list[GoldAlignment], dict[str, list[frozenset[Link]]]]:
+    gold: str, golds: list[na.GoldAlignment], systems: dict[str, list[frozenset[na.Link]]]
+) -> tuple[list[na.GoldAlignment], dict[str, list[frozenset[na.Link]]]]:
     """Return the gold and the links of the pairs that were reviewed, of files with a line for each."""
     from nmtalign.links.formats import read_corrections
 
     if any(len(system) != len(golds) for system in systems.values()):
         return golds, systems  # refused as gold of any other length
-    numbers = sorted(read_corrections(gold, encoding=text_encoding()))
+    numbers = sorted(read_corrections(gold, encoding=texts.encoding()))
     log(f"scored on the {len(numbers):,} of {len(golds):,} pairs that were reviewed", event="reviewed")
     at = [n - 1 for n in numbers]
     return [golds[n] for n in at], {path: [system[n] for n in at] for path, system in systems.items()}
 
 
-def _warn_of_shift(path: str, system: Sequence[Links], gold: list[GoldAlignment], result: Evaluation) -> None:
+def _warn_of_shift(path: str, system: Sequence[Links], golds: list[na.GoldAlignment], aer: float) -> None:
     """Warn where links fit the gold better one position on or back: one of the files counts from 1."""
     from nmtalign.links.evaluation import Counts, count
 
     for step, moved in (1, "higher"), (-1, "lower"):
         shifted = [{(source + step, target + step) for source, target in links} for links in system]
-        aer = sum(count(shifted, gold), Counts()).aer
-        if aer < result.aer - CLEAR:
+        shifted_aer = sum(count(shifted, golds), Counts()).aer
+        if shifted_aer < aer - CLEAR:
             hint = "does one of the files count from 1, as talp does? --links-format and --gold-format say so"
-            aer_there = f"the error of {path} would be {100 * aer:.1f} %"
-            warn(f"with all positions one {moved}, {aer_there}; {hint}")
+            error = f"the error of {path} would be {100 * shifted_aer:.1f} %"
+            warn(f"with all positions one {moved}, {error}; {hint}")
 
 
-def _print_sentences(results: dict[str, Evaluation]) -> None:
+def _print_sentences(results: dict[str, na.Evaluation]) -> None:
     """One row for each sentence pair and link file, between tabs; NaN is an unknown score."""
     columns = ("file", "line", *METRICS, "links", "sure", "in_sure", "in_possible")
     click.echo("\t".join(columns))
@@ -120,7 +119,7 @@ def _percent(value: float, interval: tuple[float, float], sign: str = "") -> str
     return f"{100 * value:{sign}6.2f}  [{100 * low:{sign}.2f}, {100 * high:{sign}.2f}]"
 
 
-def _print_summary(result: Evaluation, confidence: float) -> None:
+def _print_summary(result: na.Evaluation, confidence: float) -> None:
     click.echo(f"            percent [{100 * confidence:g} % interval]")
     for metric in METRICS:
         click.echo(f"{metric:<12}{_percent(getattr(result, metric), result.intervals[metric])}")
@@ -129,7 +128,7 @@ def _print_summary(result: Evaluation, confidence: float) -> None:
     click.echo(f"pairs {len(result.sentences)}, links {found}, sure gold links {counts.sure}")
 
 
-def _print_comparison(results: dict[str, Evaluation], differences: dict[str, Difference]) -> None:
+def _print_comparison(results: dict[str, na.Evaluation], differences: dict[str, Difference]) -> None:
     """The scores of both files, the second minus the first, and how likely that is by chance."""
     rows = [["", *results, "difference", "p"]]
     for metric in METRICS:

@@ -10,25 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import nmtalign as na
+from nmtalign.cli import texts
+from nmtalign.cli.declare import INPUT, OUTPUT, Number, OutputPrefix, Whole, argument, command, option
 from nmtalign.cli.messages import Progress, log, quiet_option
-from nmtalign.cli.options.bitext import (
-    ADVICE,
-    LinkedOptions,
-    TextOptions,
-    cut_options,
-    encoding_option,
-    linked_options,
-    text_encoding,
-)
-from nmtalign.cli.options.declare import INPUT, OUTPUT, Number, OutputPrefix, Whole, command, option
-from nmtalign.cli.options.running import write_whole
+from nmtalign.cli.running import write_whole
+from nmtalign.cli.texts import LinkedOptions, LinkedPair, TextOptions
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import read_lines, side_by_side
 from nmtalign.names import READ_LINKS, SYMMETRIZATIONS, TAG_FORMATS, WRITTEN_LINKS
 from nmtalign.output import Outputs
 
 if TYPE_CHECKING:
-    from nmtalign.cli.options.bitext import LinkedPair
     from nmtalign.links.formats import LinkRecord
     from nmtalign.links.lexicon import Entry
     from nmtalign.links.projection import Span
@@ -39,11 +32,11 @@ _output = ("Output", option("-o --output FILE", OUTPUT, "File to write.", defaul
 
 
 @command(
-    click.argument("forward", type=INPUT),
-    click.argument("reverse", type=INPUT),
+    argument("forward", INPUT),
+    argument("reverse", INPUT),
     "Input",
     option("--reversed", bool, "The links of REVERSE are target-source: swap them."),
-    encoding_option,
+    texts.encoding_option,
     _output,
     "Links",
     option("--method", SYMMETRIZATIONS, "How the links are joined.", default="grow-diag-final-and"),
@@ -58,7 +51,7 @@ def symmetrize(forward: str, reverse: str, method: str, reversed: bool, output: 
 
     def joined() -> Iterator[str]:
         files = forward, reverse
-        lines = side_by_side((read_links(path, encoding=text_encoding()) for path in files), files)
+        lines = side_by_side((read_links(path, encoding=texts.encoding()) for path in files), files)
         while chunk := list(islice(lines, _TOGETHER)):
             first, second = ([pair[side] for pair in chunk] for side in (0, 1))
             if reversed:
@@ -69,16 +62,16 @@ def symmetrize(forward: str, reverse: str, method: str, reversed: bool, output: 
 
 
 @command(
-    click.argument("links", type=INPUT),
+    argument("links", INPUT),
     "Input",
     option("--from from_", READ_LINKS, "Format of LINKS.", required=True),
     option("--source", INPUT, "Source text, if LINKS hold no words."),
     option("--target", INPUT, "Target text."),
-    cut_options,
+    texts.cut_options,
     _output,
     option("--to", WRITTEN_LINKS, "Format to write.", required=True),
 )
-def convert(links: str, from_: str, to: str, output: str, cut: TextOptions, **texts: str | None) -> None:
+def convert(links: str, from_: str, to: str, output: str, cut: TextOptions, **bitext: str | None) -> None:
     """Convert LINKS between Pharaoh, talp, NAACL, GIZA A3, word pairs, JSONL and TSV.
 
     The formats giza, words and tsv (source, target, links) need --source and --target, unless LINKS
@@ -88,15 +81,14 @@ def convert(links: str, from_: str, to: str, output: str, cut: TextOptions, **te
     Example: nmtalign convert gold.talp --from talp --to pharaoh -o gold.pharaoh
     """
     from nmtalign.links.formats import format_record, read_records
-    from nmtalign.text.bitext import read_bitext
     from nmtalign.text.tokenization import SPACES
 
-    source, target = texts["source"], texts["target"]
+    source, target = bitext["source"], bitext["target"]
     if (source is None) != (target is None):
         raise UsageError("give both --source and --target, or neither")
-    records = read_records(links, format=from_, encoding=text_encoding())
+    records = read_records(links, format=from_, encoding=texts.encoding())
     if source is not None and target is not None:
-        pairs = read_bitext(source, target, encoding=text_encoding())
+        pairs = na.read_bitext(source, target, encoding=texts.encoding())
         words = map(cut.settings(SPACES).words_of_pair, pairs)
         records = _with_words(records, words, links, padded=from_ == "naacl")
     elif cut.given:
@@ -109,26 +101,25 @@ def _with_words(
     records: Iterator[LinkRecord], words: Iterator[tuple[list[str], list[str]]], links: str, *, padded: bool
 ) -> Iterator[LinkRecord]:
     """Put the words of the texts into the records; `padded` records may end early."""
-    from nmtalign.links.alignments import Alignment, GoldAlignment
     from nmtalign.links.formats import LinkRecord
 
-    empty = LinkRecord(GoldAlignment(frozenset(), frozenset())) if padded else None
+    empty = LinkRecord(na.GoldAlignment(frozenset(), frozenset())) if padded else None
     pairs = 0
     for pairs, sides in enumerate(words, 1):
         record = next(records, empty)
         if record is None:
             raise DataError(f"expected links for each pair of the texts, found only {pairs - 1} in {links}")
         try:
-            Alignment(record.gold.possible, *map(len, sides))
+            na.Alignment(record.gold.possible, *map(len, sides))
         except DataError as error:
-            raise DataError(f"pair {pairs}: {error}; {ADVICE}").at(links) from None
+            raise DataError(f"pair {pairs}: {error}; {texts.ADVICE}").at(links) from None
         yield LinkRecord(record.gold, *map(tuple, sides))
     if next(records, None) is not None:
         raise DataError(f"expected links for the {pairs} pairs of the texts, found more in {links}")
 
 
 @command(
-    linked_options(),
+    texts.linked_options(),
     "Output",
     option("-o --output PREFIX", OutputPrefix(".extract", ".extract.inv"), "Write two files, show nothing."),
     option("--longest", Whole(min=1), "Most words of a phrase, on either side.", default=7),
@@ -160,7 +151,7 @@ def phrases(linked: LinkedOptions, output: str | None, longest: int) -> None:
 
 
 @command(
-    linked_options(),
+    texts.linked_options(),
     "Input",
     option("--tags", INPUT, "Annotations of SOURCE, a line for each pair.", required=True),
     option("--tags-format", TAG_FORMATS, "Format of --tags.", default="xml"),
@@ -182,7 +173,7 @@ def project(linked: LinkedOptions, tags: str, tags_format: str, output: str) -> 
     lost: list[int] = []  # lines with an annotation whose words have no link
 
     def projected() -> Iterator[str]:
-        columns = linked.read(), read_lines(tags, encoding=text_encoding())
+        columns = linked.read(), read_lines(tags, encoding=texts.encoding())
         for number, (pair, line) in enumerate(side_by_side(columns, (linked.source, tags)), 1):
             with _placed(tags, number):
                 text, spans = _PROJECTIONS[tags_format](line, pair)
@@ -253,7 +244,7 @@ _HEADER = "source\ttarget\tlinks\tp(target|source)\tp(source|target)\tassociatio
 
 
 @command(
-    linked_options(required=False),
+    texts.linked_options(required=False),
     "Output",
     option("--word WORD", str, "The translations of one word only, of either language."),
     option("-o --output PREFIX", OutputPrefix(".s2t", ".t2s", ".tsv"), "Write three files, show nothing."),
@@ -290,16 +281,16 @@ def lexicon(linked: LinkedOptions, word: str | None, output: str | None, **optio
         if not entries:
             lower = "; a model holds words in lower case" if word != word.lower() else ""
             raise DataError(f"no translation of {word!r} is as probable as --least{lower}")
-    texts: dict[str, Iterable[str]] = {}
+    files: dict[str, Iterable[str]] = {}
     if output is not None:
-        texts[f"{output}.s2t"] = lexicons.shortlist(entries, most=options["limit"])
-        texts[f"{output}.t2s"] = lexicons.shortlist(entries, reverse=True, most=options["limit"])
-        texts[f"{output}.tsv"] = (f"{line}\n" for line in chain([_HEADER], map(_row, entries)))
+        files[f"{output}.s2t"] = lexicons.shortlist(entries, most=options["limit"])
+        files[f"{output}.t2s"] = lexicons.shortlist(entries, reverse=True, most=options["limit"])
+        files[f"{output}.tsv"] = (f"{line}\n" for line in chain([_HEADER], map(_row, entries)))
     if options["priors"] is not None:
-        texts[options["priors"]] = lexicons.priors(entries)
-    if texts:
-        write_whole(texts)
-        log(f"{len(entries):,} word pairs in {', '.join(texts)}", event="written")
+        files[options["priors"]] = lexicons.priors(entries)
+    if files:
+        write_whole(files)
+        log(f"{len(entries):,} word pairs in {', '.join(files)}", event="written")
     else:
         most_linked = sorted(entries, key=lambda entry: -entry.links)[: options["limit"]]
         click.echo("\n".join([_HEADER, *map(_row, most_linked)]))
@@ -307,7 +298,7 @@ def lexicon(linked: LinkedOptions, word: str | None, output: str | None, **optio
 
 def _entries(linked: LinkedOptions, model: str | None) -> Iterable[Entry]:
     """Return the linked words of a bitext, or the word pairs that a learned lexicon has linked."""
-    from nmtalign.links.lexicon import Entry, LinkCounts
+    from nmtalign.links.lexicon import Entry
 
     if model is not None:
         from nmtalign.aligner.aligner import load_aligner
@@ -316,7 +307,7 @@ def _entries(linked: LinkedOptions, model: str | None) -> Iterable[Entry]:
         names = lexicon.source_words, lexicon.target_words
         rows = zip(*(column.tolist() for column in lexicon.translations()), strict=True)
         return (Entry(names[0][s], names[1][t], *numbers) for s, t, *numbers in rows)
-    counts = LinkCounts()
+    counts = na.LinkCounts()
     for _, source, target, links in linked.read():
         counts.add(source, target, links)
     return counts.entries()

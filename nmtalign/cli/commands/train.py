@@ -10,62 +10,53 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import nmtalign as na
+from nmtalign.cli import model, running, texts
+from nmtalign.cli.declare import INPUT, OUTPUT, FileType, Number, OptionGroup, Values, command, option
 from nmtalign.cli.messages import Stages, log, log_option, quiet_option, warn
-from nmtalign.cli.options import model as models
-from nmtalign.cli.options import running
-from nmtalign.cli.options.bitext import (
-    BitextOptions,
-    TextOptions,
-    bitext_options,
-    langs_option,
-    max_length_option,
-    text_encoding,
-    text_options,
-)
-from nmtalign.cli.options.declare import INPUT, OUTPUT, FileType, Number, command, option, option_group
+from nmtalign.cli.texts import BitextOptions, TextOptions
 from nmtalign.errors import StoppedError, UsageError
 from nmtalign.names import PRESETS
 
 if TYPE_CHECKING:
     from distributed import Client
 
-    from nmtalign.aligner.aligner import Aligner
-    from nmtalign.links.alignments import AlignedBatch
     from nmtalign.text.bitext import SentencePair
     from nmtalign.training.em import Hyperparameters
 
 
-LINKS = ("links", "probabilities", "pair_scores")  # outputs of the bitext itself
-ENCODER = ("encoder", "layer", "device", "cache")
 OLDER = FileType(writes=False, instead_of="output")  # a model that the new one may replace
 
 
 @command(
-    bitext_options,
-    max_length_option,
-    text_options,
-    langs_option,
+    texts.bitext_options,
+    texts.max_length_option,
+    texts.text_options,
+    texts.langs_option,
     option("--gold", INPUT, "Train a rescorer on these gold links of the last pairs, or of all."),
     "Output",
     option("-o --output DIR", OUTPUT, "Folder for the model.", required=True),
     option("--force", bool, "Replace the model that is there."),
-    option("--links", OUTPUT, "Also align the bitext itself: Pharaoh format, a line for each pair."),
-    option("--probabilities", OUTPUT, "Probability of each link, in the order of --links."),
-    option("--pair-scores", OUTPUT, "Probability that a pair is a translation."),
+    OptionGroup(
+        "outputs",
+        option("--links", OUTPUT, "Also align the bitext itself: Pharaoh format, a line for each pair."),
+        option("--probabilities", OUTPUT, "Probability of each link, in the order of --links."),
+        option("--pair-scores", OUTPUT, "Probability that a pair is a translation."),
+    ),
     "Model",
     option("--preset", PRESETS, "Learn faster, or more accurately.", default="default"),
     option("--prior", INPUT, "Start from a list of words (word, translation, weight) or eflomal's priors."),
     option("--init DIR", OLDER, "Start from a model and its tokenizer, or from word vectors."),
-    option_group(
+    OptionGroup(
         "vectors",
         "Vectors, mixed with the lexicon",
-        models.vector_files,
+        model.vector_files,
         option("--vectors-weight", Number(0, 1), "Weight of the vectors, from 0 to 1.  [0.45]"),
-        kind=models.PathOptions,
+        kind=model.PathOptions,
     ),
     "Expert, whose links are prior counts and vote",
-    models.expert_option,
-    models.encoder_options,
+    model.expert_option,
+    OptionGroup("encoder", model.encoder_options),
     running.engine_options,
     quiet_option,
     log_option,
@@ -73,10 +64,12 @@ OLDER = FileType(writes=False, instead_of="output")  # a model that the new one 
 def train(
     bitext: BitextOptions,
     tokenization: TextOptions,
-    vectors: models.PathOptions,
+    vectors: model.PathOptions,
+    encoder: Values,
     engine: running.EngineOptions,
     output: str,
-    **more: Any,
+    outputs: Values,
+    **options: Any,
 ) -> None:
     """Learn an alignment model from a bitext: two files, line by line, or one file with both sides (--pairs).
 
@@ -93,21 +86,21 @@ def train(
     from nmtalign.training.checkpoint import remove_checkpoints
     from nmtalign.training.em import preset as named_preset
 
-    languages = more["langs"] or (None, None)
-    options = _supervision(vectors, more)
-    outputs = {name: more[name] for name in LINKS if more[name] is not None}
-    expect_room_for_model(output, overwrite=more["force"])
-    for path in outputs.values():
+    languages = options["langs"] or (None, None)
+    settings = _supervision(vectors, encoder, options)
+    paths = outputs.given  # of the links of the bitext itself
+    expect_room_for_model(output, overwrite=options["force"])
+    for path in paths.values():
         expect_folder_of(path)
-    if outputs and engine.engine == "dask" and "-" in bitext.files:
+    if paths and engine.engine == "dask" and "-" in bitext.files:
         raise UsageError("--engine dask reads the bitext again for --links; give a file, not standard input")
-    options["prior"], options["text"] = warm_start(
-        more["prior"], more["init"], vars(tokenization), languages, encoding=text_encoding()
+    settings["prior"], settings["text"] = warm_start(
+        options["prior"], options["init"], vars(tokenization), languages, encoding=texts.encoding()
     )
-    limit = LengthLimit(more["max_length"], bitext.files)
-    without_long_pairs = partial(limit.pairs, text=options["text"], languages=languages)
-    hyperparameters, state = named_preset(more["preset"]), f"{output.rstrip('/')}.state"
-    progress = Stages("pairs", bitext.files, _costs(hyperparameters, **more))
+    limit = LengthLimit(options["max_length"], bitext.files)
+    without_long_pairs = partial(limit.pairs, text=settings["text"], languages=languages)
+    hyperparameters, state = named_preset(options["preset"]), f"{output.rstrip('/')}.state"
+    progress = Stages("pairs", bitext.files, _costs(hyperparameters, encoder, outputs, options))
     with _explained(state), ExitStack() as stack:
         client = engine.client(stack)
         stack.enter_context(progress)
@@ -115,36 +108,35 @@ def train(
             from nmtalign.batch.cluster import ClusterProcesses
             from nmtalign.training.distributed import DistributedBitext
 
-            options["make_bitext"] = partial(DistributedBitext, processes=ClusterProcesses(client))
-        options |= {"languages": languages, "workers": engine.workers, "checkpoints": state}
-        learn_options = LearnOptions(hyperparameters, report=progress.stage, warn=warn, **options)
+            settings["make_bitext"] = partial(DistributedBitext, processes=ClusterProcesses(client))
+        settings |= {"languages": languages, "workers": engine.workers, "checkpoints": state}
+        learn_options = LearnOptions(hyperparameters, report=progress.stage, warn=warn, **settings)
         counted = progress.counted(bitext.open(), then=progress.next_stage)
-        pairs = of_corrected_text(counted, more["gold"], encoding=text_encoding())
-        result = learn(without_long_pairs(models.with_expert(pairs, more["expert"])), learn_options)
+        pairs = of_corrected_text(counted, options["gold"], encoding=texts.encoding())
+        result = learn(without_long_pairs(model.with_expert(pairs, options["expert"])), learn_options)
         aligner = replace(result.aligner, workers=engine.workers)
-        aligner.save(output, overwrite=more["force"])
+        aligner.save(output, overwrite=options["force"])
         remove_checkpoints(state)
         progress.stage(f"model in {output}{limit}")
-        if outputs:
+        if paths:
             local = client is None or aligner.expert is not None
             batch = result.align() if local else _aligned(client, aligner, without_long_pairs(bitext.open()))
-            texts = running.batch_texts()
-            running.write_whole({path: [texts[name](batch)] for name, path in outputs.items()})
-    _say_what_is_next(bitext, output, more["links"])
+            formats = running.batch_texts()
+            running.write_whole({path: [formats[name](batch)] for name, path in paths.items()})
+    _say_what_is_next(bitext, output, outputs.links)
 
 
-def _supervision(vectors: models.PathOptions, more: dict[str, Any]) -> dict[str, Any]:
+def _supervision(vectors: model.PathOptions, encoder: Values, options: dict[str, Any]) -> dict[str, Any]:
     """Open what the model learns from beside the bitext, as arguments of `learn`."""
     from nmtalign.aligner.experts import choose_expert
     from nmtalign.aligner.opening import open_vectors
     from nmtalign.aligner.train import gold_of_file
 
-    encoder = {name: more[name] for name in ENCODER if more[name] is not None}
     return {
-        "vectors": vectors.path and open_vectors(vectors.path, more["langs"], **vectors.reading),
+        "vectors": vectors.path and open_vectors(vectors.path, options["langs"], **vectors.reading),
         "vectors_weight": vectors.vectors_weight,
-        "gold": [] if more["gold"] is None else gold_of_file(more["gold"], encoding=text_encoding()),
-        "expert": choose_expert(given=more["expert"] is not None, **encoder),
+        "gold": [] if options["gold"] is None else gold_of_file(options["gold"], encoding=texts.encoding()),
+        "expert": choose_expert(given=options["expert"] is not None, **encoder.given),
     }
 
 
@@ -160,32 +152,33 @@ def _explained(state: str) -> Iterator[None]:
         raise StoppedError(f"interrupted\nnmtalign: {where}") from None
 
 
-def _costs(hyperparameters: Hyperparameters, **more: Any) -> list[float]:
+def _costs(
+    hyperparameters: Hyperparameters, encoder: Values, outputs: Values, options: dict[str, Any]
+) -> list[float]:
     """Return what the stages take in relation to each other, as measured (40,000 pairs)."""
     model1, hmm = hyperparameters.model1_iterations, hyperparameters.hmm_iterations
     iterations = [1.0] * (model1 - 1) + [4.0] * hmm
-    begin = 23.0 if more["encoder"] else 3.0
-    iterations *= 1 + any(more[name] is not None for name in ("expert", "encoder"))
-    end = 1.0 + 2.0 * bool(hyperparameters.spectral_weight) + 10.0 * bool(more["gold"])
-    return [begin, 3.0, *iterations, end, *([4.0] if any(more[name] for name in LINKS) else [])]
+    begin = 23.0 if encoder.encoder else 3.0
+    iterations *= 2 if options["expert"] or encoder.encoder else 1
+    end = 1.0 + 2.0 * bool(hyperparameters.spectral_weight) + 10.0 * bool(options["gold"])
+    return [begin, 3.0, *iterations, end, *([4.0] if outputs.given else [])]
 
 
-def _say_what_is_next(bitext: BitextOptions, model: str, links: str | None) -> None:
+def _say_what_is_next(bitext: BitextOptions, output: str, links: str | None) -> None:
     """Name the command that a newcomer wants next."""
     files = shlex.join(bitext.files if bitext.pairs is None else ["--pairs", bitext.pairs])
-    if (encoding := text_encoding()) != "utf-8":
+    if (encoding := texts.encoding()) != "utf-8":
         files += f" --encoding {encoding}"
-    folder = shlex.quote(model)
+    folder = shlex.quote(output)
     look = f"nmtalign report {files} --model {folder} -o report.html"
     use = f"nmtalign align NEW_SOURCE NEW_TARGET --model {folder} -o links.txt"
     done = f"links in {links}; " if links not in (None, "-") else ""
     log(f"{done}to look at links: {look}; to align new text: {use}", event="next")
 
 
-def _aligned(client: Client, aligner: Aligner, bitext: Iterator[SentencePair]) -> AlignedBatch:
+def _aligned(client: Client, aligner: na.Aligner, bitext: Iterator[SentencePair]) -> na.AlignedBatch:
     """Align the bitext, which is read again, on a cluster."""
     from nmtalign.batch.cluster import align_on_cluster
     from nmtalign.links.alignments import joined_batches
-    from nmtalign.text.bitext import cut
 
-    return joined_batches([chunk.batch for chunk in align_on_cluster(client, aligner, cut(bitext))])
+    return joined_batches([chunk.batch for chunk in align_on_cluster(client, aligner, na.cut(bitext))])

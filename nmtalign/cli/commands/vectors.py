@@ -5,32 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from click.core import ParameterSource
 
+import nmtalign as na
+from nmtalign.cli import model, texts
+from nmtalign.cli.declare import INPUT, OUTPUT, OptionGroup, Values, Whole, argument, command, option
 from nmtalign.cli.messages import Progress, log, printable, warn
-from nmtalign.cli.options.bitext import (
-    BitextOptions,
-    TextOptions,
-    bitext_options,
-    encoding_option,
-    langs_option,
-    languages_of_files,
-    text_encoding,
-    text_options,
-)
-from nmtalign.cli.options.declare import INPUT, OUTPUT, Values, Whole, command, option, option_group
-from nmtalign.cli.options.model import PathOptions, path_options, unsafe_pickle_option
-from nmtalign.cli.options.running import one_blas_thread
+from nmtalign.cli.running import one_blas_thread
+from nmtalign.cli.texts import BitextOptions, TextOptions
 from nmtalign.door import place_of
 from nmtalign.errors import UsageError
 from nmtalign.files import read_lines
 from nmtalign.names import LEARNED_SCORES, READ_VECTORS, RETRIEVAL_SCORES, UNICODE_FORMS, WRITTEN_VECTORS
-
-if TYPE_CHECKING:
-    from nmtalign.vectors.embeddings import Embeddings
 
 _BYTES = ("strict", "ignore", "replace", "backslashreplace")
 _SCORE = "csls: twice the cosine, less the mean cosines of both words to their nearest."
@@ -41,11 +30,11 @@ _reading_options = (
     "Input",
     option("--from format", ("auto", *READ_VECTORS), "Format of the vectors.", default="auto"),
     _limit_option,
-    encoding_option,
+    texts.encoding_option,
     option("--errors", _BYTES, "What to do with bytes of another encoding."),
-    unsafe_pickle_option(False),
+    model.unsafe_pickle_option,
 )
-_folder_options = option_group(
+_folder_options = OptionGroup(
     "folder",
     "Output",
     option("-o --output DIR", OUTPUT, "Folder for both languages.", required=True),
@@ -63,11 +52,11 @@ def vectors() -> None:
 
 
 @command(
-    click.argument("path", type=INPUT),
+    argument("path", INPUT),
     _reading_options,
     "Input",
     option("--text", INPUT, "Also count which words of this text have a vector."),
-    text_options,
+    texts.text_options,
 )
 def info(path: str, text: str | None, tokenization: TextOptions, **reading: Any) -> None:
     """Show what word vectors hold: words, dimensions, lengths.
@@ -78,19 +67,19 @@ def info(path: str, text: str | None, tokenization: TextOptions, **reading: Any)
     Example: nmtalign vectors info cc.fr.300.vec.gz --limit 200000 --text corpus.fr
     """
     from nmtalign.vectors.embeddings import Coverage
-    from nmtalign.vectors.storage import detect_format, languages_of, load_embeddings
+    from nmtalign.vectors.storage import detect_format, languages_of
 
     sides = languages_of(place_of(path)) or {"": place_of(path)}
     for side in sides.values():
         kind = detect_format(side) if reading["format"] == "auto" else reading["format"]
-        embeddings = load_embeddings(side, encoding=text_encoding(), **reading | {"format": kind})
+        embeddings = na.load_embeddings(side, encoding=texts.encoding(), **reading | {"format": kind})
         click.echo("\n".join([f"{side}: {kind}", *_described(embeddings)]))
         if text is not None:
-            lines = map(tokenization.settings().words, read_lines(text, encoding=text_encoding()))
+            lines = map(tokenization.settings().words, read_lines(text, encoding=texts.encoding()))
             click.echo(f"  of {text}: {sum(map(embeddings.coverage, lines), Coverage())}")
 
 
-def _described(embeddings: Embeddings) -> Iterator[str]:
+def _described(embeddings: na.Embeddings) -> Iterator[str]:
     """Yield the lines that `info` prints."""
     import numpy as np
 
@@ -107,8 +96,8 @@ def _described(embeddings: Embeddings) -> Iterator[str]:
 
 
 @command(
-    click.argument("path", type=INPUT),
-    click.argument("output", type=OUTPUT),
+    argument("path", INPUT),
+    argument("output", OUTPUT),
     _reading_options,
     "Output",
     option("--to", WRITTEN_VECTORS, "Format to write.", required=True),
@@ -123,11 +112,11 @@ def convert(path: str, output: str, to: str, force: bool, **reading: Any) -> Non
 
     Example: nmtalign vectors convert cc.fr.300.bin french --to folder
     """
-    from nmtalign.vectors.storage import expect_room_for_vectors, load_embeddings, save_embeddings
+    from nmtalign.vectors.storage import expect_room_for_vectors
 
     expect_room_for_vectors(output, to, overwrite=force)
-    embeddings = load_embeddings(path, encoding=text_encoding(), **reading)
-    save_embeddings(embeddings, output, format=to, overwrite=force)
+    embeddings = na.load_embeddings(path, encoding=texts.encoding(), **reading)
+    na.save_embeddings(embeddings, output, format=to, overwrite=force)
     if embeddings.subwords is not None and to != "folder":
         warn(f"{to} cannot hold the sub-words; they are left out")
     log(f"{len(embeddings):,} words, {embeddings.dimension} dimensions in {output}")
@@ -137,9 +126,9 @@ def convert(path: str, output: str, to: str, force: bool, **reading: Any) -> Non
 
 
 @command(
-    bitext_options,
-    text_options,
-    langs_option,
+    texts.bitext_options,
+    texts.text_options,
+    texts.langs_option,
     _folder_options,
     "Learning",
     option("--dimension", Whole(min=1), "Columns of the vectors.", default=128),
@@ -159,18 +148,18 @@ def learn(
     Example: nmtalign vectors learn text.en text.fr -o vectors
     """
     from nmtalign.aligner.aligner import load_aligner
-    from nmtalign.training.count_vectors import count_embeddings, learn_counted
+    from nmtalign.training.count_vectors import learn_counted
     from nmtalign.vectors.storage import expect_room_for_pair, save_pair, with_text_settings
 
     expect_room_for_pair(folder.output, overwrite=folder.force)
     text, langs = tokenization.settings(), options.pop("langs")
-    languages = langs or languages_of_files(bitext.source, bitext.target)
+    languages = langs or texts.languages_of_files(bitext.source, bitext.target)
     with Progress("pairs") as progress:
         if model is not None:
             _check_alone(bitext)
-            counted = load_aligner(model)
-            learned, text = count_embeddings(counted.lexicon, **options), counted.text
-            languages = langs or (counted.languages[0] or "source", counted.languages[1] or "target")
+            aligner = load_aligner(model)
+            learned, text = na.count_embeddings(aligner.lexicon, **options), aligner.text
+            languages = langs or (aligner.languages[0] or "source", aligner.languages[1] or "target")
         else:
             pairs = progress.done_one_by_one(bitext.open())
             words = (text.words_of_pair(pair, languages) for pair in pairs)
@@ -193,23 +182,20 @@ def _check_alone(bitext: BitextOptions) -> None:
         raise UsageError(f"{', '.join(given)}: the words are those of --model; leave it out")
 
 
-_mapping_options = option_group(
-    "mapping",
-    "Input",
-    langs_option,
-    "Mapping",
-    option("--dictionary", INPUT, "Seed pairs, `word translation` a line.  [identical strings]"),
-    option("--refine/--no-refine", bool, "Look for more pairs by mutual neighbors.", default=True),
-    option("--words", Whole(min=1), "Frequent words that --refine uses.", default=5_000),
-)
-
-
 @command(
-    click.argument("source", type=INPUT),
-    click.argument("target", type=INPUT),
+    argument("source", INPUT),
+    argument("target", INPUT),
     _reading_options,
     _folder_options,
-    _mapping_options,
+    OptionGroup(
+        "mapping",
+        "Input",
+        texts.langs_option,
+        "Mapping",
+        option("--dictionary", INPUT, "Seed pairs, `word translation` a line.  [identical strings]"),
+        option("--refine/--no-refine", bool, "Look for more pairs by mutual neighbors.", default=True),
+        option("--words", Whole(min=1), "Frequent words that --refine uses.", default=5_000),
+    ),
     name="map",
 )
 def map_(source: str, target: str, folder: Values, mapping: Values, **reading: Any) -> None:
@@ -220,15 +206,16 @@ def map_(source: str, target: str, folder: Values, mapping: Values, **reading: A
     Example: nmtalign vectors map cc.en.300.vec.gz cc.fr.300.vec.gz --limit 100000 -o vectors
     """
     from nmtalign.vectors.spaces import identical_strings, map_spaces, read_dictionary
-    from nmtalign.vectors.storage import expect_room_for_pair, load_embeddings, save_pair
+    from nmtalign.vectors.storage import expect_room_for_pair, save_pair
 
     expect_room_for_pair(folder.output, overwrite=folder.force)
-    first, second = (load_embeddings(path, encoding=text_encoding(), **reading) for path in (source, target))
+    reading["encoding"] = texts.encoding()
+    first, second = (na.load_embeddings(path, **reading) for path in (source, target))
     seeds = iter(identical_strings(first.vocabulary, second.vocabulary))
     if mapping.dictionary is not None:
-        seeds = read_dictionary(mapping.dictionary, encoding=text_encoding())
+        seeds = read_dictionary(mapping.dictionary, encoding=texts.encoding())
     learned = map_spaces(first, second, seeds, refine=mapping.refine, words=mapping.words)
-    languages = mapping.langs or languages_of_files(source, target)
+    languages = mapping.langs or texts.languages_of_files(source, target)
     saving = {"languages": languages, "format": folder.to, "overwrite": folder.force}
     save_pair(learned.source, learned.target, folder.output, **saving)
     kept = first.subwords is None is second.subwords
@@ -236,11 +223,11 @@ def map_(source: str, target: str, folder: Values, mapping: Values, **reading: A
     log(f"{learned}, in {folder.output}{lost}")
 
 
-_pair_options = option_group(
+_pair_options = OptionGroup(
     "pair",
-    click.argument("folder", type=INPUT),
+    argument("folder", INPUT),
     "Input",
-    langs_option,
+    texts.langs_option,
     _limit_option,
     "Neighbors",
     option("--score", RETRIEVAL_SCORES, _SCORE, default="csls"),
@@ -249,10 +236,10 @@ _pair_options = option_group(
 
 @command(
     _pair_options,
-    click.argument("dictionary", type=INPUT),
+    argument("dictionary", INPUT),
     "Input",
     option("--unicode", UNICODE_FORMS, "Normalize the dictionary.", default="none"),
-    encoding_option,
+    texts.encoding_option,
 )
 def evaluate(pair: Values, dictionary: str, unicode: str) -> None:
     """Look up a dictionary among the nearest neighbors.
@@ -268,13 +255,13 @@ def evaluate(pair: Values, dictionary: str, unicode: str) -> None:
 
     text = TextSettings(lowercase=False, unicode=unicode)
     source, target = load_pair(place_of(pair.folder), languages=pair.langs, limit=pair.limit)
-    pairs = map(text.normalized, read_dictionary(dictionary, encoding=text_encoding()))
+    pairs = map(text.normalized, read_dictionary(dictionary, encoding=texts.encoding()))
     click.echo(str(evaluate_dictionary(source, target, [(a, b) for a, b in pairs], score=pair.score)))
 
 
 @command(
     _pair_options,
-    click.argument("words", nargs=-1, required=True),
+    argument("words", nargs=-1, required=True),
     "Neighbors",
     option("--count", Whole(min=1), "Neighbors of a word.", default=10),
 )
@@ -299,12 +286,12 @@ def neighbors(pair: Values, words: tuple[str, ...], count: int) -> None:
 
 
 @command(
-    bitext_options,
-    text_options,
+    texts.bitext_options,
+    texts.text_options,
     "Output",
     option("-o --output NPZ", OUTPUT, "File of the parameters.  [in the folder --vectors]"),
     option("--force", bool, "Replace the parameters that are there."),
-    path_options,
+    model.path_options,
     "Learning",
     option("--score", LEARNED_SCORES, "Attention score whose parameters are learned.", required=True),
     option("--model DIR", INPUT, "Aligner to learn from.  [one learned from the text]"),
@@ -312,7 +299,11 @@ def neighbors(pair: Values, words: tuple[str, ...], count: int) -> None:
     option("--workers", Whole(min=1), "Processes; the result is the same.  [cores]"),
 )
 def attention(
-    bitext: BitextOptions, tokenization: TextOptions, vectors: PathOptions, output: str | None, **options: Any
+    bitext: BitextOptions,
+    tokenization: TextOptions,
+    vectors: model.PathOptions,
+    output: str | None,
+    **options: Any,
 ) -> None:
     """Learn the parameters of an attention score over word vectors.
 
@@ -324,7 +315,6 @@ def attention(
     Example: nmtalign vectors attention text.en text.fr --vectors vectors --score bahdanau
     """
     one_blas_thread()
-    from nmtalign.aligner.fitting import learn_attention
     from nmtalign.output import expect_new_file
     from nmtalign.scorers.vector_scores import FILES
 
@@ -342,7 +332,7 @@ def attention(
     options |= vectors.reading | ({} if vectors.langs is None else {"languages": vectors.langs})
     with Progress("pairs", bitext.files) as progress:
         pairs = list(progress.counted(bitext.open()))
-        learned = learn_attention(pairs, given, report=progress.stage, **vars(tokenization), **options)
+        learned = na.learn_attention(pairs, given, report=progress.stage, **vars(tokenization), **options)
         learned.save(path, overwrite=force)
     log(f"{learned} in {progress.seconds:.1f} s in {path}")
 

@@ -1,18 +1,18 @@
-"""The options of a run in shards, and the run."""
+"""How `align` and `train` run: in shards, in processes or on a cluster; and what writes their outputs."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
-from nmtalign import __version__
-from nmtalign.cli.options.declare import OUTPUT, Values, Whole, option, option_group
-from nmtalign.cli.options.model import PATHS, ModelOptions
+import nmtalign as na
+from nmtalign.cli.declare import OUTPUT, OptionGroup, Values, Whole, option
+from nmtalign.cli.model import PATHS, ModelOptions
 from nmtalign.door import place_of, shipped
 from nmtalign.errors import UsageError
 from nmtalign.files import fingerprint
@@ -20,13 +20,12 @@ from nmtalign.names import MODEL, SIDES
 from nmtalign.output import Outputs
 
 if TYPE_CHECKING:
-    from nmtalign.batch.shards import ShardRun
-    from nmtalign.batch.stream import AlignedChunk
-    from nmtalign.links.alignments import AlignedBatch
-
-    Sink = Callable[[AlignedChunk], object]
     from distributed import Client
 
+    from nmtalign.batch.shards import ShardRun
+    from nmtalign.batch.stream import AlignedChunk
+
+    Sink = Callable[[AlignedChunk], object]
 
 _ALWAYS = ("links", "probabilities", "pair_scores")  # outputs that every run keeps
 
@@ -40,24 +39,16 @@ class ShardOptions(Values):
         return bool(self.resume or self.shard)
 
     def open(self, files: Sequence[str], outputs: Mapping[str, str]) -> ShardRun | None:
-        """Return the run of these options, None without them; `outputs` are the files to write."""
+        """Return the run of these options, None without them; `outputs` are the files to write.
+
+        Inputs can be read twice, and outputs be put together of shards; others are a UsageError.
+        """
         from nmtalign.batch.shards import ShardRun
 
         if self.out_shards is None:
             if self.may_exist:
                 raise UsageError("--resume and --shard go with --out-shards DIR; give it too")
             return None
-        self._check(files, outputs)
-        part = re.fullmatch(r"(\d{1,9})/(\d{1,9})", self.shard or "1/1", re.ASCII)
-        if part is None or not 0 < int(part[1]) <= int(part[2]):
-            raise UsageError(f"--shard wants I/N with I from 1 to N, like 2/8; found {self.shard!r}")
-        paths = {**dict.fromkeys(_ALWAYS, ""), **outputs}
-        texts = {_kind(output, path): text_of(output, path) for output, path in paths.items()}
-        inputs, numbers = [Path(path) for path in files], (int(part[1]), int(part[2]))
-        return ShardRun(Path(self.out_shards), texts, inputs, pairs=self.shard_pairs, part=numbers)
-
-    def _check(self, files: Sequence[str], outputs: Mapping[str, str]) -> None:
-        """Refuse inputs that cannot be read twice, and outputs that shards cannot be put together to."""
         if "-" in files:
             raise UsageError("--out-shards: not with standard input, which cannot be read again")
         if "attention" in outputs:
@@ -67,11 +58,19 @@ class ShardOptions(Values):
         if self.shard is not None and any(path != "-" for path in outputs.values()):
             advice = "put them together with --resume -o LINKS at the end"
             raise UsageError(f"--shard fills --out-shards only; {advice}")
-        if "table" in outputs and _kind("table", outputs["table"]) == "parquet":
+        paths = {**dict.fromkeys(_ALWAYS, ""), **outputs}
+        kinds = {output: _kind(output, path) for output, path in paths.items()}
+        if "parquet" in kinds.values():
             raise UsageError("--out-shards: tables as .csv, .tsv or .jsonl, whose shards can be put together")
+        part = re.fullmatch(r"(\d{1,9})/(\d{1,9})", self.shard or "1/1", re.ASCII)
+        if part is None or not 0 < int(part[1]) <= int(part[2]):
+            raise UsageError(f"--shard wants I/N with I from 1 to N, like 2/8; found {self.shard!r}")
+        texts = {kinds[output]: text_of(output, path) for output, path in paths.items()}
+        inputs, numbers = [Path(path) for path in files], (int(part[1]), int(part[2]))
+        return ShardRun(Path(self.out_shards), texts, inputs, pairs=self.shard_pairs, part=numbers)
 
 
-shard_options = option_group(
+shard_options = OptionGroup(
     "sharding",
     "Running",
     option("--out-shards DIR", OUTPUT, "Save finished shards here, for --resume."),
@@ -96,13 +95,25 @@ def _kind(output: str, path: str) -> str:
     return table_format(path)[1:] if output == "table" else output.replace("_", "-")
 
 
-def assemble(run: ShardRun, output: str, path: str, file: TextIO) -> None:
-    """Write the shards of an output into an open file, in order."""
+@contextmanager
+def in_shards(
+    run: ShardRun, outputs: Mapping[str, str], described: dict[str, Any], *, resume: bool
+) -> Iterator[None]:
+    """Let a run write its missing shards; when all are there, assemble the outputs that have a file."""
+    from nmtalign.batch.shards import resumable
     from nmtalign.report.tables import TABLE_HEADS
 
-    kind = _kind(output, path)
-    file.write(TABLE_HEADS.get(f".{kind}", ""))
-    run.assemble(kind, file)
+    with resumable(run.folder, by=(KeyboardInterrupt,)), run:
+        run.start(described, resume=resume)
+        with resumable(run.folder):
+            yield
+            run.finish()
+            with Outputs() as files:
+                for output, path in outputs.items():
+                    if path != "-":
+                        kind, file = _kind(output, path), files.text(path)
+                        file.write(TABLE_HEADS.get(f".{kind}", ""))
+                        run.assemble(kind, file)
 
 
 def describe(files: Sequence[str], options: ModelOptions, **settings: Any) -> dict[str, Any]:
@@ -114,10 +125,10 @@ def describe(files: Sequence[str], options: ModelOptions, **settings: Any) -> di
     parts = [file for path in paths for file in (sorted(path.rglob("*")) if path.is_dir() else [path])]
     model = "".join(fingerprint(file)["sha256"] for file in parts if file.is_file())
     digest, text = hashlib.sha256(model.encode()).hexdigest(), [fingerprint(Path(path)) for path in files]
-    return {"version": __version__, "text": text, "model": digest, **settings}
+    return {"version": na.__version__, "text": text, "model": digest, **settings}
 
 
-def batch_texts() -> dict[str, Callable[[AlignedBatch], str]]:
+def batch_texts() -> dict[str, Callable[[na.AlignedBatch], str]]:
     """Return what makes the text of each output that needs the links alone."""
     from nmtalign.links import formats
 
@@ -198,7 +209,7 @@ class EngineOptions(Values):
         return stack.enter_context(connected(self.scheduler, default_workers(self.workers)))
 
 
-engine_options = option_group(
+engine_options = OptionGroup(
     "engine",
     "Running",
     option("--workers", Whole(min=1), "Processes; the result is the same.  [cores]"),

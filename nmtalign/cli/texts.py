@@ -1,4 +1,4 @@
-"""The arguments SOURCE and TARGET, or ``--pairs``: where the sentence pairs are; LINKS of their words."""
+"""The texts that a command reads: SOURCE and TARGET, or ``--pairs``, how words are cut, LINKS."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from nmtalign.cli.options import declare
-from nmtalign.cli.options.declare import INPUT, Decorator, Option, Values, Whole, option, option_group
+import nmtalign as na
+from nmtalign.cli import declare
+from nmtalign.cli.declare import INPUT, Option, OptionGroup, Values, Whole, argument, option
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import side_by_side
 from nmtalign.names import PAIR_FORMATS, SIDES, TOKENIZERS, UNICODE_FORMS
 
 if TYPE_CHECKING:
-    from nmtalign.links.alignments import Alignment
     from nmtalign.text.bitext import SentencePair
     from nmtalign.text.tokenization import TextSettings
 
@@ -52,7 +52,7 @@ encoding_option = option(
 )
 
 
-def text_encoding() -> str:
+def encoding() -> str:
     """Return the value of --encoding of the command that runs."""
     return str(click.get_current_context().meta.get(__name__, "utf-8"))
 
@@ -62,14 +62,12 @@ class PairsOptions(Values):
 
     def open(self, on_error: Callable[[DataError], None] | None = None) -> Iterator[SentencePair] | None:
         """Yield the sentence pairs; None where no file was named."""
-        from nmtalign.text.bitext import read_bitext
-
         if self.pairs is None:
             if self.sides is not None or self.pairs_format != "auto":
                 raise UsageError("--sides and --pairs-format are for one file with both sides: --pairs FILE")
             return None
-        reading: Any = {"format": self.pairs_format, "select": self.sides, "encoding": text_encoding()}
-        return iter(read_bitext(self.pairs, on_error=on_error, **reading))
+        reading: Any = {"format": self.pairs_format, "select": self.sides, "encoding": encoding()}
+        return iter(na.read_bitext(self.pairs, on_error=on_error, **reading))
 
 
 class BitextOptions(PairsOptions):
@@ -82,8 +80,6 @@ class BitextOptions(PairsOptions):
 
     def open(self, on_error: Callable[[DataError], None] | None = None) -> Iterator[SentencePair]:
         """Yield the sentence pairs of two files, or of one with both sides."""
-        from nmtalign.text.bitext import read_bitext
-
         pairs = super().open(on_error)
         if pairs is not None and self.source is None:
             return pairs
@@ -93,7 +89,7 @@ class BitextOptions(PairsOptions):
             if " " in name.strip() and not os.path.exists(name):
                 found = f"expected the name of a file, found {name[:80]!r}, which is none"
                 raise UsageError(f"{found}; `nmtalign heatmap` takes two sentences, other commands two files")
-        return iter(read_bitext(self.source, self.target, on_error=on_error, encoding=text_encoding()))
+        return iter(na.read_bitext(self.source, self.target, on_error=on_error, encoding=encoding()))
 
 
 _pairs = (
@@ -103,11 +99,11 @@ _pairs = (
     option("--sides A,B", _SIDES, "Source and target in --pairs: columns, keys or languages."),
     encoding_option,
 )
-pairs_options = option_group("bitext", _pairs, kind=PairsOptions)
-bitext_options = option_group(
+pairs_options = OptionGroup("bitext", _pairs, kind=PairsOptions)
+bitext_options = OptionGroup(
     "bitext",
-    click.argument("source", type=INPUT, required=False),
-    click.argument("target", type=INPUT, required=False),
+    argument("source", INPUT, required=False),
+    argument("target", INPUT, required=False),
     _pairs,
     kind=BitextOptions,
 )
@@ -153,7 +149,7 @@ def text_choices(tokenizer: str, lowercase: str, unicode: str) -> Option:
     return option("--tokenizer", Tokenizer(), help), word_choices(lowercase, unicode)
 
 
-text_options = option_group(
+text_options = OptionGroup(
     "tokenization", "Input", text_choices("[space]", "[yes]", "[nfc]"), kind=TextOptions
 )
 
@@ -176,7 +172,7 @@ class LinkedPair(NamedTuple):
     pair: SentencePair
     source: list[str]
     target: list[str]
-    links: Alignment
+    links: na.Alignment
 
 
 class LinkedOptions(TextOptions):
@@ -196,29 +192,26 @@ class LinkedOptions(TextOptions):
 
     def read(self) -> Iterator[LinkedPair]:
         """Yield the sentence pairs with their links, one for each line of all three files."""
-        from nmtalign.links.alignments import Alignment
         from nmtalign.links.formats import read_links
-        from nmtalign.text.bitext import read_bitext
 
         if self.source is None or self.target is None or self.links is None:
             raise UsageError("expected three files: SOURCE TARGET LINKS")
-        text, encoding = self.text, text_encoding()
-        pairs = read_bitext(self.source, self.target, encoding=encoding)
-        columns = pairs, read_links(self.links, encoding=encoding)
+        text, pairs = self.text, na.read_bitext(self.source, self.target, encoding=encoding())
+        columns = pairs, read_links(self.links, encoding=encoding())
         for number, (pair, links) in enumerate(side_by_side(columns, (self.source, self.links)), 1):
             words = text.words_of_pair(pair)
             try:
-                checked = Alignment(links, *map(len, words))
+                checked = na.Alignment(links, *map(len, words))
             except DataError as error:
                 raise DataError(f"{error}; {ADVICE}").at(self.links, line=number) from None
             yield LinkedPair(pair, *words, checked)
 
 
 _cut = ("Input", word_choices("[no]", "[none]"), encoding_option)
-cut_options = option_group("cut", _cut, kind=TextOptions)
+cut_options = OptionGroup("cut", _cut, kind=TextOptions)
 
 
-def linked_options(*, required: bool = True) -> Decorator:
+def linked_options(*, required: bool = True) -> OptionGroup:
     """Return the arguments and options of a command; it may do without, if they are not `required`."""
-    arguments = (click.argument(name, type=INPUT, required=required) for name in (*SIDES, "links"))
-    return option_group("linked", *arguments, _cut, kind=LinkedOptions)
+    arguments = (argument(name, INPUT, required=required) for name in (*SIDES, "links"))
+    return OptionGroup("linked", *arguments, _cut, kind=LinkedOptions)

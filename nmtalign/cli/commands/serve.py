@@ -1,7 +1,7 @@
-"""A web server for one user: a page, and the alignment of the pairs that are typed into it.
+"""``nmtalign serve``: a page for one user, and the alignment of the pairs that are typed into it.
 
-It listens on this machine alone. A page of another site cannot use it: it would have to name another host or
-another origin, and is refused. There are two addresses and no files behind them.
+The server listens on this machine alone. A page of another site cannot use it: it would have to name another
+host or another origin, and is refused. There are two addresses and no files behind them.
 """
 
 from __future__ import annotations
@@ -12,20 +12,85 @@ import socket
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import BoundedSemaphore, Lock
 from typing import TYPE_CHECKING, Any
 
-from nmtalign.aligner.aligner import Aligner
-from nmtalign.errors import DataError, NmtalignError
+import click
+
+import nmtalign as na
+from nmtalign.cli.declare import INPUT, Whole, command, option
+from nmtalign.cli.model import open_folder
+from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.files import parse_json
+from nmtalign.names import SCORES
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-    from nmtalign.report.sample import SamplePair
     from nmtalign.text.bitext import SentencePair
+
+EXAMPLES = {  # one sentence, by language
+    "en": "The black cat sleeps .",
+    "fr": "Le chat noir dort .",
+    "de": "Die schwarze Katze schläft .",
+    "es": "El gato negro duerme .",
+    "it": "Il gatto nero dorme .",
+    "pt": "O gato preto dorme .",
+    "nl": "De zwarte kat slaapt .",
+    "cs": "Černá kočka spí .",
+    "ro": "Pisica neagră doarme .",
+    "ru": "Чёрная кошка спит .",
+    "ar": "القطة السوداء نائمة .",
+    "zh": "黑 猫 在 睡觉 。",
+    "ja": "黒い 猫 が 眠って いる 。",
+}
+
+
+def example_of(languages: tuple[str | None, str | None]) -> tuple[str, str]:
+    """Return a pair in two languages; two empty texts where one of them is unknown."""
+    source, target = (EXAMPLES.get(language or "", "") for language in languages)
+    return (source, target) if source and target else ("", "")
+
+
+@command(
+    "Model",
+    option("--model models DIR", INPUT, "Learned models.  [the shipped English-French]", multiple=True),
+    option("--vectors DIR", INPUT, "Word vectors of two languages.", multiple=True),
+    option("--score", SCORES, "Attention score of --vectors.  [cosine]"),
+    "Running",
+    option("--port", Whole(min=0, max=65535), "0 takes a free one.", default=8765),
+)
+def serve(models: tuple[str, ...], vectors: tuple[str, ...], score: str | None, port: int) -> None:
+    """Serve a page that aligns pairs as they are typed: curves, matrix, each scorer; until Ctrl-C.
+
+    Only browsers on this machine can open the page; other sites cannot use it. Nothing that you type is
+    saved. Lines are pairs: the first source line with the first target line, and so on. Two models are
+    shown side by side, with a mark at each link that only one of them has.
+
+    Example: nmtalign serve --model model --vectors en_fr_vectors
+    """
+    scoring = {} if score is None else {"score": score}
+    refused = {} if vectors else scoring  # by a model
+    learned = {Path(path).name or path: open_folder("model", path, **refused) for path in models}
+    given = {Path(path).name or path: open_folder("vectors", path, **scoring) for path in vectors}
+    aligners = learned | given or {"English-French, as shipped": na.load(**scoring)}
+    if len(aligners) < len(models) + len(vectors):
+        raise UsageError("two folders have one name, and the page could not tell them apart")
+    try:
+        first = next(iter(aligners.values()))
+        server = Server(aligners, example_of(first.languages), port)
+    except OSError as error:
+        raise UsageError(f"--port {port}: {error.strerror}; give another, or 0 for any") from None
+    with server, suppress(KeyboardInterrupt):
+        click.echo(f"Open {server.address} in a browser; Ctrl-C ends it.", err=True)
+        server.serve_forever()
+
+
+# --- the server ----------------------------------------------------------------------------------
 
 HOST = "127.0.0.1"
 LARGEST = 100_000  # bytes of a request
@@ -47,7 +112,7 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = MOST_AT_ONCE  # that wait to be let in
 
-    def __init__(self, aligners: Mapping[str, Aligner], example: tuple[str, str], port: int) -> None:
+    def __init__(self, aligners: Mapping[str, na.Aligner], example: tuple[str, str], port: int) -> None:
         from nmtalign.report.html import html_typing
 
         super().__init__((HOST, port), _Handler)
@@ -85,12 +150,12 @@ class Server(ThreadingHTTPServer):
         from nmtalign.report.html import report_data
         from nmtalign.text.bitext import SentencePair
 
-        asked = parse_json(request.decode())
+        fields = parse_json(request.decode())
         names = ("source", "target")
-        if not isinstance(asked, dict) or not all(isinstance(asked.get(name), str) for name in names):
+        if not isinstance(fields, dict) or not all(isinstance(fields.get(name), str) for name in names):
             raise DataError("expected an object with models, source and target")
-        models = self._models(asked.get("models"))
-        pairs = [SentencePair(*sides) for sides in _lines(asked["source"], asked["target"])]
+        models = self._models(fields.get("models"))
+        pairs = [SentencePair(*sides) for sides in _pairs_of(fields["source"], fields["target"])]
         longest = max(
             len(words)
             for aligner in models.values()
@@ -103,7 +168,7 @@ class Server(ThreadingHTTPServer):
         with self.aligning:
             return report_data(_aligned(pairs, models))
 
-    def _models(self, names: Any) -> dict[str, Aligner]:
+    def _models(self, names: Any) -> dict[str, na.Aligner]:
         """Return the one model, or the two, that a request names."""
         if not isinstance(names, list) or len(names) not in (1, 2):
             raise DataError(f"expected a list of one model or two, found {names!r:.80}")
@@ -113,7 +178,7 @@ class Server(ThreadingHTTPServer):
         return {name: self.aligners[name] for name in names}
 
 
-def _aligned(pairs: list[SentencePair], models: Mapping[str, Aligner]) -> list[SamplePair]:
+def _aligned(pairs: list[SentencePair], models: Mapping[str, na.Aligner]) -> list[na.SamplePair]:
     """Return pairs as the first model aligns them, beside the links and weights of the others.
 
     Where models cut the text into other tokens, all show the words between spaces.
@@ -123,12 +188,12 @@ def _aligned(pairs: list[SentencePair], models: Mapping[str, Aligner]) -> list[S
     tokens = {tuple(map(aligner.tokens_of, pairs)) for aligner in models.values()}
     records = [Record(n, pair, None, {}, typed=len(tokens) == 1) for n, pair in enumerate(pairs, 1)]
     shown, *others = (show(records, aligner) for aligner in models.values())
-    for name, theirs in zip(list(models)[1:], others, strict=True):
-        shown = [pair.beside(name, other.aligned) for pair, other in zip(shown, theirs, strict=True)]
+    for name, shown_by_other in zip(list(models)[1:], others, strict=True):
+        shown = [pair.beside(name, other.aligned) for pair, other in zip(shown, shown_by_other, strict=True)]
     return shown
 
 
-def _lines(source: str, target: str) -> list[tuple[str, str]]:
+def _pairs_of(source: str, target: str) -> list[tuple[str, str]]:
     """Return the lines of two texts, pair by pair."""
     sides = [text.strip("\r\n").replace("\r\n", "\n").split("\n") for text in (source, target)]
     if len(sides[0]) != len(sides[1]):

@@ -11,7 +11,8 @@ import math
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from copy import copy
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -28,7 +29,6 @@ _OF_PAIRS = (
     *("bahdanau.npz", "scaled-dot.npz"),
 )
 _OF_FOLDER = ("meta.json", "*.npy", "*.npz", "*.model", "source.txt", "target.txt", "vocab.txt")
-_STANDARD = "-"  # input or output
 
 
 class FileType(click.Path):
@@ -36,9 +36,7 @@ class FileType(click.Path):
 
     def __init__(self, *, writes: bool, instead_of: str | None = None) -> None:
         super().__init__()  # completes names; errors come from whoever opens the file
-        self.name = "file"
-        self.writes = writes
-        self.instead_of = instead_of
+        self.name, self.writes, self.instead_of = "file", writes, instead_of
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         text = str(value)
@@ -142,16 +140,12 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]  # click 8.2 knows no 
 
 
 class _Use(NamedTuple):
-    """What one option names, and its type."""
+    """What an option or argument names, and its type."""
 
     param: click.Parameter
+    name: str  # as messages call the option
     paths: list[str]
     kind: FileType
-
-    @property
-    def name(self) -> str:
-        is_option = isinstance(self.param, click.Option)
-        return "/".join(self.param.opts) if is_option else self.param.human_readable_name
 
 
 def check_paths(
@@ -160,7 +154,8 @@ def check_paths(
     """Compare the files that an option names with those of the options before; no output is given twice."""
     if param is None or ctx is None or ctx.resilient_parsing:
         return
-    use = _Use(param, [path for path in paths if path], kind)
+    name = "/".join(param.opts) if isinstance(param, click.Option) else param.human_readable_name
+    use = _Use(param, name, [path for path in paths if path], kind)
     earlier: list[_Use] = ctx.meta.setdefault(__name__, [])
     for other in earlier:
         if other.param is not param and (kind.writes or other.kind.writes):
@@ -180,7 +175,7 @@ def _compare(first: _Use, second: _Use) -> None:
             raise UsageError(f"{found}; give each its own file")
         return
     output, read = (first, second) if first.kind.writes else (second, first)
-    inputs = [str(place_of(path)) for path in read.paths if path != _STANDARD]
+    inputs = [str(place_of(path)) for path in read.paths if path != "-"]
     path = _common(_with_parts(output.paths, ("*",)), _with_parts(inputs, _OF_FOLDER))
     if path and read.kind.instead_of != output.param.name:
         found = f"{output.name} and {read.name} are one file, {path}"
@@ -195,7 +190,7 @@ def _common(first: list[str], second: list[str]) -> str | None:
 
 def _keys(path: str) -> set[object]:
     """Return what identifies a file or folder; nothing for devices and pipes."""
-    if path == _STANDARD:
+    if path == "-":  # standard input or output
         return {path}
     try:
         status = os.stat(path)
@@ -210,24 +205,79 @@ def _with_parts(paths: list[str], patterns: tuple[str, ...]) -> list[str]:
     parts: list[Path] = []
     for path in map(Path, paths):
         if path.is_dir():
-            parts += _in_folder(path, patterns)
+            vectors = [file for pattern in _OF_PAIRS for file in path.glob(pattern)]
+            metas = [file for file in (*vectors, path / "meta.json") if file.name == "meta.json"]
+            folders = [meta.parent for meta in metas if meta.is_file()]
+            parts += [path, *vectors, *folders]
+            parts += [file for folder in folders for pattern in patterns for file in folder.glob(pattern)]
         elif is_word2int(path):  # the first partner is written, one of all is read
             parts += [other for n, other in enumerate(partners(path)) if n == 0 or other.is_file()]
     return [*paths, *map(str, parts)]
 
 
-def _in_folder(folder: Path, patterns: tuple[str, ...]) -> list[Path]:
-    named = [path for pattern in _OF_PAIRS for path in folder.glob(pattern)]
-    owners = [path.parent for path in (*named, folder / "meta.json") if path.name == "meta.json"]
-    complete = [owner for owner in owners if (owner / "meta.json").is_file()]
-    parts = [path for owner in complete for pattern in patterns for path in owner.glob(pattern)]
-    return [folder, *named, *complete, *parts]
-
-
 # --- groups and sections -------------------------------------------------------------------------
 
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-Option = Decorator | str | tuple[Any, ...]  # an option, the title of a section, or several of these
+
+class Values(SimpleNamespace):
+    """The values of a group of options by name; a subclass adds what is done with them."""
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The values other than None, which stands for an option that was not given."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+
+class OptionGroup:
+    """Options whose values a command, or a group around, receives as one: `name`, of a `kind`."""
+
+    def __init__(self, name: str, *options: Option, kind: type[Values] = Values) -> None:
+        self.name, self.options, self.kind = name, options, kind
+
+
+# an option or argument, a group of options, the title of a section that begins, or several of these
+Option = click.Parameter | OptionGroup | str | tuple[Any, ...]
+
+
+def option(names: str, kind: Any, help: str, **more: Any) -> click.Option:
+    """Return an option, such as ``option("-o --output FILE", OUTPUT, "File to write.")``.
+
+    Its type is that of a value, a tuple of choices, or ``bool`` for a switch; without a default it is None.
+    """
+    words = names.split()
+    if words[-1][0].isupper():  # what the help calls the value
+        more["metavar"] = words.pop()
+    if kind is bool:
+        more = ({"is_flag": True, "default": None} if "/" in names else {"is_flag": True}) | more
+    else:
+        more["type"] = click.Choice(kind) if isinstance(kind, tuple) else kind
+    return click.Option(words, help=help, **more)
+
+
+def argument(name: str, kind: Any = None, **more: Any) -> click.Argument:
+    """Return an argument of a command."""
+    return click.Argument([name], type=kind, **more)
+
+
+def _in_order(options: Iterable[Option]) -> Iterator[click.Parameter | str]:
+    """Yield options, arguments and titles, those of groups and tuples in their place."""
+    for option in options:
+        if isinstance(option, tuple | OptionGroup):
+            yield from _in_order(option if isinstance(option, tuple) else option.options)
+        else:
+            yield option
+
+
+def _take(options: Iterable[Option], arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return the values of options by name, those of a group as one."""
+    values: dict[str, Any] = {}
+    for option in options:
+        if isinstance(option, tuple):
+            values |= _take(option, arguments)
+        elif isinstance(option, OptionGroup):
+            values[option.name] = option.kind(**_take(option.options, arguments))
+        elif isinstance(option, click.Parameter) and option.expose_value:
+            values[str(option.name)] = arguments[str(option.name)]
+    return values
 
 
 class Command(click.Command):
@@ -248,74 +298,28 @@ def in_sections(parameters: Iterable[click.Parameter]) -> dict[str, list[click.O
     return {title: sections[title] for title in sorted(sections, key="Running".__eq__)}
 
 
-def option(names: str, kind: Any, help: str, **more: Any) -> Decorator:
-    """Return an option, such as ``option("-o --output FILE", OUTPUT, "File to write.")``.
-
-    Its type is that of a value, a tuple of choices, or ``bool`` for a switch; without a default it is None.
-    """
-    words = names.split()
-    if words[-1][0].isupper():  # what the help calls the value
-        more["metavar"] = words.pop()
-    if kind is bool:
-        more = ({"is_flag": True, "default": None} if "/" in names else {"is_flag": True}) | more
-    else:
-        more["type"] = click.Choice(kind) if isinstance(kind, tuple) else kind
-    return click.option(*words, help=help, **more)
-
-
-def with_options(options: tuple[Option, ...]) -> Decorator:
-    """Return a decorator that gives a command options, which ``--help`` lists under titles of sections."""
-
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        for option in reversed(options):
-            if isinstance(option, str):
-                for parameter in vars(function).get("__click_params__", ()):
-                    vars(parameter).setdefault("section", option)
-            else:
-                function = (with_options(option) if isinstance(option, tuple) else option)(function)
-        return function
-
-    return decorate
-
-
 def command(*options: Option, name: str | None = None) -> Callable[[Callable[..., Any]], click.Command]:
     """Return a decorator that makes a function a command with these options."""
-    return lambda function: click.command(name, cls=Command)(with_options(options)(function))
+    parameters: list[click.Parameter] = []
+    section = "Running"
+    for item in _in_order(options):
+        if isinstance(item, str):
+            section = item
+        else:
+            parameters.append(copy(item))  # other commands may have the option in another section
+            vars(parameters[-1])["section"] = section
 
+    def decorate(function: Callable[..., Any]) -> click.Command:
+        @functools.wraps(function)
+        def call(**arguments: Any) -> Any:
+            return function(**_take(options, arguments))
 
-class Values(SimpleNamespace):
-    """The values of a group of options by name; a subclass adds what is done with them."""
-
-    @property
-    def given(self) -> dict[str, Any]:
-        """The values other than None, which stands for an option that was not given."""
-        return {name: value for name, value in vars(self).items() if value is not None}
-
-
-def option_group(name: str, *options: Option, kind: type[Values] = Values) -> Decorator:
-    """Return a decorator that gives a command options, and their values as its argument `name` of a `kind`.
-
-    A group in a group is one value of the outer one.
-    """
-
-    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        parameters = vars(command).setdefault("__click_params__", [])
-        before = len(parameters)
-
-        @functools.wraps(command)
-        def collect(**arguments: Any) -> Any:
-            values = {value: arguments.pop(value) for value in names}
-            return command(**{name: kind(**values)}, **arguments)
-
-        grouped = with_options(options)(collect)
-        added = parameters[before:]
-        exposed = (option for option in reversed(added) if option.expose_value)  # the last was added first
-        names = dict.fromkeys(vars(option).get("group", option.name) for option in exposed)
-        for option in added:
-            vars(option)["group"] = name
-        return grouped
+        return click.command(name, cls=Command, params=parameters)(call)
 
     return decorate
+
+
+# --- configuration -------------------------------------------------------------------------------
 
 
 def read_config(path: str) -> dict[str, Any]:
@@ -366,13 +370,6 @@ def _check_value(parameter: click.Parameter, name: str, value: Any) -> None:
         raise UsageError(f"configuration: {name} wants {wanted}{more}, found {value!r:.60}")
 
 
-def config_option() -> click.Option:
-    """Return the option ``--config`` for the group or for one command of it."""
-    text = "TOML file with defaults: a table for each command, like [align]."
-    more: Any = {"is_eager": True, "expose_value": False, "callback": _set_defaults}
-    return click.Option(["--config"], type=INPUT, metavar="FILE", help=text, **more)
-
-
 def _set_defaults(context: click.Context, parameter: click.Parameter, path: str | None) -> None:
     """Use the tables of a TOML file as defaults; given after a command, the table of that command."""
     if path is None:
@@ -382,3 +379,8 @@ def _set_defaults(context: click.Context, parameter: click.Parameter, path: str 
         content = content.get(context.info_name, {})
         check_names(context.command, context.info_name, content)
     context.default_map = content
+
+
+_CONFIG = "TOML file with defaults: a table for each command, like [align]."
+_CALLED: Any = {"is_eager": True, "expose_value": False, "callback": _set_defaults}
+config_option = option("--config FILE", INPUT, _CONFIG, **_CALLED)

@@ -9,23 +9,24 @@ from unicodedata import combining, east_asian_width
 
 import click
 
+import nmtalign as na
+from nmtalign.cli import texts
+from nmtalign.cli.declare import INPUT, OUTPUT, OptionGroup, Values, Whole, argument, command, option
 from nmtalign.cli.messages import Progress, printable
-from nmtalign.cli.options.bitext import LinkedOptions, linked_options, text_encoding
-from nmtalign.cli.options.declare import INPUT, OUTPUT, Values, Whole, command, option, option_group
-from nmtalign.cli.options.model import check_kind
+from nmtalign.cli.model import open_folder
+from nmtalign.cli.texts import LinkedOptions, linked_options
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import SIDES
 from nmtalign.output import whole_file
 
 if TYPE_CHECKING:
-    from nmtalign.aligner.aligner import Aligner
     from nmtalign.corpus.concordance import LinkedWords, Occurrence, Spotted
     from nmtalign.text.tokenization import Languages, TextSettings
 
 _BAR = 30  # characters of the longest bar
 _AROUND = 9  # words on either side of those that are marked
 
-_named = option_group(
+_named = OptionGroup(
     "named",
     "Model",
     option("--model DIR", INPUT, "A learned model, instead of LINKS."),
@@ -57,7 +58,7 @@ def index(linked: LinkedOptions, named: Values, output: str) -> None:
 
 
 @command(
-    click.argument("word"),
+    argument("word"),
     linked_options(required=False),
     option("--index database DB", INPUT, "File of `index`, instead of texts."),
     "Output",
@@ -104,20 +105,17 @@ def _corpus(linked: LinkedOptions, named: Values) -> tuple[Iterator[LinkedWords]
     if not named.given:
         pairs = ((source, target, links.links) for _, source, target, links in linked.read())
         return pairs, linked.text, (None, None)
-    from nmtalign.aligner.opening import load
-
     [(kind, path)] = named.given.items()
-    check_kind(kind, path)
-    aligner = load(path)
+    aligner = open_folder(kind, path)
     aligner = replace(aligner, text=linked.settings(aligner.text))
     return _aligned(aligner, linked), aligner.text, aligner.languages
 
 
-def _aligned(aligner: Aligner, linked: LinkedOptions) -> Iterator[LinkedWords]:
+def _aligned(aligner: na.Aligner, linked: LinkedOptions) -> Iterator[LinkedWords]:
     from nmtalign.batch.stream import align_chunks
-    from nmtalign.text.bitext import chunks_of, read_bitext
+    from nmtalign.text.bitext import chunks_of
 
-    pairs = read_bitext(linked.source, linked.target, encoding=text_encoding())
+    pairs = na.read_bitext(linked.source, linked.target, encoding=texts.encoding())
     for chunk in align_chunks(aligner, chunks_of(pairs), workers=1, unit="tokens"):
         yield from zip(*chunk.tokens(), map(chunk.batch.links, range(len(chunk.batch))), strict=True)
 
@@ -137,9 +135,9 @@ def _shown(word: str, side: str, spotted: Spotted) -> Iterator[str]:
         yield f"  {_padded(f'({others:,} others)', 24)} {count:>9,} {count / spotted.total:>7.1%}"
     if 0 < len(spotted.lines) < spotted.among:
         yield f"\n  {len(spotted.lines):,} of {spotted.among:,} places, drawn at random, the same each time:"
-    for place in spotted.lines:
-        yield f"\n{place.line:>9,}  {_in_context(place, 0)}"
-        yield f"{'':>9}  {_in_context(place, 1)}"
+    for occurrence in spotted.lines:
+        yield f"\n{occurrence.line:>9,}  {_in_context(occurrence, 0)}"
+        yield f"{'':>9}  {_in_context(occurrence, 1)}"
 
 
 def _padded(text: str, width: int) -> str:
@@ -148,11 +146,11 @@ def _padded(text: str, width: int) -> str:
     return text + " " * (width - columns)
 
 
-def _in_context(place: Occurrence, side: int) -> str:
+def _in_context(occurrence: Occurrence, side: int) -> str:
     """Return the words of a sentence around those that are marked."""
-    words, marked = place.words[side], place.marked[side]
+    words, marked = occurrence.words[side], occurrence.marked[side]
     if not marked:  # about where the other side is
-        other = place.marked[1 - side][0] / max(1, len(place.words[1 - side]))
+        other = occurrence.marked[1 - side][0] / max(1, len(occurrence.words[1 - side]))
         first = last = int(other * len(words))
     else:
         first, last = marked[0], marked[-1]

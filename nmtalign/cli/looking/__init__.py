@@ -1,1 +1,0 @@
-"""Commands to look at what was aligned: ``nmtalign index``, ``find`` and ``serve``."""

@@ -1,1 +1,0 @@
-"""Options that several commands share; nothing heavy is imported here, for ``--help`` has to stay fast."""
