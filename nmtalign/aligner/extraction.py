@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from numbers import Real
 from typing import ClassVar
 
 import numpy as np
 
 from nmtalign.arrays import AnyArray, Flags, Reals
 from nmtalign.corpus.buckets import Bucket
+from nmtalign.door import expect_number
 from nmtalign.errors import UsageError
 from nmtalign.links.extraction import beside_links, best_cells, itermax, match, transport
 from nmtalign.links.symmetrization import METHODS, symmetrize_matrices
@@ -44,10 +44,8 @@ class Extraction:
     weighs: ClassVar[str] = "joint"  # or "forward", "reverse": the posteriors from which links are chosen
 
     def __post_init__(self) -> None:
-        limit = self.threshold
-        number = isinstance(limit, Real) and not isinstance(limit, bool)
-        if limit is not None and not (number and 0 <= limit <= 1):
-            raise UsageError(f"expected a threshold from 0 to 1, found {limit!r}")
+        if self.threshold is not None:
+            expect_number(self.threshold, "a threshold from 0 to 1", least=0, most=1)
 
     def __str__(self) -> str:
         return f"extract={self.name}" + ("" if self.least is None else f" threshold={self.least:g}")

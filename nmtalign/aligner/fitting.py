@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +19,8 @@ from nmtalign.arrays import Reals
 from nmtalign.corpus.coverage import coverage
 from nmtalign.corpus.parallel import default_workers, in_order
 from nmtalign.corpus.text import EncodedText, encode_text
-from nmtalign.door import ProgressLine, as_path, expect_kind, expect_names, place_of
-from nmtalign.errors import DataError, UsageError
+from nmtalign.door import ProgressLine, as_path, expect_kind, expect_names, expect_number, place_of
+from nmtalign.errors import DataError
 from nmtalign.output import Outputs, expect_new_file
 from nmtalign.positions.hmm import NULL
 from nmtalign.rescoring.distillation import KINDS, Part, learn_parameters, parts_of
@@ -132,8 +131,7 @@ def learn_attention(
     expect_kind(model, (Aligner, str, Path, type(None)), "an aligner, or the folder of a model")
     line = ProgressLine(progress)
     expect_names(text, ("languages", "tokenizer", "lowercase", "unicode", *READING), "options")
-    if not isinstance(units, Integral) or units < 1:
-        raise UsageError(f"expected at least 1 unit, found {units!r}")
+    expect_number(units, "at least 1 unit", least=1, whole=True)
     workers, student, pairs = default_workers(workers), _student(vectors, **text), list(checked_pairs(bitext))
     words = [student.words_of(pair) for pair in pairs]
     teacher, name = _teacher(model, pairs, words, LearnOptions(text=student.text, workers=workers))

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import islice
-from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict, Unpack, cast
 
@@ -34,7 +33,7 @@ from nmtalign.corpus.line_words import gold_of_tokens, links_of_tokens, links_of
 from nmtalign.corpus.parallel import default_workers
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText, cut_long_pairs, encode_text, line_words_of
-from nmtalign.door import ProgressLine, expect_names, place_of
+from nmtalign.door import ProgressLine, expect_names, expect_number, place_of
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedBatch, GoldAlignment, joined_batches
 from nmtalign.links.formats import are_corrections, read_corrections, read_gold, text_key
@@ -266,11 +265,11 @@ class LearnOptions:
     checkpoints: str | Path | None = None
 
     def __post_init__(self) -> None:
-        weight = self.vectors_weight
-        if weight is not None and self.vectors is None:
+        if self.vectors_weight is None:
+            return
+        if self.vectors is None:
             raise UsageError("a weight of vectors is for vectors beside the lexicon; add `vectors`")
-        if weight is not None and not (isinstance(weight, Real) and 0 <= weight <= 1):
-            raise UsageError(f"expected a weight of the vectors from 0 to 1, found {weight!r}")
+        expect_number(self.vectors_weight, "a weight of the vectors from 0 to 1", least=0, most=1)
 
 
 class TrainingResult(NamedTuple):
