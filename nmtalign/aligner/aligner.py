@@ -302,9 +302,8 @@ class Aligner(Listed):
     def align_lines(self, pairs: Sequence[tuple[str, str]]) -> list[AlignedPair]:
         """Align pairs of lines; links and arrays are those of words between spaces, not of tokens."""
         text = self.encoded(pairs)
-        aligned = self._aligned(text, pairs)
-        numbered = enumerate(zip(aligned, pairs, strict=True))
-        return [pair_of_words(one, lines, text.line_words, n) for n, (one, lines) in numbered]
+        numbered = enumerate(zip(self._aligned(text, pairs), pairs, strict=True))
+        return [pair_of_words(aligned, lines, text.line_words, n) for n, (aligned, lines) in numbered]
 
     def _aligned(self, text: EncodedText, pairs: Sequence[Pair]) -> list[AlignedPair]:
         aligned = self.decoder_of(text).pairs(

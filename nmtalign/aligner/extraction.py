@@ -165,7 +165,7 @@ class _Stacked(Extraction):
         lengths = np.stack([bucket.source_lengths, bucket.target_lengths])
         for S, T in np.unique(lengths[:, bucket.pieces >= 0], axis=1).T:
             columns = np.flatnonzero((lengths[0] == S) & (lengths[1] == T))
-            stacks = [np.moveaxis(one[:T, :S, columns], -1, 0) for one in weights]  # (B, T, S)
+            stacks = [np.moveaxis(array[:T, :S, columns], -1, 0) for array in weights]  # (B, T, S)
             links[:T, :S, columns] = np.moveaxis(self.stacked(*stacks), 0, -1)
         return links
 

@@ -146,8 +146,8 @@ def hmm_counts(
     real = bucket.pieces >= 0
     states = (bucket.source, bucket.source_lengths), (bucket.target, bucket.target_lengths)
     forward_jumps, reverse_jumps = (
-        None if one.jumps is None else Sparse(*jump_counts(one.jumps, *side, model))
-        for one, side, model in zip(both, states, transitions, strict=True)
+        None if direction.jumps is None else Sparse(*jump_counts(direction.jumps, *side, model))
+        for direction, side, model in zip(both, states, transitions, strict=True)
     )
     return BucketCounts(
         _links(cells, np.asarray(forward.posterior * reverse.posterior.transpose(1, 0, 2))),

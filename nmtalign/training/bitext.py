@@ -25,10 +25,7 @@ FEWEST = 50  # pairs needed for statistics of lengths
 
 
 def encode_bitext(
-    pairs: Iterable[Pair],
-    text: TextSettings,
-    languages: tuple[str | None, str | None],
-    workers: int = 1,
+    pairs: Iterable[Pair], text: TextSettings, languages: tuple[str | None, str | None], workers: int = 1
 ) -> tuple[EncodedSide, EncodedSide, str]:
     """Tokenize and number a streamed bitext; also return its SHA-256.
 
