@@ -29,7 +29,7 @@ from nmtalign.scorers.lexicon import Lexicon
 from nmtalign.scorers.scorer import Scorer
 from nmtalign.state import State, Stored, open_state, save_state
 from nmtalign.text.bitext import Pair, Pairs, Sentence, are_lines, checked_pair, checked_pairs
-from nmtalign.text.tokenization import SPACES, TextSettings
+from nmtalign.text.tokenization import SPACES, Languages, TextSettings
 
 KINDS: dict[str, tuple[str, str]] = {  # of parts: module and class, imported when one is opened
     "mixture": ("nmtalign.scorers.mixture", "Mixture"),
@@ -70,7 +70,7 @@ class Aligner(Listed):
     positions: PositionModel = field(default_factory=SoftmaxPositions)
     extraction: Extraction | None = None  # None: posterior decoding with a null word, else mutual argmax
     text: TextSettings = field(default_factory=TextSettings)
-    languages: tuple[str | None, str | None] = (None, None)
+    languages: Languages = (None, None)
     training: Mapping[str, Any] = field(default_factory=dict)  # settings and corpus it was learned with
     workers: int | None = None
     expert: Expert | None = None  # its links vote
@@ -408,7 +408,7 @@ class _Pairs:
         return _Pairs(self.aligner, [self.pairs[n] for n in numbers])
 
 
-def tokens_of(pair: Pair, text: TextSettings, languages: tuple[str | None, str | None]) -> BothWords:
+def tokens_of(pair: Pair, text: TextSettings, languages: Languages) -> BothWords:
     """Return the words of both sides of a checked pair as they were given."""
     if not are_lines(pair):
         return tuple(pair[0]), tuple(pair[1])

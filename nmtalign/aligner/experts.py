@@ -132,12 +132,7 @@ def _certain(batch: AlignedBatch) -> AlignedBatch:
 
 
 class Trust(NamedTuple):
-    """Precision and recall of an expert beside the sure links of an aligner that does not know the expert.
-
-    >>> trust = Trust(0.9, 0.8)
-    >>> round(trust.linked_log_odds, 3), round(trust.unlinked_log_odds, 3), round(trust.weight, 3)
-    (3.296, -2.414, 0.656)
-    """
+    """Precision and recall of an expert beside the sure links of an aligner that does not know the expert."""
 
     precision: float  # share of the expert's links that are right, where both words have a sure link
     recall: float  # share of the sure links that the expert has; below 1

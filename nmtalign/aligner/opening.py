@@ -27,7 +27,7 @@ from nmtalign.positions.hmm import unfitted_hmm
 from nmtalign.positions.model import DIAGONAL, PositionModel, SoftmaxPositions
 from nmtalign.state import is_model
 from nmtalign.text.bitext import Pair, Pairs, checked_pairs
-from nmtalign.text.tokenization import TextSettings
+from nmtalign.text.tokenization import Languages, TextSettings
 
 if TYPE_CHECKING:
     from nmtalign.scorers.given_vectors import VectorScorer
@@ -138,7 +138,7 @@ def _of_two_sides(sides: Sequence[Any], settings: dict[str, Any]) -> Aligner:
 
 
 def open_vectors(
-    vectors: Any, languages: tuple[str | None, str | None] | None = None, **reading: Any
+    vectors: Any, languages: Languages | None = None, **reading: Any
 ) -> tuple[Embeddings, Embeddings]:
     """Return the vectors of both languages: given ones, or those of two files, or of a folder."""
     from nmtalign.vectors.storage import both_embeddings, load_pair
@@ -155,11 +155,11 @@ def _warn_about(vectors: tuple[Embeddings, Embeddings], score: str | VectorScore
         return
     from nmtalign.vectors.spaces import warn_if_unrelated
 
-    first = [side.first(FIRST) for side in vectors]
-    warn_if_unrelated(*first)
+    source, target = (side.first(FIRST) for side in vectors)
+    warn_if_unrelated(source, target)
     if score == "cosine":
         return
-    lengths = [vector_lengths(side.matrix) for side in first]
+    lengths = vector_lengths(source.matrix), vector_lengths(target.matrix)
     spread = max(of_side.std() / of_side.mean() for of_side in lengths)
     if spread > UNEVEN:
         percent = f"{100 * spread:.0f} %"

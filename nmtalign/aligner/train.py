@@ -46,7 +46,7 @@ from nmtalign.scorers.dense import WEIGHT, check_vectors, learn_spectral, make_v
 from nmtalign.scorers.mixture import Mixture
 from nmtalign.state import is_model
 from nmtalign.text.bitext import Pair, Pairs, are_lines, checked_pairs
-from nmtalign.text.tokenization import SPACES, TextSettings
+from nmtalign.text.tokenization import SPACES, Languages, TextSettings
 from nmtalign.training.bitext import FEWEST, bitext_warnings, encode_bitext
 from nmtalign.training.checkpoint import FILE, checkpoint_of
 from nmtalign.training.em import PRESETS, BitextFactory, Estimate, Estimator, Hyperparameters
@@ -58,7 +58,6 @@ SMALL = 2_000  # pairs up to which a model of other text that knows the words te
 TRUST_CELLS = 1 << 22  # cells whose posteriors tell how far an expert is to be trusted
 KNOWN = 0.8  # share of the words of either side that it has to know
 
-Languages = tuple[str | None, str | None]
 BothVectors = tuple[Embeddings, Embeddings]
 
 
