@@ -147,6 +147,13 @@ def test_a_cell_of_probability_0_is_no_link_at_any_threshold(method):
     assert links_of(joint, make_extraction(method, threshold=0.0)) == [(0, 0), (1, 1)]
 
 
+@pytest.mark.parametrize(("threshold", "links"), [(0.12, 4), (0.14, 2), (0.86, 2), (0.88, 0)])
+def test_the_threshold_of_transport_is_one_of_the_plan_and_not_of_posteriors(threshold, links):
+    """The plan shares each word in the ratio exp(0.2 / 0.1) to exp(0.01 / 0.1): 0.870 to 0.130."""
+    joint = np.array([[0.2, 0.01], [0.01, 0.2]])
+    assert len(links_of(joint, make_extraction("transport", threshold=threshold))) == links
+
+
 def test_the_shipped_model_finds_both_words_of_a_unit():
     sentences = "The measures were adopted yesterday.", "Les mesures ont été adoptées hier."
     pair, alone = (nmtalign.load(threshold=least).align(*sentences) for least in (None, THRESHOLD))
