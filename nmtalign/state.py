@@ -238,8 +238,7 @@ def expect_files(folder: Path, expected: Mapping[str, Mapping[str, Any]]) -> Non
         size = path.stat().st_size
         if size != wanted["bytes"]:
             raise DataError(f"expected {wanted['bytes']:,} bytes, found {size:,}{_DAMAGED}").at(path)
-    for name, wanted in expected.items():
-        sha256 = fingerprint(folder / name)["sha256"]
+        sha256 = fingerprint(path)["sha256"]
         if sha256 != wanted["sha256"]:
             found = f"expected the SHA-256 {wanted['sha256'][:8]}..., found {sha256[:8]}..."
-            raise DataError(found + _DAMAGED).at(folder / name)
+            raise DataError(found + _DAMAGED).at(path)

@@ -31,7 +31,9 @@ from nmtalign.aligner.opening import load
 from nmtalign.batch.cluster import ClusterProcesses, align_on_cluster, connected
 from nmtalign.batch.stream import AlignedChunk, align_chunks
 from nmtalign.corpus import word_pairs as pairs_module
+from nmtalign.corpus.buckets import make_buckets
 from nmtalign.corpus.sides import EncodedSide, encode_pairs
+from nmtalign.corpus.text import EncodedText, whole_pairs
 from nmtalign.links.formats import format_pharaoh_batch
 from nmtalign.text.bitext import SentencePair, cut, read_bitext
 from nmtalign.training.distributed import DistributedBitext, Shard
@@ -162,7 +164,8 @@ class Spread(NamedTuple):
 def spread(sides: tuple[EncodedSide, EncodedSide]) -> Spread:
     settings, processes = preset("default"), Counting()
     start = time.process_time()
-    estimator = Estimator(*sides, settings, make_bitext=partial(DistributedBitext, processes=processes))
+    text = EncodedText(*sides, whole_pairs(*sides), make_buckets(*sides))
+    estimator = Estimator(text, settings, make_bitext=partial(DistributedBitext, processes=processes))
     setup, shards = processes.sent, list(processes.shards)
     processes.sent = processes.fetched = 0
     estimator.run()

@@ -26,7 +26,7 @@ from _corpora import lines_of, score
 from benchmark_aligners import markdown
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.aligner.train import LearnOptions, prepare, train_rescorer
+from nmtalign.aligner.train import LearnOptions, prepare, teach
 from nmtalign.aligner.train import learn as learn_aligner
 from nmtalign.links.alignments import GoldAlignment
 from nmtalign.links.formats import format_pharaoh, parse_gold, read_gold
@@ -46,7 +46,7 @@ def learn(folder: Path, preset: str) -> tuple[Aligner, Words]:
 def taught(aligner: Aligner, pairs: Words, gold: list[GoldAlignment]) -> Aligner:
     """Return the aligner with a rescorer that learned from the gold links of pairs."""
     options = LearnOptions(gold=gold, workers=1)
-    return train_rescorer(aligner, prepare(pairs, options), options)
+    return teach(aligner, prepare(pairs, options), options)
 
 
 def links(aligner: Aligner, pairs: Words) -> list[str]:

@@ -16,7 +16,6 @@ from nmtalign.aligner.decoding import BucketLinks, Decoder
 from nmtalign.aligner.experts import Expert, trust_of, voted, with_links
 from nmtalign.aligner.extraction import Extraction, make_extraction
 from nmtalign.aligner.probabilities import LinkProbabilities, TrainingSize
-from nmtalign.arrays import Flags, Reals
 from nmtalign.corpus.coverage import Coverage, coverage, one_word_lines
 from nmtalign.corpus.line_words import links_of_tokens, links_of_words, pair_of_words
 from nmtalign.corpus.parallel import default_workers, in_order
@@ -38,7 +37,7 @@ from nmtalign.text.bitext import (
     checked_pairs,
     words_between_spaces,
 )
-from nmtalign.text.tokenization import TextSettings
+from nmtalign.text.tokenization import Languages, TextSettings
 
 KINDS: dict[str, tuple[str, str]] = {  # of parts: module and class, imported when one is opened
     "mixture": ("nmtalign.scorers.mixture", "Mixture"),
@@ -79,7 +78,7 @@ class Aligner(Listed):
     positions: PositionModel = field(default_factory=SoftmaxPositions)
     extraction: Extraction | None = None  # None: posterior decoding with a null word, else mutual argmax
     text: TextSettings = field(default_factory=TextSettings)
-    languages: tuple[str | None, str | None] = (None, None)
+    languages: Languages = (None, None)
     training: Mapping[str, Any] = field(default_factory=dict)  # settings and corpus it was learned with
     workers: int | None = None
     expert: Expert | None = None  # its links vote
@@ -311,12 +310,11 @@ class Aligner(Listed):
     def align_lines(self, pairs: Sequence[tuple[str, str]]) -> list[AlignedPair]:
         """Align pairs of lines; links and arrays are those of words between spaces, not of tokens."""
         text = self.encoded(pairs)
-        aligned = self._aligned(text, pairs)
-        numbered = enumerate(zip(aligned, pairs, strict=True))
-        return [pair_of_words(one, lines, text.line_words, n) for n, (one, lines) in numbered]
+        numbered = enumerate(zip(self._aligned(text, pairs), pairs, strict=True))
+        return [pair_of_words(aligned, lines, text.line_words, n) for n, (aligned, lines) in numbered]
 
     def _aligned(self, text: EncodedText, pairs: Sequence[Pair]) -> list[AlignedPair]:
-        aligned = self._decoder_of(text).pairs(
+        aligned = self.decoder_of(text).pairs(
             [self.tokens_of(pair) for pair in pairs],
             self.description,
             unknown=[self.scorer.unknown(*self.words_of(pair)) for pair in pairs],
@@ -340,7 +338,7 @@ class Aligner(Listed):
         workers, parts = default_workers(self.workers), list(text.parts(CELLS))
 
         def links(part: EncodedText, workers: int) -> Iterator[BucketLinks]:
-            return self._decoder_of(replace(part)).links_of_buckets(workers)  # of a copy, to free its index
+            return self.decoder_of(replace(part)).links_of_buckets(workers)  # of a copy, to free its index
 
         groups: Iterable[Iterable[BucketLinks]] = (links(part, workers) for part in parts)
         if len(parts) >= max(workers, 2):  # each part is read and decoded by one worker
@@ -350,16 +348,10 @@ class Aligner(Listed):
             links_of_buckets.append(links_of_bucket)
             if done is not None:
                 done(len(links_of_bucket.pieces))
-        return self._decoder_of(replace(text, buckets=())).collected(links_of_buckets)
+        return self.decoder_of(replace(text, buckets=())).collected(links_of_buckets)
 
-    def align_with_values(
-        self, text: EncodedText, values: str
-    ) -> tuple[AlignedBatch, list[tuple[Reals, Flags]]]:
-        """Return the links of the tokens of a text, and of each pair `values` and linkable cells, (T, S)."""
-        batch, arrays = self._decoder_of(text).attention([values, "linkable"])
-        return batch, list(zip(arrays[values], arrays["linkable"], strict=True))
-
-    def _decoder_of(self, text: EncodedText) -> Decoder:
+    def decoder_of(self, text: EncodedText) -> Decoder:
+        """Return the decoder of a text."""
         return self.decoder(self.scorer.score_text(text))
 
     def decoder(self, scores: TextScores) -> Decoder:
@@ -398,10 +390,7 @@ class Aligner(Listed):
 
     def tokens_of(self, pair: Pair) -> BothWords:
         """Return the words of both sides of a checked pair as they were given."""
-        if not are_lines(pair):
-            return tuple(pair[0]), tuple(pair[1])
-        source, target = self.text.tokens_of_pair(pair, self.languages)
-        return tuple(token.text for token in source), tuple(token.text for token in target)
+        return tokens_of(pair, self.text, self.languages)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -423,6 +412,14 @@ class _Pairs:
     def chosen(self, numbers: Sequence[int]) -> _Pairs:
         """Return some of the pairs."""
         return _Pairs(self.aligner, [self.pairs[n] for n in numbers])
+
+
+def tokens_of(pair: Pair, text: TextSettings, languages: Languages) -> BothWords:
+    """Return the words of both sides of a checked pair as they were given."""
+    if not are_lines(pair):
+        return tuple(pair[0]), tuple(pair[1])
+    source, target = text.tokens_of_pair(pair, languages)
+    return tuple(token.text for token in source), tuple(token.text for token in target)
 
 
 def load_aligner(folder: str | Path) -> Aligner:

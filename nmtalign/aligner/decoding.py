@@ -55,8 +55,7 @@ class Decoder(NamedTuple):
     text: EncodedText
     bucket_posteriors: Callable[[int], BucketPosteriors]  # gives the posteriors of the bucket of a number
     extraction: Extraction
-    # :meth:`nmtalign.positions.model.TextScores.linkable`; None where all words of all pairs may have links
-    linkable: Callable[[int, Floats | None], Flags] | None = None
+    linkable: Callable[[int, Floats | None], Flags]  # :meth:`nmtalign.positions.model.TextScores.linkable`
     scores: TextScores | None = None  # before the position model
     has_null: bool = False  # whether there is a null word, and with it evidence
     size: TrainingSize = TrainingSize()
@@ -67,11 +66,9 @@ class Decoder(NamedTuple):
         bucket = self.text.buckets[k]
         posteriors, ratios = self.bucket_posteriors(k)
         (t, s, b), posterior = self._cells(posteriors, bucket)
-        if self.linkable is not None:
-            kept = np.broadcast_to(self.linkable(k, ratios), bucket.shape)[t, s, b]
-            t, s, b, posterior = t[kept], s[kept], b[kept], posterior[kept]
+        kept = np.broadcast_to(self.linkable(k, ratios), bucket.shape)[t, s, b]
         cell_evidence = None if ratios is None or self.scores is None else self.scores.evidence(k, ratios)
-        return (t, s, b), posterior, posteriors, cell_evidence
+        return (t[kept], s[kept], b[kept]), posterior[kept], posteriors, cell_evidence
 
     def links(self, k: int) -> BucketLinks:
         """Compute the links of bucket k, their probability, and the evidence of its pairs."""
@@ -225,9 +222,7 @@ class Decoder(NamedTuple):
             return self.scores.scores(k)
         posteriors, ratios = self.bucket_posteriors(k)
         if name == "linkable":
-            bucket = self.text.buckets[k]
-            marked = bucket.inside if self.linkable is None else self.linkable(k, ratios)
-            return np.broadcast_to(marked, bucket.shape)
+            return np.broadcast_to(self.linkable(k, ratios), self.text.buckets[k].shape)
         if name == "combined":
             return self.extraction.matrix(posteriors)
         return posteriors.forward if name == "forward" else posteriors.reverse

@@ -109,10 +109,6 @@ class EncoderLinks:
     def __repr__(self) -> str:
         return f"encoder={self.name} layer={self.layer} method={self.method}"
 
-    def check(self) -> None:
-        """Open the encoder; a DataError or a UsageError says why there is none."""
-        self.of([(["a"], ["a"])])
-
     def of(self, words: Iterable[tuple[Words, Words]]) -> AlignedBatch:
         """Return the links of pairs of words, each with probability 1."""
         return _certain(joined_batches([self._linker.align([]), *self._linker.batches(words)]))
@@ -136,12 +132,7 @@ def _certain(batch: AlignedBatch) -> AlignedBatch:
 
 
 class Trust(NamedTuple):
-    """Precision and recall of an expert beside the sure links of an aligner that does not know the expert.
-
-    >>> trust = Trust(0.9, 0.8)
-    >>> round(trust.linked_log_odds, 3), round(trust.unlinked_log_odds, 3), round(trust.weight, 3)
-    (3.296, -2.414, 0.656)
-    """
+    """Precision and recall of an expert beside the sure links of an aligner that does not know the expert."""
 
     precision: float  # share of the expert's links that are right, where both words have a sure link
     recall: float  # share of the sure links that the expert has; below 1
@@ -229,7 +220,7 @@ def choose_expert(
         raise UsageError("the links of an expert or an encoder: give one of both")
     expect_kind(encoder, (str, Path), "the name or folder of an encoder")
     new_encoder = EncoderLinks(str(encoder), encoder_options)
-    new_encoder.check()
+    new_encoder.of([(["a"], ["a"])])  # opens the encoder, or an error says why there is none
     same = str(old_encoder) == str(replace(new_encoder, name=new_encoder.resolved))
     return Expert(new_encoder, trust if same else None)
 

@@ -5,14 +5,15 @@ Axes: B pairs of a bucket, T target words, S source words.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from numbers import Real
 from typing import ClassVar
 
 import numpy as np
 
 from nmtalign.arrays import AnyArray, Flags, Reals
 from nmtalign.corpus.buckets import Bucket
+from nmtalign.door import expect_number
 from nmtalign.errors import UsageError
 from nmtalign.links.extraction import beside_links, best_cells, itermax, match, transport
 from nmtalign.links.symmetrization import METHODS, symmetrize_matrices
@@ -39,13 +40,12 @@ class Extraction:
     default: ClassVar[float | None] = None  # threshold if none is given
     one_to_one: ClassVar[bool] = False  # whether each word has at most one link
     second: ClassVar[float | None] = None  # least p(s|t) or p(t|s) of a second word
+    filters: ClassVar[bool] = True  # whether cells below the threshold are dropped after the choice
     weighs: ClassVar[str] = "joint"  # or "forward", "reverse": the posteriors from which links are chosen
 
     def __post_init__(self) -> None:
-        limit = self.threshold
-        number = isinstance(limit, Real) and not isinstance(limit, bool)
-        if limit is not None and not (number and 0 <= limit <= 1):
-            raise UsageError(f"expected a threshold from 0 to 1, found {limit!r}")
+        if self.threshold is not None:
+            expect_number(self.threshold, "a threshold from 0 to 1", least=0, most=1)
 
     def __str__(self) -> str:
         return f"extract={self.name}" + ("" if self.least is None else f" threshold={self.least:g}")
@@ -82,25 +82,18 @@ class Extraction:
         """Return the links of a bucket as (target, source, column), and the joint probability of each."""
         t, s, b = np.nonzero(self.chosen(posteriors, bucket))
         probability = posteriors.probability((t, s, b))
-        kept = self._kept(probability)
+        kept = probability >= (self.least or 0) if self.filters else probability > 0
         return (t[kept], s[kept], b[kept]), probability[kept]
-
-    def _kept(self, probability: Reals) -> Flags:
-        """Tell which of the chosen cells are likely enough."""
-        return np.asarray(probability >= (self.least or 0))
 
 
 class Threshold(Extraction):
     """Posterior thresholding: every cell whose joint probability is at least the threshold (Liang 2006)."""
 
-    name, default = "threshold", 0.5
+    name, default, filters = "threshold", 0.5, False
 
     def chosen(self, posteriors: Attention, bucket: Bucket) -> Flags:
         joint = posteriors.joint
         return np.asarray((joint >= joint.dtype.type(self.least)) & bucket.inside)
-
-    def _kept(self, probability: Reals) -> Flags:
-        return np.asarray(probability > 0)
 
 
 class PosteriorDecoding(Threshold):
@@ -159,6 +152,10 @@ class OneToOne(MutualArgmax):
 class _Stacked(Extraction):
     """A method for matrices without padding, applied to pairs of equal lengths together."""
 
+    stacked: ClassVar[
+        Callable[..., Flags]
+    ]  # chooses cells (B, T, S) of pairs of equal lengths by their weights
+
     def weights(self, posteriors: Attention, bucket: Bucket) -> tuple[AnyArray, ...]:
         """Return the arrays (T, S, B) that the method compares."""
         return (posteriors.joint,)
@@ -168,45 +165,30 @@ class _Stacked(Extraction):
         lengths = np.stack([bucket.source_lengths, bucket.target_lengths])
         for S, T in np.unique(lengths[:, bucket.pieces >= 0], axis=1).T:
             columns = np.flatnonzero((lengths[0] == S) & (lengths[1] == T))
-            stacks = [np.moveaxis(one[:T, :S, columns], -1, 0) for one in weights]  # (B, T, S)
+            stacks = [np.moveaxis(array[:T, :S, columns], -1, 0) for array in weights]  # (B, T, S)
             links[:T, :S, columns] = np.moveaxis(self.stacked(*stacks), 0, -1)
         return links
-
-    def stacked(self, *weights: AnyArray) -> Flags:
-        """Choose cells (B, T, S) of pairs of equal lengths by their weights."""
-        raise NotImplementedError
 
 
 class Itermax(_Stacked):
     """Iterated mutual argmax, :func:`nmtalign.links.extraction.itermax`."""
 
-    name = "itermax"
-
-    def stacked(self, *weights: AnyArray) -> Flags:
-        return itermax(*weights)
+    name, stacked = "itermax", staticmethod(itermax)
 
 
 class Match(_Stacked):
     """Maximum-weight matching, :func:`nmtalign.links.extraction.match`."""
 
-    name, one_to_one = "match", True
-
-    def stacked(self, *weights: AnyArray) -> Flags:
-        return match(*weights)
+    name, one_to_one, stacked = "match", True, staticmethod(match)
 
 
 class Transport(_Stacked):
     """Optimal transport, :func:`nmtalign.links.extraction.transport`; the threshold applies to the plan."""
 
-    name = "transport"
+    name, filters = "transport", False
 
-    def stacked(self, *weights: AnyArray) -> Flags:
-        if self.threshold is None:
-            return transport(*weights)
-        return transport(*weights, threshold=self.threshold)
-
-    def _kept(self, probability: Reals) -> Flags:
-        return np.asarray(probability > 0)
+    def stacked(self, weights: AnyArray) -> Flags:
+        return transport(weights) if self.threshold is None else transport(weights, threshold=self.threshold)
 
 
 @dataclass(frozen=True)
@@ -232,8 +214,7 @@ class Symmetrized(_Stacked):
     def weights(self, posteriors: Attention, bucket: Bucket) -> tuple[AnyArray, ...]:
         return Argmax().chosen(posteriors, bucket), ArgmaxReverse().chosen(posteriors, bucket)
 
-    def stacked(self, *weights: AnyArray) -> Flags:
-        forward, reverse = weights
+    def stacked(self, forward: Flags, reverse: Flags) -> Flags:
         return symmetrize_matrices(forward, reverse, self.method)
 
 

@@ -139,11 +139,7 @@ def _line_words(matrices: Sequence[PairMatrix], side: int) -> LineWords:
 
 
 def links_from(
-    pairs: Pairs,
-    *,
-    tokenizer: str = "space",
-    method: str | None = None,
-    **source: Any,
+    pairs: Pairs, *, tokenizer: str = "space", method: str | None = None, **source: Any
 ) -> AlignedBatch:
     """Return links from attention or similarities of another program or model.
 

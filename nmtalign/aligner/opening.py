@@ -27,7 +27,7 @@ from nmtalign.positions.hmm import unfitted_hmm
 from nmtalign.positions.model import DIAGONAL, PositionModel, SoftmaxPositions
 from nmtalign.state import is_model
 from nmtalign.text.bitext import Pair, Pairs, checked_pairs
-from nmtalign.text.tokenization import TextSettings
+from nmtalign.text.tokenization import Languages, TextSettings
 
 if TYPE_CHECKING:
     from nmtalign.scorers.given_vectors import VectorScorer
@@ -73,12 +73,10 @@ def load(path: str | Path | tuple[Any, Any] | list[Any] | None = None, **setting
         the encoder), ``device`` (``cpu``, ``cuda``) and ``cache`` (a file that keeps similarities). A model
         that was learned with an encoder needs no setting; any other is then fitted by :func:`fit_to`.
 
-        For vectors: ``score`` (``cosine``, ``dot``, ``scaled-dot``, ``bahdanau``) with its ``parameters`` (a
-        file) and ``temperature`` (divisor of the scores); ``positions`` (``diagonal``, ``none``, ``hmm``)
-        with the strength of ``diagonal``; ``unknown`` (``zero``, ``subword``, ``backoff``: what a word
-        without a vector gets). :func:`vector_aligner` says more. Also ``languages`` (source and target, if
-        the folder does not say), ``limit`` (read only so many words of each side) and ``unsafe_pickle``
-        (trust the code in a pickle).
+        For vectors: ``score`` with its ``parameters`` and ``temperature``, ``positions`` with the strength of
+        ``diagonal``, and ``unknown``, which are those of :func:`vector_aligner`. Also ``languages`` (source
+        and target, if the folder does not say), ``limit`` (read only so many words of each side) and
+        ``unsafe_pickle`` (trust the code in a pickle).
 
     Raises
     ------
@@ -142,7 +140,7 @@ def _of_two_sides(sides: Sequence[Any], settings: dict[str, Any]) -> Aligner:
 
 
 def open_vectors(
-    vectors: Any, languages: tuple[str | None, str | None] | None = None, **reading: Any
+    vectors: Any, languages: Languages | None = None, **reading: Any
 ) -> tuple[Embeddings, Embeddings]:
     """Return the vectors of both languages: given ones, or those of two files, or of a folder."""
     from nmtalign.vectors.storage import both_embeddings, load_pair
@@ -160,11 +158,11 @@ def _warn_about(vectors: tuple[Embeddings, Embeddings], score: str | VectorScore
         return
     from nmtalign.vectors.spaces import warn_if_unrelated
 
-    first = [side.first(FIRST) for side in vectors]
-    warn_if_unrelated(*first)
+    source, target = (side.first(FIRST) for side in vectors)
+    warn_if_unrelated(source, target)
     if score == "cosine":
         return
-    lengths = [vector_lengths(side.matrix) for side in first]
+    lengths = vector_lengths(source.matrix), vector_lengths(target.matrix)
     spread = max(of_side.std() / of_side.mean() for of_side in lengths)
     if spread > UNEVEN:
         percent = f"{100 * spread:.0f} %"
@@ -225,11 +223,10 @@ def vector_aligner(
     unknown : {"zero", "subword", "backoff"}, optional
         What stands for a word without a vector. Left out: what the embeddings say.
     **common
-        ``languages`` (source and target, for tokenizers); ``extract`` (how links are chosen), ``threshold``
-        (least posterior of a link), ``symmetrize`` (how the best choices of both directions are joined);
-        ``tokenizer`` (``space``, ``simple``, ``moses``, ``icu``, ``sentencepiece:FILE``), ``lowercase`` and
-        ``unicode`` (``nfc``, ``nfkc``, ``strip-accents``, ``none``): how lines become words. Left out: as the
-        vectors were learned, if they say so, else words between spaces in lower case.
+        ``languages`` (source and target, for tokenizers); ``extract``, ``threshold`` and ``symmetrize`` as in
+        :func:`load`; ``tokenizer`` (``space``, ``simple``, ``moses``, ``icu``, ``sentencepiece:FILE``),
+        ``lowercase`` and ``unicode`` (``nfc``, ``nfkc``, ``strip-accents``, ``none``): how lines become
+        words. Left out: as the vectors were learned, if they say so, else words between spaces in lower case.
     """
     _check_settings(common | {"temperature": temperature, "diagonal": diagonal})
     if found := ", ".join(name for name in (*ENCODER_OPTIONS, *READING) if name in common):

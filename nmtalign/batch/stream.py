@@ -78,7 +78,8 @@ def align_chunk(
         batch, attention = aligner.align_text(text), None
     else:
         _check_cells(text, chunk.first)
-        batch, attention = aligner.align_with_values(text, values)
+        batch, arrays = aligner.decoder_of(text).attention([values, "linkable"])
+        attention = [*zip(arrays[values], arrays["linkable"], strict=True)]
     known = coverage(text.source, text.target, aligner.scorer.vocabularies)
     if unit == "tokens":
         return AlignedChunk(*chunk, batch, known, aligner.text, aligner.languages, attention=attention)

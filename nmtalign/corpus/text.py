@@ -140,7 +140,7 @@ class EncodedText:
             yield replace(self, buckets=self.buckets[start:stop])
 
 
-def encode_text(pairs: Sequence[tuple[Sequence[str], Sequence[str]]]) -> EncodedText:
+def encode_text(pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> EncodedText:
     """Number the words of sentence pairs, cut long pairs and stack pairs of similar length."""
     return _stacked(*encode_pairs(pairs))
 

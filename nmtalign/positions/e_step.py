@@ -17,7 +17,6 @@ import numpy as np
 from nmtalign.arrays import Doubles, Floats, Integers, Ints, Reals
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.parallel import in_order, shared_zeros
-from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText
 from nmtalign.corpus.word_pairs import PairIndex
 from nmtalign.positions.hmm import (
@@ -141,13 +140,14 @@ def hmm_counts(
 ) -> BucketCounts:
     """E-step of the hidden Markov model: the product of the posteriors of both directions."""
     ratios, null_ratios = words.pairs.take(cells), (words.source_null, words.target_null)
-    both = hmm_posteriors(bucket, ratios, null_ratios, transitions, null, agree=agree, jumps=jumps)
-    forward, reverse = both
+    both = forward, reverse = hmm_posteriors(
+        bucket, ratios, null_ratios, transitions, null, agree=agree, jumps=jumps
+    )
     real = bucket.pieces >= 0
     states = (bucket.source, bucket.source_lengths), (bucket.target, bucket.target_lengths)
     forward_jumps, reverse_jumps = (
-        None if one.jumps is None else Sparse(*jump_counts(one.jumps, *side, model))
-        for one, side, model in zip(both, states, transitions, strict=True)
+        None if direction.jumps is None else Sparse(*jump_counts(direction.jumps, *side, model))
+        for direction, side, model in zip(both, states, transitions, strict=True)
     )
     return BucketCounts(
         _links(cells, np.asarray(forward.posterior * reverse.posterior.transpose(1, 0, 2))),
@@ -179,23 +179,19 @@ class EStep(NamedTuple):
         return hmm_counts(bucket, cells, *model, agree=self.agree, jumps=k % self.jump_period == 0)
 
 
-def expected_counts(
-    step: EStep,
-    buckets: Sequence[Bucket],
-    index: PairIndex,
-    sides: tuple[EncodedSide, EncodedSide],
-    workers: int,
-) -> ExpectedCounts:
-    """Return the expected counts of one E-step over all buckets; they do not depend on the workers."""
-    totals = ExpectedCounts.zeros(
-        (len(index), len(sides[0].words), len(sides[1].words)), step.transitions or ()
-    )
+def expected_counts(step: EStep, text: EncodedText, index: PairIndex, workers: int) -> ExpectedCounts:
+    """Return the expected counts of one E-step over all buckets; they do not depend on the workers.
+
+    `index` numbers the word pairs of the text.
+    """
+    sizes = len(index), len(text.source.words), len(text.target.words)
+    totals = ExpectedCounts.zeros(sizes, step.transitions or ())
     likelihoods = in_order(
-        lambda k: step.counts(k, buckets[k], index.cells[k]),
-        range(len(buckets)),
+        lambda k: step.counts(k, text.buckets[k], index.cells[k]),
+        range(len(text.buckets)),
         workers,
         then=totals.add,
-        cells=sum(bucket.cells for bucket in buckets),
+        cells=text.cells,
     )
     return totals.with_likelihood(sum(likelihoods))
 
@@ -221,6 +217,6 @@ def iterated(
         model.renumbered(np.full(len(n), -1)) for model, n in zip(transitions, nulls, strict=True)
     )
     step = EStep(NULL, Emissions(ratios, nulls[0], nulls[1]), (first, second))
-    counts = expected_counts(step, text.buckets, text.index, (text.source, text.target), workers)
+    counts = expected_counts(step, text, text.index, workers)
     forward = estimate_transitions(counts.forward_jumps, transitions[0])
     return (forward, estimate_transitions(counts.reverse_jumps, transitions[1])), counts.pairs

@@ -251,11 +251,7 @@ def forward_backward(odds: Floats, transitions: Transitions, *, jumps: bool = Fa
     return Posterior(posterior, expected, np.log(total.astype(np.float64)) + exponents * math.log(2))
 
 
-class BothPosteriors(NamedTuple):
-    """Both directions of a bucket: `forward` p(s|t) of shape (T, S, B), `reverse` p(t|s) of (S, T, B)."""
-
-    forward: Posterior
-    reverse: Posterior
+BothPosteriors = tuple[Posterior, Posterior]  # p(s|t) of shape (T, S, B), p(t|s) of shape (S, T, B)
 
 
 def hmm_posteriors(
@@ -291,27 +287,27 @@ def hmm_posteriors(
     ]
 
     def both(*, jumps: bool) -> BothPosteriors:
-        return BothPosteriors(*map(partial(forward_backward, jumps=jumps), odds, moves))
+        forward, reverse = map(partial(forward_backward, jumps=jumps), odds, moves)
+        return forward, reverse
 
-    posteriors = first = both(jumps=jumps and not agree)
+    posteriors = before = both(jumps=jumps and not agree)
     for left in reversed(range(STEPS if agree else 0)):
         step = regularization_step(posteriors)
         odds[0] *= step
         odds[1] /= step.transpose(1, 0, 2)
         posteriors = both(jumps=jumps and not left)
-    likelihoods = [  # absolute ones, of the model without regularization
-        before.log_likelihood + np.log(of_null).sum(axis=0, dtype=np.float64)
-        for before, of_null in zip(first, nulls, strict=True)
-    ]
-    return BothPosteriors(
-        *(one._replace(log_likelihood=n) for one, n in zip(posteriors, likelihoods, strict=True))
+    forward, reverse = (  # with absolute likelihoods, of the model without regularization
+        after._replace(log_likelihood=plain.log_likelihood + np.log(of_null).sum(axis=0, dtype=np.float64))
+        for after, plain, of_null in zip(posteriors, before, nulls, strict=True)
     )
+    return forward, reverse
 
 
 def regularization_step(posteriors: BothPosteriors) -> Floats:
     """Return the factor of u in a step of posterior regularization, (T, S, B)."""
-    step = _odds(posteriors.reverse.posterior).transpose(1, 0, 2)
-    step /= _odds(posteriors.forward.posterior)
+    forward, reverse = posteriors
+    step = _odds(reverse.posterior).transpose(1, 0, 2)
+    step /= _odds(forward.posterior)
     return np.asarray(np.sqrt(step, out=step))
 
 

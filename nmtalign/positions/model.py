@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import Doubles, Flags, Floats, Longs, Reals
+from nmtalign.arrays import Flags, Floats, Longs, Reals
 from nmtalign.attention.positions import diagonal_prior
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.text import EncodedText
@@ -25,6 +25,8 @@ SCORE_LIMIT = np.float32(40)  # bound of scores, far from overflow and underflow
 DIAGONAL = 4.0  # strength that suits cosines at their default temperature
 SOFTMAX_POSITIONS = ("none", "diagonal")
 Cells = tuple[Longs, Longs, Longs]  # target, source, column
+
+_prior = lru_cache(maxsize=4096)(diagonal_prior)
 
 
 class Emissions(NamedTuple):
@@ -243,10 +245,5 @@ class SoftmaxPositions(PositionModel):
         T, S, _ = bucket.shape
         table = np.zeros((T, S, distinct.shape[1]))
         for n, (t, s) in enumerate(distinct.T.tolist()):
-            table[:t, :s, n] = _prior(t, s, self._strength)
+            table[:t, :s, n] = _prior(t, s, strength=self._strength)
         return np.asarray(scores + table[..., indices.reshape(-1)])
-
-
-@lru_cache(maxsize=4096)
-def _prior(T: int, S: int, strength: float) -> Doubles:
-    return np.asarray(diagonal_prior(T, S, strength=strength))

@@ -14,7 +14,7 @@ from nmtalign.corpus.parallel import streamed
 from nmtalign.corpus.sides import EncodedSide, NumberedWords, side_encoders
 from nmtalign.errors import DataError
 from nmtalign.text.bitext import Chunk, Pair, Sentence, SentencePair, chunks_of
-from nmtalign.text.tokenization import TextSettings
+from nmtalign.text.tokenization import Languages, TextSettings
 
 Sides = tuple[Sequence[Sentence], Sequence[Sentence]]  # source and target sentences
 
@@ -24,10 +24,7 @@ EVEN = 2.0  # standard deviation of lengths below which the correlation says not
 
 
 def encode_bitext(
-    pairs: Iterable[Pair],
-    text: TextSettings,
-    languages: tuple[str | None, str | None],
-    workers: int = 1,
+    pairs: Iterable[Pair], text: TextSettings, languages: Languages, workers: int = 1
 ) -> tuple[EncodedSide, EncodedSide, str]:
     """Tokenize and number a streamed bitext; also return its SHA-256.
 

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from nmtalign.arrays import Floats, Reals
-from nmtalign.corpus.sides import encode_pairs
-from nmtalign.corpus.text import cut_long_pairs
+from nmtalign.corpus.text import encode_text
 from nmtalign.door import expect_kind
 from nmtalign.errors import DataError, UsageError
 from nmtalign.scorers.dense import MIN_LINKS, correspondence_analysis
@@ -91,8 +90,7 @@ def learn_counted(
     pairs: Iterable[tuple[Sequence[str], Sequence[str]]], **options: Any
 ) -> tuple[Embeddings, Embeddings]:
     """Learn a lexicon from pairs of normalized words, then vectors by :func:`count_embeddings`."""
-    source, target, _ = cut_long_pairs(*encode_pairs(pairs))
-    return count_embeddings(Estimator(source, target, Hyperparameters()).run().lexicon, **options)
+    return count_embeddings(Estimator(encode_text(pairs), Hyperparameters()).run().lexicon, **options)
 
 
 def _form_vectors(

@@ -14,7 +14,7 @@ import numpy as np
 
 from nmtalign.arrays import Flags, Ints
 from nmtalign.corpus.buckets import Bucket
-from nmtalign.corpus.sides import EncodedSide
+from nmtalign.corpus.text import EncodedText
 from nmtalign.corpus.word_pairs import (
     SHARED,
     PairIndex,
@@ -110,19 +110,11 @@ class DistributedBitext:
     text are the sum of the expected counts of its parts (Dempster, Laird and Rubin 1977).
     """
 
-    def __init__(
-        self,
-        buckets: Sequence[Bucket],
-        source: EncodedSide,
-        target: EncodedSide,
-        *,
-        processes: Processes,
-        cells: int = CELLS,
-    ) -> None:
-        self._processes, self._sizes = processes, (len(source.words), len(target.words))
-        count = min(-(-sum(bucket.cells for bucket in buckets) // cells), len(buckets))
-        shards = [self._sent(range(k, len(buckets), count), buckets) for k in range(count)]
-        self.index, self.shards = self._numbered(shards, is_large(buckets), source, target)
+    def __init__(self, text: EncodedText, *, processes: Processes, cells: int = CELLS) -> None:
+        self._processes, self._sizes = processes, (len(text.source.words), len(text.target.words))
+        count = min(-(-text.cells // cells), len(text.buckets))
+        shards = [self._sent(range(k, len(text.buckets), count), text.buckets) for k in range(count)]
+        self.index, self.shards = self._numbered(shards, text)
 
     def _sent(self, numbers: Sequence[int], buckets: Sequence[Bucket]) -> RemoteShard:
         """Send a shard to a process."""
@@ -140,11 +132,9 @@ class DistributedBitext:
         shard = self._processes.keep(open_shard, numbers, part, (len(source), len(target)))
         return RemoteShard(shard, source, target, np.zeros(0, np.int32))
 
-    def _numbered(
-        self, shards: list[RemoteShard], large: bool, source: EncodedSide, target: EncodedSide
-    ) -> tuple[PairIndex, list[RemoteShard]]:
-        """Number the word pairs of all shards; those of a large bitext that are not kept share one number."""
-        targets = len(target.words)
+    def _numbered(self, shards: list[RemoteShard], text: EncodedText) -> tuple[PairIndex, list[RemoteShard]]:
+        """Number the word pairs of all shards; those of a large text that are not kept share one number."""
+        targets, large = len(text.target.words), is_large(text.buckets)
         keys, counts = np.zeros(1, np.int64), np.ones(1, np.int32)
         of_shards = []
         for shard, (s, t, times) in self._processes.in_order(
@@ -153,7 +143,7 @@ class DistributedBitext:
             of_shards.append(shard.source[s].astype(np.int64) * targets + shard.target[t])
             keys, counts = merged(keys, counts, of_shards[-1], times)
         if large:
-            keys = keys[frequent_or_associated(keys, counts, source, target)]
+            keys = keys[frequent_or_associated(keys, counts, text.source, text.target)]
         numbered = []
         for shard, shard_keys in zip(shards, of_shards, strict=True):
             if large:
@@ -169,14 +159,12 @@ class DistributedBitext:
 
     def expected_counts(self, step: EStep) -> ExpectedCounts:
         """Return the expected counts of one E-step, summed in the order of the shards."""
-        jumps = [model.tables.size for model in step.transitions or ()] or [0, 0]
-        sums = [np.zeros(n) for n in (len(self.index), *self._sizes, *jumps)]
-        likelihood = 0.0
+        sums, likelihood = ExpectedCounts.zeros((len(self.index), *self._sizes), step.transitions or ()), 0.0
         for shard, counts in self._processes.in_order(
             lambda shard: self._processes.keep(shard_counts, shard.shard, shard.renumbered(step)), self.shards
         ):
             numbers: tuple[Any, ...] = shard.pairs, shard.source, shard.target, slice(None), slice(None)
-            for total, places, of_shard in zip(sums, numbers, counts, strict=False):
-                total[places] += of_shard
+            for total, entries, of_shard in zip(sums[:5], numbers, counts[:5], strict=True):
+                total[entries] += of_shard
             likelihood += counts.log_likelihood
-        return ExpectedCounts(sums[0], sums[1], sums[2], sums[3], sums[4], likelihood)
+        return sums._replace(log_likelihood=likelihood)

@@ -7,16 +7,15 @@ and Klein (2006).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from nmtalign.corpus.buckets import Bucket, make_buckets
 from nmtalign.corpus.parallel import default_workers, in_order
-from nmtalign.corpus.sides import EncodedSide
+from nmtalign.corpus.text import EncodedText
 from nmtalign.corpus.word_pairs import SHARED, PairIndex, index_pairs
 from nmtalign.errors import UsageError
 from nmtalign.positions.e_step import MIN_LINK, EStep, ExpectedCounts, expected_counts
@@ -88,20 +87,19 @@ class CountingBitext(Protocol):
         """Return the expected counts of one E-step."""
 
 
-Buckets = Sequence[Bucket]
-BitextFactory = Callable[[Buckets, EncodedSide, EncodedSide], CountingBitext]
+BitextFactory = Callable[[EncodedText], CountingBitext]
 
 
 class LocalBitext:
     """A bitext in this process."""
 
-    def __init__(self, buckets: Buckets, source: EncodedSide, target: EncodedSide, *, workers: int) -> None:
-        self.buckets, self.sides, self.workers = buckets, (source, target), workers
-        self.index = index_pairs(buckets, source, target, workers)
+    def __init__(self, text: EncodedText, *, workers: int) -> None:
+        self.text, self.workers = text, workers
+        self.index = index_pairs(text.buckets, text.source, text.target, workers)
 
     def expected_counts(self, step: EStep) -> ExpectedCounts:
         """Return the expected counts of one E-step; they do not depend on the number of workers."""
-        return expected_counts(step, self.buckets, self.index, self.sides, self.workers)
+        return expected_counts(step, self.text, self.index, self.workers)
 
 
 class Estimate(NamedTuple):
@@ -113,17 +111,15 @@ class Estimate(NamedTuple):
 
 
 class Estimator:
-    """Expectation-maximization over an encoded bitext, whose vocabularies have the words of the prior.
+    """Expectation-maximization over a text, whose vocabularies have the words of the prior.
 
-    `report` is called with a line of text after each iteration. `make_bitext` returns a
-    :class:`CountingBitext` from buckets and sides; a :class:`LocalBitext` if left out. The result does not
-    depend on the workers.
+    `report` is called with a line of text after each iteration. `make_bitext` makes a :class:`CountingBitext`
+    of the text; a :class:`LocalBitext` if left out. The result does not depend on the workers.
     """
 
     def __init__(
         self,
-        source: EncodedSide,
-        target: EncodedSide,
+        text: EncodedText,
         hyperparameters: Hyperparameters,
         *,
         prior: Prior | None = None,
@@ -131,13 +127,12 @@ class Estimator:
         report: Callable[[str], None] | None = None,
         make_bitext: BitextFactory | None = None,
     ) -> None:
-        self.source, self.target, self.hyperparameters = source, target, hyperparameters
+        self.text, self.hyperparameters = text, hyperparameters
+        self.source, self.target = source, target = text.source, text.target
         self.prior = prior or Prior()
         self.report = report or (lambda text: None)
         self.workers = default_workers(workers)
-        self.buckets = make_buckets(source, target)
-        make_bitext = make_bitext or partial(LocalBitext, workers=self.workers)
-        self.bitext = make_bitext(self.buckets, source, target)
+        self.bitext = LocalBitext(text, workers=self.workers) if make_bitext is None else make_bitext(text)
         self.index = self.bitext.index
         make = partial(make_form_pairs, source, target, self.index, spelling=hyperparameters.spelling)
         several = self.workers if self.index.complete else 1  # the forms of a large bitext take much memory
@@ -192,16 +187,16 @@ class Estimator:
         """Return the counts of model 1 and initial transitions, or the transitions of an older model."""
         older = self.prior.renumbered_transitions(self.source, self.target)
         if older is not None:
-            none = [np.zeros(n) for n in (len(self.index), len(self.source.words), len(self.target.words))]
-            return ExpectedCounts(none[0], none[1], none[2], np.zeros(0), np.zeros(0), 0.0), older
+            words = len(self.source.words), len(self.target.words)
+            return ExpectedCounts.zeros((len(self.index), *words), ()), older
         settings = self.hyperparameters
         counts = self._e_step(EStep(settings.model1_null))
         for number in range(1, settings.model1_iterations):
             counted = self._counted(counts)
             smoothing = counted.smoothing._replace(floor=MIN_LINK)
-            words = emissions(counted._replace(smoothing=smoothing), self.workers)
+            ratios = emissions(counted._replace(smoothing=smoothing), self.workers)
             mean = number <= settings.mean_iterations
-            counts = self._e_step(EStep(settings.model1_null, words, mean=mean))
+            counts = self._e_step(EStep(settings.model1_null, ratios, mean=mean))
             self.report(f"model 1, iteration {number} of {settings.model1_iterations - 1}")
         sizes = len(self.source.words) - 1, len(self.target.words) - 1
         first, second = (initial_transitions(size, settings.lexicalized_words) for size in sizes)
@@ -222,8 +217,8 @@ class Estimator:
         settings = self.hyperparameters
         words = emissions(self._counted(counts), self.workers)
         agreed = number > settings.hmm_iterations - settings.agreed_iterations
-        period = -(-sum(bucket.cells for bucket in self.buckets) // JUMP_CELLS)
-        period |= 1  # odd, so that two workers take turns with these buckets
+        # odd, so that two workers take turns with these buckets
+        period = -(-self.text.cells // JUMP_CELLS) | 1
         counts = self._e_step(EStep(settings.null, words, transitions, agree=agreed, jump_period=period))
         jumps = [counts.forward_jumps, counts.reverse_jumps]
         older = self.prior.jump_counts()

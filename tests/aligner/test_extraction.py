@@ -87,6 +87,11 @@ def joint_matrix(draw) -> np.ndarray:
     return np.array(draw(st.lists(values, min_size=T * S, max_size=T * S))).reshape(T, S)
 
 
+def everywhere(k: int, ratios: object) -> np.ndarray:
+    """Let all cells have links."""
+    return np.array(True)
+
+
 def links_of(joint: np.ndarray, extraction: Extraction) -> list[tuple[int, int]]:
     """Decode one pair whose posteriors are all the same matrix."""
     text = encode_text([([f"s{n}" for n in range(joint.shape[1])], [f"t{n}" for n in range(len(joint))])])
@@ -94,7 +99,8 @@ def links_of(joint: np.ndarray, extraction: Extraction) -> list[tuple[int, int]]
     stacked = np.zeros((T, S, B))
     stacked[: len(joint), : joint.shape[1], 0] = joint
     attention = BucketPosteriors(Posteriors(stacked, stacked, stacked), None)
-    return [tuple(link) for link in Decoder(text, lambda k: attention, extraction).align(1).links(0)]
+    batch = Decoder(text, lambda k: attention, extraction, everywhere).align(1)
+    return [tuple(link) for link in batch.links(0)]
 
 
 @given(joint_matrix(), st.sampled_from([None, 0.2, 0.6]))
@@ -141,6 +147,13 @@ def test_a_cell_of_probability_0_is_no_link_at_any_threshold(method):
     assert links_of(joint, make_extraction(method, threshold=0.0)) == [(0, 0), (1, 1)]
 
 
+@pytest.mark.parametrize(("threshold", "links"), [(0.12, 4), (0.14, 2), (0.86, 2), (0.88, 0)])
+def test_the_threshold_of_transport_is_one_of_the_plan_and_not_of_posteriors(threshold, links):
+    """The plan shares each word in the ratio exp(0.2 / 0.1) to exp(0.01 / 0.1): 0.870 to 0.130."""
+    joint = np.array([[0.2, 0.01], [0.01, 0.2]])
+    assert len(links_of(joint, make_extraction("transport", threshold=threshold))) == links
+
+
 def test_the_shipped_model_finds_both_words_of_a_unit():
     sentences = "The measures were adopted yesterday.", "Les mesures ont été adoptées hier."
     pair, alone = (nmtalign.load(threshold=least).align(*sentences) for least in (None, THRESHOLD))
@@ -173,7 +186,7 @@ def test_signs_are_no_second_words(word, linked):
     text = encode_text([(["a", "b"], ["x", word, "y"])])
     joint = np.array([[0.9, 0.0], [0.4, 0.0], [0.0, 0.9]])[..., None]
     attention = BucketPosteriors(Posteriors(joint, joint, joint), None)
-    found = Decoder(text, lambda k: attention, make_extraction("posterior")).align(1)
+    found = Decoder(text, lambda k: attention, make_extraction("posterior"), everywhere).align(1)
     assert found.links(0) == [(0, 0), *([(0, 1)] if linked else []), (1, 2)]
-    alone = Decoder(text, lambda k: attention, make_extraction("posterior", THRESHOLD)).align(1)
+    alone = Decoder(text, lambda k: attention, make_extraction("posterior", THRESHOLD), everywhere).align(1)
     assert alone.links(0) == [(0, 0), (1, 2)]

@@ -357,8 +357,8 @@ def test_the_likelihood_of_both_directions_is_that_of_the_words_not_over_null(ag
         for b in np.flatnonzero(bucket.pieces >= 0):
             words = bucket.source[: bucket.source_lengths[b], b], bucket.target[: bucket.target_lengths[b], b]
             for way, model, (states, observed), of_null, table in (
-                (found.forward, models[0], words, null[1], ratio),
-                (found.reverse, models[1], words[::-1], null[0], ratio.T),
+                (found[0], models[0], words, null[1], ratio),
+                (found[1], models[1], words[::-1], null[0], ratio.T),
             ):
                 classes = [0, *model.classes[states].tolist()]
                 walk = naive_transitions(

@@ -183,6 +183,7 @@ def test_the_maximum_is_found_from_any_interval(low, high):
         ),
         ({"vectors_weight": 0.2}, UsageError, "a weight of vectors is for vectors"),
         ({"vectors": VECTORS, "vectors_weight": 1.5}, UsageError, "from 0 to 1, found 1.5"),
+        ({"vectors": VECTORS, "vectors_weight": True}, UsageError, "from 0 to 1, found True"),
     ],
 )
 def test_what_does_not_go_together_is_refused_before_training(monkeypatch, options, kind, message):

@@ -17,7 +17,7 @@ from nmtalign.training.distributed import DistributedBitext
 from nmtalign.training.em import PRESETS, Estimator, LocalBitext
 from nmtalign.training.prior import Prior
 from tests.aligner.toy_language import toy_bitext
-from tests.training.test_em import random_emissions
+from tests.training.test_em import random_emissions, text_of
 
 
 class Elsewhere:
@@ -59,16 +59,15 @@ def pruned(request, monkeypatch) -> bool:
 
 
 def spread(sides, shards: int) -> DistributedBitext:
-    buckets = make_buckets(*sides)
-    cells = -(-sum(bucket.cells for bucket in buckets) // shards)
-    return DistributedBitext(buckets, *sides, processes=Elsewhere(), cells=cells)
+    text = text_of(*sides)
+    cells = -(-text.cells // shards)
+    return DistributedBitext(text, processes=Elsewhere(), cells=cells)
 
 
 @pytest.mark.parametrize("shards", [1, 3, 10**9])
 def test_word_pairs_have_the_numbers_of_one_machine(sides, pruned, shards):
-    buckets = make_buckets(*sides)
-    held, away = LocalBitext(buckets, *sides, workers=1), spread(sides, min(shards, 10**6))
-    assert len(away.shards) == min(shards, len(buckets))
+    held, away = LocalBitext(text_of(*sides), workers=1), spread(sides, min(shards, 10**6))
+    assert len(away.shards) == min(shards, len(make_buckets(*sides)))
     assert away.index.complete is held.index.complete is not pruned
     np.testing.assert_array_equal(away.index.source, held.index.source)
     np.testing.assert_array_equal(away.index.target, held.index.target)
@@ -76,8 +75,7 @@ def test_word_pairs_have_the_numbers_of_one_machine(sides, pruned, shards):
 
 @pytest.mark.parametrize("kind", ["first", "mean", "product", "jumps", "agreeing jumps"])
 def test_a_pass_gives_the_counts_of_one_machine(sides, pruned, kind):
-    buckets = make_buckets(*sides)
-    held, away = LocalBitext(buckets, *sides, workers=1), spread(sides, 4)
+    held, away = LocalBitext(text_of(*sides), workers=1), spread(sides, 4)
     words = None if kind == "first" else random_emissions(held.index, *sides)
     jumps = tuple(initial_transitions(len(side.words) - 1, 5) for side in sides) if "jumps" in kind else None
     one = EStep(0.1, words, jumps, mean=kind == "mean", agree=kind == "agreeing jumps", jump_period=3)
@@ -92,9 +90,9 @@ def test_a_pass_gives_the_counts_of_one_machine(sides, pruned, kind):
 @pytest.mark.parametrize("known", [None, Prior([("w1", "u2", 3.0), ("new", "neu", 1.0)])])
 def test_what_is_learned_is_the_same_to_rounding(sides, pruned, known):
     sides = known.extend(*sides) if known else sides
-    one = Estimator(*sides, PRESETS["fast"], prior=known, workers=1).run()
+    one = Estimator(text_of(*sides), PRESETS["fast"], prior=known, workers=1).run()
     place = partial(DistributedBitext, processes=Elsewhere(), cells=20_000)
-    other = Estimator(*sides, PRESETS["fast"], prior=known, make_bitext=place).run()
+    other = Estimator(text_of(*sides), PRESETS["fast"], prior=known, make_bitext=place).run()
     for a, b in zip(one.lexicon.forms, other.lexicon.forms, strict=True):
         np.testing.assert_array_equal(a.keys, b.keys)
         np.testing.assert_allclose(a.counts, b.counts, rtol=1e-5, atol=1e-5)
@@ -103,8 +101,8 @@ def test_what_is_learned_is_the_same_to_rounding(sides, pruned, known):
 
 
 def test_a_shard_is_told_of_its_own_words_alone(sides):
-    buckets, processes = make_buckets(*sides), Elsewhere()
-    away = DistributedBitext(buckets, *sides, processes=processes, cells=20_000)
+    processes = Elsewhere()
+    away = DistributedBitext(text_of(*sides), processes=processes, cells=20_000)
     own = sum(len(shard.pairs) for shard in away.shards)
     assert len(away.index) < own < len(away.shards) * len(away.index)
     processes.sent = processes.fetched = 0

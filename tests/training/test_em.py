@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from nmtalign import load, train
 from nmtalign.corpus.buckets import make_buckets
-from nmtalign.corpus.sides import encode
+from nmtalign.corpus.sides import EncodedSide, encode
+from nmtalign.corpus.text import EncodedText, whole_pairs
 from nmtalign.corpus.word_pairs import index_pairs
 from nmtalign.errors import UsageError
 from nmtalign.positions.e_step import EStep, hmm_counts, model1_counts, uniform_counts
 from nmtalign.positions.hmm import (
     STEPS,
-    BothPosteriors,
     bucket_transitions,
     hmm_posteriors,
     initial_transitions,
@@ -31,6 +31,10 @@ from tests.positions.naive_hmm import naive_model1
 
 BITEXT = [("a b", "x y z"), ("a c", "x w"), ("b", "y"), ("c c b", "w w"), ("d", "u x")]
 P0 = 0.03
+
+
+def text_of(source: EncodedSide, target: EncodedSide) -> EncodedText:
+    return EncodedText(source, target, whole_pairs(source, target), make_buckets(source, target))
 
 
 @pytest.fixture
@@ -154,8 +158,8 @@ def test_jumps_are_counted_in_every_so_many_th_bucket():
 @pytest.mark.parametrize(("share", "step"), [(1, 1), (2, 3), (3.5, 5)])
 def test_jumps_of_a_large_bitext_are_counted_in_an_odd_share_of_its_buckets(share, step, monkeypatch):
     sides = [encode([[*"abcdefgh"[:n]] for n in range(1, 9)]) for _ in range(2)]
-    estimator = Estimator(*sides, PRESETS["fast"], workers=1)
-    cells, steps = sum(bucket.cells for bucket in estimator.buckets), []
+    estimator = Estimator(text_of(*sides), PRESETS["fast"], workers=1)
+    cells, steps = estimator.text.cells, []
     monkeypatch.setattr(em, "JUMP_CELLS", int(cells / share))
     own = estimator.bitext.expected_counts
     monkeypatch.setattr(estimator.bitext, "expected_counts", lambda e: steps.append(e.jump_period) or own(e))
@@ -199,16 +203,16 @@ def test_agreement_leads_to_the_nearest_distributions_that_agree(seed: int, S: i
     found, gaps = posteriors(bucket, emission, *given), []
     agreed, u = posteriors(bucket, emission, *given, agree=True), np.ones_like(emission)
     for _ in range(60):
-        gaps.append(np.abs(found.forward.posterior - found.reverse.posterior.transpose(1, 0, 2)).max())
+        gaps.append(np.abs(found[0].posterior - found[1].posterior.transpose(1, 0, 2)).max())
         u *= regularization_step(found)
-        found = BothPosteriors(
-            posteriors(bucket, emission * u, *given).forward,
-            posteriors(bucket, emission / u, *given).reverse,
+        found = (
+            posteriors(bucket, emission * u, *given)[0],
+            posteriors(bucket, emission / u, *given)[1],
         )
         if len(gaps) == STEPS:
             for own, expected in zip(agreed, found, strict=True):
                 np.testing.assert_allclose(own.posterior, expected.posterior, rtol=1e-4, atol=1e-6)
-    np.testing.assert_allclose(found.forward.posterior, forward.posterior, atol=5e-3)
+    np.testing.assert_allclose(found[0].posterior, forward.posterior, atol=5e-3)
     assert gaps[0] > 0.05
     assert gaps[STEPS] < 0.7 * gaps[0]
     assert gaps[-1] < 2e-3
@@ -232,10 +236,10 @@ def test_agreement_does_not_depend_on_the_side_nor_on_whether_jumps_are_counted(
         agree=True,
         jumps=True,
     )
-    np.testing.assert_allclose(swapped.forward.posterior, found.reverse.posterior, rtol=1e-4, atol=1e-6)
-    np.testing.assert_allclose(swapped.reverse.posterior, found.forward.posterior, rtol=1e-4, atol=1e-6)
-    assert swapped.forward.jumps is not None
-    np.testing.assert_array_equal(found.forward.log_likelihood, alone.forward.log_likelihood)
+    np.testing.assert_allclose(swapped[0].posterior, found[1].posterior, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(swapped[1].posterior, found[0].posterior, rtol=1e-4, atol=1e-6)
+    assert swapped[0].jumps is not None
+    np.testing.assert_array_equal(found[0].log_likelihood, alone[0].log_likelihood)
 
 
 @pytest.mark.parametrize("agree", [False, True])
@@ -243,8 +247,8 @@ def test_the_likelihood_of_words_that_only_null_can_make(agree: bool):
     bucket, emission, words, jumps = one_pair(6, 3, 4)
     found = posteriors(bucket, 0 * emission, words, jumps, agree=agree)
     for posterior, own, states, lengths, observed, ratio in (
-        (found.forward, jumps[0], bucket.source, bucket.source_lengths, bucket.target, words.target_null),
-        (found.reverse, jumps[1], bucket.target, bucket.target_lengths, bucket.source, words.source_null),
+        (found[0], jumps[0], bucket.source, bucket.source_lengths, bucket.target, words.target_null),
+        (found[1], jumps[1], bucket.target, bucket.target_lengths, bucket.source, words.source_null),
     ):
         stop = bucket_transitions(own, states, lengths, 0.06).stop[0, 0]
         expected = np.log(0.06 * ratio[observed[:, 0]]).sum() + np.log(stop)
@@ -264,7 +268,7 @@ def test_presets():
 def test_the_estimate_does_not_depend_on_the_threads():
     toy = toy_bitext(60)
     sides = [encode([pair[side] for pair in toy.words]) for side in (0, 1)]
-    one, two = (Estimator(*sides, PRESETS["fast"], workers=workers).run() for workers in (1, 3))
+    one, two = (Estimator(text_of(*sides), PRESETS["fast"], workers=workers).run() for workers in (1, 3))
     for a, b in zip(one.counted.counts, two.counted.counts, strict=True):
         np.testing.assert_array_equal(a.pairs, b.pairs)
         np.testing.assert_array_equal(a.sides[0].null, b.sides[0].null)
@@ -276,7 +280,7 @@ def test_stages_are_reported():
     toy, lines = toy_bitext(30), []
     sides = [encode([pair[side] for pair in toy.words]) for side in (0, 1)]
     settings = dataclasses.replace(PRESETS["fast"], model1_iterations=2, hmm_iterations=3)
-    Estimator(*sides, settings, workers=1, report=lines.append).run()
+    Estimator(text_of(*sides), settings, workers=1, report=lines.append).run()
     assert "co-occurring word pairs" in lines[0]
     assert [line.partition(":")[0] for line in lines[1:]] == [
         "model 1, iteration 1 of 1",
@@ -297,7 +301,7 @@ def test_which_e_steps_agree(monkeypatch):
     settings = dataclasses.replace(
         PRESETS["default"], model1_iterations=4, mean_iterations=2, hmm_iterations=3, agreed_iterations=1
     )
-    Estimator(*sides, settings, workers=1).run()
+    Estimator(text_of(*sides), settings, workers=1).run()
     first, *model_1 = steps[:4]
     assert first.words is None
     assert [step.mean for step in model_1] == [True, True, False]
@@ -306,7 +310,7 @@ def test_which_e_steps_agree(monkeypatch):
 
 def check_counts(sides, ratios: np.ndarray) -> None:
     """Check the counts of each kind of pass with these ratios of the word pairs."""
-    bitext = LocalBitext(make_buckets(*sides), *sides, workers=1)
+    bitext = LocalBitext(text_of(*sides), workers=1)
     words = Emissions(ratios, *(np.ones(len(side.words), np.float32) for side in sides))
     words.pairs[0] = 0
     jumps = tuple(initial_transitions(len(side.words) - 1, 2) for side in sides)
