@@ -296,9 +296,13 @@ OPTIONS = {  # of train
         USAGE,
         "from 0 to 1, found 'x'",
     ),
-    "vectors by number": ({"vectors": 3}, USAGE, "path of a file or folder, found 3"),
+    "vectors by number": ({"vectors": 3}, USAGE, "the path of a folder that has both, found 3"),
     "vectors of one side": ({"vectors": (words("a"),)}, USAGE, "source and target vectors, found 1"),
-    "vectors of no folder": ({"vectors": "nowhere"}, DATA, "^nowhere: expected a folder with vectors of two"),
+    "vectors of no folder": (
+        {"vectors": "nowhere"},
+        DATA,
+        "^nowhere: expected a folder with word vectors",
+    ),
     "an encoder by number": ({"encoder": 3}, USAGE, "the name or folder of an encoder, found 3"),
     "gold as an expert": (
         {"expert": [na.GoldAlignment({(0, 0)}, {(0, 0)})] * 15},
@@ -309,10 +313,15 @@ OPTIONS = {  # of train
     "a missing model": ({"init": "nowhere"}, DATA, "^nowhere: expected"),
     "a missing gold file": ({"gold": "nowhere"}, DATA, "^nowhere: No such file"),
     "gold by number": ({"gold": 3}, USAGE, "expected gold links of each pair, or a path, found 3"),
+    "no gold at all": ({"gold": []}, USAGE, "expected gold links, found none"),
+    "truth as a weight": ({"vectors": "en_fr_vectors", "vectors_weight": True}, USAGE, "to 1, found True"),
     "few gold links": ({"gold": [LINKS]}, DATA, "at least 50 pairs"),
 }
 LOADED = {  # what is opened, and the settings
-    "nothing there": ("nowhere", {}, DATA, "^nowhere: expected a folder"),
+    "nothing there": ("nowhere", {}, DATA, "^nowhere: there is no such folder"),
+    "truth as a limit": ("en_fr_vectors", {"limit": True}, USAGE, "whole number as limit, found True"),
+    "truth as a temperature": ("en_fr_vectors", {"temperature": True}, USAGE, "as temperature, found True"),
+    "junk": (Path(__file__).parent / "corpus", {}, DATA, "found neither a model"),
     "a number": (3, {}, USAGE, "path of a folder, .*, found 3"),
     "a setting": (None, {"beam": 3}, USAGE, "expected settings among .*found 'beam'"),
     "a setting of vectors": (None, {"score": "cosine"}, USAGE, "`score`: only for word vectors"),
@@ -335,11 +344,27 @@ LOADED = {  # what is opened, and the settings
     ),
     "no threshold": (None, {"threshold": 0.0}, USAGE, "a threshold of 0 links all words with all words"),
     "missing files": (("no.kv", "nor.kv"), {}, DATA, r"^no\.kv: no such file"),
-    "numbers": ((1, 2), {}, USAGE, "expected gensim's KeyedVectors, found 1"),
+    "numbers": ((1, 2), {}, USAGE, "KeyedVectors or Embeddings, found 1"),
     "unequal spaces": ((words("a"), words("a", "b")), {}, DATA, "has 1 dimensions, .* has 2"),
     "a limit of vectors": ((words("a"), words("b")), {"limit": 3}, USAGE, "limit: only for a folder"),
 }
 CALLS = {
+    "swapped columns": (lambda: na.train(table("target", "source")), USAGE, "first column, found target and"),
+    "swapped languages": (
+        lambda: na.load().align_batch(table("fr", "en")),
+        USAGE,
+        "first column, found fr and",
+    ),
+    "columns by one name": (lambda: na.read_bitext("a", select="en"), USAGE, "as `select`, .*found 'en'"),
+    "truth as a column": (lambda: na.read_bitext("a", select=(True, 2)), USAGE, "as `select`, .*found .True"),
+    "no encoding": (lambda: na.read_bitext("a", "b", encoding=None), USAGE, "an encoding .*found None"),
+    "truth as units": (
+        lambda: na.learn_attention(PAIRS, "en_fr_vectors", units=True),
+        USAGE,
+        "1 unit, found True",
+    ),
+    "truth as a chunk": (lambda: na.cut(PAIRS, chunk=True), USAGE, "of a chunk, 1 or more, found True"),
+    "matrices in memory": (lambda: na.links_from(PAIRS, matrices=[np.eye(2)]), USAGE, "path of a file"),
     "no line": (lambda: na.load().align(None, "b"), DATA, "as source, found None"),
     "unlike sides": (lambda: na.load().align("a", ["b"]), DATA, "found one of each"),
     "workers of a batch": (lambda: na.load().align_batch(PAIRS, workers=0), USAGE, "1 or more, found 0"),
@@ -347,7 +372,11 @@ CALLS = {
     "a folder as text": (lambda: list(na.read_bitext(".", ".")), DATA, "expected a file"),
     "a text by number": (lambda: na.read_bitext(3, 4), USAGE, "path of a file or folder, found 3"),
     "an encoding": (lambda: na.read_bitext("a", "b", encoding="klingon"), USAGE, "found klingon"),
-    "a format": (lambda: list(na.read_bitext("a", format="docx")), USAGE, "no bitext format 'docx'"),
+    "a format": (
+        lambda: list(na.read_bitext("a", format="docx")),
+        USAGE,
+        "bitext format among .*, found 'docx'",
+    ),
     "missing gold": (lambda: list(na.read_gold("nowhere")), DATA, "^nowhere: No such file"),
     "no links": (lambda: na.evaluate(3, []), USAGE, "expected links of each pair"),
     "wrong links": (
@@ -389,7 +418,11 @@ CALLS = {
     "values": (lambda: na.load().align("a", "b").heatmap(values="x"), USAGE, "values forward, .*found 'x'"),
     "a folder by number": (lambda: na.load().save(3), USAGE, "path of a file or folder, found 3"),
     "missing vectors": (lambda: na.load_embeddings("no.vec"), DATA, r"^no\.vec: no such file"),
-    "vectors of nothing": (lambda: na.Embeddings.from_gensim([]), USAGE, r"KeyedVectors, found \[\]"),
+    "vectors of nothing": (
+        lambda: na.Embeddings.from_gensim([]),
+        USAGE,
+        r"or Embeddings, found \[\]",
+    ),
     "no aligner to fit": (lambda: na.fit_to("model", PAIRS), USAGE, "expected an aligner, found 'model'"),
     "no pairs for a table": (lambda: na.link_table(3), USAGE, "expected aligned pairs, found 3"),
     "links for a table": (lambda: na.link_table([LINKS]), USAGE, "expected aligned pairs, found {"),
@@ -630,6 +663,20 @@ def refused(call, kind, told) -> None:
         call()
     assert isinstance(caught.value, na.NmtalignError)
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+
+
+def test_links_of_another_source_have_their_words(tmp_path):
+    pairs = [("the black cat .", "le chat noir ."), ("a dog", "un chien")]
+    linked = na.links_from(pairs, similarities=[np.eye(4), np.eye(2)])
+    assert [pair.tokens for pair in linked] == [(tuple(s.split()), tuple(t.split())) for s, t in pairs]
+    assert linked[1:][0].links == linked.links(1) == [(0, 0), (1, 1)]
+    assert linked.table().target_word.tolist() == ["le", "chat", "noir", ".", "un", "chien"]
+    na.write_report(tmp_path / "report.html", linked)
+
+
+def test_columns_are_chosen_by_number(tmp_path):
+    (tmp_path / "x.csv").write_text("a,b\nc,d\n")
+    assert list(na.read_bitext(tmp_path / "x.csv", select=(2, 1))) == [("b", "a"), ("d", "c")]
 
 
 @pytest.mark.parametrize("case", TRAINED)

@@ -104,7 +104,7 @@ def _of_folder(path: str | Path | None, settings: dict[str, Any]) -> Aligner:
     """Return the learned aligner in a folder, or one over the vectors in a folder."""
     folder = shipped(MODEL) if path is None else place_of(path)
     if not folder.exists():
-        raise DataError(f"there is no such folder; the shipped ones are {MODEL} and {VECTORS}").at(folder)
+        raise DataError(f"there is no such folder; shipped are {MODEL} and {VECTORS}").at(path or folder)
     if not folder.is_dir():
         raise DataError("expected a folder with a learned model or word vectors of two languages").at(folder)
     if is_model(folder):

@@ -420,7 +420,7 @@ def test_pairs_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     (tmp_path / "pair.json").write_text(json.dumps([1]), encoding="utf-8")
     with pytest.raises(DataError, match=r"pair\.json"):
         load_pair(tmp_path)
-    with pytest.raises(DataError, match="found none"):
+    with pytest.raises(DataError, match="there is none"):
         load_pair(tmp_path / "nothing")
 
 
