@@ -163,9 +163,9 @@ def _warn_about(vectors: tuple[Embeddings, Embeddings], score: str | VectorScore
     if score == "cosine":
         return
     lengths = vector_lengths(source.matrix), vector_lengths(target.matrix)
-    spread = max(of_side.std() / of_side.mean() for of_side in lengths)
-    if spread > UNEVEN:
-        percent = f"{100 * spread:.0f} %"
+    deviation = max(of_side.std() / of_side.mean() for of_side in lengths)
+    if deviation > UNEVEN:
+        percent = f"{100 * deviation:.0f} %"
         warnings.warn(
             f"the lengths of the vectors differ by {percent} of their mean: dot products favor the long"
             " ones, whatever they mean; try `score=cosine`",

@@ -94,14 +94,19 @@ def uniform_counts(bucket: Bucket, cells: Ints, null: float) -> BucketCounts:
     )
 
 
-def model1_counts(bucket: Bucket, cells: Ints, words: Emissions, null: float, *, mean: bool) -> BucketCounts:
-    """E-step of IBM model 1: the product of the posteriors of both directions, or their mean."""
+def model1_counts(
+    bucket: Bucket, cells: Ints, emissions: Emissions, null: float, *, mean: bool
+) -> BucketCounts:
+    """E-step of IBM model 1: the product of the posteriors of both directions, or their mean.
+
+    With r = p(t|s) / p(t): p(s|t) = r(s,t) / (sum over s of r(s,t) + S null / (1 - null) r(null,t)).
+    """
     odds = np.float32(null / (1 - null))
-    weights = words.pairs.take(cells)  # (T, S, B)
+    weights = emissions.pairs.take(cells)  # (T, S, B)
     by_target = weights.sum(axis=1)  # (T, B)
     by_source = weights.sum(axis=0)  # (S, B)
-    target_null = odds * bucket.source_lengths.astype(np.float32) * words.target_null[bucket.target]
-    source_null = odds * bucket.target_lengths.astype(np.float32) * words.source_null[bucket.source]
+    target_null = odds * bucket.source_lengths.astype(np.float32) * emissions.target_null[bucket.target]
+    source_null = odds * bucket.target_lengths.astype(np.float32) * emissions.source_null[bucket.source]
     per_target = 1 / np.maximum(by_target + target_null, TINY)
     per_source = 1 / np.maximum(by_source + source_null, TINY)
     if mean:
@@ -131,7 +136,7 @@ def _unaligned(linked: Floats) -> Floats:
 def hmm_counts(
     bucket: Bucket,
     cells: Ints,
-    words: Emissions,
+    emissions: Emissions,
     transitions: BothTransitions,
     null: float,
     *,
@@ -139,7 +144,7 @@ def hmm_counts(
     jumps: bool = False,
 ) -> BucketCounts:
     """E-step of the hidden Markov model: the product of the posteriors of both directions."""
-    ratios, null_ratios = words.pairs.take(cells), (words.source_null, words.target_null)
+    ratios, null_ratios = emissions.pairs.take(cells), (emissions.source_null, emissions.target_null)
     both = forward, reverse = hmm_posteriors(
         bucket, ratios, null_ratios, transitions, null, agree=agree, jumps=jumps
     )
@@ -163,7 +168,7 @@ class EStep(NamedTuple):
     """The parameters of one EM iteration, and its E-step over a bucket."""
 
     null: float  # probability of the null word
-    words: Emissions | None = None  # None in the first iteration
+    emissions: Emissions | None = None  # None in the first iteration
     transitions: BothTransitions | None = None  # None in iterations of IBM model 1
     mean: bool = False  # as in :func:`model1_counts`
     agree: bool = False  # as in :func:`~nmtalign.positions.hmm.hmm_posteriors`
@@ -171,11 +176,11 @@ class EStep(NamedTuple):
 
     def counts(self, k: int, bucket: Bucket, cells: Ints) -> BucketCounts:
         """Return the expected counts of bucket k."""
-        if self.words is None:
+        if self.emissions is None:
             return uniform_counts(bucket, cells, self.null)
         if self.transitions is None:
-            return model1_counts(bucket, cells, self.words, self.null, mean=self.mean)
-        model = self.words, self.transitions, self.null
+            return model1_counts(bucket, cells, self.emissions, self.null, mean=self.mean)
+        model = self.emissions, self.transitions, self.null
         return hmm_counts(bucket, cells, *model, agree=self.agree, jumps=k % self.jump_period == 0)
 
 

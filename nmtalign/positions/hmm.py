@@ -204,11 +204,10 @@ class Posterior(NamedTuple):
 def forward_backward(odds: Floats, transitions: Transitions, *, jumps: bool = False) -> Posterior:
     """Run forward-backward on a bucket (Rabiner 1989, equations 18 to 38, section V.A).
 
-    `odds` (T, S, B) are the likelihood of target word t under source word s, over its likelihood under the
-    null word times the probability of null; 0 in padded cells. Null-aligned words and padding therefore
-    change nothing. Alphas only grow from word to word. Before an overflow, alphas are divided by a power of
-    two, which is exact. Alphas below `LOST` of the greatest become 0: they do not change sums in single
-    precision, and subnormal numbers slow products down many times.
+    `odds` (T, S, B) are p(t|s) / (null p(t|null)), 0 in padded cells; null-aligned words and padding
+    therefore change nothing. Alphas only grow from word to word. Before an overflow, alphas are divided by a
+    power of two, which is exact. Alphas below `LOST` of the greatest become 0: they do not change sums in
+    single precision, and subnormal numbers slow products down many times.
     """
     T, S, B = odds.shape
     growth = math.log2(1 + float(odds.max(initial=0)))  # bits that a word can add
@@ -279,26 +278,26 @@ def hmm_posteriors(
     """
     states = (bucket.source, bucket.source_lengths), (bucket.target, bucket.target_lengths)
     moves = [bucket_transitions(model, *side, null) for model, side in zip(transitions, states, strict=True)]
-    observed = (bucket.target, null_ratios[1]), (bucket.source, null_ratios[0])
-    nulls = [np.where(words, np.float32(null) * of_null[words], np.float32(1)) for words, of_null in observed]
+    sides = (bucket.target, null_ratios[1]), (bucket.source, null_ratios[0])
+    at_null = [np.where(words, np.float32(null) * of_null[words], np.float32(1)) for words, of_null in sides]
     odds = [  # emission ratios, observed words first, over those of null
         np.asarray(emissions * (1 / of_null)[:, None, :], dtype=np.float32)
-        for emissions, of_null in zip((ratios, ratios.transpose(1, 0, 2)), nulls, strict=True)
+        for emissions, of_null in zip((ratios, ratios.transpose(1, 0, 2)), at_null, strict=True)
     ]
 
     def both(*, jumps: bool) -> BothPosteriors:
         forward, reverse = map(partial(forward_backward, jumps=jumps), odds, moves)
         return forward, reverse
 
-    posteriors = before = both(jumps=jumps and not agree)
-    for left in reversed(range(STEPS if agree else 0)):
+    posteriors = unregularized = both(jumps=jumps and not agree)
+    for remaining_steps in reversed(range(STEPS if agree else 0)):
         step = regularization_step(posteriors)
         odds[0] *= step
         odds[1] /= step.transpose(1, 0, 2)
-        posteriors = both(jumps=jumps and not left)
+        posteriors = both(jumps=jumps and not remaining_steps)
     forward, reverse = (  # with absolute likelihoods, of the model without regularization
         after._replace(log_likelihood=plain.log_likelihood + np.log(of_null).sum(axis=0, dtype=np.float64))
-        for after, plain, of_null in zip(posteriors, before, nulls, strict=True)
+        for after, plain, of_null in zip(posteriors, unregularized, at_null, strict=True)
     )
     return forward, reverse
 

@@ -299,8 +299,8 @@ class ScaleLikelihood:
         likelihood *= self.scores
         means = likelihood @ self.shares[1] / of_source, self.shares[0] @ likelihood / of_target
         weights *= likelihood  # expected links of all words, times their scores
-        seen = 2 * float(links.counts @ self.scores[links.source, links.target])
-        slope = seen - float(weights.sum(dtype=np.float64))
+        observed = 2 * float(links.counts @ self.scores[links.source, links.target])
+        slope = observed - float(weights.sum(dtype=np.float64))
         weights *= self.scores
         squares = float(weights.sum(dtype=np.float64))
         return slope, max(squares - float(rows @ means[0] ** 2 + columns @ means[1] ** 2), 1e-9)
@@ -309,9 +309,9 @@ class ScaleLikelihood:
         """Return the likeliest scale from `low` to `high`, by Newton's method, safeguarded by bisection."""
         scale = math.sqrt(low * high)
         while high / low > SETTLED:
-            slope, spread = self.derivatives(scale, links)
+            slope, curvature = self.derivatives(scale, links)
             low, high = (scale, high) if slope > 0 else (low, scale)
-            last, scale = scale, scale + slope / spread
+            last, scale = scale, scale + slope / curvature
             if not low < scale < high:
                 scale = math.sqrt(low * high)
             elif abs(scale - last) < (SETTLED - 1) * last:
@@ -341,8 +341,8 @@ def fit_temperature(
         ratios /= np.sqrt(of_source[words.source] * of_target[words.target])
         ratios[0] = 0  # the padding
         transitions, links = iterated(text, ratios, transitions, workers)
-        slope, spread = table.derivatives(scale, Links(words.source, words.target, links))
-        last, scale = scale, min(max(scale + slope / spread, scale / MAX_STEP), scale * MAX_STEP)
+        slope, curvature = table.derivatives(scale, Links(words.source, words.target, links))
+        last, scale = scale, min(max(scale + slope / curvature, scale / MAX_STEP), scale * MAX_STEP)
         if abs(math.log(scale / last)) < CLOSE:
             break
     return scale, transitions

@@ -82,8 +82,8 @@ class Forms:
     def same(self, other: Forms) -> Longs:
         """Return the number of the identical form on the other side if likely a translation, else -1."""
         if other not in self._same:
-            telling = [form if len(form) > 2 or any(map(str.isdigit, form)) else "" for form in self.forms]
-            numbers = look_up(number_words(other.forms), telling)
+            comparable = [form if len(form) > 2 or any(map(str.isdigit, form)) else "" for form in self.forms]
+            numbers = look_up(number_words(other.forms), comparable)
             numbers[numbers == 0] = -1
             self._same[other] = numbers
         return self._same[other]
@@ -115,7 +115,7 @@ class FormPairs:
     alike: Longs
     prior: Floats
 
-    def spread(self, values: Floats, part: slice = EVERY) -> Floats:
+    def by_word_pair(self, values: Floats, part: slice = EVERY) -> Floats:
         """Return the values of pairs of forms (Q,) by word pair (P,), or for a `part` of them."""
         return values[part] if self.pair is None else values.take(self.pair[part])
 
@@ -127,19 +127,19 @@ def make_form_pairs(
     letters: tuple[int, int],
     *,
     spelling: float,
-    apart: bool = True,
+    merge_equal: bool = True,
 ) -> FormPairs:
     """Return the pairs of forms, with `letters`, of word pairs.
 
     `spelling` is the prior count of two identical forms; similar forms have less. Counts can be summed by
-    form only if pairs of forms have numbers of their own (`apart`); otherwise each word pair has an entry.
+    form only if equal pairs of forms have one number (`merge_equal`); otherwise each word pair has an entry.
     """
     (s, s_forms), (t, t_forms) = forms_of(source, letters[0]), forms_of(target, letters[1])
     S, T, of_pair = len(s_forms.forms), len(t_forms.forms), None
     # if no words share a form, the numbers are the same
     at_source = pairs.source if len(s) == S else s[pairs.source]
     at_target = pairs.target if len(t) == T else t[pairs.target]
-    if apart and any(letters):
+    if merge_equal and any(letters):
         keys, of_pair = distinct(at_source.astype(np.int64) * T + at_target)
         at_source, at_target = words_of(keys, T)
     prior = np.float32(spelling) * spelled_alike(s_forms, t_forms, at_source, at_target)

@@ -108,7 +108,10 @@ def sum_at(indices: Integers, size: int, values: Doubles) -> Doubles:
 
 
 class Smoothing(NamedTuple):
-    """Constants of the likelihood ratios: words of the bitext N, pseudo-count s, floor."""
+    """Constants of the likelihood ratios: number of words N, pseudo-count s, floor.
+
+    N is the geometric mean of the numbers of source and target words, plus that of an older model.
+    """
 
     words: float
     pseudo_count: float
@@ -117,11 +120,11 @@ class Smoothing(NamedTuple):
 
 def ratios(form_pairs: FormPairs, counts: FormPairCounts, smoothing: Smoothing, workers: int = 1) -> Floats:
     """Return r(e, f) of each pair of forms of one kind, shape (Q,)."""
-    words, pseudo_count, floor = smoothing
+    size, pseudo_count, floor = smoothing
     result = counts.pairs.copy()
     result[form_pairs.alike] += form_pairs.prior
     source, target = (side.linked + pseudo_count for side in counts.sides)
-    of_source, of_target = (words / source).astype(np.float32), (1 / target).astype(np.float32)
+    of_source, of_target = (size / source).astype(np.float32), (1 / target).astype(np.float32)
 
     def scale(part: slice) -> None:
         block = result[part]
@@ -146,14 +149,14 @@ class CountedForms(NamedTuple):
     smoothing: Smoothing
 
 
-def emissions(counted: CountedForms, workers: int = 1) -> Emissions:
+def emission_ratios(counted: CountedForms, workers: int = 1) -> Emissions:
     """Average over the kinds of form: geometric mean for word pairs, arithmetic mean for the null word."""
-    forms, counts, (words, pseudo_count, _) = counted
+    forms, counts, (size, pseudo_count, _) = counted
     nulls = []
     for side in (0, 1):
         total: Any = sum(
-            of_kind.sides[side].null_ratios(words, pseudo_count)[form_pairs.numbers[side]]
-            for form_pairs, of_kind in zip(forms, counts, strict=True)
+            kind_counts.sides[side].null_ratios(size, pseudo_count)[form_pairs.numbers[side]]
+            for form_pairs, kind_counts in zip(forms, counts, strict=True)
         )
         nulls.append((total / len(forms)).astype(np.float32))
     return Emissions(mean_ratios(counted, workers), *nulls)
@@ -164,11 +167,13 @@ def mean_ratios(counted: CountedForms, workers: int = 1) -> Floats:
     forms, counts, smoothing = counted
     pairs = len(forms[0].source if forms[0].pair is None else forms[0].pair)
     joint = np.ones(pairs, dtype=np.float32)
-    for form_pairs, counts_of_kind in zip(forms, counts, strict=True):
-        of_kind = ratios(form_pairs, counts_of_kind, smoothing, workers)
+    for form_pairs, kind_counts in zip(forms, counts, strict=True):
+        kind_ratios = ratios(form_pairs, kind_counts, smoothing, workers)
 
-        def multiply(part: slice, form_pairs: FormPairs = form_pairs, of_kind: Floats = of_kind) -> None:
-            joint[part] *= form_pairs.spread(of_kind, part)
+        def multiply(
+            part: slice, form_pairs: FormPairs = form_pairs, kind_ratios: Floats = kind_ratios
+        ) -> None:
+            joint[part] *= form_pairs.by_word_pair(kind_ratios, part)
 
         _in_blocks(multiply, pairs, workers)
     _in_blocks(lambda part: _root(joint[part], len(forms)), pairs, workers)
@@ -343,7 +348,7 @@ class Lexicon:
         forms, counts = [], []
         for n, learned in enumerate(self.forms):
             kind = make_form_pairs(
-                source, target, pairs, learned.letters, spelling=self.spelling, apart=False
+                source, target, pairs, learned.letters, spelling=self.spelling, merge_equal=False
             )
             known = self._known_forms(n, 0, source), self._known_forms(n, 1, target)
             forms.append(kind)

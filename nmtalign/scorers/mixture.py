@@ -16,7 +16,7 @@ from nmtalign.corpus.buckets import PADDED
 from nmtalign.corpus.text import EncodedText
 from nmtalign.errors import UsageError
 from nmtalign.positions.model import Emissions, TextScores
-from nmtalign.scorers.lexicon import CountedForms, Lexicon, emissions, mean_ratios
+from nmtalign.scorers.lexicon import CountedForms, Lexicon, emission_ratios, mean_ratios
 from nmtalign.scorers.scorer import TINY, MixedScorer, Scorer
 from nmtalign.state import State, Stored
 
@@ -93,12 +93,13 @@ class Mixture(Scorer):
             raise UsageError(f"the mixture has a scorer {scorer.name}; give the new one another name")
         return replace(self, others=(*self.others, scorer))
 
-    def score_text(self, text: EncodedText, counted: CountedForms | None = None) -> WordPairScores:
-        """Return the scores of a text; `counted` are its forms with their counts, of the training text."""
-        counted = counted or self.lexicon.looked_up(text.source, text.target, text.index)
-        mixed = interpolated(emissions(counted), self.others, text)
-        less = [counts._replace(pairs=np.maximum(counts.pairs - 1, 0)) for counts in counted.counts]
-        evidence = np.log(np.maximum(mean_ratios(counted._replace(counts=less)), np.float32(1)))
+    def score_text(self, text: EncodedText, form_counts: CountedForms | None = None) -> WordPairScores:
+        """Return the scores of a text; `form_counts` are given for the training text, whose counts EM has."""
+        form_counts = form_counts or self.lexicon.looked_up(text.source, text.target, text.index)
+        mixed = interpolated(emission_ratios(form_counts), self.others, text)
+        less_a_link = [kind._replace(pairs=np.maximum(kind.pairs - 1, 0)) for kind in form_counts.counts]
+        ratios_of_others = mean_ratios(form_counts._replace(counts=less_a_link))
+        evidence = np.log(np.maximum(ratios_of_others, np.float32(1)))
         return WordPairScores(text, mixed, evidence, self.lexicon)
 
 
@@ -140,13 +141,14 @@ class WordPairScores(TextScores):
         return np.where(self.text.buckets[k].inside, np.log(np.maximum(ratios, 1e-30)), PADDED)
 
     def linkable(self, k: int, ratios: Floats | None) -> Flags:
-        """Tell which pairs (B,) have a ratio above chance, or ratios that differ along both sides."""
+        """Tell which pairs (B,) have a ratio above chance, or ratios that prefer some words on both sides."""
         ratios = self.ratios(k) if ratios is None else ratios
         linkable = np.asarray(ratios.max(axis=(0, 1)) > 1)
         rest = np.flatnonzero(~linkable)
-        low, inside = ratios[..., rest], self.text.buckets[k].inside[..., rest]
-        apart = [((low != first) & inside).any(axis=(0, 1)) for first in (low[:1], low[:, :1])]
-        linkable[rest] = apart[0] & apart[1]
+        low_ratios, inside = ratios[..., rest], self.text.buckets[k].inside[..., rest]
+        edges = low_ratios[:1], low_ratios[:, :1]
+        vary_by_target, vary_by_source = (((low_ratios != edge) & inside).any(axis=(0, 1)) for edge in edges)
+        linkable[rest] = vary_by_target & vary_by_source
         return linkable
 
     def evidence(self, k: int, ratios: Floats) -> Floats:

@@ -92,15 +92,17 @@ class RemoteShard(NamedTuple):
     pairs: Ints  # number of each of its word pairs
 
     def renumbered(self, step: EStep) -> EStep:
-        """Return the E-step for the words and word pairs of the shard."""
-        words, transitions = step.words, step.transitions
-        if words is not None:
-            words = Emissions(
-                words.pairs[self.pairs], words.source_null[self.source], words.target_null[self.target]
+        """Return the E-step for the emissions and word pairs of the shard."""
+        emissions, transitions = step.emissions, step.transitions
+        if emissions is not None:
+            emissions = Emissions(
+                emissions.pairs[self.pairs],
+                emissions.source_null[self.source],
+                emissions.target_null[self.target],
             )
         if transitions is not None:
             transitions = transitions[0].renumbered(self.source), transitions[1].renumbered(self.target)
-        return step._replace(words=words, transitions=transitions)
+        return step._replace(emissions=emissions, transitions=transitions)
 
 
 class DistributedBitext:

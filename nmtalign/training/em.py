@@ -26,7 +26,7 @@ from nmtalign.scorers.lexicon import (
     FormPairCounts,
     Lexicon,
     Smoothing,
-    emissions,
+    emission_ratios,
     form_pair_counts,
     stored_forms,
 )
@@ -178,10 +178,10 @@ class Estimator:
     @property
     def smoothing(self) -> Smoothing:
         """Constants of the likelihood ratios of this bitext."""
-        words = math.sqrt(len(self.source.tokens) * len(self.target.tokens))
+        size = math.sqrt(len(self.source.tokens) * len(self.target.tokens))
         if self.prior.lexicon is not None:
-            words += self.prior.lexicon.smoothing.words
-        return Smoothing(max(words, 1.0), self.hyperparameters.pseudo_count, self.hyperparameters.floor)
+            size += self.prior.lexicon.smoothing.words
+        return Smoothing(max(size, 1.0), self.hyperparameters.pseudo_count, self.hyperparameters.floor)
 
     def _initial(self) -> tuple[ExpectedCounts, BothTransitions]:
         """Return the counts of model 1 and initial transitions, or the transitions of an older model."""
@@ -194,7 +194,7 @@ class Estimator:
         for number in range(1, settings.model1_iterations):
             counted = self._counted(counts)
             smoothing = counted.smoothing._replace(floor=MIN_LINK)
-            ratios = emissions(counted._replace(smoothing=smoothing), self.workers)
+            ratios = emission_ratios(counted._replace(smoothing=smoothing), self.workers)
             mean = number <= settings.mean_iterations
             counts = self._e_step(EStep(settings.model1_null, ratios, mean=mean))
             self.report(f"model 1, iteration {number} of {settings.model1_iterations - 1}")
@@ -204,28 +204,28 @@ class Estimator:
 
     def _counted(self, counts: ExpectedCounts) -> CountedForms:
         nulls = counts.source_null, counts.target_null
-        of_forms = form_pair_counts(self.forms, self.index, counts.pairs, *nulls)
+        form_counts = form_pair_counts(self.forms, self.index, counts.pairs, *nulls)
         if self.form_priors:
-            kinds = zip(self.form_priors, self.forms, of_forms, strict=True)
-            of_forms = [prior.add_to(form_pairs, learned) for prior, form_pairs, learned in kinds]
-        return CountedForms(self.forms, of_forms, self.smoothing)
+            kinds = zip(self.form_priors, self.forms, form_counts, strict=True)
+            form_counts = [prior.add_to(form_pairs, learned) for prior, form_pairs, learned in kinds]
+        return CountedForms(self.forms, form_counts, self.smoothing)
 
     def _hmm_iteration(
         self, counts: ExpectedCounts, transitions: BothTransitions, number: int
     ) -> tuple[ExpectedCounts, BothTransitions]:
         """M-step of the emissions, E-step, M-step of the transitions."""
         settings = self.hyperparameters
-        words = emissions(self._counted(counts), self.workers)
-        agreed = number > settings.hmm_iterations - settings.agreed_iterations
+        emissions = emission_ratios(self._counted(counts), self.workers)
+        agree = number > settings.hmm_iterations - settings.agreed_iterations
         # odd, so that two workers take turns with these buckets
         period = -(-self.text.cells // JUMP_CELLS) | 1
-        counts = self._e_step(EStep(settings.null, words, transitions, agree=agreed, jump_period=period))
+        counts = self._e_step(EStep(settings.null, emissions, transitions, agree=agree, jump_period=period))
         jumps = [counts.forward_jumps, counts.reverse_jumps]
         older = self.prior.jump_counts()
         if older is not None:
             jumps = [new + old.ravel() for new, old in zip(jumps, older, strict=True)]
         per_word = counts.log_likelihood / max(1, len(self.source.tokens) + len(self.target.tokens))
-        iteration = f"{number} of {settings.hmm_iterations}{', directions agree' if agreed else ''}"
+        iteration = f"{number} of {settings.hmm_iterations}{', directions agree' if agree else ''}"
         likelihood = f"log-likelihood {per_word:.4f} a word over chance"
         self.report(f"hidden Markov model, iteration {iteration}: {likelihood}")
         first, second = (estimate_transitions(*pair) for pair in zip(jumps, transitions, strict=True))

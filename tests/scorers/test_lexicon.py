@@ -20,7 +20,7 @@ from nmtalign.scorers.lexicon import (
     FormCounts,
     Lexicon,
     Smoothing,
-    emissions,
+    emission_ratios,
     form_pair_counts,
     ratios,
     stored_forms,
@@ -109,7 +109,7 @@ def test_many_words_are_compared_in_blocks(monkeypatch: pytest.MonkeyPatch):
 @pytest.mark.parametrize("letters", [*((n, n) for n in FORMS), (4, 1), (-1, 6)])
 def test_ratios_are_the_formula(letters: tuple[int, int], apart: bool, empty: float):
     source, target, index, (pairs, *nulls) = random_counts(empty=empty)
-    kind = make_form_pairs(source, target, index, letters, spelling=1.0, apart=apart)
+    kind = make_form_pairs(source, target, index, letters, spelling=1.0, merge_equal=apart)
 
     words = [
         (shortened(source.words[s], letters[0]), shortened(target.words[t], letters[1]))
@@ -124,8 +124,8 @@ def test_ratios_are_the_formula(letters: tuple[int, int], apart: bool, empty: fl
     if not apart:  # as for new text: what was learned is looked up for each word pair
         whole = make_form_pairs(source, target, index, letters, spelling=1.0)
         summed = form_pair_counts([whole], index, pairs, *nulls)[0]
-        counts = counts._replace(pairs=whole.spread(summed.pairs), sides=summed.sides)
-    found = kind.spread(ratios(kind, counts, SMOOTHING))
+        counts = counts._replace(pairs=whole.by_word_pair(summed.pairs), sides=summed.sides)
+    found = kind.by_word_pair(ratios(kind, counts, SMOOTHING))
     for k, (s, t) in enumerate(words[1:], 1):
         expected = (joint[s, t] + alike(s, t)) * 500 / ((of_source[s] + 4) * (of_target[t] + 4)) + 5e-4
         np.testing.assert_allclose(found[k], expected, rtol=1e-5)
@@ -143,10 +143,10 @@ def test_word_pairs_are_joined_in_blocks(monkeypatch: pytest.MonkeyPatch, worker
     source, target, index, counts = random_counts(1)
     forms = [make_form_pairs(source, target, index, (n, n), spelling=1.0) for n in (0, 3, 1)]
     found = form_pair_counts(forms, index, *counts)
-    whole = emissions(CountedForms(forms, found, SMOOTHING))
+    whole = emission_ratios(CountedForms(forms, found, SMOOTHING))
     monkeypatch.setattr("nmtalign.scorers.lexicon.BLOCK", 4)
     np.testing.assert_array_equal(
-        emissions(CountedForms(forms, found, SMOOTHING), workers).pairs, whole.pairs
+        emission_ratios(CountedForms(forms, found, SMOOTHING), workers).pairs, whole.pairs
     )
 
 
@@ -155,8 +155,8 @@ def test_views_are_joined_by_the_geometric_mean(letters: tuple[int, ...]):
     source, target, index, counts = random_counts(1)
     forms = [make_form_pairs(source, target, index, (n, n), spelling=1.0) for n in letters]
     found = form_pair_counts(forms, index, *counts)
-    words = emissions(CountedForms(forms, found, SMOOTHING))
-    each = [kind.spread(ratios(kind, c, SMOOTHING)) for kind, c in zip(forms, found, strict=True)]
+    words = emission_ratios(CountedForms(forms, found, SMOOTHING))
+    each = [kind.by_word_pair(ratios(kind, c, SMOOTHING)) for kind, c in zip(forms, found, strict=True)]
     np.testing.assert_allclose(words.pairs[1:], np.exp(np.mean(np.log(each), axis=0))[1:], rtol=1e-5)
     assert words.pairs[0] == 0
     nulls = [c.sides[1].null_ratios(500.0, 4.0)[v.numbers[1]] for v, c in zip(forms, found, strict=True)]
@@ -184,10 +184,10 @@ def test_a_lexicon_gives_its_own_text_what_was_learned():
     source, target, index, counts = random_counts()
     forms = [make_form_pairs(source, target, index, (n, n), spelling=1.0) for n in (0, 4)]
     of_forms = form_pair_counts(forms, index, *counts)
-    expected = emissions(CountedForms(forms, of_forms, SMOOTHING))
+    expected = emission_ratios(CountedForms(forms, of_forms, SMOOTHING))
     for bitext in (BITEXT, BITEXT[::-1], BITEXT[1:2]):  # the words are numbered otherwise each time
         s, t, own = text(bitext)
-        found = emissions(lexicon().looked_up(s, t, own))
+        found = emission_ratios(lexicon().looked_up(s, t, own))
         at = {
             (source.words[a], target.words[b]): k
             for k, (a, b) in enumerate(zip(index.source, index.target, strict=True))
@@ -200,7 +200,7 @@ def test_a_lexicon_gives_its_own_text_what_was_learned():
 
 def ratio_of(model: Lexicon, source: str, target: str) -> float:
     sides = text([(source, target)])
-    return float(emissions(model.looked_up(*sides)).pairs[1])
+    return float(emission_ratios(model.looked_up(*sides)).pairs[1])
 
 
 def test_unknown_words_fall_back_on_their_first_letters_then_on_spelling_then_on_nothing():

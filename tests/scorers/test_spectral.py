@@ -12,7 +12,7 @@ from nmtalign.aligner.train import LearnOptions, learn
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError
 from nmtalign.scorers.dense import FREQUENT, MIN_LINKS, SPECTRAL_SCALE, learn_spectral
-from nmtalign.scorers.lexicon import FormCounts, emissions
+from nmtalign.scorers.lexicon import FormCounts, emission_ratios
 from nmtalign.scorers.mixture import Mixture, interpolated
 from nmtalign.scorers.scorer import LogRatios
 from nmtalign.training.em import PRESETS, Hyperparameters
@@ -32,7 +32,7 @@ def emissions_of(aligner, pairs):
     """Emissions of a text before and after the head, with the word pairs they belong to."""
     text = encode_text(pairs)
     sides, index = (text.source, text.target), text.index
-    before = emissions(aligner.lexicon.looked_up(*sides, index))
+    before = emission_ratios(aligner.lexicon.looked_up(*sides, index))
     return before, interpolated(before, aligner.scorer.others, text), sides, index
 
 

@@ -303,7 +303,7 @@ def test_which_e_steps_agree(monkeypatch):
     )
     Estimator(text_of(*sides), settings, workers=1).run()
     first, *model_1 = steps[:4]
-    assert first.words is None
+    assert first.emissions is None
     assert [step.mean for step in model_1] == [True, True, False]
     assert [step.agree for step in steps[4:]] == [False, False, True]
 
