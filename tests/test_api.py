@@ -332,7 +332,7 @@ LOADED = {  # what is opened, and the settings
     "an extraction": (None, {"extract": "viterbi"}, USAGE, "extractions posterior, .*found 'viterbi'"),
     "a score": ("en_fr_vectors", {"score": "l2"}, USAGE, "scores dot, .*found 'l2'"),
     "a temperature": ("en_fr_vectors", {"temperature": 0}, USAGE, "temperature must be a positive number"),
-    "a limit": ("en_fr_vectors", {"limit": 0}, USAGE, "limit must be at least 1, found 0"),
+    "a limit": ("en_fr_vectors", {"limit": 0}, USAGE, "a limit of at least 1 word, found 0"),
     "positions": ("en_fr_vectors", {"positions": "ibm4"}, USAGE, "found 'ibm4'"),
     "a language": ("en_fr_vectors", {"languages": ("en", "de")}, DATA, "no vectors for language 'de'"),
     "one language": ("en_fr_vectors", {"languages": "en"}, USAGE, "a source and a target language"),
@@ -696,6 +696,57 @@ def test_an_option_of_training_that_makes_no_sense_is_refused(case):
 def test_what_cannot_be_opened_is_refused(case):
     path, settings, kind, told = LOADED[case]
     refused(lambda: na.load(path, **settings), kind, told)
+
+
+VALUES_REFUSED = {  # a call with one value, and values that it refuses
+    "corpus": (lambda x: na.write_report("a.html", pairs(), corpus=x), (5, [5], True)),
+    "systems": (lambda x: na.write_report("a.html", pairs(), systems=x), (5, {"a": 5}, [1])),
+    "used up": (lambda x: na.write_report("a.html", iter(x)), ([], ())),
+    "numbers of a pair": (lambda x: pairs()[0].save("a.csv", **{x: 1}), ("gold", "title", "links")),
+    "values of a matrix": (lambda x: pairs()[0].matrix.save("a.tsv", values=x), ("forward", "x")),
+    "heatmap": (lambda x: pairs()[0].heatmap(**{x: 3}), ("matrices", "matrix", "foo")),
+    "dpi": (lambda x: na.save_heatmaps([], "a.png", dpi=x), (0, True, "high", 10**7, None)),
+    "panels": (lambda x: na.draw_heatmap(pairs()[0].matrix, columns=x), (0, -1, "a", True, 1.5)),
+    "first words": (lambda x: words("a").first(x), (-1, 1.5, True, "a", None, float("nan"))),
+    "covered words": (lambda x: words("a").coverage(x), ("house", 5, None)),
+    "rows that differ": (lambda x: na.Embeddings.of(["a", "b"], x), ([[1, 2], [3]],)),
+    "a limit": (lambda x: na.load_embeddings("a.vec", limit=x), (0, True, "5", 1.5)),
+    "an encoding": (lambda x: na.load_embeddings("a.vec", encoding=x), (5, None, "klingon")),
+    "shipped vectors": (na.load_embeddings, ("en_fr_vectors",)),
+    "dimension": (lambda x: na.count_embeddings(na.load().lexicon, dimension=x), ("a", True, 0, None)),
+    "seed": (lambda x: na.count_embeddings(na.load().lexicon, seed=x), ("a", True, -1, None)),
+    "counted words": (lambda x: na.LinkCounts().add(x, ["b"], []), (None, 5, "ab")),
+    "least": (lambda x: na.LinkCounts().entries(least=x), (None, "a", True, float("nan"))),
+    "length": (lambda x: na.Alignment([], x, 1), (None, "a", 1.5)),
+    "tokens": (lambda x: na.AlignmentMatrix(np.eye(2), x, ["a", "b"]), (None, 5, [1, 2], [None, "a"])),
+    "other systems": (lambda x: na.SamplePair(1, pairs()[0], others={"x": x}), ([(0, 0)], 5, None)),
+    "part": (lambda x: na.SamplePair(1, pairs()[0]).chosen_by(x), ("foo", 5)),
+    "report": (lambda x: na.learn_attention(PAIRS, "en_fr_vectors", report=x), (5, "a", True)),
+    "words of links": (lambda x: na.write_links("a", [LINKS], format=x), ("giza", "words", "tsv", "foo")),
+}
+
+
+def pairs():
+    return na.load().align_batch(PAIRS[:1])
+
+
+@pytest.mark.parametrize("case", VALUES_REFUSED)
+def test_a_value_that_makes_no_sense_is_refused(case, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("a.vec").write_text("1 2\na 1 2\n")
+    call, values = VALUES_REFUSED[case]
+    for value in values:
+        with pytest.raises(na.NmtalignError, match=r"expected|found|none|cannot|shipped"):
+            call(value)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.vec"]
+
+
+def test_links_of_a_batch_are_written_with_their_words(tmp_path):
+    batch = na.load().align_batch([("the black cat", "le chat noir"), ("a dog", "un chien")])
+    na.write_links(tmp_path / "links.tsv", batch, format="tsv")
+    assert (tmp_path / "links.tsv").read_text() == (
+        "the black cat\tle chat noir\t0-0 1-2 2-1\na dog\tun chien\t0-0 1-1\n"
+    )
 
 
 @pytest.mark.parametrize("case", CALLS)

@@ -20,7 +20,7 @@ from nmtalign.corpus.coverage import coverage
 from nmtalign.corpus.parallel import default_workers, in_order
 from nmtalign.corpus.text import EncodedText, encode_text
 from nmtalign.door import ProgressLine, as_path, expect_kind, expect_names, expect_number, place_of
-from nmtalign.errors import DataError
+from nmtalign.errors import DataError, UsageError
 from nmtalign.output import Outputs, expect_new_file
 from nmtalign.positions.hmm import NULL
 from nmtalign.rescoring.distillation import KINDS, Part, learn_parameters, parts_of
@@ -132,6 +132,8 @@ def learn_attention(
     line = ProgressLine(progress)
     expect_names(text, ("languages", "tokenizer", "lowercase", "unicode", *READING), "options")
     expect_number(units, "at least 1 unit", least=1, whole=True)
+    if not (report is None or callable(report)):
+        raise UsageError(f"expected a function that takes a line of text as `report`, found {report!r}")
     workers, student, pairs = default_workers(workers), _student(vectors, **text), list(checked_pairs(bitext))
     words = [student.words_of(pair) for pair in pairs]
     teacher, name = _teacher(model, pairs, words, LearnOptions(text=student.text, workers=workers))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from numbers import Integral
 from operator import attrgetter, index
 from reprlib import repr as short
 from typing import Any, NamedTuple, Protocol, overload
@@ -89,6 +90,8 @@ class Alignment(Viewable):
     target_length: int
 
     def __init__(self, links: Iterable[tuple[int, int]], source_length: int, target_length: int) -> None:
+        if not (isinstance(source_length, Integral) and isinstance(target_length, Integral)):
+            raise DataError(f"expected two numbers of words, found {source_length!r} and {target_length!r}")
         inside = frozenset(map(Link._make, links_inside(links, source_length, target_length)))
         vars(self).update({"links": inside, "source_length": source_length, "target_length": target_length})
 
@@ -201,6 +204,9 @@ class AlignmentMatrix(Viewable):
         if given.dtype.kind not in "biuf":
             raise DataError(f"expected weights as real numbers, found {short(weights)}")
         cells = np.array(given, dtype=np.result_type(given, np.float32))
+        sides = source_tokens, target_tokens
+        if not all(isinstance(side, Iterable) and all(isinstance(w, str) for w in side) for side in sides):
+            raise DataError(f"expected two lists of words, found {short(sides)}")
         expected = (len(target_tokens), len(source_tokens))
         if cells.shape != expected:
             raise DataError(f"expected weights of shape (T, S) = {expected}, found {cells.shape}")

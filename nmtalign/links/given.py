@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from itertools import chain
+from itertools import chain, zip_longest
 from pathlib import Path
 from reprlib import repr as short
 from typing import Any, TypeVar
@@ -53,7 +53,8 @@ def write_links(path: str | Path, alignments: GivenLinks, *, format: str = "phar
     alignments : AlignedBatch, path, or iterable
         The links: a batch, a file of Pharaoh lines, or for each pair an aligned pair, an alignment, a set of
         (source, target), or a Pharaoh line.
-    format : {"pharaoh", "talp", "naacl", "jsonl"}
+    format : {"pharaoh", "talp", "naacl", "jsonl", "giza", "words", "tsv"}
+        The last three hold words, too, which a batch or aligned pairs have.
 
     Examples
     --------
@@ -65,8 +66,11 @@ def write_links(path: str | Path, alignments: GivenLinks, *, format: str = "phar
     """
     with Outputs() as files:
         file = files.text(as_path(path))
-        for number, links in enumerate(given_links(alignments), 1):
-            file.write(format_record(LinkRecord(GoldAlignment(links, links)), format=format, number=number))
+        pairs = alignments if isinstance(alignments, Sequence) and format in ("giza", "words", "tsv") else ()
+        for number, (links, pair) in enumerate(zip_longest(given_links(alignments), pairs), 1):
+            words = pair.tokens if isinstance(pair, AlignedPair) else (None, None)
+            record = LinkRecord(GoldAlignment(links), *words)
+            file.write(format_record(record, format=format, number=number))
 
 
 def given_gold(golds: GivenGold) -> Iterator[GoldAlignment]:

@@ -14,6 +14,7 @@ from math import log
 from reprlib import repr as short
 from typing import NamedTuple
 
+from nmtalign.door import expect_number
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import links_inside
 
@@ -51,7 +52,7 @@ class LinkCounts:
     def add(self, source: Sequence[str], target: Sequence[str], links: Iterable[tuple[int, int]]) -> None:
         """Count the links of one sentence pair, and its words without a link."""
         for side in (source, target):
-            if isinstance(side, str):
+            if isinstance(side, str) or not isinstance(side, Sequence):
                 raise UsageError(f"expected a list of words, found {short(side)}")
         chosen = {*links_inside(links, len(source), len(target))}
         linked_source, linked_target = {s for s, _ in chosen}, {t for _, t in chosen}
@@ -62,6 +63,7 @@ class LinkCounts:
 
     def entries(self, *, least: int = 1) -> list[Entry]:
         """Return the words with at least `least` links, by source word, most probable target first."""
+        expect_number(least, "a number of links")
         counts = self._counts
         of_source, of_target = Counter[str | None](), Counter[str | None]()
         for (source, target), links in counts.items():

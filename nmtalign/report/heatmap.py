@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.door import as_path, expect_kind
+from nmtalign.door import as_path, expect_kind, expect_number
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link
 from nmtalign.links.given import Links, as_gold
@@ -125,6 +125,8 @@ def draw_heatmap(
     for matrix in matrices.values():
         expect_kind(matrix, AlignmentMatrix, wanted)
     expect_kind(title, str, "a title")
+    if columns is not None:
+        expect_number(columns, "a number of panels in a row, 1 or more", least=1, whole=True)
     first = _same_words(list(matrices.values()))
     chosen = _inside(() if links is None else links, first)
     sure, possible = _gold_inside(gold, first)
@@ -262,6 +264,7 @@ def save_heatmaps(figures: Iterable[Figure], path: str | Path, *, dpi: int = 150
     """
     path = as_path(path)
     check_format(path)
+    expect_number(dpi, "dots per inch from 1 to 2400", least=1, most=2400)
     expect_kind(figures, Iterable, "a list of pictures, made by draw_heatmap")
     import matplotlib
 

@@ -183,6 +183,12 @@ def write_report(
     if path.suffix in (".pdf", ".png", ".svg"):
         raise UsageError(f"{path}: a report is an HTML page; give a name like {path.stem}.html")
     expect_kind(title, str, "a title")
+    expect_kind(systems, (Mapping, type(None)), "evaluations by the names of systems")
+    expect_kind(corpus, Sequence, "figures of a corpus")
+    for figure in corpus:
+        expect_kind(figure, Figure, "a figure of nmtalign.report.sample")
+    for evaluation in (systems or {}).values():
+        expect_kind(evaluation, Evaluation, "an evaluation of a system")
     listed = numbered(pairs, golds)
     lines = None if golds is None else list(map(format_gold, golds))
     known = {} if corrections is None else read_corrections(corrections)

@@ -199,7 +199,8 @@ def to_heatmap(result: Any, *, values: str | None = None, curves: bool = False, 
 
     `values` chooses among the arrays of an aligned pair, see `matrices_of`.
     """
-    expect_names(options, signature(draw_curves if curves else draw_heatmap).parameters, "options")
+    known = [*signature(draw_curves if curves else draw_heatmap).parameters]
+    expect_names(options, ("values", "curves", *known[1:]), "options")
     matrices = _matrices(result, values)
     links = _pair(result).alignment.links
     if not curves:
@@ -212,6 +213,8 @@ def to_heatmap(result: Any, *, values: str | None = None, curves: bool = False, 
 
 def _matrices(result: Any, values: str | None) -> dict[str, AlignmentMatrix]:
     pair = _pair(result)
+    if pair is not result and values is not None:
+        raise UsageError(f"expected no `values` of one matrix, found {values!r}")
     return matrices_of(pair, values) if pair is result else {"": pair.matrix}
 
 
@@ -221,7 +224,8 @@ def save(result: Any, path: str | Path, **options: Any) -> None:
     if Path(path).suffix.lower() in OF_MATRICES:
         if options.pop("curves", False):
             raise UsageError(f"{path}: curves are a picture; give a name ending in {', '.join(FORMATS)}")
-        save_matrices([(1, _matrices(result, **{"values": None, **options}))], path)
+        expect_names(options, ("values",), "options of numbers")
+        save_matrices([(1, _matrices(result, options.get("values")))], path)
     else:
         save_heatmaps([to_heatmap(result, **options)], path)
 
@@ -261,7 +265,8 @@ def _(first: AlignmentMatrix, second: Any) -> Any:
 @to_comparison.register
 def _(first: Aligner, second: Any) -> Any:
     expect_kind(second, Aligner, "another aligner")
-    return to_table(first).join(to_table(second), how="outer", lsuffix=" of first", rsuffix=" of second")
+    ours, theirs = to_table(first).add_suffix(" of first"), to_table(second).add_suffix(" of second")
+    return ours.join(theirs, how="outer")
 
 
 @to_comparison.register

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, count, pairwise
 from reprlib import repr as short
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.door import expect_kind
+from nmtalign.door import begun, expect_kind, expect_names
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedPair, Alignment, GoldAlignment, Link
 from nmtalign.links.evaluation import Difference, Evaluation, compare, evaluate
@@ -83,6 +83,7 @@ class SamplePair:
         if self.gold is not None:
             inside(self.gold.possible, S, T, self.number)
         for other in self.others.values():
+            expect_kind(other, Alignment, "an alignment of another system")
             inside(other.links, S, T, self.number)
 
     def __repr__(self) -> str:
@@ -97,6 +98,7 @@ class SamplePair:
         """Return the links of one of `parts` alone; of a head the best source of each target word."""
         if part in self.choices:
             return sorted(self.choices[part].links)
+        expect_names([part], self.parts, "parts")
         return [(s, t) for t, s in enumerate(_best(self.parts[part], None)) if s >= 0]
 
 
@@ -106,7 +108,7 @@ def numbered(
     """Return aligned pairs as a report shows them, counted from 1; those of SamplePair stay as they are."""
     if not isinstance(pairs, Iterable) or isinstance(pairs, str):
         raise UsageError(f"expected aligned pairs, found {short(pairs)}")
-    aligned: list[Any] = list(pairs)
+    aligned: list[Any] = list(begun(pairs, "aligned pairs") if isinstance(pairs, Iterator) else pairs)
     kind = SamplePair if any(hasattr(pair, "aligned") for pair in aligned) else AlignedPair
     for pair in aligned:
         expect_kind(pair, kind, "aligned pairs alone")

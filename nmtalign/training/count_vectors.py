@@ -12,7 +12,7 @@ import numpy as np
 
 from nmtalign.arrays import Floats, Reals
 from nmtalign.corpus.text import encode_text
-from nmtalign.door import expect_kind
+from nmtalign.door import expect_kind, expect_number
 from nmtalign.errors import DataError, UsageError
 from nmtalign.scorers.dense import MIN_LINKS, correspondence_analysis
 from nmtalign.scorers.forms import shorten
@@ -67,6 +67,8 @@ def count_embeddings(
     [[True, False], [False, True]]
     """
     expect_kind(lexicon, Lexicon, "the lexicon of a learned aligner (aligner.lexicon)")
+    for number, what in ((dimension, "dimension"), (minimum, "minimum"), (seed, "seed")):
+        expect_number(number, f"a whole number as {what}, 0 or more", least=0, whole=True)
     whole = [] if lexicon.whole is None else [lexicon.whole]
     forms = lexicon.forms if subwords else whole
     if not whole or dimension < len(forms) or minimum < 1:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nmtalign.door import expect_kind
+from nmtalign.door import expect_kind, expect_number
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import UNKNOWN_POLICIES
 from nmtalign.state import State, Stored
@@ -205,7 +205,10 @@ class Embeddings:
         if not listed or any(isinstance(word, list) for word in words):
             raise UsageError(f"expected a dictionary word -> row, or a list of words, found {short(words)}")
         known = Vocabulary(words) if isinstance(words, Mapping) else Vocabulary.from_words(words)
-        given = np.asarray(matrix)
+        try:
+            given = np.asarray(matrix)
+        except ValueError as error:
+            raise DataError(f"expected a matrix of shape (V, D), found rows that differ ({error})") from None
         return cls(known, given.astype(np.float64) if given.dtype.kind in "iu" else given)
 
     @classmethod
@@ -275,6 +278,7 @@ class Embeddings:
 
     def first(self, count: int) -> Embeddings:
         """Return the first words only (usually the most frequent ones)."""
+        expect_number(count, "a number of words, 0 or more", least=0, whole=True)
         return self if count >= len(self) else self._with_words(self.vocabulary.words[:count])
 
     def compact(self) -> Embeddings:
@@ -299,8 +303,7 @@ class Embeddings:
         array of shape (N, D)
             float32 or wider; the rows of equal words are exactly equal.
         """
-        if isinstance(words, str) or not isinstance(words, Iterable):
-            raise UsageError(f"expected a list of words, found {short(words)}")
+        _expect_words(words)
         rows = self.vocabulary.rows(words)
         dtype = np.result_type(self.matrix.dtype, np.float32)
         result = np.zeros((len(rows), self.dimension), dtype)  # (N, D)
@@ -314,6 +317,7 @@ class Embeddings:
 
     def coverage(self, words: Sequence[str]) -> VectorCoverage:
         """Count how many words have a vector of their own, and how many `unknown` gives one."""
+        _expect_words(words)
         missing = [word for word in words if word not in self.vocabulary]
         composed = int(self.vectors(missing).any(axis=1).sum())
         return VectorCoverage(len(words), len(words) - len(missing), composed)
@@ -367,3 +371,8 @@ def unit_rows(matrix: NDArray[Any]) -> NDArray[np.floating]:
     wide = np.asarray(matrix, dtype=np.result_type(matrix.dtype, np.float32))
     lengths = np.linalg.norm(wide, axis=1, keepdims=True)  # (V, 1)
     return np.asarray(wide / np.where(lengths > 0, lengths, 1))
+
+
+def _expect_words(words: Any) -> None:
+    if isinstance(words, str) or not isinstance(words, Iterable):
+        raise UsageError(f"expected a list of words, found {short(words)}")

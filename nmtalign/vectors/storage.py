@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from nmtalign.arrays import Rows, read_array
-from nmtalign.door import MATRICES, as_path, expect_kind, is_word2int, partners
+from nmtalign.door import MATRICES, as_path, expect_kind, expect_number, is_word2int, partners, place_of
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import file_in, foreign, parse_json, read_json, read_utf8
 from nmtalign.names import READ_VECTORS
@@ -98,11 +98,14 @@ def load_embeddings(
         If the file cannot be read safely and completely.
     """
     path = as_path(path)
+    if place_of(path) != path:
+        raise UsageError(f"{path} are shipped vectors of two languages; `load` makes an aligner over them")
     format = detect_format(path) if format == "auto" else format
     if unsafe_pickle:
         warnings.warn(f"{path}: pickles are read without the allow-list and can run any code", stacklevel=2)
-    if limit is not None and limit < 1:
-        raise UsageError(f"the limit must be at least 1, found {limit}")
+    if limit is not None:
+        expect_number(limit, "a limit of at least 1 word", least=1, whole=True)
+    expect_kind(encoding, str, "the name of an encoding")
     try:
         codecs.lookup(encoding), codecs.lookup_error(errors or "strict")
     except LookupError as error:
