@@ -306,7 +306,7 @@ class AlignedPair(Viewable):
         return [(source[link.source], target[link.target], self.probability(link)) for link in self.links]
 
     def probability(self, link: tuple[int, int]) -> float:
-        """Return the probability of a chosen link; where it has none of its own, the weight of its cell."""
+        """Return the calibrated probability of a chosen link; of another cell, its posterior."""
         (cell,) = as_links([link])
         if cell in self.probabilities:
             return self.probabilities[cell]
@@ -316,7 +316,7 @@ class AlignedPair(Viewable):
 
     @property
     def posterior(self) -> NDArray[np.floating]:
-        """Probability of each cell to be a link, shape (T, S)."""
+        """Posterior of each cell, shape (T, S); :meth:`probability` of a link is calibrated and may be lower."""
         return self.matrix.weights
 
     @property
