@@ -717,12 +717,17 @@ VALUES_REFUSED = {  # a call with one value, and values that it refuses
     "seed": (lambda x: na.count_embeddings(na.load().lexicon, seed=x), ("a", True, -1, None)),
     "counted words": (lambda x: na.LinkCounts().add(x, ["b"], []), (None, 5, "ab")),
     "least": (lambda x: na.LinkCounts().entries(least=x), (None, "a", True, float("nan"))),
-    "length": (lambda x: na.Alignment([], x, 1), (None, "a", 1.5)),
+    "length": (lambda x: na.Alignment([], x, 1), (None, "a", 1.5, True, -1)),
     "tokens": (lambda x: na.AlignmentMatrix(np.eye(2), x, ["a", "b"]), (None, 5, [1, 2], [None, "a"])),
     "other systems": (lambda x: na.SamplePair(1, pairs()[0], others={"x": x}), ([(0, 0)], 5, None)),
+    "number of a pair": (lambda x: na.SamplePair(x, pairs()[0]), (1.5, True, "a", None)),
+    "titles of panels": (lambda x: na.draw_heatmap({x: pairs()[0].matrix}), (5, None)),
+    "place of vectors": (lambda x: na.save_embeddings(words("a"), x), (5, None, "")),
+    "dimensions": (lambda x: na.Embeddings.of(["a"], np.zeros((1, x))), (0,)),
     "part": (lambda x: na.SamplePair(1, pairs()[0]).chosen_by(x), ("foo", 5)),
     "report": (lambda x: na.learn_attention(PAIRS, "en_fr_vectors", report=x), (5, "a", True)),
     "words of links": (lambda x: na.write_links("a", [LINKS], format=x), ("giza", "words", "tsv", "foo")),
+    "a path of links": (lambda x: na.write_links("a", x, format="tsv"), ("a.vec", "no")),
 }
 
 
@@ -736,7 +741,7 @@ def test_a_value_that_makes_no_sense_is_refused(case, tmp_path, monkeypatch):
     Path("a.vec").write_text("1 2\na 1 2\n")
     call, values = VALUES_REFUSED[case]
     for value in values:
-        with pytest.raises(na.NmtalignError, match=r"expected|found|none|cannot|shipped"):
+        with pytest.raises(na.NmtalignError, match=r"expected|found|none|cannot|shipped|No such"):
             call(value)
     assert [path.name for path in tmp_path.iterdir()] == ["a.vec"]
 

@@ -90,8 +90,9 @@ class Alignment(Viewable):
     target_length: int
 
     def __init__(self, links: Iterable[tuple[int, int]], source_length: int, target_length: int) -> None:
-        if not (isinstance(source_length, Integral) and isinstance(target_length, Integral)):
-            raise DataError(f"expected two numbers of words, found {source_length!r} and {target_length!r}")
+        for length in (source_length, target_length):
+            if not isinstance(length, Integral) or isinstance(length, bool) or length < 0:
+                raise DataError(f"expected a number of words, found {short(length)}")
         inside = frozenset(map(Link._make, links_inside(links, source_length, target_length)))
         vars(self).update({"links": inside, "source_length": source_length, "target_length": target_length})
 
@@ -316,7 +317,7 @@ class AlignedPair(Viewable):
 
     @property
     def posterior(self) -> NDArray[np.floating]:
-        """Posterior of each cell, shape (T, S); :meth:`probability` of a link is calibrated and may be lower."""
+        """Posterior of each cell, shape (T, S); :meth:`probability` of a link is calibrated, often lower."""
         return self.matrix.weights
 
     @property

@@ -66,7 +66,8 @@ def write_links(path: str | Path, alignments: GivenLinks, *, format: str = "phar
     """
     with Outputs() as files:
         file = files.text(as_path(path))
-        pairs = alignments if isinstance(alignments, Sequence) and format in ("giza", "words", "tsv") else ()
+        of_words = format in ("giza", "words", "tsv") and not isinstance(alignments, str)
+        pairs: Sequence[Any] = alignments if of_words and isinstance(alignments, Sequence) else ()
         for number, (links, pair) in enumerate(zip_longest(given_links(alignments), pairs), 1):
             words = pair.tokens if isinstance(pair, AlignedPair) else (None, None)
             record = LinkRecord(GoldAlignment(links), *words)

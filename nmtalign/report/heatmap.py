@@ -122,7 +122,8 @@ def draw_heatmap(
     wanted = "an AlignmentMatrix"
     if not isinstance(matrices, Mapping):
         matrices, wanted = {"": matrices}, f"{wanted}, such as pair.matrix, or several by their titles"
-    for matrix in matrices.values():
+    for name, matrix in matrices.items():
+        expect_kind(name, str, "a title")
         expect_kind(matrix, AlignmentMatrix, wanted)
     expect_kind(title, str, "a title")
     if columns is not None:

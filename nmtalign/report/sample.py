@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.door import begun, expect_kind, expect_names
+from nmtalign.door import begun, expect_kind, expect_names, expect_number
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedPair, Alignment, GoldAlignment, Link
 from nmtalign.links.evaluation import Difference, Evaluation, compare, evaluate
@@ -77,6 +77,7 @@ class SamplePair:
     weights: Mapping[str, NDArray[np.floating]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        expect_number(self.number, "the number of a pair", whole=True)
         expect_kind(self.aligned, AlignedPair, "an aligned pair")
         T, S = self.aligned.matrix.weights.shape
         expect_kind(self.gold, (GoldAlignment, type(None)), "a GoldAlignment")

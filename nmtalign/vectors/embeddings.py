@@ -165,7 +165,7 @@ class Embeddings:
     def __post_init__(self) -> None:
         expect_kind(self.vocabulary, Vocabulary, "a vocabulary; Embeddings.of(words, matrix) makes one")
         expect_kind(self.matrix, np.ndarray, "an array of vectors")
-        if self.matrix.ndim != 2 or self.matrix.dtype.kind != "f":
+        if self.matrix.ndim != 2 or self.matrix.dtype.kind != "f" or not self.matrix.shape[1]:
             given = f"{self.matrix.dtype} of shape {self.matrix.shape}"
             raise DataError(f"expected a floating-point matrix of shape (V, D), found {given}")
         if self.vocabulary.size > len(self.matrix):

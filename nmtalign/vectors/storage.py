@@ -189,7 +189,7 @@ def save_embeddings(
         reads with ``KeyedVectors.load_word2vec_format(path, binary=True)``.
     """
     expect_kind(embeddings, Embeddings, "Embeddings")
-    path, whole = Path(path), embeddings.compact()
+    path, whole = as_path(path), embeddings.compact()
     expect_room_for_vectors(path, format, overwrite=overwrite)
     whole = replace(whole, matrix=np.ascontiguousarray(whole.matrix))
     writers: dict[str, Callable[[], Any]] = {
