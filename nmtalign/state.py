@@ -138,7 +138,7 @@ class Stored:
         """Return a finite number; `bounds` are its `low` and `high`."""
         return expect_number(self.meta.get(name), **bounds, name=self._meta)
 
-    def integer(self, name: str, **bounds: float) -> int:
+    def whole(self, name: str, **bounds: float) -> int:
         """Return a whole number; `bounds` are its `low` and `high`."""
         return expect_whole(self.meta.get(name), **bounds, name=self._meta)
 

@@ -259,7 +259,7 @@ class Aligner(Listed):
 
     def state(self) -> State:
         """Return what the aligner is made of."""
-        text, files = self.text.for_storage()
+        text, files = self.text.kept()
         values = {"text": text.as_dict(), "languages": list(self.languages), "training": dict(self.training)}
         scorer, positions = self.scorer.state(), self.positions.state()
         parts = {"scorer": scorer, "positions": positions, "extraction": self.resolved_extraction.state()}
@@ -273,8 +273,8 @@ class Aligner(Listed):
         numbers = ({}, {}) if scorer.lexicon is None else scorer.lexicon.numbers
         text = TextSettings.opened(stored.value("text", dict), stored.file)
         languages = tuple(stored.value("languages", list))
-        noted = replace(stored, meta=stored.value("training", dict))  # whose values are checked alike
-        training = {name: noted.value(name, dict) for name in noted.meta}
+        notes = replace(stored, meta=stored.value("training", dict))
+        training = {name: notes.value(name, dict) for name in notes.meta}
         positions, extraction = stored.open("positions", numbers), stored.open("extraction")
         expert = stored.open("expert") if "expert" in stored.parts() else None
         return cls(scorer, positions, extraction, text, languages, training, expert=expert)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.aligner.extraction import BucketAttention, Extraction
+from nmtalign.aligner.extraction import Attention, Extraction
 from nmtalign.aligner.probabilities import (
     LinkProbabilities,
     TrainingSize,
@@ -40,7 +40,7 @@ from nmtalign.positions.model import BucketPosteriors, Cells, TextScores
 class BucketLinks(NamedTuple):
     """Links of a bucket, each column (L,); and the evidence of its pairs."""
 
-    link_piece: Ints  # the pair, or piece of a long pair, of each link
+    piece: Ints
     source: Ints
     target: Ints
     posterior: Reals  # joint
@@ -61,7 +61,7 @@ class Decoder(NamedTuple):
     size: TrainingSize = TrainingSize()
     probabilities: LinkProbabilities | None = None  # of a learned model; posteriors are those of others
 
-    def scored_links(self, k: int) -> tuple[Cells, Reals, BucketAttention, NDArray[np.float32] | None]:
+    def chosen(self, k: int) -> tuple[Cells, Reals, Attention, NDArray[np.float32] | None]:
         """Return the links of bucket k, their posterior, and the posteriors and evidence of all cells."""
         bucket = self.text.buckets[k]
         posteriors, ratios = self.bucket_posteriors(k)
@@ -72,9 +72,8 @@ class Decoder(NamedTuple):
 
     def links(self, k: int) -> BucketLinks:
         """Compute the links of bucket k, their probability, and the evidence of its pairs."""
-        bucket = self.text.buckets[k]
-        (t, s, b), posterior, posteriors, cell_evidence = self.scored_links(k)
-        filled, core = np.flatnonzero(bucket.pieces >= 0), self.text.segments.core(bucket)
+        bucket, ((t, s, b), posterior, posteriors, cell_evidence) = self.text.buckets[k], self.chosen(k)
+        real, core = np.flatnonzero(bucket.pieces >= 0), self.text.segments.core(bucket)
         probability = posterior
         if cell_evidence is None:
             weights = posterior if core is None else posterior * core[t, s, b]
@@ -84,11 +83,11 @@ class Decoder(NamedTuple):
                 probability = self.probabilities.of(bucket, b, posterior, cell_evidence[t, s, b])
             cell_evidence = cell_evidence if core is None else cell_evidence * core
             evidence = evidence_of_pairs(posteriors.forward, posteriors.reverse, cell_evidence)
-        link_piece, source, target = (numbers.astype(np.int32) for numbers in (bucket.pieces[b], s, t))
-        pieces = bucket.pieces[filled]
-        return BucketLinks(link_piece, source, target, posterior, probability, pieces, evidence[filled])
+        piece, source, target = (numbers.astype(np.int32) for numbers in (bucket.pieces[b], s, t))
+        pieces = bucket.pieces[real]
+        return BucketLinks(piece, source, target, posterior, probability, pieces, evidence[real])
 
-    def _cells(self, posteriors: BucketAttention, bucket: Bucket) -> tuple[Cells, Reals]:
+    def _cells(self, posteriors: Attention, bucket: Bucket) -> tuple[Cells, Reals]:
         """Choose links and give their probability; signs (a comma beside a link) are no second words."""
         (t, s, b), probability = self.extraction.links(posteriors, bucket)
         if self.extraction.second is None:
@@ -114,8 +113,8 @@ class Decoder(NamedTuple):
         segments = self.text.segments
         none = [np.zeros(0, np.int64)] * len(BucketLinks._fields)
         columns = [np.concatenate(column) for column in zip(none, *links_of_buckets, strict=True)]
-        link_piece, source, target, posterior, probability, pieces, evidence = columns
-        kept, pair, source, target = segments.restore(link_piece.astype(np.int64), source, target)
+        piece, source, target, posterior, probability, pieces, evidence = columns
+        kept, pair, source, target = segments.restore(piece.astype(np.int64), source, target)
         probability = probability[kept]
         if len(segments.pair) > segments.pairs and self.extraction.one_to_one:
             best = self._best_of_their_words(pair, source, target, posterior[kept])

@@ -297,7 +297,7 @@ def fit_text(
     if not aligner.needs_fitting:
         return aligner, rest
     first = list(islice(rest, FITTED))
-    words = [both for both in map(aligner.words_of, first) if all(both)]
+    words = [words for pair in first if all(words := aligner.words_of(pair))]
     if aligner.positions.unfitted and words:
         scorer, positions = aligner.scorer.fitted(words, default_workers(aligner.workers))
         aligner = replace(aligner, scorer=scorer, positions=positions)

@@ -4,9 +4,9 @@ Long sentence pairs are cut into overlapping pieces, so that memory and time gro
 A pair with up to `LONGEST` words a side is one piece, aligned exactly. A longer pair is cut along a path
 through its matrix, from the first words to the last through anchors: words with the same spelling and the
 same count on both sides. The path is the heaviest increasing chain of anchors. A step costs its squared
-deviation from the diagonal over the length variance of translations (Gale and Church 1993, section 3), at
-most `LACKING`. A piece has a core of at most `CORE` words of either side, and margins that widen with the
-distance to the anchors. Links come from cores.
+deviation from the diagonal over the length variance of translations (section 3), at most `LACKING`. A piece
+has a core of at most `CORE` words of either side, and margins that widen with the distance to the anchors.
+Links come from cores.
 
 Cores divide the target words, or the source words if there is less than one target word a piece.
 

@@ -351,7 +351,7 @@ class TextSettings:
             raise DataError(f"expected tokenizer, lowercase and unicode, found {dict(values)}")
         return cls(**values)
 
-    def for_storage(self) -> tuple[TextSettings, dict[str, str]]:
+    def kept(self) -> tuple[TextSettings, dict[str, str]]:
         """Return settings that name the files of the tokenizer as a folder keeps them, and these files."""
         tokenizer, colon, files = self.tokenizer.partition(":")
         if not colon:
@@ -361,7 +361,7 @@ class TextSettings:
 
     def kept_in(self, folder: Path) -> TextSettings:
         """Copy the files of the tokenizer into a folder; return the settings of :meth:`kept`."""
-        settings, files = self.for_storage()
+        settings, files = self.kept()
         for name, file in files.items():
             shutil.copyfile(file, folder / name)
         return settings

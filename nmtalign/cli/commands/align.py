@@ -115,7 +115,7 @@ def align(
     from nmtalign.text.bitext import LengthLimit
 
     paths = outputs.paths
-    if expert is not None and options.encoder is not None:
+    if None not in (expert, options.encoder):
         raise UsageError("--expert LINKS or --encoder NAME: give one of both")
     files = bitext.files if expert is None else [*bitext.files, expert]
     run = sharding.open(files, paths)
@@ -185,8 +185,8 @@ def _aligned(
 
     workers = default_workers(aligner.workers) if aligner.allows_processes else 1  # an encoder uses all cores
     size = PAIRS if workers == 1 else PAIRS // 2  # small chunks leave no core idle at the end for long
-    max_cells = math.inf if chosen["values"] is None else CELLS
-    chunks = run.missing(pairs) if run else chunks_of(pairs, chunk=size, cells=max_cells)
+    most = math.inf if chosen["values"] is None else CELLS
+    chunks = run.missing(pairs) if run else chunks_of(pairs, chunk=size, cells=most)
     if client is None:
         return align_chunks(aligner, chunks, workers=workers, **chosen)
     from nmtalign.batch.cluster import align_on_cluster
