@@ -446,7 +446,7 @@ def _gold_log_odds(decoder: Decoder, gold: Sequence[GoldAlignment]) -> float:
     assert decoder.probabilities is not None  # every learned model has them
     outcomes: list[tuple[Reals, ...]] = []
     for k, bucket in enumerate(decoder.text.buckets):
-        (t, s, b), posterior, _, evidence = decoder.chosen(k)
+        (t, s, b), posterior, _, evidence = decoder.scored_links(k)
         assert evidence is not None
         links = zip(bucket.pieces[b].tolist(), s.tolist(), t.tolist(), strict=True)
         right = np.array([(s, t) in gold[n].possible for n, s, t in links], dtype=float)

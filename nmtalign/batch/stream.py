@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from nmtalign.aligner.links_from import Linker
     from nmtalign.encoders.files import WordPair
 
-Attention = list[tuple[Reals, Flags]]
+PairMatrices = list[tuple[Reals, Flags]]
 
 
 class AlignedChunk(NamedTuple):
@@ -41,7 +41,7 @@ class AlignedChunk(NamedTuple):
     languages: tuple[str | None, str | None]
     marks: str | None = None  # of the sub-words, "bpe" or "sentencepiece", whose words links count
     warning: str | None = None  # of the first chunk: a side is written without spaces
-    attention: Attention | None = None  # (T, S) values and linkable cells of each pair that were asked for
+    attention: PairMatrices | None = None  # (T, S) values and linkable cells of each pair that were asked for
 
     def tokens(self) -> tuple[list[list[str]], list[list[str]]]:
         """Return the source and target words that the links count, as in the lines, sub-words joined."""
@@ -69,16 +69,16 @@ def align_chunk(
     """Align the pairs of one chunk.
 
     The `unit` is what links count: "words" between spaces of the lines, whatever the tokenizer; "tokens"; or
-    with "bpe" and "sentencepiece" the words that those between spaces make when they are sub-words marked
-    like that. `values` ("scores", "forward", "reverse", "combined") are kept of each pair as its attention;
-    a DataError names a pair that has more than `CELLS` of them.
+    "bpe" or "sentencepiece": the words that sub-words with these marks join to. `values` ("scores",
+    "forward", "reverse", "combined") are kept of each pair as its attention; a DataError names a pair that
+    has more than `CELLS` of them.
     """
     text = aligner.encoded(chunk.lines, unit=unit, first=chunk.first)
     if values is None:
         batch, attention = aligner.align_text(text), None
     else:
         _check_cells(text, chunk.first)
-        batch, arrays = aligner.decoder_of(text).attention([values, "linkable"])
+        batch, arrays = aligner.decoder_of(text).links_and_values([values, "linkable"])
         attention = [*zip(arrays[values], arrays["linkable"], strict=True)]
     known = coverage(text.source, text.target, aligner.scorer.vocabularies)
     if unit == "tokens":
@@ -102,8 +102,8 @@ def _check_cells(text: EncodedText, first: int) -> None:
 
 
 def _attention_of_words(
-    values: str, attention: Attention, words: BothLineWords, chunk: AlignedChunk
-) -> Attention:
+    values: str, attention: PairMatrices, words: BothLineWords, chunk: AlignedChunk
+) -> PairMatrices:
     """Return values of the words that the links of a chunk count, from those of their tokens."""
     of_words = []
     for n, ((weights, linkable), source, target) in enumerate(zip(attention, *chunk.tokens(), strict=True)):

@@ -130,15 +130,15 @@ class SideEncoder:
 
     def finish(self) -> EncodedSide:
         """Return the side, with words numbered by falling frequency, ties by first occurrence."""
-        spelling, first_seen, lengths, line_words = self.numbered()
-        counts = np.bincount(first_seen, minlength=len(spelling))
+        spelling, tokens, lengths, line_words = self.numbered()
+        counts = np.bincount(tokens, minlength=len(spelling))
         order = np.argsort(-counts, kind="stable")  # order[rank] = number by first occurrence
-        order = order[: np.count_nonzero(counts)]  # without the marks of blocks
+        order = order[: np.count_nonzero(counts)]  # without "" and "\n", which only cutting made
         rank = np.zeros(len(counts), dtype=np.int32)
         rank[order] = np.arange(1, len(order) + 1, dtype=np.int32)
         return EncodedSide(
             ["", *(spelling[k] for k in order)],
-            rank[first_seen] if len(first_seen) else first_seen,
+            rank[tokens] if len(tokens) else tokens,
             offsets_of(lengths),
             np.concatenate([np.zeros(1, np.int64), counts[order].astype(np.int64)]),
             line_words,

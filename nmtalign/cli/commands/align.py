@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, closing, contextmanager, nullcont
 from dataclasses import replace
 from itertools import tee
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import nmtalign as na
 from nmtalign.cli import model, running, texts
@@ -115,7 +115,7 @@ def align(
     from nmtalign.text.bitext import LengthLimit
 
     paths = outputs.paths
-    if None not in (expert, options.encoder):
+    if expert is not None and options.encoder is not None:
         raise UsageError("--expert LINKS or --encoder NAME: give one of both")
     files = bitext.files if expert is None else [*bitext.files, expert]
     run = sharding.open(files, paths)
@@ -176,7 +176,8 @@ def _aligned(
     pairs: Iterator[SentencePair],
     run: ShardRun | None,
     client: Client | None,
-    **chosen: Any,
+    unit: str,
+    values: str | None,
 ) -> Chunks:
     """Align the pairs on a cluster or by processes."""
     from nmtalign.batch.stream import align_chunks
@@ -185,13 +186,13 @@ def _aligned(
 
     workers = default_workers(aligner.workers) if aligner.allows_processes else 1  # an encoder uses all cores
     size = PAIRS if workers == 1 else PAIRS // 2  # small chunks leave no core idle at the end for long
-    most = math.inf if chosen["values"] is None else CELLS
-    chunks = run.missing(pairs) if run else chunks_of(pairs, chunk=size, cells=most)
+    max_cells = math.inf if values is None else CELLS
+    chunks = run.missing(pairs) if run else chunks_of(pairs, chunk=size, cells=max_cells)
     if client is None:
-        return align_chunks(aligner, chunks, workers=workers, **chosen)
+        return align_chunks(aligner, chunks, workers=workers, unit=unit, values=values)
     from nmtalign.batch.cluster import align_on_cluster
 
-    return align_on_cluster(client, aligner, chunks, **chosen)
+    return align_on_cluster(client, aligner, chunks, unit=unit, values=values)
 
 
 def _write_chunks(chunks: Chunks, progress: Progress, sinks: Sinks, *, strict: bool = False) -> Written:
