@@ -34,7 +34,7 @@ from nmtalign.links.alignments import (
 )
 from nmtalign.names import VALUES
 from nmtalign.positions.hmm import THRESHOLD
-from nmtalign.positions.model import BucketPosteriors, Cells, TextScores
+from nmtalign.positions.model import BucketPosteriors, CellIndices, TextScores
 
 
 class BucketLinks(NamedTuple):
@@ -52,7 +52,7 @@ class BucketLinks(NamedTuple):
 class ScoredLinks(NamedTuple):
     """Links of a bucket with their posterior (L,), and what all of its cells have."""
 
-    cells: Cells
+    cells: CellIndices
     posterior: Reals
     posteriors: BucketAttention
     cell_evidence: Floats | None  # (T, S, B)
@@ -99,7 +99,7 @@ class Decoder(NamedTuple):
             link_piece, source, target, posterior, probability, pieces, evidence[filled_columns]
         )
 
-    def _cells(self, posteriors: BucketAttention, bucket: Bucket) -> tuple[Cells, Reals]:
+    def _cells(self, posteriors: BucketAttention, bucket: Bucket) -> tuple[CellIndices, Reals]:
         """Choose links and give their probability; signs (a comma beside a link) are no second words."""
         (t, s, b), probability = self.extraction.links(posteriors, bucket)
         if self.extraction.second is None:
@@ -118,7 +118,7 @@ class Decoder(NamedTuple):
 
     def links_of_buckets(self, workers: int) -> Iterator[BucketLinks]:
         """Yield the links of the buckets in order."""
-        return in_order(self.links, range(len(self.text.buckets)), workers, cells=self.text.cells)
+        return in_order(self.links, range(len(self.text.buckets)), workers, work=self.text.cells)
 
     def collected(self, links_of_buckets: Iterable[BucketLinks]) -> AlignedBatch:
         """Put the links of all buckets into the order of the pairs."""

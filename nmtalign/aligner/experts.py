@@ -192,7 +192,7 @@ class Expert:
         trust = Trust(*(stored.number(name, low=0, high=BELOW_1) for name in Trust._fields))
         if "encoder" not in stored.meta:
             return cls(None, trust)
-        encoder_options = {"layer": stored.whole("layer", low=0, high=1000), "download": False}
+        encoder_options = {"layer": stored.integer("layer", low=0, high=1000), "download": False}
         return cls(EncoderLinks(stored.text("encoder"), encoder_options, stored.text("method")), trust)
 
 
@@ -234,7 +234,7 @@ def trust_of(bucket_posteriors: Callable[[int], BucketPosteriors], text: Encoded
         comparable = linked & sure.any(axis=1, keepdims=True) & sure.any(axis=0)
         return np.array([(linked & sure).sum(), comparable.sum(), sure.sum()], float)
 
-    counts_of_buckets = in_order(counts, range(len(text.buckets)), workers, cells=text.cells)
+    counts_of_buckets = in_order(counts, range(len(text.buckets)), workers, work=text.cells)
     both, comparable, sure = sum(counts_of_buckets, np.zeros(3)).tolist()
     return Trust((both + RIGHT) / (comparable + OBSERVED), (both + FOUND) / (sure + OBSERVED))
 

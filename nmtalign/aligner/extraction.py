@@ -18,7 +18,7 @@ from nmtalign.errors import UsageError
 from nmtalign.links.extraction import beside_links, best_cells, itermax, match, transport
 from nmtalign.links.symmetrization import METHODS, symmetrize_matrices
 from nmtalign.positions.hmm import THRESHOLD
-from nmtalign.positions.model import Cells, Posteriors, SoftmaxPosteriors
+from nmtalign.positions.model import CellIndices, Posteriors, SoftmaxPosteriors
 from nmtalign.state import State, Stored
 
 BucketAttention = Posteriors | SoftmaxPosteriors
@@ -78,7 +78,7 @@ class Extraction:
         """Choose cells inside the sentences, shape (T, S, B)."""
         raise NotImplementedError
 
-    def links(self, posteriors: BucketAttention, bucket: Bucket) -> tuple[Cells, Reals]:
+    def links(self, posteriors: BucketAttention, bucket: Bucket) -> tuple[CellIndices, Reals]:
         """Return the links of a bucket as (target, source, column), and the joint probability of each."""
         t, s, b = np.nonzero(self.mask(posteriors, bucket))
         probability = posteriors.probability((t, s, b))

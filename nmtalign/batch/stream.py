@@ -167,7 +167,7 @@ class BadRecords:
         self.count += 1
         self._write(f"{self._read + 1}\t{error}\n")
 
-    def counted(self, pairs: Iterable[SentencePair]) -> Iterator[SentencePair]:
+    def track(self, pairs: Iterable[SentencePair]) -> Iterator[SentencePair]:
         """Yield the pairs and count them, to know the number of a bad one."""
         for pair in pairs:
             yield pair

@@ -122,8 +122,8 @@ def align(
     with Outputs() as stack:
         bad = _bad_records(errors.on_error, errors.error_report, stack)
         progress = stack.enter_context(Progress("pairs", bitext.files))
-        opened = bitext.open() if bad is None else bad.counted(bitext.open(bad.add))
-        pairs, limit = progress.reading(opened), LengthLimit(max_length, bitext.files)
+        opened = bitext.open() if bad is None else bad.track(bitext.open(bad.add))
+        pairs, limit = progress.track(opened), LengthLimit(max_length, bitext.files)
         unit = outputs.pieces or ("words" if outputs.tokens is None else "tokens")
         aligner = replace(model.load_aligner(options), workers=engine.workers)
         if expert is not None:
@@ -280,7 +280,7 @@ def links_from(
     paths = outputs.paths
     with Outputs() as stack:
         progress = stack.enter_context(Progress("pairs", bitext.files))
-        pairs, again = tee(progress.reading(bitext.open()))
+        pairs, again = tee(progress.track(bitext.open()))
         linker, text, words = weights.open(options, again)
         unit = "words" if outputs.tokens is None else "tokens"
         chunks = links_of_source(linker, pairs, words, text, marks=weights.pieces, unit=unit)

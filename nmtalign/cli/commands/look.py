@@ -274,7 +274,7 @@ def report(bitext: BitextOptions, drawn: Values, chosen: RecordOptions, output: 
     if drawn.by is not None and drawn.worst is None:
         raise UsageError("--by is what the --worst pairs are the worst by; give --worst N")
     with Progress("pairs", bitext.files) as progress:
-        pairs = progress.counted(bitext.open())
+        pairs = progress.count(bitext.open())
         aligner, records = chosen.open(pairs, _systems(page.pop("compare")))
         gold: list[str] = []
         if chosen.gold is not None:
