@@ -94,10 +94,8 @@ class Decoder(NamedTuple):
             cell_evidence = cell_evidence if core is None else cell_evidence * core
             evidence = evidence_of_pairs(posteriors.forward, posteriors.reverse, cell_evidence)
         link_piece, source, target = (numbers.astype(np.int32) for numbers in (bucket.pieces[b], s, t))
-        pieces = bucket.pieces[filled_columns]
-        return BucketLinks(
-            link_piece, source, target, posterior, probability, pieces, evidence[filled_columns]
-        )
+        pieces, evidence = bucket.pieces[filled_columns], evidence[filled_columns]
+        return BucketLinks(link_piece, source, target, posterior, probability, pieces, evidence)
 
     def _cells(self, posteriors: BucketAttention, bucket: Bucket) -> tuple[CellIndices, Reals]:
         """Choose links and give their probability; signs (a comma beside a link) are no second words."""

@@ -20,7 +20,7 @@ from nmtalign.corpus.parallel import streamed
 from nmtalign.corpus.text import EncodedText, encode_lines
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import AlignedBatch
-from nmtalign.text.bitext import CELLS, Chunk, SentencePair, chunks_of
+from nmtalign.text.bitext import KEPT_CELLS, Chunk, SentencePair, chunks_of
 from nmtalign.text.tokenization import SPACES, TextSettings, join_pieces, word_numbers
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def align_chunk(
     The `unit` is what links count: "words" between spaces of the lines, whatever the tokenizer; "tokens"; or
     "bpe" or "sentencepiece": the words that sub-words with these marks join to. `values` ("scores",
     "forward", "reverse", "combined") are kept of each pair as its attention; a DataError names a pair that
-    has more than `CELLS` of them.
+    has more than `KEPT_CELLS` of them.
     """
     text = aligner.encoded(chunk.lines, unit=unit, first=chunk.first)
     if values is None:
@@ -96,8 +96,8 @@ def align_chunk(
 def _check_cells(text: EncodedText, first: int) -> None:
     """Refuse a pair whose matrix would not fit into memory."""
     cells = text.segments.source_lengths * text.segments.target_lengths
-    for n in np.flatnonzero(cells > CELLS)[:1].tolist():
-        expected = f"expected at most {CELLS:,} weights (target by source words), found {cells[n]:,}"
+    for n in np.flatnonzero(cells > KEPT_CELLS)[:1].tolist():
+        expected = f"expected at most {KEPT_CELLS:,} weights (target by source words), found {cells[n]:,}"
         raise DataError(f"pair {first + n:,}: {expected}; --max-length 4000 leaves such pairs out")
 
 
@@ -107,9 +107,9 @@ def _attention_of_words(
     """Return values of the words that the links of a chunk count, from those of their tokens."""
     of_words = []
     for n, ((weights, linkable), source, target) in enumerate(zip(attention, *chunk.tokens(), strict=True)):
-        where = (words[0].sentence(n), words[1].sentence(n)), (len(target), len(source))
-        linkable = values_of_words("combined", linkable, *where)  # where any of the tokens may
-        of_words.append((values_of_words(values, weights, *where), linkable))
+        word_positions = (words[0].sentence(n), words[1].sentence(n)), (len(target), len(source))
+        linkable = values_of_words("combined", linkable, *word_positions)  # where any of the tokens may
+        of_words.append((values_of_words(values, weights, *word_positions), linkable))
     return of_words
 
 
@@ -174,7 +174,7 @@ class BadRecords:
             self._read += 1
 
 
-FEW = 4  # chunks up to which all cores work on one after the other
+FEW_CHUNKS = 4  # chunks up to which all cores work on one after the other
 
 
 def align_chunks(
@@ -191,7 +191,7 @@ def align_chunks(
     text is cut. A WorkerError if a worker dies.
     """
     chunks = iter(chunks)
-    few = min(FEW, workers)
+    few = min(FEW_CHUNKS, workers)
     head = list(islice(chunks, few + 1)) if workers > 1 else []
     chunks = chain(head, chunks)
     if len(head) <= few:

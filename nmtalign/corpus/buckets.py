@@ -13,7 +13,7 @@ import numpy as np
 from nmtalign.arrays import Flags, Ints, Longs
 from nmtalign.corpus.sides import EncodedSide
 
-CELLS = 1 << 18  # transition cells (S + 1) * S * B of a bucket, about the cache of a core
+BUCKET_CELLS = 1 << 18  # transition cells (S + 1) * S * B of a bucket, about the cache of a core
 PADDED = -1e30  # score of a cell outside of the sentences
 COLUMN_MULTIPLE = 16  # of the columns of a bucket, so that the order of sums never changes
 LONG = 48  # words from which matrix products are faster than sums over stacked pairs
@@ -51,10 +51,7 @@ class Bucket:
 
 
 def _grid(lengths: Longs) -> Longs:
-    """Round lengths of long sentences up to a grid, so that padding does not depend on other pairs.
-
-    Eight steps lead from each power of two to the next.
-    """
+    """Round long lengths up to a grid, eight steps to each power of two: padding never depends on others."""
     step = np.maximum(1, 1 << np.maximum(0, np.frexp(lengths.astype(float) - 1)[1] - 4)).astype(np.int64)
     rounded = -(-lengths // step) * step
     return np.where(rounded < LONG, lengths, rounded)
@@ -121,7 +118,7 @@ def _stacked(source: EncodedSide, target: EncodedSide, pairs: Longs) -> Iterator
     """Yield buckets of pairs of similar length."""
     longest = max(_height(side, pairs) for side in (source, target))
     multiple = COLUMN_MULTIPLE if longest < LONG else LONG_COLUMN_MULTIPLE
-    width = max(multiple, CELLS // (longest * (longest + 1)) // multiple * multiple)
+    width = max(multiple, BUCKET_CELLS // (longest * (longest + 1)) // multiple * multiple)
     for start in range(0, len(pairs), width):
         chosen = pairs[start : start + width]
         columns = -(-len(chosen) // multiple) * multiple

@@ -170,10 +170,7 @@ def links_of_tokens(
 def _tokens_of(
     pair: Longs, word: Integers, words: LineWords | None, lengths: Longs
 ) -> tuple[Longs, Longs, Longs]:
-    """Return the first token of words of pairs, how many each has, and how many tokens follow.
-
-    From the first one on; 0 or less where the word lies outside of the line.
-    """
+    """Return the first token of words, how many each has, and how many are left (0 or less: outside)."""
     if words is None:
         return word.astype(np.int64), np.ones(len(word), np.int64), lengths[pair] - word
     width = int(max(words.numbers.max(initial=0), word.max(initial=0))) + 1

@@ -24,7 +24,7 @@ from nmtalign.corpus.parallel import MUCH, in_order, shared_zeros
 from nmtalign.corpus.sides import EncodedSide
 
 PIECE = 1 << 22  # cells numbered at a time: 32 MB of keys
-FEW = 1 << 20  # cells up to which a plain sort is faster
+SORTED_CELLS = 1 << 20  # cells up to which a plain sort is faster
 RUN = 1 << 18  # approximate number of cells in a run of source words
 PART = 1 << 17  # keys processed at a time: one megabyte
 LARGE = 1 << 26  # cells of a bitext from which rare pairs share a number
@@ -86,7 +86,7 @@ def is_large(buckets: Sequence[Bucket]) -> bool:
 
 def number_pairs(buckets: Sequence[Bucket], targets: int, workers: int = 1) -> PairIndex:
     """Give each word pair a number of its own; `targets` is more than any target word's number."""
-    many = sum(bucket.cells for bucket in buckets) > FEW
+    many = sum(bucket.cells for bucket in buckets) > SORTED_CELLS
     keys, numbers = _numbered(buckets, targets, workers) if many else distinct(_keys(buckets, targets))
     parts = np.split(numbers, np.cumsum([bucket.cells for bucket in buckets], dtype=np.int64))
     cells = [part.reshape(bucket.shape) for part, bucket in zip(parts, buckets, strict=False)]

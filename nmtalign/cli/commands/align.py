@@ -182,11 +182,11 @@ def _aligned(
     """Align the pairs on a cluster or by processes."""
     from nmtalign.batch.stream import align_chunks
     from nmtalign.corpus.parallel import default_workers
-    from nmtalign.text.bitext import CELLS, PAIRS, chunks_of
+    from nmtalign.text.bitext import CHUNK_SIZE, KEPT_CELLS, chunks_of
 
     workers = default_workers(aligner.workers) if aligner.allows_processes else 1  # an encoder uses all cores
-    size = PAIRS if workers == 1 else PAIRS // 2  # small chunks leave no core idle at the end for long
-    max_cells = math.inf if values is None else CELLS
+    size = CHUNK_SIZE if workers == 1 else CHUNK_SIZE // 2  # of small chunks, no core is idle for long
+    max_cells = math.inf if values is None else KEPT_CELLS
     chunks = run.missing(pairs) if run else chunks_of(pairs, chunk=size, cells=max_cells)
     if client is None:
         return align_chunks(aligner, chunks, workers=workers, unit=unit, values=values)
