@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nmtalign.errors import DataError
-from nmtalign.files import foreign, most_unpacked, open_binary
+from nmtalign.files import guarded_read, most_unpacked, open_binary
 
 # shapes stand in comments where a type is used
 Floats = NDArray[np.float32]
@@ -58,7 +58,7 @@ class Archive(ExitStack):
     def __init__(self, path: str | Path) -> None:
         super().__init__()
         self._path = path
-        with foreign(path, _EXPECTED):
+        with guarded_read(path, _EXPECTED):
             if is_array(path):
                 raise DataError("expected named arrays (.npz, by numpy.savez), found a single one (.npy)")
             self._file = self.enter_context(zipfile.ZipFile(path))
@@ -73,7 +73,7 @@ class Archive(ExitStack):
 
     def read(self, name: str) -> AnyArray:
         """Return an array."""
-        with foreign(f"{self._path}, {name}", _EXPECTED):
+        with guarded_read(f"{self._path}, {name}", _EXPECTED):
             if name not in self._members:
                 raise DataError(f"expected an array named {name!r}, found {', '.join(self.names) or 'none'}")
             info = self._members[name]
@@ -128,7 +128,7 @@ class Rows:
 
     def __init__(self, path: str | Path) -> None:
         self._path = path
-        with foreign(path), open(path, "rb") as file:
+        with guarded_read(path), open(path, "rb") as file:
             self.shape, columns_first, self._dtype = _check_header(file, os.path.getsize(path))
             self._start = file.tell()
             if columns_first or not self.shape:
@@ -138,7 +138,7 @@ class Rows:
         """Return some rows; a DataError if the file has become too short for them."""
         width = math.prod(self.shape[1:])
         offset = self._start + begin * width * self._dtype.itemsize
-        with foreign(self._path):
+        with guarded_read(self._path):
             rows = np.fromfile(self._path, self._dtype, (end - begin) * width, offset=offset)
             if len(rows) < (end - begin) * width:
                 raise DataError(f"expected {end} rows; the file is too short, or has become shorter")
@@ -151,7 +151,7 @@ def read_array(path: str | Path) -> AnyArray:
         with Archive(path) as archive:
             only = len(archive.names) == 1 and "embeddings" not in archive.names
             return archive.read(archive.names[0] if only else "embeddings")
-    with foreign(path, _EXPECTED), open(path, "rb") as file:
+    with guarded_read(path, _EXPECTED), open(path, "rb") as file:
         _check_header(file, os.path.getsize(path))
         file.seek(0)
         return np.asarray(np.load(file, allow_pickle=False))
@@ -166,13 +166,13 @@ def write_array(path: str | Path, array: AnyArray) -> None:
 
 def is_archive(path: str | Path) -> bool:
     """Tell whether a file begins as an .npz file does."""
-    with foreign(path), open(path, "rb") as file:
+    with guarded_read(path), open(path, "rb") as file:
         return file.read(2) == b"PK"
 
 
 def is_array(path: str | Path) -> bool:
     """Tell whether a file begins as an .npy file does."""
-    with foreign(path), open(path, "rb") as file:
+    with guarded_read(path), open(path, "rb") as file:
         return file.read(6) == b"\x93NUMPY"
 
 

@@ -177,7 +177,7 @@ class Result:
         return _drawing().to_comparison(self, other)
 
 
-class Listed(Result):
+class TableResult(Result):
     """A result that a notebook shows as a table."""
 
     def _repr_html_(self) -> str:

@@ -44,7 +44,7 @@ _inputs: WeakSet[io.FileIO] = WeakSet()  # that are being read
 
 
 @contextmanager
-def foreign(path: str | Path, expected: str = "the file is damaged") -> Iterator[None]:
+def guarded_read(path: str | Path, expected: str = "the file is damaged") -> Iterator[None]:
     """Turn all that a file written by others makes its reader raise into a DataError that names the file.
 
     Arguments of the caller are to be checked before: whatever goes wrong inside is the fault of the file.
@@ -72,7 +72,7 @@ def _unreadable(error: OSError) -> DataError:
 
 def named(path: str | Path, records: Iterator[T]) -> Iterator[T]:
     """Yield the records of a file, with the errors of :func:`foreign`."""
-    with foreign(path):
+    with guarded_read(path):
         yield from records
 
 
@@ -99,7 +99,7 @@ def file_in(folder: Path, name: str, listed: Collection[str] | None = None) -> P
     wherever links lead, and is `listed`, where the folder has a list.
     """
     path = folder / name
-    with foreign(path, "expected a plain file"):  # a name may be none, a link may lead to itself
+    with guarded_read(path, "expected a plain file"):  # a name may be none, a link may lead to itself
         if not path.resolve().is_relative_to(folder.resolve()):
             raise DataError(f"expected a file inside the folder, found {name!r}, which leads out of it")
         if not path.is_file():
@@ -457,7 +457,7 @@ def read_utf8(path: Path) -> str:
 
 def read_json(path: Path) -> dict[str, Any]:
     """Return the object that a small JSON file holds; a DataError if it holds anything else."""
-    with foreign(path, "expected JSON"):
+    with guarded_read(path, "expected JSON"):
         value = parse_json(read_utf8(file_in(path.parent, path.name)))
         if not isinstance(value, dict):
             raise DataError(f"expected a JSON object, found {type(value).__name__}")

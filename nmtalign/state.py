@@ -36,7 +36,7 @@ from nmtalign.arrays import (
 )
 from nmtalign.door import as_path
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import file_in, fingerprint, foreign, is_text, read_json, read_utf8
+from nmtalign.files import file_in, fingerprint, guarded_read, is_text, read_json, read_utf8
 from nmtalign.output import expect_room, whole_folder
 
 FORMAT = "nmtalign model"
@@ -138,7 +138,7 @@ class Stored:
         """Return a finite number; `bounds` are its `low` and `high`."""
         return expect_number(self.meta.get(name), **bounds, name=self._meta)
 
-    def whole(self, name: str, **bounds: float) -> int:
+    def integer(self, name: str, **bounds: float) -> int:
         """Return a whole number; `bounds` are its `low` and `high`."""
         return expect_whole(self.meta.get(name), **bounds, name=self._meta)
 
@@ -197,7 +197,8 @@ def open_state(folder: Path, opened: Callable[[Stored], Any], kinds: Mapping[str
     was saved, or an array is not of the type, shape and range that it should be.
     """
     meta = _read_meta(folder)
-    with foreign(folder, "this model is damaged or incomplete; copy the folder again, or learn it again"):
+    damaged = "this model is damaged or incomplete; copy the folder again, or learn it again"
+    with guarded_read(folder, damaged):
         expect_files(folder, meta["files"])
         path_of = partial(file_in, folder, listed=meta["files"])
         packed = read_arrays(path_of("arrays.npz")) if (folder / "arrays.npz").exists() else {}

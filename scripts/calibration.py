@@ -132,7 +132,7 @@ def links_of(family: str, name: str, new: bool, aligner: Aligner, pairs: Pairs, 
     text = encode_text([aligner.words_of(pair) for pair in words])
     decoder, columns = aligner.decoder(aligner.scorer.score_text(text)), []
     for k, bucket in enumerate(text.buckets):
-        (t, s, b), _, _, evidence = decoder.chosen(k)
+        (t, s, b), _, _, evidence = decoder.scored_links(k)
         found = decoder.links(k)
         number = text.segments.pair[bucket.pieces[b]].tolist()
         triples = zip(number, s.tolist(), t.tolist(), strict=True)

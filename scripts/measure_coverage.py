@@ -2,7 +2,7 @@
 
 Of each text, in both orders: the share known by the vocabulary of the side, and by that of the other side.
 First under the shipped English-French model, then under models learned from the first pairs of the text
-itself, on pairs that they have not seen. ``nmtalign.corpus.coverage.FEW`` lies between.
+itself, on pairs that they have not seen. ``nmtalign.corpus.coverage.FEW_KNOWN`` lies between.
 
 Run: python scripts/measure_coverage.py DATA
 """
@@ -18,7 +18,7 @@ from _corpora import Pairs, lines_of
 
 import nmtalign as na
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.corpus.coverage import FEW, Coverage, coverage
+from nmtalign.corpus.coverage import FEW_KNOWN, Coverage, coverage
 from nmtalign.corpus.text import encode_text
 
 PAIRS = 5_000  # of each text
@@ -55,7 +55,7 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     data = parser.parse_args().data
     aligner = na.load()
-    print(f"few: under {100 * FEW:.0f} %\n{'':<30}source as-target target as-source")
+    print(f"few: under {100 * FEW_KNOWN:.0f} %\n{'':<30}source as-target target as-source")
     for name, pairs in texts(data):
         print(row(name, known(aligner, pairs)))
     for name, pairs in texts(data):

@@ -20,7 +20,7 @@ from nmtalign.corpus.coverage import Coverage, coverage, one_word_lines
 from nmtalign.corpus.line_words import links_of_tokens, links_of_words, pair_of_words
 from nmtalign.corpus.parallel import default_workers, in_order
 from nmtalign.corpus.text import EncodedText, encode_lines, encode_text
-from nmtalign.door import Listed, ProgressLine, expect_kind, one_line, place_of
+from nmtalign.door import ProgressLine, TableResult, expect_kind, one_line, place_of
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, BothWords
 from nmtalign.links.given import GivenLinks, given_links
@@ -58,7 +58,7 @@ CELLS = 1 << 23  # of the buckets of a text that are scored at a time
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Aligner(Listed):
+class Aligner(TableResult):
     """Aligns the words of sentence pairs.
 
     :func:`nmtalign.load` opens an aligner, :func:`nmtalign.train` learns one. An aligner never changes:
@@ -259,7 +259,7 @@ class Aligner(Listed):
 
     def state(self) -> State:
         """Return what the aligner is made of."""
-        text, files = self.text.kept()
+        text, files = self.text.for_storage()
         values = {"text": text.as_dict(), "languages": list(self.languages), "training": dict(self.training)}
         scorer, positions = self.scorer.state(), self.positions.state()
         parts = {"scorer": scorer, "positions": positions, "extraction": self.resolved_extraction.state()}
@@ -273,8 +273,8 @@ class Aligner(Listed):
         numbers = ({}, {}) if scorer.lexicon is None else scorer.lexicon.numbers
         text = TextSettings.opened(stored.value("text", dict), stored.file)
         languages = tuple(stored.value("languages", list))
-        notes = replace(stored, meta=stored.value("training", dict))
-        training = {name: notes.value(name, dict) for name in notes.meta}
+        noted = replace(stored, meta=stored.value("training", dict))  # whose values are checked alike
+        training = {name: noted.value(name, dict) for name in noted.meta}
         positions, extraction = stored.open("positions", numbers), stored.open("extraction")
         expert = stored.open("expert") if "expert" in stored.parts() else None
         return cls(scorer, positions, extraction, text, languages, training, expert=expert)
@@ -342,7 +342,7 @@ class Aligner(Listed):
 
         groups: Iterable[Iterable[BucketLinks]] = (links(part, workers) for part in parts)
         if len(parts) >= max(workers, 2):  # each part is read and decoded by one worker
-            groups = in_order(lambda part: list(links(part, 1)), parts, workers, cells=text.cells)
+            groups = in_order(lambda part: list(links(part, 1)), parts, workers, work=text.cells)
         links_of_buckets: list[BucketLinks] = []
         for links_of_bucket in chain.from_iterable(groups):
             links_of_buckets.append(links_of_bucket)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.aligner.extraction import Attention, Extraction
+from nmtalign.aligner.extraction import BucketAttention, Extraction
 from nmtalign.aligner.probabilities import (
     LinkProbabilities,
     TrainingSize,
@@ -34,19 +34,28 @@ from nmtalign.links.alignments import (
 )
 from nmtalign.names import VALUES
 from nmtalign.positions.hmm import THRESHOLD
-from nmtalign.positions.model import BucketPosteriors, Cells, TextScores
+from nmtalign.positions.model import BucketPosteriors, CellIndices, TextScores
 
 
 class BucketLinks(NamedTuple):
     """Links of a bucket, each column (L,); and the evidence of its pairs."""
 
-    piece: Ints
+    link_piece: Ints
     source: Ints
     target: Ints
     posterior: Reals  # joint
     probability: Reals
     pieces: Longs  # numbers of the pairs of the bucket, or of pieces of long pairs
     evidence: Doubles  # of these pieces
+
+
+class ScoredLinks(NamedTuple):
+    """Links of a bucket with their posterior (L,), and what all of its cells have."""
+
+    cells: CellIndices
+    posterior: Reals
+    posteriors: BucketAttention
+    cell_evidence: Floats | None  # (T, S, B)
 
 
 class Decoder(NamedTuple):
@@ -61,19 +70,20 @@ class Decoder(NamedTuple):
     size: TrainingSize = TrainingSize()
     probabilities: LinkProbabilities | None = None  # of a learned model; posteriors are those of others
 
-    def chosen(self, k: int) -> tuple[Cells, Reals, Attention, NDArray[np.float32] | None]:
+    def scored_links(self, k: int) -> ScoredLinks:
         """Return the links of bucket k, their posterior, and the posteriors and evidence of all cells."""
         bucket = self.text.buckets[k]
         posteriors, ratios = self.bucket_posteriors(k)
         (t, s, b), posterior = self._cells(posteriors, bucket)
         kept = np.broadcast_to(self.linkable(k, ratios), bucket.shape)[t, s, b]
         cell_evidence = None if ratios is None or self.scores is None else self.scores.evidence(k, ratios)
-        return (t[kept], s[kept], b[kept]), posterior[kept], posteriors, cell_evidence
+        return ScoredLinks((t[kept], s[kept], b[kept]), posterior[kept], posteriors, cell_evidence)
 
     def links(self, k: int) -> BucketLinks:
         """Compute the links of bucket k, their probability, and the evidence of its pairs."""
-        bucket, ((t, s, b), posterior, posteriors, cell_evidence) = self.text.buckets[k], self.chosen(k)
-        real, core = np.flatnonzero(bucket.pieces >= 0), self.text.segments.core(bucket)
+        bucket = self.text.buckets[k]
+        (t, s, b), posterior, posteriors, cell_evidence = self.scored_links(k)
+        filled_columns, core = np.flatnonzero(bucket.pieces >= 0), self.text.segments.core(bucket)
         probability = posterior
         if cell_evidence is None:
             weights = posterior if core is None else posterior * core[t, s, b]
@@ -83,11 +93,11 @@ class Decoder(NamedTuple):
                 probability = self.probabilities.of(bucket, b, posterior, cell_evidence[t, s, b])
             cell_evidence = cell_evidence if core is None else cell_evidence * core
             evidence = evidence_of_pairs(posteriors.forward, posteriors.reverse, cell_evidence)
-        piece, source, target = (numbers.astype(np.int32) for numbers in (bucket.pieces[b], s, t))
-        pieces = bucket.pieces[real]
-        return BucketLinks(piece, source, target, posterior, probability, pieces, evidence[real])
+        link_piece, source, target = (numbers.astype(np.int32) for numbers in (bucket.pieces[b], s, t))
+        pieces, evidence = bucket.pieces[filled_columns], evidence[filled_columns]
+        return BucketLinks(link_piece, source, target, posterior, probability, pieces, evidence)
 
-    def _cells(self, posteriors: Attention, bucket: Bucket) -> tuple[Cells, Reals]:
+    def _cells(self, posteriors: BucketAttention, bucket: Bucket) -> tuple[CellIndices, Reals]:
         """Choose links and give their probability; signs (a comma beside a link) are no second words."""
         (t, s, b), probability = self.extraction.links(posteriors, bucket)
         if self.extraction.second is None:
@@ -106,15 +116,15 @@ class Decoder(NamedTuple):
 
     def links_of_buckets(self, workers: int) -> Iterator[BucketLinks]:
         """Yield the links of the buckets in order."""
-        return in_order(self.links, range(len(self.text.buckets)), workers, cells=self.text.cells)
+        return in_order(self.links, range(len(self.text.buckets)), workers, work=self.text.cells)
 
     def collected(self, links_of_buckets: Iterable[BucketLinks]) -> AlignedBatch:
         """Put the links of all buckets into the order of the pairs."""
         segments = self.text.segments
-        none = [np.zeros(0, np.int64)] * len(BucketLinks._fields)
-        columns = [np.concatenate(column) for column in zip(none, *links_of_buckets, strict=True)]
-        piece, source, target, posterior, probability, pieces, evidence = columns
-        kept, pair, source, target = segments.restore(piece.astype(np.int64), source, target)
+        no_links = [np.zeros(0, np.int64)] * len(BucketLinks._fields)
+        columns = [np.concatenate(column) for column in zip(no_links, *links_of_buckets, strict=True)]
+        link_piece, source, target, posterior, probability, pieces, evidence = columns
+        kept, pair, source, target = segments.restore(link_piece.astype(np.int64), source, target)
         probability = probability[kept]
         if len(segments.pair) > segments.pairs and self.extraction.one_to_one:
             best = self._best_of_their_words(pair, source, target, posterior[kept])
@@ -168,7 +178,7 @@ class Decoder(NamedTuple):
 
         For `unknown`, `caption` and `default_values` see :class:`AlignmentMatrix` and :class:`AlignedPair`.
         """
-        batch, arrays = self.attention([name for name in VALUES if name != "scores" or self.scores])
+        batch, arrays = self.links_and_values([name for name in VALUES if name != "scores" or self.scores])
         probabilities, pairs = np.split(batch.probability, batch.offsets[1:-1]), []
         for n, sides in enumerate(words):
             links = batch.links(n)
@@ -188,7 +198,7 @@ class Decoder(NamedTuple):
             pairs.append(pair)
         return pairs
 
-    def attention(self, names: Sequence[str]) -> tuple[AlignedBatch, dict[str, list[AnyArray]]]:
+    def links_and_values(self, names: Sequence[str]) -> tuple[AlignedBatch, dict[str, list[AnyArray]]]:
         """Return the links of the text, and the values (T, S) of each pair by their name in `VALUES`.
 
         ``combined`` are the weights that links are chosen from, ``linkable`` marks cells that may have one.
@@ -212,8 +222,8 @@ class Decoder(NamedTuple):
     def _empty(self, name: str, dtype: Any = np.float32) -> list[AnyArray]:
         segments = self.text.segments
         sizes = zip(segments.target_lengths.tolist(), segments.source_lengths.tolist(), strict=True)
-        rest = {"scores": np.nan, "linkable": True}.get(name, 0)  # of cells that no piece has
-        return [np.full(size, rest, dtype) for size in sizes]
+        fill_value = {"scores": np.nan, "linkable": True}.get(name, 0)  # of cells that no piece has
+        return [np.full(size, fill_value, dtype) for size in sizes]
 
     def _values(self, name: str, k: int) -> AnyArray:
         """Return values (T, S, B) of bucket k."""

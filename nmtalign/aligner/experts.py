@@ -42,7 +42,7 @@ SURE = 0.9  # least posterior of a link that the aligner is sure of
 POWER = 4  # of the precision: the weight of the expert's links as prior counts
 VOTE = 1.5  # times the log odds that precision and recall stand for
 # pseudo-observations: where a text is too small to tell, an expert that somebody names has .8 and .6
-OBSERVED, RIGHT, FOUND = 5, 4, 3
+PRIOR_LINKS, PRIOR_RIGHT, PRIOR_RECALLED = 5, 4, 3
 
 
 class ExpertPair(SentencePair):
@@ -192,7 +192,7 @@ class Expert:
         trust = Trust(*(stored.number(name, low=0, high=BELOW_1) for name in Trust._fields))
         if "encoder" not in stored.meta:
             return cls(None, trust)
-        encoder_options = {"layer": stored.whole("layer", low=0, high=1000), "download": False}
+        encoder_options = {"layer": stored.integer("layer", low=0, high=1000), "download": False}
         return cls(EncoderLinks(stored.text("encoder"), encoder_options, stored.text("method")), trust)
 
 
@@ -234,9 +234,10 @@ def trust_of(bucket_posteriors: Callable[[int], BucketPosteriors], text: Encoded
         comparable = linked & sure.any(axis=1, keepdims=True) & sure.any(axis=0)
         return np.array([(linked & sure).sum(), comparable.sum(), sure.sum()], float)
 
-    counts_of_buckets = in_order(counts, range(len(text.buckets)), workers, cells=text.cells)
+    counts_of_buckets = in_order(counts, range(len(text.buckets)), workers, work=text.cells)
     both, comparable, sure = sum(counts_of_buckets, np.zeros(3)).tolist()
-    return Trust((both + RIGHT) / (comparable + OBSERVED), (both + FOUND) / (sure + OBSERVED))
+    precision = (both + PRIOR_RIGHT) / (comparable + PRIOR_LINKS)
+    return Trust(precision, (both + PRIOR_RECALLED) / (sure + PRIOR_LINKS))
 
 
 def expert_word_counts(
@@ -274,7 +275,7 @@ def voted(
 
 
 def _over_words(p: Reals, odds: Reals, annotated: Flags, *, axis: int) -> Reals:
-    """Return the distribution over the words of an axis, and null, of odds against null times `odds`."""
+    """Multiply p by `odds`, and normalize over the words of an axis and null."""
     weights = p * odds
     null = np.maximum(1 - p.sum(axis=axis, keepdims=True), 0)
     weights /= np.maximum(null + weights.sum(axis=axis, keepdims=True), 1e-30)

@@ -18,10 +18,10 @@ from nmtalign.errors import UsageError
 from nmtalign.links.extraction import beside_links, best_cells, itermax, match, transport
 from nmtalign.links.symmetrization import METHODS, symmetrize_matrices
 from nmtalign.positions.hmm import THRESHOLD
-from nmtalign.positions.model import Cells, Posteriors, SoftmaxPosteriors
+from nmtalign.positions.model import CellIndices, Posteriors, SoftmaxPosteriors
 from nmtalign.state import State, Stored
 
-Attention = Posteriors | SoftmaxPosteriors
+BucketAttention = Posteriors | SoftmaxPosteriors
 
 SECOND = 0.3  # least p(s|t) or p(t|s) of a second word; chosen on the development sets
 
@@ -41,7 +41,7 @@ class Extraction:
     one_to_one: ClassVar[bool] = False  # whether each word has at most one link
     second: ClassVar[float | None] = None  # least p(s|t) or p(t|s) of a second word
     filters: ClassVar[bool] = True  # whether cells below the threshold are dropped after the choice
-    weighs: ClassVar[str] = "joint"  # or "forward", "reverse": the posteriors from which links are chosen
+    posterior_name: ClassVar[str] = "joint"  # or "forward", "reverse": what links are chosen from
 
     def __post_init__(self) -> None:
         if self.threshold is not None:
@@ -69,18 +69,18 @@ class Extraction:
         """Return the extraction with a state."""
         return EXTRACTIONS[stored.text("name")](**stored.value("parameters", dict))
 
-    def matrix(self, posteriors: Attention) -> Reals:
+    def matrix(self, posteriors: BucketAttention) -> Reals:
         """Return the weights from which links are chosen, shape (T, S, B)."""
-        weights: Reals = getattr(posteriors, self.weighs)
+        weights: Reals = getattr(posteriors, self.posterior_name)
         return weights
 
-    def chosen(self, posteriors: Attention, bucket: Bucket) -> Flags:
+    def mask(self, posteriors: BucketAttention, bucket: Bucket) -> Flags:
         """Choose cells inside the sentences, shape (T, S, B)."""
         raise NotImplementedError
 
-    def links(self, posteriors: Attention, bucket: Bucket) -> tuple[Cells, Reals]:
+    def links(self, posteriors: BucketAttention, bucket: Bucket) -> tuple[CellIndices, Reals]:
         """Return the links of a bucket as (target, source, column), and the joint probability of each."""
-        t, s, b = np.nonzero(self.chosen(posteriors, bucket))
+        t, s, b = np.nonzero(self.mask(posteriors, bucket))
         probability = posteriors.probability((t, s, b))
         kept = probability >= (self.least or 0) if self.filters else probability > 0
         return (t[kept], s[kept], b[kept]), probability[kept]
@@ -91,7 +91,7 @@ class Threshold(Extraction):
 
     name, default, filters = "threshold", 0.5, False
 
-    def chosen(self, posteriors: Attention, bucket: Bucket) -> Flags:
+    def mask(self, posteriors: BucketAttention, bucket: Bucket) -> Flags:
         joint = posteriors.joint
         return np.asarray((joint >= joint.dtype.type(self.least)) & bucket.inside)
 
@@ -108,8 +108,8 @@ class PosteriorDecoding(Threshold):
     def __str__(self) -> str:
         return f"{super().__str__()} second={self.second or 'none'}"
 
-    def chosen(self, posteriors: Attention, bucket: Bucket) -> Flags:
-        links = super().chosen(posteriors, bucket)
+    def mask(self, posteriors: BucketAttention, bucket: Bucket) -> Flags:
+        links = super().mask(posteriors, bucket)
         if self.second is not None:
             links |= grown(links, posteriors.forward, posteriors.reverse)
         return links
@@ -118,15 +118,15 @@ class PosteriorDecoding(Threshold):
 class Argmax(Extraction):
     """The best source word of each target word."""
 
-    name, weighs = "argmax", "forward"
+    name, posterior_name = "argmax", "forward"
     axes: ClassVar[tuple[int, ...]] = (1,)  # of the maximum
 
-    def chosen(self, posteriors: Attention, bucket: Bucket) -> Flags:
+    def mask(self, posteriors: BucketAttention, bucket: Bucket) -> Flags:
         """Choose the cells that are best along every axis."""
         compared, lengths = self.compared(posteriors), (bucket.source_lengths, bucket.target_lengths)
         return np.asarray(np.logical_and.reduce([best_cells(compared, axis, *lengths) for axis in self.axes]))
 
-    def compared(self, posteriors: Attention) -> Reals:
+    def compared(self, posteriors: BucketAttention) -> Reals:
         """Return the values whose maximum is taken."""
         return self.matrix(posteriors) if posteriors.scores is None else posteriors.scores
 
@@ -134,13 +134,13 @@ class Argmax(Extraction):
 class ArgmaxReverse(Argmax):
     """The best target word of each source word."""
 
-    name, weighs, axes = "argmax-reverse", "reverse", (0,)
+    name, posterior_name, axes = "argmax-reverse", "reverse", (0,)
 
 
 class MutualArgmax(Argmax):
     """Cells that are best for both words: the intersection of both directions (Och and Ney 2003)."""
 
-    name, weighs, axes, one_to_one = "mutual", "joint", (1, 0), True
+    name, posterior_name, axes, one_to_one = "mutual", "joint", (1, 0), True
 
 
 class OneToOne(MutualArgmax):
@@ -156,11 +156,11 @@ class _Stacked(Extraction):
         Callable[..., Flags]
     ]  # chooses cells (B, T, S) of pairs of equal lengths by their weights
 
-    def weights(self, posteriors: Attention, bucket: Bucket) -> tuple[AnyArray, ...]:
+    def weights(self, posteriors: BucketAttention, bucket: Bucket) -> tuple[AnyArray, ...]:
         """Return the arrays (T, S, B) that the method compares."""
         return (posteriors.joint,)
 
-    def chosen(self, posteriors: Attention, bucket: Bucket) -> Flags:
+    def mask(self, posteriors: BucketAttention, bucket: Bucket) -> Flags:
         links, weights = np.zeros(bucket.shape, dtype=bool), self.weights(posteriors, bucket)
         lengths = np.stack([bucket.source_lengths, bucket.target_lengths])
         for S, T in np.unique(lengths[:, bucket.pieces >= 0], axis=1).T:
@@ -211,8 +211,8 @@ class Symmetrized(_Stacked):
     def __str__(self) -> str:
         return super().__str__().replace("extract=symmetrize", f"symmetrize={self.method}")
 
-    def weights(self, posteriors: Attention, bucket: Bucket) -> tuple[AnyArray, ...]:
-        return Argmax().chosen(posteriors, bucket), ArgmaxReverse().chosen(posteriors, bucket)
+    def weights(self, posteriors: BucketAttention, bucket: Bucket) -> tuple[AnyArray, ...]:
+        return Argmax().mask(posteriors, bucket), ArgmaxReverse().mask(posteriors, bucket)
 
     def stacked(self, forward: Flags, reverse: Flags) -> Flags:
         return symmetrize_matrices(forward, reverse, self.method)

@@ -220,4 +220,4 @@ def _parts(
         return list(parts_of(student_text.buckets[k], bucket_posteriors(k)))
 
     numbers = range(len(student_text.buckets))  # texts of equal lengths have the same buckets
-    return list(chain.from_iterable(in_order(of_bucket, numbers, workers, cells=student_text.cells)))
+    return list(chain.from_iterable(in_order(of_bucket, numbers, workers, work=student_text.cells)))

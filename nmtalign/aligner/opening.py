@@ -163,9 +163,9 @@ def _warn_about(vectors: tuple[Embeddings, Embeddings], score: str | VectorScore
     if score == "cosine":
         return
     lengths = vector_lengths(source.matrix), vector_lengths(target.matrix)
-    deviation = max(of_side.std() / of_side.mean() for of_side in lengths)
-    if deviation > UNEVEN:
-        percent = f"{100 * deviation:.0f} %"
+    relative_deviation = max(of_side.std() / of_side.mean() for of_side in lengths)
+    if relative_deviation > UNEVEN:
+        percent = f"{100 * relative_deviation:.0f} %"
         warnings.warn(
             f"the lengths of the vectors differ by {percent} of their mean: dot products favor the long"
             " ones, whatever they mean; try `score=cosine`",
@@ -297,7 +297,7 @@ def fit_text(
     if not aligner.needs_fitting:
         return aligner, rest
     first = list(islice(rest, FITTED))
-    words = [words for pair in first if all(words := aligner.words_of(pair))]
+    words = [sides for pair in first if all(sides := aligner.words_of(pair))]
     if aligner.positions.unfitted and words:
         scorer, positions = aligner.scorer.fitted(words, default_workers(aligner.workers))
         aligner = replace(aligner, scorer=scorer, positions=positions)

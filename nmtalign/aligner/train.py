@@ -171,7 +171,7 @@ def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
         warn=notes.append,
     )
     try:
-        pairs = of_corrected_text(_shown(rows, line), gold_file)
+        pairs = checked_against_corrections(_shown(rows, line), gold_file)
         if expert is not None:
             pairs = with_links(pairs, given_links(expert))
         aligner = learn(pairs, learn_options).aligner
@@ -196,7 +196,7 @@ def gold_of_file(path: str | Path, *, encoding: str = "utf-8") -> list[GoldAlign
     return gold
 
 
-def of_corrected_text(
+def checked_against_corrections(
     pairs: Iterable[Pair], gold: str | Path | None, *, encoding: str = "utf-8"
 ) -> Iterator[Pair]:
     """Yield the pairs of a bitext; a DataError where corrections in the file of gold are of another text.
@@ -342,24 +342,25 @@ def prepare(pairs: Iterable[Pair], options: LearnOptions) -> PreparedBitext:
     if prior.swapped(source, target):
         options.warn("the sides look like those of the older model the other way round; are they swapped?")
     line_words = line_words_of(source, target)
-    links: list[AlignedBatch | None] = [None]
+    voting = prior_links = None
     if options.expert is not None:
         words, lengths = None if options.expert.encoder else line_words, (source.lengths, target.lengths)
         links = [links_of_tokens(joined_batches(kind), words, lengths) for kind in zip(*batches, strict=True)]
+        voting, prior_links = links[0], links[-1]  # an encoder gives soft counts besides its links
         if not any(len(batch.source) for batch, *_ in batches):
             options.warn("the expert links no words of the bitext")
     source, target = prior.extend(source, target)
     if options.vectors is not None:
         check_vectors(options.vectors, (source.words, target.words))
     cut = cut_long_pairs(source, target)
-    text = EncodedText(*cut, make_buckets(cut[0], cut[1]), line_words, links[0])
-    return PreparedBitext(source, target, gold, corpus, text, links[-1])
+    text = EncodedText(*cut, make_buckets(cut[0], cut[1]), line_words, voting)
+    return PreparedBitext(source, target, gold, corpus, text, prior_links)
 
 
 def _linked(
     pairs: Iterable[Pair], expert: Expert, options: LearnOptions, batches: list[tuple[AlignedBatch, ...]]
 ) -> Iterator[Pair]:
-    """Yield pairs, and note the links that the expert gives them."""
+    """Yield pairs; after the last one `batches` holds the links that the expert gives them."""
     tokens = partial(tokens_of, text=options.text, languages=options.languages)
     remaining = iter(pairs)
     while part := list(islice(remaining, PAIRS)):
@@ -446,7 +447,7 @@ def _gold_log_odds(decoder: Decoder, gold: Sequence[GoldAlignment]) -> float:
     assert decoder.probabilities is not None  # every learned model has them
     outcomes: list[tuple[Reals, ...]] = []
     for k, bucket in enumerate(decoder.text.buckets):
-        (t, s, b), posterior, _, evidence = decoder.chosen(k)
+        (t, s, b), posterior, _, evidence = decoder.scored_links(k)
         assert evidence is not None
         links = zip(bucket.pieces[b].tolist(), s.tolist(), t.tolist(), strict=True)
         right = np.array([(s, t) in gold[n].possible for n, s, t in links], dtype=float)
@@ -455,7 +456,7 @@ def _gold_log_odds(decoder: Decoder, gold: Sequence[GoldAlignment]) -> float:
 
 
 def expert_with_trust(aligner: Aligner, text: EncodedText, options: LearnOptions) -> Expert:
-    """Return the expert with the trust that an aligner has in it which was learned without it."""
+    """Return the expert with its trust, estimated by an aligner that was learned without the expert."""
     step = -(-text.cells // TRUST_CELLS)  # of a large text every n-th bucket
     text = replace(text, buckets=text.buckets[::step])
     aligner = replace(aligner, expert=options.expert, workers=options.workers).with_trust_from(text)

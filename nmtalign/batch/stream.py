@@ -20,14 +20,14 @@ from nmtalign.corpus.parallel import streamed
 from nmtalign.corpus.text import EncodedText, encode_lines
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import AlignedBatch
-from nmtalign.text.bitext import CELLS, Chunk, SentencePair, chunks_of
+from nmtalign.text.bitext import KEPT_CELLS, Chunk, SentencePair, chunks_of
 from nmtalign.text.tokenization import SPACES, TextSettings, join_pieces, word_numbers
 
 if TYPE_CHECKING:
     from nmtalign.aligner.links_from import Linker
     from nmtalign.encoders.files import WordPair
 
-Attention = list[tuple[Reals, Flags]]
+PairMatrices = list[tuple[Reals, Flags]]
 
 
 class AlignedChunk(NamedTuple):
@@ -41,7 +41,7 @@ class AlignedChunk(NamedTuple):
     languages: tuple[str | None, str | None]
     marks: str | None = None  # of the sub-words, "bpe" or "sentencepiece", whose words links count
     warning: str | None = None  # of the first chunk: a side is written without spaces
-    attention: Attention | None = None  # (T, S) values and linkable cells of each pair that were asked for
+    attention: PairMatrices | None = None  # (T, S) values and linkable cells of each pair that were asked for
 
     def tokens(self) -> tuple[list[list[str]], list[list[str]]]:
         """Return the source and target words that the links count, as in the lines, sub-words joined."""
@@ -69,16 +69,16 @@ def align_chunk(
     """Align the pairs of one chunk.
 
     The `unit` is what links count: "words" between spaces of the lines, whatever the tokenizer; "tokens"; or
-    with "bpe" and "sentencepiece" the words that those between spaces make when they are sub-words marked
-    like that. `values` ("scores", "forward", "reverse", "combined") are kept of each pair as its attention;
-    a DataError names a pair that has more than `CELLS` of them.
+    "bpe" or "sentencepiece": the words that sub-words with these marks join to. `values` ("scores",
+    "forward", "reverse", "combined") are kept of each pair as its attention; a DataError names a pair that
+    has more than `KEPT_CELLS` of them.
     """
     text = aligner.encoded(chunk.lines, unit=unit, first=chunk.first)
     if values is None:
         batch, attention = aligner.align_text(text), None
     else:
         _check_cells(text, chunk.first)
-        batch, arrays = aligner.decoder_of(text).attention([values, "linkable"])
+        batch, arrays = aligner.decoder_of(text).links_and_values([values, "linkable"])
         attention = [*zip(arrays[values], arrays["linkable"], strict=True)]
     known = coverage(text.source, text.target, aligner.scorer.vocabularies)
     if unit == "tokens":
@@ -96,20 +96,20 @@ def align_chunk(
 def _check_cells(text: EncodedText, first: int) -> None:
     """Refuse a pair whose matrix would not fit into memory."""
     cells = text.segments.source_lengths * text.segments.target_lengths
-    for n in np.flatnonzero(cells > CELLS)[:1].tolist():
-        expected = f"expected at most {CELLS:,} weights (target by source words), found {cells[n]:,}"
+    for n in np.flatnonzero(cells > KEPT_CELLS)[:1].tolist():
+        expected = f"expected at most {KEPT_CELLS:,} weights (target by source words), found {cells[n]:,}"
         raise DataError(f"pair {first + n:,}: {expected}; --max-length 4000 leaves such pairs out")
 
 
 def _attention_of_words(
-    values: str, attention: Attention, words: BothLineWords, chunk: AlignedChunk
-) -> Attention:
+    values: str, attention: PairMatrices, words: BothLineWords, chunk: AlignedChunk
+) -> PairMatrices:
     """Return values of the words that the links of a chunk count, from those of their tokens."""
     of_words = []
     for n, ((weights, linkable), source, target) in enumerate(zip(attention, *chunk.tokens(), strict=True)):
-        where = (words[0].sentence(n), words[1].sentence(n)), (len(target), len(source))
-        linkable = values_of_words("combined", linkable, *where)  # where any of the tokens may
-        of_words.append((values_of_words(values, weights, *where), linkable))
+        word_positions = (words[0].sentence(n), words[1].sentence(n)), (len(target), len(source))
+        linkable = values_of_words("combined", linkable, *word_positions)  # where any of the tokens may
+        of_words.append((values_of_words(values, weights, *word_positions), linkable))
     return of_words
 
 
@@ -167,14 +167,14 @@ class BadRecords:
         self.count += 1
         self._write(f"{self._read + 1}\t{error}\n")
 
-    def counted(self, pairs: Iterable[SentencePair]) -> Iterator[SentencePair]:
+    def track(self, pairs: Iterable[SentencePair]) -> Iterator[SentencePair]:
         """Yield the pairs and count them, to know the number of a bad one."""
         for pair in pairs:
             yield pair
             self._read += 1
 
 
-FEW = 4  # chunks up to which all cores work on one after the other
+FEW_CHUNKS = 4  # chunks up to which all cores work on one after the other
 
 
 def align_chunks(
@@ -191,7 +191,7 @@ def align_chunks(
     text is cut. A WorkerError if a worker dies.
     """
     chunks = iter(chunks)
-    few = min(FEW, workers)
+    few = min(FEW_CHUNKS, workers)
     head = list(islice(chunks, few + 1)) if workers > 1 else []
     chunks = chain(head, chunks)
     if len(head) <= few:

@@ -21,7 +21,7 @@ import click
 
 from nmtalign.door import is_word2int, partners, place_of
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import check_encoding, foreign
+from nmtalign.files import check_encoding, guarded_read
 
 # What vectors of two languages are called in a folder, and the files of a folder with a meta.json.
 _OF_PAIRS = (
@@ -326,7 +326,7 @@ def read_config(path: str) -> dict[str, Any]:
     """Read a TOML file: a table for each command, such as ``[vectors.learn]``, with its long options."""
     import tomllib
 
-    with foreign(path, "expected TOML"):
+    with guarded_read(path, "expected TOML"):
         try:
             with open(path, "rb") as file:
                 content = tomllib.load(file)

@@ -180,7 +180,7 @@ class Progress:
         times = {"seconds": round(self.seconds, 3), f"{self.unit}_per_s": round(self.rate, 1)}
         return {self.unit: self.done, **times, "seconds_left": None if left is None else round(left, 1)}
 
-    def reading(self, records: Iterable[Record]) -> Iterator[Record]:
+    def track(self, records: Iterable[Record]) -> Iterator[Record]:
         """Yield records of the inputs, and estimate from the files how many there are."""
         number = 0
         for number, record in enumerate(records, 1):
@@ -199,9 +199,9 @@ class Progress:
             yield item
             self.advance(1)
 
-    def counted(self, records: Iterable[Record], then: Callable[[], None] = lambda: None) -> Iterator[Record]:
+    def count(self, records: Iterable[Record], then: Callable[[], None] = lambda: None) -> Iterator[Record]:
         """Yield and count records of the inputs; call `then` at their end."""
-        yield from self.done_one_by_one(self.reading(records))
+        yield from self.done_one_by_one(self.track(records))
         then()
         log(f"{self.done:,} {self.unit} read", event="read", **self.values)
 

@@ -52,7 +52,7 @@ class PathOptions(Values):
         return self.given[given[0]] if given else None
 
     @property
-    def reading(self) -> dict[str, Any]:
+    def reading_options(self) -> dict[str, Any]:
         """How files of vectors are read."""
         return {name: value for name, value in self.given.items() if name in ("limit", "unsafe_pickle")}
 

@@ -13,13 +13,13 @@ import numpy as np
 from nmtalign.arrays import Flags, Ints, Longs
 from nmtalign.corpus.sides import EncodedSide
 
-CELLS = 1 << 18  # transition cells (S + 1) * S * B of a bucket, about the cache of a core
+BUCKET_CELLS = 1 << 18  # transition cells (S + 1) * S * B of a bucket, about the cache of a core
 PADDED = -1e30  # score of a cell outside of the sentences
 COLUMN_MULTIPLE = 16  # of the columns of a bucket, so that the order of sums never changes
 LONG = 48  # words from which matrix products are faster than sums over stacked pairs
 LONG_COLUMN_MULTIPLE = 2  # the same for long sentences
 ENOUGH = 6_000  # cells of one target word in a bucket; with fewer, calls of NumPy dominate
-SPREAD = 3  # buckets of similar source length, before the range of lengths is widened
+SPREAD = 3  # times ENOUGH cells, up to which a group of like source lengths takes in more lengths
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,7 +51,7 @@ class Bucket:
 
 
 def _grid(lengths: Longs) -> Longs:
-    """Round lengths of long sentences up to a grid, so that padding does not depend on other pairs."""
+    """Round long lengths up to a grid, eight steps to each power of two: padding never depends on others."""
     step = np.maximum(1, 1 << np.maximum(0, np.frexp(lengths.astype(float) - 1)[1] - 4)).astype(np.int64)
     rounded = -(-lengths // step) * step
     return np.where(rounded < LONG, lengths, rounded)
@@ -94,9 +94,9 @@ def make_buckets(source: EncodedSide, target: EncodedSide) -> list[Bucket]:
     pairs = np.flatnonzero((source.lengths > 0) & (target.lengths > 0))
     return [
         bucket
-        for like_source in _alike(source, pairs, SPREAD * ENOUGH)
-        for like in _alike(target, like_source, ENOUGH, _height(source, like_source))
-        for bucket in _stacked(source, target, like)
+        for source_group in _alike(source, pairs, SPREAD * ENOUGH)
+        for group in _alike(target, source_group, ENOUGH, _height(source, source_group))
+        for bucket in _stacked(source, target, group)
     ]
 
 
@@ -117,11 +117,11 @@ def _alike(side: EncodedSide, pairs: Longs, cells: int, other: int = 0) -> Itera
 def _stacked(source: EncodedSide, target: EncodedSide, pairs: Longs) -> Iterator[Bucket]:
     """Yield buckets of pairs of similar length."""
     longest = max(_height(side, pairs) for side in (source, target))
-    lanes = COLUMN_MULTIPLE if longest < LONG else LONG_COLUMN_MULTIPLE
-    width = max(lanes, CELLS // (longest * (longest + 1)) // lanes * lanes)
+    multiple = COLUMN_MULTIPLE if longest < LONG else LONG_COLUMN_MULTIPLE
+    width = max(multiple, BUCKET_CELLS // (longest * (longest + 1)) // multiple * multiple)
     for start in range(0, len(pairs), width):
         chosen = pairs[start : start + width]
-        columns = -(-len(chosen) // lanes) * lanes
+        columns = -(-len(chosen) // multiple) * multiple
         s, s_lengths = stack(source, chosen, columns, _height(source, chosen))
         t, t_lengths = stack(target, chosen, columns, _height(target, chosen))
         numbers = np.full(columns, -1, dtype=np.int64)

@@ -26,7 +26,7 @@ import numpy as np
 
 from nmtalign.arrays import Integers, Longs, expect_rising, offsets_of
 from nmtalign.errors import DataError, NmtalignError, UsageError
-from nmtalign.files import foreign, is_text, parse_json
+from nmtalign.files import guarded_read, is_text, parse_json
 from nmtalign.text.tokenization import TextSettings
 
 BLOCK = 1000  # pairs in a row
@@ -277,7 +277,7 @@ class Index:
     def __init__(self, path: str | Path) -> None:
         if not Path(path).is_file():
             raise DataError("expected an index that `nmtalign index` wrote, found no file").at(path)
-        with foreign(path, _EXPECTED):  # immutable: SQLite opens no other file beside it
+        with guarded_read(path, _EXPECTED):  # immutable: SQLite opens no other file beside it
             address = f"{Path(path).absolute().as_uri()}?mode=ro&immutable=1"
             self._open(path, sqlite3.connect(address, uri=True))
 
@@ -339,7 +339,7 @@ class Index:
         At most `limit` translations are named (None: all), and `most` lines shown.
         """
         _check_query(query, side, translation, limit, most)
-        with nullcontext() if self._path is None else foreign(self._path, _EXPECTED):
+        with nullcontext() if self._path is None else guarded_read(self._path, _EXPECTED):
             sought = self._query(query, side)
             forms = tuple(form for form, _ in sought)
             wanted = None if translation is None else self._wanted(translation, 1 - side)

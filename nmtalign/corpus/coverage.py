@@ -18,7 +18,7 @@ from nmtalign.corpus.text import EncodedText
 from nmtalign.names import SIDES
 
 FEWEST = 50  # pairs needed for statistics of pairs
-FEW = 0.45  # share of known words below which the language is likely wrong (scripts/measure_coverage.py)
+FEW_KNOWN = 0.45  # share of known words, below it the language is likely wrong (scripts/measure_coverage.py)
 UNTOKENIZED = 0.04  # share of words that end in punctuation: at most .02 if tokenized, .07 if raw
 _SWAPPED = (
     "the sides are swapped: more source words are known as target words, and target words as source words;"
@@ -67,7 +67,7 @@ class Coverage(NamedTuple):
     @property
     def swapped(self) -> bool:
         """Whether each side is better known, and well enough, to the vocabulary of the other side."""
-        return all(side.in_other > max(side.known, FEW * side.total) for side in self[:2])
+        return all(side.in_other > max(side.known, FEW_KNOWN * side.total) for side in self[:2])
 
     @property
     def warning(self) -> str:
@@ -80,7 +80,8 @@ class Coverage(NamedTuple):
         if all(side.punctuated > UNTOKENIZED * side.total for side in self[:2]):
             return "unknown words end in punctuation: cut raw text with `tokenizer=simple`"
         sides = zip(SIDES, self[:2], strict=True)
-        few = [f"only {100 * side.rate:.1f} % of the {name} words" for name, side in sides if side.rate < FEW]
+        rates = [(name, side.rate) for name, side in sides if side.rate < FEW_KNOWN]
+        few = [f"only {100 * rate:.1f} % of the {name} words" for name, rate in rates]
         return f"{' and '.join(few)} are known, {_CAUSES}" if few else ""
 
 

@@ -85,8 +85,8 @@ def _words_by_letters(lines: Sequence[str], tokens: Sequence[str], sizes: Longs)
     line_ends = text[gaps] == END
     if len(ends) != len(tokens) or np.count_nonzero(line_ends) != len(lines):  # a line end inside
         return np.zeros(len(tokens), np.int64), np.ones(len(lines), bool)
-    gaps -= np.arange(len(gaps))  # letters before each gap, and
-    letters = np.concatenate([[0], ends - np.arange(len(ends))])  # before each token, and at the end
+    gaps -= np.arange(len(gaps))  # letters before each gap
+    letters = np.concatenate([[0], ends - np.arange(len(ends))])  # letters before each token, and in all
     in_text, in_tokens = np.concatenate([[0], gaps[line_ends]]), letters[offsets_of(sizes)]  # before lines
     unlike = np.diff(in_text) != np.diff(in_tokens)
     whole = "\n".join(lines)
@@ -170,7 +170,7 @@ def links_of_tokens(
 def _tokens_of(
     pair: Longs, word: Integers, words: LineWords | None, lengths: Longs
 ) -> tuple[Longs, Longs, Longs]:
-    """Return the first token of words of pairs, how many each has, and the number that must be positive."""
+    """Return the first token of words, how many each has, and how many are left (0 or less: outside)."""
     if words is None:
         return word.astype(np.int64), np.ones(len(word), np.int64), lengths[pair] - word
     width = int(max(words.numbers.max(initial=0), word.max(initial=0))) + 1

@@ -60,19 +60,19 @@ def in_order(
     workers: int,
     *,
     then: Callable[[Value], Any] | None = None,
-    cells: int = 0,
+    work: int = 0,
 ) -> Iterator[Any]:
     """Map with several processes or threads, with results in the order of the items; few wait in memory.
 
     `function` changes nothing that this process needs to see. `then` is called with what it returns, in the
-    order of the items, perhaps in another process; it may change shared arrays. `cells` is the amount of
-    work: a small one is done by threads.
+    order of the items, perhaps in another process; it may change shared arrays. `work` is the amount of
+    work in cells: a small one is done by threads.
     """
     then = then or (lambda value: value)
     workers = min(workers, len(items))
     if workers <= 1:
         return map(then, map(function, items))
-    if cells >= MUCH and may_fork():
+    if work >= MUCH and may_fork():
         return _dealt(function, then, items, workers)
     return map(then, _threaded(function, items, workers))
 

@@ -1,12 +1,12 @@
 """An encoded text: numbered words, pieces of long pairs, buckets of sentence pairs, numbered word pairs.
 
 Long sentence pairs are cut into overlapping pieces, so that memory and time grow linearly with the length.
-A pair with up to `LONGEST` words a side is one piece, aligned exactly. A longer pair is cut along a path
+A pair with up to `UNCUT_WORDS` words a side is one piece, aligned exactly. A longer pair is cut along a path
 through its matrix, from the first words to the last through anchors: words with the same spelling and the
 same count on both sides. The path is the heaviest increasing chain of anchors. A step costs its squared
-deviation from the diagonal over the length variance of translations (section 3), at most `LACKING`. A piece
-has a core of at most `CORE` words of either side, and margins that widen with the distance to the anchors.
-Links come from cores.
+deviation from the diagonal over the length variance of translations (Gale and Church 1993, section 3), at
+most `LACKING`. A piece has a core of at most `CORE` words of either side, and margins that widen with the
+distance to the anchors. Links come from cores.
 
 Cores divide the target words, or the source words if there is less than one target word a piece.
 
@@ -33,12 +33,12 @@ from nmtalign.corpus.word_pairs import PairIndex, number_pairs
 from nmtalign.links.alignments import AlignedBatch
 from nmtalign.text.tokenization import TextSettings
 
-LONGEST = 256  # words of a sentence that is aligned in one piece
+UNCUT_WORDS = 256  # words of a sentence that is aligned in one piece
 CORE = 48  # words of the longer side in the core of a piece
 MARGIN = 16  # words of the longer side at both ends of the core, where the path is certain
 DEVIATIONS = 1.5  # standard deviations of the path added to the margin
 WIDEST = 64  # greatest margin, in words of the longer side
-MOST = 1_024  # greatest piece on the other side, in words, where this side lacks a part
+LACKING_WORDS = 1_024  # greatest piece on the other side, in words, where this side lacks a part
 VARIANCE = 1.0  # of the length of a translation, per word
 ANCHOR = 4.0  # log-likelihood ratio of an anchor to chance, over the count of its word in the sentence
 LACKING = 30.0  # greatest cost of a step, over a part of any length that one side lacks
@@ -195,9 +195,9 @@ def _anchors(source: Longs, target: Longs) -> tuple[Longs, Longs, Doubles]:
     second, of_second = np.unique(target, return_counts=True)
     common, a, b = np.intersect1d(first, second, assume_unique=True, return_indices=True)
     usable = (common >= 0) & (of_first[a] == of_second[b]) & (of_first[a] <= REPEATED)
-    often = of_first[a][usable]
+    occurrences = of_first[a][usable]
     s, t = (_places_of(common[usable], side) for side in (source, target))
-    return s, t, ANCHOR / np.repeat(often, often)
+    return s, t, ANCHOR / np.repeat(occurrences, occurrences)
 
 
 def _places_of(words: Longs, side: Longs) -> Longs:
@@ -214,18 +214,18 @@ def _path(source: Longs, target: Longs) -> _Path:
     s = np.concatenate([[0], at_source[order] + 0.5, [S]])
     t = np.concatenate([[0], at_target[order] + 0.5, [T]])
     gain = np.concatenate([[0.0], weight[order], [0.0]])
-    best, before = np.zeros(len(s)), np.zeros(len(s), dtype=np.int64)
+    best, predecessor = np.zeros(len(s)), np.zeros(len(s), dtype=np.int64)
     for k in range(1, len(s)):
         earlier = np.arange(max(0, k - STEPS), k)
         earlier[0] = 0
         source_step, target_step = s[k] - s[earlier], (t[k] - t[earlier]) * S / T
-        bend = (source_step - target_step) ** 2 / (VARIANCE * (np.abs(source_step) + np.abs(target_step)))
-        bend = np.minimum(bend, LACKING)
-        reached = np.where((source_step > 0) & (target_step > 0), best[earlier] - bend, -np.inf)
-        before[k], best[k] = earlier[reached.argmax()], reached.max() + gain[k]
+        cost = (source_step - target_step) ** 2 / (VARIANCE * (np.abs(source_step) + np.abs(target_step)))
+        cost = np.minimum(cost, LACKING)
+        score = np.where((source_step > 0) & (target_step > 0), best[earlier] - cost, -np.inf)
+        predecessor[k], best[k] = earlier[score.argmax()], score.max() + gain[k]
     corners = [len(s) - 1]
     while corners[-1]:
-        corners.append(int(before[corners[-1]]))
+        corners.append(int(predecessor[corners[-1]]))
     return _Path(s[corners[::-1]], t[corners[::-1]])
 
 
@@ -251,7 +251,7 @@ def _cut_along(path: _Path) -> Longs:
     margin = np.ceil(np.minimum(MARGIN * share + DEVIATIONS * deviation, WIDEST * share)).astype(np.int64)
     first, last = np.maximum(start - margin, 0), np.minimum(stop + margin, words)
     low, high = np.floor(np.interp(first, *path)), np.ceil(np.interp(last, *path))
-    high = np.minimum(high, low + MOST)
+    high = np.minimum(high, low + LACKING_WORDS)
     return np.array([[first, low], [start, low], [stop, high], [last, high]]).astype(np.int64)
 
 
@@ -264,9 +264,9 @@ def whole_pairs(source: EncodedSide, target: EncodedSide) -> Segments:
 
 
 def cut_long_pairs(source: EncodedSide, target: EncodedSide) -> tuple[EncodedSide, EncodedSide, Segments]:
-    """Cut pairs with more than LONGEST words into pieces; other pairs are one piece each."""
+    """Cut pairs with more than UNCUT_WORDS words into pieces; other pairs are one piece each."""
     S, T = source.lengths, target.lengths
-    long = (np.maximum(S, T) > LONGEST) & (np.minimum(S, T) > 0)
+    long = (np.maximum(S, T) > UNCUT_WORDS) & (np.minimum(S, T) > 0)
     if not long.any():
         return source, target, whole_pairs(source, target)
     numbers = look_up(number_words(target.words), source.words)  # number on the target side of source words

@@ -24,7 +24,7 @@ from nmtalign.corpus.parallel import MUCH, in_order, shared_zeros
 from nmtalign.corpus.sides import EncodedSide
 
 PIECE = 1 << 22  # cells numbered at a time: 32 MB of keys
-FEW = 1 << 20  # cells up to which a plain sort is faster
+SORTED_CELLS = 1 << 20  # cells up to which a plain sort is faster
 RUN = 1 << 18  # approximate number of cells in a run of source words
 PART = 1 << 17  # keys processed at a time: one megabyte
 LARGE = 1 << 26  # cells of a bitext from which rare pairs share a number
@@ -56,7 +56,7 @@ def index_pairs(
     index = number_pairs(buckets, len(target.words), workers)
     if sum(bucket.cells for bucket in buckets) <= PIECE:
         return index
-    cells = Cells([bucket.shape for bucket in buckets])
+    cells = StoredCells([bucket.shape for bucket in buckets])
     for k, numbers in enumerate(index.cells):
         cells.write(k, numbers)
     return replace(index, cells=cells)
@@ -67,14 +67,14 @@ def _index_large(
 ) -> PairIndex:
     """Number only the pairs that are kept, piece by piece."""
     targets, keys = len(target.words), _kept_keys(source, target, workers)
-    cells = Cells([bucket.shape for bucket in buckets])
+    cells = StoredCells([bucket.shape for bucket in buckets])
 
     def numbered(piece: tuple[int, Sequence[Bucket]]) -> tuple[int, Ints]:
         of_piece, ranks = distinct(_keys(piece[1], targets))
         return piece[0], numbers_among(keys, of_piece)[ranks[:-1]]
 
     pieces = [*_pieces(buckets)]
-    for _ in in_order(numbered, pieces, workers, then=lambda piece: cells.write(*piece), cells=MUCH):
+    for _ in in_order(numbered, pieces, workers, then=lambda piece: cells.write(*piece), work=MUCH):
         pass
     return kept_index(keys, targets, cells)
 
@@ -86,7 +86,7 @@ def is_large(buckets: Sequence[Bucket]) -> bool:
 
 def number_pairs(buckets: Sequence[Bucket], targets: int, workers: int = 1) -> PairIndex:
     """Give each word pair a number of its own; `targets` is more than any target word's number."""
-    many = sum(bucket.cells for bucket in buckets) > FEW
+    many = sum(bucket.cells for bucket in buckets) > SORTED_CELLS
     keys, numbers = _numbered(buckets, targets, workers) if many else distinct(_keys(buckets, targets))
     parts = np.split(numbers, np.cumsum([bucket.cells for bucket in buckets], dtype=np.int64))
     cells = [part.reshape(bucket.shape) for part, bucket in zip(parts, buckets, strict=False)]
@@ -161,7 +161,7 @@ def _numbered(buckets: Sequence[Bucket], targets: int, workers: int = 1) -> tupl
         done[0] += len(keys)
         return keys
 
-    keys = in_order(sorted_cells, [*pairwise(cuts)], workers, then=number, cells=len(numbers))
+    keys = in_order(sorted_cells, [*pairwise(cuts)], workers, then=number, work=len(numbers))
     return np.concatenate([np.zeros(1, np.int64), *keys]), numbers
 
 
@@ -207,7 +207,7 @@ def distinct(keys: Longs) -> tuple[Longs, Ints]:
     return np.concatenate(runs), rank
 
 
-class Cells(Sequence[Ints]):
+class StoredCells(Sequence[Ints]):
     """Numbers of the cells of all buckets in a temporary file; read by any thread or process."""
 
     def __init__(self, shapes: Sequence[tuple[int, int, int]]) -> None:
@@ -269,7 +269,7 @@ def _kept_keys(source: EncodedSide, target: EncodedSide, workers: int) -> Longs:
         keys = (meet.row.astype(np.int64) + span[0]) * len(target.words) + meet.col
         return np.sort(keys[frequent_or_associated(keys, meet.data, source, target)])
 
-    return np.concatenate([np.zeros(1, np.int64), *in_order(kept, [*pairwise(cuts)], workers, cells=MUCH)])
+    return np.concatenate([np.zeros(1, np.int64), *in_order(kept, [*pairwise(cuts)], workers, work=MUCH)])
 
 
 def kept_index(keys: Longs, targets: int, cells: Sequence[Ints]) -> PairIndex:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.door import Listed, expect_kind, expect_names
+from nmtalign.door import TableResult, expect_kind, expect_names
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import Alignment, GoldAlignment
 from nmtalign.links.given import (
@@ -132,7 +132,7 @@ class Bootstrap:
 
 
 @dataclass(frozen=True, repr=False)
-class Evaluation(Scored, Listed):
+class Evaluation(Scored, TableResult):
     """Scores of a corpus, which :func:`nmtalign.evaluate` returns.
 
     Attributes

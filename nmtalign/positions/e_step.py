@@ -196,7 +196,7 @@ def expected_counts(step: EStep, text: EncodedText, index: PairIndex, workers: i
         range(len(text.buckets)),
         workers,
         then=totals.add,
-        cells=text.cells,
+        work=text.cells,
     )
     return totals.with_likelihood(sum(likelihoods))
 

@@ -367,7 +367,7 @@ class HiddenMarkov(PositionModel):
     def from_state(cls, stored: Stored, vocabularies: Vocabularies) -> HiddenMarkov:
         fitted = None
         if stored.value("fitted", object) is not None:  # all words have one class
-            fitted, vocabularies = stored.whole("fitted", low=0), ({}, {})
+            fitted, vocabularies = stored.integer("fitted", low=0), ({}, {})
         models = []
         for side, numbers in zip(("source", "target"), vocabularies, strict=True):
             tables = stored.array(f"{side}_tables", "f", (None, 2 * MAX_JUMP + 1), low=0, high=1)

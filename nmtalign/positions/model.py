@@ -24,7 +24,7 @@ from nmtalign.state import State, Stored
 SCORE_LIMIT = np.float32(40)  # bound of scores, far from overflow and underflow of exp
 DIAGONAL = 4.0  # strength that suits cosines at their default temperature
 SOFTMAX_POSITIONS = ("none", "diagonal")
-Cells = tuple[Longs, Longs, Longs]  # target, source, column
+CellIndices = tuple[Longs, Longs, Longs]  # target, source, column
 
 _prior = lru_cache(maxsize=4096)(diagonal_prior)
 
@@ -135,7 +135,7 @@ class Posteriors:
     joint: Reals  # probability of a link, from both directions
     scores: Reals | None = None  # if given, an argmax compares the scores instead of the posteriors
 
-    def probability(self, cells: Cells) -> Reals:
+    def probability(self, cells: CellIndices) -> Reals:
         """Return the joint probability of some cells."""
         return np.asarray(self.joint[cells])
 
@@ -172,7 +172,7 @@ class SoftmaxPosteriors:
         """sqrt(p(s|t) p(t|s))."""
         return np.exp(self.scores - (self._rows[:, None] + self._columns) / 2) * self.inside
 
-    def probability(self, cells: Cells) -> Reals:
+    def probability(self, cells: CellIndices) -> Reals:
         """Return the joint probability of some cells, without computing all cells."""
         t, s, b = cells
         return np.exp(self.scores[cells] - (self._rows[t, b] + self._columns[s, b]) / 2)

@@ -23,7 +23,7 @@ from nmtalign.links.alignments import AlignedPair, Alignment, GoldAlignment, Lin
 from nmtalign.links.evaluation import Counts, Evaluation, evaluate
 from nmtalign.links.formats import read_gold, read_links
 from nmtalign.report.sample import OWN, SamplePair, inside
-from nmtalign.text.bitext import CELLS, SentencePair
+from nmtalign.text.bitext import KEPT_CELLS, SentencePair
 
 CHUNK = 1000  # pairs aligned at a time
 BY_PART = 200  # pairs of a report whose scorers are shown one by one, as far as `WEIGHTS` go
@@ -157,10 +157,10 @@ def cells_of(record: Record, aligner: Aligner | None) -> int:
 
 
 def attention_of(record: Record, aligner: Aligner | None) -> AlignedPair:
-    """Return the attention that a record has, else that of the aligner; DataError above `CELLS` weights."""
+    """Return the attention that a record has, else that of the aligner; DataError above `KEPT_CELLS`."""
     cells = cells_of(record, aligner)
-    if cells > CELLS and record.aligned is None:
-        sizes = f"expected at most {CELLS:,} weights (target by source words), found {cells:,}"
+    if cells > KEPT_CELLS and record.aligned is None:
+        sizes = f"expected at most {KEPT_CELLS:,} weights (target by source words), found {cells:,}"
         raise DataError(f"pair {record.number}: {sizes}; align gives the links alone")
     return _with_attention([record], aligner)[0]
 
@@ -195,7 +195,7 @@ def _all_alone(records: Sequence[Record], aligner: Aligner | None) -> list[Alone
 def show(records: Iterable[Record], aligner: Aligner | None = None) -> list[SamplePair]:
     """Align records for a report, with all weights; those of each scorer for the first `BY_PART` pairs.
 
-    Pairs that go beyond `CELLS` weights in all are left out with a warning; a DataError if none is left.
+    Pairs that go beyond `KEPT_CELLS` weights in all are left out with a warning; a DataError if none is left.
     """
     pairs: list[SamplePair] = []
     left_out: list[int] = []
@@ -213,7 +213,8 @@ def show(records: Iterable[Record], aligner: Aligner | None = None) -> list[Samp
             pairs.append(SamplePair(record.number, pair, record.gold, others, parts, choices))
     if left_out:
         more = f" and {len(left_out) - 1:,} others" if left_out[1:] else ""
-        text = f"pair {left_out[0]}{more}: no room, a page holds {CELLS:,} weights (target by source words)"
+        limit = f"a page holds {KEPT_CELLS:,} weights (target by source words)"
+        text = f"pair {left_out[0]}{more}: no room, {limit}"
         if not pairs:
             raise DataError(f"{text}; align gives the links alone")
         warnings.warn(text, stacklevel=2)
@@ -224,7 +225,7 @@ def _fitting(records: Iterable[Record], aligner: Aligner | None, left_out: list[
     """Yield the records that a page has room for, and note the numbers of the others."""
     cells = 0
     for record in records:
-        if cells + (more := cells_of(record, aligner)) > CELLS:
+        if cells + (more := cells_of(record, aligner)) > KEPT_CELLS:
             left_out.append(record.number)
         else:
             cells += more

@@ -23,7 +23,7 @@ from nmtalign.links.evaluation import Difference, Evaluation, compare, evaluate
 from nmtalign.links.extraction import best_cells
 from nmtalign.names import SIDES
 from nmtalign.report.style import visible
-from nmtalign.text.bitext import CELLS
+from nmtalign.text.bitext import KEPT_CELLS
 
 READABLE = 20  # words of a sentence that shows an error at a glance
 TRANSLATIONS = 1000  # most of them in a report
@@ -117,8 +117,8 @@ def numbered(
         return aligned
     if gold is not None and len(gold) != len(aligned):
         raise DataError(f"expected gold links for each of {len(aligned):,} pairs, found {len(gold):,}")
-    if sum(math.prod(map(len, pair.tokens)) for pair in aligned) > CELLS:
-        raise UsageError(f"expected at most {CELLS:,} weights for a page; choose pairs, as batch[:200]")
+    if sum(math.prod(map(len, pair.tokens)) for pair in aligned) > KEPT_CELLS:
+        raise UsageError(f"expected at most {KEPT_CELLS:,} weights for a page; choose pairs, as batch[:200]")
     golds: Sequence[GoldAlignment | None] = gold or [None] * len(aligned)
     return list(map(SamplePair, count(1), aligned, golds))
 

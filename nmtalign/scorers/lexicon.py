@@ -222,7 +222,7 @@ class StoredForms(NamedTuple):
             FormCounts.from_state(stored, side, None if letters else size)
             for side, size, letters in zip(SIDES, words, (first, second), strict=True)
         )
-        pairs, forms = stored.whole("pairs", low=0), len(target.linked)
+        pairs, forms = stored.integer("pairs", low=0), len(target.linked)
         of_source = stored.array("pairs", "i", (len(source.linked),), low=0, high=forms)
         if of_source.sum() != pairs:
             found = f"expected {pairs:,} word pairs of all forms, found {of_source.sum():,}"

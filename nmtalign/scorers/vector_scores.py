@@ -21,7 +21,7 @@ from nmtalign.arrays import Reals, Shape, expect_array, read_arrays
 from nmtalign.attention.scores import additive_projected, dot, unit
 from nmtalign.door import as_path
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import file_in, foreign
+from nmtalign.files import file_in, guarded_read
 from nmtalign.names import SCORES
 from nmtalign.state import State, Stored
 
@@ -133,7 +133,7 @@ class LearnedScore:
     def load(cls, path: str | Path, dimension: int) -> Self:
         """Read the weights from an npz file; a DataError says what is missing or does not fit."""
         path = as_path(path)
-        with foreign(path):
+        with guarded_read(path):
             given: dict[str, Reals] = {name: array.astype(float) for name, array in read_arrays(path).items()}
             arrays = cls._completed(given, dimension)
         if not cls.axes.keys() <= arrays.keys():

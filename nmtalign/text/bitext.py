@@ -333,9 +333,9 @@ def _is_column(side: Any) -> bool:
 
 # --- chunks --------------------------------------------------------------------------------------
 
-PAIRS = 20_000  # of one chunk: enough pairs of equal lengths to fill buckets
+CHUNK_SIZE = 20_000  # pairs of a chunk: enough pairs of equal lengths to fill buckets
 CHARACTERS = 4_000_000  # of one chunk; a chunk of very long lines has fewer pairs
-CELLS = 16_000_000  # weights (target by source words) that are kept at a time; a million takes 8 MB
+KEPT_CELLS = 16_000_000  # weights (target by source words) that are kept at a time; a million takes 8 MB
 
 
 class Chunk(NamedTuple):
@@ -345,7 +345,7 @@ class Chunk(NamedTuple):
     lines: list[SentencePair]
 
 
-def cut(pairs: Pairs, *, chunk: int = PAIRS, first: int = 1, cells: float = math.inf) -> Iterator[Chunk]:
+def cut(pairs: Pairs, *, chunk: int = CHUNK_SIZE, first: int = 1, cells: float = math.inf) -> Iterator[Chunk]:
     """Cut a stream of sentence pairs into chunks, so that memory does not grow with the text.
 
     Parameters
@@ -374,7 +374,7 @@ def cut(pairs: Pairs, *, chunk: int = PAIRS, first: int = 1, cells: float = math
 
 
 def chunks_of(
-    pairs: Iterable[Any], *, chunk: int = PAIRS, first: int = 1, cells: float = math.inf
+    pairs: Iterable[Any], *, chunk: int = CHUNK_SIZE, first: int = 1, cells: float = math.inf
 ) -> Iterator[Chunk]:
     """Cut a stream of pairs, which may be empty, as :func:`cut` does."""
     lines: list[SentencePair] = []

@@ -27,7 +27,7 @@ from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import DAMAGE, extra, foreign, open_binary, parse_json, try_lines
+from nmtalign.files import DAMAGE, extra, guarded_read, open_binary, parse_json, try_lines
 
 Record = tuple[str, str] | DataError
 Select = tuple[str, str] | None  # where the two sides are
@@ -37,7 +37,7 @@ Row = TypeVar("Row")
 
 def read_records(path: str | Path, format: str, encoding: str, select: Select) -> Iterator[Record]:
     """Yield the records of a file that holds both sides; ``auto`` goes by its first line."""
-    with foreign(path):
+    with guarded_read(path):
         if format in _FILE_READERS:
             yield from _FILE_READERS[format](path, select)
             return
@@ -205,7 +205,7 @@ def _read_parquet(path: str | Path, select: Select) -> Iterator[Record]:
         raise UsageError("a Parquet file cannot come from standard input; name the file")
     columns = select or ("source", "target")
     file = _open_parquet(path, columns)
-    with foreign(path, "the Parquet file is damaged"):
+    with guarded_read(path, "the Parquet file is damaged"):
         batches = file.iter_batches(batch_size=10_000, columns=list(columns))
         rows = (zip(*(_values(batch, column) for column in columns), strict=True) for batch in batches)
         for number, (source, target) in enumerate(chain.from_iterable(rows), 1):
@@ -219,7 +219,7 @@ def _read_parquet(path: str | Path, select: Select) -> Iterator[Record]:
 def _open_parquet(path: str | Path, columns: tuple[str, str]) -> Any:
     with extra("parquet", "a Parquet file needs the package pyarrow"):
         from pyarrow.parquet import ParquetFile
-    with foreign(path, "expected a Parquet file"):
+    with guarded_read(path, "expected a Parquet file"):
         file = ParquetFile(path)
         names = {column.path for column in (file.schema.column(n) for n in range(len(file.schema)))}
     for column in columns:

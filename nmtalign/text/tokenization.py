@@ -351,7 +351,7 @@ class TextSettings:
             raise DataError(f"expected tokenizer, lowercase and unicode, found {dict(values)}")
         return cls(**values)
 
-    def kept(self) -> tuple[TextSettings, dict[str, str]]:
+    def for_storage(self) -> tuple[TextSettings, dict[str, str]]:
         """Return settings that name the files of the tokenizer as a folder keeps them, and these files."""
         tokenizer, colon, files = self.tokenizer.partition(":")
         if not colon:
@@ -360,15 +360,15 @@ class TextSettings:
         return replace(self, tokenizer=f"{tokenizer}:{','.join(names)}"), names
 
     def kept_in(self, folder: Path) -> TextSettings:
-        """Copy the files of the tokenizer into a folder; return the settings of :meth:`kept`."""
-        settings, files = self.kept()
+        """Copy the files of the tokenizer into a folder; return the settings of :meth:`for_storage`."""
+        settings, files = self.for_storage()
         for name, file in files.items():
             shutil.copyfile(file, folder / name)
         return settings
 
     @classmethod
     def opened(cls, values: Mapping[str, Any], path_of: Callable[[str], Path]) -> TextSettings:
-        """Return the settings that :meth:`kept` and :meth:`as_dict` gave, with files found from anywhere.
+        """Return the settings that :meth:`for_storage` and :meth:`as_dict` gave; files may be anywhere.
 
         `path_of` gives the path of a file of the folder by its name, if it may be opened. Wrong settings are
         a DataError, as the caller has not chosen them.

@@ -30,7 +30,7 @@ import numpy as np
 from nmtalign.arrays import Rows, read_array
 from nmtalign.door import MATRICES, as_path, expect_kind, expect_number, is_word2int, partners, place_of
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import file_in, foreign, parse_json, read_json, read_utf8
+from nmtalign.files import file_in, guarded_read, parse_json, read_json, read_utf8
 from nmtalign.names import READ_VECTORS
 from nmtalign.output import Outputs, expect_new_file, expect_room, whole_folder
 from nmtalign.text.tokenization import TextSettings
@@ -121,7 +121,7 @@ def load_embeddings(
     }
     if format not in readers:
         raise UsageError(f"vector format: expected one of {', '.join(READ_VECTORS)}, found {format!r}")
-    with foreign(path), np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused
+    with guarded_read(path), np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused
         embeddings = readers[format]()
     for matrix in (embeddings.matrix, *([embeddings.subwords.matrix] if embeddings.subwords else [])):
         if matrix.size and not np.isfinite([matrix.min(), matrix.max()]).all():
@@ -268,7 +268,7 @@ def _kept(settings: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 def _read_meta(path: Path) -> dict[str, Any]:
     """Return what a file of JSON holds, with the settings that :func:`_kept` was given."""
     meta = read_json(path)
-    with foreign(path):
+    with guarded_read(path):
         settings = {**meta.get("settings", {})}
         if "text" in settings:
             opened = TextSettings.opened(settings["text"], partial(file_in, path.parent))
@@ -306,7 +306,7 @@ def _read_word2int(path: Path, unsafe_pickle: bool) -> Embeddings:
     """Read word vectors, given either of the two files."""
     matrix_path = _matrix_of(path)
     dictionary_path = _partner(matrix_path)
-    with foreign(dictionary_path):
+    with guarded_read(dictionary_path):
         if dictionary_path.suffix == ".json":
             rows = parse_json(read_utf8(dictionary_path))
         else:
@@ -315,7 +315,7 @@ def _read_word2int(path: Path, unsafe_pickle: bool) -> Embeddings:
         if not isinstance(rows, dict):
             raise DataError(f"expected a dictionary word -> row, found {type(rows).__name__}")
         vocabulary = Vocabulary(rows)
-    with foreign(matrix_path):
+    with guarded_read(matrix_path):
         matrix = read_array(matrix_path)
         if matrix.ndim and vocabulary.size > len(matrix):
             expected = f"expected {vocabulary.size} rows for the words of {dictionary_path.name}"
@@ -366,7 +366,7 @@ def load_pair(
         if name not in paths:
             raise DataError(f"no vectors for language {name!r}; found {sorted(paths)}").at(folder)
     noted = _pair_note(folder).get("settings", {})
-    with foreign(folder):
+    with guarded_read(folder):
         sides = both_embeddings([paths[name] for name in names], limit=limit, unsafe_pickle=unsafe_pickle)
     source, target = (replace(side, settings=side.settings or noted) for side in sides)
     return source, target

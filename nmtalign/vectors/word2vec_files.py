@@ -27,7 +27,7 @@ import numpy as np
 
 from nmtalign.arrays import AnyArray
 from nmtalign.errors import DataError
-from nmtalign.files import foreign, is_text, most_unpacked, unpacked
+from nmtalign.files import guarded_read, is_text, most_unpacked, unpacked
 from nmtalign.output import Outputs
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import CharacterNgrams, Embeddings
@@ -44,7 +44,7 @@ Parsed = tuple[list[str], AnyArray]
 def reading(path: Path) -> Iterator[IO[bytes]]:
     """Open a file for reading bytes, through gzip where it begins as gzip does; errors name the file."""
     with (
-        foreign(path, "the file is damaged or ends too early"),
+        guarded_read(path, "the file is damaged or ends too early"),
         unpacked(io.FileIO(path), ".gz") if _is_packed(path) else open(path, "rb") as opened,
     ):
         yield opened

@@ -74,7 +74,7 @@ def test_given_vectors_give_a_pair_the_same_bits_in_any_company(score, positions
 @pytest.fixture
 def cut_finely(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pairs of more than 100 words are long."""
-    for name, words in (("LONGEST", 100), ("CORE", 50), ("MARGIN", 40)):
+    for name, words in (("UNCUT_WORDS", 100), ("CORE", 50), ("MARGIN", 40)):
         monkeypatch.setattr(text_module, name, words)
 
 

@@ -332,7 +332,7 @@ def test_tokens_are_what_the_links_count(options, shards, vectors, tmp_path, mon
 @pytest.mark.parametrize("more", [[], ["--out-shards", "shards", "--shard-pairs", "3"], ["--workers", "2"]])
 def test_long_pairs_have_an_empty_line(more, vectors, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("nmtalign.text.bitext.PAIRS", 2)
+    monkeypatch.setattr("nmtalign.text.bitext.CHUNK_SIZE", 2)
     pairs = [
         "the cat . ||| le chat .",
         "the cat ||| le chat le chat",

@@ -80,8 +80,8 @@ def test_each_pair_has_its_matrix(values, matrices, vectors, text):
 def test_the_bytes_do_not_depend_on_workers_and_chunks(vectors, text, monkeypatch):
     write(SOURCE * 30, TARGET * 30)
     written = []
-    for workers, cells in ((1, bitext.CELLS), (2, bitext.CELLS), (2, 800), (1, 800)):
-        monkeypatch.setattr(bitext, "CELLS", cells)
+    for workers, cells in ((1, bitext.KEPT_CELLS), (2, bitext.KEPT_CELLS), (2, 800), (1, 800)):
+        monkeypatch.setattr(bitext, "KEPT_CELLS", cells)
         options = "--vectors", vectors, "--workers", workers, "-o", "links", "--attention", "a.npz"
         assert run("align", *text, *options) == 0
         written.append((Path("a.npz").read_bytes(), Path("links").read_bytes()))
@@ -173,7 +173,7 @@ def test_what_cannot_be_written_is_refused(vectors, text, capsys, monkeypatch):
     ):
         assert run(*align, *options) == 2
         assert message in capsys.readouterr().err
-    monkeypatch.setattr("nmtalign.batch.stream.CELLS", 10)
+    monkeypatch.setattr("nmtalign.batch.stream.KEPT_CELLS", 10)
     assert run(*align, "--attention", "a.npz") == 3
     assert "pair 4: expected at most 10 weights" in capsys.readouterr().err
     assert {path.name for path in Path().iterdir()} == set(text)

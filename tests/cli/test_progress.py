@@ -34,7 +34,7 @@ def pairs(tmp_path: Path) -> Path:
 @pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cut a run into chunks of 2,000 pairs, so that it has progress to tell of."""
-    monkeypatch.setattr(chunks, "PAIRS", 2_000)
+    monkeypatch.setattr(chunks, "CHUNK_SIZE", 2_000)
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_time_left_follows_from_the_size_of_the_file(tmp_path, clock, ending):
     pairs = tmp_path / f"pairs.tsv{ending}"
     pairs.write_bytes(gzip.compress(text) if ending else text)
     progress = Progress("pairs", [str(pairs)])
-    read = progress.reading(read_bitext(pairs))
+    read = progress.track(read_bitext(pairs))
     assert progress.seconds_left is None
     for _ in range(50_000):
         next(read)
@@ -65,7 +65,7 @@ def test_time_left_follows_from_the_size_of_the_file(tmp_path, clock, ending):
 
 def test_skipped_pairs_count_as_passed_and_not_as_done(clock):
     progress = Progress("pairs")
-    list(progress.reading(range(1000)))
+    list(progress.track(range(1000)))
     clock[0] = 10.0
     progress.advance(100, last=500)  # 400 were done before
     assert (progress.rate, progress.seconds_left) == (10, 50)
@@ -115,7 +115,7 @@ def test_training_shows_a_bar_from_the_start(tmp_path, pairs):
 
 def test_stages_end_with_all_of_the_work_done(clock):
     stages = Stages("pairs", [], [1.0, 1.0, 2.0])
-    list(stages.counted(range(3), then=stages.next_stage))
+    list(stages.count(range(3), then=stages.next_stage))
     assert stages.share is not None
     shares = []
     for now in (2.0, 3.0, 3.5, 9.0):

@@ -101,7 +101,7 @@ def test_many_pairs_of_like_length_are_padded_little():
 
 
 def test_buckets_are_cut_to_size(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(corpus, "CELLS", 5 * 6 * 32)
+    monkeypatch.setattr(corpus, "BUCKET_CELLS", 5 * 6 * 32)
     buckets = make_buckets(*sides([(5, 5)] * 100))
     shapes = [bucket.shape for bucket in buckets]
     assert shapes == [(5, 5, 32), (5, 5, 32), (5, 5, 32), (5, 5, COLUMN_MULTIPLE)]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nmtalign.corpus import text as text_module
-from nmtalign.corpus.coverage import FEW, Coverage, SideCoverage, coverage, foreign_pairs
+from nmtalign.corpus.coverage import FEW_KNOWN, Coverage, SideCoverage, coverage, foreign_pairs
 from nmtalign.corpus.sides import encode_pairs
 from nmtalign.corpus.text import encode_text
 
@@ -58,7 +58,7 @@ def test_a_text_without_words_is_neither_few_nor_swapped(pairs):
 
 def test_the_share_decides_what_is_few():
     total = 1000
-    at, below = (SideCoverage(total, int(FEW * total) - n, 0) for n in (0, 1))
+    at, below = (SideCoverage(total, int(FEW_KNOWN * total) - n, 0) for n in (0, 1))
     assert Coverage(at, below).warning.startswith("only 44.9 % of the target words are known")
 
 
@@ -85,7 +85,7 @@ def naive_foreign(side, other, own) -> bool:
 @pytest.mark.parametrize("longest", [256, 2])
 @given(pairs=st.lists(st.tuples(WORDS, WORDS), max_size=6))
 def test_foreign_pairs_are_those_of_loops_also_where_pairs_are_cut(longest, pairs):
-    with mock.patch.multiple(text_module, LONGEST=longest, CORE=1, MARGIN=1):
+    with mock.patch.multiple(text_module, UNCUT_WORDS=longest, CORE=1, MARGIN=1):
         text = encode_text(pairs)
     own = {"the", "cat", ".", "7"}, {"le", "chat", "."}
     expected = [naive_foreign(s, t, own[0]) or naive_foreign(t, s, own[1]) for s, t in pairs]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.corpus import text as text_module
 from nmtalign.corpus.sides import encode
-from nmtalign.corpus.text import CORE, LONGEST, cut_long_pairs
+from nmtalign.corpus.text import CORE, UNCUT_WORDS, cut_long_pairs
 from nmtalign.positions.hmm import MAX_JUMP
 from tests.aligner.toy_language import links_of, toy_bitext, toy_training
 
@@ -29,7 +29,7 @@ def aligner() -> Aligner:
 
 def cut_finely(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make pieces so small that a test of many is quick."""
-    for name, words in (("LONGEST", 100), ("CORE", 50), ("MARGIN", 40)):
+    for name, words in (("UNCUT_WORDS", 100), ("CORE", 50), ("MARGIN", 40)):
         monkeypatch.setattr(text_module, name, words)
 
 
@@ -68,13 +68,13 @@ def test_each_cell_near_the_diagonal_stands_in_the_core_of_one_piece(lengths):
         assert pieces.core_stop[0, k] <= left + s.lengths[k] <= S
         assert 0 <= top <= pieces.core_start[1, k]
         assert pieces.core_stop[1, k] <= top + t.lengths[k] <= T
-        assert max(S, T) <= LONGEST or min(S, T) == 0 or s.lengths[k] <= 1000
+        assert max(S, T) <= UNCUT_WORDS or min(S, T) == 0 or s.lengths[k] <= 1000
         rows[n][pieces.core_start[1, k] : pieces.core_stop[1, k]] += 1
         columns[n][pieces.core_start[0, k] : pieces.core_stop[0, k]] += 1
         own = target.tokens[target.offsets[n] + top : target.offsets[n] + top + t.lengths[k]]
         np.testing.assert_array_equal(t.tokens[t.offsets[k] : t.offsets[k + 1]], own)
     for (S, T), of_target, of_source in zip(lengths, rows, columns, strict=True):
-        by_source = S > LONGEST and S > CORE * T > 0
+        by_source = S > UNCUT_WORDS and S > CORE * T > 0
         divided, others = (of_source, of_target) if by_source else (of_target, of_source)
         np.testing.assert_array_equal(divided, 1)
         assert others.all() or not S or not T
@@ -92,7 +92,7 @@ def test_the_diagonal_of_a_piece_is_that_of_the_pair(S: int, T: int):
 
 
 def test_short_pairs_are_not_touched():
-    source, target = encode([["a"] * LONGEST, []]), encode([["b"] * LONGEST, ["b"]])
+    source, target = encode([["a"] * UNCUT_WORDS, []]), encode([["b"] * UNCUT_WORDS, ["b"]])
     s, t, pieces = cut_long_pairs(source, target)
     assert s is source
     assert t is target
@@ -188,7 +188,7 @@ def test_a_long_part_that_one_side_lacks_makes_no_wide_piece(aligner, side: int)
     pair[side] = pair[side][:6_000] + more + pair[side][6_000:]
     links = {tuple(n + 5_000 * (k == side and n >= 6_000) for k, n in enumerate(link)) for link in links}
     pieces = cut_long_pairs(*(encode([words]) for words in pair))[:2]
-    assert max(own.lengths.max() for own in pieces) <= text_module.MOST
+    assert max(own.lengths.max() for own in pieces) <= text_module.LACKING_WORDS
     found = set(aligner.align_batch([tuple(pair)]).links(0))
     assert 2 * len(found & links) >= 0.95 * (len(found) + len(links))
 

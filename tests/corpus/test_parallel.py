@@ -62,7 +62,7 @@ def test_there_is_no_fork_beside_threads():
     thread.start()
     try:
         assert not may_fork()
-        assert list(in_order(lambda k: os.getpid(), range(3), 2, cells=MUCH)) == [os.getpid()] * 3
+        assert list(in_order(lambda k: os.getpid(), range(3), 2, work=MUCH)) == [os.getpid()] * 3
     finally:
         stop.set()
         thread.join()
@@ -83,7 +83,7 @@ def test_much_work_is_done_by_other_processes_in_order():
     out = run_alone("""
         import os
         from nmtalign.corpus.parallel import MUCH, in_order
-        found = list(in_order(lambda k: (k, os.getpid()), range(11), 3, cells=MUCH))
+        found = list(in_order(lambda k: (k, os.getpid()), range(11), 3, work=MUCH))
         assert [k for k, _ in found] == list(range(11))
         assert len({pid for _, pid in found}) == 3 and os.getpid() not in {pid for _, pid in found}
         print("done")
@@ -111,12 +111,12 @@ def test_errors_and_deaths_of_processes_are_seen():
         seen = []
         for function in fail, die:
             try:
-                for k in in_order(function, range(9), 2, cells=MUCH):
+                for k in in_order(function, range(9), 2, work=MUCH):
                     seen.append(k)
             except NmtalignError as error:
                 print(type(error).__name__, error)
         print(seen[:5], seen[5:] in ([0, 1], [0, 1, 2, 3]))  # a process may die before it has given the last
-        results = in_order(lambda k: bytes(1_000_000), range(50), 2, cells=MUCH)
+        results = in_order(lambda k: bytes(1_000_000), range(50), 2, work=MUCH)
         next(results)
         results.close()  # what is not wanted any more is ended
         print(multiprocessing.active_children())
@@ -146,7 +146,7 @@ def test_what_comes_then_is_done_in_the_order_of_the_items_into_shared_arrays():
                 total[0] = 2 * total[0] + k
                 return k
 
-            print(list(in_order(slow, range(9), workers, then=add, cells=cells)) == [*range(9)], total)
+            print(list(in_order(slow, range(9), workers, then=add, work=cells)) == [*range(9)], total)
     """)
     assert out == 3 * "True [502.]\n"
 

@@ -30,14 +30,14 @@ def cell_words(buckets):
 @given(
     st.lists(st.tuples(SENTENCE, SENTENCE), max_size=20),
     st.sampled_from([10, pairs.PIECE]),
-    st.sampled_from([(0, 7), (0, 1000), (pairs.FEW, pairs.RUN)]),
+    st.sampled_from([(0, 7), (0, 1000), (pairs.SORTED_CELLS, pairs.RUN)]),
 )
 def test_numbers_are_those_of_unique(bitext, piece, few_and_run):
     source, target = (encode([pair[side] for pair in bitext]) for side in (0, 1))
     buckets = make_buckets(source, target)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pairs, "PIECE", piece)
-        for name, size in zip(("FEW", "RUN"), few_and_run, strict=True):
+        for name, size in zip(("SORTED_CELLS", "RUN"), few_and_run, strict=True):
             patch.setattr(pairs, name, size)
         index = index_pairs(buckets, source, target)
     meet = {(0, 0)}

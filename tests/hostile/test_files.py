@@ -257,7 +257,7 @@ def test_token_vectors_without_axes(tmp_path: Path) -> None:
 )
 def test_whatever_a_file_makes_python_raise_is_one_error(error: Exception) -> None:
     expected = rf"^x: bad \({type(error).__name__}: "
-    with pytest.raises(DataError, match=expected) as caught, files.foreign("x", "bad"):
+    with pytest.raises(DataError, match=expected) as caught, files.guarded_read("x", "bad"):
         raise error
     assert caught.value.__cause__ is error
 
@@ -268,19 +268,19 @@ def test_whatever_a_file_makes_python_raise_is_one_error(error: Exception) -> No
     ids=lambda error: type(error).__name__,
 )
 def test_what_is_not_the_fault_of_a_file_stays(error: BaseException) -> None:
-    with pytest.raises(type(error)) as caught, files.foreign("x", "bad"):
+    with pytest.raises(type(error)) as caught, files.guarded_read("x", "bad"):
         raise error
     assert caught.value is error
 
 
 def test_a_file_that_is_not_there_is_bad_data() -> None:
-    with pytest.raises(DataError, match=r"^x: gone$"), files.foreign("x", "bad"):
+    with pytest.raises(DataError, match=r"^x: gone$"), files.guarded_read("x", "bad"):
         raise FileNotFoundError(2, "gone", "x")
 
 
 def test_an_error_is_not_its_own_cause() -> None:
     """Such a one cannot be sent to another process."""
-    with pytest.raises(DataError) as caught, files.foreign("x", "bad"):
+    with pytest.raises(DataError) as caught, files.guarded_read("x", "bad"):
         raise DataError("x: gone")
     assert caught.value.__cause__ is None
 

@@ -154,7 +154,7 @@ def test_small_and_odd_bitexts(pairs):
 
 
 def test_a_line_longer_than_a_piece_is_learned_from(monkeypatch: pytest.MonkeyPatch):
-    for name, words in (("LONGEST", 60), ("CORE", 40), ("MARGIN", 20)):
+    for name, words in (("UNCUT_WORDS", 60), ("CORE", 40), ("MARGIN", 20)):
         monkeypatch.setattr(text_module, name, words)
     source, target = (" ".join(lines[:40]) for lines in (TOY.source, TOY.target))
     found = learn([*TOY.pairs[40:], (source, target)], LearnOptions(FAST, workers=1))

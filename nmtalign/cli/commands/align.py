@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, closing, contextmanager, nullcont
 from dataclasses import replace
 from itertools import tee
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import nmtalign as na
 from nmtalign.cli import model, running, texts
@@ -115,15 +115,15 @@ def align(
     from nmtalign.text.bitext import LengthLimit
 
     paths = outputs.paths
-    if None not in (expert, options.encoder):
+    if expert is not None and options.encoder is not None:
         raise UsageError("--expert LINKS or --encoder NAME: give one of both")
     files = bitext.files if expert is None else [*bitext.files, expert]
     run = sharding.open(files, paths)
     with Outputs() as stack:
         bad = _bad_records(errors.on_error, errors.error_report, stack)
         progress = stack.enter_context(Progress("pairs", bitext.files))
-        opened = bitext.open() if bad is None else bad.counted(bitext.open(bad.add))
-        pairs, limit = progress.reading(opened), LengthLimit(max_length, bitext.files)
+        opened = bitext.open() if bad is None else bad.track(bitext.open(bad.add))
+        pairs, limit = progress.track(opened), LengthLimit(max_length, bitext.files)
         unit = outputs.pieces or ("words" if outputs.tokens is None else "tokens")
         aligner = replace(model.load_aligner(options), workers=engine.workers)
         if expert is not None:
@@ -176,22 +176,23 @@ def _aligned(
     pairs: Iterator[SentencePair],
     run: ShardRun | None,
     client: Client | None,
-    **chosen: Any,
+    unit: str,
+    values: str | None,
 ) -> Chunks:
     """Align the pairs on a cluster or by processes."""
     from nmtalign.batch.stream import align_chunks
     from nmtalign.corpus.parallel import default_workers
-    from nmtalign.text.bitext import CELLS, PAIRS, chunks_of
+    from nmtalign.text.bitext import CHUNK_SIZE, KEPT_CELLS, chunks_of
 
     workers = default_workers(aligner.workers) if aligner.allows_processes else 1  # an encoder uses all cores
-    size = PAIRS if workers == 1 else PAIRS // 2  # small chunks leave no core idle at the end for long
-    most = math.inf if chosen["values"] is None else CELLS
-    chunks = run.missing(pairs) if run else chunks_of(pairs, chunk=size, cells=most)
+    size = CHUNK_SIZE if workers == 1 else CHUNK_SIZE // 2  # of small chunks, no core is idle for long
+    max_cells = math.inf if values is None else KEPT_CELLS
+    chunks = run.missing(pairs) if run else chunks_of(pairs, chunk=size, cells=max_cells)
     if client is None:
-        return align_chunks(aligner, chunks, workers=workers, **chosen)
+        return align_chunks(aligner, chunks, workers=workers, unit=unit, values=values)
     from nmtalign.batch.cluster import align_on_cluster
 
-    return align_on_cluster(client, aligner, chunks, **chosen)
+    return align_on_cluster(client, aligner, chunks, unit=unit, values=values)
 
 
 def _write_chunks(chunks: Chunks, progress: Progress, sinks: Sinks, *, strict: bool = False) -> Written:
@@ -279,7 +280,7 @@ def links_from(
     paths = outputs.paths
     with Outputs() as stack:
         progress = stack.enter_context(Progress("pairs", bitext.files))
-        pairs, again = tee(progress.reading(bitext.open()))
+        pairs, again = tee(progress.track(bitext.open()))
         linker, text, words = weights.open(options, again)
         unit = "words" if outputs.tokens is None else "tokens"
         chunks = links_of_source(linker, pairs, words, text, marks=weights.pieces, unit=unit)

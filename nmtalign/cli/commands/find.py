@@ -54,7 +54,7 @@ def index(linked: LinkedOptions, named: Values, output: str) -> None:
         raise UsageError("-o - : an index is a file of its own; name it")
     pairs, text, languages = _corpus(linked, named)
     with Progress("pairs", linked.files) as progress, whole_file(output) as partial:
-        write_index(partial, progress.counted(pairs), text, languages)
+        write_index(partial, progress.count(pairs), text, languages)
 
 
 @command(

@@ -139,7 +139,7 @@ def phrases(linked: LinkedOptions, output: str | None, longest: int) -> None:
     with Outputs() as outputs, Progress("pairs", linked.files) as progress:
         paths = ["-"] if output is None else [f"{output}.extract", f"{output}.extract.inv"]
         files = [outputs.text(path) for path in paths]
-        pairs = progress.done_one_by_one(progress.reading(linked.read()))
+        pairs = progress.done_one_by_one(progress.track(linked.read()))
         for number, (_, source, target, links) in enumerate(pairs, 1):
             sides = (source, target, links), (target, source, links.reversed())
             for file, side in zip(files, sides, strict=False):

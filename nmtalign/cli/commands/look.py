@@ -88,8 +88,8 @@ def _covered(records: Iterable[Record], aligner: na.Aligner | None) -> Iterator[
 
 # --- heatmap -------------------------------------------------------------------------------------
 
-LONGEST = 100  # characters of a list of words
-MOST = 150  # words of a side that a picture shows when nothing else is asked for
+LIST_CHARACTERS = 100  # characters of a list of words
+PICTURE_WORDS = 150  # words of a side that a picture shows when nothing else is asked for
 
 
 @command(
@@ -108,8 +108,8 @@ MOST = 150  # words of a side that a picture shows when nothing else is asked fo
         ),
         option("--links/--no-links", bool, "Mark the chosen links.", default=True),
         option("--numbers/--no-numbers", bool, "Write weights, with --curves positions.  [if they fit]"),
-        option("--rows", Numbers(0), f"Target words to draw, like 0-39.  [the first {MOST}]"),
-        option("--columns", Numbers(0), f"Source words to draw, like 3,10-20.  [the first {MOST}]"),
+        option("--rows", Numbers(0), f"Target words to draw, like 0-39.  [the first {PICTURE_WORDS}]"),
+        option("--columns", Numbers(0), f"Source words to draw, like 3,10-20.  [the first {PICTURE_WORDS}]"),
         option("--light", bool, "Light colors, for paper."),
         option("--linear", bool, "Make colors proportional to the weights."),
         option("--curves", bool, "Draw links as curves between the words, no matrix."),
@@ -146,7 +146,7 @@ def heatmap(bitext: PairsOptions, look: Values, chosen: RecordOptions, output: s
             records = (record._replace(number=0, typed=True) for record in records)  # no line of a file
         records = records if chosen.lines is None else pick(records, chosen.lines)
         records = progress.done_one_by_one(_covered(_not_empty(records, bitext.pairs), aligner))
-        most = math.inf if as_numbers else MOST
+        most = math.inf if as_numbers else PICTURE_WORDS
         lacking: dict[str, None] = {}  # words without a vector, in order
         shown = ((record.number, _shown(aligner, record, look, most, lacking)) for record in records)
         if as_numbers:
@@ -155,7 +155,7 @@ def heatmap(bitext: PairsOptions, look: Values, chosen: RecordOptions, output: s
             na.save_heatmaps((_draw(number, pair, look) for number, pair in shown), output, dpi=look.dpi)
     count = progress.done
     what = f"matri{'x' if count == 1 else 'ces'}" if as_numbers else f"picture{'s'[: count > 1]}"
-    without = f"; without a vector: {shorten(', '.join(lacking), LONGEST)}" if lacking else ""
+    without = f"; without a vector: {shorten(', '.join(lacking), LIST_CHARACTERS)}" if lacking else ""
     log(f"{count:,} {what} in {output}, {progress.seconds:.1f} s{without}", event="drawn")
 
 
@@ -274,7 +274,7 @@ def report(bitext: BitextOptions, drawn: Values, chosen: RecordOptions, output: 
     if drawn.by is not None and drawn.worst is None:
         raise UsageError("--by is what the --worst pairs are the worst by; give --worst N")
     with Progress("pairs", bitext.files) as progress:
-        pairs = progress.counted(bitext.open())
+        pairs = progress.count(bitext.open())
         aligner, records = chosen.open(pairs, _systems(page.pop("compare")))
         gold: list[str] = []
         if chosen.gold is not None:

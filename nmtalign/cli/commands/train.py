@@ -79,7 +79,7 @@ def train(
     Example: nmtalign train text.en text.fr -o model --links links.txt
     """
     running.one_blas_thread()
-    from nmtalign.aligner.train import LearnOptions, learn, of_corrected_text, warm_start
+    from nmtalign.aligner.train import LearnOptions, checked_against_corrections, learn, warm_start
     from nmtalign.output import expect_folder_of
     from nmtalign.state import expect_room_for_model
     from nmtalign.text.bitext import LengthLimit
@@ -111,8 +111,8 @@ def train(
             settings["make_bitext"] = partial(DistributedBitext, processes=ClusterProcesses(client))
         settings |= {"languages": languages, "workers": engine.workers, "checkpoints": state}
         learn_options = LearnOptions(hyperparameters, report=progress.stage, warn=warn, **settings)
-        counted = progress.counted(bitext.open(), then=progress.next_stage)
-        pairs = of_corrected_text(counted, options["gold"], encoding=texts.encoding())
+        counted = progress.count(bitext.open(), then=progress.next_stage)
+        pairs = checked_against_corrections(counted, options["gold"], encoding=texts.encoding())
         result = learn(without_long_pairs(model.with_expert(pairs, options["expert"])), learn_options)
         aligner = replace(result.aligner, workers=engine.workers)
         aligner.save(output, overwrite=options["force"])
@@ -133,7 +133,7 @@ def _supervision(vectors: model.PathOptions, encoder: Values, options: dict[str,
     from nmtalign.aligner.train import gold_of_file
 
     return {
-        "vectors": vectors.path and open_vectors(vectors.path, options["langs"], **vectors.reading),
+        "vectors": vectors.path and open_vectors(vectors.path, options["langs"], **vectors.reading_options),
         "vectors_weight": vectors.vectors_weight,
         "gold": [] if options["gold"] is None else gold_of_file(options["gold"], encoding=texts.encoding()),
         "expert": choose_expert(given=options["expert"] is not None, **encoder.given),

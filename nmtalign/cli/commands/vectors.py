@@ -329,9 +329,9 @@ def attention(
         path = place_of(given) / FILES[options["score"]]
     force = options.pop("force")
     expect_new_file(path, overwrite=force)
-    options |= vectors.reading | ({} if vectors.langs is None else {"languages": vectors.langs})
+    options |= vectors.reading_options | ({} if vectors.langs is None else {"languages": vectors.langs})
     with Progress("pairs", bitext.files) as progress:
-        pairs = list(progress.counted(bitext.open()))
+        pairs = list(progress.count(bitext.open()))
         learned = na.learn_attention(pairs, given, report=progress.stage, **vars(tokenization), **options)
         learned.save(path, overwrite=force)
     log(f"{learned} in {progress.seconds:.1f} s in {path}")
