@@ -273,8 +273,8 @@ class Aligner(TableResult):
         numbers = ({}, {}) if scorer.lexicon is None else scorer.lexicon.numbers
         text = TextSettings.opened(stored.value("text", dict), stored.file)
         languages = tuple(stored.value("languages", list))
-        noted = replace(stored, meta=stored.value("training", dict))  # whose values are checked alike
-        training = {name: noted.value(name, dict) for name in noted.meta}
+        training_state = replace(stored, meta=stored.value("training", dict))
+        training = {name: training_state.value(name, dict) for name in training_state.meta}
         positions, extraction = stored.open("positions", numbers), stored.open("extraction")
         expert = stored.open("expert") if "expert" in stored.parts() else None
         return cls(scorer, positions, extraction, text, languages, training, expert=expert)

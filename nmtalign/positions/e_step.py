@@ -44,7 +44,7 @@ class Sparse(NamedTuple):
 class BucketCounts(NamedTuple):
     """Expected counts of one bucket."""
 
-    links: Sparse  # agreed links, by number of the word pair
+    links: Sparse  # joint counts, by number of the word pair
     source_null: Sparse  # unaligned words, by number of the word
     target_null: Sparse
     forward_jumps: Sparse | None = None  # by index in the flattened transition tables
@@ -216,7 +216,7 @@ def fit_transitions(scores: TextScores, transitions: BothTransitions, workers: i
 def iterated(
     text: EncodedText, ratios: Floats, transitions: BothTransitions, workers: int
 ) -> tuple[BothTransitions, Doubles]:
-    """Return the transitions after one more EM iteration, and the agreed links of word pairs (P,)."""
+    """Return the transitions after one more EM iteration, and the joint counts of word pairs (P,)."""
     nulls = [np.ones(len(side.words), np.float32) for side in (text.source, text.target)]
     first, second = (
         model.renumbered(np.full(len(n), -1)) for model, n in zip(transitions, nulls, strict=True)

@@ -134,8 +134,8 @@ def bucket_transitions(model: TransitionModel, source: Ints, lengths: Longs, nul
     row = classes * (width + 1)
     inverse = (1 / np.maximum(flat[row + end + 1] - flat[row + start], TINY)).astype(np.float32)  # (S + 1, B)
     inverse[i > lengths] = 0
-    near = np.arange(1 - S, S + 1).clip(-MAX_JUMP, MAX_JUMP) + MAX_JUMP  # entries of the widths 1 - S to S
-    by_width = np.ascontiguousarray(tables[:, near].T)  # (2 S, K)
+    width_columns = np.arange(1 - S, S + 1).clip(-MAX_JUMP, MAX_JUMP) + MAX_JUMP  # of the widths 1 - S to S
+    by_width = np.ascontiguousarray(tables[:, width_columns].T)  # (2 S, K)
     transition = np.empty((S + 1, S, B), dtype=np.float32)
     for k in range(S + 1):  # from position k to the words, by widths 1 - k to S - k
         np.take(by_width[S - k : 2 * S - k], classes[k], axis=1, out=transition[k], mode="clip")
@@ -149,18 +149,18 @@ def jump_counts(
     """Return expected jumps (S + 1, S + 1, B) as indices into the flattened tables, distinct, and counts."""
     S1, _, B = expected.shape
     reach = min(S1, MAX_JUMP)
-    near = 2 * reach + 1  # widths from -reach to reach; a small table stays in the cache
+    row_length = 2 * reach + 1  # widths from -reach to reach; a small table stays in the cache
     row = np.zeros((S1, B), dtype=np.int32)
     row[1:] = model.classes.take(source)
-    row *= near
+    row *= row_length
     i = np.arange(S1, dtype=np.int32)[:, None]
     entry = np.clip(i.T + 1 - i, -reach, reach) + reach  # (S + 1, S + 1)
     indices = row[:, None, :] + entry[:, :, None]  # (S + 1, S + 1, B)
     indices[:, -1, :] = row + (np.clip(lengths - i + 1, -reach, reach) + reach)
     kept = np.flatnonzero((expected > 1e-3) & (lengths > 0))
-    counts = np.bincount(indices.take(kept), expected.take(kept), len(model.tables) * near)
+    counts = np.bincount(indices.take(kept), expected.take(kept), len(model.tables) * row_length)
     entries = np.flatnonzero(counts).astype(np.int64)
-    words, width = np.divmod(entries, near)
+    words, width = np.divmod(entries, row_length)
     return words * model.tables.shape[1] + (width + MAX_JUMP - reach), counts[entries].astype(np.float64)
 
 

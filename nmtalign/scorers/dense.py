@@ -37,7 +37,7 @@ from nmtalign.scorers.scorer import LogRatios, Pairs
 from nmtalign.state import State, Stored
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
 
-CELLS, PAIRS = 1 << 22, 1 << 16  # word pairs scored at a time: in a full table, and in a list
+TABLE_CELLS, LISTED_PAIRS = 1 << 22, 1 << 16  # word pairs scored at a time: in a full table, and in a list
 FREQUENT = 1024  # number of frequent words that log Z sums over
 CODE_LIMIT = 127  # greatest code
 
@@ -81,7 +81,7 @@ class DenseScorer:
         pairs = text.index
         indices = np.flatnonzero(source[pairs.source] & target[pairs.target])
         ratios = np.empty(len(indices), dtype=np.float32)
-        for some in blocks(len(indices), PAIRS):
+        for some in blocks(len(indices), LISTED_PAIRS):
             e, f = pairs.source[indices[some]], pairs.target[indices[some]]
             scores = np.einsum("nd,nd->n", keys[e], queries[f])
             np.clip(scores, -SCORE_LIMIT, SCORE_LIMIT, out=scores)
@@ -150,7 +150,7 @@ def _shares(counts: Integers) -> Doubles:
 def log_norms(keys: Floats, queries: Floats, shares: Floats) -> Floats:
     """Return ``log sum over f of p(f) exp(k . q_f)`` of keys (N, D), with queries (V, D) and p(f) (V,)."""
     result = np.empty(len(keys), dtype=np.float32)
-    for some in blocks(len(keys), max(1, CELLS // max(1, len(queries)))):
+    for some in blocks(len(keys), max(1, TABLE_CELLS // max(1, len(queries)))):
         scores = np.clip(keys[some] @ queries.T, -SCORE_LIMIT, SCORE_LIMIT)
         result[some] = np.exp(scores, out=scores) @ shares
     return np.log(result, out=result)

@@ -1,14 +1,17 @@
 """The lexicon: expected counts of links learned from a bitext, and likelihood ratios of any words.
 
 Every word is counted under several *forms*: the word itself, and its first letters (3, 4 and 6 by the preset
-``default``). For each kind of form, the expected counts c(e, f) of the links on which both directions agree
-give the likelihood ratio to chance
+``default``). For each kind of form, the joint counts c(e, f), expected counts of links in both directions at
+once (the product of their posteriors), give the likelihood ratio to chance
 
     r(e, f) = (c(e, f) + prior(e, f)) N / ((c(e) + s) (c(f) + s)) + floor
 
 which estimates both p(f|e) / p(f) and p(e|f) / p(e). The pseudo-count s lowers the ratios of rare words;
 prior(e, f) grows with the similarity of the spellings. The emission ratio of a word pair is the geometric
 mean of the ratios of its forms. An unknown word falls back on its shorter forms, then on its spelling.
+
+`FormPairs` are the pairs of forms of a text, `FormPairCounts` their counts of one kind, with the `FormCounts`
+of both sides; `CountedForms` are both for all kinds. `StoredForms` are the counts of one kind in a model.
 
 Axes: P word pairs of a text, Q pairs of forms, V vocabulary.
 """
@@ -50,7 +53,7 @@ _RANGES: dict[str, dict[str, float]] = {  # of the fields of Smoothing, in order
 class FormCounts(NamedTuple):
     """Expected counts of the forms of one kind on one side."""
 
-    linked: Doubles  # agreed links of each form
+    linked: Doubles  # joint counts of each form
     null: Doubles  # how often each form was aligned to null
     all_null: float  # sum of `null` over all forms of the model
 
@@ -75,7 +78,7 @@ KnownForms = tuple[Longs, FormCounts]  # of a side of a text: numbers in the lex
 
 
 class FormPairCounts(NamedTuple):
-    """Expected counts of one kind of form: agreed links of pairs (Q,), and counts of both sides."""
+    """Expected counts of one kind of form: joint counts of pairs (Q,), and counts of both sides."""
 
     pairs: Floats
     sides: tuple[FormCounts, FormCounts]

@@ -305,7 +305,7 @@ def _rows(pairs: Any, languages: Languages = (None, None)) -> Iterable[Any]:
         if len(names) != 2:
             found = f"expected a table of two columns, found {len(names)}: {', '.join(names)}"
             raise UsageError(f"{found}; choose source and target: table[['en', 'fr']]")
-        if tuple(names[::-1]) in (tuple(languages), SentencePair._fields):
+        if tuple(map(str.lower, names[::-1])) in (tuple(languages), SentencePair._fields):
             found = f"expected the source in the first column, found {names[0]} and {names[1]}"
             raise UsageError(f"{found}; choose them in order: table[{names[::-1]}]")
         rows: Iterable[Any] = pairs.itertuples(index=False, name=None)

@@ -38,7 +38,7 @@ WORDS_A_SENTENCE = 20  # assumed jumps from words for each jump from the start o
 class Prior:
     """Weighted word pairs and an older model, from which training starts."""
 
-    words: Sequence[tuple[str, str, float]] = ()  # the weight is a count of agreed links
+    words: Sequence[tuple[str, str, float]] = ()  # the weight is a joint count
     lexicon: Lexicon | None = None  # of an older model
     transitions: BothTransitions | None = None  # of the same
 
