@@ -64,6 +64,15 @@ def tip(page: Any) -> str:
     return plain(page.execute_script("return document.getElementById('tip').innerText"))
 
 
+def mouse_away(page: Any) -> None:
+    """Put the mouse where nothing is under it: scrolling moves words under a mouse that rests."""
+    from selenium.webdriver.common.actions.action_builder import ActionBuilder
+
+    actions = ActionBuilder(page)
+    actions.pointer_action.move_to_location(0, 0)
+    actions.perform()
+
+
 def plain(text: str) -> str:
     """Return a text of the page without the isolates in its quotes."""
     return text.replace("\u2068", "").replace("\u2069", "")
@@ -194,6 +203,7 @@ def test_signs_are_told_nothing_of_second_words(open_report: Open, sign: str) ->
 
 def test_keys_walk_through_words_and_cells(open_report: Open) -> None:
     page = open_report([CAT])
+    mouse_away(page)
     go_to_pairs(page)
     page.execute_script("document.querySelector('.token').focus()")
     active = "return document.activeElement.textContent"
@@ -213,6 +223,11 @@ def test_keys_walk_through_words_and_cells(open_report: Open) -> None:
     )
     press(page, "ARROW_RIGHT", "ARROW_DOWN", "ARROW_DOWN")
     assert "‘black’ → ‘noir’: ✓ Linked" in plain(texts(page, "#live")[0])
+    place = "return document.getElementById('tip').getBoundingClientRect().top"
+    before = page.execute_script(place)
+    page.execute_script("document.body.style.paddingBottom = '2000px'; window.scrollBy(0, 20)")
+    wait(page, f"{place} === {before - 20}")  # the tip goes along
+    assert tip(page)
     press(page, "ESCAPE")
     assert page.execute_script("return document.getElementById('tip').hidden")
 

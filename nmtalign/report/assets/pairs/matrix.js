@@ -15,7 +15,7 @@ import {
   svg,
   width,
 } from "../page.js";
-import { hideTip, showTip, tip } from "../tooltip.js";
+import { scrollTip, showTip, tip } from "../tooltip.js";
 import { besideOf, extentOf, linksOf, positions, toldView, viewOf, weightsOf } from "./pairs.js";
 import { ownLinks } from "../panels.js";
 import { chooseCell, goldOf } from "./corrections.js";
@@ -167,7 +167,7 @@ function keepInSight(pan, { above, left, corner }) {
     left.setAttribute("transform", `translate(${x} 0)`);
     corner.setAttribute("transform", `translate(${x} ${y})`);
     for (const other of pan.closest(".pair").querySelectorAll(".pan")) other.scrollTo(x, y);
-    hideTip();
+    scrollTip();
   });
 }
 
@@ -307,18 +307,11 @@ function followCells(pair, card, picture, cursor, place, column, g) {
       node.classList.add("on");
     }
     const told = explainCell(pair, s, t);
-    const frame = picture.getBoundingClientRect();
-    showTip(
-      {
-        left: frame.left,
-        right: frame.right,
-        top: frame.y + y,
-        bottom: frame.y + y + g.cell,
-        at: frame.y + y + g.cell / 2,
-      },
-      ["right", "left", "below", "above"],
-      told,
-    );
+    const free = () => {
+      const { left, right, top } = picture.getBoundingClientRect();
+      return { left, right, top: top + y, bottom: top + y + g.cell, at: top + y + g.cell / 2 };
+    };
+    showTip(free, ["right", "left", "below", "above"], told);
     if (spoken) byId("live").textContent = `${told.title}: ${told.text}`;
   };
   const leave = () => unlight(card);

@@ -56,14 +56,16 @@ function overWord(pair, card, node) {
     clearAttention(card);
     light(card, (key) => key === link);
     const [s, t] = positions(link);
-    return showTip(boxOf(words, node), sides, explainCell(pair, s, t));
+    return showTip(() => boxOf(words, node), sides, explainCell(pair, s, t));
   }
   const { side, at } = word.dataset;
   lightWord(pair, card, side, Number(at));
   const edge = side === "s" ? "bottom" : "top";
-  const free = boxOf(across ? word : words, word);
-  const between = words.classList.contains("across") && boxOf(words);
-  showTip(between ? { ...free, [edge]: between[edge] } : free, sides, explainWord(pair, side, Number(at)));
+  const free = () => {
+    const box = boxOf(across ? word : words, word);
+    return words.classList.contains("across") ? { ...box, [edge]: boxOf(words)[edge] } : box;
+  };
+  showTip(free, sides, explainWord(pair, side, Number(at)));
   word.setAttribute("aria-describedby", "tip");
 }
 
