@@ -28,7 +28,7 @@ COMMANDS = {
         ("align", "align", "Align a bitext: links, probabilities, table."),
         ("links-from", "align", "Links from attention or similarities of another program."),
         ("train", "train", "Learn an alignment model from a bitext."),
-        ("evaluate", "evaluate", "Precision, recall, F1 and AER against gold links."),
+        ("evaluate", "links", "Precision, recall, F1 and AER against gold links."),
         ("symmetrize", "links", "Join the links of two directions."),
         ("convert", "links", "Convert link files: Pharaoh, NAACL, GIZA A3, ..."),
         ("phrases", "links", "Phrase pairs consistent with the links, as Moses extracts them."),

@@ -8,7 +8,7 @@ import click
 
 import nmtalign as na
 from nmtalign.cli.commands.align import align
-from nmtalign.cli.commands.evaluate import evaluate
+from nmtalign.cli.commands.links import evaluate
 from nmtalign.cli.commands.look import SAMPLE, report
 from nmtalign.cli.declare import OUTPUT, command, option
 from nmtalign.door import shipped
