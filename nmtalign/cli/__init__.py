@@ -37,8 +37,8 @@ COMMANDS = {
         ("report", "look", "Write an HTML report of an aligned corpus."),
         ("vectors", "vectors", "Show, convert, learn and map word vectors."),
         ("lexicon", "links", "List translations with probabilities."),
-        ("find", "find", "Translations of a word, with the lines where it stands."),
-        ("index", "find", "Make the index of a corpus that find searches."),
+        ("find", "look", "Translations of a word, with the lines where it stands."),
+        ("index", "look", "Make the index of a corpus that find searches."),
         ("serve", "serve", "Align pairs in the browser as they are typed."),
     )
 }

@@ -21,7 +21,7 @@ import click
 
 from nmtalign.door import is_word2int, partners, place_of
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import check_encoding, guarded_read
+from nmtalign.files import guarded_read
 
 # What vectors of two languages are called in a folder, and the files of a folder with a meta.json.
 _OF_PAIRS = (
@@ -80,16 +80,6 @@ class OutputPrefix(FileType):
 
 INPUT, OUTPUT = FileType(writes=False), FileType(writes=True)
 COMPARED, HUGGING_FACE = NamedInput(writes=False), HuggingFaceModel(writes=False)
-
-
-class Encoding(click.ParamType):  # type: ignore[type-arg]  # click 8.2 knows no argument
-    """The name of an encoding."""
-
-    name = "name"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        check_encoding(str(value))
-        return str(value)
 
 
 class Number(click.FloatRange):
