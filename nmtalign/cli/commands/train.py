@@ -19,11 +19,7 @@ from nmtalign.errors import StoppedError, UsageError
 from nmtalign.names import PRESETS
 
 if TYPE_CHECKING:
-    from distributed import Client
-
     from nmtalign.aligner.train import LearnOptions
-    from nmtalign.text.bitext import SentencePair
-
 
 OLDER = FileType(writes=False, instead_of="output")  # a model that the new one may replace
 
@@ -111,16 +107,22 @@ def train(
 
             make_bitext = partial(DistributedBitext, processes=ClusterProcesses(client))
             settings = replace(settings, make_bitext=make_bitext)
-        counted = progress.count(bitext.open(), then=progress.next_stage)
-        pairs = checked_against_corrections(counted, learning.gold, encoding=encoding)
+        lines = progress.count(bitext.open(), then=progress.next_stage)
+        pairs = checked_against_corrections(lines, learning.gold, encoding=encoding)
         result = learn(without_long_pairs(model.with_expert(pairs, learning.expert)), settings)
         aligner = replace(result.aligner, workers=engine.workers)
         aligner.save(output, overwrite=options["force"])
         remove_checkpoints(state)
         progress.stage(f"model in {output}{limit}")
         if paths:
-            local = client is None or aligner.expert is not None
-            batch = result.align() if local else _aligned(client, aligner, without_long_pairs(bitext.open()))
+            if client is None or aligner.expert is not None:
+                batch = result.align()
+            else:
+                from nmtalign.batch.cluster import align_on_cluster
+                from nmtalign.links.alignments import joined_batches
+
+                chunks = na.cut(without_long_pairs(bitext.open()))  # read again
+                batch = joined_batches([part.batch for part in align_on_cluster(client, aligner, chunks)])
             formats = running.batch_texts()
             running.write_whole({path: [formats[name](batch)] for name, path in paths.items()})
     _say_what_is_next(bitext, output, outputs.links)
@@ -158,11 +160,3 @@ def _say_what_is_next(bitext: BitextOptions, output: str, links: str | None) -> 
     use = f"nmtalign align NEW_SOURCE NEW_TARGET --model {folder} -o links.txt"
     done = f"links in {links}; " if links not in (None, "-") else ""
     log(f"{done}to look at links: {look}; to align new text: {use}", event="next")
-
-
-def _aligned(client: Client, aligner: na.Aligner, bitext: Iterator[SentencePair]) -> na.AlignedBatch:
-    """Align the bitext, which is read again, on a cluster."""
-    from nmtalign.batch.cluster import align_on_cluster
-    from nmtalign.links.alignments import joined_batches
-
-    return joined_batches([chunk.batch for chunk in align_on_cluster(client, aligner, na.cut(bitext))])
