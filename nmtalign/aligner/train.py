@@ -148,30 +148,11 @@ def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
     languages = options.get("languages", (None, None))
     check_languages(languages)
     rows = checked_pairs(bitext, languages=languages)
-    settings = {name: options.get(name) for name in ("tokenizer", "lowercase", "unicode")}
-    prior, text = warm_start(options.get("prior"), options.get("init"), settings, languages)
-    vectors, expert, gold = options.get("vectors"), options.get("expert"), options.get("gold", ())
-    gold_file = gold if isinstance(gold, str | Path) else None
-    golds = list(given_gold(gold)) if gold_file is None else gold_of_file(gold_file)
-    if "gold" in options and not golds:
-        raise UsageError("expected gold links, found none; leave `gold` out")
-    encoder: Any = {name: value for name in ENCODER_OPTIONS if (value := options.get(name)) is not None}
+    expert = options.get("expert")
     line, notes = ProgressLine(options.get("progress", False)), list[str]()
-    learn_options = LearnOptions(
-        named_preset(options.get("preset", "default")),
-        text,
-        languages,
-        prior,
-        None if vectors is None else open_vectors(vectors, languages),
-        options.get("vectors_weight"),
-        golds,
-        expert=choose_expert(given=expert is not None, **encoder),
-        workers=options.get("workers"),
-        report=line.show,
-        warn=notes.append,
-    )
+    learn_options = open_options(options, report=line.show, warn=notes.append)
     try:
-        pairs = checked_against_corrections(_shown(rows, line), gold_file)
+        pairs = checked_against_corrections(_shown(rows, line), options.get("gold"))
         if expert is not None:
             pairs = with_links(pairs, given_links(expert))
         aligner = learn(pairs, learn_options).aligner
@@ -188,22 +169,46 @@ def _shown(pairs: Iterable[Pair], line: ProgressLine) -> Iterator[Pair]:
         yield pair
 
 
-def gold_of_file(path: str | Path, *, encoding: str = "utf-8") -> list[GoldAlignment]:
-    """Return the gold links of a file; a DataError if it has no line."""
-    gold = read_gold(path, encoding=encoding)
-    if not gold:
-        raise DataError("expected gold links, found an empty file; leave it out, or name another").at(path)
-    return gold
+def open_options(
+    options: TrainOptions, *, encoding: str = "utf-8", reading: Mapping[str, Any] | None = None, **more: Any
+) -> LearnOptions:
+    """Open what options of :func:`train` name; `reading` is for vectors, `more` are fields as they stand."""
+    languages, vectors = options.get("languages", (None, None)), options.get("vectors")
+    words = {name: options.get(name) for name in ("tokenizer", "lowercase", "unicode")}
+    prior, text = warm_start(options.get("prior"), options.get("init"), words, languages, encoding=encoding)
+    encoder: Any = {name: value for name in ENCODER_OPTIONS if (value := options.get(name)) is not None}
+    return LearnOptions(
+        named_preset(options.get("preset", "default")),
+        text,
+        languages,
+        prior,
+        None if vectors is None else open_vectors(vectors, languages, **(reading or {})),
+        options.get("vectors_weight"),
+        _opened_gold(options["gold"], encoding) if "gold" in options else (),
+        choose_expert(given=options.get("expert") is not None, **encoder),
+        options.get("workers"),
+        **more,
+    )
+
+
+def _opened_gold(gold: GivenGold, encoding: str) -> list[GoldAlignment]:
+    """Return gold links; an error if there are none."""
+    if not isinstance(gold, str | Path):
+        if not (golds := list(given_gold(gold))):
+            raise UsageError("expected gold links, found none; leave `gold` out")
+    elif not (golds := read_gold(gold, encoding=encoding)):
+        raise DataError("expected gold links, found an empty file; leave it out, or name another").at(gold)
+    return golds
 
 
 def checked_against_corrections(
-    pairs: Iterable[Pair], gold: str | Path | None, *, encoding: str = "utf-8"
+    pairs: Iterable[Pair], gold: GivenGold | None, *, encoding: str = "utf-8"
 ) -> Iterator[Pair]:
-    """Yield the pairs of a bitext; a DataError where corrections in the file of gold are of another text.
+    """Yield the pairs of a bitext; a DataError where corrections in a file of gold are of another text.
 
     Gold links of other kinds do not say which words they are of.
     """
-    if gold is None or not are_corrections(gold):
+    if not isinstance(gold, str | Path) or not are_corrections(gold):
         yield from pairs
         return
     corrections, number = read_corrections(gold, encoding=encoding), 0

@@ -28,7 +28,7 @@ COMMANDS = {
         ("align", "align", "Align a bitext: links, probabilities, table."),
         ("links-from", "align", "Links from attention or similarities of another program."),
         ("train", "train", "Learn an alignment model from a bitext."),
-        ("evaluate", "evaluate", "Precision, recall, F1 and AER against gold links."),
+        ("evaluate", "links", "Precision, recall, F1 and AER against gold links."),
         ("symmetrize", "links", "Join the links of two directions."),
         ("convert", "links", "Convert link files: Pharaoh, NAACL, GIZA A3, ..."),
         ("phrases", "links", "Phrase pairs consistent with the links, as Moses extracts them."),
@@ -37,8 +37,8 @@ COMMANDS = {
         ("report", "look", "Write an HTML report of an aligned corpus."),
         ("vectors", "vectors", "Show, convert, learn and map word vectors."),
         ("lexicon", "links", "List translations with probabilities."),
-        ("find", "find", "Translations of a word, with the lines where it stands."),
-        ("index", "find", "Make the index of a corpus that find searches."),
+        ("find", "look", "Translations of a word, with the lines where it stands."),
+        ("index", "look", "Make the index of a corpus that find searches."),
         ("serve", "serve", "Align pairs in the browser as they are typed."),
     )
 }

@@ -21,14 +21,14 @@ import click
 
 from nmtalign.door import is_word2int, partners, place_of
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import check_encoding, guarded_read
+from nmtalign.files import guarded_read
 
 # What vectors of two languages are called in a folder, and the files of a folder with a meta.json.
-_OF_PAIRS = (
+_FILES_OF_VECTORS = (
     *("word2int*.*", "embeddings*.*", "vectors_*.*", "pair.json", "*/meta.json"),
     *("bahdanau.npz", "scaled-dot.npz"),
 )
-_OF_FOLDER = ("meta.json", "*.npy", "*.npz", "*.model", "source.txt", "target.txt", "vocab.txt")
+_FILES_OF_FOLDER = ("meta.json", "*.npy", "*.npz", "*.model", "source.txt", "target.txt", "vocab.txt")
 
 
 class FileType(click.Path):
@@ -80,16 +80,6 @@ class OutputPrefix(FileType):
 
 INPUT, OUTPUT = FileType(writes=False), FileType(writes=True)
 COMPARED, HUGGING_FACE = NamedInput(writes=False), HuggingFaceModel(writes=False)
-
-
-class Encoding(click.ParamType):  # type: ignore[type-arg]  # click 8.2 knows no argument
-    """The name of an encoding."""
-
-    name = "name"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        check_encoding(str(value))
-        return str(value)
 
 
 class Number(click.FloatRange):
@@ -170,19 +160,19 @@ def has_outputs(context: click.Context) -> bool:
 
 def _compare(first: _Use, second: _Use) -> None:
     if first.kind.writes and second.kind.writes:
-        if path := _common(first.paths, second.paths):
-            found = f"{first.name} and {second.name}: two outputs go to the same place, {path}"
-            raise UsageError(f"{found}; give each its own file")
+        if path := _same_file(first.paths, second.paths):
+            problem = f"{first.name} and {second.name}: two outputs go to the same place, {path}"
+            raise UsageError(f"{problem}; give each its own file")
         return
     output, read = (first, second) if first.kind.writes else (second, first)
     inputs = [str(place_of(path)) for path in read.paths if path != "-"]
-    path = _common(_with_parts(output.paths, ("*",)), _with_parts(inputs, _OF_FOLDER))
+    path = _same_file(_with_parts(output.paths, ("*",)), _with_parts(inputs, _FILES_OF_FOLDER))
     if path and read.kind.instead_of != output.param.name:
-        found = f"{output.name} and {read.name} are one file, {path}"
-        raise UsageError(f"{found}: what is written would destroy what is read; write elsewhere")
+        problem = f"{output.name} and {read.name} are one file, {path}"
+        raise UsageError(f"{problem}: what is written would destroy what is read; write elsewhere")
 
 
-def _common(first: list[str], second: list[str]) -> str | None:
+def _same_file(first: list[str], second: list[str]) -> str | None:
     """Return a path of the second list that is one of the first, by whatever name or link."""
     known = {key for path in first for key in _keys(path)}
     return next((path for path in second if not known.isdisjoint(_keys(path))), None)
@@ -205,7 +195,7 @@ def _with_parts(paths: list[str], patterns: tuple[str, ...]) -> list[str]:
     parts: list[Path] = []
     for path in map(Path, paths):
         if path.is_dir():
-            vectors = [file for pattern in _OF_PAIRS for file in path.glob(pattern)]
+            vectors = [file for pattern in _FILES_OF_VECTORS for file in path.glob(pattern)]
             metas = [file for file in (*vectors, path / "meta.json") if file.name == "meta.json"]
             folders = [meta.parent for meta in metas if meta.is_file()]
             parts += [path, *vectors, *folders]
@@ -267,14 +257,14 @@ def _in_order(options: Iterable[Option]) -> Iterator[click.Parameter | str]:
             yield option
 
 
-def _take(options: Iterable[Option], arguments: dict[str, Any]) -> dict[str, Any]:
+def _values(options: Iterable[Option], arguments: dict[str, Any]) -> dict[str, Any]:
     """Return the values of options by name, those of a group as one."""
     values: dict[str, Any] = {}
     for option in options:
         if isinstance(option, tuple):
-            values |= _take(option, arguments)
+            values |= _values(option, arguments)
         elif isinstance(option, OptionGroup):
-            values[option.name] = option.kind(**_take(option.options, arguments))
+            values[option.name] = option.kind(**_values(option.options, arguments))
         elif isinstance(option, click.Parameter) and option.expose_value:
             values[str(option.name)] = arguments[str(option.name)]
     return values
@@ -312,7 +302,7 @@ def command(*options: Option, name: str | None = None) -> Callable[[Callable[...
     def decorate(function: Callable[..., Any]) -> click.Command:
         @functools.wraps(function)
         def call(**arguments: Any) -> Any:
-            return function(**_take(options, arguments))
+            return function(**_values(options, arguments))
 
         return click.command(name, cls=Command, params=parameters)(call)
 

@@ -154,8 +154,8 @@ def open_folder(kind: str, path: str, **settings: Any) -> na.Aligner:
 
     folder = place_of(path)
     if folder.exists() and is_model(folder) != (kind == "model"):
-        found = "expected a folder of `nmtalign train`; it holds no model (if it holds vectors: --vectors)"
-        raise DataError(found if kind == "model" else "this is a learned model; give it as --model").at(path)
+        why = "expected a folder of `nmtalign train`; it holds no model (if it holds vectors: --vectors)"
+        raise DataError(why if kind == "model" else "this is a learned model; give it as --model").at(path)
     return na.load(path, **settings)
 
 

@@ -14,7 +14,7 @@ import nmtalign as na
 from nmtalign.cli import declare
 from nmtalign.cli.declare import INPUT, Option, OptionGroup, Values, Whole, argument, option
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import side_by_side
+from nmtalign.files import check_encoding, side_by_side
 from nmtalign.names import PAIR_FORMATS, SIDES, TOKENIZERS, UNICODE_FORMS
 
 if TYPE_CHECKING:
@@ -42,14 +42,16 @@ _SIDES = TwoNames("two names like 1,2 or en,fr")
 LANGUAGES = TwoNames("two different languages like en,fr", distinct=True)
 langs_option = option("--langs XX,YY", LANGUAGES, "Source and target language.  [where known]")
 max_length_option = option("--max-length N", Whole(min=1), "Leave out pairs of more than N words on a side.")
-encoding_option = option(
-    "--encoding",
-    declare.Encoding(),
-    "Encoding of every text file that is read.",
-    default="utf-8",
-    expose_value=False,
-    callback=lambda context, parameter, value: context.meta.update({__name__: value}),
-)
+
+
+def _keep_encoding(context: click.Context, parameter: click.Parameter, name: str) -> None:
+    check_encoding(name)
+    context.meta[__name__] = name
+
+
+_ENCODING = "Encoding of every text file that is read."
+_KEPT: Any = {"default": "utf-8", "expose_value": False, "callback": _keep_encoding}
+encoding_option = option("--encoding NAME", str, _ENCODING, **_KEPT)
 
 
 def encoding() -> str:

@@ -9,8 +9,6 @@ import sys
 import pytest
 
 from nmtalign.cli import main
-from nmtalign.cli.commands import evaluate as evaluate_command
-from nmtalign.links.evaluation import METRICS
 from nmtalign.links.formats import format_pharaoh, parse_pharaoh
 from nmtalign.links.symmetrization import METHODS, symmetrize_many
 from nmtalign.names import READ_LINKS
@@ -39,10 +37,6 @@ def files(tmp_path):
         write(tmp_path / "gold", "0-0 1p1 2-2", "", "0-1 1p1"),
         write(tmp_path / "other", "0-0 1-1 2-2", "", "0-1 1-1"),
     )
-
-
-def test_the_choices_are_those_of_the_library():
-    assert evaluate_command.METRICS == METRICS
 
 
 def test_evaluate_prints_scores_in_percent(capsys, files):

@@ -16,7 +16,7 @@ from nmtalign.door import shipped
 from tests.cli.running import run
 
 # Parameters with free text that name no file; whatever else is free text has a type of its own.
-WORDS = {"sides", "langs", "scorers", "title", "by"}
+WORDS = {"sides", "langs", "scorers", "title", "by", "encoding"}
 WORDS |= {"word", "translation", "words", "shard", "scheduler"}
 WORDS |= {"source_sentence", "target_sentence", "prefix"}
 # What each command writes; a command that is not here only shows something.

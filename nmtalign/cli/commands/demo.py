@@ -8,7 +8,7 @@ import click
 
 import nmtalign as na
 from nmtalign.cli.commands.align import align
-from nmtalign.cli.commands.evaluate import evaluate
+from nmtalign.cli.commands.links import evaluate
 from nmtalign.cli.commands.look import SAMPLE, report
 from nmtalign.cli.declare import OUTPUT, command, option
 from nmtalign.door import shipped
@@ -32,7 +32,7 @@ def demo(context: click.Context, output: str) -> None:
     sample, vectors, folder = shipped("en_fr_sample"), shipped(VECTORS), Path(output)
     folder.mkdir(parents=True, exist_ok=True)
     text = {"source": str(sample / "text.tok.en"), "target": str(sample / "text.tok.fr")}
-    gold, links, others = str(sample / "gold.pharaoh"), *(str(folder / name) for name in _LINKS)
+    gold, links = str(sample / "gold.pharaoh"), str(folder / "links.txt")
     files = {"probabilities": str(folder / "probabilities.txt"), "table": str(folder / "links.tsv")}
     context.invoke(align, **text, output=links, **files)
     click.echo(f"\nAgainst the gold links of {sample}:")
@@ -40,16 +40,16 @@ def demo(context: click.Context, output: str) -> None:
     title = "The English-French sample"
     context.invoke(report, **text, gold=gold, output=str(folder / "report.html"), title=title)
     click.echo(f"\nBy Bahdanau attention over word vectors, {vectors}/word2int_en.pkl and others:")
+    links = str(folder / "attention_links.txt")
     files = {"attention": str(folder / "attention.npz"), "table": str(folder / "attention_links.tsv")}
-    context.invoke(align, **text, vectors=str(vectors), score="bahdanau", output=others, **files)
-    context.invoke(evaluate, links=others, gold=gold)
+    context.invoke(align, **text, vectors=str(vectors), score="bahdanau", output=links, **files)
+    context.invoke(evaluate, links=links, gold=gold)
     _draw(sample, folder)
     click.echo("\nOpen:")
     for name, what in _RESULTS.items():
         click.echo(f"  {folder / name!s:<26} {what}")
 
 
-_LINKS = "links.txt", "attention_links.txt"
 _RESULTS = {
     "report.html": f"{SAMPLE} pairs: words, weights, gold links, figures",
     "heatmap.png": "attention weights of the first pair; dots are links, boxes are gold links",

@@ -1,9 +1,9 @@
-"""Commands over link files: ``symmetrize``, ``convert``, ``phrases``, ``project`` and ``lexicon``."""
+"""Commands over link files: join, convert, project, score them; list phrases and translations."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ import click
 import nmtalign as na
 from nmtalign.cli import texts
 from nmtalign.cli.declare import INPUT, OUTPUT, Number, OutputPrefix, Whole, argument, command, option
-from nmtalign.cli.messages import Progress, log, quiet_option
+from nmtalign.cli.messages import Progress, log, quiet_option, warn
 from nmtalign.cli.running import write_whole
 from nmtalign.cli.texts import LinkedOptions, LinkedPair, TextOptions
 from nmtalign.errors import DataError, UsageError
@@ -22,6 +22,7 @@ from nmtalign.names import READ_LINKS, SYMMETRIZATIONS, TAG_FORMATS, WRITTEN_LIN
 from nmtalign.output import Outputs
 
 if TYPE_CHECKING:
+    from nmtalign.links.evaluation import Difference, Links
     from nmtalign.links.formats import LinkRecord
     from nmtalign.links.lexicon import Entry
     from nmtalign.links.projection import Span
@@ -315,3 +316,128 @@ def _row(entry: Entry) -> str:
     association = "" if entry.association is None else f"{entry.association:.2f}"
     cells = entry.source, entry.target, links, f"{entry.forward:.4f}", f"{entry.reverse:.4f}", association
     return "\t".join(cells)
+
+
+# --- evaluate ------------------------------------------------------------------------------------
+
+CLEAR = 0.1  # of the error rate: so much lower after a shift, positions are counted otherwise
+_SHARE = Number(0, 1, min_open=True, max_open=True)
+
+
+@command(
+    "Input",
+    argument("links", INPUT),
+    argument("gold", INPUT),
+    option("--links-format", READ_LINKS, "Format of LINKS and of --compare.", default="pharaoh"),
+    option(
+        "--gold-format",
+        READ_LINKS,
+        "Format of GOLD; in pharaoh (from 0) and talp (from 1), 3-4 is sure and 3p4 possible.",
+        default="pharaoh",
+    ),
+    option("--compare LINKS2", INPUT, "Test the difference to these links."),
+    texts.encoding_option,
+    "Output",
+    option("--by-sentence", bool, "First print a table with the scores of each sentence pair."),
+    "Intervals",
+    option("--samples", Whole(1), "Bootstrap samples.", default=1000),
+    option("--confidence", _SHARE, "Share of the samples within an interval.", default=0.95),
+    option("--seed", Whole(min=0), "Seed of the bootstrap.", default=1),
+)
+def evaluate(links: str, gold: str, compare: str | None, by_sentence: bool, **options: Any) -> None:
+    """Score LINKS against GOLD: precision, recall, F1 and alignment error rate, in percent.
+
+    Example: nmtalign evaluate links.txt gold.pharaoh
+    """
+    from nmtalign.links import evaluation
+    from nmtalign.links.formats import are_corrections, read_links
+
+    links_format, gold_format = options.pop("links_format"), options.pop("gold_format")
+    golds = na.read_gold(gold, format=gold_format, encoding=texts.encoding())
+    reading = {"format": links_format, "encoding": texts.encoding()}
+    systems = {path: list(read_links(path, **reading)) for path in filter(None, (links, compare))}
+    if gold_format == "pharaoh" and are_corrections(gold):
+        golds, systems = _reviewed(gold, golds, systems)
+    bootstrap = evaluation.Bootstrap(**options)
+    results = {}
+    for path, system in systems.items():
+        try:
+            results[path] = evaluation.evaluate(system, golds, bootstrap=bootstrap)
+        except DataError as error:
+            raise error.at(path) from None
+        _warn_of_shift(path, system, golds, results[path].aer)
+    if by_sentence:
+        _print_sentences(results)
+    if compare is None:
+        _print_summary(results[links], bootstrap.confidence)
+    else:
+        _print_comparison(results, evaluation.compare(*results.values(), bootstrap=bootstrap))
+    settings = f"{results[links].settings}|format:{links_format}|gold:{gold_format}"
+    click.echo(f"settings    {settings}|version:{na.__version__}")
+
+
+def _reviewed(
+    gold: str, golds: list[na.GoldAlignment], systems: dict[str, list[frozenset[na.Link]]]
+) -> tuple[list[na.GoldAlignment], dict[str, list[frozenset[na.Link]]]]:
+    """Return the gold and the links of the pairs that were reviewed, of files with a line for each."""
+    from nmtalign.links.formats import read_corrections
+
+    if any(len(system) != len(golds) for system in systems.values()):
+        return golds, systems  # refused as gold of any other length
+    numbers = sorted(read_corrections(gold, encoding=texts.encoding()))
+    log(f"scored on the {len(numbers):,} of {len(golds):,} pairs that were reviewed", event="reviewed")
+    at = [n - 1 for n in numbers]
+    return [golds[n] for n in at], {path: [system[n] for n in at] for path, system in systems.items()}
+
+
+def _warn_of_shift(path: str, system: Sequence[Links], golds: list[na.GoldAlignment], aer: float) -> None:
+    """Warn where links fit the gold better one position on or back: one of the files counts from 1."""
+    from nmtalign.links.evaluation import Counts, count
+
+    for step, moved in (1, "higher"), (-1, "lower"):
+        shifted = [{(source + step, target + step) for source, target in links} for links in system]
+        shifted_aer = sum(count(shifted, golds), Counts()).aer
+        if shifted_aer < aer - CLEAR:
+            hint = "does one of the files count from 1, as talp does? --links-format and --gold-format say so"
+            error = f"the error of {path} would be {100 * shifted_aer:.1f} %"
+            warn(f"with all positions one {moved}, {error}; {hint}")
+
+
+def _print_sentences(results: dict[str, na.Evaluation]) -> None:
+    """One row for each sentence pair and link file, between tabs; NaN is an unknown score."""
+    from nmtalign.links.evaluation import METRICS
+
+    counted = ("links", "sure", "in_sure", "in_possible")
+    click.echo("\t".join(("file", "line", *METRICS, *counted)))
+    for path, result in results.items():
+        for number, counts in enumerate(result.sentences, 1):
+            scores = (f"{100 * getattr(counts, metric):.2f}" for metric in METRICS)
+            numbers = (getattr(counts, column) for column in counted)
+            click.echo("\t".join(map(str, (path, number, *scores, *numbers))))
+    click.echo()
+
+
+def _percent(value: float, interval: tuple[float, float], sign: str = "") -> str:
+    low, high = interval
+    return f"{100 * value:{sign}6.2f}  [{100 * low:{sign}.2f}, {100 * high:{sign}.2f}]"
+
+
+def _print_summary(result: na.Evaluation, confidence: float) -> None:
+    click.echo(f"            percent [{100 * confidence:g} % interval]")
+    for metric, interval in result.intervals.items():
+        click.echo(f"{metric:<12}{_percent(result.score(metric), interval)}")
+    counts = result.counts
+    links = f"{counts.links} ({counts.in_possible} possible, {counts.in_sure} sure)"
+    click.echo(f"pairs {len(result.sentences)}, links {links}, sure gold links {counts.sure}")
+
+
+def _print_comparison(results: dict[str, na.Evaluation], differences: dict[str, Difference]) -> None:
+    """The scores of both files, the second minus the first, and how likely that is by chance."""
+    rows = [["", *results, "difference", "p"]]
+    for metric, difference in differences.items():
+        scores = [_percent(result.score(metric), result.intervals[metric]) for result in results.values()]
+        percent = _percent(difference.value, difference.interval, "+")
+        rows.append([metric, *scores, percent, f"{difference.p:.4f}"])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())

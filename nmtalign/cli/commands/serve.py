@@ -26,7 +26,7 @@ from nmtalign.cli.declare import INPUT, Whole, command, option
 from nmtalign.cli.model import open_folder
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.files import parse_json
-from nmtalign.names import SCORES
+from nmtalign.names import SCORES, SIDES
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -151,8 +151,7 @@ class Server(ThreadingHTTPServer):
         from nmtalign.text.bitext import SentencePair
 
         fields = parse_json(request.decode())
-        names = ("source", "target")
-        if not isinstance(fields, dict) or not all(isinstance(fields.get(name), str) for name in names):
+        if not isinstance(fields, dict) or not all(isinstance(fields.get(name), str) for name in SIDES):
             raise DataError("expected an object with models, source and target")
         models = self._models(fields.get("models"))
         pairs = [SentencePair(*sides) for sides in _pairs_of(fields["source"], fields["target"])]

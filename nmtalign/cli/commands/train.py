@@ -19,11 +19,7 @@ from nmtalign.errors import StoppedError, UsageError
 from nmtalign.names import PRESETS
 
 if TYPE_CHECKING:
-    from distributed import Client
-
-    from nmtalign.text.bitext import SentencePair
-    from nmtalign.training.em import Hyperparameters
-
+    from nmtalign.aligner.train import LearnOptions
 
 OLDER = FileType(writes=False, instead_of="output")  # a model that the new one may replace
 
@@ -33,7 +29,6 @@ OLDER = FileType(writes=False, instead_of="output")  # a model that the new one 
     texts.max_length_option,
     texts.text_options,
     texts.langs_option,
-    option("--gold", INPUT, "Train a rescorer on these gold links of the last pairs, or of all."),
     "Output",
     option("-o --output DIR", OUTPUT, "Folder for the model.", required=True),
     option("--force", bool, "Replace the model that is there."),
@@ -43,20 +38,24 @@ OLDER = FileType(writes=False, instead_of="output")  # a model that the new one 
         option("--probabilities", OUTPUT, "Probability of each link, in the order of --links."),
         option("--pair-scores", OUTPUT, "Probability that a pair is a translation."),
     ),
-    "Model",
-    option("--preset", PRESETS, "Learn faster, or more accurately.", default="default"),
-    option("--prior", INPUT, "Start from a list of words (word, translation, weight) or eflomal's priors."),
-    option("--init DIR", OLDER, "Start from a model and its tokenizer, or from word vectors."),
     OptionGroup(
-        "vectors",
+        "learning",
+        "Input",
+        option("--gold", INPUT, "Train a rescorer on these gold links of the last pairs, or of all."),
+        "Model",
+        option("--preset", PRESETS, "Learn faster, or more accurately.", default="default"),
+        option(
+            "--prior", INPUT, "Start from a list of words (word, translation, weight) or eflomal's priors."
+        ),
+        option("--init DIR", OLDER, "Start from a model and its tokenizer, or from word vectors."),
         "Vectors, mixed with the lexicon",
         model.vector_files,
         option("--vectors-weight", Number(0, 1), "Weight of the vectors, from 0 to 1.  [0.45]"),
+        "Expert, whose links are prior counts and vote",
+        model.expert_option,
+        model.encoder_options,
         kind=model.PathOptions,
     ),
-    "Expert, whose links are prior counts and vote",
-    model.expert_option,
-    OptionGroup("encoder", model.encoder_options),
     running.engine_options,
     quiet_option,
     log_option,
@@ -64,8 +63,7 @@ OLDER = FileType(writes=False, instead_of="output")  # a model that the new one 
 def train(
     bitext: BitextOptions,
     tokenization: TextOptions,
-    vectors: model.PathOptions,
-    encoder: Values,
+    learning: model.PathOptions,
     engine: running.EngineOptions,
     output: str,
     outputs: Values,
@@ -79,28 +77,27 @@ def train(
     Example: nmtalign train text.en text.fr -o model --links links.txt
     """
     running.one_blas_thread()
-    from nmtalign.aligner.train import LearnOptions, checked_against_corrections, learn, warm_start
+    from nmtalign.aligner.train import checked_against_corrections, learn, open_options
     from nmtalign.output import expect_folder_of
     from nmtalign.state import expect_room_for_model
     from nmtalign.text.bitext import LengthLimit
     from nmtalign.training.checkpoint import remove_checkpoints
-    from nmtalign.training.em import preset as named_preset
 
-    languages = options["langs"] or (None, None)
-    settings = _supervision(vectors, encoder, options)
     paths = outputs.given  # of the links of the bitext itself
     expect_room_for_model(output, overwrite=options["force"])
     for path in paths.values():
         expect_folder_of(path)
     if paths and engine.engine == "dask" and "-" in bitext.files:
         raise UsageError("--engine dask reads the bitext again for --links; give a file, not standard input")
-    settings["prior"], settings["text"] = warm_start(
-        options["prior"], options["init"], vars(tokenization), languages, encoding=texts.encoding()
-    )
+    given: Any = tokenization.given | learning.given | {"vectors": learning.path, "workers": engine.workers}
+    languages, encoding = options["langs"] or (None, None), texts.encoding()
+    given["languages"] = languages
+    settings = open_options(given, encoding=encoding, reading=learning.reading_options)
     limit = LengthLimit(options["max_length"], bitext.files)
-    without_long_pairs = partial(limit.pairs, text=settings["text"], languages=languages)
-    hyperparameters, state = named_preset(options["preset"]), f"{output.rstrip('/')}.state"
-    progress = Stages("pairs", bitext.files, _costs(hyperparameters, encoder, outputs, options))
+    without_long_pairs = partial(limit.pairs, text=settings.text, languages=languages)
+    state = f"{output.rstrip('/')}.state"
+    progress = Stages("pairs", bitext.files, _costs(settings, aligns=bool(paths)))
+    settings = replace(settings, checkpoints=state, report=progress.stage, warn=warn)
     with _explained(state), ExitStack() as stack:
         client = engine.client(stack)
         stack.enter_context(progress)
@@ -108,36 +105,27 @@ def train(
             from nmtalign.batch.cluster import ClusterProcesses
             from nmtalign.training.distributed import DistributedBitext
 
-            settings["make_bitext"] = partial(DistributedBitext, processes=ClusterProcesses(client))
-        settings |= {"languages": languages, "workers": engine.workers, "checkpoints": state}
-        learn_options = LearnOptions(hyperparameters, report=progress.stage, warn=warn, **settings)
-        counted = progress.count(bitext.open(), then=progress.next_stage)
-        pairs = checked_against_corrections(counted, options["gold"], encoding=texts.encoding())
-        result = learn(without_long_pairs(model.with_expert(pairs, options["expert"])), learn_options)
+            make_bitext = partial(DistributedBitext, processes=ClusterProcesses(client))
+            settings = replace(settings, make_bitext=make_bitext)
+        lines = progress.count(bitext.open(), then=progress.next_stage)
+        pairs = checked_against_corrections(lines, learning.gold, encoding=encoding)
+        result = learn(without_long_pairs(model.with_expert(pairs, learning.expert)), settings)
         aligner = replace(result.aligner, workers=engine.workers)
         aligner.save(output, overwrite=options["force"])
         remove_checkpoints(state)
         progress.stage(f"model in {output}{limit}")
         if paths:
-            local = client is None or aligner.expert is not None
-            batch = result.align() if local else _aligned(client, aligner, without_long_pairs(bitext.open()))
+            if client is None or aligner.expert is not None:
+                batch = result.align()
+            else:
+                from nmtalign.batch.cluster import align_on_cluster
+                from nmtalign.links.alignments import joined_batches
+
+                chunks = na.cut(without_long_pairs(bitext.open()))  # read again
+                batch = joined_batches([part.batch for part in align_on_cluster(client, aligner, chunks)])
             formats = running.batch_texts()
             running.write_whole({path: [formats[name](batch)] for name, path in paths.items()})
     _say_what_is_next(bitext, output, outputs.links)
-
-
-def _supervision(vectors: model.PathOptions, encoder: Values, options: dict[str, Any]) -> dict[str, Any]:
-    """Open what the model learns from beside the bitext, as arguments of `learn`."""
-    from nmtalign.aligner.experts import choose_expert
-    from nmtalign.aligner.opening import open_vectors
-    from nmtalign.aligner.train import gold_of_file
-
-    return {
-        "vectors": vectors.path and open_vectors(vectors.path, options["langs"], **vectors.reading_options),
-        "vectors_weight": vectors.vectors_weight,
-        "gold": [] if options["gold"] is None else gold_of_file(options["gold"], encoding=texts.encoding()),
-        "expert": choose_expert(given=options["expert"] is not None, **encoder.given),
-    }
 
 
 @contextmanager
@@ -152,16 +140,14 @@ def _explained(state: str) -> Iterator[None]:
         raise StoppedError(f"interrupted\nnmtalign: {where}") from None
 
 
-def _costs(
-    hyperparameters: Hyperparameters, encoder: Values, outputs: Values, options: dict[str, Any]
-) -> list[float]:
+def _costs(settings: LearnOptions, *, aligns: bool) -> list[float]:
     """Return what the stages take in relation to each other, as measured (40,000 pairs)."""
-    model1, hmm = hyperparameters.model1_iterations, hyperparameters.hmm_iterations
-    iterations = [1.0] * (model1 - 1) + [4.0] * hmm
-    begin = 23.0 if encoder.encoder else 3.0
-    iterations *= 2 if options["expert"] or encoder.encoder else 1
-    end = 1.0 + 2.0 * bool(hyperparameters.spectral_weight) + 10.0 * bool(options["gold"])
-    return [begin, 3.0, *iterations, end, *([4.0] if outputs.given else [])]
+    hyperparameters, expert = settings.hyperparameters, settings.expert
+    iterations = [1.0] * (hyperparameters.model1_iterations - 1) + [4.0] * hyperparameters.hmm_iterations
+    begin = 23.0 if expert is not None and expert.encoder else 3.0
+    iterations *= 1 if expert is None else 2
+    end = 1.0 + 2.0 * bool(hyperparameters.spectral_weight) + 10.0 * bool(settings.gold)
+    return [begin, 3.0, *iterations, end, *([4.0] if aligns else [])]
 
 
 def _say_what_is_next(bitext: BitextOptions, output: str, links: str | None) -> None:
@@ -174,11 +160,3 @@ def _say_what_is_next(bitext: BitextOptions, output: str, links: str | None) -> 
     use = f"nmtalign align NEW_SOURCE NEW_TARGET --model {folder} -o links.txt"
     done = f"links in {links}; " if links not in (None, "-") else ""
     log(f"{done}to look at links: {look}; to align new text: {use}", event="next")
-
-
-def _aligned(client: Client, aligner: na.Aligner, bitext: Iterator[SentencePair]) -> na.AlignedBatch:
-    """Align the bitext, which is read again, on a cluster."""
-    from nmtalign.batch.cluster import align_on_cluster
-    from nmtalign.links.alignments import joined_batches
-
-    return joined_batches([chunk.batch for chunk in align_on_cluster(client, aligner, na.cut(bitext))])
