@@ -75,7 +75,9 @@ def partners(path: Path) -> list[Path]:
 
 
 def begun(rows: Iterator[Any], what: str) -> Iterator[Any]:
-    """Yield from an iterator, and refuse one that has nothing left: it was read before."""
+    """Yield from an iterator, and refuse one that was read to its end before, and a closed file."""
+    if getattr(rows, "closed", False):
+        raise UsageError(f"expected {what}, found a closed file; read it before it is closed")
     first = [*islice(rows, 1)]
     if not first:
         used = "an iterator with nothing left, such as a generator that was read before"

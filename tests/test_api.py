@@ -746,6 +746,20 @@ def test_a_value_that_makes_no_sense_is_refused(case, tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["a.vec"]
 
 
+def test_a_closed_file_is_refused(tmp_path):
+    with (tmp_path / "pairs").open("w+") as file:
+        pass
+    calls = (
+        na.train,
+        na.load().align_batch,
+        lambda x: na.evaluate(x, [LINKS]),
+        lambda x: na.evaluate([LINKS], x),
+    )
+    for call in calls:
+        with pytest.raises(na.UsageError, match="found a closed file"):
+            call(file)
+
+
 def test_links_of_a_batch_are_written_with_their_words(tmp_path):
     batch = na.load().align_batch([("the black cat", "le chat noir"), ("a dog", "un chien")])
     na.write_links(tmp_path / "links.tsv", batch, format="tsv")

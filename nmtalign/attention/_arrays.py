@@ -24,6 +24,9 @@ def namespace(*arrays: Array) -> Any:
     if all(isinstance(array, _PLAIN) for array in arrays):
         return np
     names = [type(array).__name__ for array in arrays]
+    mixed = UsageError(f"expected arrays of one library, found {', '.join(names)}")
+    if any(isinstance(array, int | float | complex | None) for array in arrays):
+        raise mixed  # array-api-compat passes over them
     try:
         from array_api_compat import array_namespace
 
@@ -34,7 +37,7 @@ def namespace(*arrays: Array) -> Any:
             "pip install 'nmtalign[arrays]', or pass NumPy arrays"
         ) from None
     except TypeError:
-        raise UsageError(f"expected arrays of one library, found {', '.join(names)}") from None
+        raise mixed from None
 
 
 def as_floats(*arrays: Array) -> tuple[Any, ...]:
@@ -116,6 +119,19 @@ def divided(array: Array, by: Array) -> Array:
 def finite(array: Array) -> Array:
     """Return `array` with 0 in place of minus infinity."""
     return namespace(array).where(array == -math.inf, as_like(0.0, array), array)
+
+
+def expect_sizes(**sizes: Any) -> None:
+    """Raise a :class:`UsageError` unless sizes are whole numbers from 0."""
+    for name, size in sizes.items():
+        if not isinstance(size, int | np.integer) or size < 0:
+            raise UsageError(f"expected {name} as a whole number from 0, found {size!r}")
+
+
+def expect_parameters(kind: type, parameters: Any) -> None:
+    """Raise a :class:`UsageError` unless parameters are of a kind."""
+    if not isinstance(parameters, kind):
+        raise UsageError(f"expected parameters of type {kind.__name__}, found {type(parameters).__name__}")
 
 
 def expect_rows(**arrays: Array) -> None:

@@ -15,7 +15,15 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from nmtalign.arrays import AnyArray, Doubles
-from nmtalign.attention._arrays import Array, as_floats, converted, expect_axis, expect_rows, expect_to_fit
+from nmtalign.attention._arrays import (
+    Array,
+    as_floats,
+    converted,
+    expect_axis,
+    expect_parameters,
+    expect_rows,
+    expect_to_fit,
+)
 from nmtalign.attention.scores import scaled_dot
 from nmtalign.attention.weights import mask_scores, softmax
 from nmtalign.errors import DataError, UsageError
@@ -289,6 +297,7 @@ def multi_head(
     >>> multi_head(MultiHead.start(4, heads=2, seed=0), np.ones((3, 4))).weights.shape
     (2, 3, 3)
     """
+    expect_parameters(MultiHead, parameters)
     keys = queries if keys is None else keys
     values = keys if values is None else values
     p, H = parameters, parameters.heads

@@ -14,7 +14,15 @@ from collections.abc import Callable
 import numpy as np
 
 from nmtalign.arrays import Doubles
-from nmtalign.attention._arrays import Array, as_floats, as_like, expect_axis, expect_rows, joined
+from nmtalign.attention._arrays import (
+    Array,
+    as_floats,
+    as_like,
+    expect_axis,
+    expect_rows,
+    expect_sizes,
+    joined,
+)
 from nmtalign.errors import UsageError
 
 
@@ -31,6 +39,7 @@ def sinusoidal(N: int, D: int, *, like: Array | None = None) -> Array:
     array([[0.    , 1.    , 0.    , 1.    ],
            [0.8415, 0.5403, 0.01  , 1.    ]])
     """
+    expect_sizes(N=N, D=D)
     if D % 2:
         raise UsageError(
             f"sinusoidal positions come in pairs of sine and cosine: expected an even D, found {D}"
@@ -47,6 +56,7 @@ def position_table(N: int, D: int, *, seed: int, like: Array | None = None) -> A
     >>> position_table(50, 8, seed=1).shape
     (50, 8)
     """
+    expect_sizes(N=N, D=D)
     return as_like(np.random.default_rng(seed).normal(0.0, 0.02, (N, D)), like)
 
 
@@ -119,6 +129,7 @@ def diagonal_prior(
     """
     if form not in _SCALES:
         raise UsageError(f"unknown form {form!r} of the diagonal prior; expected one of {', '.join(_SCALES)}")
+    expect_sizes(T=T, S=S)
     position = _SCALES[form]
     offset = position(T)[:, None] - position(S)  # (T, S)
     if form != "simalign":

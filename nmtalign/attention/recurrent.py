@@ -17,6 +17,7 @@ from nmtalign.attention._arrays import (
     as_floats,
     converted,
     expect_axis,
+    expect_parameters,
     expect_rows,
     joined,
     namespace,
@@ -110,6 +111,7 @@ def gru(
     >>> gru(GRU.start(3, 2, seed=0), np.zeros((5, 3))).shape
     (5, 2)
     """
+    expect_parameters(GRU, parameters)
     projected = linear(words, parameters.W, parameters.b_W)  # (..., N, 3A)
     expect_rows(words=projected)
     xp, N, A = namespace(projected), projected.shape[-2], parameters.U.shape[0]
@@ -189,6 +191,7 @@ def recurrent_encoder(parameters: RecurrentEncoder, words: Array, *, mask: Array
     >>> recurrent_encoder(RecurrentEncoder.start(3, 2, layers=2, seed=0), np.zeros((5, 3))).shape
     (5, 4)
     """
+    expect_parameters(RecurrentEncoder, parameters)
     for layer in parameters.layers:
         states = [gru(unit, words, mask=mask, backward=bool(index)) for index, unit in enumerate(layer)]
         words = joined(states, axis=-1)
@@ -243,6 +246,7 @@ def annotate(parameters: Bahdanau, source: Array, *, mask: Array | None = None) 
     Reads source words (..., S, D_s); the mask (..., S) is False for padding (Bahdanau, Cho & Bengio 2014,
     sections A.2.1 and A.2.2).
     """
+    expect_parameters(Bahdanau, parameters)
     states = recurrent_encoder(parameters.encoder, source, mask=mask)  # (..., S, 2A)
     xp, A = namespace(states), parameters.W_s.shape[0]
     first = xp.tanh(linear(states[..., 0, A:], parameters.W_s))
@@ -267,6 +271,7 @@ def decode_step(
     al. 2014, section 3.1 and A.1.2). The word (..., D_t) and the state (..., A) are those before; `source` is
     from :func:`annotate`, with the same mask.
     """
+    expect_parameters(Bahdanau, parameters)
     _, word, state = as_floats(word, state)
     attended = attend(
         linear(state, parameters.W_a)[..., None, :],  # (..., 1, Q)
@@ -303,6 +308,7 @@ def align_sentence(parameters: Bahdanau, source: Array, target: Array, *, mask: 
     >>> align_sentence(parameters, np.ones((7, 3)), np.ones((2, 4))).weights.shape
     (2, 7)
     """
+    expect_parameters(Bahdanau, parameters)
     xp, source, target = as_floats(source, target)
     expect_rows(source=source, target=target)
     if source.shape[-2] == 0 or target.shape[-2] == 0:

@@ -22,6 +22,7 @@ from nmtalign.attention._arrays import (
     converted,
     error_function,
     expect_axis,
+    expect_parameters,
     expect_rows,
     namespace,
 )
@@ -81,6 +82,7 @@ def layer_norm(parameters: LayerNorm, x: Array) -> Array:
     >>> layer_norm(LayerNorm([1.0, 1.0], epsilon=1.0, of_deviation=True), [[1.0, 3.0]])
     array([[-0.5,  0.5]])
     """
+    expect_parameters(LayerNorm, parameters)
     p, (xp, x) = parameters, as_floats(x)
     for name, array in (("gain", p.gain), *([] if p.bias is None else [("bias", p.bias)])):
         expect_axis(name, array, -1, x.shape[-1], f"x of shape {tuple(x.shape)}")
@@ -136,6 +138,7 @@ def feed_forward(parameters: FeedForward, x: Array) -> Array:
     >>> feed_forward(FeedForward(np.eye(2), np.eye(2)), [[-1.0, 2.0]])
     array([[0., 2.]])
     """
+    expect_parameters(FeedForward, parameters)
     _, x = as_floats(x)
     inner = linear(x, parameters.W_1, parameters.b_1)  # (..., N, F)
     return linear(_ACTIVATIONS[parameters.activation](inner), parameters.W_2, parameters.b_2)
@@ -229,6 +232,7 @@ def encoder_block(parameters: TransformerBlock, x: Array, *, mask: Array | None 
     >>> encoder_block(TransformerBlock.start(4, 2, 8, seed=0), np.eye(4)).context.shape
     (4, 4)
     """
+    expect_parameters(TransformerBlock, parameters)
     p, x = parameters, as_floats(x)[1]
     x, weights = _residual(p, 0, x, partial(multi_head, p.self_attention, mask=mask))
     return Attended(_feed_forward(p, x), weights)
@@ -274,6 +278,7 @@ def decoder_block(
     >>> decoder_block(TransformerBlock.start(4, 2, 8, seed=0), np.eye(4)).words.shape  # decoder-only
     (4, 4)
     """
+    expect_parameters(TransformerBlock, parameters)
     p, x = parameters, as_floats(x)[1]
     expect_rows(x=x)
     past = causal_mask(x.shape[-2], like=x)
@@ -370,6 +375,7 @@ def transformer(
     >>> transformer(parameters, np.ones((3, 4)), np.eye(4)).words.shape
     (4, 4)
     """
+    expect_parameters(Transformer, parameters)
     p, (_, memory, words) = parameters, as_floats(source, target)
     encoded, decoded = [], []
     for block in p.encoder:

@@ -18,6 +18,7 @@ from nmtalign.attention._arrays import (
     as_like,
     converted,
     divided,
+    expect_sizes,
     expect_to_fit,
     finite,
     running_sum,
@@ -154,7 +155,9 @@ def causal_mask(T: int, S: int | None = None, *, like: Array | None = None) -> A
     array([[ True, False, False],
            [ True,  True, False]])
     """
-    return as_like(np.tri(T, T if S is None else S, dtype=bool), like)
+    S = T if S is None else S
+    expect_sizes(T=T, S=S)
+    return as_like(np.tri(T, S, dtype=bool), like)
 
 
 def padding_mask(lengths: Sequence[int], S: int, *, like: Array | None = None) -> Array:
@@ -169,6 +172,7 @@ def padding_mask(lengths: Sequence[int], S: int, *, like: Array | None = None) -
     array([[1, 0, 0],
            [1, 1, 1]])
     """
+    expect_sizes(S=S)
     counts = np.asarray(lengths, dtype=int)
     if counts.size and counts.max() > S:
         raise UsageError(f"a sentence of {counts.max()} words does not fit into {S} places")
