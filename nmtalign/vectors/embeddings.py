@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 from operator import add
@@ -374,5 +374,7 @@ def unit_rows(matrix: NDArray[Any]) -> NDArray[np.floating]:
 
 
 def _expect_words(words: Any) -> None:
-    if isinstance(words, str) or not isinstance(words, Iterable):
+    if isinstance(words, str) or not isinstance(words, Collection):
         raise UsageError(f"expected a list of words, found {short(words)}")
+    if wrong := [word for word in words if not isinstance(word, str)]:
+        raise UsageError(f"expected words, found {short(wrong[0])}")
