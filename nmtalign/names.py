@@ -1,35 +1,75 @@
-"""The names of choices that options and library share. The module stays small: NumPy is not loaded yet."""
+"""The choices that the command line and the library share, as types and as tuples.
 
-SIDES = ("source", "target")
-MODEL, VECTORS = "en_fr_model", "en_fr_vectors"  # that come with nmtalign; without a name it is the model
+A choice is defined once, as a `Literal`; click and the checks of the library take its values from there.
+The module imports nothing heavy, so that ``nmtalign --help`` does not load NumPy.
+"""
 
-SCORES = ("dot", "scaled-dot", "cosine", "bahdanau")  # of vectors
-LEARNED_SCORES = ("bahdanau", "scaled-dot")  # whose parameters lie beside vectors
-POSITIONS = ("none", "diagonal", "hmm")
-EXTRACTIONS = (
-    *("posterior", "one-to-one", "argmax", "argmax-reverse"),
-    *("mutual", "threshold", "itermax", "match", "transport"),
-)
-SYMMETRIZATIONS = ("intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and")
-VALUES = ("scores", "forward", "reverse", "combined")  # of the cells of a pair
-METHODS = (  # published, from similarities to links
-    *("simalign-argmax", "simalign-itermax", "simalign-match"),
-    *("awesome-align", "awesome-align-entmax", "transport"),
-)
-UNITS = ("subwords", "words")  # that published methods link
-PRESETS = ("fast", "default")
-DEVICES = ("cpu", "cuda", "mps")
+from typing import Literal, get_args
 
-PAIR_FORMATS = ("fast-align", "tsv", "csv", "jsonl", "tmx", "xliff", "po", "po-fuzzy", "parquet")
+Side = Literal["source", "target"]
+SIDES: tuple[Side, ...] = get_args(Side)
+MODEL, VECTORS = "en_fr_model", "en_fr_vectors"  # bundled data; a command without a model uses the first
+
+ScoreName = Literal["dot", "scaled-dot", "cosine", "bahdanau"]
+LearnedScoreName = Literal["bahdanau", "scaled-dot"]  # a folder of vectors can hold their parameters
+PositionsName = Literal["none", "diagonal", "hmm"]
+ExtractionName = Literal[
+    "posterior",
+    "one-to-one",
+    "argmax",
+    "argmax-reverse",
+    "mutual",
+    "threshold",
+    "itermax",
+    "match",
+    "transport",
+]
+Symmetrization = Literal["intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and"]
+CellValues = Literal["scores", "forward", "reverse", "combined"]  # what the cells of a matrix hold
+MethodName = Literal[
+    "simalign-argmax",
+    "simalign-itermax",
+    "simalign-match",
+    "awesome-align",
+    "awesome-align-entmax",
+    "transport",
+]
+UnitName = Literal["subwords", "words"]  # what a published method links
+PresetName = Literal["fast", "default"]
+DeviceName = Literal["cpu", "cuda", "mps"]
+
+SCORES: tuple[ScoreName, ...] = get_args(ScoreName)
+LEARNED_SCORES: tuple[LearnedScoreName, ...] = get_args(LearnedScoreName)
+POSITIONS: tuple[PositionsName, ...] = get_args(PositionsName)
+EXTRACTIONS: tuple[ExtractionName, ...] = get_args(ExtractionName)
+SYMMETRIZATIONS: tuple[Symmetrization, ...] = get_args(Symmetrization)
+VALUES: tuple[CellValues, ...] = get_args(CellValues)
+METHODS: tuple[MethodName, ...] = get_args(MethodName)
+UNITS: tuple[UnitName, ...] = get_args(UnitName)
+PRESETS: tuple[PresetName, ...] = get_args(PresetName)
+DEVICES: tuple[DeviceName, ...] = get_args(DeviceName)
+
+PairFormat = Literal["fast-align", "tsv", "csv", "jsonl", "tmx", "xliff", "po", "po-fuzzy", "parquet"]
+UnicodeForm = Literal["nfc", "nfkc", "strip-accents", "none"]
+SubwordMarks = Literal["bpe", "sentencepiece"]
+PAIR_FORMATS: tuple[PairFormat, ...] = get_args(PairFormat)
+UNICODE_FORMS: tuple[UnicodeForm, ...] = get_args(UnicodeForm)
+MARKS: tuple[SubwordMarks, ...] = get_args(SubwordMarks)
 TOKENIZERS = ("space", "simple", "moses", "icu", "sentencepiece:FILE[,FILE]")
-UNICODE_FORMS = ("nfc", "nfkc", "strip-accents", "none")
-MARKS = ("bpe", "sentencepiece")  # of sub-words
 
-READ_LINKS = ("pharaoh", "talp", "naacl", "giza", "tsv", "jsonl")
-WRITTEN_LINKS = (*READ_LINKS, "words")
-TAG_FORMATS = ("xml", "bio", "spans")
+ReadLinksFormat = Literal["pharaoh", "talp", "naacl", "giza", "tsv", "jsonl"]
+WrittenLinksFormat = Literal["pharaoh", "talp", "naacl", "giza", "tsv", "jsonl", "words"]
+TagFormat = Literal["xml", "bio", "spans"]
+READ_LINKS: tuple[ReadLinksFormat, ...] = get_args(ReadLinksFormat)
+WRITTEN_LINKS: tuple[WrittenLinksFormat, ...] = get_args(WrittenLinksFormat)
+TAG_FORMATS: tuple[TagFormat, ...] = get_args(TagFormat)
 
-READ_VECTORS = ("folder", "word2int", "word2vec", "word2vec-binary", "fasttext", "gensim")
-WRITTEN_VECTORS = ("folder", "word2int", "word2vec", "word2vec-binary")
-UNKNOWN_POLICIES = ("zero", "subword", "backoff")
-RETRIEVAL_SCORES = ("csls", "cosine")
+ReadVectorsFormat = Literal["folder", "word2int", "word2vec", "word2vec-binary", "fasttext", "gensim"]
+WrittenVectorsFormat = Literal["folder", "word2int", "word2vec", "word2vec-binary"]
+UnknownPolicy = Literal["zero", "subword", "backoff"]
+DecodingErrors = Literal["strict", "ignore", "replace", "backslashreplace"]  # of Python's decoders
+RetrievalScore = Literal["csls", "cosine"]
+READ_VECTORS: tuple[ReadVectorsFormat, ...] = get_args(ReadVectorsFormat)
+WRITTEN_VECTORS: tuple[WrittenVectorsFormat, ...] = get_args(WrittenVectorsFormat)
+UNKNOWN_POLICIES: tuple[UnknownPolicy, ...] = get_args(UnknownPolicy)
+RETRIEVAL_SCORES: tuple[RetrievalScore, ...] = get_args(RetrievalScore)

@@ -36,7 +36,7 @@ import numpy as np
 from nmtalign.files import read_lines
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
-from nmtalign.training.count_vectors import learn_counted
+from nmtalign.training.count_vectors import count_embeddings, learn_lexicon
 from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.vectors.spaces import (
     MappedSpaces,
@@ -173,8 +173,8 @@ def measure_learning(arguments: argparse.Namespace) -> None:
     ]
     pairs = list(zip(*sides, strict=True))
     ways: dict[str, Callable[[], tuple[Embeddings, Embeddings]]] = {
-        "counts, 128 dimensions": lambda: learn_counted(pairs),
-        "counts, 300 dimensions": lambda: learn_counted(pairs, dimension=300),
+        "counts, 128 dimensions": lambda: count_embeddings(learn_lexicon(pairs)),
+        "counts, 300 dimensions": lambda: count_embeddings(learn_lexicon(pairs), dimension=300),
     }
     for label, learn in ways.items():
         report(label, learn, test)

@@ -11,11 +11,12 @@ import math
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
+from dataclasses import MISSING, field, fields
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, NamedTuple
+from types import NoneType, UnionType
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import click
 
@@ -205,104 +206,156 @@ def _with_parts(paths: list[str], patterns: tuple[str, ...]) -> list[str]:
     return [*paths, *map(str, parts)]
 
 
-# --- groups and sections -------------------------------------------------------------------------
+# --- groups of options ---------------------------------------------------------------------------
+
+RUNNING = "Running"  # the last section of --help; it holds the options that name no section
+_DECLARED = "declared"  # the key of a field's metadata
 
 
-class Values(SimpleNamespace):
-    """The values of a group of options by name; a subclass adds what is done with them."""
+class Options:
+    """Base class of option groups: frozen dataclasses whose fields declare the options.
 
-    @property
-    def given(self) -> dict[str, Any]:
-        """The values other than None, which stands for an option that was not given."""
-        return {name: value for name, value in vars(self).items() if value is not None}
+    A command names the groups as the types of its parameters and receives an instance of each. A field
+    whose type is another group contains the options of that group.
+    """
 
-
-class OptionGroup:
-    """Options whose values a command, or a group around, receives as one: `name`, of a `kind`."""
-
-    def __init__(self, name: str, *options: Option, kind: type[Values] = Values) -> None:
-        self.name, self.options, self.kind = name, options, kind
+    section: ClassVar[str] = RUNNING  # where --help lists the options, unless one names another section
 
 
-# an option or argument, a group of options, the title of a section that begins, or several of these
-Option = click.Parameter | OptionGroup | str | tuple[Any, ...]
+AnyOptions = TypeVar("AnyOptions", bound=Options)
 
 
-def option(names: str, kind: Any, help: str, **more: Any) -> click.Option:
-    """Return an option, such as ``option("-o --output FILE", OUTPUT, "File to write.")``.
+class _Declared(NamedTuple):
+    """The parts of a declaration that click needs, besides the name and the type of the field."""
 
-    Its type is that of a value, a tuple of choices, or ``bool`` for a switch; without a default it is None.
+    parameter: type[click.Parameter]
+    words: list[str]  # the names of the option, such as -o and --output
+    section: str | None
+    settings: dict[str, Any]
+
+
+def option(
+    names: str,
+    help: str,
+    *,
+    type: click.ParamType | None = None,
+    default: Any = None,
+    required: bool = False,
+    section: str | None = None,
+    callback: Callable[..., Any] | None = None,
+) -> Any:
+    """Declare an option as the field of a group: ``output: str = option("-o --output FILE", "Write FILE.")``.
+
+    The last word of `names` is the metavar if it begins with a capital. The annotation of the field gives
+    the type: ``bool`` makes a switch, a ``Literal`` a choice, ``tuple[str, ...]`` an option that may be
+    repeated. `type` narrows it, for example to a range or to a file.
     """
     words = names.split()
-    if words[-1][0].isupper():  # what the help calls the value
-        more["metavar"] = words.pop()
-    if kind is bool:
-        more = ({"is_flag": True, "default": None} if "/" in names else {"is_flag": True}) | more
-    else:
-        more["type"] = click.Choice(kind) if isinstance(kind, tuple) else kind
-    return click.Option(words, help=help, **more)
+    settings: dict[str, Any] = {"help": help, "type": type, "default": default, "required": required}
+    settings["callback"] = callback
+    if words[-1][0].isupper():
+        settings["metavar"] = words.pop()
+    declared = _Declared(click.Option, words, section, settings)
+    return field(default=MISSING if required else default, metadata={_DECLARED: declared})
 
 
-def argument(name: str, kind: Any = None, **more: Any) -> click.Argument:
-    """Return an argument of a command."""
-    return click.Argument([name], type=kind, **more)
+def argument(*, type: click.ParamType | None = None, required: bool = True) -> Any:
+    """Declare an argument as the field of a group; a field of the type ``tuple[str, ...]`` takes several."""
+    declared = _Declared(click.Argument, [], None, {"type": type, "required": required})
+    return field(default=MISSING if required else None, metadata={_DECLARED: declared})
 
 
-def _in_order(options: Iterable[Option]) -> Iterator[click.Parameter | str]:
-    """Yield options, arguments and titles, those of groups and tuples in their place."""
-    for option in options:
-        if isinstance(option, tuple | OptionGroup):
-            yield from _in_order(option if isinstance(option, tuple) else option.options)
+def switch(names: str, help: str, *, section: str = RUNNING, **settings: Any) -> click.Option:
+    """Return an option that acts by its callback; no command receives its value."""
+    made = click.Option(names.split(), help=help, expose_value=False, is_eager=True, **settings)
+    vars(made)["section"] = section
+    return made
+
+
+def _parameters(group: type[Options]) -> Iterator[click.Parameter]:
+    """Yield the click parameters of a group, those of inner groups in their place."""
+    annotations = get_type_hints(group)
+    for attribute in fields(group):  # type: ignore[arg-type]  # each group is a dataclass
+        declared: _Declared | None = attribute.metadata.get(_DECLARED)
+        if declared is None:
+            yield from _parameters(annotations[attribute.name])
+            continue
+        settings = _settings_of_type(annotations[attribute.name], declared)
+        parameter = declared.parameter([attribute.name, *declared.words], **settings)
+        vars(parameter)["section"] = declared.section or group.section
+        yield parameter
+
+
+def _settings_of_type(annotation: Any, declared: _Declared) -> dict[str, Any]:
+    """Return the settings of a click parameter, completed by the annotation of its field."""
+    settings = dict(declared.settings)
+    repeated = get_origin(annotation) is tuple and get_args(annotation)[-1] is Ellipsis
+    is_union = get_origin(annotation) in (Union, UnionType)
+    kinds = [kind for kind in get_args(annotation) if kind is not NoneType] if is_union else [annotation]
+    choices = [value for kind in kinds if get_origin(kind) is Literal for value in get_args(kind)]
+    if bool in kinds:
+        settings["is_flag"] = True
+    elif settings["type"] is None:
+        element = get_args(annotation)[0] if repeated else kinds[0]
+        settings["type"] = click.Choice(choices) if choices else element
+    if repeated and declared.parameter is click.Argument:
+        settings["nargs"] = -1
+    elif repeated and "multiple" not in settings:
+        settings["multiple"] = True
+    return settings
+
+
+def _instance(group: type[AnyOptions], values: Mapping[str, Any]) -> AnyOptions:
+    """Return an instance of a group from the values of all options of a command."""
+    annotations = get_type_hints(group)
+    by_field: dict[str, Any] = {}
+    for attribute in fields(group):  # type: ignore[arg-type]  # each group is a dataclass
+        if _DECLARED in attribute.metadata:
+            by_field[attribute.name] = values[attribute.name]
         else:
-            yield option
-
-
-def _values(options: Iterable[Option], arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return the values of options by name, those of a group as one."""
-    values: dict[str, Any] = {}
-    for option in options:
-        if isinstance(option, tuple):
-            values |= _values(option, arguments)
-        elif isinstance(option, OptionGroup):
-            values[option.name] = option.kind(**_values(option.options, arguments))
-        elif isinstance(option, click.Parameter) and option.expose_value:
-            values[str(option.name)] = arguments[str(option.name)]
-    return values
+            by_field[attribute.name] = _instance(annotations[attribute.name], values)
+    return group(**by_field)
 
 
 class Command(click.Command):
-    """A command whose ``--help`` has the sections of its options, in the order in which they begin."""
+    """A command whose ``--help`` lists its options in sections, in the order in which these begin."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for title, options in in_sections(self.get_params(ctx)).items():
+            records = [option.get_help_record(ctx) for option in options]
             with formatter.section(title):
-                formatter.write_dl(list(filter(None, (option.get_help_record(ctx) for option in options))))
+                formatter.write_dl([record for record in records if record is not None])
 
 
 def in_sections(parameters: Iterable[click.Parameter]) -> dict[str, list[click.Option]]:
-    """Return the options of a command by section; "Running", which has all others, is last."""
+    """Return the options of a command by section; the section "Running" comes last."""
     sections: dict[str, list[click.Option]] = {}
-    for option in parameters:
-        if isinstance(option, click.Option) and not option.hidden:
-            sections.setdefault(vars(option).get("section", "Running"), []).append(option)
-    return {title: sections[title] for title in sorted(sections, key="Running".__eq__)}
+    for parameter in parameters:
+        if isinstance(parameter, click.Option) and not parameter.hidden:
+            section = vars(parameter).get("section", RUNNING)
+            sections.setdefault(section, []).append(parameter)
+    running = sections.pop(RUNNING, [])
+    return {**sections, RUNNING: running} if running else sections
 
 
-def command(*options: Option, name: str | None = None) -> Callable[[Callable[..., Any]], click.Command]:
-    """Return a decorator that makes a function a command with these options."""
-    parameters: list[click.Parameter] = []
-    section = "Running"
-    for item in _in_order(options):
-        if isinstance(item, str):
-            section = item
-        else:
-            parameters.append(copy(item))  # other commands may have the option in another section
-            vars(parameters[-1])["section"] = section
+def command(
+    *switches: click.Option, name: str | None = None
+) -> Callable[[Callable[..., None]], click.Command]:
+    """Return a decorator that makes a function a command.
 
-    def decorate(function: Callable[..., Any]) -> click.Command:
+    Each parameter of the function is annotated with a group of options. `switches` are further options that
+    act by themselves, such as ``--quiet``.
+    """
+
+    def decorate(function: Callable[..., None]) -> click.Command:
+        hints = get_type_hints(function)
+        groups: dict[str, type[Options]] = {key: kind for key, kind in hints.items() if key != "return"}
+        parameters = [parameter for group in groups.values() for parameter in _parameters(group)]
+        parameters += [copy(option) for option in switches]  # click writes the default of a context into it
+
         @functools.wraps(function)
-        def call(**arguments: Any) -> Any:
-            return function(**_values(options, arguments))
+        def call(**values: Any) -> None:
+            function(**{name: _instance(group, values) for name, group in groups.items()})
 
         return click.command(name, cls=Command, params=parameters)(call)
 
@@ -372,5 +425,4 @@ def _set_defaults(context: click.Context, parameter: click.Parameter, path: str 
 
 
 _CONFIG = "TOML file with defaults: a table for each command, like [align]."
-_CALLED: Any = {"is_eager": True, "expose_value": False, "callback": _set_defaults}
-config_option = option("--config FILE", INPUT, _CONFIG, **_CALLED)
+config_option = switch("--config", _CONFIG, type=INPUT, metavar="FILE", callback=_set_defaults)

@@ -15,7 +15,7 @@ from typing import Any, Self, TypeVar
 
 import click
 
-from nmtalign.cli.declare import option
+from nmtalign.cli.declare import switch
 from nmtalign.files import share_read
 
 MOST_CHARACTERS = 2_000  # of a message
@@ -30,13 +30,14 @@ def _switch(context: click.Context, parameter: click.Parameter, on: bool) -> Non
     switched.update({str(parameter.name)} if on else ())
 
 
-_SWITCH: Any = {"is_flag": True, "is_eager": True, "expose_value": False, "callback": _switch}
-quiet_option = ("Running", option("-q --quiet", bool, "Only warnings and errors on stderr.", **_SWITCH))
-log_option = option("--log-json", bool, "Messages on stderr as JSON, one object a line.", **_SWITCH)
-_VERBOSE = "Also say with which settings links were made."
-message_options = quiet_option, option("-v --verbose", bool, _VERBOSE, **_SWITCH), log_option
-_DEBUG = "After an error, also print its traceback."
-debug_option = option("--debug", bool, _DEBUG, **_SWITCH)
+def _message_option(names: str, help: str) -> click.Option:
+    return switch(names, help, is_flag=True, callback=_switch)
+
+
+quiet_option = _message_option("-q --quiet", "Only warnings and errors on stderr.")
+verbose_option = _message_option("-v --verbose", "Also say with which settings links were made.")
+log_option = _message_option("--log-json", "Messages on stderr as JSON, one object per line.")
+debug_option = _message_option("--debug", "After an error, also print its traceback.")
 
 
 def printable(text: str) -> str:

@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, fields
 from functools import partial
 from itertools import tee
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 from click.core import ParameterSource
 
 import nmtalign as na
-from nmtalign import names
 from nmtalign.cli import declare, texts
-from nmtalign.cli.declare import INPUT, OUTPUT, Number, Numbers, OptionGroup, Values, Whole, option
+from nmtalign.cli.declare import INPUT, OUTPUT, Number, Numbers, Options, Whole, option
 from nmtalign.cli.messages import log
+from nmtalign.cli.texts import ModelTextOptions
 from nmtalign.door import parameter, place_of
 from nmtalign.errors import DataError, UsageError
+from nmtalign.names import (
+    DeviceName,
+    ExtractionName,
+    MethodName,
+    PositionsName,
+    ScoreName,
+    SubwordMarks,
+    Symmetrization,
+    UnitName,
+    UnknownPolicy,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,183 +42,351 @@ if TYPE_CHECKING:
 
     Heads = dict[str, NDArray[np.floating]]
 
-PATHS = ("model", "vectors", "source_vectors", "target_vectors")
+_METHOD_INPUTS = "--matrices, --translator, --token-vectors, --similarities, or --encoder with --method"
 
 
-class PathOptions(Values):
-    """Where word vectors are, or a model instead of these."""
-
-    @property
-    def path(self) -> str | tuple[str, str] | None:
-        """The folder, or the files of both sides; UsageError for two of them, or one side alone."""
-        if (self.source_vectors is None) != (self.target_vectors is None):
-            raise UsageError("--source-vectors and --target-vectors go together; give both")
-        given = [name for name in PATHS[:3] if name in self.given]
-        if len(given) > 1:
-            places = " and ".join("--" + name.replace("_", "-") for name in given)
-            raise UsageError(f"{places} contradict each other; give one place for the weights")
-        if "langs" in self.given and self.vectors is None:
-            raise UsageError("--langs names the languages of --vectors DIR; give both")
-        if self.source_vectors is not None:
-            return self.source_vectors, self.target_vectors
-        return self.given[given[0]] if given else None
-
-    @property
-    def reading_options(self) -> dict[str, Any]:
-        """How files of vectors are read."""
-        return {name: value for name, value in self.given.items() if name in ("limit", "unsafe_pickle")}
-
-
-class ModelOptions(PathOptions):
-    """What the aligner is made of; what was not given, the model chooses."""
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The settings of a model or vectors by name."""
-        settings = {name: value for name, value in self.given.items() if name not in PATHS}
-        if "langs" in settings:
-            settings["languages"] = settings.pop("langs")
-        if "scorers" in settings:
-            settings["scorers"] = tuple(name.strip() for name in self.scorers.split(","))
-        return settings
-
-
-def _by_hand(context: click.Context, parameter: click.Parameter, value: bool | None) -> bool | None:
-    """Refuse a value that a file or the environment gives."""
+def _only_on_command_line(
+    context: click.Context, parameter: click.Parameter, value: bool | None
+) -> bool | None:
+    """Raise UsageError if a file or the environment sets the option."""
     if value and context.get_parameter_source(str(parameter.name)) is not ParameterSource.COMMANDLINE:
         raise UsageError(f"{parameter.opts[0]} can be given on the command line only")
     return value
 
 
-_TRUST = "Let pickles run code; give only files that you trust."
-unsafe_pickle_option = option("--unsafe-pickle", bool, _TRUST, default=None, callback=_by_hand)
-encoder_options = (
-    option("--encoder NAME", declare.HUGGING_FACE, "Encoder of Hugging Face, or its folder."),
-    option("--layer", Whole(min=0), "Layer of --encoder whose states are taken.  [8]"),
-    option("--device", names.DEVICES, "Where the encoder runs.  [cpu]"),
-    option("--cache", OUTPUT, "File that keeps the encoder's similarities for the next run."),
-)
-_WHOSE = "Links of this text by someone who knows more than the text shows: a person, an encoder. They vote."
-_LINES = "Pharaoh format, a line for each pair; an empty line is no opinion."
-expert_option = option("--expert LINKS", INPUT, f"{_WHOSE} {_LINES}")
+def limit_option() -> Any:
+    """Declare ``--limit`` of word vectors."""
+    return option("--limit", "Read only the first N vectors of a file.", type=Whole(min=1))
 
 
-def with_expert(bitext: Iterable[Pair], expert: str | None, *, marked: bool = False) -> Iterator[Any]:
+def unsafe_pickle_option() -> Any:
+    """Declare ``--unsafe-pickle``."""
+    help = "Let pickles run code; only for files that you trust."
+    return option("--unsafe-pickle", help, default=False, callback=_only_on_command_line)
+
+
+@dataclass(frozen=True, kw_only=True)
+class VectorFileOptions(Options):
+    """Files of word vectors of two languages."""
+
+    section = "Vectors, mixed with the lexicon"
+
+    vectors: str | None = option(
+        "--vectors DIR", "Word vectors of two languages: word2int_XX.pkl, embeddings_XX.npz.", type=INPUT
+    )
+    source_vectors: str | None = option(
+        "--source-vectors FILE",
+        "Source word vectors: gensim, word2vec, fastText, GloVe, npz.",
+        type=INPUT,
+    )
+    target_vectors: str | None = option(
+        "--target-vectors FILE", "Target word vectors in the same space.", type=INPUT
+    )
+    limit: int | None = limit_option()
+    unsafe_pickle: bool = unsafe_pickle_option()
+
+    @property
+    def path(self) -> str | tuple[str, str] | None:
+        """The folder, or the files of both sides; UsageError if both or only one side is given."""
+        if (self.source_vectors is None) != (self.target_vectors is None):
+            raise UsageError("--source-vectors and --target-vectors go together; give both")
+        if self.source_vectors is None or self.target_vectors is None:
+            return self.vectors
+        if self.vectors is not None:
+            raise UsageError("--vectors and --source-vectors contradict each other; give one of them")
+        return self.source_vectors, self.target_vectors
+
+
+@dataclass(frozen=True, kw_only=True)
+class VectorOptions(VectorFileOptions):
+    """Files of word vectors, and which languages a folder of them is for."""
+
+    section = "Vectors"
+
+    langs: tuple[str, str] | None = option(
+        "--langs XX,YY",
+        "Languages, if the folder --vectors does not say which is which.",
+        type=texts.LANGUAGES,
+    )
+
+    @property
+    def path(self) -> str | tuple[str, str] | None:
+        if self.langs is not None and self.vectors is None:
+            raise UsageError("--langs names the languages of --vectors DIR; give both")
+        return super().path
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlignerVectorOptions(VectorOptions):
+    """Word vectors that align a text in place of a learned model."""
+
+    section = "Vectors, instead of a model"
+
+    unknown: UnknownPolicy | None = option("--unknown", "Vector of unknown words.  [zero]")
+    score: ScoreName | None = option("--score", "Attention score of two vectors.  [cosine]")
+    temperature: float | None = option(
+        "--temperature", "Divides scores.  [cosine: 1/sqrt(D), others: 1]", type=Number(0, min_open=True)
+    )
+    parameters: str | None = option(
+        "--parameters NPZ", "Parameters of --score bahdanau or scaled-dot.  [in --vectors DIR]", type=INPUT
+    )
+    positions: PositionsName | None = option("--positions", "Position model.  [cosine: diagonal]")
+    diagonal: float | None = option(
+        "--diagonal", "Strength of the diagonal prior.  [4]", type=Number(min=0)
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncoderOptions(Options):
+    """An encoder whose links are those of an expert."""
+
+    section = "Expert, whose links vote"
+
+    encoder: str | None = option(
+        "--encoder NAME", "Encoder of Hugging Face, or its folder.", type=declare.HUGGING_FACE
+    )
+    layer: int | None = option(
+        "--layer", "Layer of --encoder whose states are compared.  [8]", type=Whole(min=0)
+    )
+    device: DeviceName | None = option("--device", "Where the encoder runs.  [cpu]")
+    cache: str | None = option(
+        "--cache FILE", "File that keeps the encoder's similarities for the next run.", type=OUTPUT
+    )
+
+
+def expert_option() -> Any:
+    """Declare ``--expert``."""
+    return option(
+        "--expert LINKS",
+        "Links of this text from a source that knows more than the text, such as a person or an encoder;"
+        " they vote. Pharaoh format, one line per pair; an empty line means no opinion.",
+        type=INPUT,
+    )
+
+
+def with_expert(
+    bitext: Iterable[Pair], expert: str | None, encoding: str, *, marked: bool = False
+) -> Iterator[Any]:
     """Return the pairs of a bitext with the links of --expert; for `marked` see `with_links`."""
     if expert is None:
         return iter(bitext)
     from nmtalign.aligner.experts import with_links
     from nmtalign.links.formats import read_links
 
-    links = read_links(expert, encoding=texts.encoding())
-    return with_links(bitext, links, marked=marked, file=expert)
+    return with_links(bitext, read_links(expert, encoding=encoding), marked=marked, file=expert)
 
 
-extraction_options = (
-    option("--extract", names.EXTRACTIONS, "How links are chosen.  [posterior; without null: mutual]"),
-    option("--threshold", Number(0, 1), "Least posterior of a link; adds no second words."),
-    option("--symmetrize", names.SYMMETRIZATIONS, "Join both directions' best choices."),
-)
-vector_files = (
-    option("--vectors DIR", INPUT, "Word vectors of two languages: word2int_XX.pkl, embeddings_XX.npz."),
-    option("--source-vectors", INPUT, "Source word vectors: gensim, word2vec, fastText, GloVe, npz."),
-    option("--target-vectors", INPUT, "Target word vectors in the same space."),
-    option("--limit", Whole(min=1), "Read only the first N vectors of a file."),
-    unsafe_pickle_option,
-)
-_WHICH = "Languages, if the folder --vectors does not say which is which."
-_vectors = (vector_files, option("--langs XX,YY", texts.LANGUAGES, _WHICH))
-path_options = OptionGroup("vectors", "Vectors", _vectors, kind=PathOptions)
-model_options = OptionGroup(
-    "options",
-    "Model",
-    option("--model DIR", INPUT, "A learned model.  [the shipped English-French]"),
-    option("--scorers LIST", str, "Scorers of the model to use, by name.  [all]"),
-    "Vectors, instead of a model",
-    _vectors,
-    option("--unknown", names.UNKNOWN_POLICIES, "Vector of unknown words.  [zero]"),
-    option("--score", names.SCORES, "Attention score of two vectors.  [cosine]"),
-    option("--temperature", Number(0, min_open=True), "Divides scores.  [cosine: 1/sqrt(D), others: 1]"),
-    option("--parameters NPZ", INPUT, "Parameters of --score bahdanau or scaled-dot.  [in --vectors DIR]"),
-    option("--positions", names.POSITIONS, "Position model.  [cosine: diagonal]"),
-    option("--diagonal", Number(min=0), "Strength of the diagonal prior.  [4]"),
-    "Expert, whose links vote",
-    encoder_options,
-    "Links",
-    extraction_options,
-    "Input",
-    texts.text_choices("[the model's, else space]", "[yes]", "[nfc]"),
-    kind=ModelOptions,
-)
+@dataclass(frozen=True, kw_only=True)
+class ExtractionOptions(Options):
+    """How links are chosen."""
+
+    section = "Links"
+
+    extract: ExtractionName | None = option(
+        "--extract", "How links are chosen.  [posterior; without null: mutual]"
+    )
+    threshold: float | None = option(
+        "--threshold", "Keep links whose posterior is at least N; turns second words off.", type=Number(0, 1)
+    )
+    symmetrize: Symmetrization | None = option("--symmetrize", "Join both directions' best choices.")
 
 
-def load_aligner(options: ModelOptions) -> na.Aligner:
-    """Open what the options name; without any, the shipped English-French model."""
-    path, settings = options.path, options.settings
-    if isinstance(path, str):
-        return open_folder("vectors" if options.model is None else "model", path, **settings)
-    return na.load(path, **settings)
+@dataclass(frozen=True, kw_only=True)
+class ModelOptions(Options):
+    """The aligner; the model decides about options that were not given."""
+
+    section = "Model"
+
+    model: str | None = option(
+        "--model DIR", "A learned model.  [the bundled English-French one]", type=INPUT
+    )
+    scorers: str | None = option("--scorers LIST", "Scorers of the model to use, by name.  [all]")
+    vectors: AlignerVectorOptions
+    encoder: EncoderOptions
+    links: ExtractionOptions
+    text: ModelTextOptions
+
+    @property
+    def path(self) -> str | tuple[str, str] | None:
+        """The folder of the model or of the vectors, or the files of both sides."""
+        path = self.vectors.path
+        if self.model is None:
+            return path
+        if path is not None:
+            given = "--vectors" if isinstance(path, str) else "--source-vectors"
+            raise UsageError(f"--model and {given} contradict each other; give one of them")
+        return self.model
+
+    @property
+    def files(self) -> list[str]:
+        """The files and folders on which the links depend."""
+        path = self.path
+        paths = [path] if isinstance(path, str) else list(path or ())
+        return paths + [file for file in (self.vectors.parameters,) if file is not None]
+
+    def load(self) -> na.Aligner:
+        """Open what the options name; without any, the bundled English-French model."""
+        path = self.path
+        if isinstance(path, str):
+            check_folder("vectors" if self.model is None else "model", path)
+        scorers = None
+        if self.scorers is not None:
+            scorers = tuple(name.strip() for name in self.scorers.split(","))
+        return na.load(
+            path,
+            scorers=scorers,
+            extract=self.links.extract,
+            threshold=self.links.threshold,
+            symmetrize=self.links.symmetrize,
+            tokenizer=self.text.tokenizer,
+            lowercase=self.text.lowercase,
+            unicode=self.text.unicode,
+            languages=self.vectors.langs,
+            score=self.vectors.score,
+            temperature=self.vectors.temperature,
+            parameters=self.vectors.parameters,
+            positions=self.vectors.positions,
+            diagonal=self.vectors.diagonal,
+            unknown=self.vectors.unknown,
+            limit=self.vectors.limit,
+            unsafe_pickle=self.vectors.unsafe_pickle,
+            encoder=self.encoder.encoder,
+            layer=self.encoder.layer,
+            device=self.encoder.device,
+            cache=self.encoder.cache,
+        )
 
 
-def open_folder(kind: str, path: str, **settings: Any) -> na.Aligner:
-    """Open a model, or vectors; an error where a folder of the other kind, or none, is given."""
+def check_folder(kind: Literal["model", "vectors"], path: str) -> None:
+    """Raise DataError if a folder contains vectors where a model is expected, or vice versa."""
     from nmtalign.state import is_model
 
     folder = place_of(path)
     if folder.exists() and is_model(folder) != (kind == "model"):
-        why = "expected a folder of `nmtalign train`; it holds no model (if it holds vectors: --vectors)"
-        raise DataError(why if kind == "model" else "this is a learned model; give it as --model").at(path)
-    return na.load(path, **settings)
+        if kind == "model":
+            why = "expected a folder written by `nmtalign train`, found no model; for vectors use --vectors"
+        else:
+            why = "this is a learned model; use --model"
+        raise DataError(why).at(path)
 
 
 # --- attention or similarities of another program -----------------------------------------------
 
 SECTION = "Attention or similarities of another program"
-_SOURCES = ("matrices", "translator", "token_vectors", "similarities")
 
 
-class SourceOptions(Values):
+@dataclass(frozen=True, kw_only=True)
+class SourceOptions(Options):
     """Attention or similarities of another program, and how they are read."""
 
-    def named(self, options: Values) -> bool:
-        """Tell whether links come from a source, not from our own model; `report` can show both."""
-        given = list(self.given)
-        if given and not any(name in given for name in _SOURCES) and None in (self.method, options.encoder):
-            settings, needed = (", ".join(map(parameter, which)) for which in (given, _SOURCES))
-            raise UsageError(f"{settings}: only with {needed}, or --encoder and --method")
+    section = SECTION
+
+    matrices: str | None = option(
+        "--matrices FILE",
+        "Attention: npz, npy or text of Marian, fairseq, OpenNMT-py; rows sum to 1.",
+        type=INPUT,
+    )
+    translator: str | None = option(
+        "--translator NAME", "Translation model of Hugging Face.", type=declare.HUGGING_FACE
+    )
+    layers: tuple[int, ...] | None = option(
+        "--layers", "Layers to average, like 0,2-3.  [all]", type=Numbers(0)
+    )
+    attention_heads: tuple[int, ...] | None = option(
+        "--attention-heads", "Heads to average.  [all]", type=Numbers(0)
+    )
+    shift: int | None = option(
+        "--shift", "Row offset: target piece t is row t + SHIFT.  [0]", type=Whole(-1, 1)
+    )
+    pieces: SubwordMarks | None = option("--pieces", "Join sub-words to words.")
+    normalize: bool | None = option("--normalize", "Divide each row of --matrices by its sum.")
+    token_vectors: str | None = option(
+        "--token-vectors FILE", "npz or folder: vectors of the words of each line.", type=INPUT
+    )
+    similarities: str | None = option(
+        "--similarities NPZ", "npz, one matrix for each pair, target by source.", type=INPUT
+    )
+    method: MethodName | None = option(
+        "--method", "Published method that makes links from similarities.  [simalign-itermax]"
+    )
+    units: UnitName | None = option(
+        "--units", "What --method links. Links of sub-words become links of words.  [subwords]"
+    )
+
+    def is_given(self, encoder: str | None) -> bool:
+        """Return whether links come from another program; `report` and `heatmap` can show both kinds.
+
+        Raise UsageError if options describe matrices that no option names.
+        """
+        given = [attribute.name for attribute in fields(self) if getattr(self, attribute.name) is not None]
+        inputs = (self.matrices, self.translator, self.token_vectors, self.similarities)
+        names_input = any(value is not None for value in inputs)
+        if given and not names_input and None in (self.method, encoder):
+            settings = ", ".join(map(parameter, given))
+            raise UsageError(f"{settings}: only with {_METHOD_INPUTS}")
         return bool(given)
 
     def open(
-        self, options: Values, bitext: Iterator[SentencePair]
+        self,
+        bitext: Iterator[SentencePair],
+        *,
+        encoding: str,
+        encoder: EncoderOptions,
+        extraction: ExtractionOptions,
+        tokenizer: str | None = None,
+        langs: tuple[str, str] | None = None,
     ) -> tuple[Linker, TextSettings, Iterator[WordPair]]:
-        """Return what makes links of the words of a bitext, what cuts it into these, and the words."""
-        from nmtalign.aligner.links_from import open_linker
+        """Return a Linker, the settings that split the lines into words, and the words of each pair."""
+        from nmtalign.aligner.links_from import SourceSettings, open_linker
         from nmtalign.text.tokenization import TextSettings
 
-        given = self.given | options.given
-        text = TextSettings(given.pop("tokenizer", "space"), lowercase=False, unicode="none")
-        if "langs" in given:
-            given["languages"] = given.pop("langs")
-        if "matrices" in given:
-            given["encoding"] = texts.encoding()
+        text = TextSettings(tokenizer or "space", lowercase=False, unicode="none")
+        settings = SourceSettings(
+            matrices=self.matrices,
+            translator=self.translator,
+            encoder=encoder.encoder,
+            token_vectors=self.token_vectors,
+            similarities=self.similarities,
+            layers=self.layers,
+            attention_heads=self.attention_heads,
+            shift=self.shift,
+            pieces=self.pieces,
+            normalize=self.normalize,
+            method=self.method,
+            units=self.units,
+            layer=encoder.layer,
+            device=encoder.device,
+            cache=encoder.cache,
+            languages=langs,
+            extract=extraction.extract,
+            threshold=extraction.threshold,
+            symmetrize=extraction.symmetrize,
+            encoding=encoding,
+        )
         words = (text.words_of_pair(pair, (None, None)) for pair in bitext)
-        linker, chosen = open_linker(words, **given)
-        reading, by_hand = linker.reading, {"matrices", "layers", "attention_heads", "shift"} & given.keys()
-        if reading is not None and reading.layers is not None and not by_hand:
-            head = "" if reading.heads is None else f" --attention-heads {reading.heads[0]}"
-            options_of_head = f"--layers {reading.layers[0]}{head} --shift {reading.shift}"
+        linker, chosen = open_linker(words, settings)
+        if linker.chosen_by_text:
+            head = "" if linker.reading.heads is None else f" --attention-heads {linker.reading.heads[0]}"
+            options_of_head = f"--layers {linker.reading.layers[0]}{head} --shift {linker.reading.shift}"
             log(f"chosen by the text: {options_of_head}", event="head chosen")
         return linker, text, chosen
 
     def inspect(
-        self, options: Values, bitext: Iterator[SentencePair]
+        self, bitext: Iterator[SentencePair], *, encoding: str, options: ModelOptions
     ) -> Iterator[tuple[na.AlignedPair, Callable[[], Heads]]]:
-        """Yield each pair of a bitext with its attention, and what computes that of each attention head."""
+        """Yield each pair with its attention, and a function that returns the attention of each head."""
         from nmtalign.corpus.line_words import pair_of_words
         from nmtalign.corpus.text import encode_lines
 
         bitext, again = tee(bitext)
-        linker, text, words = self.open(options, bitext)
+        linker, text, words = self.open(
+            bitext,
+            encoding=encoding,
+            encoder=options.encoder,
+            extraction=options.links,
+            tokenizer=options.text.tokenizer,
+            langs=options.vectors.langs,
+        )
         for matrix, pair in zip(linker.read(words), again, strict=False):
             line_words = None if self.pieces else encode_lines([pair], text).line_words
             by_head = partial(_by_head, matrix, pair, line_words)
@@ -224,23 +404,3 @@ def _by_head(matrix: PairMatrix, pair: SentencePair, line_words: BothLineWords |
     shape = len(SPACES.words(pair.target)), len(SPACES.words(pair.source))
     where = (line_words[0].sentence(0), line_words[1].sentence(0)), shape
     return {name: values_of_words("forward", head, *where) for name, head in heads.items()}
-
-
-_METHOD = "Published method that makes links of similarities.  [simalign-itermax]"
-_UNITS = "What --method links. Links of sub-words become links of words.  [subwords]"
-source_options = OptionGroup(
-    "weights",
-    SECTION,
-    option("--matrices", INPUT, "Attention: npz, npy or text of Marian, fairseq, OpenNMT-py; rows sum to 1."),
-    option("--translator NAME", declare.HUGGING_FACE, "Translation model of Hugging Face."),
-    option("--layers", Numbers(0), "Layers to average, like 0,2-3.  [all]"),
-    option("--attention-heads", Numbers(0), "Heads to average.  [all]"),
-    option("--shift", Whole(-1, 1), "Row offset: target piece t is row t + SHIFT.  [0]"),
-    option("--pieces", names.MARKS, "Join sub-words to words."),
-    option("--normalize", bool, "Divide each row of --matrices by its sum.", default=None),
-    option("--token-vectors", INPUT, "npz or folder: vectors of the words of each line."),
-    option("--similarities", INPUT, "npz, one matrix for each pair, target by source."),
-    option("--method", names.METHODS, _METHOD),
-    option("--units", names.UNITS, _UNITS),
-    kind=SourceOptions,
-)

@@ -7,12 +7,13 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import nmtalign as na
-from nmtalign.cli.declare import OUTPUT, OptionGroup, Values, Whole, option
-from nmtalign.cli.model import PATHS, ModelOptions
+from nmtalign.cli.declare import OUTPUT, Options, Whole, option
+from nmtalign.cli.model import ModelOptions
 from nmtalign.door import place_of, shipped
 from nmtalign.errors import UsageError
 from nmtalign.files import fingerprint
@@ -30,8 +31,16 @@ if TYPE_CHECKING:
 _ALWAYS = ("links", "probabilities", "pair_scores")  # outputs that every run keeps
 
 
-class ShardOptions(Values):
+@dataclass(frozen=True, kw_only=True)
+class ShardOptions(Options):
     """The folder of a run, and the part of it that this job does."""
+
+    out_shards: str | None = option("--out-shards DIR", "Save finished shards here, for --resume.", type=OUTPUT)
+    resume: bool = option("--resume", "Resume the run in --out-shards.", default=False)
+    shard: str | None = option("--shard I/N", "Align every N-th shard, from the I-th on; N jobs align all.")
+    shard_pairs: int = option(
+        "--shard-pairs", "Sentence pairs in each shard.", type=Whole(min=1), default=100_000
+    )
 
     @property
     def may_exist(self) -> bool:
@@ -70,17 +79,6 @@ class ShardOptions(Values):
         return ShardRun(Path(self.out_shards), texts, inputs, pairs=self.shard_pairs, part=numbers)
 
 
-shard_options = OptionGroup(
-    "sharding",
-    "Running",
-    option("--out-shards DIR", OUTPUT, "Save finished shards here, for --resume."),
-    option("--resume", bool, "Resume the run in --out-shards."),
-    option("--shard I/N", str, "Align every N-th shard, from the I-th on; N jobs align all."),
-    option("--shard-pairs", Whole(min=1), "Sentence pairs in each shard.", default=100_000),
-    kind=ShardOptions,
-)
-
-
 def _check_plain(path: Path) -> None:
     """Refuse pipes: what is read once for its hash leaves nothing to align."""
     if path.exists() and not (path.is_file() or path.is_dir()):
@@ -116,16 +114,24 @@ def in_shards(
                         run.assemble(kind, file)
 
 
-def describe(files: Sequence[str], options: ModelOptions, **settings: Any) -> dict[str, Any]:
-    """Return all that the links depend on: text, model, settings, version."""
-    given = [path for name, path in options.given.items() if name in (*PATHS, "parameters")]
-    paths = [place_of(path) for path in given] or [shipped(MODEL)]
+def describe(
+    files: Sequence[str], model: ModelOptions, settings: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return all that the links depend on: the text, the model, the settings, the version."""
+    paths = [place_of(path) for path in model.files] or [shipped(MODEL)]
     for path in paths:
         _check_plain(path)
-    parts = [file for path in paths for file in (sorted(path.rglob("*")) if path.is_dir() else [path])]
-    model = "".join(fingerprint(file)["sha256"] for file in parts if file.is_file())
-    digest, text = hashlib.sha256(model.encode()).hexdigest(), [fingerprint(Path(path)) for path in files]
-    return {"version": na.__version__, "text": text, "model": digest, **settings}
+    parts = [part for path in paths for part in _files_in(path)]
+    model_hashes = "".join(fingerprint(part)["sha256"] for part in parts)
+    model_hash = hashlib.sha256(model_hashes.encode()).hexdigest()
+    text = [fingerprint(Path(path)) for path in files]
+    return {"version": na.__version__, "text": text, "model": model_hash, **settings}
+
+
+def _files_in(path: Path) -> list[Path]:
+    """Return the files of a folder in order, or the one file that a path names."""
+    candidates = sorted(path.rglob("*")) if path.is_dir() else [path]
+    return [candidate for candidate in candidates if candidate.is_file()]
 
 
 def batch_texts() -> dict[str, Callable[[na.AlignedBatch], str]]:
@@ -192,8 +198,15 @@ def write_whole(texts: Mapping[str, Iterable[str]]) -> None:
             files.text(path).writelines(lines)
 
 
-class EngineOptions(Values):
+@dataclass(frozen=True, kw_only=True)
+class EngineOptions(Options):
     """The processes or the cluster that do the work."""
+
+    workers: int | None = option("--workers", "Processes; the result is the same.  [cores]", type=Whole(min=1))
+    engine: Literal["local", "dask"] = option(
+        "--engine", "Run in processes here, or on a cluster.", default="local"
+    )
+    scheduler: str | None = option("--scheduler ADDR", "Address of a dask cluster, like tcp://node1:8786.")
 
     def client(self, stack: ExitStack) -> Client | None:
         """Connect to the cluster until the stack ends; None for the processes of this machine."""
@@ -207,16 +220,6 @@ class EngineOptions(Values):
         from nmtalign.corpus.parallel import default_workers
 
         return stack.enter_context(connected(self.scheduler, default_workers(self.workers)))
-
-
-engine_options = OptionGroup(
-    "engine",
-    "Running",
-    option("--workers", Whole(min=1), "Processes; the result is the same.  [cores]"),
-    option("--engine", ("local", "dask"), "Run in processes here, or on a cluster.", default="local"),
-    option("--scheduler ADDR", str, "Address of a dask cluster, like tcp://node1:8786."),
-    kind=EngineOptions,
-)
 
 
 def one_blas_thread() -> None:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import click
 
 import nmtalign as na
 from nmtalign.cli import declare
-from nmtalign.cli.declare import INPUT, Option, OptionGroup, Values, Whole, argument, option
+from nmtalign.cli.declare import INPUT, Options, Whole, argument, option
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import check_encoding, side_by_side
-from nmtalign.names import PAIR_FORMATS, SIDES, TOKENIZERS, UNICODE_FORMS
+from nmtalign.names import TOKENIZERS, PairFormat, UnicodeForm
 
 if TYPE_CHECKING:
-    from nmtalign.text.bitext import SentencePair
+    from nmtalign.text.bitext import OnError, SentencePair
     from nmtalign.text.tokenization import TextSettings
 
 
@@ -40,75 +40,87 @@ class TwoNames(click.ParamType):  # type: ignore[type-arg]  # click 8.2 knows no
 
 _SIDES = TwoNames("two names like 1,2 or en,fr")
 LANGUAGES = TwoNames("two different languages like en,fr", distinct=True)
-langs_option = option("--langs XX,YY", LANGUAGES, "Source and target language.  [where known]")
-max_length_option = option("--max-length N", Whole(min=1), "Leave out pairs of more than N words on a side.")
 
 
-def _keep_encoding(context: click.Context, parameter: click.Parameter, name: str) -> None:
+def _checked_encoding(context: click.Context, parameter: click.Parameter, name: str) -> str:
     check_encoding(name)
-    context.meta[__name__] = name
+    return name
 
 
-_ENCODING = "Encoding of every text file that is read."
-_KEPT: Any = {"default": "utf-8", "expose_value": False, "callback": _keep_encoding}
-encoding_option = option("--encoding NAME", str, _ENCODING, **_KEPT)
+def encoding_option() -> Any:
+    """Declare ``--encoding``."""
+    help = "Encoding of every text file that is read."
+    return option("--encoding NAME", help, default="utf-8", callback=_checked_encoding, section="Input")
 
 
-def encoding() -> str:
-    """Return the value of --encoding of the command that runs."""
-    return str(click.get_current_context().meta.get(__name__, "utf-8"))
+def length_option() -> Any:
+    """Declare ``--max-length``."""
+    help = "Leave out pairs with more than N words on a side."
+    return option("--max-length N", help, type=Whole(min=1), section="Input")
 
 
-class PairsOptions(Values):
+def languages_option() -> Any:
+    """Declare ``--langs``."""
+    help = "Source and target language.  [where known]"
+    return option("--langs XX,YY", help, type=LANGUAGES, section="Input")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairsOptions(Options):
     """One file with both sides."""
 
-    def open(self, on_error: Callable[[DataError], None] | None = None) -> Iterator[SentencePair] | None:
-        """Yield the sentence pairs; None where no file was named."""
-        if self.pairs is None:
-            if self.sides is not None or self.pairs_format != "auto":
-                raise UsageError("--sides and --pairs-format are for one file with both sides: --pairs FILE")
-            return None
-        reading: Any = {"format": self.pairs_format, "select": self.sides, "encoding": encoding()}
-        return iter(na.read_bitext(self.pairs, on_error=on_error, **reading))
+    section = "Input"
+
+    pairs: str | None = option("--pairs FILE", "One file with both sides, instead of two texts.", type=INPUT)
+    pairs_format: Literal["auto"] | PairFormat = option(
+        "--pairs-format", "Format of --pairs.", default="auto"
+    )
+    sides: tuple[str, str] | None = option(
+        "--sides A,B", "Source and target in --pairs: columns, keys or languages.", type=_SIDES
+    )
+    encoding: str = encoding_option()
+
+    def read_file(self, on_error: OnError | None = None) -> Iterator[SentencePair] | None:
+        """Yield the sentence pairs of ``--pairs``; return None if the option was not given."""
+        if self.pairs is not None:
+            bitext = na.read_bitext(
+                self.pairs,
+                format=self.pairs_format,
+                select=self.sides,
+                encoding=self.encoding,
+                on_error=on_error,
+            )
+            return iter(bitext)
+        if self.sides is not None or self.pairs_format != "auto":
+            raise UsageError("--sides and --pairs-format describe one file with both sides; add --pairs FILE")
+        return None
 
 
+@dataclass(frozen=True, kw_only=True)
 class BitextOptions(PairsOptions):
     """Two files, or one with both sides."""
+
+    source: str | None = argument(type=INPUT, required=False)
+    target: str | None = argument(type=INPUT, required=False)
 
     @property
     def files(self) -> list[str]:
         """The files that were named."""
         return [path for path in (self.source, self.target, self.pairs) if path is not None]
 
-    def open(self, on_error: Callable[[DataError], None] | None = None) -> Iterator[SentencePair]:
+    def read(self, on_error: OnError | None = None) -> Iterator[SentencePair]:
         """Yield the sentence pairs of two files, or of one with both sides."""
-        pairs = super().open(on_error)
+        pairs = self.read_file(on_error)
         if pairs is not None and self.source is None:
             return pairs
         if pairs is not None or self.source is None or self.target is None:
             raise UsageError("expected SOURCE and TARGET, or --pairs FILE")
         for name in (self.source, self.target):
             if " " in name.strip() and not os.path.exists(name):
-                found = f"expected the name of a file, found {name[:80]!r}, which is none"
-                raise UsageError(f"{found}; `nmtalign heatmap` takes two sentences, other commands two files")
-        return iter(na.read_bitext(self.source, self.target, on_error=on_error, encoding=encoding()))
-
-
-_pairs = (
-    "Input",
-    option("--pairs", INPUT, "One file with both sides, instead of two texts."),
-    option("--pairs-format", ("auto", *PAIR_FORMATS), "Format of --pairs.", default="auto"),
-    option("--sides A,B", _SIDES, "Source and target in --pairs: columns, keys or languages."),
-    encoding_option,
-)
-pairs_options = OptionGroup("bitext", _pairs, kind=PairsOptions)
-bitext_options = OptionGroup(
-    "bitext",
-    argument("source", INPUT, required=False),
-    argument("target", INPUT, required=False),
-    _pairs,
-    kind=BitextOptions,
-)
+                found = f"expected the name of a file, found {name[:80]!r}, which does not exist"
+                advice = "`nmtalign heatmap` takes two sentences, other commands take two files"
+                raise UsageError(f"{found}; {advice}")
+        return iter(na.read_bitext(self.source, self.target, on_error=on_error, encoding=self.encoding))
 
 
 class Tokenizer(click.Choice[str]):
@@ -125,35 +137,61 @@ class Tokenizer(click.Choice[str]):
         return value
 
 
-class TextOptions(Values):
-    """How lines become words, and the form in which these are looked up."""
+def _tokenizer_option(default: str) -> Any:
+    help = f"How lines become words.  {default}"
+    return option("--tokenizer", help, type=Tokenizer(), section="Input")
 
-    def settings(self, default: TextSettings | None = None) -> TextSettings:
-        """Return the settings of the library; what was not given is that of `default`."""
+
+def _lowercase_option(default: str) -> Any:
+    help = f"Look words up in lower case.  {default}"
+    return option("--lowercase/--no-lowercase", help, section="Input")
+
+
+def _unicode_option(default: str) -> Any:
+    help = f"Unicode normal form of the words.  {default}"
+    return option("--unicode", help, section="Input")
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordFormOptions(Options):
+    """The form of the words that are counted; words are not changed unless an option says so."""
+
+    section = "Input"
+
+    lowercase: bool | None = _lowercase_option("[no]")
+    unicode: UnicodeForm | None = _unicode_option("[none]")
+
+    @property
+    def text(self) -> TextSettings:
+        """Settings that split lines at spaces."""
+        from nmtalign.text.tokenization import SPACES
+
+        return SPACES.updated(lowercase=self.lowercase, unicode=self.unicode)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextOptions(Options):
+    """How lines become words, and the form in which words are looked up."""
+
+    section = "Input"
+
+    tokenizer: str | None = _tokenizer_option("[space]")
+    lowercase: bool | None = _lowercase_option("[yes]")
+    unicode: UnicodeForm | None = _unicode_option("[nfc]")
+
+    @property
+    def text(self) -> TextSettings:
+        """The settings, with the defaults of the library for options that were not given."""
         from nmtalign.text.tokenization import TextSettings
 
-        names = {field.name for field in fields(TextSettings)}
-        given = {name: value for name, value in self.given.items() if name in names}
-        return replace(default or TextSettings(), **given)
+        return TextSettings().updated(self.tokenizer, self.lowercase, self.unicode)
 
 
-def word_choices(lowercase: str, unicode: str) -> Option:
-    """Return the options of the form of words; their defaults, as the help shows them."""
-    return (
-        option("--lowercase/--no-lowercase", bool, f"Take words in lower case.  {lowercase}"),
-        option("--unicode", UNICODE_FORMS, f"Unicode normal form of the words.  {unicode}"),
-    )
+@dataclass(frozen=True, kw_only=True)
+class ModelTextOptions(TextOptions):
+    """The same options for a command whose model says how lines become words."""
 
-
-def text_choices(tokenizer: str, lowercase: str, unicode: str) -> Option:
-    """Return the options of :class:`TextOptions`; their defaults, as the help shows them."""
-    help = f"How lines become words.  {tokenizer}"
-    return option("--tokenizer", Tokenizer(), help), word_choices(lowercase, unicode)
-
-
-text_options = OptionGroup(
-    "tokenization", "Input", text_choices("[space]", "[yes]", "[nfc]"), kind=TextOptions
-)
+    tokenizer: str | None = _tokenizer_option("[the model's, else space]")
 
 
 def languages_of_files(source: str | None, target: str | None) -> tuple[str, str]:
@@ -177,20 +215,19 @@ class LinkedPair(NamedTuple):
     links: na.Alignment
 
 
-class LinkedOptions(TextOptions):
-    """Two texts and the links of their words."""
+@dataclass(frozen=True, kw_only=True)
+class OptionalLinkedOptions(WordFormOptions):
+    """Two texts and the links of their words, for commands that can do without them."""
+
+    source: str | None = argument(type=INPUT, required=False)
+    target: str | None = argument(type=INPUT, required=False)
+    links: str | None = argument(type=INPUT, required=False)
+    encoding: str = encoding_option()
 
     @property
     def files(self) -> list[str]:
         """The files that were named."""
         return [path for path in (self.source, self.target, self.links) if path is not None]
-
-    @property
-    def text(self) -> TextSettings:
-        """What cuts the texts: at spaces, words as they stand, unless an option gives their form."""
-        from nmtalign.text.tokenization import SPACES
-
-        return self.settings(SPACES)
 
     def read(self) -> Iterator[LinkedPair]:
         """Yield the sentence pairs with their links, one for each line of all three files."""
@@ -198,22 +235,23 @@ class LinkedOptions(TextOptions):
 
         if self.source is None or self.target is None or self.links is None:
             raise UsageError("expected three files: SOURCE TARGET LINKS")
-        text, pairs = self.text, na.read_bitext(self.source, self.target, encoding=encoding())
-        columns = pairs, read_links(self.links, encoding=encoding())
-        for number, (pair, links) in enumerate(side_by_side(columns, (self.source, self.links)), 1):
-            words = text.words_of_pair(pair)
+        text = self.text
+        pairs = na.read_bitext(self.source, self.target, encoding=self.encoding)
+        links_of_lines = read_links(self.links, encoding=self.encoding)
+        lines = side_by_side((pairs, links_of_lines), (self.source, self.links))
+        for number, (pair, links) in enumerate(lines, 1):
+            source, target = text.words_of_pair(pair)
             try:
-                checked = na.Alignment(links, *map(len, words))
+                checked = na.Alignment(links, len(source), len(target))
             except DataError as error:
                 raise DataError(f"{error}; {ADVICE}").at(self.links, line=number) from None
-            yield LinkedPair(pair, *words, checked)
+            yield LinkedPair(pair, source, target, checked)
 
 
-_cut = ("Input", word_choices("[no]", "[none]"), encoding_option)
-cut_options = OptionGroup("cut", _cut, kind=TextOptions)
+@dataclass(frozen=True, kw_only=True)
+class LinkedOptions(OptionalLinkedOptions):
+    """Two texts and the links of their words."""
 
-
-def linked_options(*, required: bool = True) -> OptionGroup:
-    """Return the arguments and options of a command; it may do without, if they are not `required`."""
-    arguments = (argument(name, INPUT, required=required) for name in (*SIDES, "links"))
-    return OptionGroup("linked", *arguments, _cut, kind=LinkedOptions)
+    source: str = argument(type=INPUT)
+    target: str = argument(type=INPUT)
+    links: str = argument(type=INPUT)

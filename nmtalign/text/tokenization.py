@@ -26,7 +26,7 @@ from typing import Any, NamedTuple, Protocol
 
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import extra
-from nmtalign.names import MARKS, UNICODE_FORMS
+from nmtalign.names import MARKS, UNICODE_FORMS, SubwordMarks, UnicodeForm
 from nmtalign.names import TOKENIZERS as NAMES
 
 Span = tuple[int, int]
@@ -326,7 +326,7 @@ class TextSettings:
 
     tokenizer: str = "space"  # see the head of this module
     lowercase: bool = True  # whether words are looked up in lower case
-    unicode: str = "nfc"  # all forms but ``none`` also write the typographic apostrophe as ``'``
+    unicode: UnicodeForm = "nfc"  # all forms but ``none`` also write the typographic apostrophe as ``'``
 
     def __post_init__(self) -> None:
         _check_tokenizer(self.tokenizer)
@@ -338,6 +338,23 @@ class TextSettings:
 
     def __str__(self) -> str:
         return f"{self.tokenizer}+{'lower' if self.lowercase else 'cased'}+{self.unicode}"
+
+    def updated(
+        self,
+        tokenizer: str | None = None,
+        lowercase: bool | None = None,
+        unicode: UnicodeForm | None = None,
+    ) -> TextSettings:
+        """Return the settings with the given values; None leaves a setting as it is.
+
+        >>> print(TextSettings("simple").updated(lowercase=False))
+        simple+cased+nfc
+        """
+        return TextSettings(
+            self.tokenizer if tokenizer is None else tokenizer,
+            self.lowercase if lowercase is None else lowercase,
+            self.unicode if unicode is None else unicode,
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Return the settings as plain values for a file."""

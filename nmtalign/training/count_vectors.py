@@ -6,7 +6,7 @@ Axes: V words of one language (word 0 is padding), D dimensions, F forms.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+
 
 import numpy as np
 
@@ -88,11 +88,9 @@ def count_embeddings(
     return result[0], result[1]
 
 
-def learn_counted(
-    pairs: Iterable[tuple[Sequence[str], Sequence[str]]], **options: Any
-) -> tuple[Embeddings, Embeddings]:
-    """Learn a lexicon from pairs of normalized words, then vectors by :func:`count_embeddings`."""
-    return count_embeddings(Estimator(encode_text(pairs), Hyperparameters()).run().lexicon, **options)
+def learn_lexicon(pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> Lexicon:
+    """Learn a lexicon from pairs of normalized words."""
+    return Estimator(encode_text(pairs), Hyperparameters()).run().lexicon
 
 
 def _form_vectors(

@@ -8,7 +8,7 @@ import pytest
 from nmtalign.errors import DataError, UsageError
 from nmtalign.scorers.forms import shorten
 from nmtalign.scorers.lexicon import FormCounts, Lexicon, Smoothing, StoredForms
-from nmtalign.training.count_vectors import count_embeddings, learn_counted
+from nmtalign.training.count_vectors import count_embeddings, learn_lexicon
 from nmtalign.vectors.embeddings import Embeddings
 from tests.aligner.toy_language import toy_bitext
 
@@ -84,7 +84,7 @@ def test_subwords_average_the_cosines_of_the_views() -> None:
 
 def test_learned_from_a_bitext_twice_the_same() -> None:
     pairs = toy_bitext(200).words
-    first, second = (learn_counted(pairs, dimension=12) for _ in range(2))
+    first, second = (count_embeddings(learn_lexicon(pairs), dimension=12) for _ in range(2))
     for a, b in zip(first, second, strict=True):
         assert a.vocabulary.words == b.vocabulary.words
         np.testing.assert_array_equal(a.matrix, b.matrix)

@@ -5,18 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import tee
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import nmtalign as na
 from nmtalign.cli import model, running, texts
-from nmtalign.cli.declare import OUTPUT, OptionGroup, OutputPrefix, Values, command, option
-from nmtalign.cli.messages import Progress, as_options, detail, log, message_options, warn
+from nmtalign.cli.declare import OUTPUT, Options, OutputPrefix, command, option
+from nmtalign.cli.messages import (
+    Progress,
+    as_options,
+    detail,
+    log,
+    log_option,
+    quiet_option,
+    verbose_option,
+    warn,
+)
 from nmtalign.cli.texts import BitextOptions
 from nmtalign.errors import DataError, NmtalignError, UsageError
-from nmtalign.names import MARKS, SIDES, VALUES
+from nmtalign.names import SIDES, CellValues, SubwordMarks
 from nmtalign.output import Outputs
 
 if TYPE_CHECKING:
@@ -31,73 +40,114 @@ if TYPE_CHECKING:
     Sinks = list[running.Sink]
     Written = tuple[int, Coverage]  # links, and how many words are known
 
-_FILES = ("probabilities", "pair_scores", "table", "guided", "attention")
 
+@dataclass(frozen=True, kw_only=True)
+class LinkOutputOptions(Options):
+    """The files of links and of what belongs to them."""
 
-class FileOptions(Values):
-    """The files to write."""
+    section = "Output"
+
+    output: str = option(
+        "-o --output LINKS", "Links in Pharaoh format, one line per pair.", type=OUTPUT, default="-"
+    )
+    probabilities: str | None = option(
+        "--probabilities FILE", "Probability of each link, in the order of LINKS.", type=OUTPUT
+    )
+    pair_scores: str | None = option(
+        "--pair-scores FILE", "Probability that a pair is a translation.", type=OUTPUT
+    )
+    table: str | None = option(
+        "--table FILE", "One row for each link: .csv, .tsv, .jsonl, .parquet.", type=OUTPUT
+    )
+    guided: str | None = option(
+        "--guided FILE", "Source, target and links between tabs, for guided training.", type=OUTPUT
+    )
+    tokens: str | None = option(
+        "--tokens PREFIX",
+        "Files of the tokens that links count.",
+        type=OutputPrefix(".source", ".target"),
+    )
 
     @property
     def paths(self) -> dict[str, str]:
-        """The files by what they hold; UsageError for other kinds of files, and values that nothing holds."""
+        """The files by what they contain; UsageError if the format of the table is unknown."""
         from nmtalign.report.tables import table_format
 
-        paths = {"links": self.output} | {name: self.given[name] for name in _FILES if name in self.given}
-        if "values" in self.given and "attention" not in paths:
-            raise UsageError("--values says what --attention FILE.npz holds; give it, too")
-        if not paths.get("attention", ".npz").endswith(".npz"):
+        given = {
+            "links": self.output,
+            "probabilities": self.probabilities,
+            "pair_scores": self.pair_scores,
+            "table": self.table,
+            "guided": self.guided,
+        }
+        paths = {name: path for name, path in given.items() if path is not None}
+        if self.table is not None:
+            table_format(self.table)  # before the work
+        if self.tokens is not None:
+            paths |= {side: f"{self.tokens}.{side}" for side in SIDES}
+        return paths
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlignOutputOptions(LinkOutputOptions):
+    """The files that `align` writes."""
+
+    attention: str | None = option(
+        "--attention FILE.npz", "One matrix for each pair, target by source.", type=OUTPUT
+    )
+    values: CellValues | None = option(
+        "--values", "What --attention contains.  [softmax without null: forward; else combined]"
+    )
+    pieces: SubwordMarks | None = option("--pieces", "Join marked sub-words, and link the words.")
+
+    @property
+    def paths(self) -> dict[str, str]:
+        paths = super().paths
+        if self.attention is None:
+            if self.values is not None:
+                raise UsageError("--values says what --attention FILE.npz contains; give it, too")
+            return paths
+        if not self.attention.endswith(".npz"):
             raise UsageError(f"{self.attention}: expected a name ending in .npz for --attention")
-        if "table" in paths:
-            table_format(paths["table"])  # before the work
-        return paths | {side: f"{self.tokens}.{side}" for side in SIDES if self.tokens is not None}
+        return paths | {"attention": self.attention}
 
 
-_output_options = (
-    "Output",
-    option("-o --output LINKS", OUTPUT, "Links in Pharaoh format, a line for each pair.", default="-"),
-    option("--probabilities", OUTPUT, "Probability of each link, in the order of LINKS."),
-    option("--pair-scores", OUTPUT, "Probability that a pair is a translation."),
-    option("--table", OUTPUT, "One row for each link: .csv, .tsv, .jsonl, .parquet."),
-    option("--guided", OUTPUT, "Source, target and links between tabs, for guided training."),
-    option("--tokens PREFIX", OutputPrefix(".source", ".target"), "Files of the tokens that links count."),
-)
-_on_error = "At a bad record: stop, or write an empty line and report it."
+@dataclass(frozen=True, kw_only=True)
+class BadRecordOptions(Options):
+    """What happens at records that cannot be aligned."""
+
+    section = "Input"
+
+    max_length: int | None = texts.length_option()
+    on_error: Literal["stop", "skip-marked"] = option(
+        "--on-error", "At a bad record: stop, or write an empty line and report it.", default="stop"
+    )
+    error_report: str | None = option(
+        "--error-report FILE", "List the records that --on-error skip-marked replaced.", type=OUTPUT
+    )
+    strict: bool = option(
+        "--strict", "Stop (exit code 3) if few words are known or sides are swapped.", default=False
+    )
 
 
-@command(
-    texts.bitext_options,
-    texts.max_length_option,
-    "Input",
-    OptionGroup(
-        "errors",
-        option("--on-error", ("stop", "skip-marked"), _on_error, default="stop"),
-        option("--error-report", OUTPUT, "List the records that --on-error skip-marked replaced."),
-        option("--strict", bool, "Stop (exit code 3) if few words are known or sides are swapped."),
-    ),
-    OptionGroup(
-        "outputs",
-        _output_options,
-        option("--attention FILE.npz", OUTPUT, "One matrix for each pair, target by source."),
-        option("--values", VALUES, "What --attention holds.  [softmax without null: forward; else combined]"),
-        option("--pieces", MARKS, "Join marked sub-words, and link the words."),
-        kind=FileOptions,
-    ),
-    model.model_options,
-    "Expert, whose links vote",
-    model.expert_option,
-    running.engine_options,
-    running.shard_options,
-    message_options,
-)
+@dataclass(frozen=True, kw_only=True)
+class ExpertLinksOptions(Options):
+    """Links of an expert."""
+
+    section = "Expert, whose links vote"
+
+    expert: str | None = model.expert_option()
+
+
+@command(quiet_option, verbose_option, log_option)
 def align(
     bitext: BitextOptions,
-    max_length: int | None,
-    errors: Values,
-    outputs: FileOptions,
-    expert: str | None,
+    errors: BadRecordOptions,
+    outputs: AlignOutputOptions,
+    options: model.ModelOptions,
+    expert_links: ExpertLinksOptions,
     engine: running.EngineOptions,
     sharding: running.ShardOptions,
-    options: model.ModelOptions,
 ) -> None:
     """Align a bitext: two files, line by line, or one file with both sides (--pairs). `-` is stdin.
 
@@ -115,20 +165,21 @@ def align(
     from nmtalign.text.bitext import LengthLimit
 
     paths = outputs.paths
-    if expert is not None and options.encoder is not None:
-        raise UsageError("--expert LINKS or --encoder NAME: give one of both")
+    expert = expert_links.expert
+    if expert is not None and options.encoder.encoder is not None:
+        raise UsageError("--expert LINKS and --encoder NAME contradict each other; give one of them")
     files = bitext.files if expert is None else [*bitext.files, expert]
     run = sharding.open(files, paths)
     with Outputs() as stack:
         bad = _bad_records(errors.on_error, errors.error_report, stack)
         progress = stack.enter_context(Progress("pairs", bitext.files))
-        opened = bitext.open() if bad is None else bad.track(bitext.open(bad.add))
-        pairs, limit = progress.track(opened), LengthLimit(max_length, bitext.files)
+        opened = bitext.read() if bad is None else bad.track(bitext.read(bad.add))
+        pairs, limit = progress.track(opened), LengthLimit(errors.max_length, bitext.files)
         unit = outputs.pieces or ("words" if outputs.tokens is None else "tokens")
-        aligner = replace(model.load_aligner(options), workers=engine.workers)
+        aligner = replace(options.load(), workers=engine.workers)
         if expert is not None:
             aligner = aligner.with_given_links()
-            pairs = model.with_expert(pairs, expert, marked=bad is not None)
+            pairs = model.with_expert(pairs, expert, bitext.encoding, marked=bad is not None)
         if engine.engine == "dask" and not aligner.allows_processes:
             raise UsageError("--engine dask: not with an encoder, which is opened once; use --out-shards")
         pairs = limit.pairs(pairs, aligner.text, aligner.languages)
@@ -141,9 +192,20 @@ def align(
             sinks = [running.open_sink(name, path, stack) for name, path in paths.items()]
             writing = _explained("--out-shards DIR keeps what is done")
         else:
-            reading = {"format": bitext.pairs_format, "sides": bitext.sides, "encoding": texts.encoding()}
-            bounds = {"on_error": errors.on_error, "strict": errors.strict, "max_length": max_length}
-            described = running.describe(files, options, settings=settings, unit=unit, **reading, **bounds)
+            described = running.describe(
+                files,
+                options,
+                settings={
+                    "settings": settings,
+                    "unit": unit,
+                    "format": bitext.pairs_format,
+                    "sides": bitext.sides,
+                    "encoding": bitext.encoding,
+                    "on_error": errors.on_error,
+                    "strict": errors.strict,
+                    "max_length": errors.max_length,
+                },
+            )
             sinks, writing = [run.write], running.in_shards(run, paths, described, resume=sharding.may_exist)
         with writing:
             written = _write_chunks(chunks, progress, sinks, strict=errors.strict)
@@ -247,24 +309,36 @@ def _explained(advice: str) -> Iterator[None]:
 # --- links from another program ------------------------------------------------------------------
 
 
-@command(
-    texts.bitext_options,
-    OptionGroup("outputs", _output_options, kind=FileOptions),
-    OptionGroup(
-        "options",
-        "Input",
-        option("--tokenizer", texts.Tokenizer(), "How lines become words.  [space]"),
-        "Links",
-        model.extraction_options,
-        model.SECTION,
-        option("--langs XX,YY", texts.LANGUAGES, "Languages, as a translation model calls them."),
-        model.encoder_options,
-    ),
-    model.source_options,
-    message_options,
-)
+@dataclass(frozen=True, kw_only=True)
+class SourceTextOptions(Options):
+    """The words of the attention or the similarities."""
+
+    section = "Input"
+
+    tokenizer: str | None = option("--tokenizer", "How lines become words.  [space]", type=texts.Tokenizer())
+    langs: tuple[str, str] | None = option(
+        "--langs XX,YY",
+        "Languages, as a translation model calls them.",
+        type=texts.LANGUAGES,
+        section=model.SECTION,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceEncoderOptions(model.EncoderOptions):
+    """An encoder whose similarities become links."""
+
+    section = model.SECTION
+
+
+@command(quiet_option, verbose_option, log_option)
 def links_from(
-    bitext: BitextOptions, weights: model.SourceOptions, options: Values, outputs: FileOptions
+    bitext: BitextOptions,
+    text_options: SourceTextOptions,
+    outputs: LinkOutputOptions,
+    extraction: model.ExtractionOptions,
+    encoder: SourceEncoderOptions,
+    source: model.SourceOptions,
 ) -> None:
     """Choose links from attention (--matrices, --translator) or from similarities of words (--encoder,
     --token-vectors, --similarities), which another program or model has found.
@@ -280,24 +354,31 @@ def links_from(
     paths = outputs.paths
     with Outputs() as stack:
         progress = stack.enter_context(Progress("pairs", bitext.files))
-        pairs, again = tee(progress.track(bitext.open()))
-        linker, text, words = weights.open(options, again)
+        pairs, again = tee(progress.track(bitext.read()))
+        linker, text, words = source.open(
+            again,
+            encoding=bitext.encoding,
+            encoder=encoder,
+            extraction=extraction,
+            tokenizer=text_options.tokenizer,
+            langs=text_options.langs,
+        )
         unit = "words" if outputs.tokens is None else "tokens"
-        chunks = links_of_source(linker, pairs, words, text, marks=weights.pieces, unit=unit)
+        chunks = links_of_source(linker, pairs, words, text, marks=source.pieces, unit=unit)
         stack.enter_context(closing(chunks))
         sinks = [running.open_sink(name, path, stack) for name, path in paths.items()]
-        with _resumable(options):
+        with _resumable(encoder):
             written = _write_chunks(chunks, progress, sinks)
         _say_done(bitext, outputs.output, progress, written)
     detail(linker.description, event="settings")
 
 
-def _resumable(options: Values) -> AbstractContextManager[None]:
+def _resumable(encoder: model.EncoderOptions) -> AbstractContextManager[None]:
     """Say of an encoder that is stopped how the work is kept, or would have been."""
     from nmtalign.batch.shards import resumable
 
-    if options.encoder is None:
+    if encoder.encoder is None:
         return nullcontext()
-    if options.cache is None:
+    if encoder.cache is None:
         return _explained("--cache FILE keeps what the encoder found")
-    return resumable(Path(options.cache), by=(KeyboardInterrupt,), again="the same command")
+    return resumable(Path(encoder.cache), by=(KeyboardInterrupt,), again="the same command")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -10,7 +11,7 @@ import nmtalign as na
 from nmtalign.cli.commands.align import align
 from nmtalign.cli.commands.links import evaluate
 from nmtalign.cli.commands.look import SAMPLE, report
-from nmtalign.cli.declare import OUTPUT, command, option
+from nmtalign.cli.declare import OUTPUT, Options, command, option
 from nmtalign.door import shipped
 from nmtalign.names import VECTORS
 
@@ -19,9 +20,17 @@ BESIDE = 97  # line whose attention is drawn by each of three aligners
 SCORES = {"scaled dot-product": "scaled-dot", "Bahdanau": "bahdanau"}
 
 
-@command("Output", option("-o --output DIR", OUTPUT, "Folder for the results.", default="out"))
-@click.pass_context
-def demo(context: click.Context, output: str) -> None:
+@dataclass(frozen=True, kw_only=True)
+class ResultsOptions(Options):
+    """Where the results go."""
+
+    section = "Output"
+
+    output: str = option("-o --output DIR", "Folder for the results.", type=OUTPUT, default="out")
+
+
+@command()
+def demo(results: ResultsOptions) -> None:
     """Align the shipped English-French sample, evaluate and draw the links.
 
     The shipped model aligns the sample; Bahdanau attention over word vectors aligns it again, and its
@@ -29,7 +38,8 @@ def demo(context: click.Context, output: str) -> None:
 
     Example: nmtalign demo -o out
     """
-    sample, vectors, folder = shipped("en_fr_sample"), shipped(VECTORS), Path(output)
+    context = click.get_current_context()
+    sample, vectors, folder = shipped("en_fr_sample"), shipped(VECTORS), Path(results.output)
     folder.mkdir(parents=True, exist_ok=True)
     text = {"source": str(sample / "text.tok.en"), "target": str(sample / "text.tok.fr")}
     gold, links = str(sample / "gold.pharaoh"), str(folder / "links.txt")

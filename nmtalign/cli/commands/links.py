@@ -5,20 +5,21 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import chain, islice, zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 import nmtalign as na
 from nmtalign.cli import texts
-from nmtalign.cli.declare import INPUT, OUTPUT, Number, OutputPrefix, Whole, argument, command, option
+from nmtalign.cli.declare import INPUT, OUTPUT, Number, Options, OutputPrefix, Whole, argument, command, option
 from nmtalign.cli.messages import Progress, log, quiet_option, warn
 from nmtalign.cli.running import write_whole
-from nmtalign.cli.texts import LinkedOptions, LinkedPair, TextOptions
+from nmtalign.cli.texts import LinkedOptions, LinkedPair, OptionalLinkedOptions, WordFormOptions
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import read_lines, side_by_side
-from nmtalign.names import READ_LINKS, SYMMETRIZATIONS, TAG_FORMATS, WRITTEN_LINKS
+from nmtalign.names import ReadLinksFormat, Symmetrization, TagFormat, WrittenLinksFormat
 from nmtalign.output import Outputs
 
 if TYPE_CHECKING:
@@ -29,20 +30,35 @@ if TYPE_CHECKING:
 
 _TOGETHER = 16_384  # pairs read, joined and written at a time
 
-_output = ("Output", option("-o --output FILE", OUTPUT, "File to write.", default="-"))
+
+@dataclass(frozen=True, kw_only=True)
+class OutputFileOptions(Options):
+    """The file to write."""
+
+    section = "Output"
+
+    output: str = option("-o --output FILE", "File to write.", type=OUTPUT, default="-")
 
 
-@command(
-    argument("forward", INPUT),
-    argument("reverse", INPUT),
-    "Input",
-    option("--reversed", bool, "The links of REVERSE are target-source: swap them."),
-    texts.encoding_option,
-    _output,
-    "Links",
-    option("--method", SYMMETRIZATIONS, "How the links are joined.", default="grow-diag-final-and"),
-)
-def symmetrize(forward: str, reverse: str, method: str, reversed: bool, output: str) -> None:
+@dataclass(frozen=True, kw_only=True)
+class DirectionOptions(Options):
+    """The links of both directions, and how they are joined."""
+
+    section = "Links"
+
+    forward: str = argument(type=INPUT)
+    reverse: str = argument(type=INPUT)
+    reversed: bool = option(
+        "--reversed", "The links of REVERSE are target-source: swap them.", default=False, section="Input"
+    )
+    encoding: str = texts.encoding_option()
+    method: Symmetrization = option(
+        "--method", "How the links are joined.", default="grow-diag-final-and"
+    )
+
+
+@command()
+def symmetrize(directions: DirectionOptions, file: OutputFileOptions) -> None:
     """Join the Pharaoh links of two directions, line by line; both are source-target.
 
     Example: nmtalign symmetrize forward.txt reverse.txt --method grow-diag-final-and -o links.txt
@@ -51,28 +67,34 @@ def symmetrize(forward: str, reverse: str, method: str, reversed: bool, output: 
     from nmtalign.links.symmetrization import symmetrize_many
 
     def joined() -> Iterator[str]:
-        files = forward, reverse
-        lines = side_by_side((read_links(path, encoding=texts.encoding()) for path in files), files)
+        files = directions.forward, directions.reverse
+        links_of_files = [read_links(path, encoding=directions.encoding) for path in files]
+        lines = side_by_side(links_of_files, files)
         while chunk := list(islice(lines, _TOGETHER)):
-            first, second = ([pair[side] for pair in chunk] for side in (0, 1))
-            if reversed:
+            first = [pair[0] for pair in chunk]
+            second = [pair[1] for pair in chunk]
+            if directions.reversed:
                 second = [frozenset((s, t) for t, s in links) for links in second]
-            yield from (f"{format_pharaoh(links)}\n" for links in symmetrize_many(first, second, method))
+            for links in symmetrize_many(first, second, directions.method):
+                yield f"{format_pharaoh(links)}\n"
 
-    write_whole({output: joined()})
+    write_whole({file.output: joined()})
 
 
-@command(
-    argument("links", INPUT),
-    "Input",
-    option("--from from_", READ_LINKS, "Format of LINKS.", required=True),
-    option("--source", INPUT, "Source text, if LINKS hold no words."),
-    option("--target", INPUT, "Target text."),
-    texts.cut_options,
-    _output,
-    option("--to", WRITTEN_LINKS, "Format to write.", required=True),
-)
-def convert(links: str, from_: str, to: str, output: str, cut: TextOptions, **bitext: str | None) -> None:
+@dataclass(frozen=True, kw_only=True)
+class ConvertedOptions(WordFormOptions):
+    """The links to convert, and their words."""
+
+    links: str = argument(type=INPUT)
+    format: ReadLinksFormat = option("--from", "Format of LINKS.", required=True)
+    source: str | None = option("--source FILE", "Source text, if LINKS contain no words.", type=INPUT)
+    target: str | None = option("--target FILE", "Target text.", type=INPUT)
+    encoding: str = texts.encoding_option()
+    to: WrittenLinksFormat = option("--to", "Format to write.", required=True, section="Output")
+
+
+@command()
+def convert(converted: ConvertedOptions, file: OutputFileOptions) -> None:
     """Convert LINKS between Pharaoh, talp, NAACL, GIZA A3, word pairs, JSONL and TSV.
 
     The formats giza, words and tsv (source, target, links) need --source and --target, unless LINKS
@@ -82,20 +104,20 @@ def convert(links: str, from_: str, to: str, output: str, cut: TextOptions, **bi
     Example: nmtalign convert gold.talp --from talp --to pharaoh -o gold.pharaoh
     """
     from nmtalign.links.formats import format_record, read_records
-    from nmtalign.text.tokenization import SPACES
 
-    source, target = bitext["source"], bitext["target"]
+    links, source, target = converted.links, converted.source, converted.target
     if (source is None) != (target is None):
         raise UsageError("give both --source and --target, or neither")
-    records = read_records(links, format=from_, encoding=texts.encoding())
+    records = read_records(links, format=converted.format, encoding=converted.encoding)
     if source is not None and target is not None:
-        pairs = na.read_bitext(source, target, encoding=texts.encoding())
-        words = map(cut.settings(SPACES).words_of_pair, pairs)
-        records = _with_words(records, words, links, padded=from_ == "naacl")
-    elif cut.given:
+        pairs = na.read_bitext(source, target, encoding=converted.encoding)
+        words = map(converted.text.words_of_pair, pairs)
+        records = _with_words(records, words, links, padded=converted.format == "naacl")
+    elif converted.lowercase is not None or converted.unicode is not None:
         raise UsageError("--lowercase and --unicode are for words of texts; give --source and --target too")
     numbered = enumerate(records, 1)
-    write_whole({output: (format_record(record, format=to, number=number) for number, record in numbered)})
+    lines = (format_record(record, format=converted.to, number=number) for number, record in numbered)
+    write_whole({file.output: lines})
 
 
 def _with_words(
@@ -119,14 +141,24 @@ def _with_words(
         raise DataError(f"expected links for the {pairs} pairs of the texts, found more in {links}")
 
 
-@command(
-    texts.linked_options(),
-    "Output",
-    option("-o --output PREFIX", OutputPrefix(".extract", ".extract.inv"), "Write two files, show nothing."),
-    option("--longest", Whole(min=1), "Most words of a phrase, on either side.", default=7),
-    quiet_option,
-)
-def phrases(linked: LinkedOptions, output: str | None, longest: int) -> None:
+@dataclass(frozen=True, kw_only=True)
+class PhraseOptions(Options):
+    """Which phrases are listed, and the files."""
+
+    section = "Output"
+
+    output: str | None = option(
+        "-o --output PREFIX",
+        "Write PREFIX.extract and PREFIX.extract.inv.  [print one list]",
+        type=OutputPrefix(".extract", ".extract.inv"),
+    )
+    longest: int = option(
+        "--longest", "Maximum number of words on either side of a phrase pair.", type=Whole(min=1), default=7
+    )
+
+
+@command(quiet_option)
+def phrases(linked: LinkedOptions, phrase: PhraseOptions) -> None:
     """List the phrase pairs that are consistent with Pharaoh LINKS; words stand between spaces.
 
     A line holds `source words ||| target words ||| links inside`, as Moses' extract writes it. With -o, the
@@ -138,28 +170,31 @@ def phrases(linked: LinkedOptions, output: str | None, longest: int) -> None:
 
     count = 0
     with Outputs() as outputs, Progress("pairs", linked.files) as progress:
-        paths = ["-"] if output is None else [f"{output}.extract", f"{output}.extract.inv"]
+        paths = ["-"] if phrase.output is None else [f"{phrase.output}.extract", f"{phrase.output}.extract.inv"]
         files = [outputs.text(path) for path in paths]
         pairs = progress.done_one_by_one(progress.track(linked.read()))
         for number, (_, source, target, links) in enumerate(pairs, 1):
             sides = (source, target, links), (target, source, links.reversed())
             for file, side in zip(files, sides, strict=False):
                 with _placed(linked.source, number):
-                    text = format_phrases(*side, longest=longest)
+                    text = format_phrases(*side, longest=phrase.longest)
                 file.write(text)
             count += text.count("\n")
     _say_written(f"{count:,} phrase pairs of {progress.done:,} sentence pairs", paths, progress)
 
 
-@command(
-    texts.linked_options(),
-    "Input",
-    option("--tags", INPUT, "Annotations of SOURCE, a line for each pair.", required=True),
-    option("--tags-format", TAG_FORMATS, "Format of --tags.", default="xml"),
-    _output,
-    quiet_option,
-)
-def project(linked: LinkedOptions, tags: str, tags_format: str, output: str) -> None:
+@dataclass(frozen=True, kw_only=True)
+class AnnotationOptions(Options):
+    """The annotations to project."""
+
+    section = "Input"
+
+    tags: str = option("--tags FILE", "Annotations of SOURCE, one line per pair.", type=INPUT, required=True)
+    tags_format: TagFormat = option("--tags-format", "Format of --tags.", default="xml")
+
+
+@command(quiet_option)
+def project(linked: LinkedOptions, annotations: AnnotationOptions, file: OutputFileOptions) -> None:
     """Project annotations from SOURCE to TARGET over Pharaoh LINKS; words stand between spaces.
 
     --tags holds the lines of SOURCE with XML tags, or BIO labels (B-X, I-X, O) of the source words, or spans
@@ -171,10 +206,11 @@ def project(linked: LinkedOptions, tags: str, tags_format: str, output: str) -> 
     """
     from nmtalign.links.projection import unlinked
 
+    tags, tags_format = annotations.tags, annotations.tags_format
     lost: list[int] = []  # lines with an annotation whose words have no link
 
     def projected() -> Iterator[str]:
-        columns = linked.read(), read_lines(tags, encoding=texts.encoding())
+        columns = linked.read(), read_lines(tags, encoding=linked.encoding)
         for number, (pair, line) in enumerate(side_by_side(columns, (linked.source, tags)), 1):
             with _placed(tags, number):
                 text, spans = _PROJECTIONS[tags_format](line, pair)
@@ -182,8 +218,8 @@ def project(linked: LinkedOptions, tags: str, tags_format: str, output: str) -> 
             yield f"{text}\n"
 
     with Progress("pairs", linked.files) as progress:
-        write_whole({output: progress.done_one_by_one(projected())})
-    _say_written(f"annotations of {progress.done:,} lines", [output], progress)
+        write_whole({file.output: progress.done_one_by_one(projected())})
+    _say_written(f"annotations of {progress.done:,} lines", [file.output], progress)
     if lost:
         where = ", ".join(map(str, dict.fromkeys(lost[:5]))) + (", ..." if len(lost) > 5 else "")
         done = "put between the words beside them" if tags_format == "xml" else "left out"
@@ -244,19 +280,38 @@ _PROJECTIONS = {"xml": _project_tags, "bio": _project_labels, "spans": _project_
 _HEADER = "source\ttarget\tlinks\tp(target|source)\tp(source|target)\tassociation"
 
 
-@command(
-    texts.linked_options(required=False),
-    "Output",
-    option("--word WORD", str, "The translations of one word only, of either language."),
-    option("-o --output PREFIX", OutputPrefix(".s2t", ".t2s", ".tsv"), "Write three files, show nothing."),
-    option("--priors", OUTPUT, "Write links as eflomal's priors, lines of LEX source target links."),
-    option("--limit", Whole(min=1), "Most translations of a word; without -o, most lines.", default=100),
-    option("--least", Number(0), "Least probability of a translation, in either direction.", default=0.01),
-    "Model",
-    option("--model DIR", INPUT, "A learned model, instead of texts and links."),
-    quiet_option,
-)
-def lexicon(linked: LinkedOptions, word: str | None, output: str | None, **options: Any) -> None:
+@dataclass(frozen=True, kw_only=True)
+class LexiconOptions(Options):
+    """Which translations are listed, and the files."""
+
+    section = "Output"
+
+    word: str | None = option("--word WORD", "The translations of one word only, of either language.")
+    output: str | None = option(
+        "-o --output PREFIX", "Write three files, show nothing.", type=OutputPrefix(".s2t", ".t2s", ".tsv")
+    )
+    priors: str | None = option(
+        "--priors FILE", "Write links as eflomal's priors, lines of LEX source target links.", type=OUTPUT
+    )
+    limit: int = option(
+        "--limit",
+        "Write at most N translations per word to the shortlists; without -o, print at most N rows.",
+        type=Whole(min=1),
+        default=100,
+    )
+    min_probability: float = option(
+        "--min-probability",
+        "Minimum probability of a translation, in either direction.",
+        type=Number(0),
+        default=0.01,
+    )
+    model: str | None = option(
+        "--model DIR", "A learned model, instead of texts and links.", type=INPUT, section="Model"
+    )
+
+
+@command(quiet_option)
+def lexicon(linked: OptionalLinkedOptions, listed: LexiconOptions) -> None:
     """List translations with their probabilities: those of a model, or those that LINKS show.
 
     LINKS are Pharaoh links between the words of SOURCE and TARGET, which stand between spaces; words without
@@ -270,34 +325,36 @@ def lexicon(linked: LinkedOptions, word: str | None, output: str | None, **optio
     """
     from nmtalign.links import lexicon as lexicons
 
-    if bool(linked.given) == bool(options["model"]) or any(map(os.path.isdir, linked.files)):
+    uses_texts = bool(linked.files) or linked.lowercase is not None or linked.unicode is not None
+    if uses_texts == (listed.model is not None) or any(map(os.path.isdir, linked.files)):
         raise UsageError("expected --model DIR alone, or three files: SOURCE TARGET LINKS")
     entries = [
         entry
-        for entry in _entries(linked, options["model"])
-        if max(entry.forward, entry.reverse) >= options["least"]
+        for entry in _entries(linked, listed.model)
+        if max(entry.forward, entry.reverse) >= listed.min_probability
     ]
+    word = listed.word
     if word is not None:
         entries = [entry for entry in entries if word in (entry.source, entry.target)]
         if not entries:
-            lower = "; a model holds words in lower case" if word != word.lower() else ""
-            raise DataError(f"no translation of {word!r} is as probable as --least{lower}")
+            lower = "; a model contains words in lower case" if word != word.lower() else ""
+            raise DataError(f"no translation of {word!r} is as probable as --min-probability{lower}")
     files: dict[str, Iterable[str]] = {}
-    if output is not None:
-        files[f"{output}.s2t"] = lexicons.shortlist(entries, most=options["limit"])
-        files[f"{output}.t2s"] = lexicons.shortlist(entries, reverse=True, most=options["limit"])
-        files[f"{output}.tsv"] = (f"{line}\n" for line in chain([_HEADER], map(_row, entries)))
-    if options["priors"] is not None:
-        files[options["priors"]] = lexicons.priors(entries)
+    if listed.output is not None:
+        files[f"{listed.output}.s2t"] = lexicons.shortlist(entries, most=listed.limit)
+        files[f"{listed.output}.t2s"] = lexicons.shortlist(entries, reverse=True, most=listed.limit)
+        files[f"{listed.output}.tsv"] = (f"{line}\n" for line in chain([_HEADER], map(_row, entries)))
+    if listed.priors is not None:
+        files[listed.priors] = lexicons.priors(entries)
     if files:
         write_whole(files)
         log(f"{len(entries):,} word pairs in {', '.join(files)}", event="written")
     else:
-        most_linked = sorted(entries, key=lambda entry: -entry.links)[: options["limit"]]
+        most_linked = sorted(entries, key=lambda entry: -entry.links)[: listed.limit]
         click.echo("\n".join([_HEADER, *map(_row, most_linked)]))
 
 
-def _entries(linked: LinkedOptions, model: str | None) -> Iterable[Entry]:
+def _entries(linked: OptionalLinkedOptions, model: str | None) -> Iterable[Entry]:
     """Return the linked words of a bitext, or the word pairs that a learned lexicon has linked."""
     if model is not None:
         from nmtalign.aligner.aligner import load_aligner
@@ -324,27 +381,47 @@ CLEAR = 0.1  # of the error rate: so much lower after a shift, positions are cou
 _SHARE = Number(0, 1, min_open=True, max_open=True)
 
 
-@command(
-    "Input",
-    argument("links", INPUT),
-    argument("gold", INPUT),
-    option("--links-format", READ_LINKS, "Format of LINKS and of --compare.", default="pharaoh"),
-    option(
+@dataclass(frozen=True, kw_only=True)
+class ScoredOptions(Options):
+    """The links that are scored, and the gold links."""
+
+    section = "Input"
+
+    links: str = argument(type=INPUT)
+    gold: str = argument(type=INPUT)
+    links_format: ReadLinksFormat = option(
+        "--links-format", "Format of LINKS and of --compare.", default="pharaoh"
+    )
+    gold_format: ReadLinksFormat = option(
         "--gold-format",
-        READ_LINKS,
         "Format of GOLD; in pharaoh (from 0) and talp (from 1), 3-4 is sure and 3p4 possible.",
         default="pharaoh",
-    ),
-    option("--compare LINKS2", INPUT, "Test the difference to these links."),
-    texts.encoding_option,
-    "Output",
-    option("--by-sentence", bool, "First print a table with the scores of each sentence pair."),
-    "Intervals",
-    option("--samples", Whole(1), "Bootstrap samples.", default=1000),
-    option("--confidence", _SHARE, "Share of the samples within an interval.", default=0.95),
-    option("--seed", Whole(min=0), "Seed of the bootstrap.", default=1),
-)
-def evaluate(links: str, gold: str, compare: str | None, by_sentence: bool, **options: Any) -> None:
+    )
+    compare: str | None = option("--compare LINKS2", "Test the difference to these links.", type=INPUT)
+    encoding: str = texts.encoding_option()
+    by_sentence: bool = option(
+        "--by-sentence",
+        "First print a table with the scores of each sentence pair.",
+        default=False,
+        section="Output",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class IntervalOptions(Options):
+    """The bootstrap that estimates intervals."""
+
+    section = "Intervals"
+
+    samples: int = option("--samples", "Bootstrap samples.", type=Whole(1), default=1000)
+    confidence: float = option(
+        "--confidence", "Confidence level of the intervals.", type=_SHARE, default=0.95
+    )
+    seed: int = option("--seed", "Seed of the bootstrap.", type=Whole(min=0), default=1)
+
+
+@command()
+def evaluate(scored: ScoredOptions, intervals: IntervalOptions) -> None:
     """Score LINKS against GOLD: precision, recall, F1 and alignment error rate, in percent.
 
     Example: nmtalign evaluate links.txt gold.pharaoh
@@ -352,13 +429,18 @@ def evaluate(links: str, gold: str, compare: str | None, by_sentence: bool, **op
     from nmtalign.links import evaluation
     from nmtalign.links.formats import are_corrections, read_links
 
-    links_format, gold_format = options.pop("links_format"), options.pop("gold_format")
-    golds = na.read_gold(gold, format=gold_format, encoding=texts.encoding())
-    reading = {"format": links_format, "encoding": texts.encoding()}
-    systems = {path: list(read_links(path, **reading)) for path in filter(None, (links, compare))}
-    if gold_format == "pharaoh" and are_corrections(gold):
-        golds, systems = _reviewed(gold, golds, systems)
-    bootstrap = evaluation.Bootstrap(**options)
+    links, gold, compare = scored.links, scored.gold, scored.compare
+    golds = na.read_gold(gold, format=scored.gold_format, encoding=scored.encoding)
+    systems = {
+        path: list(read_links(path, format=scored.links_format, encoding=scored.encoding))
+        for path in (links, compare)
+        if path is not None
+    }
+    if scored.gold_format == "pharaoh" and are_corrections(gold):
+        golds, systems = _reviewed(gold, golds, systems, scored.encoding)
+    bootstrap = evaluation.Bootstrap(
+        samples=intervals.samples, confidence=intervals.confidence, seed=intervals.seed
+    )
     results = {}
     for path, system in systems.items():
         try:
@@ -366,25 +448,28 @@ def evaluate(links: str, gold: str, compare: str | None, by_sentence: bool, **op
         except DataError as error:
             raise error.at(path) from None
         _warn_of_shift(path, system, golds, results[path].aer)
-    if by_sentence:
+    if scored.by_sentence:
         _print_sentences(results)
     if compare is None:
         _print_summary(results[links], bootstrap.confidence)
     else:
         _print_comparison(results, evaluation.compare(*results.values(), bootstrap=bootstrap))
-    settings = f"{results[links].settings}|format:{links_format}|gold:{gold_format}"
+    settings = f"{results[links].settings}|format:{scored.links_format}|gold:{scored.gold_format}"
     click.echo(f"settings    {settings}|version:{na.__version__}")
 
 
 def _reviewed(
-    gold: str, golds: list[na.GoldAlignment], systems: dict[str, list[frozenset[na.Link]]]
+    gold: str,
+    golds: list[na.GoldAlignment],
+    systems: dict[str, list[frozenset[na.Link]]],
+    encoding: str,
 ) -> tuple[list[na.GoldAlignment], dict[str, list[frozenset[na.Link]]]]:
     """Return the gold and the links of the pairs that were reviewed, of files with a line for each."""
     from nmtalign.links.formats import read_corrections
 
     if any(len(system) != len(golds) for system in systems.values()):
         return golds, systems  # refused as gold of any other length
-    numbers = sorted(read_corrections(gold, encoding=texts.encoding()))
+    numbers = sorted(read_corrections(gold, encoding=encoding))
     log(f"scored on the {len(numbers):,} of {len(golds):,} pairs that were reviewed", event="reviewed")
     at = [n - 1 for n in numbers]
     return [golds[n] for n in at], {path: [system[n] for n in at] for path, system in systems.items()}

@@ -6,21 +6,21 @@ import math
 import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain, islice, tee
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from unicodedata import combining, east_asian_width
 
 import click
 
 import nmtalign as na
-from nmtalign.cli import declare, model, texts
-from nmtalign.cli.declare import INPUT, OUTPUT, Numbers, OptionGroup, Values, Whole, argument, command, option
+from nmtalign.cli import declare, model
+from nmtalign.cli.declare import INPUT, OUTPUT, Numbers, Options, Whole, argument, command, option
 from nmtalign.cli.messages import Progress, log, printable, warn
-from nmtalign.cli.texts import BitextOptions, LinkedOptions, PairsOptions
+from nmtalign.cli.texts import BitextOptions, OptionalLinkedOptions, PairsOptions
 from nmtalign.errors import DataError, UsageError
-from nmtalign.names import SIDES, VALUES
+from nmtalign.names import SIDES, CellValues, Side
 from nmtalign.output import whole_file
 
 if TYPE_CHECKING:
@@ -37,33 +37,36 @@ if TYPE_CHECKING:
 TOGETHER = 200  # records whose words are counted together
 
 
-class RecordOptions(Values):
-    """Which pairs, their gold links, and what aligns them: `options` of a model, or another's `weights`."""
+@dataclass(frozen=True, kw_only=True)
+class RecordOptions(Options):
+    """Which pairs, their gold links, and what aligns them: an aligner, or another program."""
+
+    section = "Input"
+
+    lines: tuple[int, ...] | None = option("--lines", "These pairs only, like 3,7-9.", type=Numbers(1))
+    gold: str | None = option("--gold FILE", "Gold links, one line per pair.", type=INPUT)
+    options: model.ModelOptions
+    source: model.SourceOptions
 
     def open(
-        self, bitext: Iterator[SentencePair], others: Mapping[str, str] | None = None
+        self,
+        bitext: Iterator[SentencePair],
+        encoding: str,
+        systems: Mapping[str, str] | None = None,
     ) -> tuple[na.Aligner | None, Iterator[Record]]:
-        """Return the aligner, if it is one of ours, and the records; `others` are files of links by name."""
+        """Return the records, and the aligner if nmtalign aligns them; `systems` are files of links by name."""
         from nmtalign.aligner.opening import fit_text
         from nmtalign.report.corpus import read_corpus
 
-        files: Any = {"gold": self.gold, "others": others, "encoding": texts.encoding()}
-        if self.weights.named(self.options):
+        if self.source.is_given(self.options.encoder.encoder):
             bitext, again = tee(bitext)
-            return None, read_corpus(bitext, aligned=self.weights.inspect(self.options, again), **files)
-        aligner, bitext = fit_text(model.load_aligner(self.options), bitext)
-        return aligner, read_corpus(bitext, **files)
-
-
-record_options = OptionGroup(
-    "chosen",
-    "Input",
-    option("--lines", Numbers(1), "These pairs only, like 3,7-9."),
-    option("--gold", INPUT, "Gold links, one line for each pair."),
-    model.model_options,
-    model.source_options,
-    kind=RecordOptions,
-)
+            aligned = self.source.inspect(again, encoding=encoding, options=self.options)
+            records = read_corpus(
+                bitext, aligned=aligned, gold=self.gold, others=systems, encoding=encoding
+            )
+            return None, records
+        aligner, bitext = fit_text(self.options.load(), bitext)
+        return aligner, read_corpus(bitext, gold=self.gold, others=systems, encoding=encoding)
 
 
 def pick(records: Iterable[Record], lines: Sequence[int]) -> Iterator[Record]:
@@ -96,33 +99,47 @@ def _covered(records: Iterable[Record], aligner: na.Aligner | None) -> Iterator[
 LIST_CHARACTERS = 100  # characters of a list of words
 PICTURE_WORDS = 150  # words of a side that a picture shows when nothing else is asked for
 
+@dataclass(frozen=True, kw_only=True)
+class SentenceOptions(PairsOptions):
+    """Two sentences, or a file of pairs."""
 
-@command(
-    argument("source_sentence", required=False),
-    argument("target_sentence", required=False),
-    texts.pairs_options,
-    "Output",
-    option("-o --output FIG", OUTPUT, ".png .svg .pdf; numbers: .tsv .csv .npz.", required=True),
-    OptionGroup(
-        "look",
-        option(
-            "--values",
-            (*VALUES, "all", "parts"),
-            "Scores before the softmax, attention of a direction or both combined; `all`: the latter three;"
-            " `parts`: of each scorer or attention head.  [softmax without null: forward; else combined]",
-        ),
-        option("--links/--no-links", bool, "Mark the chosen links.", default=True),
-        option("--numbers/--no-numbers", bool, "Write weights, with --curves positions.  [if they fit]"),
-        option("--rows", Numbers(0), f"Target words to draw, like 0-39.  [the first {PICTURE_WORDS}]"),
-        option("--columns", Numbers(0), f"Source words to draw, like 3,10-20.  [the first {PICTURE_WORDS}]"),
-        option("--light", bool, "Light colors, for paper."),
-        option("--linear", bool, "Make colors proportional to the weights."),
-        option("--curves", bool, "Draw links as curves between the words, no matrix."),
-        option("--dpi", Whole(10, 1200), "Dots per inch of a .png.", default=150),
-    ),
-    record_options,
-)
-def heatmap(bitext: PairsOptions, look: Values, chosen: RecordOptions, output: str, **sentences: Any) -> None:
+    source_sentence: str | None = argument(required=False)
+    target_sentence: str | None = argument(required=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PictureOptions(Options):
+    """What a picture shows, and the file."""
+
+    section = "Output"
+
+    output: str = option(
+        "-o --output FIG", ".png .svg .pdf; numbers: .tsv .csv .npz.", type=OUTPUT, required=True
+    )
+    values: CellValues | Literal["all", "parts"] | None = option(
+        "--values",
+        "Scores before the softmax, attention of one direction, or both directions combined; `all` draws"
+        " forward, reverse and combined; `parts` draws one panel per scorer or attention head."
+        "  [softmax without null: forward; else combined]",
+    )
+    links: bool = option("--links/--no-links", "Mark the chosen links.", default=True)
+    numbers: bool | None = option(
+        "--numbers/--no-numbers", "Write weights, with --curves positions.  [if they fit]"
+    )
+    rows: tuple[int, ...] | None = option(
+        "--rows", f"Target words to draw, like 0-39.  [the first {PICTURE_WORDS}]", type=Numbers(0)
+    )
+    columns: tuple[int, ...] | None = option(
+        "--columns", f"Source words to draw, like 3,10-20.  [the first {PICTURE_WORDS}]", type=Numbers(0)
+    )
+    light: bool = option("--light", "Light colors, for paper.", default=False)
+    linear: bool = option("--linear", "Make colors proportional to the weights.", default=False)
+    curves: bool = option("--curves", "Draw links as curves between the words, no matrix.", default=False)
+    dpi: int = option("--dpi", "Dots per inch of a .png.", type=Whole(10, 1200), default=150)
+
+
+@command()
+def heatmap(bitext: SentenceOptions, look: PictureOptions, chosen: RecordOptions) -> None:
     """Draw attention weights: target words are rows, source words are columns; gold links are boxes.
 
     Several pairs (--pairs) make the pages of a .pdf, or the arrays of an .npz: numbers instead of a picture,
@@ -135,6 +152,7 @@ def heatmap(bitext: PairsOptions, look: Values, chosen: RecordOptions, output: s
     from nmtalign.report.style import shorten
     from nmtalign.report.tables import OF_MATRICES, save_matrices
 
+    output = look.output
     check_format(output, FORMATS + OF_MATRICES)
     as_numbers = Path(output).suffix.lower() in OF_MATRICES
     of_cells = {"--values": look.values in ("all", "parts"), "--light": look.light, "--linear": look.linear}
@@ -143,10 +161,10 @@ def heatmap(bitext: PairsOptions, look: Values, chosen: RecordOptions, output: s
         raise UsageError(f"--curves draws the links of one matrix, no cells; leave out {', '.join(given)}")
     if chosen.lines is not None and bitext.pairs is None:
         raise UsageError("--lines chooses among the pairs of a file; name it with --pairs")
-    if chosen.options.positions == "hmm" and bitext.pairs is None:
+    if chosen.options.vectors.positions == "hmm" and bitext.pairs is None:
         raise UsageError("--positions hmm is fitted to a text; give one: --pairs FILE --lines N")
     with Progress("matrices" if as_numbers else "pictures") as progress:
-        aligner, records = chosen.open(_pairs(bitext, **sentences))
+        aligner, records = chosen.open(_pairs(bitext), bitext.encoding)
         if bitext.pairs is None:
             records = (record._replace(number=0, typed=True) for record in records)  # no line of a file
         records = records if chosen.lines is None else pick(records, chosen.lines)
@@ -172,13 +190,12 @@ def _not_empty(records: Iterator[Record], file: str | None) -> Iterator[Record]:
     return chain([first], records)
 
 
-def _pairs(
-    bitext: PairsOptions, source_sentence: str | None, target_sentence: str | None
-) -> Iterator[SentencePair]:
+def _pairs(bitext: SentenceOptions) -> Iterator[SentencePair]:
     """Return the one pair of the command line, or those of a file."""
     from nmtalign.text.bitext import SentencePair
 
-    pairs = bitext.open()
+    source_sentence, target_sentence = bitext.source_sentence, bitext.target_sentence
+    pairs = bitext.read_file()
     if pairs is not None and source_sentence is None:
         return pairs
     if pairs is not None or source_sentence is None or target_sentence is None:
@@ -192,7 +209,7 @@ def _pairs(
 
 
 def _shown(
-    aligner: na.Aligner | None, record: Record, look: Values, most: float, lacking: dict[str, None]
+    aligner: na.Aligner | None, record: Record, look: PictureOptions, most: float, lacking: dict[str, None]
 ) -> Shown:
     """Return the matrices of a pair by the titles of their panels, its links and its gold links.
 
@@ -227,7 +244,7 @@ def _kept(wanted: tuple[int, ...] | None, words: int, most: float, what: str, op
     return kept
 
 
-def _draw(number: int, shown: Shown, look: Values) -> Picture:
+def _draw(number: int, shown: Shown, look: PictureOptions) -> Picture:
     from nmtalign.report.heatmap import draw_curves
     from nmtalign.report.style import DARK, LIGHT
 
@@ -246,24 +263,38 @@ def _draw(number: int, shown: Shown, look: Values) -> Picture:
 SAMPLE = 200  # pairs shown when nothing else is asked for
 
 
-@command(
-    texts.bitext_options,
-    "Input",
-    option("--compare NAME=LINKS", declare.COMPARED, "Links of another system.", multiple=True),
-    option("--corrections JSONL", INPUT, "Links corrected in a report of this text."),
-    OptionGroup(
-        "drawn",
-        option("--sample N", Whole(min=1), f"Show N random pairs.  [{SAMPLE}]"),
-        option("--sample-seed", Whole(min=0), "Seed of --sample.", default=1),
-        option("--worst N", Whole(min=1), "Show the N worst pairs of the corpus."),
-        option("--by WHAT", str, "Worst by score, gold or the NAME of a system.  [score]"),
-    ),
-    "Output",
-    option("-o --output HTML", OUTPUT, "The report.", required=True),
-    option("--title", str, "Title of the page.", default="Word alignment"),
-    record_options,
-)
-def report(bitext: BitextOptions, drawn: Values, chosen: RecordOptions, output: str, **page: Any) -> None:
+@dataclass(frozen=True, kw_only=True)
+class SampleOptions(Options):
+    """Which pairs of a corpus are shown."""
+
+    section = "Input"
+
+    sample: int | None = option("--sample N", f"Show N random pairs.  [{SAMPLE}]", type=Whole(min=1))
+    sample_seed: int = option("--sample-seed", "Seed of --sample.", type=Whole(min=0), default=1)
+    worst: int | None = option("--worst N", "Show the N worst pairs of the corpus.", type=Whole(min=1))
+    by: str | None = option("--by WHAT", "Worst by score, gold or the NAME of a system.  [score]")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageOptions(Options):
+    """The page, and the links with which it compares."""
+
+    section = "Output"
+
+    output: str = option("-o --output HTML", "The report.", type=OUTPUT, required=True)
+    title: str = option("--title", "Title of the page.", default="Word alignment")
+    compare: tuple[str, ...] = option(
+        "--compare NAME=LINKS", "Links of another system.", type=declare.COMPARED, section="Input"
+    )
+    corrections: str | None = option(
+        "--corrections JSONL", "Links corrected in a report of this text.", type=INPUT, section="Input"
+    )
+
+
+@command()
+def report(
+    bitext: BitextOptions, drawn: SampleOptions, page: PageOptions, chosen: RecordOptions
+) -> None:
     """Write an HTML report of aligned pairs: words and curves, weights, gold, other systems, figures.
 
     The file holds everything it needs and loads nothing from a network.
@@ -279,23 +310,31 @@ def report(bitext: BitextOptions, drawn: Values, chosen: RecordOptions, output: 
     if drawn.by is not None and drawn.worst is None:
         raise UsageError("--by is what the --worst pairs are the worst by; give --worst N")
     with Progress("pairs", bitext.files) as progress:
-        pairs = progress.count(bitext.open())
-        aligner, records = chosen.open(pairs, _systems(page.pop("compare")))
+        pairs = progress.count(bitext.read())
+        aligner, records = chosen.open(pairs, bitext.encoding, _systems(page.compare))
         gold: list[str] = []
         if chosen.gold is not None:
             records = _noted(records, gold)
-        kept, page["corpus"], page["systems"] = _choose(records, aligner, chosen.lines, drawn)
+        kept, figures, evaluations = _choose(records, aligner, chosen.lines, drawn)
         with Progress("pairs shown") as shown_progress:
             shown = show(shown_progress.done_one_by_one(_covered(kept, aligner)), aligner)
         deque(pairs if chosen.gold is None else records, maxlen=0)  # to its end
         total = progress.done
-        na.write_report(output, shown, gold=gold or [""] * total, **page)
+        na.write_report(
+            page.output,
+            shown,
+            title=page.title,
+            corrections=page.corrections,
+            gold=gold or [""] * total,
+            corpus=figures,
+            systems=evaluations,
+        )
     with_scorers = sum(bool(pair.parts) for pair in shown)
     if 0 < with_scorers < len(shown):
         warn(f"only the first {with_scorers:,} pairs have the weights of each scorer, to keep the page small")
     of = f" of {total:,}" if len(shown) < total else ""
     drawn_by = " at random" if of and chosen.lines is None and drawn.worst is None else ""
-    text = f"{len(shown):,}{of} pairs{drawn_by} in {output}, {progress.seconds:.1f} s; open it in a browser"
+    text = f"{len(shown):,}{of} pairs{drawn_by} in {page.output}, {progress.seconds:.1f} s; open it in a browser"
     log(text, event="report", pairs=len(shown))
 
 
@@ -324,7 +363,7 @@ def _systems(compare: tuple[str, ...]) -> dict[str, str]:
 
 
 def _choose(
-    records: Iterator[Record], aligner: na.Aligner | None, lines: Sequence[int] | None, drawn: Values
+    records: Iterator[Record], aligner: na.Aligner | None, lines: Sequence[int] | None, drawn: SampleOptions
 ) -> tuple[list[Record], list[Figure], dict[str, na.Evaluation] | None]:
     """Return the records to show, and figures and evaluations of the whole corpus where it was aligned."""
     from nmtalign.report.corpus import random_sample, worst_sample
@@ -347,21 +386,45 @@ def _choose(
 _BAR = 30  # characters of the longest bar
 _AROUND = 9  # words on either side of those that are marked
 
-_named = OptionGroup(
-    "named",
-    "Model",
-    option("--model DIR", INPUT, "A learned model, instead of LINKS."),
-    option("--vectors DIR", INPUT, "Word vectors, instead of LINKS."),
-)
+
+@dataclass(frozen=True, kw_only=True)
+class NamedAlignerOptions(Options):
+    """An aligner that makes the links."""
+
+    section = "Model"
+
+    model: str | None = option("--model DIR", "A learned model, instead of LINKS.", type=INPUT)
+    vectors: str | None = option("--vectors DIR", "Word vectors, instead of LINKS.", type=INPUT)
+
+    @property
+    def is_given(self) -> bool:
+        """Whether an option names an aligner."""
+        return self.model is not None or self.vectors is not None
+
+    def load(self) -> na.Aligner | None:
+        """Open the aligner; None if no option names one."""
+        if self.model is not None and self.vectors is not None:
+            raise UsageError("--model and --vectors contradict each other; give one of them")
+        if self.model is not None:
+            model.check_folder("model", self.model)
+            return na.load(self.model)
+        if self.vectors is not None:
+            model.check_folder("vectors", self.vectors)
+            return na.load(self.vectors)
+        return None
 
 
-@command(
-    texts.linked_options(required=False),
-    "Output",
-    option("-o --output DB", OUTPUT, "The index, one SQLite file.", required=True),
-    _named,
-)
-def index(linked: LinkedOptions, named: Values, output: str) -> None:
+@dataclass(frozen=True, kw_only=True)
+class IndexFileOptions(Options):
+    """The index to write."""
+
+    section = "Output"
+
+    output: str = option("-o --output DB", "The index, one SQLite file.", type=OUTPUT, required=True)
+
+
+@command()
+def index(linked: OptionalLinkedOptions, file: IndexFileOptions, named: NamedAlignerOptions) -> None:
     """Write the index of a linked bitext, in which `find` finds the translations of a word at once.
 
     LINKS are Pharaoh links between the words of SOURCE and TARGET, which stand between spaces. With --model
@@ -371,6 +434,7 @@ def index(linked: LinkedOptions, named: Values, output: str) -> None:
     """
     from nmtalign.corpus.concordance import write_index
 
+    output = file.output
     if output == "-":
         raise UsageError("-o - : an index is a file of its own; name it")
     pairs, text, languages = _corpus(linked, named)
@@ -378,18 +442,28 @@ def index(linked: LinkedOptions, named: Values, output: str) -> None:
         write_index(partial, progress.count(pairs), text, languages)
 
 
-@command(
-    argument("word"),
-    texts.linked_options(required=False),
-    option("--index database DB", INPUT, "File of `index`, instead of texts."),
-    "Output",
-    option("--side", SIDES, "Side of WORD.  [both]"),
-    option("--translation WORDS", str, "Lines with this translation only; '' for no link."),
-    option("--limit", Whole(min=1), "Most translations.", default=12),
-    option("--context N", Whole(min=0), "Most places shown, at random.", default=10),
-    _named,
-)
-def find(linked: LinkedOptions, named: Values, word: str, side: str | None, **options: Any) -> None:
+@dataclass(frozen=True, kw_only=True)
+class SearchOptions(Options):
+    """What is searched, and how much of it is shown."""
+
+    section = "Output"
+
+    word: str = argument()
+    index: str | None = option(
+        "--index DB", "File of `index`, instead of texts.", type=INPUT, section="Input"
+    )
+    side: Side | None = option("--side", "Side of WORD.  [both]")
+    translation: str | None = option(
+        "--translation WORDS", "Lines with this translation only; '' for no link."
+    )
+    limit: int = option("--limit", "Show at most N translations.", type=Whole(min=1), default=12)
+    context: int = option(
+        "--context N", "Show at most N places, drawn at random.", type=Whole(min=0), default=10
+    )
+
+
+@command()
+def find(search: SearchOptions, linked: OptionalLinkedOptions, named: NamedAlignerOptions) -> None:
     """Show what WORD is translated by: how often, and in which lines.
 
     WORD may be several words that stand side by side, "prime minister". Its translation in a line are all
@@ -401,42 +475,51 @@ def find(linked: LinkedOptions, named: Values, word: str, side: str | None, **op
     """
     from nmtalign.corpus.concordance import Index
 
-    database, most = options.pop("database"), options.pop("context")
-    if database is None:
+    word = search.word
+    if search.index is None:
         corpus = Index.of(*_corpus(linked, named))
-    elif linked.given or named.given:
-        raise UsageError("--index DB holds texts and links; give no others beside it")
+    elif linked.files or linked.lowercase is not None or linked.unicode is not None or named.is_given:
+        raise UsageError("--index DB contains texts and links; leave out other texts, links and models")
     else:
-        corpus = Index(database)
+        corpus = Index(search.index)
     shown = 0
-    for name in SIDES if side is None else (side,):
-        spotted = corpus.find(word, SIDES.index(name), most=most, **options)
+    for name in SIDES if search.side is None else (search.side,):
+        spotted = corpus.find(
+            word,
+            SIDES.index(name),
+            translation=search.translation,
+            limit=search.limit,
+            most=search.context,
+        )
         if spotted.total:
             shown += 1
             click.echo("\n" * (shown > 1) + "\n".join(_lines_about(printable(word), name, spotted)))
     if not shown:
-        where = f"the {side} side of these" if side else "these"
-        raise DataError(f"{word!r} stands nowhere in {where} {corpus.pairs:,} pairs")
+        where = f"the {search.side} side of these" if search.side else "these"
+        raise DataError(f"{word!r} does not occur in {where} {corpus.pairs:,} pairs")
 
 
-def _corpus(linked: LinkedOptions, named: Values) -> tuple[Iterator[LinkedWords], TextSettings, Languages]:
-    """Return the pairs with their links, what cuts them into words, and their languages."""
-    if len(named.given) + (linked.links is not None) != 1 or linked.target is None:
+def _corpus(
+    linked: OptionalLinkedOptions, named: NamedAlignerOptions
+) -> tuple[Iterator[LinkedWords], TextSettings, Languages]:
+    """Return the pairs with their links, the settings that split them into words, and their languages."""
+    if named.is_given == (linked.links is not None) or linked.target is None:
         raise UsageError("expected SOURCE TARGET LINKS, or SOURCE TARGET with --model DIR or --vectors DIR")
-    if not named.given:
+    aligner = named.load()
+    if aligner is None:
         pairs = ((source, target, links.links) for _, source, target, links in linked.read())
         return pairs, linked.text, (None, None)
-    [(kind, path)] = named.given.items()
-    aligner = model.open_folder(kind, path)
-    aligner = replace(aligner, text=linked.settings(aligner.text))
+    text = aligner.text.updated(lowercase=linked.lowercase, unicode=linked.unicode)
+    aligner = replace(aligner, text=text)
     return _aligned(aligner, linked), aligner.text, aligner.languages
 
 
-def _aligned(aligner: na.Aligner, linked: LinkedOptions) -> Iterator[LinkedWords]:
+def _aligned(aligner: na.Aligner, linked: OptionalLinkedOptions) -> Iterator[LinkedWords]:
     from nmtalign.batch.stream import align_chunks
     from nmtalign.text.bitext import chunks_of
 
-    pairs = na.read_bitext(linked.source, linked.target, encoding=texts.encoding())
+    assert linked.source is not None
+    pairs = na.read_bitext(linked.source, linked.target, encoding=linked.encoding)
     for chunk in align_chunks(aligner, chunks_of(pairs), workers=1, unit="tokens"):
         yield from zip(*chunk.tokens(), map(chunk.batch.links, range(len(chunk.batch))), strict=True)
 

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -22,11 +23,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import nmtalign as na
-from nmtalign.cli.declare import INPUT, Whole, command, option
-from nmtalign.cli.model import open_folder
+from nmtalign.cli.declare import INPUT, Options, Whole, command, option
+from nmtalign.cli.model import check_folder
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.files import parse_json
-from nmtalign.names import SCORES, SIDES
+from nmtalign.names import SIDES, ScoreName
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -56,15 +57,43 @@ def example_of(languages: tuple[str | None, str | None]) -> tuple[str, str]:
     return (source, target) if source and target else ("", "")
 
 
-@command(
-    "Model",
-    option("--model models DIR", INPUT, "Learned models.  [the shipped English-French]", multiple=True),
-    option("--vectors DIR", INPUT, "Word vectors of two languages.", multiple=True),
-    option("--score", SCORES, "Attention score of --vectors.  [cosine]"),
-    "Running",
-    option("--port", Whole(min=0, max=65535), "0 takes a free one.", default=8765),
-)
-def serve(models: tuple[str, ...], vectors: tuple[str, ...], score: str | None, port: int) -> None:
+@dataclass(frozen=True, kw_only=True)
+class ServedOptions(Options):
+    """The aligners that the page offers."""
+
+    section = "Model"
+
+    model: tuple[str, ...] = option(
+        "--model DIR", "Learned models.  [the bundled English-French one]", type=INPUT
+    )
+    vectors: tuple[str, ...] = option("--vectors DIR", "Word vectors of two languages.", type=INPUT)
+    score: ScoreName | None = option("--score", "Attention score of --vectors.  [cosine]")
+
+    def load(self) -> dict[str, na.Aligner]:
+        """Return the aligners by the names that the page shows."""
+        for path in self.model:
+            check_folder("model", path)
+        for path in self.vectors:
+            check_folder("vectors", path)
+        score_of_models = None if self.vectors else self.score  # a model refuses a score
+        aligners = {Path(path).name or path: na.load(path, score=score_of_models) for path in self.model}
+        aligners |= {Path(path).name or path: na.load(path, score=self.score) for path in self.vectors}
+        if len(aligners) < len(self.model) + len(self.vectors):
+            raise UsageError("two folders have the same name, and the page could not tell them apart")
+        return aligners or {"English-French, bundled": na.load(score=self.score)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerOptions(Options):
+    """Where the server listens."""
+
+    port: int = option(
+        "--port", "Port to listen on; 0 picks a free one.", type=Whole(min=0, max=65535), default=8765
+    )
+
+
+@command()
+def serve(served: ServedOptions, server: ServerOptions) -> None:
     """Serve a page that aligns pairs as they are typed: curves, matrix, each scorer; until Ctrl-C.
 
     Only browsers on this machine can open the page; other sites cannot use it. Nothing that you type is
@@ -73,21 +102,16 @@ def serve(models: tuple[str, ...], vectors: tuple[str, ...], score: str | None, 
 
     Example: nmtalign serve --model model --vectors en_fr_vectors
     """
-    scoring = {} if score is None else {"score": score}
-    refused = {} if vectors else scoring  # by a model
-    learned = {Path(path).name or path: open_folder("model", path, **refused) for path in models}
-    given = {Path(path).name or path: open_folder("vectors", path, **scoring) for path in vectors}
-    aligners = learned | given or {"English-French, as shipped": na.load(**scoring)}
-    if len(aligners) < len(models) + len(vectors):
-        raise UsageError("two folders have one name, and the page could not tell them apart")
+    aligners = served.load()
+    first = next(iter(aligners.values()))
     try:
-        first = next(iter(aligners.values()))
-        server = Server(aligners, example_of(first.languages), port)
+        listening = Server(aligners, example_of(first.languages), server.port)
     except OSError as error:
-        raise UsageError(f"--port {port}: {error.strerror}; give another, or 0 for any") from None
-    with server, suppress(KeyboardInterrupt):
-        click.echo(f"Open {server.address} in a browser; Ctrl-C ends it.", err=True)
-        server.serve_forever()
+        problem = f"--port {server.port}: {error.strerror}"
+        raise UsageError(f"{problem}; choose another port, or 0 for a free one") from None
+    with listening, suppress(KeyboardInterrupt):
+        click.echo(f"Open {listening.address} in a browser; Ctrl-C ends it.", err=True)
+        listening.serve_forever()
 
 
 # --- the server ----------------------------------------------------------------------------------

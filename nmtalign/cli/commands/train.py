@@ -5,69 +5,112 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import nmtalign as na
 from nmtalign.cli import model, running, texts
-from nmtalign.cli.declare import INPUT, OUTPUT, FileType, Number, OptionGroup, Values, command, option
+from nmtalign.cli.declare import INPUT, OUTPUT, FileType, Number, Options, command, option
 from nmtalign.cli.messages import Stages, log, log_option, quiet_option, warn
 from nmtalign.cli.texts import BitextOptions, TextOptions
 from nmtalign.errors import StoppedError, UsageError
-from nmtalign.names import PRESETS
+from nmtalign.names import PresetName
 
 if TYPE_CHECKING:
     from nmtalign.aligner.train import LearnOptions
 
-OLDER = FileType(writes=False, instead_of="output")  # a model that the new one may replace
+OLDER_MODEL = FileType(writes=False, instead_of="output")  # a model that the new one may replace
 
 
-@command(
-    texts.bitext_options,
-    texts.max_length_option,
-    texts.text_options,
-    texts.langs_option,
-    "Output",
-    option("-o --output DIR", OUTPUT, "Folder for the model.", required=True),
-    option("--force", bool, "Replace the model that is there."),
-    OptionGroup(
-        "outputs",
-        option("--links", OUTPUT, "Also align the bitext itself: Pharaoh format, a line for each pair."),
-        option("--probabilities", OUTPUT, "Probability of each link, in the order of --links."),
-        option("--pair-scores", OUTPUT, "Probability that a pair is a translation."),
-    ),
-    OptionGroup(
-        "learning",
-        "Input",
-        option("--gold", INPUT, "Train a rescorer on these gold links of the last pairs, or of all."),
-        "Model",
-        option("--preset", PRESETS, "Learn faster, or more accurately.", default="default"),
-        option(
-            "--prior", INPUT, "Start from a list of words (word, translation, weight) or eflomal's priors."
-        ),
-        option("--init DIR", OLDER, "Start from a model and its tokenizer, or from word vectors."),
-        "Vectors, mixed with the lexicon",
-        model.vector_files,
-        option("--vectors-weight", Number(0, 1), "Weight of the vectors, from 0 to 1.  [0.45]"),
-        "Expert, whose links are prior counts and vote",
-        model.expert_option,
-        model.encoder_options,
-        kind=model.PathOptions,
-    ),
-    running.engine_options,
-    quiet_option,
-    log_option,
-)
+@dataclass(frozen=True, kw_only=True)
+class OutputOptions(Options):
+    """The model, and links of the bitext itself."""
+
+    section = "Output"
+
+    output: str = option("-o --output DIR", "Folder for the model.", type=OUTPUT, required=True)
+    force: bool = option("--force", "Replace an existing model.", default=False)
+    links: str | None = option(
+        "--links FILE", "Also align the bitext itself: Pharaoh format, one line per pair.", type=OUTPUT
+    )
+    probabilities: str | None = option(
+        "--probabilities FILE", "Probability of each link, in the order of --links.", type=OUTPUT
+    )
+    pair_scores: str | None = option(
+        "--pair-scores FILE", "Probability that a pair is a translation.", type=OUTPUT
+    )
+
+    @property
+    def link_files(self) -> dict[str, str]:
+        """The files that need the links of the bitext, by what they contain."""
+        files = {
+            "links": self.links,
+            "probabilities": self.probabilities,
+            "pair_scores": self.pair_scores,
+        }
+        return {name: path for name, path in files.items() if path is not None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearningOptions(Options):
+    """How a model is learned, and what else than the bitext it is learned from."""
+
+    section = "Model"
+
+    gold: str | None = option(
+        "--gold FILE",
+        "Train a rescorer on these gold links of the last pairs, or of all pairs.",
+        type=INPUT,
+        section="Input",
+    )
+    preset: PresetName = option("--preset", "Learn faster, or more accurately.", default="default")
+    prior: str | None = option(
+        "--prior FILE",
+        "Start from a word list (word, translation, weight) or from eflomal's priors.",
+        type=INPUT,
+    )
+    init: str | None = option(
+        "--init DIR", "Start from a model and its tokenizer, or from word vectors.", type=OLDER_MODEL
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MixedVectorOptions(model.VectorFileOptions):
+    """Word vectors that are mixed with the lexicon."""
+
+    vectors_weight: float | None = option(
+        "--vectors-weight", "Weight of the vectors, from 0 to 1.  [0.45]", type=Number(0, 1)
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainExpertOptions(model.EncoderOptions):
+    """An expert to learn from."""
+
+    section = "Expert, whose links are prior counts and vote"
+
+    expert: str | None = model.expert_option()
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainTextOptions(TextOptions):
+    """How lines become words, in which languages, and which pairs are left out."""
+
+    max_length: int | None = texts.length_option()
+    langs: tuple[str, str] | None = texts.languages_option()
+
+
+@command(quiet_option, log_option)
 def train(
     bitext: BitextOptions,
-    tokenization: TextOptions,
-    learning: model.PathOptions,
+    tokenization: TrainTextOptions,
+    outputs: OutputOptions,
+    learning: LearningOptions,
+    vectors: MixedVectorOptions,
+    expert: TrainExpertOptions,
     engine: running.EngineOptions,
-    output: str,
-    outputs: Values,
-    **options: Any,
 ) -> None:
     """Learn an alignment model from a bitext: two files, line by line, or one file with both sides (--pairs).
 
@@ -83,17 +126,36 @@ def train(
     from nmtalign.text.bitext import LengthLimit
     from nmtalign.training.checkpoint import remove_checkpoints
 
-    paths = outputs.given  # of the links of the bitext itself
-    expect_room_for_model(output, overwrite=options["force"])
+    output = outputs.output
+    paths = outputs.link_files
+    expect_room_for_model(output, overwrite=outputs.force)
     for path in paths.values():
         expect_folder_of(path)
     if paths and engine.engine == "dask" and "-" in bitext.files:
         raise UsageError("--engine dask reads the bitext again for --links; give a file, not standard input")
-    given: Any = tokenization.given | learning.given | {"vectors": learning.path, "workers": engine.workers}
-    languages, encoding = options["langs"] or (None, None), texts.encoding()
-    given["languages"] = languages
-    settings = open_options(given, encoding=encoding, reading=learning.reading_options)
-    limit = LengthLimit(options["max_length"], bitext.files)
+    languages = tokenization.langs or (None, None)
+    settings = open_options(
+        preset=learning.preset,
+        tokenizer=tokenization.tokenizer,
+        lowercase=tokenization.lowercase,
+        unicode=tokenization.unicode,
+        languages=languages,
+        prior=learning.prior,
+        init=learning.init,
+        vectors=vectors.path,
+        vectors_weight=vectors.vectors_weight,
+        limit=vectors.limit,
+        unsafe_pickle=vectors.unsafe_pickle,
+        gold=learning.gold,
+        has_expert_links=expert.expert is not None,
+        encoder=expert.encoder,
+        layer=expert.layer,
+        device=expert.device,
+        cache=expert.cache,
+        workers=engine.workers,
+        encoding=bitext.encoding,
+    )
+    limit = LengthLimit(tokenization.max_length, bitext.files)
     without_long_pairs = partial(limit.pairs, text=settings.text, languages=languages)
     state = f"{output.rstrip('/')}.state"
     progress = Stages("pairs", bitext.files, _costs(settings, aligns=bool(paths)))
@@ -107,11 +169,12 @@ def train(
 
             make_bitext = partial(DistributedBitext, processes=ClusterProcesses(client))
             settings = replace(settings, make_bitext=make_bitext)
-        lines = progress.count(bitext.open(), then=progress.next_stage)
-        pairs = checked_against_corrections(lines, learning.gold, encoding=encoding)
-        result = learn(without_long_pairs(model.with_expert(pairs, learning.expert)), settings)
+        lines = progress.count(bitext.read(), then=progress.next_stage)
+        pairs = checked_against_corrections(lines, learning.gold, encoding=bitext.encoding)
+        pairs = model.with_expert(pairs, expert.expert, bitext.encoding)
+        result = learn(without_long_pairs(pairs), settings)
         aligner = replace(result.aligner, workers=engine.workers)
-        aligner.save(output, overwrite=options["force"])
+        aligner.save(output, overwrite=outputs.force)
         remove_checkpoints(state)
         progress.stage(f"model in {output}{limit}")
         if paths:
@@ -121,7 +184,7 @@ def train(
                 from nmtalign.batch.cluster import align_on_cluster
                 from nmtalign.links.alignments import joined_batches
 
-                chunks = na.cut(without_long_pairs(bitext.open()))  # read again
+                chunks = na.cut(without_long_pairs(bitext.read()))  # read again
                 batch = joined_batches([part.batch for part in align_on_cluster(client, aligner, chunks)])
             formats = running.batch_texts()
             running.write_whole({path: [formats[name](batch)] for name, path in paths.items()})
@@ -153,8 +216,8 @@ def _costs(settings: LearnOptions, *, aligns: bool) -> list[float]:
 def _say_what_is_next(bitext: BitextOptions, output: str, links: str | None) -> None:
     """Name the command that a newcomer wants next."""
     files = shlex.join(bitext.files if bitext.pairs is None else ["--pairs", bitext.pairs])
-    if (encoding := texts.encoding()) != "utf-8":
-        files += f" --encoding {encoding}"
+    if bitext.encoding != "utf-8":
+        files += f" --encoding {bitext.encoding}"
     folder = shlex.quote(output)
     look = f"nmtalign report {files} --model {folder} -o report.html"
     use = f"nmtalign align NEW_SOURCE NEW_TARGET --model {folder} -o links.txt"

@@ -4,43 +4,78 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Literal
 
 import click
 from click.core import ParameterSource
 
 import nmtalign as na
 from nmtalign.cli import model, texts
-from nmtalign.cli.declare import INPUT, OUTPUT, OptionGroup, Values, Whole, argument, command, option
+from nmtalign.cli.declare import INPUT, OUTPUT, Options, Whole, argument, command, option
 from nmtalign.cli.messages import Progress, log, printable, warn
 from nmtalign.cli.running import one_blas_thread
 from nmtalign.cli.texts import BitextOptions, TextOptions
 from nmtalign.door import place_of
 from nmtalign.errors import UsageError
 from nmtalign.files import read_lines
-from nmtalign.names import LEARNED_SCORES, READ_VECTORS, RETRIEVAL_SCORES, UNICODE_FORMS, WRITTEN_VECTORS
+from nmtalign.names import (
+    DecodingErrors,
+    LearnedScoreName,
+    ReadVectorsFormat,
+    RetrievalScore,
+    UnicodeForm,
+    WrittenVectorsFormat,
+)
 
-_BYTES = ("strict", "ignore", "replace", "backslashreplace")
+if TYPE_CHECKING:
+    from nmtalign.scorers.lexicon import Lexicon
+
 _SCORE = "csls: twice the cosine, less the mean cosines of both words to their nearest."
 
-_force_option = option("--force", bool, "Replace the vectors that are there.")
-_limit_option = option("--limit", Whole(min=1), "Read only the first N vectors.")
-_reading_options = (
-    "Input",
-    option("--from format", ("auto", *READ_VECTORS), "Format of the vectors.", default="auto"),
-    _limit_option,
-    texts.encoding_option,
-    option("--errors", _BYTES, "What to do with bytes of another encoding."),
-    model.unsafe_pickle_option,
-)
-_folder_options = OptionGroup(
-    "folder",
-    "Output",
-    option("-o --output DIR", OUTPUT, "Folder for both languages.", required=True),
-    _force_option,
-    option("--to", WRITTEN_VECTORS, "Format to write.", default="folder"),
-)
+
+@dataclass(frozen=True, kw_only=True)
+class ReadingOptions(Options):
+    """How a file of vectors is read."""
+
+    section = "Input"
+
+    format: Literal["auto"] | ReadVectorsFormat = option("--from", "Format of the vectors.", default="auto")
+    limit: int | None = model.limit_option()
+    encoding: str = texts.encoding_option()
+    errors: DecodingErrors | None = option("--errors", "How to treat bytes of another encoding.")
+    unsafe_pickle: bool = model.unsafe_pickle_option()
+
+    def read(self, path: str | Path, format: Literal["auto"] | ReadVectorsFormat | None = None) -> na.Embeddings:
+        """Read a file or folder; `format` overrides that of the options."""
+        return na.load_embeddings(
+            path,
+            format=format or self.format,
+            limit=self.limit,
+            encoding=self.encoding,
+            errors=self.errors,
+            unsafe_pickle=self.unsafe_pickle,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FolderOptions(Options):
+    """The folder for the vectors of both languages."""
+
+    section = "Output"
+
+    output: str = option("-o --output DIR", "Folder for both languages.", type=OUTPUT, required=True)
+    force: bool = option("--force", "Replace existing vectors.", default=False)
+    to: WrittenVectorsFormat = option("--to", "Format to write.", default="folder")
+
+    def save(self, source: na.Embeddings, target: na.Embeddings, languages: tuple[str, str]) -> None:
+        """Write the vectors of both languages."""
+        from nmtalign.vectors.storage import save_pair
+
+        save_pair(
+            source, target, self.output, languages=languages, format=self.to, overwrite=self.force
+        )
 
 
 @click.group()
@@ -51,14 +86,20 @@ def vectors() -> None:
     """
 
 
-@command(
-    argument("path", INPUT),
-    _reading_options,
-    "Input",
-    option("--text", INPUT, "Also count which words of this text have a vector."),
-    texts.text_options,
-)
-def info(path: str, text: str | None, tokenization: TextOptions, **reading: Any) -> None:
+@dataclass(frozen=True, kw_only=True)
+class ShownOptions(Options):
+    """The vectors to show, and a text to compare them with."""
+
+    section = "Input"
+
+    path: str = argument(type=INPUT)
+    text: str | None = option(
+        "--text FILE", "Also count which words of this text have a vector.", type=INPUT
+    )
+
+
+@command()
+def info(shown: ShownOptions, reading: ReadingOptions, tokenization: TextOptions) -> None:
     """Show what word vectors hold: words, dimensions, lengths.
 
     PATH is a file or folder of word vectors, or a folder with those of two languages. Shipped vectors have
@@ -69,14 +110,15 @@ def info(path: str, text: str | None, tokenization: TextOptions, **reading: Any)
     from nmtalign.vectors.embeddings import VectorCoverage
     from nmtalign.vectors.storage import detect_format, languages_of
 
-    sides = languages_of(place_of(path)) or {"": place_of(path)}
-    for side in sides.values():
-        kind = detect_format(side) if reading["format"] == "auto" else reading["format"]
-        embeddings = na.load_embeddings(side, encoding=texts.encoding(), **reading | {"format": kind})
+    place = place_of(shown.path)
+    for side in (languages_of(place) or {"": place}).values():
+        kind = detect_format(side) if reading.format == "auto" else reading.format
+        embeddings = reading.read(side, kind)
         click.echo("\n".join([f"{side}: {kind}", *_described(embeddings)]))
-        if text is not None:
-            lines = map(tokenization.settings().words, read_lines(text, encoding=texts.encoding()))
-            click.echo(f"  of {text}: {sum(map(embeddings.coverage, lines), VectorCoverage())}")
+        if shown.text is not None:
+            lines = map(tokenization.text.words, read_lines(shown.text, encoding=reading.encoding))
+            known = sum(map(embeddings.coverage, lines), VectorCoverage())
+            click.echo(f"  of {shown.text}: {known}")
 
 
 def _described(embeddings: na.Embeddings) -> Iterator[str]:
@@ -95,15 +137,20 @@ def _described(embeddings: na.Embeddings) -> Iterator[str]:
         yield f"  made with: {json.dumps(dict(embeddings.settings), ensure_ascii=False):.2000}"
 
 
-@command(
-    argument("path", INPUT),
-    argument("output", OUTPUT),
-    _reading_options,
-    "Output",
-    option("--to", WRITTEN_VECTORS, "Format to write.", required=True),
-    _force_option,
-)
-def convert(path: str, output: str, to: str, force: bool, **reading: Any) -> None:
+@dataclass(frozen=True, kw_only=True)
+class ConvertedOptions(Options):
+    """What is converted to what."""
+
+    section = "Output"
+
+    path: str = argument(type=INPUT)
+    output: str = argument(type=OUTPUT)
+    to: WrittenVectorsFormat = option("--to", "Format to write.", required=True)
+    force: bool = option("--force", "Replace existing vectors.", default=False)
+
+
+@command()
+def convert(reading: ReadingOptions, converted: ConvertedOptions) -> None:
     """Write the vectors at PATH in another format.
 
     `folder` is our own: it opens fast and keeps sub-words. For `word2int` OUTPUT is
@@ -114,31 +161,58 @@ def convert(path: str, output: str, to: str, force: bool, **reading: Any) -> Non
     """
     from nmtalign.vectors.storage import expect_room_for_vectors
 
-    expect_room_for_vectors(output, to, overwrite=force)
-    embeddings = na.load_embeddings(path, encoding=texts.encoding(), **reading)
-    na.save_embeddings(embeddings, output, format=to, overwrite=force)
+    output, to = converted.output, converted.to
+    expect_room_for_vectors(output, to, overwrite=converted.force)
+    embeddings = reading.read(converted.path)
+    na.save_embeddings(embeddings, output, format=to, overwrite=converted.force)
     if embeddings.subwords is not None and to != "folder":
-        warn(f"{to} cannot hold the sub-words; they are left out")
+        warn(f"{to} cannot contain sub-words; they are left out")
     log(f"{len(embeddings):,} words, {embeddings.dimension} dimensions in {output}")
 
 
 # --- two languages in one space -----------------------------------------------------------------
 
 
-@command(
-    texts.bitext_options,
-    texts.text_options,
-    texts.langs_option,
-    _folder_options,
-    "Learning",
-    option("--dimension", Whole(min=1), "Columns of the vectors.", default=128),
-    option("--min-count minimum", Whole(min=1), "Least frequency of a word.", default=1),
-    option("--model DIR", INPUT, "Take the counts of this model instead of a text."),
-    option("--subwords", bool, "Vectors of words and of their first letters, side by side."),
-    option("--seed", Whole(min=0), "Seed of the decomposition.", default=1),
-)
+@dataclass(frozen=True, kw_only=True)
+class LearnedTextOptions(TextOptions):
+    """How lines become words, and in which languages."""
+
+    langs: tuple[str, str] | None = texts.languages_option()
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountingOptions(Options):
+    """What the vectors are made of."""
+
+    section = "Learning"
+
+    dimension: int = option("--dimension", "Columns of the vectors.", type=Whole(min=1), default=128)
+    min_count: int = option("--min-count", "Minimum frequency of a word.", type=Whole(min=1), default=1)
+    model: str | None = option(
+        "--model DIR", "Take the counts of this model instead of a text.", type=INPUT
+    )
+    subwords: bool = option(
+        "--subwords", "Vectors of words and of their first letters, side by side.", default=False
+    )
+    seed: int = option("--seed", "Seed of the decomposition.", type=Whole(min=0), default=1)
+
+    def embeddings_of(self, lexicon: Lexicon) -> tuple[na.Embeddings, na.Embeddings]:
+        """Return vectors that are learned from the counts of a lexicon."""
+        return na.count_embeddings(
+            lexicon,
+            dimension=self.dimension,
+            minimum=self.min_count,
+            subwords=self.subwords,
+            seed=self.seed,
+        )
+
+
+@command()
 def learn(
-    bitext: BitextOptions, tokenization: TextOptions, folder: Values, model: str | None, **options: Any
+    bitext: BitextOptions,
+    tokenization: LearnedTextOptions,
+    folder: FolderOptions,
+    counting: CountingOptions,
 ) -> None:
     """Learn word vectors of two languages in one space from a bitext.
 
@@ -148,25 +222,26 @@ def learn(
     Example: nmtalign vectors learn text.en text.fr -o vectors
     """
     from nmtalign.aligner.aligner import load_aligner
-    from nmtalign.training.count_vectors import learn_counted
-    from nmtalign.vectors.storage import expect_room_for_pair, save_pair, with_text_settings
+    from nmtalign.training.count_vectors import learn_lexicon
+    from nmtalign.vectors.storage import expect_room_for_pair, with_text_settings
 
     expect_room_for_pair(folder.output, overwrite=folder.force)
-    text, langs = tokenization.settings(), options.pop("langs")
-    languages = langs or texts.languages_of_files(bitext.source, bitext.target)
+    text = tokenization.text
+    languages = tokenization.langs or texts.languages_of_files(bitext.source, bitext.target)
     with Progress("pairs") as progress:
-        if model is not None:
+        if counting.model is not None:
             _check_alone(bitext)
-            aligner = load_aligner(model)
-            learned, text = na.count_embeddings(aligner.lexicon, **options), aligner.text
-            languages = langs or (aligner.languages[0] or "source", aligner.languages[1] or "target")
+            aligner = load_aligner(counting.model)
+            learned = counting.embeddings_of(aligner.lexicon)
+            text = aligner.text
+            source_language, target_language = aligner.languages
+            languages = tokenization.langs or (source_language or "source", target_language or "target")
         else:
-            pairs = progress.done_one_by_one(bitext.open())
+            pairs = progress.done_one_by_one(bitext.read())
             words = (text.words_of_pair(pair, languages) for pair in pairs)
-            learned = learn_counted(words, **options)
+            learned = counting.embeddings_of(learn_lexicon(words))
         first, second = (with_text_settings(side, text) for side in learned)
-        saving = {"languages": languages, "format": folder.to, "overwrite": folder.force}
-        save_pair(first, second, folder.output, **saving)
+        folder.save(first, second, languages)
     counts = f"{len(first):,} {languages[0]} and {len(second):,} {languages[1]} words"
     log(f"{counts} of {first.dimension} dimensions in {progress.seconds:.1f} s in {folder.output}")
 
@@ -182,23 +257,26 @@ def _check_alone(bitext: BitextOptions) -> None:
         raise UsageError(f"{', '.join(given)}: the words are those of --model; leave it out")
 
 
-@command(
-    argument("source", INPUT),
-    argument("target", INPUT),
-    _reading_options,
-    _folder_options,
-    OptionGroup(
-        "mapping",
-        "Input",
-        texts.langs_option,
-        "Mapping",
-        option("--dictionary", INPUT, "Seed pairs, `word translation` a line.  [identical strings]"),
-        option("--refine/--no-refine", bool, "Look for more pairs by mutual neighbors.", default=True),
-        option("--words", Whole(min=1), "Frequent words that --refine uses.", default=5_000),
-    ),
-    name="map",
-)
-def map_(source: str, target: str, folder: Values, mapping: Values, **reading: Any) -> None:
+@dataclass(frozen=True, kw_only=True)
+class MappingOptions(Options):
+    """The vectors to map, and how the mapping is found."""
+
+    section = "Mapping"
+
+    source: str = argument(type=INPUT)
+    target: str = argument(type=INPUT)
+    langs: tuple[str, str] | None = texts.languages_option()
+    dictionary: str | None = option(
+        "--dictionary FILE", "Seed pairs, `word translation` per line.  [identical strings]", type=INPUT
+    )
+    refine: bool = option("--refine/--no-refine", "Look for more pairs by mutual neighbors.", default=True)
+    words: int = option(
+        "--words", "Frequent words that --refine uses.", type=Whole(min=1), default=5_000
+    )
+
+
+@command(name="map")
+def map_(reading: ReadingOptions, folder: FolderOptions, mapping: MappingOptions) -> None:
     """Map the word vectors of two languages into one space.
 
     The seeds are the pairs of a dictionary, or the words that both languages write alike.
@@ -206,42 +284,54 @@ def map_(source: str, target: str, folder: Values, mapping: Values, **reading: A
     Example: nmtalign vectors map cc.en.300.vec.gz cc.fr.300.vec.gz --limit 100000 -o vectors
     """
     from nmtalign.vectors.spaces import identical_strings, map_spaces, read_dictionary
-    from nmtalign.vectors.storage import expect_room_for_pair, save_pair
+    from nmtalign.vectors.storage import expect_room_for_pair
 
     expect_room_for_pair(folder.output, overwrite=folder.force)
-    reading["encoding"] = texts.encoding()
-    first, second = (na.load_embeddings(path, **reading) for path in (source, target))
+    first, second = reading.read(mapping.source), reading.read(mapping.target)
     seeds = iter(identical_strings(first.vocabulary, second.vocabulary))
     if mapping.dictionary is not None:
-        seeds = read_dictionary(mapping.dictionary, encoding=texts.encoding())
+        seeds = read_dictionary(mapping.dictionary, encoding=reading.encoding)
     learned = map_spaces(first, second, seeds, refine=mapping.refine, words=mapping.words)
-    languages = mapping.langs or texts.languages_of_files(source, target)
-    saving = {"languages": languages, "format": folder.to, "overwrite": folder.force}
-    save_pair(learned.source, learned.target, folder.output, **saving)
+    languages = mapping.langs or texts.languages_of_files(mapping.source, mapping.target)
+    folder.save(learned.source, learned.target, languages)
     kept = first.subwords is None is second.subwords
     lost = "" if kept else "; sub-words cannot be mapped, and are left out"
     log(f"{learned}, in {folder.output}{lost}")
 
 
-_pair_options = OptionGroup(
-    "pair",
-    argument("folder", INPUT),
-    "Input",
-    texts.langs_option,
-    _limit_option,
-    "Neighbors",
-    option("--score", RETRIEVAL_SCORES, _SCORE, default="csls"),
-)
+@dataclass(frozen=True, kw_only=True)
+class SpaceOptions(Options):
+    """Vectors of two languages in one space, and how neighbors are found."""
+
+    section = "Neighbors"
+
+    folder: str = argument(type=INPUT)
+    langs: tuple[str, str] | None = texts.languages_option()
+    limit: int | None = option(
+        "--limit", "Read only the first N vectors of a file.", type=Whole(min=1), section="Input"
+    )
+    score: RetrievalScore = option("--score", _SCORE, default="csls")
+
+    def load(self) -> tuple[na.Embeddings, na.Embeddings]:
+        """Read the vectors of both languages."""
+        from nmtalign.vectors.storage import load_pair
+
+        return load_pair(place_of(self.folder), languages=self.langs, limit=self.limit)
 
 
-@command(
-    _pair_options,
-    argument("dictionary", INPUT),
-    "Input",
-    option("--unicode", UNICODE_FORMS, "Normalize the dictionary.", default="none"),
-    texts.encoding_option,
-)
-def evaluate(pair: Values, dictionary: str, unicode: str) -> None:
+@dataclass(frozen=True, kw_only=True)
+class DictionaryOptions(Options):
+    """The dictionary to look up."""
+
+    section = "Input"
+
+    dictionary: str = argument(type=INPUT)
+    unicode: UnicodeForm = option("--unicode", "Normalize the dictionary.", default="none")
+    encoding: str = texts.encoding_option()
+
+
+@command()
+def evaluate(space: SpaceOptions, looked_up: DictionaryOptions) -> None:
     """Look up a dictionary among the nearest neighbors.
 
     A line of DICTIONARY is `word translation`. The command prints the precision at 1, 5 and 10, and how many
@@ -251,31 +341,36 @@ def evaluate(pair: Values, dictionary: str, unicode: str) -> None:
     """
     from nmtalign.text.tokenization import TextSettings
     from nmtalign.vectors.spaces import evaluate_dictionary, read_dictionary
-    from nmtalign.vectors.storage import load_pair
 
-    text = TextSettings(lowercase=False, unicode=unicode)
-    source, target = load_pair(place_of(pair.folder), languages=pair.langs, limit=pair.limit)
-    pairs = map(text.normalized, read_dictionary(dictionary, encoding=texts.encoding()))
-    click.echo(str(evaluate_dictionary(source, target, [(a, b) for a, b in pairs], score=pair.score)))
+    text = TextSettings(lowercase=False, unicode=looked_up.unicode)
+    source, target = space.load()
+    entries = read_dictionary(looked_up.dictionary, encoding=looked_up.encoding)
+    pairs = [(word, translation) for word, translation in map(text.normalized, entries)]
+    click.echo(str(evaluate_dictionary(source, target, pairs, score=space.score)))
 
 
-@command(
-    _pair_options,
-    argument("words", nargs=-1, required=True),
-    "Neighbors",
-    option("--count", Whole(min=1), "Neighbors of a word.", default=10),
-)
-def neighbors(pair: Values, words: tuple[str, ...], count: int) -> None:
+@dataclass(frozen=True, kw_only=True)
+class NeighborOptions(Options):
+    """The words whose neighbors are listed."""
+
+    section = "Neighbors"
+
+    words: tuple[str, ...] = argument()
+    count: int = option("--count", "Neighbors of a word.", type=Whole(min=1), default=10)
+
+
+@command()
+def neighbors(space: SpaceOptions, listed: NeighborOptions) -> None:
     """List the nearest words of the other language, with their scores.
 
     Example: nmtalign vectors neighbors en_fr_vectors house cat
     """
     from nmtalign.vectors.spaces import neighbors as find
-    from nmtalign.vectors.storage import load_pair
 
-    source, target = load_pair(place_of(pair.folder), languages=pair.langs, limit=pair.limit)
-    click.echo(f"word\tneighbor\t{pair.score}")
-    for word, nearest in find(source, target, words, count=count, score=pair.score).items():
+    source, target = space.load()
+    click.echo(f"word\tneighbor\t{space.score}")
+    found = find(source, target, listed.words, count=listed.count, score=space.score)
+    for word, nearest in found.items():
         for near, value in nearest:
             click.echo(f"{word}\t{near}\t{value:.4f}")
         if not nearest:
@@ -285,25 +380,44 @@ def neighbors(pair: Values, words: tuple[str, ...], count: int) -> None:
 # --- attention over vectors ---------------------------------------------------------------------
 
 
-@command(
-    texts.bitext_options,
-    texts.text_options,
-    "Output",
-    option("-o --output NPZ", OUTPUT, "File of the parameters.  [in the folder --vectors]"),
-    option("--force", bool, "Replace the parameters that are there."),
-    model.path_options,
-    "Learning",
-    option("--score", LEARNED_SCORES, "Attention score whose parameters are learned.", required=True),
-    option("--model DIR", INPUT, "Aligner to learn from.  [one learned from the text]"),
-    option("--units", Whole(min=1), "Size of the attention layer.", default=128),
-    option("--workers", Whole(min=1), "Processes; the result is the same.  [cores]"),
-)
+@dataclass(frozen=True, kw_only=True)
+class LearnedAttentionOptions(Options):
+    """What is learned, from what, and where it is written."""
+
+    section = "Learning"
+
+    output: str | None = option(
+        "-o --output NPZ", "File of the parameters.  [in the folder --vectors]", type=OUTPUT, section="Output"
+    )
+    force: bool = option("--force", "Replace existing parameters.", default=False, section="Output")
+    score: LearnedScoreName = option(
+        "--score", "Attention score whose parameters are learned.", required=True
+    )
+    model: str | None = option(
+        "--model DIR", "Aligner to learn from.  [one learned from the text]", type=INPUT
+    )
+    units: int = option("--units", "Size of the attention layer.", type=Whole(min=1), default=128)
+    workers: int | None = option(
+        "--workers", "Processes; the result is the same.  [cores]", type=Whole(min=1)
+    )
+
+    def path(self, vectors: str | tuple[str, str]) -> Path:
+        """Return the file for the parameters of attention over these vectors."""
+        from nmtalign.scorers.vector_scores import FILES
+
+        if self.output is not None:
+            return Path(self.output)
+        if isinstance(vectors, tuple):
+            raise UsageError("two files of vectors have no folder for the parameters; name a file, -o NPZ")
+        return place_of(vectors) / FILES[self.score]
+
+
+@command()
 def attention(
     bitext: BitextOptions,
     tokenization: TextOptions,
-    vectors: model.PathOptions,
-    output: str | None,
-    **options: Any,
+    vectors: model.VectorOptions,
+    learning: LearnedAttentionOptions,
 ) -> None:
     """Learn the parameters of an attention score over word vectors.
 
@@ -316,24 +430,29 @@ def attention(
     """
     one_blas_thread()
     from nmtalign.output import expect_new_file
-    from nmtalign.scorers.vector_scores import FILES
 
     given = vectors.path
     if given is None:
         raise UsageError("expected --vectors DIR, or --source-vectors FILE and --target-vectors FILE")
-    if output is not None:
-        path = Path(output)
-    elif isinstance(given, tuple):
-        raise UsageError("two files of vectors have no folder for the parameters; name a file, -o NPZ")
-    else:
-        path = place_of(given) / FILES[options["score"]]
-    force = options.pop("force")
-    expect_new_file(path, overwrite=force)
-    options |= vectors.reading_options | ({} if vectors.langs is None else {"languages": vectors.langs})
+    path = learning.path(given)
+    expect_new_file(path, overwrite=learning.force)
     with Progress("pairs", bitext.files) as progress:
-        pairs = list(progress.count(bitext.open()))
-        learned = na.learn_attention(pairs, given, report=progress.stage, **vars(tokenization), **options)
-        learned.save(path, overwrite=force)
+        learned = na.learn_attention(
+            list(progress.count(bitext.read())),
+            given,
+            score=learning.score,
+            model=learning.model,
+            units=learning.units,
+            workers=learning.workers,
+            report=progress.stage,
+            languages=vectors.langs,
+            tokenizer=tokenization.tokenizer,
+            lowercase=tokenization.lowercase,
+            unicode=tokenization.unicode,
+            limit=vectors.limit,
+            unsafe_pickle=vectors.unsafe_pickle,
+        )
+        learned.save(path, overwrite=learning.force)
     log(f"{learned} in {progress.seconds:.1f} s in {path}")
 
 
