@@ -238,7 +238,7 @@ def option(
     names: str,
     help: str,
     *,
-    type: click.ParamType | None = None,
+    type: click.ParamType[Any] | None = None,
     default: Any = None,
     required: bool = False,
     section: str | None = None,
@@ -259,7 +259,7 @@ def option(
     return field(default=MISSING if required else default, metadata={_DECLARED: declared})
 
 
-def argument(*, type: click.ParamType | None = None, required: bool = True) -> Any:
+def argument(*, type: click.ParamType[Any] | None = None, required: bool = True) -> Any:
     """Declare an argument as the field of a group; a field of the type ``tuple[str, ...]`` takes several."""
     declared = _Declared(click.Argument, [], None, {"type": type, "required": required})
     return field(default=MISSING if required else None, metadata={_DECLARED: declared})

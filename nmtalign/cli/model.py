@@ -131,9 +131,7 @@ class AlignerVectorOptions(VectorOptions):
         "--parameters NPZ", "Parameters of --score bahdanau or scaled-dot.  [in --vectors DIR]", type=INPUT
     )
     positions: PositionsName | None = option("--positions", "Position model.  [cosine: diagonal]")
-    diagonal: float | None = option(
-        "--diagonal", "Strength of the diagonal prior.  [4]", type=Number(min=0)
-    )
+    diagonal: float | None = option("--diagonal", "Strength of the diagonal prior.  [4]", type=Number(min=0))
 
 
 @dataclass(frozen=True, kw_only=True)

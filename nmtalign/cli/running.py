@@ -35,7 +35,9 @@ _ALWAYS = ("links", "probabilities", "pair_scores")  # outputs that every run ke
 class ShardOptions(Options):
     """The folder of a run, and the part of it that this job does."""
 
-    out_shards: str | None = option("--out-shards DIR", "Save finished shards here, for --resume.", type=OUTPUT)
+    out_shards: str | None = option(
+        "--out-shards DIR", "Save finished shards here, for --resume.", type=OUTPUT
+    )
     resume: bool = option("--resume", "Resume the run in --out-shards.", default=False)
     shard: str | None = option("--shard I/N", "Align every N-th shard, from the I-th on; N jobs align all.")
     shard_pairs: int = option(
@@ -114,9 +116,7 @@ def in_shards(
                         run.assemble(kind, file)
 
 
-def describe(
-    files: Sequence[str], model: ModelOptions, settings: Mapping[str, Any]
-) -> dict[str, Any]:
+def describe(files: Sequence[str], model: ModelOptions, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return all that the links depend on: the text, the model, the settings, the version."""
     paths = [place_of(path) for path in model.files] or [shipped(MODEL)]
     for path in paths:
@@ -202,7 +202,9 @@ def write_whole(texts: Mapping[str, Iterable[str]]) -> None:
 class EngineOptions(Options):
     """The processes or the cluster that do the work."""
 
-    workers: int | None = option("--workers", "Processes; the result is the same.  [cores]", type=Whole(min=1))
+    workers: int | None = option(
+        "--workers", "Processes; the result is the same.  [cores]", type=Whole(min=1)
+    )
     engine: Literal["local", "dask"] = option(
         "--engine", "Run in processes here, or on a cluster.", default="local"
     )

@@ -13,7 +13,17 @@ import click
 
 import nmtalign as na
 from nmtalign.cli import texts
-from nmtalign.cli.declare import INPUT, OUTPUT, Number, Options, OutputPrefix, Whole, argument, command, option
+from nmtalign.cli.declare import (
+    INPUT,
+    OUTPUT,
+    Number,
+    Options,
+    OutputPrefix,
+    Whole,
+    argument,
+    command,
+    option,
+)
 from nmtalign.cli.messages import Progress, log, quiet_option, warn
 from nmtalign.cli.running import write_whole
 from nmtalign.cli.texts import LinkedOptions, LinkedPair, OptionalLinkedOptions, WordFormOptions
@@ -52,9 +62,7 @@ class DirectionOptions(Options):
         "--reversed", "The links of REVERSE are target-source: swap them.", default=False, section="Input"
     )
     encoding: str = texts.encoding_option()
-    method: Symmetrization = option(
-        "--method", "How the links are joined.", default="grow-diag-final-and"
-    )
+    method: Symmetrization = option("--method", "How the links are joined.", default="grow-diag-final-and")
 
 
 @command()
@@ -170,7 +178,9 @@ def phrases(linked: LinkedOptions, phrase: PhraseOptions) -> None:
 
     count = 0
     with Outputs() as outputs, Progress("pairs", linked.files) as progress:
-        paths = ["-"] if phrase.output is None else [f"{phrase.output}.extract", f"{phrase.output}.extract.inv"]
+        paths = (
+            ["-"] if phrase.output is None else [f"{phrase.output}.extract", f"{phrase.output}.extract.inv"]
+        )
         files = [outputs.text(path) for path in paths]
         pairs = progress.done_one_by_one(progress.track(linked.read()))
         for number, (_, source, target, links) in enumerate(pairs, 1):

@@ -54,16 +54,14 @@ class RecordOptions(Options):
         encoding: str,
         systems: Mapping[str, str] | None = None,
     ) -> tuple[na.Aligner | None, Iterator[Record]]:
-        """Return the records, and the aligner if nmtalign aligns them; `systems` are files of links by name."""
+        """Return the records, and the aligner if there is one; `systems` are files of links by name."""
         from nmtalign.aligner.opening import fit_text
         from nmtalign.report.corpus import read_corpus
 
         if self.source.is_given(self.options.encoder.encoder):
             bitext, again = tee(bitext)
             aligned = self.source.inspect(again, encoding=encoding, options=self.options)
-            records = read_corpus(
-                bitext, aligned=aligned, gold=self.gold, others=systems, encoding=encoding
-            )
+            records = read_corpus(bitext, aligned=aligned, gold=self.gold, others=systems, encoding=encoding)
             return None, records
         aligner, bitext = fit_text(self.options.load(), bitext)
         return aligner, read_corpus(bitext, gold=self.gold, others=systems, encoding=encoding)
@@ -98,6 +96,7 @@ def _covered(records: Iterable[Record], aligner: na.Aligner | None) -> Iterator[
 
 LIST_CHARACTERS = 100  # characters of a list of words
 PICTURE_WORDS = 150  # words of a side that a picture shows when nothing else is asked for
+
 
 @dataclass(frozen=True, kw_only=True)
 class SentenceOptions(PairsOptions):
@@ -292,9 +291,7 @@ class PageOptions(Options):
 
 
 @command()
-def report(
-    bitext: BitextOptions, drawn: SampleOptions, page: PageOptions, chosen: RecordOptions
-) -> None:
+def report(bitext: BitextOptions, drawn: SampleOptions, page: PageOptions, chosen: RecordOptions) -> None:
     """Write an HTML report of aligned pairs: words and curves, weights, gold, other systems, figures.
 
     The file holds everything it needs and loads nothing from a network.
@@ -334,7 +331,9 @@ def report(
         warn(f"only the first {with_scorers:,} pairs have the weights of each scorer, to keep the page small")
     of = f" of {total:,}" if len(shown) < total else ""
     drawn_by = " at random" if of and chosen.lines is None and drawn.worst is None else ""
-    text = f"{len(shown):,}{of} pairs{drawn_by} in {page.output}, {progress.seconds:.1f} s; open it in a browser"
+    text = (
+        f"{len(shown):,}{of} pairs{drawn_by} in {page.output}, {progress.seconds:.1f} s; open it in a browser"
+    )
     log(text, event="report", pairs=len(shown))
 
 

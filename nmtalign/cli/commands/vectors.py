@@ -47,7 +47,9 @@ class ReadingOptions(Options):
     errors: DecodingErrors | None = option("--errors", "How to treat bytes of another encoding.")
     unsafe_pickle: bool = model.unsafe_pickle_option()
 
-    def read(self, path: str | Path, format: Literal["auto"] | ReadVectorsFormat | None = None) -> na.Embeddings:
+    def read(
+        self, path: str | Path, format: Literal["auto"] | ReadVectorsFormat | None = None
+    ) -> na.Embeddings:
         """Read a file or folder; `format` overrides that of the options."""
         return na.load_embeddings(
             path,
@@ -73,9 +75,7 @@ class FolderOptions(Options):
         """Write the vectors of both languages."""
         from nmtalign.vectors.storage import save_pair
 
-        save_pair(
-            source, target, self.output, languages=languages, format=self.to, overwrite=self.force
-        )
+        save_pair(source, target, self.output, languages=languages, format=self.to, overwrite=self.force)
 
 
 @click.group()
@@ -93,9 +93,7 @@ class ShownOptions(Options):
     section = "Input"
 
     path: str = argument(type=INPUT)
-    text: str | None = option(
-        "--text FILE", "Also count which words of this text have a vector.", type=INPUT
-    )
+    text: str | None = option("--text FILE", "Also count which words of this text have a vector.", type=INPUT)
 
 
 @command()
@@ -188,9 +186,7 @@ class CountingOptions(Options):
 
     dimension: int = option("--dimension", "Columns of the vectors.", type=Whole(min=1), default=128)
     min_count: int = option("--min-count", "Minimum frequency of a word.", type=Whole(min=1), default=1)
-    model: str | None = option(
-        "--model DIR", "Take the counts of this model instead of a text.", type=INPUT
-    )
+    model: str | None = option("--model DIR", "Take the counts of this model instead of a text.", type=INPUT)
     subwords: bool = option(
         "--subwords", "Vectors of words and of their first letters, side by side.", default=False
     )
@@ -270,9 +266,7 @@ class MappingOptions(Options):
         "--dictionary FILE", "Seed pairs, `word translation` per line.  [identical strings]", type=INPUT
     )
     refine: bool = option("--refine/--no-refine", "Look for more pairs by mutual neighbors.", default=True)
-    words: int = option(
-        "--words", "Frequent words that --refine uses.", type=Whole(min=1), default=5_000
-    )
+    words: int = option("--words", "Frequent words that --refine uses.", type=Whole(min=1), default=5_000)
 
 
 @command(name="map")
