@@ -22,10 +22,11 @@ from nmtalign.arrays import Doubles, Flags, Reals
 from nmtalign.corpus.parallel import in_order
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText
-from nmtalign.door import expect_kind
+from nmtalign.door import expect_kind, parameter
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedBatch, Link, joined_batches
 from nmtalign.links.given import batch_of_links
+from nmtalign.names import MethodName
 from nmtalign.positions.model import BucketPosteriors, Posteriors
 from nmtalign.state import State, Stored
 from nmtalign.text.bitext import Pair, SentencePair, Words
@@ -33,8 +34,7 @@ from nmtalign.text.bitext import Pair, SentencePair, Words
 if TYPE_CHECKING:
     from nmtalign.aligner.links_from import Linker
 
-ENCODER_OPTIONS = ("encoder", "layer", "device", "cache")
-METHOD = "simalign-argmax"  # of an encoder: few links, most of them right
+METHOD: MethodName = "simalign-argmax"  # of an encoder: few links, most of them right
 BELOW_1 = 1 - 1e-12  # precision and recall of an expert that is always right are less
 PAIRS = 500  # whose links an encoder makes at a time
 LEAST_COUNT = 0.01  # of a cell, soft; with 0.001 a prior has up to twice the pairs and is no better
@@ -85,21 +85,24 @@ class EncoderLinks:
     """The links of an encoder, by a published method."""
 
     name: str  # of an encoder of the package transformers, or its folder
-    encoder_options: dict[str, Any]  # layer, device, cache, download, as in :func:`nmtalign.links_from`
-    method: str = METHOD
+    layer: int = 8  # the layer whose states are compared
+    device: str | None = None
+    cache: str | Path | None = None
+    download: bool = True  # whether the encoder may be fetched now
+    method: MethodName = METHOD
 
     @cached_property
     def _linker(self) -> Linker:
-        from nmtalign.aligner.links_from import similarity_linker
+        from nmtalign.aligner.links_from import encoder_linker
 
-        return similarity_linker("encoder", encoder=self.name, method=self.method, **self.encoder_options)
-
-    @property
-    def layer(self) -> int:
-        """The layer whose states are compared."""
-        from nmtalign.encoders.transformer import Encoder
-
-        return int(self.encoder_options.get("layer", Encoder.layer))
+        return encoder_linker(
+            self.name,
+            layer=self.layer,
+            device=self.device,
+            cache=self.cache,
+            download=self.download,
+            method=self.method,
+        )
 
     @property
     def resolved(self) -> str:
@@ -192,37 +195,67 @@ class Expert:
         trust = Trust(*(stored.number(name, low=0, high=BELOW_1) for name in Trust._fields))
         if "encoder" not in stored.meta:
             return cls(None, trust)
-        encoder_options = {"layer": stored.integer("layer", low=0, high=1000), "download": False}
-        return cls(EncoderLinks(stored.text("encoder"), encoder_options, stored.text("method")), trust)
+        encoder = EncoderLinks(
+            name=stored.text("encoder"),
+            layer=stored.integer("layer", low=0, high=1000),
+            download=False,
+            method=cast(MethodName, stored.text("method")),
+        )
+        return cls(encoder, trust)
 
 
 def choose_expert(
     older: Expert | None = None,
     *,
-    given: bool = False,
+    has_links: bool = False,
     encoder: str | Path | None = None,
-    **encoder_options: Any,
+    layer: int | None = None,
+    device: str | None = None,
+    cache: str | Path | None = None,
 ) -> Expert | None:
-    """Return the expert that settings name; a UsageError if they name two, or are for an encoder without one.
+    """Return the expert that the settings name.
 
-    `given` says whether pairs come with the links of an expert. `older` is the expert of the model: the same
-    encoder is trusted as it was, and `encoder_options` without an encoder are for that of the model.
+    `has_links` says whether the pairs come with the links of an expert. `older` is the expert of the model:
+    the same encoder keeps its trust, and without `encoder`, `device` and `cache` are for that of the model.
+    Raises UsageError if both an encoder and links are given, or settings of an encoder without one.
     """
-    trust, old_encoder = (None, None) if older is None else (older.trust, older.encoder)
-    if encoder is None:
-        if encoder_options and (old_encoder is None or "layer" in encoder_options):
-            raise UsageError(f"{', '.join(encoder_options)}: only with an encoder (`encoder=NAME`)")
-        if old_encoder is not None and encoder_options:
-            merged = old_encoder.encoder_options | encoder_options
-            return Expert(replace(old_encoder, encoder_options=merged), trust)
-        return Expert() if given else older
-    if given:
-        raise UsageError("the links of an expert or an encoder: give one of both")
+    settings = {"layer": layer, "device": device, "cache": cache}
+    given = [parameter(name) for name, value in settings.items() if value is not None]
+    if encoder is not None:
+        if has_links:
+            raise UsageError("`expert` and `encoder` contradict each other; give one of them")
+        return _encoder_expert(older, encoder, layer=layer, device=device, cache=cache)
+    if not given:
+        return Expert() if has_links else older
+    if older is None or older.encoder is None or layer is not None:
+        raise UsageError(f"{', '.join(given)}: only with an encoder (`encoder=NAME`)")
+    stored = older.encoder
+    return Expert(
+        replace(stored, device=device or stored.device, cache=stored.cache if cache is None else cache),
+        older.trust,
+    )
+
+
+def _encoder_expert(
+    older: Expert | None,
+    encoder: str | Path,
+    *,
+    layer: int | None,
+    device: str | None,
+    cache: str | Path | None,
+) -> Expert:
+    """Return an encoder as an expert; the encoder of the older expert keeps its trust."""
     expect_kind(encoder, (str, Path), "the name or folder of an encoder")
-    new_encoder = EncoderLinks(str(encoder), encoder_options)
-    new_encoder.of([(["a"], ["a"])])  # opens the encoder, or an error says why there is none
-    same = str(old_encoder) == str(replace(new_encoder, name=new_encoder.resolved))
-    return Expert(new_encoder, trust if same else None)
+    new = EncoderLinks(
+        name=str(encoder),
+        layer=EncoderLinks.layer if layer is None else layer,
+        device=device,
+        cache=cache,
+    )
+    new.of([(["a"], ["a"])])  # opens the encoder, or raises an error that says why there is none
+    if older is None or str(older.encoder) != str(replace(new, name=new.resolved)):
+        return Expert(new)
+    return Expert(new, older.trust)
 
 
 def trust_of(bucket_posteriors: Callable[[int], BucketPosteriors], text: EncodedText, workers: int) -> Trust:

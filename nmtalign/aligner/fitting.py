@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from nmtalign.aligner.aligner import Aligner, check_languages, load_aligner
-from nmtalign.aligner.opening import READING, fit_text, open_vectors, vector_aligner, vector_lengths
+from nmtalign.aligner.opening import fit_text, open_vectors, vector_aligner, vector_lengths
 from nmtalign.aligner.train import LearnOptions, learn
 from nmtalign.arrays import Reals
 from nmtalign.corpus.coverage import coverage
@@ -21,6 +21,7 @@ from nmtalign.corpus.parallel import default_workers, in_order
 from nmtalign.corpus.text import EncodedText, encode_text
 from nmtalign.door import ProgressLine, as_path, expect_kind, expect_names, expect_number, place_of
 from nmtalign.errors import DataError, UsageError
+from nmtalign.names import LearnedScoreName, UnicodeForm
 from nmtalign.output import Outputs, expect_new_file
 from nmtalign.positions.hmm import NULL
 from nmtalign.rescoring.distillation import KINDS, Part, learn_parameters, parts_of
@@ -80,13 +81,18 @@ def learn_attention(
     bitext: Pairs,
     vectors: str | Path | tuple[Any, Any],
     *,
-    score: str = "bahdanau",
+    score: LearnedScoreName = "bahdanau",
     model: Aligner | str | Path | None = None,
     units: int = UNITS,
     workers: int | None = None,
     report: Callable[[str], None] | None = None,
     progress: bool = False,
-    **text: Any,
+    languages: tuple[str, str] | None = None,
+    tokenizer: str | None = None,
+    lowercase: bool | None = None,
+    unicode: UnicodeForm | None = None,
+    limit: int | None = None,
+    unsafe_pickle: bool = False,
 ) -> LearnedAttention:
     """Learn the parameters of an attention score over given word vectors from the posteriors of an aligner.
 
@@ -107,10 +113,15 @@ def learn_attention(
         Called with a line of text after each pass.
     progress : bool
         Show progress on stderr.
-    **text
-        ``languages``, ``tokenizer``, ``lowercase`` and ``unicode`` say how lines become words; left out, as
-        the vectors were learned, else words between spaces in lower case. ``limit`` reads only so many words
-        of each file of vectors; ``unsafe_pickle`` trusts the code in a pickle.
+    languages : (str, str), optional
+        Source and target language. Left out: as the folder of the vectors says.
+    tokenizer, lowercase, unicode : optional
+        How lines become words, as in :func:`load`. Left out: as the vectors were learned, else
+        space-separated words in lower case.
+    limit : int, optional
+        Read only the first `limit` vectors of each file.
+    unsafe_pickle : bool
+        Let pickled vectors run code; only for files that you trust.
 
     Raises
     ------
@@ -130,11 +141,23 @@ def learn_attention(
     expect_names([score], KINDS, "scores")
     expect_kind(model, (Aligner, str, Path, type(None)), "an aligner, or the folder of a model")
     line = ProgressLine(progress)
-    expect_names(text, ("languages", "tokenizer", "lowercase", "unicode", *READING), "options")
     expect_number(units, "at least 1 unit", least=1, whole=True)
     if not (report is None or callable(report)):
         raise UsageError(f"expected a function that takes a line of text as `report`, found {report!r}")
-    workers, student, pairs = default_workers(workers), _student(vectors, **text), list(checked_pairs(bitext))
+    workers = default_workers(workers)
+    if languages is not None:
+        check_languages(languages)
+    elif isinstance(vectors, str | Path):
+        languages = pair_languages(place_of(vectors))
+    student = vector_aligner(
+        *open_vectors(vectors, languages, limit=limit, unsafe_pickle=unsafe_pickle),
+        score="dot",
+        languages=languages,
+        tokenizer=tokenizer,
+        lowercase=lowercase,
+        unicode=unicode,
+    )
+    pairs = list(checked_pairs(bitext))
     words = [student.words_of(pair) for pair in pairs]
     teacher, name = _teacher(model, pairs, words, LearnOptions(text=student.text, workers=workers))
     chosen = _chosen(words)
@@ -161,19 +184,6 @@ def learn_attention(
     }
     null = np.float64(getattr(teacher.positions.without_rescorer, "null", NULL))
     return LearnedAttention(score, {**learned._asdict(), "null_probability": np.asarray(null)}, about)
-
-
-def _student(
-    vectors: str | Path | tuple[Any, Any], *, languages: tuple[str, str] | None = None, **text: Any
-) -> Aligner:
-    """Return an aligner over the vectors, which knows how lines become words."""
-    if languages is not None:
-        check_languages(languages)
-    elif isinstance(vectors, str | Path):
-        languages = pair_languages(place_of(vectors))
-    reading = {name: text.pop(name) for name in READING if name in text}
-    both = open_vectors(vectors, languages, **reading)
-    return vector_aligner(*both, score="dot", languages=languages, **text)
 
 
 def _teacher(

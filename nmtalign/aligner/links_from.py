@@ -9,7 +9,7 @@ Axes: B pairs of a bucket, T target, S source words or sub-words.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import islice, tee
 from pathlib import Path
@@ -24,10 +24,10 @@ from nmtalign.corpus.buckets import PADDED, make_buckets
 from nmtalign.corpus.line_words import LineWords, joined_pair, links_of_words
 from nmtalign.corpus.sides import encode_pairs
 from nmtalign.corpus.text import EncodedText, encode_lines, whole_pairs
-from nmtalign.door import as_path, expect_kind, parameter
+from nmtalign.door import as_path, expect_kind, expect_names, parameter
 from nmtalign.encoders.cross_attention import Reading, Translator, best_reading, read_attention, translated
 from nmtalign.encoders.files import PairMatrix, WordPair, read_similarities, read_vectors
-from nmtalign.encoders.published import METHODS, USUAL, attention_posteriors
+from nmtalign.encoders.published import METHODS, USUAL, Method, attention_posteriors
 from nmtalign.encoders.transformer import Encoder, EncoderSimilarities, check_device, packages
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import (
@@ -38,22 +38,71 @@ from nmtalign.links.alignments import (
     BothWords,
     joined_batches,
 )
-from nmtalign.names import UNITS
+from nmtalign.names import UNITS, ExtractionName, MethodName, SubwordMarks, Symmetrization, UnitName
 from nmtalign.positions.model import BucketPosteriors, Posteriors
 from nmtalign.text.bitext import Pair, Pairs, are_lines, checked_pairs, words_between_spaces
 from nmtalign.text.tokenization import TextSettings
 
 PAIRS = 256  # whose matrices are held in memory
 
-_HEADS = ("layers", "attention_heads", "shift")
-_EXTRACTION = ("extract", "threshold", "symmetrize")
-SETTINGS = {  # what goes with each source
-    "matrices": (*_HEADS, *_EXTRACTION, "pieces", "normalize", "encoding"),
-    "translator": (*_HEADS, *_EXTRACTION, "languages", "device"),
+_ATTENTION_SETTINGS = ("layers", "attention_heads", "shift", "extract", "threshold", "symmetrize")
+_SETTINGS = {  # which settings apply to which source
+    "matrices": (*_ATTENTION_SETTINGS, "pieces", "normalize", "encoding"),
+    "translator": (*_ATTENTION_SETTINGS, "languages", "device"),
     "encoder": ("method", "units", "layer", "languages", "device", "cache", "download"),
     "token_vectors": ("method", "units"),
     "similarities": ("method",),
 }
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkSource:
+    """One source of matrices with its settings, which are those of :func:`links_from`.
+
+    Raises UsageError if several sources are given or none, or if a setting does not apply to the source.
+    """
+
+    encoder: str | Path | None = None
+    translator: str | Path | None = None
+    matrices: str | Path | None = None
+    token_vectors: str | Path | None = None
+    similarities: Any = None  # a file, or one array per pair
+    method: MethodName | None = None
+    units: UnitName | None = None
+    layer: int | None = None
+    languages: tuple[str, str] | None = None
+    device: str | None = None
+    cache: str | Path | None = None
+    download: bool | None = None
+    layers: Sequence[int] | None = None
+    attention_heads: Sequence[int] | None = None
+    shift: int | None = None
+    pieces: SubwordMarks | None = None
+    normalize: bool | None = None
+    encoding: str | None = None
+    extract: ExtractionName | None = None
+    threshold: float | None = None
+    symmetrize: Symmetrization | None = None
+
+    def __post_init__(self) -> None:
+        given = [field.name for field in fields(self) if getattr(self, field.name) is not None]
+        sources = [name for name in _SETTINGS if name in given]
+        if len(sources) != 1:
+            found = " and ".join(map(parameter, sources)) or "none"
+            raise UsageError(f"expected one of {', '.join(map(parameter, _SETTINGS))}, found {found}")
+        [source] = sources
+        unsuitable = [name for name in given if name not in (source, *_SETTINGS[source])]
+        if unsuitable:
+            names = ", ".join(map(parameter, unsuitable))
+            verb = "does" if len(unsuitable) == 1 else "do"
+            raise UsageError(f"{names} {verb} not apply to {parameter(source)}; remove {names}")
+        if source in ("encoder", "translator"):
+            expect_kind(getattr(self, source), (str, Path), f"the name or folder of the {source}")
+
+    @property
+    def has_head(self) -> bool:
+        """Whether the layers, heads or the shift of attention are given, so that the text chooses none."""
+        return any(value is not None for value in (self.layers, self.attention_heads, self.shift))
 
 
 @dataclass(frozen=True)
@@ -64,7 +113,8 @@ class Linker:
     read: Callable[[Iterable[WordPair]], Iterator[PairMatrix]]
     posteriors: Callable[[Reals, Flags], Posteriors]
     extraction: Extraction
-    reading: Reading | None = None  # of attention
+    reading: Reading | None = None  # how attention was read; None for similarities
+    chosen_by_text: bool = False  # whether the text chose the attention head
 
     @property
     def description(self) -> str:
@@ -139,7 +189,30 @@ def _line_words(matrices: Sequence[PairMatrix], side: int) -> LineWords:
 
 
 def links_from(
-    pairs: Pairs, *, tokenizer: str = "space", method: str | None = None, **source: Any
+    pairs: Pairs,
+    *,
+    encoder: str | Path | None = None,
+    translator: str | Path | None = None,
+    matrices: str | Path | None = None,
+    token_vectors: str | Path | None = None,
+    similarities: str | Path | Sequence[Any] | None = None,
+    method: MethodName | None = None,
+    units: UnitName | None = None,
+    layer: int | None = None,
+    languages: tuple[str, str] | None = None,
+    device: str | None = None,
+    cache: str | Path | None = None,
+    download: bool | None = None,
+    layers: Sequence[int] | None = None,
+    attention_heads: Sequence[int] | None = None,
+    shift: int | None = None,
+    pieces: SubwordMarks | None = None,
+    normalize: bool | None = None,
+    encoding: str | None = None,
+    extract: ExtractionName | None = None,
+    threshold: float | None = None,
+    symmetrize: Symmetrization | None = None,
+    tokenizer: str = "space",
 ) -> AlignedBatch:
     """Return links from attention or similarities of another program or model.
 
@@ -147,18 +220,44 @@ def links_from(
     ----------
     pairs : Bitext, iterable of (source, target), (list, list), or DataFrame
         Lines of text, or lists of words; if the attention is that of sub-words, lists of these.
-    tokenizer : str, optional
-        How lines are cut into the tokens of the source. Links count the words between spaces of the lines.
-    method : str, optional
-        How a paper chooses links from similarities: ``simalign-itermax`` (left out), ``simalign-argmax``,
-        ``simalign-match``, ``awesome-align``, ``awesome-align-entmax`` or ``transport``.
-    **source
-        One of these sources with its settings, which are those of ``nmtalign links-from``.
-        Similarities: `encoder`, name or folder of a model of the package transformers (`layer`, `languages`,
-        `device`, `cache`, `download`), or `token_vectors`, a file, both with `units`; or `similarities`, a
-        file or an array a pair. Attention: `matrices`, a file (`pieces`, `normalize`, `encoding`), or
-        `translator`, name or folder of a translation model (`languages`, `device`), both with `layers`,
-        `attention_heads`, `shift`, `extract`, `threshold`, `symmetrize`.
+    encoder, translator : str or path, optional
+        Name or folder of an encoder, or of a translation model, of the package transformers.
+    matrices : path, optional
+        A file of attention: npz, npy, or text of Marian, fairseq or OpenNMT-py.
+    token_vectors : path, optional
+        An npz file or a folder with the vectors of the words of each line.
+    similarities : path or sequence of arrays, optional
+        One matrix for each pair, of shape (target words, source words).
+    method : {"simalign-itermax", "simalign-argmax", "simalign-match", "awesome-align", \
+            "awesome-align-entmax", "transport"}, optional
+        The published method that chooses links from similarities. Left out: ``simalign-itermax``.
+    units : {"subwords", "words"}, optional
+        What the method links, for `encoder` and `token_vectors`. Links of sub-words become links of words.
+    layer : int, optional
+        The layer of the encoder whose vectors are compared. Left out: 8.
+    languages : (str, str), optional
+        Source and target language as a multilingual model calls them.
+    device : {"cpu", "cuda", "mps"}, optional
+        Where the encoder or the translation model runs.
+    cache : path, optional
+        A file that keeps the similarities of the encoder for the next call.
+    download : bool, optional
+        Whether the encoder may be downloaded. Left out: True.
+    layers, attention_heads : sequence of int, optional
+        Layers and heads of attention to average, from 0. Left out: all of `matrices`, and for a translation
+        model the head that suits the text.
+    shift : {-1, 0, 1}, optional
+        The weights of target piece t are in row t + shift.
+    pieces : {"bpe", "sentencepiece"}, optional
+        The marks of sub-words, which are joined to words.
+    normalize : bool, optional
+        Divide each row of `matrices` by its sum.
+    encoding : str, optional
+        Encoding of a text file of `matrices`.
+    extract, threshold, symmetrize : optional
+        How links are chosen from attention, as in :func:`load`.
+    tokenizer : str
+        How lines become the tokens of the source. Links count the space-separated words of the lines.
 
     Raises
     ------
@@ -179,12 +278,34 @@ def links_from(
     ...     links_from([("the cat", "le chat")], similarities=f"{folder}/s.npz").links(0)
     [Link(source=0, target=0), Link(source=1, target=1)]
     """
+    source = LinkSource(
+        encoder=encoder,
+        translator=translator,
+        matrices=matrices,
+        token_vectors=token_vectors,
+        similarities=similarities,
+        method=method,
+        units=units,
+        layer=layer,
+        languages=languages,
+        device=device,
+        cache=cache,
+        download=download,
+        layers=layers,
+        attention_heads=attention_heads,
+        shift=shift,
+        pieces=pieces,
+        normalize=normalize,
+        encoding=encoding,
+        extract=extract,
+        threshold=threshold,
+        symmetrize=symmetrize,
+    )
     text = TextSettings(tokenizer, lowercase=False, unicode="none")
-    named = source if method is None else source | {"method": method}
     pairs, again = tee(checked_pairs(pairs))
-    linker, words = open_linker((_words(pair, text) for pair in pairs), **named)
+    linker, words = open_linker((_words(pair, text) for pair in pairs), source)
     batch = joined_batches(list(linker.batches(words)) or [linker.align([])])
-    if named.get("pieces"):
+    if pieces is not None:
         return batch
     given = list(again)
     lines = [pair for pair in given if are_lines(pair)]
@@ -222,76 +343,145 @@ def _words(pair: Pair, text: TextSettings) -> WordPair:
     return list(pair[0]), list(pair[1])
 
 
-def source_of(given: Iterable[str]) -> str:
-    """Return which of some settings is the source; a UsageError if the others do not go with the source."""
-    given = list(given)
-    sources = [name for name in SETTINGS if name in given]
-    if len(sources) != 1:
-        found = " and ".join(map(parameter, sources)) or "none"
-        raise UsageError(f"expected one of {', '.join(map(parameter, SETTINGS))}, found {found}")
-    [source] = sources
-    if unfit := [name for name in given if name not in (source, *SETTINGS[source])]:
-        raise UsageError(f"{', '.join(map(parameter, unfit))}: without meaning for {parameter(source)}")
-    return source
+def open_linker(pairs: Iterator[WordPair], source: LinkSource) -> tuple[Linker, Iterator[WordPair]]:
+    """Return a Linker and the pairs of words to link; choosing an attention head reads some pairs ahead."""
+    if source.matrices is not None:
+        return _matrices_linker(source, source.matrices), pairs
+    if source.translator is not None:
+        return _translator_linker(pairs, source, str(source.translator))
+    if source.encoder is not None:
+        linker = encoder_linker(
+            str(source.encoder),
+            layer=source.layer,
+            languages=source.languages,
+            device=source.device,
+            cache=source.cache,
+            download=source.download is not False,
+            method=source.method,
+            units=source.units,
+        )
+        return linker, pairs
+    return _similarity_linker(source), pairs
 
 
-def open_linker(pairs: Iterator[WordPair], **given: Any) -> tuple[Linker, Iterator[WordPair]]:
-    """Return what makes links of pairs of words, and the pairs, some of which may choose a head.
-
-    Parameters and errors are those of :func:`links_from`.
-    """
-    kind = source_of(given)
-    if kind in ("encoder", "translator"):
-        expect_kind(given[kind], (str, Path), f"the name or folder of the {kind}")
-    if "method" in SETTINGS[kind]:
-        return similarity_linker(kind, **given), pairs
-    extraction = make_extraction(*(given.get(name) for name in _EXTRACTION), null=False)
-    reading = Reading(
-        given.get("layers"),
-        given.get("attention_heads"),
-        given.get("shift") or 0,
-        given.get("pieces"),
-        bool(given.get("normalize")),
+def _reading(source: LinkSource) -> Reading:
+    return Reading(
+        layers=None if source.layers is None else tuple(source.layers),
+        heads=None if source.attention_heads is None else tuple(source.attention_heads),
+        shift=source.shift or 0,
+        pieces=source.pieces,
+        normalize=bool(source.normalize),
     )
-    if kind == "matrices":
-        read = partial(read_attention, as_path(given[kind]), reading, encoding=given.get("encoding", "utf-8"))
-    else:
-        packages()  # or it says that they are missing, before the text is read
-        device = given.get("device") or "cpu"
-        check_device(device)
-        translator = Translator(str(given[kind]), given.get("languages"), device)
-        if reading.shift < 0:
-            raise UsageError("shift -1: a translation model has 0 (a word is predicted) or 1 (it is read)")
-        if not any(name in given for name in _HEADS):
-            reading, pairs = best_reading(translator, pairs)
-        reading = replace(reading, normalize=True)
-        read = partial(translated, translator, reading)
-    return Linker(f"{kind}={given[kind]} {reading}", read, attention_posteriors, extraction, reading), pairs
 
 
-def similarity_linker(kind: str, **given: Any) -> Linker:
-    """Return what links pairs of words by similarities and a published method: ``linker.batches(pairs)``.
+def _attention_linker(
+    name: str,
+    reading: Reading,
+    read: Callable[[Iterable[WordPair]], Iterator[PairMatrix]],
+    source: LinkSource,
+    *,
+    chosen_by_text: bool = False,
+) -> Linker:
+    """Return a Linker of attention, whose links an extraction chooses."""
+    return Linker(
+        name=f"{name} {reading}",
+        read=read,
+        posteriors=attention_posteriors,
+        extraction=make_extraction(source.extract, source.threshold, source.symmetrize, null=False),
+        reading=reading,
+        chosen_by_text=chosen_by_text,
+    )
 
-    Parameters are those of :func:`links_from`, `kind` is the source. A UsageError if a name is unknown, or a
-    package or the device is missing; when links are read, if there is no such layer, or languages do not fit
-    the model.
+
+def _matrices_linker(source: LinkSource, matrices: str | Path) -> Linker:
+    """Return a Linker of attention in a file."""
+    reading = _reading(source)
+    read = partial(read_attention, as_path(matrices), reading, encoding=source.encoding or "utf-8")
+    return _attention_linker(f"matrices={matrices}", reading, read, source)
+
+
+def _translator_linker(
+    pairs: Iterator[WordPair], source: LinkSource, translator_name: str
+) -> tuple[Linker, Iterator[WordPair]]:
+    """Return a Linker of the attention of a translation model, and all the pairs."""
+    packages()  # raises an error before the text is read if they are missing
+    device = source.device or "cpu"
+    check_device(device)
+    translator = Translator(translator_name, source.languages, device)
+    reading = _reading(source)
+    if reading.shift < 0:
+        raise UsageError("shift -1: a translation model has 0 (a word is predicted) or 1 (it is read)")
+    if not source.has_head:
+        reading, pairs = best_reading(translator, pairs)
+    reading = replace(reading, normalize=True)
+    read = partial(translated, translator, reading)
+    name = f"translator={translator_name}"
+    linker = _attention_linker(name, reading, read, source, chosen_by_text=not source.has_head)
+    return linker, pairs
+
+
+def encoder_linker(
+    encoder: str,
+    *,
+    layer: int | None = None,
+    languages: tuple[str, str] | None = None,
+    device: str | None = None,
+    cache: str | Path | None = None,
+    download: bool = True,
+    method: MethodName | None = None,
+    units: UnitName | None = None,
+) -> Linker:
+    """Return a Linker of the similarities of an encoder; without `download` it has to be on this machine.
+
+    Raises UsageError if a package or the device is missing. When links are read, a missing layer and
+    languages that the model does not take are UsageErrors as well.
     """
-    path, units, name_of_method = given[kind], given.get("units", UNITS[0]), given.get("method", USUAL)
-    for name, names, what in ((name_of_method, METHODS, "methods"), (units, UNITS, "units")):
-        if name not in names:
-            raise UsageError(f"expected one of the {what} {', '.join(names)}, found {name!r}")
-    method = METHODS[name_of_method]
-    if kind == "encoder":
-        options = {
-            name: given[name] for name in ("layer", "device", "download", "languages") if name in given
-        }
-        check_device(options.get("device", "cpu"))
-        source = EncoderSimilarities(Encoder(str(path), **options), method.product, given.get("cache"), units)
-        description, read = source.description, source.read
-    else:
-        description = f"{kind.replace('_', '-')}={path if isinstance(path, str | Path) else 'arrays'}"
-        read = partial(read_similarities, path)
-        if kind == "token_vectors":
-            read = partial(read_vectors, path, method.product, units)
-    description += f" method={name_of_method}" + ("" if kind == "similarities" else f" units={units}")
-    return Linker(description, read, method.posteriors, make_extraction(method.extract, method.threshold))
+    check_device(device or "cpu")
+    opened_encoder = Encoder(
+        name=encoder,
+        layer=Encoder.layer if layer is None else layer,
+        device=device or "cpu",
+        download=download,
+        languages=languages,
+    )
+    published, units = _published_method(method), _checked_units(units)
+    source = EncoderSimilarities(opened_encoder, published.product, cache, units)
+    return _method_linker(f"{source.description}", source.read, method, f" units={units}")
+
+
+def _similarity_linker(source: LinkSource) -> Linker:
+    """Return a Linker of the vectors of words, or of similarities, of another program."""
+    if source.token_vectors is not None:
+        units = _checked_units(source.units)
+        product = _published_method(source.method).product
+        read = partial(read_vectors, source.token_vectors, product, units)
+        return _method_linker(f"token-vectors={source.token_vectors}", read, source.method, f" units={units}")
+    similarities = source.similarities
+    name = similarities if isinstance(similarities, str | Path) else "arrays"
+    return _method_linker(f"similarities={name}", partial(read_similarities, similarities), source.method)
+
+
+def _published_method(name: MethodName | None) -> Method:
+    expect_names([name or USUAL], METHODS, "methods")
+    return METHODS[name or USUAL]
+
+
+def _checked_units(units: UnitName | None) -> UnitName:
+    expect_names([units or UNITS[0]], UNITS, "units")
+    return units or UNITS[0]
+
+
+def _method_linker(
+    name: str,
+    read: Callable[[Iterable[WordPair]], Iterator[PairMatrix]],
+    method: MethodName | None,
+    units: str = "",
+) -> Linker:
+    """Return a Linker whose links a published method chooses."""
+    published = _published_method(method)
+    return Linker(
+        name=f"{name} method={method or USUAL}{units}",
+        read=read,
+        posteriors=published.posteriors,
+        extraction=make_extraction(published.extract, published.threshold),
+    )

@@ -6,23 +6,32 @@ The readers of vectors are imported in functions: a learned model opens without 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice
-from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from nmtalign.aligner.aligner import Aligner, load_aligner
-from nmtalign.aligner.experts import ENCODER_OPTIONS, choose_expert
+from nmtalign.aligner.experts import choose_expert
 from nmtalign.aligner.extraction import make_extraction
 from nmtalign.arrays import Reals
 from nmtalign.corpus.parallel import default_workers
-from nmtalign.door import expect_kind, expect_names, place_of, shipped
+from nmtalign.door import expect_kind, expect_names, expect_number, parameter, place_of, shipped
 from nmtalign.errors import DataError, UsageError
-from nmtalign.names import MODEL, POSITIONS, VECTORS
+from nmtalign.names import (
+    MODEL,
+    POSITIONS,
+    VECTORS,
+    ExtractionName,
+    PositionsName,
+    ScoreName,
+    Symmetrization,
+    UnicodeForm,
+    UnknownPolicy,
+)
 from nmtalign.positions.hmm import unfitted_hmm
 from nmtalign.positions.model import DIAGONAL, PositionModel, SoftmaxPositions
 from nmtalign.state import is_model
@@ -34,25 +43,36 @@ if TYPE_CHECKING:
     from nmtalign.scorers.vector_scores import VectorScore
     from nmtalign.vectors.embeddings import Embeddings
 
-_COMMON = ("extract", "threshold", "symmetrize", "tokenizer", "lowercase", "unicode", "scorers")
-READING = ("limit", "unsafe_pickle")  # of vectors
-_OF_VECTORS = (
-    *("score", "temperature", "parameters", "positions", "diagonal", "unknown", "languages"),
-    *READING,
-)
-_KINDS: dict[str, tuple[type, str]] = {
-    **dict.fromkeys(("temperature", "diagonal"), (Real, "a number")),
-    "limit": (Integral, "a whole number"),
-    "unsafe_pickle": (bool, "True or False"),
-    "scorers": (Iterable, "names"),
-}
 FIRST = 20_000  # words that stand for all
 UNEVEN = 0.2  # deviation of lengths, over their mean, from which on cosines do better than dot products
 FITTED = 5_000  # pairs of a text to which transitions are fitted
 AnyPair = TypeVar("AnyPair", bound=Pair)
 
 
-def load(path: str | Path | tuple[Any, Any] | list[Any] | None = None, **settings: Any) -> Aligner:
+def load(
+    path: str | Path | tuple[Any, Any] | list[Any] | None = None,
+    *,
+    extract: ExtractionName | None = None,
+    threshold: float | None = None,
+    symmetrize: Symmetrization | None = None,
+    tokenizer: str | None = None,
+    lowercase: bool | None = None,
+    unicode: UnicodeForm | None = None,
+    languages: tuple[str, str] | None = None,
+    scorers: Iterable[str] | None = None,
+    encoder: str | Path | None = None,
+    layer: int | None = None,
+    device: str | None = None,
+    cache: str | Path | None = None,
+    score: ScoreName | VectorScore | None = None,
+    temperature: float | None = None,
+    parameters: str | Path | None = None,
+    positions: PositionsName | None = None,
+    diagonal: float | None = None,
+    unknown: UnknownPolicy | None = None,
+    limit: int | None = None,
+    unsafe_pickle: bool = False,
+) -> Aligner:
     """Open a learned model, or make an aligner over word vectors.
 
     Parameters
@@ -62,21 +82,38 @@ def load(path: str | Path | tuple[Any, Any] | list[Any] | None = None, **setting
         and ``embeddings_XX.npz``, or sub-folders that nmtalign wrote); or the name of shipped vectors; or
         source and target vectors: two files, embeddings or gensim's KeyedVectors. Left out: the shipped
         English-French model.
-    **settings
-        For all: ``extract`` (how links are chosen: ``posterior``, ``mutual``, ``one-to-one`` and others, see
-        ``nmtalign align --help``), ``threshold`` (least posterior of a link), ``symmetrize`` (how the best
-        choices of both directions are joined), ``tokenizer``, ``lowercase`` and ``unicode`` (how lines
-        become words; left out, as the model was learned).
-
-        For a learned model: ``scorers`` (names of some of its scorers). ``encoder`` (name or folder of a
-        model of the package transformers) adds an expert whose links vote, with ``layer`` (which layer of
-        the encoder), ``device`` (``cpu``, ``cuda``) and ``cache`` (a file that keeps similarities). A model
-        that was learned with an encoder needs no setting; any other is then fitted by :func:`fit_to`.
-
-        For vectors: ``score`` with its ``parameters`` and ``temperature``, ``positions`` with the strength of
-        ``diagonal``, and ``unknown``, which are those of :func:`vector_aligner`. Also ``languages`` (source
-        and target, if the folder does not say), ``limit`` (read only so many words of each side) and
-        ``unsafe_pickle`` (trust the code in a pickle).
+    extract : {"posterior", "one-to-one", "argmax", "argmax-reverse", "mutual", "threshold", "itermax", \
+            "match", "transport"}, optional
+        How links are chosen. Left out: ``posterior``, and ``mutual`` where there is no null word.
+    threshold : float, optional
+        Links with a lower posterior are dropped; turns second words off.
+    symmetrize : {"intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and"}, optional
+        Join the best choices of both directions instead.
+    tokenizer : {"space", "simple", "moses", "icu"} or "sentencepiece:FILE", optional
+        How lines become words. Left out: as the model was learned.
+    lowercase : bool, optional
+        Look words up in lower case. Left out: as the model was learned.
+    unicode : {"nfc", "nfkc", "strip-accents", "none"}, optional
+        Form in which words are looked up. Left out: as the model was learned.
+    languages : (str, str), optional
+        Source and target language. Left out: as the folder says.
+    scorers : iterable of str, optional
+        Names of the scorers of a learned model to use. Left out: all.
+    encoder : str or path, optional
+        Name or folder of an encoder of the package transformers: an expert whose links vote. A model that
+        was learned with an encoder needs none; any other is then fitted by :func:`fit_to`.
+    layer : int, optional
+        The layer of the encoder whose vectors are compared.
+    device : {"cpu", "cuda", "mps"}, optional
+        Where the encoder runs.
+    cache : path, optional
+        A file that keeps the similarities of the encoder.
+    score, temperature, parameters, positions, diagonal, unknown : optional
+        For word vectors, as in :func:`vector_aligner`.
+    limit : int, optional
+        Read only the first `limit` vectors of each file.
+    unsafe_pickle : bool
+        Let pickled vectors run code; only for files that you trust.
 
     Raises
     ------
@@ -94,62 +131,115 @@ def load(path: str | Path | tuple[Any, Any] | list[Any] | None = None, **setting
     if not (path is None or isinstance(path, str | tuple | list) or hasattr(path, "__fspath__")):
         expected = "expected the path of a folder, or word vectors of two languages as (source, target)"
         raise UsageError(f"{expected}, found {path!s:.60}")
-    _check_settings(settings)
-    encoder = {name: settings.pop(name) for name in ENCODER_OPTIONS if name in settings}
-    aligner = _of_two_sides(path, settings) if isinstance(path, tuple | list) else _of_folder(path, settings)
-    return replace(aligner, expert=choose_expert(aligner.expert, **encoder)) if encoder else aligner
-
-
-def _of_folder(path: str | Path | None, settings: dict[str, Any]) -> Aligner:
-    """Return the learned aligner in a folder, or one over the vectors in a folder."""
-    folder = shipped(MODEL) if path is None else place_of(path)
-    if not folder.exists():
-        raise DataError(f"there is no such folder; shipped are {MODEL} and {VECTORS}").at(path or folder)
-    if not folder.is_dir():
-        raise DataError("expected a folder with a learned model or word vectors of two languages").at(folder)
-    if is_model(folder):
-        if others := ", ".join(f"`{name}`" for name in settings if name in _OF_VECTORS):
-            found = f"{others}: only for word vectors, and {folder} is a learned model"
-            raise UsageError(f"{found}; name vectors, like the shipped {VECTORS}, or leave it out")
-        return _configured(load_aligner(folder), **settings)
     from nmtalign.scorers.vector_scores import score_in
     from nmtalign.vectors.storage import load_pair, pair_languages
 
-    reading = {name: settings.pop(name) for name in READING if name in settings}
-    settings["languages"] = settings.get("languages") or pair_languages(folder)
-    vectors = load_pair(folder, languages=settings["languages"], **reading)
-    if settings.get("parameters") is None and isinstance(settings.get("score"), str):
-        settings["score"] = score_in(folder, settings["score"], vectors[0].dimension)
-    _warn_about(vectors, settings.get("score", "cosine"))
-    return vector_aligner(*vectors, **settings)
+    folder = None if isinstance(path, tuple | list) else _existing_folder(path)
+    if folder is not None and is_model(folder):
+        _refuse_settings_of_vectors(
+            folder,
+            score=score,
+            temperature=temperature,
+            parameters=parameters,
+            positions=positions,
+            diagonal=diagonal,
+            unknown=unknown,
+            languages=languages,
+            limit=limit,
+            unsafe_pickle=unsafe_pickle or None,
+        )
+        aligner = load_aligner(folder)
+        if scorers is not None:
+            aligner = aligner.with_scorers(scorers)
+        text = aligner.text.updated(tokenizer, lowercase, unicode)
+        aligner = with_extraction(replace(aligner, text=text), extract, threshold, symmetrize)
+    else:
+        if scorers is not None:
+            raise UsageError("`scorers` is for learned models; word vectors have one scorer")
+        if folder is None:
+            assert isinstance(path, tuple | list)
+            vectors = _vectors_of_two_sides(path, score, parameters, limit, unsafe_pickle=unsafe_pickle)
+        else:
+            languages = languages or pair_languages(folder)
+            vectors = load_pair(folder, languages=languages, limit=limit, unsafe_pickle=unsafe_pickle)
+            if parameters is None and isinstance(score, str):
+                score = score_in(folder, score, vectors[0].dimension)
+        _warn_about(vectors, score or "cosine")
+        aligner = vector_aligner(
+            *vectors,
+            score=score or "cosine",
+            temperature=temperature,
+            parameters=parameters,
+            positions=positions,
+            diagonal=diagonal,
+            unknown=unknown,
+            languages=languages,
+            extract=extract,
+            threshold=threshold,
+            symmetrize=symmetrize,
+            tokenizer=tokenizer,
+            lowercase=lowercase,
+            unicode=unicode,
+        )
+    if any(value is not None for value in (encoder, layer, device, cache)):
+        expert = choose_expert(aligner.expert, encoder=encoder, layer=layer, device=device, cache=cache)
+        aligner = replace(aligner, expert=expert)
+    return aligner
 
 
-def _of_two_sides(sides: Sequence[Any], settings: dict[str, Any]) -> Aligner:
-    """Return an aligner over source and target vectors, given or of two files."""
+def _existing_folder(path: str | Path | None) -> Path:
+    """Return the folder of a model or of vectors; DataError if there is none."""
+    folder = shipped(MODEL) if path is None else place_of(path)
+    if not folder.exists():
+        raise DataError(f"there is no such folder; bundled are {MODEL} and {VECTORS}").at(path or folder)
+    if not folder.is_dir():
+        raise DataError("expected a folder with a learned model or word vectors of two languages").at(folder)
+    return folder
+
+
+def _refuse_settings_of_vectors(folder: Path, **settings: object) -> None:
+    """Raise UsageError if a setting of word vectors is given for a learned model."""
+    given = [parameter(name) for name, value in settings.items() if value is not None]
+    if given:
+        problem = f"{', '.join(given)}: only for word vectors, and {folder} is a learned model"
+        raise UsageError(f"{problem}; name vectors, like the bundled {VECTORS}, or leave it out")
+
+
+def _vectors_of_two_sides(
+    sides: Sequence[Any],
+    score: ScoreName | VectorScore | None,
+    parameters: str | Path | None,
+    limit: int | None,
+    *,
+    unsafe_pickle: bool,
+) -> tuple[Embeddings, Embeddings]:
+    """Return source and target vectors, given as objects or as two files."""
     from nmtalign.scorers.vector_scores import how_to_learn
     from nmtalign.vectors.storage import both_embeddings
 
-    of_files = any(isinstance(side, str | Path) for side in sides)
-    if of_files and settings.get("score") == "bahdanau" and settings.get("parameters") is None:
+    are_files = any(isinstance(side, str | Path) for side in sides)
+    if are_files and score == "bahdanau" and parameters is None:
         names = f"--source-vectors {sides[0]} --target-vectors {sides[-1]} -o FILE"
         raise UsageError(f"the score bahdanau needs parameters; {how_to_learn(names)}")
-    reading = {name: settings.pop(name) for name in READING if of_files and name in settings}
-    vectors = both_embeddings(sides, **reading)
-    _warn_about(vectors, settings.get("score", "cosine"))
-    return vector_aligner(*vectors, **settings)
+    return both_embeddings(sides, limit=limit, unsafe_pickle=unsafe_pickle)
 
 
 def open_vectors(
-    vectors: Any, languages: Languages | None = None, **reading: Any
+    vectors: Any,
+    languages: Languages | None = None,
+    *,
+    limit: int | None = None,
+    unsafe_pickle: bool = False,
 ) -> tuple[Embeddings, Embeddings]:
     """Return the vectors of both languages: given ones, or those of two files, or of a folder."""
     from nmtalign.vectors.storage import both_embeddings, load_pair
 
     if isinstance(vectors, tuple | list):
-        return both_embeddings(vectors, **reading)
+        return both_embeddings(vectors, limit=limit, unsafe_pickle=unsafe_pickle)
     expect_kind(vectors, (str, Path), "source and target vectors, or the path of a folder that has both")
     source, target = languages or (None, None)
-    return load_pair(place_of(vectors), languages=(source, target) if source and target else None, **reading)
+    chosen = (source, target) if source and target else None
+    return load_pair(place_of(vectors), languages=chosen, limit=limit, unsafe_pickle=unsafe_pickle)
 
 
 def _warn_about(vectors: tuple[Embeddings, Embeddings], score: str | VectorScore) -> None:
@@ -179,27 +269,23 @@ def vector_lengths(vectors: Reals) -> Reals:
     return lengths[lengths > 0] if lengths.any() else np.ones(1, np.float32)
 
 
-def _check_settings(settings: Mapping[str, Any]) -> None:
-    """Refuse settings that there are not, and values of another kind."""
-    expect_names(settings, (*_COMMON, *_OF_VECTORS, *ENCODER_OPTIONS), "settings")
-    for name, value in settings.items():
-        kind, what = _KINDS.get(name, (object, ""))
-        no_number = isinstance(value, bool) and kind in (Real, Integral)
-        if no_number or (value is not None and not isinstance(value, kind)):
-            raise UsageError(f"expected {what} as {name}, found {value!r}")
-
-
 def vector_aligner(
     source: Embeddings,
     target: Embeddings,
     *,
-    score: str | VectorScore = "cosine",
+    score: ScoreName | VectorScore = "cosine",
     temperature: float | None = None,
     parameters: str | Path | None = None,
-    positions: str | None = None,
+    positions: PositionsName | None = None,
     diagonal: float | None = None,
-    unknown: str | None = None,
-    **common: Any,
+    unknown: UnknownPolicy | None = None,
+    languages: tuple[str, str] | None = None,
+    extract: ExtractionName | None = None,
+    threshold: float | None = None,
+    symmetrize: Symmetrization | None = None,
+    tokenizer: str | None = None,
+    lowercase: bool | None = None,
+    unicode: UnicodeForm | None = None,
 ) -> Aligner:
     """Build an aligner over given vectors from settings by name.
 
@@ -222,29 +308,34 @@ def vector_aligner(
         Strength of ``diagonal``. Left out, it grows with the vectors for dot products.
     unknown : {"zero", "subword", "backoff"}, optional
         What stands for a word without a vector. Left out: what the embeddings say.
-    **common
-        ``languages`` (source and target, for tokenizers); ``extract``, ``threshold`` and ``symmetrize`` as in
-        :func:`load`; ``tokenizer`` (``space``, ``simple``, ``moses``, ``icu``, ``sentencepiece:FILE``),
-        ``lowercase`` and ``unicode`` (``nfc``, ``nfkc``, ``strip-accents``, ``none``): how lines become
-        words. Left out: as the vectors were learned, if they say so, else words between spaces in lower case.
+    languages : (str, str), optional
+        Source and target language, for tokenizers.
+    extract, threshold, symmetrize : optional
+        How links are chosen, as in :func:`load`.
+    tokenizer, lowercase, unicode : optional
+        How lines become words, as in :func:`load`. Left out: as the vectors were learned, if they say so,
+        else space-separated words in lower case.
     """
-    _check_settings(common | {"temperature": temperature, "diagonal": diagonal})
-    if found := ", ".join(name for name in (*ENCODER_OPTIONS, *READING) if name in common):
-        raise UsageError(f"{found}: only for a folder; leave it out")
     from nmtalign.scorers.given_vectors import VectorScorer
     from nmtalign.scorers.vector_scores import make_score
     from nmtalign.vectors.embeddings import Embeddings
 
     for side in (source, target):
         expect_kind(side, Embeddings, "Embeddings")
+    for name, value in (("temperature", temperature), ("diagonal", diagonal)):
+        if value is not None:
+            expect_number(value, f"a number as {name}")
     vector_score = make_score(score, source.dimension, temperature=temperature, parameters=parameters)
     if unknown is not None:
         source, target = source.with_unknown(unknown), target.with_unknown(unknown)
     tune = temperature is None and vector_score.null is None
     scorer = VectorScorer(source, target, vector_score, tune=tune)
     name = positions or ("diagonal" if score == "cosine" else "none")
-    text = TextSettings.from_dict(source.settings.get("text", {}))
-    return _configured(Aligner(scorer, _make_positions(name, diagonal, scorer), text=text), **common)
+    text = TextSettings.from_dict(source.settings.get("text", {})).updated(tokenizer, lowercase, unicode)
+    aligner = Aligner(scorer, _make_positions(name, diagonal, scorer), text=text)
+    if languages is not None:
+        aligner = replace(aligner, languages=languages)
+    return with_extraction(aligner, extract, threshold, symmetrize)
 
 
 def _make_positions(name: str, strength: float | None, scorer: VectorScorer) -> PositionModel:
@@ -264,24 +355,17 @@ def _make_positions(name: str, strength: float | None, scorer: VectorScorer) -> 
     return SoftmaxPositions(name, strength)
 
 
-def _configured(
+def with_extraction(
     aligner: Aligner,
-    *,
-    languages: tuple[str, str] | None = None,
-    extract: str | None = None,
+    extract: ExtractionName | None = None,
     threshold: float | None = None,
-    symmetrize: str | None = None,
-    scorers: Sequence[str] | None = None,
-    **text: Any,
+    symmetrize: Symmetrization | None = None,
 ) -> Aligner:
-    """Return an aligner with the settings that vectors and learned models share."""
-    aligner = aligner if scorers is None else aligner.with_scorers(scorers)
-    chosen = {name: value for name, value in text.items() if value is not None}
-    aligner = replace(aligner, text=replace(aligner.text, **chosen), languages=languages or aligner.languages)
-    if (extract, threshold, symmetrize) == (None, None, None):
+    """Return an aligner that chooses links as the settings say; without any, it is unchanged."""
+    if extract is None and threshold is None and symmetrize is None:
         return aligner
     if threshold == 0:
-        raise UsageError("a threshold of 0 links all words with all words; expected more than 0, at most 1")
+        raise UsageError("`threshold` must be above 0 and at most 1; 0 would link every word to every word")
     extraction = make_extraction(extract, threshold, symmetrize, null=aligner.positions.has_null)
     return replace(aligner, extraction=extraction)
 

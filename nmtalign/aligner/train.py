@@ -11,21 +11,20 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict, Unpack, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from nmtalign.aligner.aligner import Aligner, check_languages, load_aligner, tokens_of
 from nmtalign.aligner.decoding import Decoder
 from nmtalign.aligner.experts import (
-    ENCODER_OPTIONS,
     PAIRS,
     Expert,
     choose_expert,
     expert_word_counts,
     with_links,
 )
-from nmtalign.aligner.opening import open_vectors
+from nmtalign.aligner.opening import AnyPair, open_vectors
 from nmtalign.arrays import Reals
 from nmtalign.corpus.buckets import make_buckets
 from nmtalign.corpus.coverage import FEWEST, coverage, one_word_lines
@@ -33,12 +32,12 @@ from nmtalign.corpus.line_words import gold_of_tokens, links_of_tokens, links_of
 from nmtalign.corpus.parallel import default_workers
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText, cut_long_pairs, encode_text, line_words_of
-from nmtalign.door import ProgressLine, expect_names, expect_number, place_of
+from nmtalign.door import ProgressLine, expect_number, place_of
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedBatch, GoldAlignment, joined_batches
 from nmtalign.links.formats import are_corrections, read_corrections, read_gold, text_key
 from nmtalign.links.given import GivenGold, GivenLinks, given_gold, given_links
-from nmtalign.names import MODEL
+from nmtalign.names import MODEL, PresetName, UnicodeForm
 from nmtalign.positions.hmm import HiddenMarkov
 from nmtalign.rescoring.features import FREQUENT
 from nmtalign.rescoring.training import gold_of_pairs, learn_from_gold
@@ -61,29 +60,27 @@ KNOWN = 0.8  # share of the words of either side that it has to know
 BothVectors = tuple[Embeddings, Embeddings]
 
 
-class TrainOptions(TypedDict, total=False):
-    """Options of :func:`train`."""
-
-    preset: str
-    tokenizer: str | None
-    lowercase: bool | None
-    unicode: str | None
-    languages: Languages
-    prior: str | Path | None
-    init: str | Path | None
-    vectors: str | Path | tuple[Any, Any] | None
-    vectors_weight: float | None
-    gold: GivenGold
-    expert: GivenLinks | None
-    encoder: str | Path | None
-    layer: int | None
-    device: str | None
-    cache: str | Path | None
-    workers: int | None
-    progress: bool
-
-
-def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
+def train(
+    bitext: Pairs,
+    *,
+    preset: PresetName = "default",
+    tokenizer: str | None = None,
+    lowercase: bool | None = None,
+    unicode: UnicodeForm | None = None,
+    languages: Languages = (None, None),
+    prior: str | Path | None = None,
+    init: str | Path | None = None,
+    vectors: str | Path | tuple[Any, Any] | None = None,
+    vectors_weight: float | None = None,
+    gold: GivenGold | None = None,
+    expert: GivenLinks | None = None,
+    encoder: str | Path | None = None,
+    layer: int | None = None,
+    device: str | None = None,
+    cache: str | Path | None = None,
+    workers: int | None = None,
+    progress: bool = False,
+) -> Aligner:
     """Learn an aligner from sentence pairs, as ``nmtalign train`` does.
 
     Parameters
@@ -144,18 +141,33 @@ def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
     >>> train(bitext).align("the car", "la auto").links
     [Link(source=0, target=0), Link(source=1, target=1)]
     """
-    expect_names(options, TrainOptions.__annotations__, "options")
-    languages = options.get("languages", (None, None))
     check_languages(languages)
     rows = checked_pairs(bitext, languages=languages)
-    expert = options.get("expert")
-    line, notes = ProgressLine(options.get("progress", False)), list[str]()
-    learn_options = open_options(options, report=line.show, warn=notes.append)
+    line, notes = ProgressLine(progress), list[str]()
+    settings = open_options(
+        preset=preset,
+        tokenizer=tokenizer,
+        lowercase=lowercase,
+        unicode=unicode,
+        languages=languages,
+        prior=prior,
+        init=init,
+        vectors=vectors,
+        vectors_weight=vectors_weight,
+        gold=gold,
+        has_expert_links=expert is not None,
+        encoder=encoder,
+        layer=layer,
+        device=device,
+        cache=cache,
+        workers=workers,
+    )
+    settings = replace(settings, report=line.show, warn=notes.append)
     try:
-        pairs = checked_against_corrections(_shown(rows, line), options.get("gold"))
+        pairs = checked_against_corrections(_shown(rows, line), gold)
         if expert is not None:
             pairs = with_links(pairs, given_links(expert))
-        aligner = learn(pairs, learn_options).aligner
+        aligner = learn(pairs, settings).aligner
     finally:
         for note in notes:
             warnings.warn(note, stacklevel=2)
@@ -170,24 +182,55 @@ def _shown(pairs: Iterable[Pair], line: ProgressLine) -> Iterator[Pair]:
 
 
 def open_options(
-    options: TrainOptions, *, encoding: str = "utf-8", reading: Mapping[str, Any] | None = None, **more: Any
+    *,
+    preset: PresetName = "default",
+    tokenizer: str | None = None,
+    lowercase: bool | None = None,
+    unicode: UnicodeForm | None = None,
+    languages: Languages = (None, None),
+    prior: str | Path | None = None,
+    init: str | Path | None = None,
+    vectors: str | Path | tuple[Any, Any] | None = None,
+    vectors_weight: float | None = None,
+    limit: int | None = None,
+    unsafe_pickle: bool = False,
+    gold: GivenGold | None = None,
+    has_expert_links: bool = False,
+    encoder: str | Path | None = None,
+    layer: int | None = None,
+    device: str | None = None,
+    cache: str | Path | None = None,
+    workers: int | None = None,
+    encoding: str = "utf-8",
 ) -> LearnOptions:
-    """Open what options of :func:`train` name; `reading` is for vectors, `more` are fields as they stand."""
-    languages, vectors = options.get("languages", (None, None)), options.get("vectors")
-    words = {name: options.get(name) for name in ("tokenizer", "lowercase", "unicode")}
-    prior, text = warm_start(options.get("prior"), options.get("init"), words, languages, encoding=encoding)
-    encoder: Any = {name: value for name in ENCODER_OPTIONS if (value := options.get(name)) is not None}
-    return LearnOptions(
-        named_preset(options.get("preset", "default")),
-        text,
-        languages,
+    """Open the files that the parameters of :func:`train` name.
+
+    `limit` and `unsafe_pickle` are for files of vectors, `encoding` is that of text files.
+    """
+    opened_prior, text = warm_start(
         prior,
-        None if vectors is None else open_vectors(vectors, languages, **(reading or {})),
-        options.get("vectors_weight"),
-        _opened_gold(options["gold"], encoding) if "gold" in options else (),
-        choose_expert(given=options.get("expert") is not None, **encoder),
-        options.get("workers"),
-        **more,
+        init,
+        tokenizer=tokenizer,
+        lowercase=lowercase,
+        unicode=unicode,
+        languages=languages,
+        encoding=encoding,
+    )
+    opened_vectors = None
+    if vectors is not None:
+        opened_vectors = open_vectors(vectors, languages, limit=limit, unsafe_pickle=unsafe_pickle)
+    return LearnOptions(
+        hyperparameters=named_preset(preset),
+        text=text,
+        languages=languages,
+        prior=opened_prior,
+        vectors=opened_vectors,
+        vectors_weight=vectors_weight,
+        gold=() if gold is None else _opened_gold(gold, encoding),
+        expert=choose_expert(
+            has_links=has_expert_links, encoder=encoder, layer=layer, device=device, cache=cache
+        ),
+        workers=workers,
     )
 
 
@@ -202,8 +245,8 @@ def _opened_gold(gold: GivenGold, encoding: str) -> list[GoldAlignment]:
 
 
 def checked_against_corrections(
-    pairs: Iterable[Pair], gold: GivenGold | None, *, encoding: str = "utf-8"
-) -> Iterator[Pair]:
+    pairs: Iterable[AnyPair], gold: GivenGold | None, *, encoding: str = "utf-8"
+) -> Iterator[AnyPair]:
     """Yield the pairs of a bitext; a DataError where corrections in a file of gold are of another text.
 
     Gold links of other kinds do not say which words they are of.
@@ -227,29 +270,32 @@ def checked_against_corrections(
 def warm_start(
     words: str | Path | None,
     init: str | Path | None,
-    text: Mapping[str, Any],
-    languages: Languages = (None, None),
     *,
+    tokenizer: str | None = None,
+    lowercase: bool | None = None,
+    unicode: UnicodeForm | None = None,
+    languages: Languages = (None, None),
     encoding: str = "utf-8",
 ) -> tuple[Prior | None, TextSettings]:
     """Return the prior from a word list and from a model or aligned vectors, and how lines become words.
 
-    `text` holds fields of :class:`~nmtalign.text.tokenization.TextSettings`; the model, if there is one,
-    supplies those that are None. A UsageError if the model cuts text in another way, or has no lexicon.
+    Settings that are None are those of the model, if there is one. Raises UsageError if the model splits
+    text in another way, or has no lexicon.
     """
-    init = None if init is None else place_of(init)
-    older = load_aligner(init) if init is not None and is_model(init) else None
+    folder = None if init is None else place_of(init)
+    older = load_aligner(folder) if folder is not None and is_model(folder) else None
     default = TextSettings() if older is None else older.text
-    chosen = replace(default, **{name: value for name, value in text.items() if value is not None})
-    listed = [] if words is None else read_word_list(words, chosen, encoding=encoding)
+    chosen = default.updated(tokenizer, lowercase, unicode)
+    word_pairs = [] if words is None else read_word_list(words, chosen, encoding=encoding)
     if older is None:
-        listed += [] if init is None else similar_words(*open_vectors(init, languages))
-        return (Prior(listed) if listed else None), chosen
+        if folder is not None:
+            word_pairs += similar_words(*open_vectors(folder, languages))
+        return (Prior(word_pairs) if word_pairs else None), chosen
     if default != chosen:
         found = f"{init} was learned with text={default}, found text={chosen}"
         raise UsageError(f"{found}; leave these options out, and they are the model's")
     transitions = getattr(older.positions.without_rescorer, "transitions", None)
-    return Prior(listed, older.lexicon, transitions), chosen
+    return Prior(word_pairs, older.lexicon, transitions), chosen
 
 
 @dataclass(frozen=True, eq=False, repr=False)

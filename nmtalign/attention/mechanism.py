@@ -99,7 +99,17 @@ def attend(
     return Attended(xp.matmul(weights, values), weights)
 
 
-def self_attention(words: Array, W_Q: Array, W_K: Array, W_V: Array, **options: Any) -> Attended:
+def self_attention(
+    words: Array,
+    W_Q: Array,
+    W_K: Array,
+    W_V: Array,
+    *,
+    score: Score = scaled_dot,
+    normalize: Callable[[Array], Array] = softmax,
+    mask: Array | None = None,
+    bias: Array | None = None,
+) -> Attended:
     r"""Sequence-stacked self-attention, :math:`\mathrm{softmax}(X W_Q (X W_K)^\top / \sqrt{D})\, X W_V`.
 
     It is :func:`cross_attention` of the words X (..., N, D_in) with themselves; ``mask=causal_mask(N)`` gives
@@ -111,16 +121,27 @@ def self_attention(words: Array, W_Q: Array, W_K: Array, W_V: Array, **options: 
     array([[1.],
            [2.]])
     """
-    return cross_attention(words, words, W_Q, W_K, W_V, **options)
+    return cross_attention(
+        words, words, W_Q, W_K, W_V, score=score, normalize=normalize, mask=mask, bias=bias
+    )
 
 
 def cross_attention(
-    target: Array, source: Array, W_Q: Array, W_K: Array, W_V: Array, **options: Any
+    target: Array,
+    source: Array,
+    W_Q: Array,
+    W_K: Array,
+    W_V: Array,
+    *,
+    score: Score = scaled_dot,
+    normalize: Callable[[Array], Array] = softmax,
+    mask: Array | None = None,
+    bias: Array | None = None,
 ) -> Attended:
     """Cross-attention: queries from the target words, keys and values from the source words.
 
     The target words (..., T, D_t) and source words (..., S, D_s) are multiplied by W_Q (D_t, D), W_K (D_s, D)
-    and W_V (D_s, D_v); `options` are those of :func:`attend`.
+    and W_V (D_s, D_v). `score`, `normalize`, `mask` and `bias` are those of :func:`attend`.
 
     Examples
     --------
@@ -128,7 +149,15 @@ def cross_attention(
     >>> cross_attention([[1, 0]], [[0, 1], [1, 0]], eye, eye, [[1], [2]]).context
     array([[1.]])
     """
-    return attend(linear(target, W_Q), linear(source, W_K), linear(source, W_V), **options)
+    return attend(
+        linear(target, W_Q),
+        linear(source, W_K),
+        linear(source, W_V),
+        score=score,
+        normalize=normalize,
+        mask=mask,
+        bias=bias,
+    )
 
 
 # ---------------------------------------------------------------- parameters

@@ -304,19 +304,41 @@ class Transformer:
     decoder_norm: LayerNorm
 
     @classmethod
-    def start(cls, D: int, heads: int, F: int, *, layers: int, seed: Seed, **settings: Any) -> Transformer:
+    def start(
+        cls,
+        D: int,
+        heads: int,
+        F: int,
+        *,
+        layers: int,
+        seed: Seed,
+        pre_norm: bool = False,
+        activation: str = "relu",
+    ) -> Transformer:
         """Return Glorot-drawn matrices, biases of 0 and gains of 1, with `layers` blocks in each stack.
 
-        The settings are those of :meth:`TransformerBlock.start`, `pre_norm` and `activation`.
+        `pre_norm` and `activation` are those of :meth:`TransformerBlock.start`.
         """
-        start = partial(TransformerBlock.start, D, heads, F, seed=np.random.default_rng(seed), **settings)
-        encoder = tuple(start() for _ in range(layers))
-        decoder = tuple(start(decoder=True) for _ in range(layers))
+        random = np.random.default_rng(seed)
+
+        def block(*, decoder: bool) -> TransformerBlock:
+            return TransformerBlock.start(
+                D, heads, F, seed=random, decoder=decoder, pre_norm=pre_norm, activation=activation
+            )
+
+        encoder = tuple(block(decoder=False) for _ in range(layers))
+        decoder = tuple(block(decoder=True) for _ in range(layers))
         return cls(encoder, decoder, LayerNorm.start(D), LayerNorm.start(D))
 
     @classmethod
     def from_torch(
-        cls, state: StateDict, heads: int, *, epsilon: float = 1e-5, **settings: Any
+        cls,
+        state: StateDict,
+        heads: int,
+        *,
+        activation: str,
+        pre_norm: bool = False,
+        epsilon: float = 1e-5,
     ) -> Transformer:
         """Read the state dict of ``torch.nn.Transformer``.
 
@@ -324,7 +346,13 @@ class Transformer:
         :meth:`TransformerBlock.from_torch`; ``encoder.norm.*`` and ``decoder.norm.*``.
         """
         encoder, decoder = torch_part(state, "encoder."), torch_part(state, "decoder.")
-        read = partial(TransformerBlock.from_torch, heads=heads, epsilon=epsilon, **settings)
+        read = partial(
+            TransformerBlock.from_torch,
+            heads=heads,
+            activation=activation,
+            pre_norm=pre_norm,
+            epsilon=epsilon,
+        )
         return cls(
             tuple(map(read, _torch_layers(encoder))),
             tuple(map(read, _torch_layers(decoder))),

@@ -335,11 +335,11 @@ class SourceOptions(Options):
         langs: tuple[str, str] | None = None,
     ) -> tuple[Linker, TextSettings, Iterator[WordPair]]:
         """Return a Linker, the settings that split the lines into words, and the words of each pair."""
-        from nmtalign.aligner.links_from import SourceSettings, open_linker
+        from nmtalign.aligner.links_from import LinkSource, open_linker
         from nmtalign.text.tokenization import TextSettings
 
         text = TextSettings(tokenizer or "space", lowercase=False, unicode="none")
-        settings = SourceSettings(
+        settings = LinkSource(
             matrices=self.matrices,
             translator=self.translator,
             encoder=encoder.encoder,
@@ -364,10 +364,18 @@ class SourceOptions(Options):
         words = (text.words_of_pair(pair, (None, None)) for pair in bitext)
         linker, chosen = open_linker(words, settings)
         if linker.chosen_by_text:
-            head = "" if linker.reading.heads is None else f" --attention-heads {linker.reading.heads[0]}"
-            options_of_head = f"--layers {linker.reading.layers[0]}{head} --shift {linker.reading.shift}"
-            log(f"chosen by the text: {options_of_head}", event="head chosen")
+            self._show_chosen_head(linker)
         return linker, text, chosen
+
+    @staticmethod
+    def _show_chosen_head(linker: Linker) -> None:
+        """Show the options that choose the same attention head as the text has chosen."""
+        reading = linker.reading
+        if reading is None or reading.layers is None:
+            return
+        head = "" if reading.heads is None else f" --attention-heads {reading.heads[0]}"
+        options = f"--layers {reading.layers[0]}{head} --shift {reading.shift}"
+        log(f"chosen by the text: {options}", event="head chosen")
 
     def inspect(
         self, bitext: Iterator[SentencePair], *, encoding: str, options: ModelOptions

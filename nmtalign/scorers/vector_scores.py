@@ -22,7 +22,7 @@ from nmtalign.attention.scores import additive_projected, dot, unit
 from nmtalign.door import as_path
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import file_in, guarded_read
-from nmtalign.names import SCORES
+from nmtalign.names import SCORES, ScoreName
 from nmtalign.state import State, Stored
 
 BITS = 26  # bits of an entry: a product has 52, and a double holds 53
@@ -245,7 +245,7 @@ VectorScore = DotScore | BahdanauScore | ProjectedDot
 
 
 def make_score(
-    name: str | VectorScore,
+    name: ScoreName | VectorScore,
     dimension: int,
     *,
     temperature: float | None = None,
@@ -292,7 +292,7 @@ def how_to_learn(vectors: str) -> str:
     return f"learn them from a bitext (`{command}`; in Python learn_attention), or give `parameters=FILE`"
 
 
-def score_in(folder: Path, name: str, dimension: int) -> VectorScore | str:
+def score_in(folder: Path, name: ScoreName, dimension: int) -> VectorScore | ScoreName:
     """Return the score with the parameters of a folder, or the name where it needs none there.
 
     A UsageError if the score needs parameters, and there are none.

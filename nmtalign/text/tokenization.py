@@ -26,7 +26,7 @@ from typing import Any, NamedTuple, Protocol
 
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import extra
-from nmtalign.names import MARKS, UNICODE_FORMS, SubwordMarks, UnicodeForm
+from nmtalign.names import MARKS, UNICODE_FORMS, UnicodeForm
 from nmtalign.names import TOKENIZERS as NAMES
 
 Span = tuple[int, int]

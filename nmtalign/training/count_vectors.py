@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-
 import numpy as np
 
 from nmtalign.arrays import Floats, Reals

@@ -23,7 +23,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from reprlib import repr as short
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from nmtalign.arrays import Rows, read_array
 from nmtalign.door import MATRICES, as_path, expect_kind, expect_number, is_word2int, partners, place_of
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import file_in, guarded_read, parse_json, read_json, read_utf8
-from nmtalign.names import READ_VECTORS
+from nmtalign.names import READ_VECTORS, ReadVectorsFormat, WrittenVectorsFormat
 from nmtalign.output import Outputs, expect_new_file, expect_room, whole_folder
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
@@ -65,7 +65,7 @@ _OWN = {"format": "nmtalign-vectors", "version": 1}
 def load_embeddings(
     path: str | Path,
     *,
-    format: str = "auto",
+    format: Literal["auto"] | ReadVectorsFormat = "auto",
     limit: int | None = None,
     unsafe_pickle: bool = False,
     encoding: str = "utf-8",
@@ -130,7 +130,7 @@ def load_embeddings(
     return embeddings if limit is None else embeddings.first(limit)
 
 
-def detect_format(path: str | Path) -> str:
+def detect_format(path: str | Path) -> ReadVectorsFormat:
     """Return the format of a file or folder, from its content; DataError where it looks like none."""
     path = Path(path)
     if (path / "meta.json").is_file():
@@ -148,7 +148,7 @@ def detect_format(path: str | Path) -> str:
         return _detect_content(file.read(1 << 20))
 
 
-def _detect_content(start: bytes) -> str:
+def _detect_content(start: bytes) -> ReadVectorsFormat:
     """Return the format of a file that begins so."""
     if start.startswith((b"\x80\2", b"\x80\3", b"\x80\4", b"\x80\5")):
         return "gensim"
@@ -167,7 +167,11 @@ def _detect_content(start: bytes) -> str:
 
 
 def save_embeddings(
-    embeddings: Embeddings, path: str | Path, *, format: str = "folder", overwrite: bool = False
+    embeddings: Embeddings,
+    path: str | Path,
+    *,
+    format: WrittenVectorsFormat = "folder",
+    overwrite: bool = False,
 ) -> None:
     """Save the word vectors of one language.
 
@@ -372,11 +376,14 @@ def load_pair(
     return source, target
 
 
-def both_embeddings(vectors: Sequence[Any], **reading: Any) -> tuple[Embeddings, Embeddings]:
+def both_embeddings(
+    vectors: Sequence[Any], *, limit: int | None = None, unsafe_pickle: bool = False
+) -> tuple[Embeddings, Embeddings]:
     """Return source and target vectors, each given as embeddings, gensim's, or a path to load."""
     if len(vectors) != 2:
         raise UsageError(f"expected source and target vectors, found {len(vectors)}: {short(vectors)}")
-    source, target = (_as_embeddings(side, **reading) for side in vectors)
+    source = _as_embeddings(vectors[0], limit, unsafe_pickle=unsafe_pickle)
+    target = _as_embeddings(vectors[1], limit, unsafe_pickle=unsafe_pickle)
     if source.dimension != target.dimension:
         first, second = map(_name_of, vectors)
         lengths = f"{first} has {source.dimension} dimensions, {second} has {target.dimension}"
@@ -391,9 +398,9 @@ def _name_of(side: Any) -> str:
     return str(_matrix_of(Path(side)) if is_word2int(Path(side)) else side)
 
 
-def _as_embeddings(side: Any, **reading: Any) -> Embeddings:
+def _as_embeddings(side: Any, limit: int | None, *, unsafe_pickle: bool) -> Embeddings:
     if isinstance(side, str | Path):
-        return load_embeddings(side, **reading)
+        return load_embeddings(side, limit=limit, unsafe_pickle=unsafe_pickle)
     return side if isinstance(side, Embeddings) else Embeddings.from_gensim(side)
 
 
@@ -403,7 +410,7 @@ def save_pair(
     folder: str | Path,
     *,
     languages: tuple[str, str],
-    format: str = "folder",
+    format: WrittenVectorsFormat = "folder",
     overwrite: bool = False,
 ) -> None:
     """Save source and target vectors side by side, in a new or an empty folder.

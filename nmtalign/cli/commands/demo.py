@@ -13,11 +13,11 @@ from nmtalign.cli.commands.links import evaluate
 from nmtalign.cli.commands.look import SAMPLE, report
 from nmtalign.cli.declare import OUTPUT, Options, command, option
 from nmtalign.door import shipped
-from nmtalign.names import VECTORS
+from nmtalign.names import VECTORS, ScoreName
 
 PAGES = (1, 2, 4, 6, 7, 8, 10, 11)  # lines of the sample in the PDF
 BESIDE = 97  # line whose attention is drawn by each of three aligners
-SCORES = {"scaled dot-product": "scaled-dot", "Bahdanau": "bahdanau"}
+BOTH_SCORES: dict[str, ScoreName] = {"scaled dot-product": "scaled-dot", "Bahdanau": "bahdanau"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +92,7 @@ def _draw(sample: Path, folder: Path) -> None:
     na.save_heatmaps(pages[:1], folder / "heatmap.svg")
     na.save_heatmaps(pages, folder / "heatmaps.pdf")
     sentences, gold = lines[BESIDE - 1]
-    aligners = {name: na.load(VECTORS, score=score) for name, score in SCORES.items()}
+    aligners = {name: na.load(VECTORS, score=score) for name, score in BOTH_SCORES.items()}
     aligners["learned model"] = learned
     pairs = {name: aligner.align_lines([sentences])[0] for name, aligner in aligners.items()}
     matrices = {name: matrices_of(pair, "forward")["forward"] for name, pair in pairs.items()}
