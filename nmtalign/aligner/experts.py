@@ -22,7 +22,7 @@ from nmtalign.arrays import Doubles, Flags, Reals
 from nmtalign.corpus.parallel import in_order
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText
-from nmtalign.door import expect_kind
+from nmtalign.door import expand_home, expect_kind
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedBatch, Link, joined_batches
 from nmtalign.links.given import batch_of_links
@@ -219,7 +219,7 @@ def choose_expert(
     if given:
         raise UsageError("the links of an expert or an encoder: give one of both")
     expect_kind(encoder, (str, Path), "the name or folder of an encoder")
-    new_encoder = EncoderLinks(str(encoder), encoder_options)
+    new_encoder = EncoderLinks(expand_home(encoder), encoder_options)
     new_encoder.of([(["a"], ["a"])])  # opens the encoder, or an error says why there is none
     same = str(old_encoder) == str(replace(new_encoder, name=new_encoder.resolved))
     return Expert(new_encoder, trust if same else None)

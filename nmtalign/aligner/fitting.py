@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 
 from nmtalign.aligner.aligner import Aligner, check_languages, load_aligner
-from nmtalign.aligner.opening import READING, fit_text, open_vectors, vector_aligner, vector_lengths
+from nmtalign.aligner.opening import fit_text, open_vectors, vector_aligner, vector_lengths
 from nmtalign.aligner.train import LearnOptions, learn
 from nmtalign.arrays import Reals
+from nmtalign.calls import check_call
 from nmtalign.corpus.coverage import coverage
 from nmtalign.corpus.parallel import default_workers, in_order
 from nmtalign.corpus.text import EncodedText, encode_text
-from nmtalign.door import ProgressLine, as_path, expect_kind, expect_names, expect_number, place_of
+from nmtalign.door import ProgressLine, as_path, expect_kind, expect_names, expect_number, place_of, short
 from nmtalign.errors import DataError, UsageError
 from nmtalign.output import Outputs, expect_new_file
 from nmtalign.positions.hmm import NULL
@@ -76,6 +77,7 @@ class LearnedAttention:
         return path
 
 
+@check_call("write learn_attention(pairs, vectors), or learn_attention((sources, targets), vectors)")
 def learn_attention(
     bitext: Pairs,
     vectors: str | Path | tuple[Any, Any],
@@ -86,7 +88,12 @@ def learn_attention(
     workers: int | None = None,
     report: Callable[[str], None] | None = None,
     progress: bool = False,
-    **text: Any,
+    languages: tuple[str, str] | None = None,
+    tokenizer: str | None = None,
+    lowercase: bool | None = None,
+    unicode: str | None = None,
+    limit: int | None = None,
+    unsafe_pickle: bool | None = None,
 ) -> LearnedAttention:
     """Learn the parameters of an attention score over given word vectors from the posteriors of an aligner.
 
@@ -107,10 +114,13 @@ def learn_attention(
         Called with a line of text after each pass.
     progress : bool
         Show progress on stderr.
-    **text
-        ``languages``, ``tokenizer``, ``lowercase`` and ``unicode`` say how lines become words; left out, as
-        the vectors were learned, else words between spaces in lower case. ``limit`` reads only so many words
-        of each file of vectors; ``unsafe_pickle`` trusts the code in a pickle.
+    languages, tokenizer, lowercase, unicode : optional
+        How lines become words, as for :func:`nmtalign.vector_aligner`. Left out: as the vectors were learned,
+        else words between spaces in lower case.
+    limit : int, optional
+        Read only so many words of each file of vectors.
+    unsafe_pickle : bool, optional
+        Trust the code in a pickle.
 
     Raises
     ------
@@ -130,11 +140,15 @@ def learn_attention(
     expect_names([score], KINDS, "scores")
     expect_kind(model, (Aligner, str, Path, type(None)), "an aligner, or the folder of a model")
     line = ProgressLine(progress)
-    expect_names(text, ("languages", "tokenizer", "lowercase", "unicode", *READING), "options")
     expect_number(units, "at least 1 unit", least=1, whole=True)
     if not (report is None or callable(report)):
-        raise UsageError(f"expected a function that takes a line of text as `report`, found {report!r}")
-    workers, student, pairs = default_workers(workers), _student(vectors, **text), list(checked_pairs(bitext))
+        raise UsageError(f"expected a function that takes a line of text as `report`, found {short(report)}")
+    workers = default_workers(workers)
+    text = {"tokenizer": tokenizer, "lowercase": lowercase, "unicode": unicode}
+    reading = {"limit": limit, "unsafe_pickle": unsafe_pickle}
+    reading = {name: value for name, value in reading.items() if value is not None}
+    student = _student(vectors, languages, text, reading)
+    pairs = list(checked_pairs(bitext))
     words = [student.words_of(pair) for pair in pairs]
     teacher, name = _teacher(model, pairs, words, LearnOptions(text=student.text, workers=workers))
     chosen = _chosen(words)
@@ -146,7 +160,7 @@ def learn_attention(
     _warn_about(teacher, teacher_text, "model")
     parts = _parts(teacher, student_text, teacher_text, workers)
     if len(parts) == 1:
-        warnings.warn("so few pairs that none are held out: the loss is that of learning", stacklevel=2)
+        warnings.warn("so few pairs that none are held out: the loss is that of learning", stacklevel=3)
     first = KINDS[score].start(
         known[0].shape[1], units, [float(vector_lengths(side).mean()) for side in known]
     )
@@ -164,14 +178,19 @@ def learn_attention(
 
 
 def _student(
-    vectors: str | Path | tuple[Any, Any], *, languages: tuple[str, str] | None = None, **text: Any
+    vectors: str | Path | tuple[Any, Any],
+    languages: tuple[str, str] | None,
+    text: Mapping[str, Any],
+    reading: Mapping[str, Any],
 ) -> Aligner:
-    """Return an aligner over the vectors, which knows how lines become words."""
+    """Return an aligner over the vectors, which knows how lines become words.
+
+    `text` and `reading` are settings of :func:`vector_aligner` and of :func:`open_vectors`.
+    """
     if languages is not None:
         check_languages(languages)
     elif isinstance(vectors, str | Path):
         languages = pair_languages(place_of(vectors))
-    reading = {name: text.pop(name) for name in READING if name in text}
     both = open_vectors(vectors, languages, **reading)
     return vector_aligner(*both, score="dot", languages=languages, **text)
 
@@ -198,7 +217,7 @@ def _chosen(words: Sequence[Pair]) -> list[int]:
 def _warn_about(aligner: Aligner, text: EncodedText, what: str) -> None:
     """Warn if the words of a text say that nothing is to be learned from it."""
     if why := coverage(text.source, text.target, aligner.scorer.vocabularies).warning:
-        warnings.warn(f"of the {what}: {why}", stacklevel=3)
+        warnings.warn(f"of the {what}: {why}", stacklevel=4)
 
 
 def _known_vectors(student: Aligner, text: EncodedText) -> tuple[Reals, Reals]:

@@ -20,11 +20,12 @@ import numpy as np
 from nmtalign.aligner.decoding import Decoder
 from nmtalign.aligner.extraction import Extraction, make_extraction
 from nmtalign.arrays import AnyArray, Flags, Floats, Reals
+from nmtalign.calls import check_call
 from nmtalign.corpus.buckets import PADDED, make_buckets
 from nmtalign.corpus.line_words import LineWords, joined_pair, links_of_words
 from nmtalign.corpus.sides import encode_pairs
 from nmtalign.corpus.text import EncodedText, encode_lines, whole_pairs
-from nmtalign.door import as_path, expect_kind, parameter
+from nmtalign.door import as_path, expand_home, expect_choice, expect_kind, parameter
 from nmtalign.encoders.cross_attention import Reading, Translator, best_reading, read_attention, translated
 from nmtalign.encoders.files import PairMatrix, WordPair, read_similarities, read_vectors
 from nmtalign.encoders.published import METHODS, USUAL, attention_posteriors
@@ -40,7 +41,7 @@ from nmtalign.links.alignments import (
 )
 from nmtalign.names import UNITS
 from nmtalign.positions.model import BucketPosteriors, Posteriors
-from nmtalign.text.bitext import Pair, Pairs, are_lines, checked_pairs, words_between_spaces
+from nmtalign.text.bitext import Pair, Pairs, Sentences, are_lines, checked_pairs, words_between_spaces
 from nmtalign.text.tokenization import TextSettings
 
 PAIRS = 256  # whose matrices are held in memory
@@ -138,32 +139,89 @@ def _line_words(matrices: Sequence[PairMatrix], side: int) -> LineWords:
     return LineWords(np.concatenate([np.zeros(0, np.int64), *numbers]), offsets)
 
 
+@check_call("two sides are given as links_from(sources, targets, similarities=...)")
 def links_from(
-    pairs: Pairs, *, tokenizer: str = "space", method: str | None = None, **source: Any
+    pairs: Pairs,
+    targets: Sentences | None = None,
+    *,
+    tokenizer: str = "space",
+    encoder: str | Path | None = None,
+    token_vectors: str | Path | None = None,
+    similarities: str | Path | Iterable[AnyArray] | None = None,
+    matrices: str | Path | None = None,
+    translator: str | Path | None = None,
+    method: str | None = None,
+    units: str | None = None,
+    layer: int | None = None,
+    languages: tuple[str, str] | None = None,
+    device: str | None = None,
+    cache: str | Path | None = None,
+    download: bool | None = None,
+    layers: Sequence[int] | None = None,
+    attention_heads: Sequence[int] | None = None,
+    shift: int | None = None,
+    extract: str | None = None,
+    threshold: float | None = None,
+    symmetrize: str | None = None,
+    pieces: str | None = None,
+    normalize: bool | None = None,
+    encoding: str | None = None,
 ) -> AlignedBatch:
     """Return links from attention or similarities of another program or model.
+
+    The source of the links is one of `encoder`, `token_vectors`, `similarities`, `matrices` and `translator`.
+    Each has settings of its own; those of another source are a UsageError.
 
     Parameters
     ----------
     pairs : Bitext, iterable of (source, target), (list, list), or DataFrame
         Lines of text, or lists of words; if the attention is that of sub-words, lists of these.
-    tokenizer : str, optional
+    targets : sequence, optional
+        The target sentences, if `pairs` are the source sentences.
+    tokenizer : str
         How lines are cut into the tokens of the source. Links count the words between spaces of the lines.
+    encoder : str or path, optional
+        Similarities of an encoder: the name or folder of a model of the package transformers.
+    token_vectors : path, optional
+        Similarities of the vectors in a file.
+    similarities : path, or iterable of arrays of shape (T, S), optional
+        A file of similarities, or an array for each pair.
+    matrices : path, optional
+        A file of attention.
+    translator : str or path, optional
+        Attention of a translation model: its name or folder.
     method : str, optional
         How a paper chooses links from similarities: ``simalign-itermax`` (left out), ``simalign-argmax``,
         ``simalign-match``, ``awesome-align``, ``awesome-align-entmax`` or ``transport``.
-    **source
-        One of these sources with its settings, which are those of ``nmtalign links-from``.
-        Similarities: `encoder`, name or folder of a model of the package transformers (`layer`, `languages`,
-        `device`, `cache`, `download`), or `token_vectors`, a file, both with `units`; or `similarities`, a
-        file or an array a pair. Attention: `matrices`, a file (`pieces`, `normalize`, `encoding`), or
-        `translator`, name or folder of a translation model (`languages`, `device`), both with `layers`,
-        `attention_heads`, `shift`, `extract`, `threshold`, `symmetrize`.
+    units : {"subwords", "words"}, optional
+        What the method links, for `encoder` and `token_vectors`; left out, sub-words.
+    layer : int, optional
+        The layer of the encoder whose vectors are compared.
+    languages : (str, str), optional
+        Source and target language, for an `encoder` or `translator` that knows several.
+    device : str, optional
+        Where the encoder or translation model runs, such as ``cpu`` or ``cuda``.
+    cache : path, optional
+        A file that keeps the encoder's similarities for the next run.
+    download : bool, optional
+        Whether the encoder may be downloaded; left out, it may.
+    layers, attention_heads : sequence of int, optional
+        Layers and heads whose attention is averaged, of `matrices` or a `translator`; left out, all.
+    shift : int, optional
+        Row offset of attention: target word t is row t + `shift`.
+    extract, threshold, symmetrize : optional
+        How links are chosen from attention, as for :func:`nmtalign.load`.
+    pieces : {"bpe", "sentencepiece"}, optional
+        The marks by which the sub-words of `matrices` are joined to words.
+    normalize : bool, optional
+        Divide each row of `matrices` by its sum.
+    encoding : str, optional
+        Encoding of a text file of `matrices`.
 
     Raises
     ------
     UsageError
-        If there are several sources or none, or settings have no meaning for the source.
+        If there are several sources or none, or a setting does not apply to the source.
     DataError
         If a file is no such, or does not fit the pairs.
 
@@ -179,12 +237,35 @@ def links_from(
     ...     links_from([("the cat", "le chat")], similarities=f"{folder}/s.npz").links(0)
     [Link(source=0, target=0), Link(source=1, target=1)]
     """
+    settings = {
+        "encoder": encoder,
+        "token_vectors": token_vectors,
+        "similarities": similarities,
+        "matrices": matrices,
+        "translator": translator,
+        "method": method,
+        "units": units,
+        "layer": layer,
+        "languages": languages,
+        "device": device,
+        "cache": cache,
+        "download": download,
+        "layers": layers,
+        "attention_heads": attention_heads,
+        "shift": shift,
+        "extract": extract,
+        "threshold": threshold,
+        "symmetrize": symmetrize,
+        "pieces": pieces,
+        "normalize": normalize,
+        "encoding": encoding,
+    }
+    given_settings = {name: value for name, value in settings.items() if value is not None}
     text = TextSettings(tokenizer, lowercase=False, unicode="none")
-    named = source if method is None else source | {"method": method}
-    pairs, again = tee(checked_pairs(pairs))
-    linker, words = open_linker((_words(pair, text) for pair in pairs), **named)
+    pairs, again = tee(checked_pairs(pairs, targets))
+    linker, words = open_linker((_words(pair, text) for pair in pairs), **given_settings)
     batch = joined_batches(list(linker.batches(words)) or [linker.align([])])
-    if named.get("pieces"):
+    if pieces:
         return batch
     given = list(again)
     lines = [pair for pair in given if are_lines(pair)]
@@ -259,7 +340,7 @@ def open_linker(pairs: Iterator[WordPair], **given: Any) -> tuple[Linker, Iterat
         packages()  # or it says that they are missing, before the text is read
         device = given.get("device") or "cpu"
         check_device(device)
-        translator = Translator(str(given[kind]), given.get("languages"), device)
+        translator = Translator(expand_home(given[kind]), given.get("languages"), device)
         if reading.shift < 0:
             raise UsageError("shift -1: a translation model has 0 (a word is predicted) or 1 (it is read)")
         if not any(name in given for name in _HEADS):
@@ -278,18 +359,20 @@ def similarity_linker(kind: str, **given: Any) -> Linker:
     """
     path, units, name_of_method = given[kind], given.get("units", UNITS[0]), given.get("method", USUAL)
     for name, names, what in ((name_of_method, METHODS, "methods"), (units, UNITS, "units")):
-        if name not in names:
-            raise UsageError(f"expected one of the {what} {', '.join(names)}, found {name!r}")
+        expect_choice(name, names, what)
     method = METHODS[name_of_method]
     if kind == "encoder":
         options = {
             name: given[name] for name in ("layer", "device", "download", "languages") if name in given
         }
         check_device(options.get("device", "cpu"))
-        source = EncoderSimilarities(Encoder(str(path), **options), method.product, given.get("cache"), units)
+        cache = None if given.get("cache") is None else expand_home(given["cache"])
+        source = EncoderSimilarities(Encoder(expand_home(path), **options), method.product, cache, units)
         description, read = source.description, source.read
     else:
-        description = f"{kind.replace('_', '-')}={path if isinstance(path, str | Path) else 'arrays'}"
+        is_file = kind == "token_vectors" or isinstance(path, str | Path)
+        path = expand_home(path) if is_file else path
+        description = f"{kind.replace('_', '-')}={path if is_file else 'arrays'}"
         read = partial(read_similarities, path)
         if kind == "token_vectors":
             read = partial(read_vectors, path, method.product, units)

@@ -16,17 +16,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from nmtalign.aligner.aligner import Aligner, load_aligner
-from nmtalign.aligner.experts import ENCODER_OPTIONS, choose_expert
+from nmtalign.aligner.experts import choose_expert
 from nmtalign.aligner.extraction import make_extraction
 from nmtalign.arrays import Reals
+from nmtalign.calls import check_call
 from nmtalign.corpus.parallel import default_workers
-from nmtalign.door import expect_kind, expect_names, place_of, shipped
+from nmtalign.door import expect_kind, expect_names, place_of, shipped, short
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import MODEL, POSITIONS, VECTORS
 from nmtalign.positions.hmm import unfitted_hmm
 from nmtalign.positions.model import DIAGONAL, PositionModel, SoftmaxPositions
 from nmtalign.state import is_model
-from nmtalign.text.bitext import Pair, Pairs, checked_pairs
+from nmtalign.text.bitext import Pair, Pairs, Sentences, checked_pairs
 from nmtalign.text.tokenization import Languages, TextSettings
 
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from nmtalign.scorers.vector_scores import VectorScore
     from nmtalign.vectors.embeddings import Embeddings
 
-_COMMON = ("extract", "threshold", "symmetrize", "tokenizer", "lowercase", "unicode", "scorers")
 READING = ("limit", "unsafe_pickle")  # of vectors
 _OF_VECTORS = (
     *("score", "temperature", "parameters", "positions", "diagonal", "unknown", "languages"),
@@ -44,7 +44,6 @@ _KINDS: dict[str, tuple[type, str]] = {
     **dict.fromkeys(("temperature", "diagonal"), (Real, "a number")),
     "limit": (Integral, "a whole number"),
     "unsafe_pickle": (bool, "True or False"),
-    "scorers": (Iterable, "names"),
 }
 FIRST = 20_000  # words that stand for all
 UNEVEN = 0.2  # deviation of lengths, over their mean, from which on cosines do better than dot products
@@ -52,7 +51,31 @@ FITTED = 5_000  # pairs of a text to which transitions are fitted
 AnyPair = TypeVar("AnyPair", bound=Pair)
 
 
-def load(path: str | Path | tuple[Any, Any] | list[Any] | None = None, **settings: Any) -> Aligner:
+@check_call("settings are given by their names, vectors as a tuple: load((source, target))")
+def load(
+    path: str | Path | tuple[Any, Any] | list[Any] | None = None,
+    *,
+    extract: str | None = None,
+    threshold: float | None = None,
+    symmetrize: str | None = None,
+    tokenizer: str | None = None,
+    lowercase: bool | None = None,
+    unicode: str | None = None,
+    scorers: str | Iterable[str] | None = None,
+    encoder: str | Path | None = None,
+    layer: int | None = None,
+    device: str | None = None,
+    cache: str | Path | None = None,
+    score: str | VectorScore | None = None,
+    temperature: float | None = None,
+    parameters: str | Path | None = None,
+    positions: str | None = None,
+    diagonal: float | None = None,
+    unknown: str | None = None,
+    languages: tuple[str, str] | None = None,
+    limit: int | None = None,
+    unsafe_pickle: bool | None = None,
+) -> Aligner:
     """Open a learned model, or make an aligner over word vectors.
 
     Parameters
@@ -62,21 +85,34 @@ def load(path: str | Path | tuple[Any, Any] | list[Any] | None = None, **setting
         and ``embeddings_XX.npz``, or sub-folders that nmtalign wrote); or the name of shipped vectors; or
         source and target vectors: two files, embeddings or gensim's KeyedVectors. Left out: the shipped
         English-French model.
-    **settings
-        For all: ``extract`` (how links are chosen: ``posterior``, ``mutual``, ``one-to-one`` and others, see
-        ``nmtalign align --help``), ``threshold`` (least posterior of a link), ``symmetrize`` (how the best
-        choices of both directions are joined), ``tokenizer``, ``lowercase`` and ``unicode`` (how lines
-        become words; left out, as the model was learned).
-
-        For a learned model: ``scorers`` (names of some of its scorers). ``encoder`` (name or folder of a
-        model of the package transformers) adds an expert whose links vote, with ``layer`` (which layer of
-        the encoder), ``device`` (``cpu``, ``cuda``) and ``cache`` (a file that keeps similarities). A model
+    extract : str, optional
+        How links are chosen: ``posterior``, ``mutual``, ``one-to-one`` and others, see ``nmtalign align
+        --help``.
+    threshold : float, optional
+        Least posterior of a link.
+    symmetrize : str, optional
+        How the best choices of both directions are joined.
+    tokenizer, lowercase, unicode : optional
+        How lines become words, as for :func:`vector_aligner`; left out, as the model was learned.
+    scorers : str or iterable of str, optional
+        Of a learned model: the names of some of its scorers.
+    encoder : str or path, optional
+        Adds an expert whose links vote: the name or folder of a model of the package transformers. A model
         that was learned with an encoder needs no setting; any other is then fitted by :func:`fit_to`.
-
-        For vectors: ``score`` with its ``parameters`` and ``temperature``, ``positions`` with the strength of
-        ``diagonal``, and ``unknown``, which are those of :func:`vector_aligner`. Also ``languages`` (source
-        and target, if the folder does not say), ``limit`` (read only so many words of each side) and
-        ``unsafe_pickle`` (trust the code in a pickle).
+    layer : int, optional
+        The layer of the encoder whose vectors are compared.
+    device : str, optional
+        Where the encoder runs, such as ``cpu`` or ``cuda``.
+    cache : path, optional
+        A file that keeps the encoder's similarities for the next run.
+    score, temperature, parameters, positions, diagonal, unknown : optional
+        Of word vectors, as for :func:`vector_aligner`.
+    languages : (str, str), optional
+        Source and target language of word vectors, if the folder does not say.
+    limit : int, optional
+        Read only so many words of each side.
+    unsafe_pickle : bool, optional
+        Trust the code in a pickle of word vectors.
 
     Raises
     ------
@@ -93,11 +129,31 @@ def load(path: str | Path | tuple[Any, Any] | list[Any] | None = None, **setting
     """
     if not (path is None or isinstance(path, str | tuple | list) or hasattr(path, "__fspath__")):
         expected = "expected the path of a folder, or word vectors of two languages as (source, target)"
-        raise UsageError(f"{expected}, found {path!s:.60}")
+        raise UsageError(f"{expected}, found {short(path)}")
+    all_settings = {
+        "extract": extract,
+        "threshold": threshold,
+        "symmetrize": symmetrize,
+        "tokenizer": tokenizer,
+        "lowercase": lowercase,
+        "unicode": unicode,
+        "score": score,
+        "temperature": temperature,
+        "parameters": parameters,
+        "positions": positions,
+        "diagonal": diagonal,
+        "unknown": unknown,
+        "languages": languages,
+        "limit": limit,
+        "unsafe_pickle": unsafe_pickle,
+    }
+    settings = {name: value for name, value in all_settings.items() if value is not None}
     _check_settings(settings)
-    encoder = {name: settings.pop(name) for name in ENCODER_OPTIONS if name in settings}
     aligner = _of_two_sides(path, settings) if isinstance(path, tuple | list) else _of_folder(path, settings)
-    return replace(aligner, expert=choose_expert(aligner.expert, **encoder)) if encoder else aligner
+    aligner = aligner if scorers is None else aligner.with_scorers(scorers)
+    of_encoder = {"encoder": encoder, "layer": layer, "device": device, "cache": cache}
+    given: Any = {name: value for name, value in of_encoder.items() if value is not None}
+    return replace(aligner, expert=choose_expert(aligner.expert, **given)) if given else aligner
 
 
 def _of_folder(path: str | Path | None, settings: dict[str, Any]) -> Aligner:
@@ -130,10 +186,13 @@ def _of_two_sides(sides: Sequence[Any], settings: dict[str, Any]) -> Aligner:
     from nmtalign.vectors.storage import both_embeddings
 
     of_files = any(isinstance(side, str | Path) for side in sides)
+    unfit = [name for name in READING if name in settings and not of_files]
+    if unfit:
+        raise UsageError(f"`{unfit[0]}`: only for a folder or files of vectors; leave it out")
     if of_files and settings.get("score") == "bahdanau" and settings.get("parameters") is None:
         names = f"--source-vectors {sides[0]} --target-vectors {sides[-1]} -o FILE"
         raise UsageError(f"the score bahdanau needs parameters; {how_to_learn(names)}")
-    reading = {name: settings.pop(name) for name in READING if of_files and name in settings}
+    reading = {name: settings.pop(name) for name in READING if name in settings}
     vectors = both_embeddings(sides, **reading)
     _warn_about(vectors, settings.get("score", "cosine"))
     return vector_aligner(*vectors, **settings)
@@ -169,7 +228,7 @@ def _warn_about(vectors: tuple[Embeddings, Embeddings], score: str | VectorScore
         warnings.warn(
             f"the lengths of the vectors differ by {percent} of their mean: dot products favor the long"
             " ones, whatever they mean; try `score=cosine`",
-            stacklevel=4,
+            stacklevel=5,
         )
 
 
@@ -180,15 +239,15 @@ def vector_lengths(vectors: Reals) -> Reals:
 
 
 def _check_settings(settings: Mapping[str, Any]) -> None:
-    """Refuse settings that there are not, and values of another kind."""
-    expect_names(settings, (*_COMMON, *_OF_VECTORS, *ENCODER_OPTIONS), "settings")
+    """Raise UsageError for values of another kind than their settings."""
     for name, value in settings.items():
         kind, what = _KINDS.get(name, (object, ""))
         no_number = isinstance(value, bool) and kind in (Real, Integral)
         if no_number or (value is not None and not isinstance(value, kind)):
-            raise UsageError(f"expected {what} as {name}, found {value!r}")
+            raise UsageError(f"expected {what} as {name}, found {short(value)}")
 
 
+@check_call("settings are given by their names")
 def vector_aligner(
     source: Embeddings,
     target: Embeddings,
@@ -199,7 +258,13 @@ def vector_aligner(
     positions: str | None = None,
     diagonal: float | None = None,
     unknown: str | None = None,
-    **common: Any,
+    languages: tuple[str, str] | None = None,
+    extract: str | None = None,
+    threshold: float | None = None,
+    symmetrize: str | None = None,
+    tokenizer: str | None = None,
+    lowercase: bool | None = None,
+    unicode: str | None = None,
 ) -> Aligner:
     """Build an aligner over given vectors from settings by name.
 
@@ -222,15 +287,19 @@ def vector_aligner(
         Strength of ``diagonal``. Left out, it grows with the vectors for dot products.
     unknown : {"zero", "subword", "backoff"}, optional
         What stands for a word without a vector. Left out: what the embeddings say.
-    **common
-        ``languages`` (source and target, for tokenizers); ``extract``, ``threshold`` and ``symmetrize`` as in
-        :func:`load`; ``tokenizer`` (``space``, ``simple``, ``moses``, ``icu``, ``sentencepiece:FILE``),
-        ``lowercase`` and ``unicode`` (``nfc``, ``nfkc``, ``strip-accents``, ``none``): how lines become
-        words. Left out: as the vectors were learned, if they say so, else words between spaces in lower case.
+    languages : (str, str), optional
+        Source and target language, for tokenizers.
+    extract, threshold, symmetrize : optional
+        How links are chosen, as for :func:`load`.
+    tokenizer : {"space", "simple", "moses", "icu"} or "sentencepiece:FILE", optional
+        How lines are cut. Left out, like `lowercase` and `unicode`: as the vectors were learned, if they say
+        so, else words between spaces in lower case.
+    lowercase : bool, optional
+        Look words up in lower case.
+    unicode : {"nfc", "nfkc", "strip-accents", "none"}, optional
+        Form in which words are looked up.
     """
-    _check_settings(common | {"temperature": temperature, "diagonal": diagonal})
-    if found := ", ".join(name for name in (*ENCODER_OPTIONS, *READING) if name in common):
-        raise UsageError(f"{found}: only for a folder; leave it out")
+    _check_settings({"temperature": temperature, "diagonal": diagonal})
     from nmtalign.scorers.given_vectors import VectorScorer
     from nmtalign.scorers.vector_scores import make_score
     from nmtalign.vectors.embeddings import Embeddings
@@ -244,7 +313,16 @@ def vector_aligner(
     scorer = VectorScorer(source, target, vector_score, tune=tune)
     name = positions or ("diagonal" if score == "cosine" else "none")
     text = TextSettings.from_dict(source.settings.get("text", {}))
-    return _configured(Aligner(scorer, _make_positions(name, diagonal, scorer), text=text), **common)
+    return _configured(
+        Aligner(scorer, _make_positions(name, diagonal, scorer), text=text),
+        languages=languages,
+        extract=extract,
+        threshold=threshold,
+        symmetrize=symmetrize,
+        tokenizer=tokenizer,
+        lowercase=lowercase,
+        unicode=unicode,
+    )
 
 
 def _make_positions(name: str, strength: float | None, scorer: VectorScorer) -> PositionModel:
@@ -271,11 +349,12 @@ def _configured(
     extract: str | None = None,
     threshold: float | None = None,
     symmetrize: str | None = None,
-    scorers: Sequence[str] | None = None,
-    **text: Any,
+    tokenizer: str | None = None,
+    lowercase: bool | None = None,
+    unicode: str | None = None,
 ) -> Aligner:
     """Return an aligner with the settings that vectors and learned models share."""
-    aligner = aligner if scorers is None else aligner.with_scorers(scorers)
+    text: dict[str, Any] = {"tokenizer": tokenizer, "lowercase": lowercase, "unicode": unicode}
     chosen = {name: value for name, value in text.items() if value is not None}
     aligner = replace(aligner, text=replace(aligner.text, **chosen), languages=languages or aligner.languages)
     if (extract, threshold, symmetrize) == (None, None, None):
@@ -306,7 +385,8 @@ def fit_text(
     return aligner, chain(first, rest)
 
 
-def fit_to(aligner: Aligner, bitext: Pairs) -> Aligner:
+@check_call("write fit_to(aligner, pairs), or fit_to(aligner, sources, targets)")
+def fit_to(aligner: Aligner, bitext: Pairs, targets: Sentences | None = None) -> Aligner:
     """Return an aligner over vectors, or with an encoder, fitted to the first pairs of a bitext.
 
     Parameters
@@ -316,6 +396,8 @@ def fit_to(aligner: Aligner, bitext: Pairs) -> Aligner:
         they are.
     bitext : iterable of (source, target), or (list, list), or DataFrame
         Lines of text, or lists of words; at most 5,000 pairs are read.
+    targets : sequence, optional
+        The target sentences, if `bitext` has the source sentences.
 
     References
     ----------
@@ -328,7 +410,7 @@ def fit_to(aligner: Aligner, bitext: Pairs) -> Aligner:
     'positions=hmm(fitted on 9 pairs)'
     """
     expect_kind(aligner, Aligner, "an aligner")
-    fitted = fit_text(aligner, checked_pairs(bitext, languages=aligner.languages))[0]
+    fitted = fit_text(aligner, checked_pairs(bitext, targets, languages=aligner.languages))[0]
     if fitted.needs_fitting:
         raise DataError("expected sentence pairs with words on both sides to fit to, found none")
     return fitted

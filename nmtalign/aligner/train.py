@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict, Unpack, cast
+from typing import Any, NamedTuple, TypedDict, cast
 
 import numpy as np
 
@@ -27,13 +27,14 @@ from nmtalign.aligner.experts import (
 )
 from nmtalign.aligner.opening import open_vectors
 from nmtalign.arrays import Reals
+from nmtalign.calls import check_call
 from nmtalign.corpus.buckets import make_buckets
 from nmtalign.corpus.coverage import FEWEST, coverage, one_word_lines
 from nmtalign.corpus.line_words import gold_of_tokens, links_of_tokens, links_of_words
 from nmtalign.corpus.parallel import default_workers
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText, cut_long_pairs, encode_text, line_words_of
-from nmtalign.door import ProgressLine, expect_names, expect_number, place_of
+from nmtalign.door import ProgressLine, expect_number, place_of
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedBatch, GoldAlignment, joined_batches
 from nmtalign.links.formats import are_corrections, read_corrections, read_gold, text_key
@@ -45,7 +46,7 @@ from nmtalign.rescoring.training import gold_of_pairs, learn_from_gold
 from nmtalign.scorers.dense import WEIGHT, check_vectors, learn_spectral, make_vectors_scorer
 from nmtalign.scorers.mixture import Mixture
 from nmtalign.state import is_model
-from nmtalign.text.bitext import Pair, Pairs, are_lines, checked_pairs
+from nmtalign.text.bitext import Pair, Pairs, Sentences, are_lines, checked_pairs
 from nmtalign.text.tokenization import SPACES, Languages, TextSettings
 from nmtalign.training.bitext import bitext_warnings, encode_bitext
 from nmtalign.training.checkpoint import FILE, checkpoint_of
@@ -73,23 +74,46 @@ class TrainOptions(TypedDict, total=False):
     init: str | Path | None
     vectors: str | Path | tuple[Any, Any] | None
     vectors_weight: float | None
-    gold: GivenGold
+    gold: GivenGold | None
     expert: GivenLinks | None
     encoder: str | Path | None
     layer: int | None
     device: str | None
     cache: str | Path | None
     workers: int | None
-    progress: bool
 
 
-def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
+@check_call("two sides are given as train(sources, targets), options by their names")
+def train(
+    bitext: Pairs,
+    targets: Sentences | None = None,
+    *,
+    preset: str = "default",
+    tokenizer: str | None = None,
+    lowercase: bool | None = None,
+    unicode: str | None = None,
+    languages: Languages = (None, None),
+    prior: str | Path | None = None,
+    init: str | Path | None = None,
+    vectors: str | Path | tuple[Any, Any] | None = None,
+    vectors_weight: float | None = None,
+    gold: GivenGold | None = None,
+    expert: GivenLinks | None = None,
+    encoder: str | Path | None = None,
+    layer: int | None = None,
+    device: str | None = None,
+    cache: str | Path | None = None,
+    workers: int | None = None,
+    progress: bool = False,
+) -> Aligner:
     """Learn an aligner from sentence pairs, as ``nmtalign train`` does.
 
     Parameters
     ----------
     bitext : Bitext, iterable of (source, target), (list, list), or DataFrame
         Lines of text, or lists of words, which no tokenizer cuts; read once.
+    targets : sequence, optional
+        The target sentences, if `bitext` has the source sentences: ``train(sources, targets)``.
     preset : {"default", "fast"}
         ``fast`` takes less time and has a higher error.
     tokenizer : {"space", "simple", "moses", "icu"} or "sentencepiece:FILE", optional
@@ -144,21 +168,36 @@ def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
     >>> train(bitext).align("the car", "la auto").links
     [Link(source=0, target=0), Link(source=1, target=1)]
     """
-    expect_names(options, TrainOptions.__annotations__, "options")
-    languages = options.get("languages", (None, None))
     check_languages(languages)
-    rows = checked_pairs(bitext, languages=languages)
-    expert = options.get("expert")
-    line, notes = ProgressLine(options.get("progress", False)), list[str]()
+    rows = checked_pairs(bitext, targets, languages=languages)
+    options = TrainOptions(
+        preset=preset,
+        tokenizer=tokenizer,
+        lowercase=lowercase,
+        unicode=unicode,
+        languages=languages,
+        prior=prior,
+        init=init,
+        vectors=vectors,
+        vectors_weight=vectors_weight,
+        gold=gold,
+        expert=expert,
+        encoder=encoder,
+        layer=layer,
+        device=device,
+        cache=cache,
+        workers=workers,
+    )
+    line, notes = ProgressLine(progress), list[str]()
     learn_options = open_options(options, report=line.show, warn=notes.append)
     try:
-        pairs = checked_against_corrections(_shown(rows, line), options.get("gold"))
+        pairs = checked_against_corrections(_shown(rows, line), gold)
         if expert is not None:
             pairs = with_links(pairs, given_links(expert))
         aligner = learn(pairs, learn_options).aligner
     finally:
         for note in notes:
-            warnings.warn(note, stacklevel=2)
+            warnings.warn(note, stacklevel=3)
     line.show(f"learned from {aligner.training['corpus']['pairs']:,} pairs", last=True)
     return aligner
 
@@ -176,6 +215,7 @@ def open_options(
     languages, vectors = options.get("languages", (None, None)), options.get("vectors")
     words = {name: options.get(name) for name in ("tokenizer", "lowercase", "unicode")}
     prior, text = warm_start(options.get("prior"), options.get("init"), words, languages, encoding=encoding)
+    gold = options.get("gold")
     encoder: Any = {name: value for name in ENCODER_OPTIONS if (value := options.get(name)) is not None}
     return LearnOptions(
         named_preset(options.get("preset", "default")),
@@ -184,7 +224,7 @@ def open_options(
         prior,
         None if vectors is None else open_vectors(vectors, languages, **(reading or {})),
         options.get("vectors_weight"),
-        _opened_gold(options["gold"], encoding) if "gold" in options else (),
+        () if gold is None else _opened_gold(gold, encoding),
         choose_expert(given=options.get("expert") is not None, **encoder),
         options.get("workers"),
         **more,

@@ -77,7 +77,7 @@ def serve(models: tuple[str, ...], vectors: tuple[str, ...], score: str | None, 
     refused = {} if vectors else scoring  # by a model
     learned = {Path(path).name or path: open_folder("model", path, **refused) for path in models}
     given = {Path(path).name or path: open_folder("vectors", path, **scoring) for path in vectors}
-    aligners = learned | given or {"English-French, as shipped": na.load(**scoring)}
+    aligners = learned | given or {"English-French, as shipped": na.load(score=score)}
     if len(aligners) < len(models) + len(vectors):
         raise UsageError("two folders have one name, and the page could not tell them apart")
     try:
