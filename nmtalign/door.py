@@ -7,11 +7,12 @@ import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from itertools import chain, islice
 from numbers import Integral, Real
 from pathlib import Path
-from reprlib import repr as short
+from reprlib import repr as shortened_repr
 from typing import TYPE_CHECKING, Any, cast
 
 from nmtalign.errors import UsageError
@@ -33,11 +34,37 @@ def one_line(text: str) -> str:
     return "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
 
 
+def short(value: Any) -> str:
+    """Return how messages show a value: shortened, and on one line, also where its repr has several.
+
+    >>> short([1, 2]), short(memoryview(b"abc"))
+    ('[1, 2]', 'a memoryview of shape (3,)')
+    """
+    shape = getattr(value, "shape", None)
+    if isinstance(shape, tuple) and shape:  # of an array or a table
+        return f"a {type(value).__name__} of shape {tuple(shape)}"
+    representation: object = type(value).__repr__
+    if representation is object.__repr__:  # it would show the address in memory
+        return f"a {type(value).__name__}"
+    text = shortened_repr(value)
+    return text if text.isprintable() else one_line(" ".join(text.split()))
+
+
 def as_path(path: Any) -> Path:
-    """Return a path; UsageError for anything else, such as the number of an open file."""
-    if not isinstance(path, str | os.PathLike) or not str(path):
+    """Return a path, with the home folder for ``~``; UsageError for anything else, such as an open file."""
+    return Path(expand_home(path))
+
+
+def expand_home(path: Any) -> str:
+    """Return a path, or the name of a model, with the home folder for ``~`` at its beginning.
+
+    Nothing else expands ``~``. Otherwise the name stays as it was written, because ``./name`` and ``name``
+    may be different things, such as a folder and a model at Hugging Face.
+    """
+    text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
+    if not isinstance(text, str) or not text:
         raise UsageError(f"expected the path of a file or folder, found {short(path)}")
-    return Path(path)
+    return os.path.expanduser(text)
 
 
 def shipped(name: str) -> Path:
@@ -88,8 +115,32 @@ def begun(rows: Iterator[Any], what: str) -> Iterator[Any]:
 def expect_names(given: Iterable[str], known: Iterable[str], what: str) -> None:
     """Refuse names that are not known."""
     known = tuple(known)
-    if missing := [name for name in given if name not in known]:
-        raise UsageError(f"expected {what} among {', '.join(known)}, found {missing[0]!r}")
+    for name in given:
+        if not (isinstance(name, str) and name in known):
+            raise UsageError(f"expected {what} among {', '.join(known)}, found {_and_closest(name, known)}")
+
+
+def expect_choice(value: Any, known: Iterable[str], what: str) -> None:
+    """Raise UsageError if a value is not one of the known names; `what` is a plural, such as "presets"."""
+    known = tuple(known)
+    if not (isinstance(value, str) and value in known):
+        raise UsageError(f"expected one of the {what} {', '.join(known)}, found {_and_closest(value, known)}")
+
+
+def _and_closest(name: object, known: Iterable[str]) -> str:
+    """Return how messages show a wrong name, with the known name that is most like it."""
+    closest = closest_name(name, known)
+    return f"{short(name)}; did you mean {closest!r}?" if closest else short(name)
+
+
+def closest_name(name: object, known: Iterable[str]) -> str | None:
+    """Return the known name that is most like a misspelt one; None if none is.
+
+    >>> closest_name("treshold", ["tokenizer", "threshold"])
+    'threshold'
+    """
+    matches = get_close_matches(name, known, 1) if isinstance(name, str) else []
+    return matches[0] if matches else None
 
 
 def parameter(name: str) -> str:

@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 
+_LINE_BREAK = re.compile("[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 FILES_USED_UP = (errno.EMFILE, errno.ENFILE)  # a process, or the machine, may open no more
 
 
@@ -24,17 +26,28 @@ class NmtalignError(Exception):
     exit_code = 1
 
 
+def _escape_line_breaks(text: str) -> str:
+    return _LINE_BREAK.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
+class _OneLineError(NmtalignError, ValueError):
+    """An error whose message is one line, whatever the values that it shows contain."""
+
+    def __init__(self, text: str = "") -> None:
+        super().__init__(_escape_line_breaks(text))
+
+
 class WorkerError(NmtalignError):
     """A worker process died, or the cluster of workers is lost."""
 
 
-class UsageError(NmtalignError, ValueError):
+class UsageError(_OneLineError):
     """A call or a combination of options that makes no sense."""
 
     exit_code = 2
 
 
-class DataError(NmtalignError, ValueError):
+class DataError(_OneLineError):
     """Bad data. The message names the place, what was expected, what was found, and what to do.
 
     Examples
@@ -48,7 +61,7 @@ class DataError(NmtalignError, ValueError):
 
     def at(self, path: str | os.PathLike[str], *, line: int | None = None) -> DataError:
         """Return the same error with the place in front if it is not there; ``line`` counts from 1."""
-        name = os.fspath(path)
+        name = _escape_line_breaks(os.fspath(path))
         if str(self).startswith((f"{name}: ", f"{name}, ", f"{name}{os.sep}")):
             return self
         place = name if line is None else f"{name}, line {line}"

@@ -25,7 +25,7 @@ from typing import Any, BinaryIO, TypeVar, cast
 from uuid import uuid4
 from weakref import WeakSet
 
-from nmtalign.door import as_path
+from nmtalign.door import as_path, expand_home
 from nmtalign.errors import FILES_USED_UP, DataError, NmtalignError, UsageError
 
 T = TypeVar("T")
@@ -221,7 +221,7 @@ def open_binary(path: str | Path, mode: str = "r") -> BinaryIO:
 def _open_input(path: str | Path) -> BinaryIO:
     ending = as_path(path).suffix.lower()
     try:
-        file = io.FileIO(path)
+        file = io.FileIO(expand_home(path))
     except OSError as error:
         if error.errno in FILES_USED_UP:
             raise
@@ -243,9 +243,10 @@ _UNPACKERS: dict[str, Callable[[io.FileIO], Any]] = {
 
 
 def _open_output(path: str | Path) -> BinaryIO:
-    if Path(path).is_dir():
+    path = as_path(path)
+    if path.is_dir():
         raise UsageError(f"{path}: this is a folder; name a file")
-    ending = Path(path).suffix.lower()
+    ending = path.suffix.lower()
     packed = _PACKERS[ending](path) if ending in _PACKERS else io.BufferedWriter(_Written(path, "w"))
     return cast(BinaryIO, packed)
 

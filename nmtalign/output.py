@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, TextIO
 
+from nmtalign.door import as_path
 from nmtalign.errors import UsageError
 from nmtalign.files import new_partial, open_binary, open_text
 
@@ -23,7 +24,7 @@ def whole_file(path: str | Path) -> Iterator[str | Path]:
     If the block fails, the temporary file is removed and an older file under `path` stays as it was.
     ``-`` (standard output) and things that are not plain files, such as ``/dev/null``, are given as they are.
     """
-    final = Path(path)
+    final = as_path(path)
     if str(path) == "-" or (final.exists() and not final.is_file()):
         yield path
         return
@@ -42,7 +43,7 @@ def whole_file(path: str | Path) -> Iterator[str | Path]:
 
 def expect_folder_of(path: str | Path) -> None:
     """Refuse a file whose folder is not there; ``-`` has none."""
-    if not (folder := Path(path).parent).is_dir():
+    if not (folder := as_path(path).parent).is_dir():
         raise UsageError(f"{path}: there is no folder {folder} to write into; make it first")
 
 
@@ -80,7 +81,7 @@ def whole_folder(path: str | Path) -> Iterator[Path]:
     If the block fails, the new folder is removed and the older one stays as it was. :func:`expect_room` tells
     beforehand what may be replaced.
     """
-    final = Path(path)
+    final = as_path(path)
     final.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".partial-", dir=final.parent) as partial:
         new = Path(partial, "new")
@@ -103,7 +104,7 @@ def whole_folder(path: str | Path) -> Iterator[Path]:
 
 def expect_new_file(path: str | Path, *, overwrite: bool) -> None:
     """Refuse a file that is there; with `overwrite` none."""
-    if Path(path).is_file() and not overwrite:
+    if as_path(path).is_file() and not overwrite:
         raise UsageError(f"{path} is there; replace it with {_HOW}, or give another name")
 
 
@@ -113,7 +114,7 @@ def expect_room(folder: str | Path, own: Collection[str], kind: str, *, overwrit
     `own` are the files in it, by their names, that belong to an older result of the same `kind`; with
     `overwrite` they may be replaced, other files never.
     """
-    folder = Path(folder)
+    folder = as_path(folder)
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file; give a folder for {kind}")
     paths = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())

@@ -164,9 +164,10 @@ class Stored:
 
 def is_model(folder: str | Path) -> bool:
     """Tell whether a folder holds a model, of whatever version."""
-    if not Path(folder, "meta.json").exists():
+    folder = as_path(folder)
+    if not (folder / "meta.json").exists():
         return False
-    file = file_in(Path(folder), "meta.json")
+    file = file_in(folder, "meta.json")
     try:
         return read_json(file).get("format") == FORMAT
     except (OSError, DataError):
@@ -175,7 +176,7 @@ def is_model(folder: str | Path) -> bool:
 
 def expect_room_for_model(folder: str | Path, *, overwrite: bool) -> None:
     """Refuse a folder with other files than those of a model, and with these but for `overwrite`."""
-    meta = read_json(Path(folder) / "meta.json") if is_model(folder) else {}
+    meta = read_json(as_path(folder) / "meta.json") if is_model(folder) else {}
     files = meta.get("files")
     names = ["meta.json", *files] if isinstance(files, dict) else []
     expect_room(folder, names, "a model", overwrite=overwrite)
@@ -183,7 +184,7 @@ def expect_room_for_model(folder: str | Path, *, overwrite: bool) -> None:
 
 def save_state(state: State, folder: str | Path, *, overwrite: bool = False) -> None:
     """Write the state of an aligner for :meth:`nmtalign.aligner.aligner.Aligner.save`."""
-    expect_room_for_model(as_path(folder), overwrite=overwrite)
+    expect_room_for_model(folder, overwrite=overwrite)
     with whole_folder(folder) as new:
         meta = {"format": FORMAT, "version": VERSION, **state.write(new)}
         text = json.dumps(meta | {"files": fingerprints(new)}, ensure_ascii=False, indent=1) + "\n"

@@ -279,10 +279,10 @@ TRAINED = {  # bitexts, also of align_batch
     "unequal sides": ((["a"], ["x", "y"]), DATA, "as many target as source sentences, 1, found 2"),
 }
 OPTIONS = {  # of train
-    "an unknown option": ({"epochs": 3}, USAGE, "expected options among preset, .*found 'epochs'"),
+    "an unknown option": ({"epochs": 3}, USAGE, "train has no option `epochs`; .*`preset`"),
     "a preset": ({"preset": "slow"}, USAGE, "presets fast, default, found 'slow'"),
-    "a tokenizer": ({"tokenizer": "nltk"}, USAGE, "no tokenizer 'nltk'"),
-    "a form": ({"unicode": "utf-8"}, USAGE, "no unicode form 'utf-8'"),
+    "a tokenizer": ({"tokenizer": "nltk"}, USAGE, "tokenizers space, .*found 'nltk'"),
+    "a form": ({"unicode": "utf-8"}, USAGE, "unicode forms nfc, .*found 'utf-8'"),
     "lower case": ({"lowercase": "yes"}, USAGE, "True or False for lowercase, found 'yes'"),
     "one language": ({"languages": "en"}, USAGE, "like .'en', 'fr'., found 'en'"),
     "three languages": ({"languages": ("en", "fr", "de")}, USAGE, "a source and a target language"),
@@ -323,7 +323,7 @@ LOADED = {  # what is opened, and the settings
     "truth as a temperature": ("en_fr_vectors", {"temperature": True}, USAGE, "as temperature, found True"),
     "junk": (Path(__file__).parent / "corpus", {}, DATA, "found neither a model"),
     "a number": (3, {}, USAGE, "path of a folder, .*, found 3"),
-    "a setting": (None, {"beam": 3}, USAGE, "expected settings among .*found 'beam'"),
+    "a setting": (None, {"beam": 3}, USAGE, "load has no option `beam`; it takes path, extract, "),
     "a setting of vectors": (None, {"score": "cosine"}, USAGE, "`score`: only for word vectors"),
     "a high threshold": (None, {"threshold": 1.5}, USAGE, "threshold from 0 to 1, found 1.5"),
     "NaN as threshold": (None, {"threshold": float("nan")}, USAGE, "threshold from 0 to 1, found nan"),
@@ -346,7 +346,12 @@ LOADED = {  # what is opened, and the settings
     "missing files": (("no.kv", "nor.kv"), {}, DATA, r"^no\.kv: no such file"),
     "numbers": ((1, 2), {}, USAGE, "KeyedVectors or Embeddings, found 1"),
     "unequal spaces": ((words("a"), words("a", "b")), {}, DATA, "has 1 dimensions, .* has 2"),
-    "a limit of vectors": ((words("a"), words("b")), {"limit": 3}, USAGE, "limit: only for a folder"),
+    "a limit of vectors": (
+        (words("a"), words("b")),
+        {"limit": 3},
+        USAGE,
+        "`limit`: only for a folder or files",
+    ),
 }
 CALLS = {
     "swapped columns": (lambda: na.train(table("target", "source")), USAGE, "first column, found target and"),
@@ -554,7 +559,7 @@ CALLS = {
     "vectors of one language": (
         lambda: na.load(na.Embeddings.of(["a"], np.eye(1)).to_gensim()),
         USAGE,
-        r"word vectors of two languages as \(source, target\), found KeyedVectors",
+        r"word vectors of two languages as \(source, target\), found a KeyedVectors",
     ),
     "words without a vocabulary": (
         lambda: na.Embeddings(["a"], np.eye(1)),
@@ -834,7 +839,7 @@ def test_a_bitext_can_be_sent_to_another_process(tmp_path):
 def test_learned_attention_takes_its_own_options_only(shipped):
     pairs, vectors = [("the black cat", "le chat noir")] * 10, na.place_of("en_fr_vectors")
     for options in ({"threshold": 0.5}, {"units": "16"}, {"score": "cosine"}):
-        with pytest.raises(na.UsageError, match="expected"):
+        with pytest.raises(na.UsageError, match=r"expected|has no option"):
             na.learn_attention(pairs, vectors, model=shipped, **options)
     with pytest.raises(na.DataError, match="nope: expected a folder with word vectors"):
         na.learn_attention(pairs, "nope", model=shipped)

@@ -36,6 +36,7 @@ FLOORS = {
     "text": 1,
     "links": 1,
     "arrays": 0,
+    "calls": 0,
     "door": 0,
     "errors": 0,
     "files": 0,
@@ -155,7 +156,7 @@ def test_the_lowest_versions_are_those_promised():
     assert sorted(tried) == sorted(bound.replace(">=", "==").partition(",")[0] for bound in promised)
 
 
-MOST_PARAMETERS, LONGEST_FUNCTION, SHORT = 8, 60, 20
+LONGEST_FUNCTION, SHORT = 60, 20
 ASK_NOTHING = ("aligner", "rescoring", "batch", "report", "cli")
 DOORS = {  # these take what users give, which may be one of several kinds
     "nmtalign.cli.declare",
@@ -166,17 +167,12 @@ def functions(tree: ast.AST) -> Iterator[ast.FunctionDef]:
     yield from (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
 
 
-def parameters(function: ast.FunctionDef) -> list[str]:
-    own = function.args
-    names = [argument.arg for argument in (*own.posonlyargs, *own.args, *own.kwonlyargs)]
-    return [name for name in names if name not in ("self", "cls")]
-
-
 def lines_of_code(function: ast.FunctionDef) -> int:
-    """Return how many lines a function has besides its docstring."""
+    """Return how many lines the body of a function has besides its docstring; parameters are free."""
     assert function.end_lineno is not None
     text = ast.get_docstring(function, clean=False)
-    return function.end_lineno - function.lineno + 1 - (0 if text is None else text.count("\n") + 1)
+    lines = function.end_lineno - function.body[0].lineno + 1
+    return lines - (0 if text is None else text.count("\n") + 1)
 
 
 def asked_classes(tree: ast.AST) -> list[str]:
@@ -191,9 +187,8 @@ def asked_classes(tree: ast.AST) -> list[str]:
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_functions_are_short_and_take_few_parameters(module):
+def test_functions_are_short(module):
     for function in functions(MODULES[module]):
-        assert len(parameters(function)) <= MOST_PARAMETERS, function.name
         assert lines_of_code(function) <= LONGEST_FUNCTION, function.name
 
 
@@ -213,8 +208,7 @@ def test_these_rules_can_fail():
     head = "from nmtalign.links.alignments import Alignment\n"
     tree = ast.parse(f"{head}def f(a, b, *, c):\n    'Doc.'\n    return isinstance(a, int | Alignment)")
     (function,) = functions(tree)
-    assert parameters(function) == ["a", "b", "c"]
-    assert lines_of_code(function) == 2
+    assert lines_of_code(function) == 1
     assert asked_classes(tree) == ["Alignment"]
 
 

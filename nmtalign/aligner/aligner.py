@@ -16,11 +16,12 @@ from nmtalign.aligner.decoding import BucketLinks, Decoder
 from nmtalign.aligner.experts import Expert, trust_of, voted, with_links
 from nmtalign.aligner.extraction import Extraction, make_extraction
 from nmtalign.aligner.probabilities import LinkProbabilities, TrainingSize
+from nmtalign.calls import check_call
 from nmtalign.corpus.coverage import Coverage, coverage, one_word_lines
 from nmtalign.corpus.line_words import links_of_tokens, links_of_words, pair_of_words
 from nmtalign.corpus.parallel import default_workers, in_order
 from nmtalign.corpus.text import EncodedText, encode_lines, encode_text
-from nmtalign.door import ProgressLine, TableResult, expect_kind, one_line, place_of
+from nmtalign.door import ProgressLine, TableResult, expect_kind, one_line, place_of, short
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, BothWords
 from nmtalign.links.given import GivenLinks, given_links
@@ -32,6 +33,7 @@ from nmtalign.text.bitext import (
     Pair,
     Pairs,
     Sentence,
+    Sentences,
     are_lines,
     checked_pair,
     checked_pairs,
@@ -101,6 +103,7 @@ class Aligner(TableResult):
         known = " and ".join(f"{len(words) - ('' in words):,}" for words in sides)
         return one_line(", ".join([*parts, *([f"{known} words known"] if known else [])]))
 
+    @check_call("for a pair write align(*pair), for many align_batch(pairs)")
     def align(self, source: Sentence, target: Sentence) -> AlignedPair:
         """Align two sentences; the result holds links and attention weights.
 
@@ -124,9 +127,11 @@ class Aligner(TableResult):
         self._with_warning(encode_text([self.words_of(pair)]))
         return self.align_pair(pair)
 
+    @check_call("two sides are given as align_batch(sources, targets), options by their names")
     def align_batch(
         self,
         pairs: Pairs,
+        targets: Sentences | None = None,
         *,
         expert: GivenLinks | None = None,
         workers: int | None = None,
@@ -141,6 +146,8 @@ class Aligner(TableResult):
         ----------
         pairs : Bitext, iterable of (source, target), (list, list), or DataFrame
             Lines of text, or lists of their words.
+        targets : sequence, optional
+            The target sentences, if `pairs` are the source sentences: ``align_batch(sources, targets)``.
         expert : path or iterable, optional
             Links of each pair, made by another system or a person: Pharaoh lines, or sets of
             (source, target). They vote on the links. An empty set says nothing about its pair. How much
@@ -160,7 +167,7 @@ class Aligner(TableResult):
         UserWarning
             If few words of all pairs are known, or the sides are swapped.
         """
-        listed = list(checked_pairs(pairs, languages=self.languages))
+        listed = list(checked_pairs(pairs, targets, languages=self.languages))
         aligner = self if workers is None else replace(self, workers=workers)
         if expert is not None:
             aligner = aligner.with_given_links()
@@ -173,6 +180,7 @@ class Aligner(TableResult):
         line.show(f"{len(batch):,} pairs aligned", last=True)
         return replace(links_of_words(batch, text.line_words), origin=_Pairs(aligner, listed))
 
+    @check_call()
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
         """Save the aligner in a folder; :func:`nmtalign.load` opens it again.
 
@@ -227,6 +235,7 @@ class Aligner(TableResult):
         """The extraction, or the default one of the position model."""
         return self.extraction or make_extraction(null=self.positions.has_null)
 
+    @check_call()
     def with_scorers(self, names: str | Iterable[str]) -> Aligner:
         """Return the aligner with only these of its scorers, without a rescorer and without an expert.
 
@@ -327,7 +336,7 @@ class Aligner(TableResult):
         """Return a text; warn the caller of the method if its words say that links are not to be trusted."""
         for why in coverage(text.source, text.target, self.scorer.vocabularies).warning, one_word_lines(text):
             if why:
-                warnings.warn(why, stacklevel=3)
+                warnings.warn(why, stacklevel=4)
         return text
 
     def align_text(self, text: EncodedText, done: Callable[[int], None] | None = None) -> AlignedBatch:
@@ -435,4 +444,6 @@ def check_languages(languages: object) -> None:
     """Refuse languages that are not those of a source and a target."""
     sides = languages if isinstance(languages, tuple | list) else ()
     if len(sides) != 2 or not all(isinstance(name, str | None) for name in sides):
-        raise UsageError(f"expected a source and a target language, like ('en', 'fr'), found {languages!r}")
+        raise UsageError(
+            f"expected a source and a target language, like ('en', 'fr'), found {short(languages)}"
+        )

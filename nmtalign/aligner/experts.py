@@ -22,7 +22,7 @@ from nmtalign.arrays import Doubles, Flags, Reals
 from nmtalign.corpus.parallel import in_order
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText
-from nmtalign.door import expect_kind, parameter
+from nmtalign.door import expand_home, expect_kind, parameter
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedBatch, Link, joined_batches
 from nmtalign.links.given import batch_of_links
@@ -247,7 +247,7 @@ def _encoder_expert(
     """Return an encoder as an expert; the encoder of the older expert keeps its trust."""
     expect_kind(encoder, (str, Path), "the name or folder of an encoder")
     new = EncoderLinks(
-        name=str(encoder),
+        name=expand_home(encoder),
         layer=EncoderLinks.layer if layer is None else layer,
         device=device,
         cache=cache,

@@ -13,7 +13,7 @@ import numpy as np
 
 from nmtalign.arrays import AnyArray, Flags, Reals
 from nmtalign.corpus.buckets import Bucket
-from nmtalign.door import expect_number
+from nmtalign.door import expect_choice, expect_number
 from nmtalign.errors import UsageError
 from nmtalign.links.extraction import beside_links, best_cells, itermax, match, transport
 from nmtalign.links.symmetrization import METHODS, symmetrize_matrices
@@ -201,8 +201,7 @@ class Symmetrized(_Stacked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.method not in METHODS:
-            raise UsageError(f"expected one of {', '.join(METHODS)} to symmetrize, found {self.method!r}")
+        expect_choice(self.method, METHODS, "methods to symmetrize")
 
     @property
     def rule(self) -> str:
@@ -245,9 +244,7 @@ def make_extraction(
             raise UsageError("symmetrize joins the argmax of both directions; leave the extraction out")
         return Symmetrized(threshold, symmetrize)
     method = method or ("posterior" if null else "mutual")
-    if method not in EXTRACTIONS or method == Symmetrized.name:
-        names = ", ".join(name for name in EXTRACTIONS if name != Symmetrized.name)
-        raise UsageError(f"expected one of the extractions {names}, found {method!r}")
+    expect_choice(method, [name for name in EXTRACTIONS if name != Symmetrized.name], "extractions")
     return EXTRACTIONS[method](threshold)
 
 

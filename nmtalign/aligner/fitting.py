@@ -16,10 +16,11 @@ from nmtalign.aligner.aligner import Aligner, check_languages, load_aligner
 from nmtalign.aligner.opening import fit_text, open_vectors, vector_aligner, vector_lengths
 from nmtalign.aligner.train import LearnOptions, learn
 from nmtalign.arrays import Reals
+from nmtalign.calls import check_call
 from nmtalign.corpus.coverage import coverage
 from nmtalign.corpus.parallel import default_workers, in_order
 from nmtalign.corpus.text import EncodedText, encode_text
-from nmtalign.door import ProgressLine, as_path, expect_kind, expect_names, expect_number, place_of
+from nmtalign.door import ProgressLine, as_path, expect_kind, expect_names, expect_number, place_of, short
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import LearnedScoreName, UnicodeForm
 from nmtalign.output import Outputs, expect_new_file
@@ -77,6 +78,7 @@ class LearnedAttention:
         return path
 
 
+@check_call("write learn_attention(pairs, vectors), or learn_attention((sources, targets), vectors)")
 def learn_attention(
     bitext: Pairs,
     vectors: str | Path | tuple[Any, Any],
@@ -143,7 +145,7 @@ def learn_attention(
     line = ProgressLine(progress)
     expect_number(units, "at least 1 unit", least=1, whole=True)
     if not (report is None or callable(report)):
-        raise UsageError(f"expected a function that takes a line of text as `report`, found {report!r}")
+        raise UsageError(f"expected a function that takes a line of text as `report`, found {short(report)}")
     workers = default_workers(workers)
     if languages is not None:
         check_languages(languages)
@@ -169,7 +171,7 @@ def learn_attention(
     _warn_about(teacher, teacher_text, "model")
     parts = _parts(teacher, student_text, teacher_text, workers)
     if len(parts) == 1:
-        warnings.warn("so few pairs that none are held out: the loss is that of learning", stacklevel=2)
+        warnings.warn("so few pairs that none are held out: the loss is that of learning", stacklevel=3)
     first = KINDS[score].start(
         known[0].shape[1], units, [float(vector_lengths(side).mean()) for side in known]
     )
@@ -208,7 +210,7 @@ def _chosen(words: Sequence[Pair]) -> list[int]:
 def _warn_about(aligner: Aligner, text: EncodedText, what: str) -> None:
     """Warn if the words of a text say that nothing is to be learned from it."""
     if why := coverage(text.source, text.target, aligner.scorer.vocabularies).warning:
-        warnings.warn(f"of the {what}: {why}", stacklevel=3)
+        warnings.warn(f"of the {what}: {why}", stacklevel=4)
 
 
 def _known_vectors(student: Aligner, text: EncodedText) -> tuple[Reals, Reals]:

@@ -20,11 +20,12 @@ import numpy as np
 from nmtalign.aligner.decoding import Decoder
 from nmtalign.aligner.extraction import Extraction, make_extraction
 from nmtalign.arrays import AnyArray, Flags, Floats, Reals
+from nmtalign.calls import check_call
 from nmtalign.corpus.buckets import PADDED, make_buckets
 from nmtalign.corpus.line_words import LineWords, joined_pair, links_of_words
 from nmtalign.corpus.sides import encode_pairs
 from nmtalign.corpus.text import EncodedText, encode_lines, whole_pairs
-from nmtalign.door import as_path, expect_kind, expect_names, parameter
+from nmtalign.door import as_path, expand_home, expect_choice, expect_kind, parameter
 from nmtalign.encoders.cross_attention import Reading, Translator, best_reading, read_attention, translated
 from nmtalign.encoders.files import PairMatrix, WordPair, read_similarities, read_vectors
 from nmtalign.encoders.published import METHODS, USUAL, Method, attention_posteriors
@@ -40,7 +41,7 @@ from nmtalign.links.alignments import (
 )
 from nmtalign.names import UNITS, ExtractionName, MethodName, SubwordMarks, Symmetrization, UnitName
 from nmtalign.positions.model import BucketPosteriors, Posteriors
-from nmtalign.text.bitext import Pair, Pairs, are_lines, checked_pairs, words_between_spaces
+from nmtalign.text.bitext import Pair, Pairs, Sentences, are_lines, checked_pairs, words_between_spaces
 from nmtalign.text.tokenization import TextSettings
 
 PAIRS = 256  # whose matrices are held in memory
@@ -188,14 +189,16 @@ def _line_words(matrices: Sequence[PairMatrix], side: int) -> LineWords:
     return LineWords(np.concatenate([np.zeros(0, np.int64), *numbers]), offsets)
 
 
+@check_call("two sides are given as links_from(sources, targets, similarities=...)")
 def links_from(
     pairs: Pairs,
+    targets: Sentences | None = None,
     *,
     encoder: str | Path | None = None,
     translator: str | Path | None = None,
     matrices: str | Path | None = None,
     token_vectors: str | Path | None = None,
-    similarities: str | Path | Sequence[Any] | None = None,
+    similarities: str | Path | Iterable[Any] | None = None,
     method: MethodName | None = None,
     units: UnitName | None = None,
     layer: int | None = None,
@@ -216,10 +219,15 @@ def links_from(
 ) -> AlignedBatch:
     """Return links from attention or similarities of another program or model.
 
+    The source of the links is one of `encoder`, `token_vectors`, `similarities`, `matrices` and `translator`.
+    Each has settings of its own; those of another source are a UsageError.
+
     Parameters
     ----------
     pairs : Bitext, iterable of (source, target), (list, list), or DataFrame
         Lines of text, or lists of words; if the attention is that of sub-words, lists of these.
+    targets : sequence, optional
+        The target sentences, if `pairs` are the source sentences.
     encoder, translator : str or path, optional
         Name or folder of an encoder, or of a translation model, of the package transformers.
     matrices : path, optional
@@ -262,7 +270,7 @@ def links_from(
     Raises
     ------
     UsageError
-        If there are several sources or none, or settings have no meaning for the source.
+        If there are several sources or none, or a setting does not apply to the source.
     DataError
         If a file is no such, or does not fit the pairs.
 
@@ -302,7 +310,7 @@ def links_from(
         symmetrize=symmetrize,
     )
     text = TextSettings(tokenizer, lowercase=False, unicode="none")
-    pairs, again = tee(checked_pairs(pairs))
+    pairs, again = tee(checked_pairs(pairs, targets))
     linker, words = open_linker((_words(pair, text) for pair in pairs), source)
     batch = joined_batches(list(linker.batches(words)) or [linker.align([])])
     if pieces is not None:
@@ -348,14 +356,14 @@ def open_linker(pairs: Iterator[WordPair], source: LinkSource) -> tuple[Linker, 
     if source.matrices is not None:
         return _matrices_linker(source, source.matrices), pairs
     if source.translator is not None:
-        return _translator_linker(pairs, source, str(source.translator))
+        return _translator_linker(pairs, source, expand_home(source.translator))
     if source.encoder is not None:
         linker = encoder_linker(
-            str(source.encoder),
+            expand_home(source.encoder),
             layer=source.layer,
             languages=source.languages,
             device=source.device,
-            cache=source.cache,
+            cache=None if source.cache is None else expand_home(source.cache),
             download=source.download is not False,
             method=source.method,
             units=source.units,
@@ -454,20 +462,22 @@ def _similarity_linker(source: LinkSource) -> Linker:
     if source.token_vectors is not None:
         units = _checked_units(source.units)
         product = _published_method(source.method).product
-        read = partial(read_vectors, source.token_vectors, product, units)
-        return _method_linker(f"token-vectors={source.token_vectors}", read, source.method, f" units={units}")
-    similarities = source.similarities
-    name = similarities if isinstance(similarities, str | Path) else "arrays"
+        path = expand_home(source.token_vectors)
+        read = partial(read_vectors, path, product, units)
+        return _method_linker(f"token-vectors={path}", read, source.method, f" units={units}")
+    similarities, name = source.similarities, "arrays"
+    if isinstance(similarities, str | Path):
+        similarities = name = expand_home(similarities)
     return _method_linker(f"similarities={name}", partial(read_similarities, similarities), source.method)
 
 
 def _published_method(name: MethodName | None) -> Method:
-    expect_names([name or USUAL], METHODS, "methods")
+    expect_choice(name or USUAL, METHODS, "methods")
     return METHODS[name or USUAL]
 
 
 def _checked_units(units: UnitName | None) -> UnitName:
-    expect_names([units or UNITS[0]], UNITS, "units")
+    expect_choice(units or UNITS[0], UNITS, "units")
     return units or UNITS[0]
 
 

@@ -18,8 +18,9 @@ from nmtalign.aligner.aligner import Aligner, load_aligner
 from nmtalign.aligner.experts import choose_expert
 from nmtalign.aligner.extraction import make_extraction
 from nmtalign.arrays import Reals
+from nmtalign.calls import check_call
 from nmtalign.corpus.parallel import default_workers
-from nmtalign.door import expect_kind, expect_names, expect_number, parameter, place_of, shipped
+from nmtalign.door import expect_kind, expect_names, expect_number, parameter, place_of, shipped, short
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import (
     MODEL,
@@ -35,7 +36,7 @@ from nmtalign.names import (
 from nmtalign.positions.hmm import unfitted_hmm
 from nmtalign.positions.model import DIAGONAL, PositionModel, SoftmaxPositions
 from nmtalign.state import is_model
-from nmtalign.text.bitext import Pair, Pairs, checked_pairs
+from nmtalign.text.bitext import Pair, Pairs, Sentences, checked_pairs
 from nmtalign.text.tokenization import Languages, TextSettings
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ FITTED = 5_000  # pairs of a text to which transitions are fitted
 AnyPair = TypeVar("AnyPair", bound=Pair)
 
 
+@check_call("settings are given by their names, vectors as a tuple: load((source, target))")
 def load(
     path: str | Path | tuple[Any, Any] | list[Any] | None = None,
     *,
@@ -130,7 +132,7 @@ def load(
     """
     if not (path is None or isinstance(path, str | tuple | list) or hasattr(path, "__fspath__")):
         expected = "expected the path of a folder, or word vectors of two languages as (source, target)"
-        raise UsageError(f"{expected}, found {path!s:.60}")
+        raise UsageError(f"{expected}, found {short(path)}")
     from nmtalign.scorers.vector_scores import score_in
     from nmtalign.vectors.storage import load_pair, pair_languages
 
@@ -221,6 +223,9 @@ def _vectors_of_two_sides(
     if are_files and score == "bahdanau" and parameters is None:
         names = f"--source-vectors {sides[0]} --target-vectors {sides[-1]} -o FILE"
         raise UsageError(f"the score bahdanau needs parameters; {how_to_learn(names)}")
+    if not are_files and (limit is not None or unsafe_pickle):
+        name = "limit" if limit is not None else "unsafe_pickle"
+        raise UsageError(f"`{name}`: only for a folder or files of vectors; leave it out")
     return both_embeddings(sides, limit=limit, unsafe_pickle=unsafe_pickle)
 
 
@@ -259,7 +264,7 @@ def _warn_about(vectors: tuple[Embeddings, Embeddings], score: str | VectorScore
         warnings.warn(
             f"the lengths of the vectors differ by {percent} of their mean: dot products favor the long"
             " ones, whatever they mean; try `score=cosine`",
-            stacklevel=4,
+            stacklevel=5,
         )
 
 
@@ -269,6 +274,7 @@ def vector_lengths(vectors: Reals) -> Reals:
     return lengths[lengths > 0] if lengths.any() else np.ones(1, np.float32)
 
 
+@check_call("settings are given by their names")
 def vector_aligner(
     source: Embeddings,
     target: Embeddings,
@@ -390,7 +396,8 @@ def fit_text(
     return aligner, chain(first, rest)
 
 
-def fit_to(aligner: Aligner, bitext: Pairs) -> Aligner:
+@check_call("write fit_to(aligner, pairs), or fit_to(aligner, sources, targets)")
+def fit_to(aligner: Aligner, bitext: Pairs, targets: Sentences | None = None) -> Aligner:
     """Return an aligner over vectors, or with an encoder, fitted to the first pairs of a bitext.
 
     Parameters
@@ -400,6 +407,8 @@ def fit_to(aligner: Aligner, bitext: Pairs) -> Aligner:
         they are.
     bitext : iterable of (source, target), or (list, list), or DataFrame
         Lines of text, or lists of words; at most 5,000 pairs are read.
+    targets : sequence, optional
+        The target sentences, if `bitext` has the source sentences.
 
     References
     ----------
@@ -412,7 +421,7 @@ def fit_to(aligner: Aligner, bitext: Pairs) -> Aligner:
     'positions=hmm(fitted on 9 pairs)'
     """
     expect_kind(aligner, Aligner, "an aligner")
-    fitted = fit_text(aligner, checked_pairs(bitext, languages=aligner.languages))[0]
+    fitted = fit_text(aligner, checked_pairs(bitext, targets, languages=aligner.languages))[0]
     if fitted.needs_fitting:
         raise DataError("expected sentence pairs with words on both sides to fit to, found none")
     return fitted

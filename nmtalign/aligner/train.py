@@ -26,6 +26,7 @@ from nmtalign.aligner.experts import (
 )
 from nmtalign.aligner.opening import AnyPair, open_vectors
 from nmtalign.arrays import Reals
+from nmtalign.calls import check_call
 from nmtalign.corpus.buckets import make_buckets
 from nmtalign.corpus.coverage import FEWEST, coverage, one_word_lines
 from nmtalign.corpus.line_words import gold_of_tokens, links_of_tokens, links_of_words
@@ -44,7 +45,7 @@ from nmtalign.rescoring.training import gold_of_pairs, learn_from_gold
 from nmtalign.scorers.dense import WEIGHT, check_vectors, learn_spectral, make_vectors_scorer
 from nmtalign.scorers.mixture import Mixture
 from nmtalign.state import is_model
-from nmtalign.text.bitext import Pair, Pairs, are_lines, checked_pairs
+from nmtalign.text.bitext import Pair, Pairs, Sentences, are_lines, checked_pairs
 from nmtalign.text.tokenization import SPACES, Languages, TextSettings
 from nmtalign.training.bitext import bitext_warnings, encode_bitext
 from nmtalign.training.checkpoint import FILE, checkpoint_of
@@ -60,8 +61,10 @@ KNOWN = 0.8  # share of the words of either side that it has to know
 BothVectors = tuple[Embeddings, Embeddings]
 
 
+@check_call("two sides are given as train(sources, targets), options by their names")
 def train(
     bitext: Pairs,
+    targets: Sentences | None = None,
     *,
     preset: PresetName = "default",
     tokenizer: str | None = None,
@@ -87,6 +90,8 @@ def train(
     ----------
     bitext : Bitext, iterable of (source, target), (list, list), or DataFrame
         Lines of text, or lists of words, which no tokenizer cuts; read once.
+    targets : sequence, optional
+        The target sentences, if `bitext` has the source sentences: ``train(sources, targets)``.
     preset : {"default", "fast"}
         ``fast`` takes less time and has a higher error.
     tokenizer : {"space", "simple", "moses", "icu"} or "sentencepiece:FILE", optional
@@ -142,7 +147,7 @@ def train(
     [Link(source=0, target=0), Link(source=1, target=1)]
     """
     check_languages(languages)
-    rows = checked_pairs(bitext, languages=languages)
+    rows = checked_pairs(bitext, targets, languages=languages)
     line, notes = ProgressLine(progress), list[str]()
     settings = open_options(
         preset=preset,
@@ -170,7 +175,7 @@ def train(
         aligner = learn(pairs, settings).aligner
     finally:
         for note in notes:
-            warnings.warn(note, stacklevel=2)
+            warnings.warn(note, stacklevel=3)
     line.show(f"learned from {aligner.training['corpus']['pairs']:,} pairs", last=True)
     return aligner
 

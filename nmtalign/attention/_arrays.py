@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from reprlib import repr as short
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from nmtalign.door import short
 from nmtalign.errors import UsageError
 
 Array: TypeAlias = Any  # any array that follows the standard; NumPy's, PyTorch's, CuPy's, JAX's
@@ -125,7 +125,7 @@ def expect_sizes(**sizes: Any) -> None:
     """Raise a :class:`UsageError` unless sizes are whole numbers from 0."""
     for name, size in sizes.items():
         if not isinstance(size, int | np.integer) or size < 0:
-            raise UsageError(f"expected {name} as a whole number from 0, found {size!r}")
+            raise UsageError(f"expected {name} as a whole number from 0, found {short(size)}")
 
 
 def expect_parameters(kind: type, parameters: Any) -> None:

@@ -23,6 +23,7 @@ from nmtalign.attention._arrays import (
     expect_sizes,
     joined,
 )
+from nmtalign.door import expect_choice
 from nmtalign.errors import UsageError
 
 
@@ -127,8 +128,7 @@ def diagonal_prior(
     Dyer, Chahuneau & Smith (2013), "A Simple, Fast, and Effective Reparameterization of IBM Model 2", eq. 2;
     Jalili Sabet, Dufter, Yvon & Schütze (2020), "SimAlign", distortion correction.
     """
-    if form not in _SCALES:
-        raise UsageError(f"unknown form {form!r} of the diagonal prior; expected one of {', '.join(_SCALES)}")
+    expect_choice(form, _SCALES, "forms of the diagonal prior")
     expect_sizes(T=T, S=S)
     position = _SCALES[form]
     offset = position(T)[:, None] - position(S)  # (T, S)

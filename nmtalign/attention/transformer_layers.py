@@ -41,6 +41,7 @@ from nmtalign.attention.mechanism import (
     torch_vector,
 )
 from nmtalign.attention.weights import causal_mask
+from nmtalign.door import expect_choice
 from nmtalign.errors import UsageError
 
 
@@ -108,9 +109,7 @@ class FeedForward(Parameters):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.activation not in _ACTIVATIONS:
-            expected = ", ".join(_ACTIVATIONS)
-            raise UsageError(f"expected one of the activations {expected}, found {self.activation!r}")
+        expect_choice(self.activation, _ACTIVATIONS, "activations")
 
     @classmethod
     def start(cls, D: int, F: int, *, seed: Seed, activation: str = "relu") -> FeedForward:

@@ -19,12 +19,12 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
-from reprlib import repr as short
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nmtalign import __version__
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.batch.stream import AlignedChunk, align_chunk
+from nmtalign.door import short
 from nmtalign.errors import UsageError, WorkerError
 from nmtalign.files import extra
 from nmtalign.text.bitext import Chunk
@@ -51,7 +51,7 @@ def connected(scheduler: str | None, workers: int) -> Iterator[Client]:
         import dask
         from distributed import Client
     if scheduler is not None and not re.fullmatch(r"(\w+://)?[^/]+:\d+", scheduler):
-        raise UsageError(f"`scheduler` wants an address like tcp://node1:8786, found {scheduler!r}")
+        raise UsageError(f"`scheduler` wants an address like tcp://node1:8786, found {short(scheduler)}")
     with ExitStack() as stack:
         stack.enter_context(dask.config.set({"distributed.admin.large-graph-warning-threshold": "1GB"}))
         if scheduler is not None:

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, Union, get_args,
 
 import click
 
-from nmtalign.door import is_word2int, partners, place_of
+from nmtalign.door import expand_home, is_word2int, partners, place_of
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import guarded_read
 
@@ -40,9 +40,13 @@ class FileType(click.Path):
         self.name, self.writes, self.instead_of = "file", writes, instead_of
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        text = str(value)
+        text = self.with_home(str(value))
         check_paths(self.paths(text), self, param, ctx)
         return text
+
+    def with_home(self, value: str) -> str:
+        """Return a value with the home folder for ``~``, which not every shell and no file expands."""
+        return expand_home(value) if value else value
 
     def paths(self, value: str) -> list[str]:
         """Return the files or folders that a value names."""
@@ -54,6 +58,10 @@ class NamedInput(FileType):
 
     def split_envvar_value(self, rv: str) -> list[str]:
         return rv.split()
+
+    def with_home(self, value: str) -> str:
+        name, equals, path = value.partition("=")
+        return f"{name}{equals}{super().with_home(path)}"
 
     def paths(self, value: str) -> list[str]:
         return [value.partition("=")[2]]

@@ -133,7 +133,8 @@ class Tokenizer(click.Choice[str]):
         kind, colon, files = value.partition(":")
         if kind != "sentencepiece" or not colon:
             return super().convert(value, param, ctx)
-        declare.check_paths(files.split(","), INPUT, param, ctx)
+        paths = [INPUT.with_home(file) for file in files.split(",")]
+        declare.check_paths(paths, INPUT, param, ctx)
         return value
 
 

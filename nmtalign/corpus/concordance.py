@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nmtalign.arrays import Integers, Longs, expect_rising, offsets_of
+from nmtalign.door import as_path, short
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.files import guarded_read, is_text, parse_json
 from nmtalign.text.tokenization import TextSettings
@@ -161,7 +162,7 @@ def write_index(
     words are cut likewise.
     """
     try:
-        with sqlite3.connect(path) as database:
+        with sqlite3.connect(as_path(path)) as database:
             count = _write(database, pairs, text, languages)
     except sqlite3.Error as error:
         full = "full" in str(error) or "I/O" in str(error)
@@ -275,10 +276,11 @@ class Index:
     """An index for searches, opened for reading only; a DataError if the file is none."""
 
     def __init__(self, path: str | Path) -> None:
-        if not Path(path).is_file():
+        path = as_path(path)
+        if not path.is_file():
             raise DataError("expected an index that `nmtalign index` wrote, found no file").at(path)
         with guarded_read(path, _EXPECTED):  # immutable: SQLite opens no other file beside it
-            address = f"{Path(path).absolute().as_uri()}?mode=ro&immutable=1"
+            address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
             self._open(path, sqlite3.connect(address, uri=True))
 
     @classmethod
@@ -414,12 +416,14 @@ def _check_query(query: str, side: int, translation: str | None, *counts: int | 
     """Refuse arguments that nothing can be sought with."""
     for text in (query, translation or ""):
         if not isinstance(text, str) or not is_text(text):
-            raise UsageError(f"expected words as text, in UTF-8, found {text!r}")
+            raise UsageError(f"expected words as text, in UTF-8, found {short(text)}")
     if side not in (0, 1):
-        raise UsageError(f"expected side 0, the source, or 1, the target, found {side!r}")
+        raise UsageError(f"expected side 0, the source, or 1, the target, found {short(side)}")
     for count in counts:
         if not (count is None or (isinstance(count, int) and count >= 0)):
-            raise UsageError(f"expected a number of translations and of lines, 0 or more, found {count!r}")
+            raise UsageError(
+                f"expected a number of translations and of lines, 0 or more, found {short(count)}"
+            )
 
 
 def _languages(names: Any) -> Languages:

@@ -26,6 +26,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from nmtalign.arrays import AnyArray
+from nmtalign.door import short
 from nmtalign.errors import UsageError, WorkerError
 
 AHEAD = 1  # finished results that may wait for their turn in a process
@@ -44,7 +45,7 @@ def default_workers(workers: int | None = None) -> int:
     """Return `workers`, or the number of cores this process may use; UsageError if they are not 1 or more."""
     if workers is not None:
         if not isinstance(workers, Integral) or isinstance(workers, bool) or workers < 1:
-            raise UsageError(f"expected a whole number of workers, 1 or more, found {workers!r}")
+            raise UsageError(f"expected a whole number of workers, 1 or more, found {short(workers)}")
         return int(workers)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 

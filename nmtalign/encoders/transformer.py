@@ -23,6 +23,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from nmtalign.arrays import Floats, Integers, Longs
+from nmtalign.door import expect_choice
 from nmtalign.encoders.files import PairMatrix, WordPair, similar
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.files import extra, fingerprint
@@ -52,8 +53,7 @@ def packages() -> tuple[Any, Any]:
 
 def check_device(device: str) -> None:
     """Raise a UsageError if a device is missing."""
-    if device not in DEVICES:
-        raise UsageError(f"expected one of the devices {', '.join(DEVICES)}, found {device!r}")
+    expect_choice(device, DEVICES, "devices")
     if device == "cpu":
         return  # what the cache holds needs no package
     torch, _ = packages()

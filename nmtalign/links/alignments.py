@@ -11,14 +11,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Integral
 from operator import attrgetter, index
-from reprlib import repr as short
 from typing import Any, NamedTuple, Protocol, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nmtalign.arrays import offsets_of
-from nmtalign.door import Result, Viewable, number_of, numbers_of, one_line
+from nmtalign.door import Result, Viewable, number_of, numbers_of, one_line, short
 from nmtalign.errors import DataError, UsageError
 
 BothWords = tuple[tuple[str, ...], tuple[str, ...]]

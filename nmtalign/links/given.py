@@ -6,12 +6,11 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import chain, zip_longest
 from pathlib import Path
-from reprlib import repr as short
 from typing import Any, TypeVar
 
 import numpy as np
 
-from nmtalign.door import as_path, begun
+from nmtalign.door import as_path, begun, short
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, GoldAlignment, Link, as_links
 from nmtalign.links.formats import LinkRecord, format_record, parse_gold, parse_pharaoh, read_gold, read_links

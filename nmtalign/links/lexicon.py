@@ -11,10 +11,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
 from math import log
-from reprlib import repr as short
 from typing import NamedTuple
 
-from nmtalign.door import expect_number
+from nmtalign.door import expect_number, short
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import links_inside
 

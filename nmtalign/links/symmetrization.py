@@ -31,7 +31,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nmtalign.arrays import Flags, Longs
-from nmtalign.errors import DataError, UsageError
+from nmtalign.door import expect_choice
+from nmtalign.errors import DataError
 from nmtalign.links.alignments import Link
 
 _AROUND = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
@@ -141,8 +142,7 @@ def _symmetrize(forward: Longs, reverse: Longs, count: int, method: str) -> Long
 
     The links that are given are in the order of pairs, those that are returned in that of all three.
     """
-    if method not in _STEPS:
-        raise UsageError(f"there is no method {method!r}; choose one of {', '.join(METHODS)}")
+    expect_choice(method, METHODS, "methods to symmetrize")
     chunks = [np.zeros((3, 0), np.int64)]
     for start in range(0, count, _CHUNK):
         ends = start, start + _CHUNK

@@ -18,6 +18,7 @@ from nmtalign.arrays import Flags, Floats, Longs, Reals
 from nmtalign.attention.positions import diagonal_prior
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.text import EncodedText
+from nmtalign.door import expect_choice
 from nmtalign.errors import UsageError
 from nmtalign.state import State, Stored
 
@@ -204,9 +205,7 @@ class SoftmaxPositions(PositionModel):
     strength: float | None = None  # of the prior; default 4
 
     def __post_init__(self) -> None:
-        if self.name not in SOFTMAX_POSITIONS:
-            names = ", ".join(SOFTMAX_POSITIONS)
-            raise UsageError(f"expected one of the positions {names}, found {self.name!r}")
+        expect_choice(self.name, SOFTMAX_POSITIONS, "positions")
         if self.strength is not None and (self.name == "none" or not 0 <= self.strength < math.inf):
             raise UsageError(f"positions {self.name} with strength {self.strength} makes no sense")
 

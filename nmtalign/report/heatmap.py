@@ -279,7 +279,7 @@ def save_heatmaps(figures: Iterable[Figure], path: str | Path, *, dpi: int = 150
 
 def check_format(path: str | Path, known: Sequence[str] = FORMATS) -> None:
     """Refuse a file name whose ending is not among the known ones."""
-    if Path(path).suffix.lower() not in known:
+    if as_path(path).suffix.lower() not in known:
         raise UsageError(f"{path}: expected a file name ending in {', '.join(known)}")
 
 

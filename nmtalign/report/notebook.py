@@ -12,13 +12,12 @@ from functools import singledispatch
 from html import escape
 from inspect import signature
 from pathlib import Path
-from reprlib import repr as short
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.door import as_path, expect_kind, expect_names
+from nmtalign.door import as_path, expect_kind, expect_names, short
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix
 from nmtalign.links.evaluation import METRICS, Evaluation, compare
@@ -214,14 +213,15 @@ def to_heatmap(result: Any, *, values: str | None = None, curves: bool = False, 
 def _matrices(result: Any, values: str | None) -> dict[str, AlignmentMatrix]:
     pair = _pair(result)
     if pair is not result and values is not None:
-        raise UsageError(f"expected no `values` of one matrix, found {values!r}")
+        raise UsageError(f"expected no `values` of one matrix, found {short(values)}")
     return matrices_of(pair, values) if pair is result else {"": pair.matrix}
 
 
 def save(result: Any, path: str | Path, **options: Any) -> None:
     """Save the picture of a result, or its numbers; for the options see :func:`to_heatmap`."""
-    check_format(as_path(path), FORMATS + OF_MATRICES)
-    if Path(path).suffix.lower() in OF_MATRICES:
+    path = as_path(path)
+    check_format(path, FORMATS + OF_MATRICES)
+    if path.suffix.lower() in OF_MATRICES:
         if options.pop("curves", False):
             raise UsageError(f"{path}: curves are a picture; give a name ending in {', '.join(FORMATS)}")
         expect_names(options, ("values",), "options of numbers")

@@ -10,13 +10,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, count, pairwise
-from reprlib import repr as short
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.door import begun, expect_kind, expect_names, expect_number
+from nmtalign.door import begun, expect_kind, expect_names, expect_number, short
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedPair, Alignment, GoldAlignment, Link
 from nmtalign.links.evaluation import Difference, Evaluation, compare, evaluate

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from nmtalign.arrays import ArchiveWriter
-from nmtalign.door import expect_kind
+from nmtalign.door import as_path, expect_kind
 from nmtalign.errors import UsageError
 from nmtalign.files import format_ending
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, AlignmentMatrix
@@ -106,7 +106,7 @@ def open_table(path: str | Path, files: Outputs) -> Callable[[Iterable[LinkRow]]
 
 def table_format(path: str | Path) -> str:
     """Return the ending that names the format of a table, looking behind a compression ending."""
-    path = Path(path)
+    path = as_path(path)
     kind = format_ending(path)
     if kind not in FORMATS or (kind == ".parquet" and path.suffix.lower() != kind):
         raise UsageError(f"{path}: expected a table file ending in {', '.join(FORMATS)}")
@@ -155,7 +155,7 @@ def save_matrices(pairs: Iterable[tuple[int, Mapping[str, AlignmentMatrix]]], pa
     `pairs` are read one by one: the number of each pair, and its matrices by name. In .npz ``pair-3`` is the
     only matrix of pair 3, ``forward-3`` one of several.
     """
-    path = Path(path)
+    path = as_path(path)
     with Outputs() as files:
         if path.suffix.lower() == ".npz":
             archive = files.enter_context(ArchiveWriter(files.binary(path)))

@@ -12,14 +12,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from reprlib import repr as short
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from nmtalign.arrays import Reals, Shape, expect_array, read_arrays
 from nmtalign.attention.scores import additive_projected, dot, unit
-from nmtalign.door import as_path
+from nmtalign.door import as_path, expect_choice, short
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import file_in, guarded_read
 from nmtalign.names import SCORES, ScoreName
@@ -263,8 +262,8 @@ def make_score(
     if not isinstance(name, str) and not hasattr(name, "queries"):
         expected = "expected the name of a score, or a score such as learned.score"
         raise UsageError(f"{expected}, found {short(name)}")
-    if isinstance(name, str) and name not in SCORES:
-        raise UsageError(f"expected one of the scores {', '.join(SCORES)}, found {name!r}")
+    if isinstance(name, str):
+        expect_choice(name, SCORES, "scores")
     if parameters is not None:
         name = load_parameters(name, parameters, dimension)
     if not isinstance(name, str):

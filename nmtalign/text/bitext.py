@@ -8,14 +8,24 @@ record that does not parse is an error with its place, or with `on_error` an emp
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set, Sized
 from functools import partial
+from itertools import zip_longest
 from numbers import Integral
 from pathlib import Path
-from reprlib import repr as short
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, overload
 
-from nmtalign.door import as_path, begun, expect_names, expect_number, number_of, numbers_of, one_line
+from nmtalign.calls import check_call
+from nmtalign.door import (
+    begun,
+    expand_home,
+    expect_names,
+    expect_number,
+    number_of,
+    numbers_of,
+    one_line,
+    short,
+)
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import check_encoding, format_ending, is_text, side_by_side, try_lines
 from nmtalign.text.readers import ENDINGS, FORMATS, Record, Select, read_records
@@ -31,6 +41,7 @@ Words = Sequence[str]
 Sentence = str | Words
 Pair = tuple[Sentence, Sentence]
 Pairs = Iterable[Pair] | tuple[Sequence[Sentence], Sequence[Sentence]] | Any  # or a table of pandas
+Sentences = Iterable[Sentence]  # all of one side
 
 
 class SentencePair(NamedTuple):
@@ -40,6 +51,7 @@ class SentencePair(NamedTuple):
     target: str
 
 
+@check_call("options such as `format` are given by their names")
 def read_bitext(
     source: str | Path,
     target: str | Path | None = None,
@@ -87,26 +99,24 @@ def read_bitext(
     """
     check_encoding(encoding)
     if not (on_error is None or callable(on_error)):
-        raise UsageError(f"expected a function that takes an error as `on_error`, found {on_error!r}")
+        raise UsageError(f"expected a function that takes an error as `on_error`, found {short(on_error)}")
     expect_names([format], ("auto", *FORMATS), "a bitext format")
     sides = _checked_select(select)
-    files = (source,) if target is None else (source, target)
-    for path in files:
-        as_path(path)
+    files = [expand_home(path) for path in (source, target) if path is not None]
     read: Callable[[], Iterator[Record]]
     if target is not None:
         if format not in ("auto", "moses"):
             raise UsageError(f"the format {format!r} is one file, but two were given")
         if select is not None:
-            raise UsageError(f"`select` chooses the sides of one file, but two were given: {select!r}")
-        read = partial(_read_two, source, target, encoding)
+            raise UsageError(f"`select` chooses the sides of one file, but two were given: {short(select)}")
+        read = partial(_read_two, files[0], files[1], encoding)
     elif format == "moses":
         raise UsageError("the format 'moses' is two files, but one was given")
     else:
         if format == "auto":
-            format = ENDINGS.get(format_ending(source), "auto")
-        read = partial(read_records, source, format, encoding, sides)
-    return Bitext(partial(_settled, read, on_error), files)
+            format = ENDINGS.get(format_ending(files[0]), "auto")
+        read = partial(read_records, files[0], format, encoding, sides)
+    return Bitext._from_files(partial(_settled, read, on_error), files)
 
 
 def _checked_select(select: Any) -> Select:
@@ -122,18 +132,30 @@ def _checked_select(select: Any) -> Select:
 
 
 class Bitext(Sequence[SentencePair]):
-    """The sentence pairs of one or two files; each iteration reads them anew.
+    """The sentence pairs of one or two files, or in memory.
 
-    ``len``, ``bitext[n]``, ``bitext[3:9]`` and :meth:`frame` hold the pairs in memory from then on. A number
-    that no pair has is an IndexError.
+    :func:`nmtalign.read_bitext` opens the pairs of files, which each iteration reads anew. ``len``,
+    ``bitext[n]``, ``bitext[3:9]`` and :meth:`frame` keep them in memory from then on. A number that no pair
+    has is an IndexError.
+
+    Parameters
+    ----------
+    pairs : iterable of (source, target), (list, list), or DataFrame
+        Lines of text.
+    targets : sequence of str, optional
+        The target sentences, if `pairs` are the source sentences.
 
     Raises
     ------
+    DataError
+        If an item is not a pair of lines.
     UsageError
-        At the second iteration over standard input, which can be read only once, unless it is held.
+        At the second iteration over standard input, which can be read only once, unless it is in memory.
 
     Examples
     --------
+    >>> Bitext(["the cat", "a dog"], ["le chat", "un chien"])
+    Bitext of 2 pairs
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder) / "pairs.tsv"
@@ -143,14 +165,29 @@ class Bitext(Sequence[SentencePair]):
     (2, 'un chien', Bitext of 1 pairs from pairs.tsv)
     """
 
-    def __init__(self, read: Callable[[], Iterator[SentencePair]], files: Sequence[str | Path]) -> None:
-        self._read, self._files, self._begun = read, files, False
-        self._held: list[SentencePair] | None = None
+    _read: Callable[[], Iterator[SentencePair]]
+    _held: list[SentencePair] | None
+
+    @check_call()
+    def __init__(self, pairs: Pairs, targets: Sentences | None = None) -> None:
+        self._held = []
+        for source, target in checked_pairs(pairs, targets, lines=True):
+            self._held.append(SentencePair(str(source), str(target)))
+        self._read = self._held.__iter__
+        self._files: Sequence[str | Path] = ()
+        self._begun = False
+
+    @classmethod
+    def _from_files(cls, read: Callable[[], Iterator[SentencePair]], files: Sequence[str | Path]) -> Bitext:
+        """Return the pairs that a function reads from files."""
+        bitext = cls(())
+        bitext._read, bitext._files, bitext._held = read, files, None
+        return bitext
 
     def __repr__(self) -> str:
         files = " and ".join(Path(file).name for file in self._files)
         count = "" if self._held is None else f" of {len(self._held):,} pairs"
-        return one_line(f"Bitext{count} from {files}")
+        return one_line(f"Bitext{count} from {files}" if files else f"Bitext{count}")
 
     def __iter__(self) -> Iterator[SentencePair]:
         """Yield the pairs; what is held is known at the first one: ``list`` asks for the length before."""
@@ -181,7 +218,7 @@ class Bitext(Sequence[SentencePair]):
         numbers = numbers_of(n, len(self))
         if numbers is None:
             return self._pairs[number_of(n, len(self))]
-        part = Bitext(self._read, self._files)
+        part = Bitext._from_files(self._read, self._files)
         part._held = [self._pairs[number] for number in numbers]
         return part
 
@@ -219,18 +256,26 @@ def _read_two(source: str | Path, target: str | Path, encoding: str) -> Iterator
 
 
 def checked_pairs(
-    pairs: Pairs, *, lines: bool | None = None, languages: Languages = (None, None)
+    pairs: Pairs,
+    targets: Sentences | None = None,
+    *,
+    lines: bool | None = None,
+    languages: Languages = (None, None),
 ) -> Iterator[Pair]:
-    """Return an iterator over sentence pairs, and refuse anything else.
+    """Return an iterator over sentence pairs; raise UsageError or DataError for anything else.
 
     They come as pairs of lines or of lists of words, as two lists with the sentences of each side, or as a
-    table of two columns, whose names may not be `languages` the other way round. `lines` says whether all are
-    lines of text, or all lists of words; left out: as the first one is. What :func:`nmtalign.read_bitext`
-    returns is checked already.
+    table of two columns, whose names may not be `languages` the other way round. With `targets`, `pairs` are
+    the sentences of the source side. `lines` says whether all are lines of text, or all lists of words; left
+    out: as the first one is. What :func:`nmtalign.read_bitext` returns is checked already.
 
     >>> list(checked_pairs((["a house", "a car"], ["une maison", "une auto"])))
     [('a house', 'une maison'), ('a car', 'une auto')]
+    >>> list(checked_pairs(["a house"], ["une maison"]))
+    [('a house', 'une maison')]
     """
+    if targets is not None:
+        return _checked(_pairs_of_sides(pairs, targets), lines)
     if isinstance(pairs, Bitext) and lines is not False:
         return iter(pairs)
     return _checked(_rows(pairs, languages), lines)
@@ -248,7 +293,7 @@ def _checked_row(row: Any, number: int, lines: bool | None) -> Pair:
     try:
         row = row.tolist() if hasattr(row, "tolist") else row  # of an array (N, 2)
         if not isinstance(row, tuple | list) or len(row) != 2:
-            advice = "; read_bitext reads files" if isinstance(row, str) else ""
+            advice = f"; {_ONE_PAIR}" if isinstance(row, str) else ""
             advice = "; two sides go in a tuple: (sources, targets)" if isinstance(row, list) else advice
             raise DataError(f"expected a pair (source, target), found {short(row)}{advice}")
         pair = checked_pair(*row)
@@ -318,17 +363,98 @@ def _rows(pairs: Any, languages: Languages = (None, None)) -> Iterable[Any]:
         raise UsageError(f"{wanted}, found a {type(pairs).__name__}: {short(pairs)}")
     if isinstance(pairs, Iterator):
         return begun(pairs, "sentence pairs")
-    if isinstance(pairs, tuple) and len(pairs) == 2 and all(map(_is_column, pairs)):
-        source, target = map(len, pairs)
-        if source != target:
-            raise DataError(f"expected as many target as source sentences, {source:,}, found {target:,}")
-        return zip(*pairs, strict=True)
+    if isinstance(pairs, tuple) and len(pairs) == 2 and all(map(_may_be_side, pairs)):
+        return _rows_of_two(pairs)
     return pairs
 
 
-def _is_column(side: Any) -> bool:
-    """Tell whether one of two may be all sentences of a side: a list, an array, a column of a table."""
-    return isinstance(side, list) or hasattr(side, "tolist")
+def _may_be_side(given: Any) -> bool:
+    """Return whether one of two may be all sentences of a side; a named tuple is a record, such as a pair."""
+    if isinstance(given, str | bytes | Path | Mapping | Set) or hasattr(given, "_fields"):
+        return False
+    return isinstance(given, Iterable)
+
+
+def _rows_of_two(both: tuple[Any, Any]) -> Iterable[Any]:
+    """Return the pairs that a tuple of two holds: as two sides or, where that is impossible, two pairs.
+
+    Two lists, arrays or columns of a table are always sides. A plain tuple may also be a pair; a UsageError
+    if all can be read in both ways.
+    """
+    if any(type(part) is tuple for part in both) and all(map(_is_pair, both)):
+        if not all(map(_is_pair, zip(*both, strict=True))):
+            return both
+        raise UsageError(
+            f"expected pairs, or the sentences of both sides, found {short(both)}, which may be either; "
+            "write two pairs as a list, [(source, target), (source, target)], "
+            "two sides as two lists, ([source, source], [target, target])"
+        )
+    return _pairs_of_sides(*both)
+
+
+def _is_pair(row: Any) -> bool:
+    """Return whether a row can be read as a sentence pair."""
+    if not isinstance(row, tuple | list) or len(row) != 2:
+        return False
+    try:
+        checked_pair(*row)
+    except DataError:
+        return False
+    return True
+
+
+_ONE_PAIR = "read_bitext reads files, and a single pair goes in a list: [(source, target)]"
+_MISSING: Any = object()
+
+
+def _pairs_of_sides(sources: Any, targets: Any) -> Iterator[tuple[Any, Any]]:
+    """Return pairs from the sentences of both sides; raise UsageError unless both are sequences."""
+    sides = [_checked_sentences(sources, "source"), _checked_sentences(targets, "target")]
+    if isinstance(sources, Sized) and isinstance(targets, Sized):
+        _expect_equal_counts(len(sources), len(targets))
+    return _zip_sides(*sides)
+
+
+def _checked_sentences(side: Any, name: str) -> Iterable[Any]:
+    """Return the sentences of a side; a UsageError says what to write for anything else."""
+    expected = f"expected the {name} sentences as a list"
+    if isinstance(side, str | bytes | Path):
+        advice = "align takes two lines of text, read_bitext reads two files, and options have names"
+        raise UsageError(f"{expected}, found {short(side)}; {advice}")
+    if hasattr(side, "itertuples"):  # of pandas
+        raise UsageError(f"{expected}, found {short(side)}; give its column: table['en']")
+    if isinstance(side, Bitext):
+        raise UsageError(f"{expected}, found {short(side)}, which has both sides; give it alone")
+    if isinstance(side, Mapping | Set) or not isinstance(side, Iterable):
+        raise UsageError(f"{expected}, found {short(side)}")
+    return begun(side, f"{name} sentences") if isinstance(side, Iterator) else side
+
+
+def _zip_sides(sources: Iterable[Any], targets: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+    """Yield the pairs of two sides; a DataError if one side has more, or holds pairs."""
+    source_count = target_count = 0
+    for source, target in zip_longest(sources, targets, fillvalue=_MISSING):
+        source_count += source is not _MISSING
+        target_count += target is not _MISSING
+        if source_count == target_count:
+            for sentence in (source, target):
+                _expect_no_pair(sentence, source_count)
+            yield source, target
+    _expect_equal_counts(source_count, target_count)
+
+
+def _expect_equal_counts(source: int, target: int) -> None:
+    if source != target:
+        raise DataError(f"expected as many target as source sentences, {source:,}, found {target:,}")
+
+
+def _expect_no_pair(sentence: Any, number: int) -> None:
+    """Raise DataError for a pair of lines where a sentence is expected: its lines are not two words."""
+    if not isinstance(sentence, tuple) or len(sentence) != 2:
+        return
+    if any(isinstance(line, str) and " " in line for line in sentence):
+        found = f"expected a sentence of one side, found the pair {short(sentence)}"
+        raise DataError(f"pair {number:,}: {found}; give pairs as one list")
 
 
 # --- chunks --------------------------------------------------------------------------------------
@@ -345,13 +471,23 @@ class Chunk(NamedTuple):
     lines: list[SentencePair]
 
 
-def cut(pairs: Pairs, *, chunk: int = CHUNK_SIZE, first: int = 1, cells: float = math.inf) -> Iterator[Chunk]:
+@check_call("chunk, first and cells are options, given by their names")
+def cut(
+    pairs: Pairs,
+    targets: Sentences | None = None,
+    *,
+    chunk: int = CHUNK_SIZE,
+    first: int = 1,
+    cells: float = math.inf,
+) -> Iterator[Chunk]:
     """Cut a stream of sentence pairs into chunks, so that memory does not grow with the text.
 
     Parameters
     ----------
     pairs : Bitext, iterable of (source, target), (list, list), or DataFrame
         Lines of text.
+    targets : sequence of str, optional
+        The target sentences, if `pairs` are the source sentences.
     chunk : int
         The most pairs of a chunk. Chunks of long lines, about 4 million characters together, have fewer.
     first : int
@@ -370,7 +506,8 @@ def cut(pairs: Pairs, *, chunk: int = CHUNK_SIZE, first: int = 1, cells: float =
     for number, what in ((chunk, "number of pairs of a chunk"), (first, "number of the first pair")):
         expect_number(number, f"a {what}, 1 or more", least=1, whole=True)
     expect_number(cells, "a number of cells")
-    return chunks_of(_rows(pairs), chunk=chunk, first=first, cells=cells)
+    rows = _rows(pairs) if targets is None else _pairs_of_sides(pairs, targets)
+    return chunks_of(rows, chunk=chunk, first=first, cells=cells)
 
 
 def chunks_of(

@@ -24,6 +24,7 @@ from itertools import accumulate, groupby
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from nmtalign.door import expand_home, expect_choice, short
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import extra
 from nmtalign.names import MARKS, UNICODE_FORMS, UnicodeForm
@@ -259,6 +260,7 @@ class _SentencePiece:
     """Pieces of a sentencepiece model; spans leave out the space before the letters."""
 
     def __init__(self, file: str) -> None:
+        file = expand_home(file)
         with extra("sentencepiece", "the tokenizer 'sentencepiece' needs its package"):
             from sentencepiece import SentencePieceProcessor
         try:
@@ -288,7 +290,7 @@ LONGEST_TEXT = 2_000_000  # characters of a line that is cut into words
 def _check_tokenizer(name: str) -> None:
     tokenizer, colon, file = str(name).partition(":")
     if not (tokenizer == "sentencepiece" and file if colon else tokenizer in TOKENIZERS):
-        raise UsageError(f"there is no tokenizer {name!r}; choose one of {', '.join(NAMES)}")
+        expect_choice(name, NAMES, "tokenizers")
 
 
 @lru_cache(maxsize=64)
@@ -331,10 +333,8 @@ class TextSettings:
     def __post_init__(self) -> None:
         _check_tokenizer(self.tokenizer)
         if not isinstance(self.lowercase, bool):
-            raise UsageError(f"expected True or False for lowercase, found {self.lowercase!r}")
-        if self.unicode not in UNICODE_FORMS:
-            forms = ", ".join(UNICODE_FORMS)
-            raise UsageError(f"there is no unicode form {self.unicode!r}; choose one of {forms}")
+            raise UsageError(f"expected True or False for lowercase, found {short(self.lowercase)}")
+        expect_choice(self.unicode, UNICODE_FORMS, "unicode forms")
 
     def __str__(self) -> str:
         return f"{self.tokenizer}+{'lower' if self.lowercase else 'cased'}+{self.unicode}"
@@ -373,7 +373,8 @@ class TextSettings:
         tokenizer, colon, files = self.tokenizer.partition(":")
         if not colon:
             return self, {}
-        names = {f"{tokenizer}-{n}.model": file for n, file in enumerate(files.split(","), 1)}
+        listed = enumerate(map(expand_home, files.split(",")), 1)
+        names = {f"{tokenizer}-{n}.model": file for n, file in listed}
         return replace(self, tokenizer=f"{tokenizer}:{','.join(names)}"), names
 
     def kept_in(self, folder: Path) -> TextSettings:
@@ -504,8 +505,7 @@ def word_numbers(pieces: Sequence[str], marks: str) -> list[int]:
     >>> word_numbers(["▁un", "happy", "▁", "cat"], "sentencepiece")
     [0, 0, 1, 1]
     """
-    if marks not in MARKS:
-        raise UsageError(f"there are no sub-word marks {marks!r}; choose one of {', '.join(MARKS)}")
+    expect_choice(marks, MARKS, "marks of sub-words")
     if marks == "bpe":
         begins = (not piece.endswith("@@") for piece in pieces[:-1])
     else:

@@ -13,6 +13,7 @@ import numpy as np
 
 from nmtalign.arrays import AnyArray, read_arrays
 from nmtalign.corpus.sides import EncodedSide
+from nmtalign.door import as_path
 from nmtalign.errors import DataError
 from nmtalign.files import file_in
 from nmtalign.output import whole_file
@@ -68,12 +69,12 @@ def checkpoint_of(
         return None
     key = hashlib.sha256()
     _feed(key, (source, target, *others))
-    return Checkpoint(Path(folder, name), key.hexdigest())
+    return Checkpoint(as_path(folder) / name, key.hexdigest())
 
 
 def remove_checkpoints(folder: str | Path) -> None:
     """Remove the checkpoints in a folder, and the folder if nothing else is in it."""
-    folder = Path(folder)
+    folder = as_path(folder)
     for path in folder.glob(f"*{FILE}"):  # with those that a killed run left
         path.unlink(missing_ok=True)
     if folder.is_dir() and not any(folder.iterdir()):

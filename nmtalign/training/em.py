@@ -17,7 +17,7 @@ import numpy as np
 from nmtalign.corpus.parallel import default_workers, in_order
 from nmtalign.corpus.text import EncodedText
 from nmtalign.corpus.word_pairs import SHARED, PairIndex, index_pairs
-from nmtalign.errors import UsageError
+from nmtalign.door import expect_choice
 from nmtalign.positions.e_step import MIN_LINK, EStep, ExpectedCounts, expected_counts
 from nmtalign.positions.hmm import BothTransitions, TransitionModel, estimate_transitions, initial_transitions
 from nmtalign.scorers.forms import FormPairs, make_form_pairs, short_words
@@ -73,8 +73,7 @@ PRESETS = {
 
 def preset(name: str) -> Hyperparameters:
     """Return the settings of a preset by name; a UsageError lists the presets."""
-    if name not in list(PRESETS):
-        raise UsageError(f"expected one of the presets {', '.join(PRESETS)}, found {name!r}")
+    expect_choice(name, PRESETS, "presets")
     return PRESETS[name]
 
 

@@ -12,13 +12,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 from operator import add
-from reprlib import repr as short
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nmtalign.door import expect_kind, expect_number
+from nmtalign.door import expect_choice, expect_kind, expect_number, short
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import UNKNOWN_POLICIES
 from nmtalign.state import State, Stored
@@ -171,8 +170,7 @@ class Embeddings:
         if self.vocabulary.size > len(self.matrix):
             needed = self.vocabulary.size
             raise DataError(f"the vocabulary needs {needed} rows, the matrix has {len(self.matrix)}")
-        if self.unknown not in UNKNOWN_POLICIES:
-            raise UsageError(f"unknown words: expected one of {UNKNOWN_POLICIES}, found {self.unknown!r}")
+        expect_choice(self.unknown, UNKNOWN_POLICIES, "policies for unknown words")
         if self.unknown == "subword" and self.subwords is None:
             raise UsageError("these vectors have no sub-words; choose 'zero' or 'backoff' for unknown words")
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nmtalign.arrays import Longs, Reals
+from nmtalign.door import expect_choice
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import read_lines
 from nmtalign.names import RETRIEVAL_SCORES
@@ -98,8 +99,7 @@ def neighbors(
 
     A zero vector has none.
     """
-    if score not in RETRIEVAL_SCORES:
-        raise UsageError(f"score: expected one of {', '.join(RETRIEVAL_SCORES)}, found {score!r}")
+    expect_choice(score, RETRIEVAL_SCORES, "scores")
     queries, keys = unit_rows(source.vectors(words)), unit_rows(target.compact().matrix)
     csls = score == "csls"
     hubness = mean_of_nearest(keys, unit_rows(source.compact().matrix)) if csls else None

@@ -22,13 +22,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from reprlib import repr as short
 from typing import Any, Literal
 
 import numpy as np
 
 from nmtalign.arrays import Rows, read_array
-from nmtalign.door import MATRICES, as_path, expect_kind, expect_number, is_word2int, partners, place_of
+from nmtalign.door import (
+    MATRICES,
+    as_path,
+    expect_kind,
+    expect_number,
+    is_word2int,
+    partners,
+    place_of,
+    short,
+)
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import file_in, guarded_read, parse_json, read_json, read_utf8
 from nmtalign.names import READ_VECTORS, ReadVectorsFormat, WrittenVectorsFormat
@@ -132,7 +140,7 @@ def load_embeddings(
 
 def detect_format(path: str | Path) -> ReadVectorsFormat:
     """Return the format of a file or folder, from its content; DataError where it looks like none."""
-    path = Path(path)
+    path = as_path(path)
     if (path / "meta.json").is_file():
         return "folder"
     if path.is_dir():
@@ -212,7 +220,7 @@ def save_embeddings(
 
 def expect_room_for_vectors(path: str | Path, format: str, *, overwrite: bool) -> None:
     """Refuse what vectors of one language would destroy; with `overwrite` that are no older vectors."""
-    path = Path(path)
+    path = as_path(path)
     if format == "folder":
         expect_room(path, _names(path, *_OF_FOLDER), "vectors", overwrite=overwrite)
         return
@@ -222,7 +230,7 @@ def expect_room_for_vectors(path: str | Path, format: str, *, overwrite: bool) -
 
 def expect_room_for_pair(folder: str | Path, *, overwrite: bool) -> None:
     """Refuse what vectors of two languages would destroy; with `overwrite` that are no older vectors."""
-    older = _names(Path(folder), *_OF_PAIR, *(f"*/{name}" for name in _OF_FOLDER))
+    older = _names(as_path(folder), *_OF_PAIR, *(f"*/{name}" for name in _OF_FOLDER))
     expect_room(folder, older, "vectors", overwrite=overwrite)
 
 
@@ -361,11 +369,11 @@ def load_pair(
     ``XX`` of the own format. Languages that are left out are as ``pair.json`` says, else the only two there
     are, alphabetically. The vectors have the same dimension, and the settings of ``pair.json``.
     """
-    folder = Path(folder)
+    folder = as_path(folder)
     paths = languages_of(folder)
     names = languages or pair_languages(folder)
     if not isinstance(names, tuple | list) or len(names) != 2:
-        raise UsageError(f"expected a source and a target language, like ('en', 'fr'), found {names!r}")
+        raise UsageError(f"expected a source and a target language, like ('en', 'fr'), found {short(names)}")
     for name in names:
         if name not in paths:
             raise DataError(f"no vectors for language {name!r}; found {sorted(paths)}").at(folder)
@@ -395,7 +403,8 @@ def _name_of(side: Any) -> str:
     """Return the file that holds the vectors of a side, or what stands for these."""
     if not isinstance(side, str | Path):
         return short(side)
-    return str(_matrix_of(Path(side)) if is_word2int(Path(side)) else side)
+    path = as_path(side)
+    return str(_matrix_of(path) if is_word2int(path) else path)
 
 
 def _as_embeddings(side: Any, limit: int | None, *, unsafe_pickle: bool) -> Embeddings:
@@ -434,7 +443,7 @@ def with_text_settings(embeddings: Embeddings, text: TextSettings) -> Embeddings
 
 def languages_of(folder: str | Path) -> dict[str, Path]:
     """Return where each language of a folder of several languages lies; nothing for anything else."""
-    folder = Path(folder)
+    folder = as_path(folder)
     dictionaries = (path for path in folder.glob("word2int_*") if is_word2int(path))
     paths = {path.stem.removeprefix("word2int_"): path for path in dictionaries}
     paths |= {path.parent.name: path.parent for path in folder.glob("*/meta.json")}
@@ -451,7 +460,7 @@ def _pair_note(folder: Path) -> dict[str, Any]:
 
 def pair_languages(folder: str | Path) -> tuple[str, str]:
     """Return source and target language of a folder: as ``pair.json`` says, else the only two there are."""
-    folder = Path(folder)
+    folder = as_path(folder)
     if not folder.is_dir():
         raise DataError("expected a folder with word vectors of two languages; there is none").at(folder)
     names = list(languages_of(folder))

@@ -252,15 +252,14 @@ def test_settings_that_contradict_each_other_are_refused(options):
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"foo": 1}, "expected settings among extract, .*found 'foo'"),
+        ({"foo": 1}, "has no option `foo`; it takes .*extract, "),
         ({"lowercase": "no"}, "expected True or False for lowercase, found 'no'"),
-        ({"tokenizer": 5}, "there is no tokenizer 5"),
+        ({"tokenizer": 5}, "expected one of the tokenizers space, .*found 5"),
         ({"temperature": "cold"}, "expected a number as temperature, found 'cold'"),
         ({"diagonal": "x"}, "expected a number as diagonal"),
-        ({"score": "bahdanau", "seed": -1}, "expected settings among extract, .*found 'seed'"),
+        ({"score": "bahdanau", "seed": -1}, "has no option `seed`; nothing is drawn at random"),
+        ({"treshold": 0.5}, "has no option `treshold`; did you mean `threshold`?"),
         ({"threshold": 7}, "expected a threshold from 0 to 1, found 7"),
-        ({"scorers": 5}, "expected names as scorers, found 5"),
-        ({"scorers": "lexicon"}, "this aligner has the scorers embeddings, not lexicon"),
     ],
 )
 def test_settings_that_there_are_not_and_values_that_do_not_fit_are_named(options, told):
@@ -275,7 +274,9 @@ def test_settings_that_there_are_not_and_values_that_do_not_fit_are_named(option
         ("en_fr_vectors", {"limit": 2.5}, "expected a whole number as limit, found 2.5"),
         ("en_fr_vectors", {"unsafe_pickle": "x"}, "expected True or False as unsafe_pickle, found 'x'"),
         ("en_fr_vectors", {"device": "cpu"}, "device: only with an encoder"),
-        ("en_fr_model", {"foo": 1}, "expected settings among extract, .*found 'foo'"),
+        ("en_fr_model", {"foo": 1}, "load has no option `foo`; it takes path, extract, "),
+        ("en_fr_vectors", {"scorers": 5}, "expected names of scorers, found 5"),
+        ("en_fr_vectors", {"scorers": "lexicon"}, "this aligner has the scorers embeddings, not lexicon"),
         ("en_fr_model", {"score": "dot"}, "`score`: only for word vectors"),
         ("en_fr_model", {"scorers": [5]}, "this aligner has the scorers lexicon,spectral, not 5"),
     ],
