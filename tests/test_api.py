@@ -319,7 +319,7 @@ OPTIONS = {  # of train
 }
 LOADED = {  # what is opened, and the settings
     "nothing there": ("nowhere", {}, DATA, "^nowhere: there is no such folder"),
-    "truth as a limit": ("en_fr_vectors", {"limit": True}, USAGE, "whole number as limit, found True"),
+    "truth as a limit": ("en_fr_vectors", {"limit": True}, USAGE, "expected a limit of at least 1 word, found True"),
     "truth as a temperature": ("en_fr_vectors", {"temperature": True}, USAGE, "as temperature, found True"),
     "junk": (Path(__file__).parent / "corpus", {}, DATA, "found neither a model"),
     "a number": (3, {}, USAGE, "path of a folder, .*, found 3"),
@@ -342,7 +342,7 @@ LOADED = {  # what is opened, and the settings
         DATA,
         "^nowhere: No such file",
     ),
-    "no threshold": (None, {"threshold": 0.0}, USAGE, "a threshold of 0 links all words with all words"),
+    "no threshold": (None, {"threshold": 0.0}, USAGE, "0 would link every word to every word"),
     "missing files": (("no.kv", "nor.kv"), {}, DATA, r"^no\.kv: no such file"),
     "numbers": ((1, 2), {}, USAGE, "KeyedVectors or Embeddings, found 1"),
     "unequal spaces": ((words("a"), words("a", "b")), {}, DATA, "has 1 dimensions, .* has 2"),

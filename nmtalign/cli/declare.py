@@ -335,15 +335,26 @@ class Command(click.Command):
                 formatter.write_dl([record for record in records if record is not None])
 
 
+# The order of sections in --help; other sections come before the last one, as they are declared.
+_SECTION_ORDER = ("Input", "Output", "Model", "Vectors", "Expert", "Links", "Learning", "Mapping")
+
+
+def _rank(title: str) -> int:
+    """Return the place of a section, by the first word of its title."""
+    word = title.replace(",", " ").split()[0]
+    if title == RUNNING:
+        return len(_SECTION_ORDER) + 1
+    return _SECTION_ORDER.index(word) if word in _SECTION_ORDER else len(_SECTION_ORDER)
+
+
 def in_sections(parameters: Iterable[click.Parameter]) -> dict[str, list[click.Option]]:
-    """Return the options of a command by section; the section "Running" comes last."""
+    """Return the options of a command by section, in the usual order of sections."""
     sections: dict[str, list[click.Option]] = {}
     for parameter in parameters:
         if isinstance(parameter, click.Option) and not parameter.hidden:
             section = vars(parameter).get("section", RUNNING)
             sections.setdefault(section, []).append(parameter)
-    running = sections.pop(RUNNING, [])
-    return {**sections, RUNNING: running} if running else sections
+    return {title: sections[title] for title in sorted(sections, key=_rank)}
 
 
 def command(

@@ -271,7 +271,7 @@ def test_settings_that_there_are_not_and_values_that_do_not_fit_are_named(option
 @pytest.mark.parametrize(
     ("name", "options", "told"),
     [
-        ("en_fr_vectors", {"limit": 2.5}, "expected a whole number as limit, found 2.5"),
+        ("en_fr_vectors", {"limit": 2.5}, "expected a limit of at least 1 word, found 2.5"),
         ("en_fr_vectors", {"unsafe_pickle": "x"}, "expected True or False as unsafe_pickle, found 'x'"),
         ("en_fr_vectors", {"device": "cpu"}, "device: only with an encoder"),
         ("en_fr_model", {"foo": 1}, "load has no option `foo`; it takes path, extract, "),

@@ -120,7 +120,7 @@ def train(
     Example: nmtalign train text.en text.fr -o model --links links.txt
     """
     running.one_blas_thread()
-    from nmtalign.aligner.train import checked_against_corrections, learn, open_options
+    from nmtalign.aligner.train import checked_against_corrections, learn
     from nmtalign.output import expect_folder_of
     from nmtalign.state import expect_room_for_model
     from nmtalign.text.bitext import LengthLimit
@@ -134,27 +134,7 @@ def train(
     if paths and engine.engine == "dask" and "-" in bitext.files:
         raise UsageError("--engine dask reads the bitext again for --links; give a file, not standard input")
     languages = tokenization.langs or (None, None)
-    settings = open_options(
-        preset=learning.preset,
-        tokenizer=tokenization.tokenizer,
-        lowercase=tokenization.lowercase,
-        unicode=tokenization.unicode,
-        languages=languages,
-        prior=learning.prior,
-        init=learning.init,
-        vectors=vectors.path,
-        vectors_weight=vectors.vectors_weight,
-        limit=vectors.limit,
-        unsafe_pickle=vectors.unsafe_pickle,
-        gold=learning.gold,
-        has_expert_links=expert.expert is not None,
-        encoder=expert.encoder,
-        layer=expert.layer,
-        device=expert.device,
-        cache=expert.cache,
-        workers=engine.workers,
-        encoding=bitext.encoding,
-    )
+    settings = _open(bitext, tokenization, learning, vectors, expert, engine)
     limit = LengthLimit(tokenization.max_length, bitext.files)
     without_long_pairs = partial(limit.pairs, text=settings.text, languages=languages)
     state = f"{output.rstrip('/')}.state"
@@ -189,6 +169,40 @@ def train(
             formats = running.batch_texts()
             running.write_whole({path: [formats[name](batch)] for name, path in paths.items()})
     _say_what_is_next(bitext, output, outputs.links)
+
+
+def _open(
+    bitext: BitextOptions,
+    tokenization: TrainTextOptions,
+    learning: LearningOptions,
+    vectors: MixedVectorOptions,
+    expert: TrainExpertOptions,
+    engine: running.EngineOptions,
+) -> LearnOptions:
+    """Open the files that the options name."""
+    from nmtalign.aligner.train import open_options
+
+    return open_options(
+        preset=learning.preset,
+        tokenizer=tokenization.tokenizer,
+        lowercase=tokenization.lowercase,
+        unicode=tokenization.unicode,
+        languages=tokenization.langs or (None, None),
+        prior=learning.prior,
+        init=learning.init,
+        vectors=vectors.path,
+        vectors_weight=vectors.vectors_weight,
+        limit=vectors.limit,
+        unsafe_pickle=vectors.unsafe_pickle,
+        gold=learning.gold,
+        has_expert_links=expert.expert is not None,
+        encoder=expert.encoder,
+        layer=expert.layer,
+        device=expert.device,
+        cache=expert.cache,
+        workers=engine.workers,
+        encoding=bitext.encoding,
+    )
 
 
 @contextmanager
