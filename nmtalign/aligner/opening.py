@@ -133,9 +133,8 @@ def load(
     if not (path is None or isinstance(path, str | tuple | list) or hasattr(path, "__fspath__")):
         expected = "expected the path of a folder, or word vectors of two languages as (source, target)"
         raise UsageError(f"{expected}, found {short(path)}")
-    from nmtalign.scorers.vector_scores import score_in
-    from nmtalign.vectors.storage import load_pair, pair_languages
-
+    if not isinstance(unsafe_pickle, bool):
+        raise UsageError(f"expected True or False as unsafe_pickle, found {short(unsafe_pickle)}")
     folder = None if isinstance(path, tuple | list) else _existing_folder(path)
     if folder is not None and is_model(folder):
         _refuse_settings_of_vectors(
@@ -151,17 +150,16 @@ def load(
             unsafe_pickle=unsafe_pickle or None,
         )
         aligner = load_aligner(folder)
-        if scorers is not None:
-            aligner = aligner.with_scorers(scorers)
         text = aligner.text.updated(tokenizer, lowercase, unicode)
         aligner = with_extraction(replace(aligner, text=text), extract, threshold, symmetrize)
     else:
-        if scorers is not None:
-            raise UsageError("`scorers` is for learned models; word vectors have one scorer")
         if folder is None:
             assert isinstance(path, tuple | list)
             vectors = _vectors_of_two_sides(path, score, parameters, limit, unsafe_pickle=unsafe_pickle)
         else:
+            from nmtalign.scorers.vector_scores import score_in
+            from nmtalign.vectors.storage import load_pair, pair_languages
+
             languages = languages or pair_languages(folder)
             vectors = load_pair(folder, languages=languages, limit=limit, unsafe_pickle=unsafe_pickle)
             if parameters is None and isinstance(score, str):
@@ -183,6 +181,8 @@ def load(
             lowercase=lowercase,
             unicode=unicode,
         )
+    if scorers is not None:
+        aligner = aligner.with_scorers(scorers)
     if any(value is not None for value in (encoder, layer, device, cache)):
         expert = choose_expert(aligner.expert, encoder=encoder, layer=layer, device=device, cache=cache)
         aligner = replace(aligner, expert=expert)
