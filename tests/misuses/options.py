@@ -1,0 +1,103 @@
+"""Option groups of the command line: mypy has to reject each line that ends in ``# rejected``.
+
+Nothing here is executed; `tests/test_misuses.py` reads what mypy says.
+"""
+
+from nmtalign.cli import model, running, texts
+from nmtalign.cli.commands import align, demo, links, look, serve, train, vectors
+
+
+def read_bitext(options: texts.BitextOptions, text: texts.TextOptions, linked: texts.LinkedOptions) -> None:
+    options.encoding.upper()
+    options.encodin  # rejected
+    options.pairs.upper()  # rejected
+    text.lowercase
+    text.lower  # rejected
+    linked.links.upper()
+    linked.link  # rejected
+
+
+def read_model(options: model.ModelOptions, source: model.SourceOptions) -> None:
+    options.links.threshold
+    options.links.treshold  # rejected
+    options.threshold  # rejected
+    options.vectors.score == "dot"
+    options.vectors.score == "dots"  # rejected
+    options.vectors.vectors
+    options.vectors.vector  # rejected
+    options.encoder.layer
+    options.encoder.layers  # rejected
+    options.model = "x"  # rejected
+    source.matrices
+    source.matrix  # rejected
+    source.units == "subwords"
+    source.units == "pieces"  # rejected
+
+
+def read_running(engine: running.EngineOptions, shards: running.ShardOptions) -> None:
+    engine.workers
+    engine.worker  # rejected
+    engine.engine == "dask"
+    engine.engine == "spark"  # rejected
+    shards.shard_pairs + 1
+    shards.shard_pairs + "1"  # rejected
+    shards.shards  # rejected
+
+
+def read_align(outputs: align.AlignOutputOptions, errors: align.BadRecordOptions) -> None:
+    outputs.output.upper()
+    outputs.outptu  # rejected
+    outputs.attention.upper()  # rejected
+    outputs.values == "forward"
+    outputs.values == "backward"  # rejected
+    errors.on_error == "stop"
+    errors.on_error == "skip"  # rejected
+    errors.stict  # rejected
+
+
+def read_train(outputs: train.OutputOptions, learning: train.LearningOptions) -> None:
+    outputs.force
+    outputs.forced  # rejected
+    learning.preset == "fast"
+    learning.preset == "quick"  # rejected
+    learning.priors  # rejected
+
+
+def read_look(picture: look.PictureOptions, page: look.PageOptions, search: look.SearchOptions) -> None:
+    picture.dpi + 1
+    picture.dpis  # rejected
+    picture.values == "parts"
+    picture.values == "part"  # rejected
+    page.title.upper()
+    page.tilte  # rejected
+    search.side == "source"
+    search.side == "left"  # rejected
+    search.limit.upper()  # rejected
+
+
+def read_links(
+    scored: links.ScoredOptions, directions: links.DirectionOptions, lexicon: links.LexiconOptions
+) -> None:
+    scored.gold_format == "naacl"
+    scored.gold_format == "nacl"  # rejected
+    scored.golds  # rejected
+    directions.method == "union"
+    directions.method == "or"  # rejected
+    lexicon.min_probability + 1
+    lexicon.least  # rejected
+
+
+def read_vectors(reading: vectors.ReadingOptions, counting: vectors.CountingOptions) -> None:
+    reading.format == "fasttext"
+    reading.format == "glove"  # rejected
+    reading.limits  # rejected
+    counting.dimension + 1
+    counting.dimensions  # rejected
+
+
+def read_others(served: serve.ServedOptions, results: demo.ResultsOptions) -> None:
+    served.score == "dot"
+    served.score == "dots"  # rejected
+    served.models  # rejected
+    results.output.upper()
+    results.out  # rejected

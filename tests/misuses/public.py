@@ -1,0 +1,123 @@
+"""Calls of public functions: mypy has to reject each line that ends in ``# rejected``, and accept the others.
+
+Nothing here is executed; `tests/test_misuses.py` reads what mypy says.
+"""
+
+import nmtalign as na
+
+PAIRS = [("a house", "une maison")]
+aligner = na.load()
+pair = aligner.align("the cat", "le chat")
+batch = aligner.align_batch(PAIRS)
+matrix = pair.matrix
+
+na.load("model", threshold=0.5)
+na.load("model", treshold=0.5)  # rejected
+na.load("model", threshold="high")  # rejected
+na.load("model", extract="mutual")
+na.load("model", extract="mutal")  # rejected
+na.load("model", symmetrize="union")
+na.load("model", symmetrize="joined")  # rejected
+na.load("model", unicode="nfkc")
+na.load("model", unicode="nfx")  # rejected
+na.load("model", lowercase=True)
+na.load("model", lowercase="yes")  # rejected
+na.load("vectors", score="dot", positions="hmm", unknown="backoff")
+na.load("vectors", score="dots")  # rejected
+na.load("vectors", positions="hidden")  # rejected
+na.load("vectors", unknown="skip")  # rejected
+na.load("vectors", limit=1000)
+na.load("vectors", limit="1000")  # rejected
+na.load("vectors", languages=("en", "fr"))
+na.load("vectors", languages="en-fr")  # rejected
+na.load(5)  # rejected
+
+na.train(PAIRS, preset="fast")
+na.train(PAIRS, preset="fats")  # rejected
+na.train(PAIRS, workers=2)
+na.train(PAIRS, n_jobs=2)  # rejected
+na.train(PAIRS, workers="2")  # rejected
+na.train(PAIRS, seed=1)  # rejected
+na.train(PAIRS, vectors_weight=0.5)
+na.train(PAIRS, vectors_weight="half")  # rejected
+na.train()  # rejected
+na.train(5)  # rejected
+
+na.fit_to(aligner, PAIRS)
+na.fit_to("model", PAIRS)  # rejected
+na.fit_to(aligner, PAIRS, workers=2)  # rejected
+
+english = na.load_embeddings("en.vec", format="word2vec")
+french = na.load_embeddings("fr.vec", limit=1000)
+na.load_embeddings("en.vec", format="glove")  # rejected
+na.load_embeddings("en.vec", limits=1000)  # rejected
+na.load_embeddings(3)  # rejected
+na.vector_aligner(english, french, score="cosine")
+na.vector_aligner(english, french, score="cos")  # rejected
+na.vector_aligner(english, french, temperatur=1.0)  # rejected
+na.vector_aligner("en.vec", 5)  # rejected
+na.save_embeddings(english, "english", format="word2int")
+na.save_embeddings(english, "english", format="gensim")  # rejected
+na.save_embeddings(english, "english", force=True)  # rejected
+
+na.learn_attention(PAIRS, "vectors", score="scaled-dot", units=64)
+na.learn_attention(PAIRS, "vectors", score="cosine")  # rejected
+na.learn_attention(PAIRS, "vectors", unit=64)  # rejected
+na.learn_attention(PAIRS, "vectors", units="64")  # rejected
+
+na.links_from(PAIRS, encoder="bert", method="awesome-align")
+na.links_from(PAIRS, encodr="bert")  # rejected
+na.links_from(PAIRS, encoder="bert", method="awesome")  # rejected
+na.links_from(PAIRS, encoder="bert", units="tokens")  # rejected
+na.links_from(PAIRS, encoder="bert", layer="8")  # rejected
+na.links_from(PAIRS, matrices="m.npz", pieces="bpe", layers=[0, 1])
+na.links_from(PAIRS, matrices="m.npz", pieces="wordpiece")  # rejected
+na.links_from(PAIRS, matrices="m.npz", layers=0)  # rejected
+
+aligner.align("a", "b")
+aligner.align("a", "b", threshold=0.5)  # rejected
+aligner.align("a", 5)  # rejected
+aligner.align_batch(PAIRS, progress=True)
+aligner.align_batch(PAIRS, progess=True)  # rejected
+aligner.save("folder", overwrite=True)
+aligner.save("folder", force=True)  # rejected
+aligner.with_scorers(["lexicon"])
+aligner.with_scorers(5)  # rejected
+aligner.aligne("a", "b")  # rejected
+
+pair.links[0].source
+pair.links[0].sorce  # rejected
+pair.heatmap(title="A pair", curves=True)
+pair.heatmap(titel="A pair")  # rejected
+pair.heatmap(curves="yes")  # rejected
+pair.save("pair.svg", numbers=True)
+pair.save("pair.svg", number=True)  # rejected
+batch.table().head()
+batch.tables()  # rejected
+len(batch[0].links)
+batch["first"]  # rejected
+
+na.draw_heatmap(matrix, links=pair.links, title="x")
+na.draw_heatmap(matrix, link=pair.links)  # rejected
+na.draw_heatmap("matrix")  # rejected
+na.write_report("report.html", batch, title="x")
+na.write_report("report.html", batch, titel="x")  # rejected
+na.write_report(batch, "report.html")  # rejected
+
+na.read_bitext("a.en", "a.fr", encoding="utf-8")
+na.read_bitext("a.en", "a.fr", encodin="utf-8")  # rejected
+na.read_bitext("a.tsv", format="tsv", select=("en", "fr"))
+na.read_bitext("a.tsv", format="excel")  # rejected
+na.read_gold("gold.txt", format="naacl")
+na.read_gold("gold.txt", format="nacl")  # rejected
+na.evaluate(batch, ["0-0"])
+na.evaluate(batch, ["0-0"], bootstraps=3)  # rejected
+na.evaluate(batch)  # rejected
+na.evaluate(batch, ["0-0"]).aer
+na.evaluate(batch, ["0-0"]).error  # rejected
+na.write_links("links.txt", batch)
+na.write_links("links.txt", batch, fmt="giza")  # rejected
+na.count_embeddings(aligner.lexicon, dimension=64)
+na.count_embeddings(aligner.lexicon, dimensions=64)  # rejected
+na.place_of("en_fr_model")
+na.place_of(5)  # rejected
