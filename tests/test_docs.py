@@ -14,11 +14,10 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import click
 import pytest
 
 import nmtalign
-from nmtalign.cli import COMMANDS, group, main
+from nmtalign.cli import COMMANDS, main
 from nmtalign.door import shipped
 from tests.conftest import REPOSITORY
 
@@ -30,26 +29,6 @@ PAGES = [
     *sorted({page for page in DOCS.rglob("*.md") if not page.is_symlink()} - {FIRST, *MADE.glob("*")}),
 ]
 PAIRS = 50  # the shortest of the sample; so many gold links teach
-# of Marian, fairseq, eflomal, dask and our scripts
-OTHERS = {
-    "--guided-alignment",
-    "--align-suffix",
-    "--shortlist",
-    "--alignment",
-    "--print-alignment",
-    "--priors",
-    "--overwrite",
-    "--nthreads",
-    "--nworkers",
-    "--prune",
-    "--chunk",
-    "--data",
-    "--frozen",
-    "--help",
-    "--bitexts",
-    "--own",
-    "--grow",
-}
 BLOCK = re.compile(r"^```(bash|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -153,26 +132,6 @@ def test_every_command_has_an_entry():
     assert re.findall(r"^commands/(.+)$", text, re.MULTILINE) == list(COMMANDS)
     for name, (_, _, help_line) in COMMANDS.items():
         assert f"| {{doc}}`{name} <commands/{name}>` | {help_line} |" in text
-
-
-def options_of(command: click.Command) -> set[str]:
-    """Return the long options of a command and of those inside it."""
-    found = {
-        option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)
-    }
-    parts = command.commands.values() if isinstance(command, click.Group) else ()
-    return found.union(*map(options_of, parts))
-
-
-def test_options_in_the_text_are_there():
-    """Outside of blocks, too: an option that is renamed must not live on in a table."""
-    with click.Context(group) as context:
-        commands = [group.get_command(context, name) for name in COMMANDS]
-    known = set().union(*map(options_of, filter(None, commands)), OTHERS)
-    for page in PAGES:
-        text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
-        named = re.findall(r"(--[a-z][a-z-]+)", " ".join(re.findall(r"`([^`]+)`", text)))
-        assert set(named) <= known, set(named) - known
 
 
 def test_pages_can_be_followed_in_one_folder():
