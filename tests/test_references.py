@@ -152,7 +152,7 @@ UNITS = {"": 1, " MiB": 1 << 20, " s": 1}
 
 def value_of(text: str) -> float:
     """Return the number that a cell of the table states, such as ``64 MiB`` or ``1e9``."""
-    number, unit = re.fullmatch(r"([0-9,.e]+)( MiB| s)?", text).groups()  # type: ignore[union-attr]
+    number, unit = re.fullmatch(r"([0-9,.e]+)( MiB| s)?", text).groups()
     return float(number.replace(",", "")) * UNITS[unit or ""]
 
 
