@@ -360,6 +360,8 @@ def test_settings_of_dask_exist():
     assert "require-encryption" in known
     assert comm["tls"].keys() <= known["tls"].keys()
     assert comm["tls"]["client"].keys() <= known["tls"]["client"].keys()
+    assert "distributed.scheduler.allowed-failures" in (DOCS / "scaling.md").read_text(encoding="utf-8")
+    assert dask.config.get("distributed.scheduler.allowed-failures") == 3
     assert distributed
 
 
