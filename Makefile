@@ -15,7 +15,7 @@ export PYTHONDONTWRITEBYTECODE =
 demo: $(VENV)/.installed
 	$(BIN)/nmtalign demo -o out
 
-test: $(VENV)/.installed-test
+test: $(VENV)/.installed-test $(VENV)/.installed-others
 	$(BIN)/ruff check .
 	@echo "mypy runs beside pytest; what it finds is told at the end"
 	@$(BIN)/mypy >$(VENV)/mypy.txt 2>&1 & mypy=$$!; \
@@ -43,6 +43,15 @@ $(VENV)/.installed: pyproject.toml | $(BIN)/python
 $(VENV)/.installed-test: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
 	touch $@ $(VENV)/.installed
+
+# Tests of a program that cannot be installed, for lack of a compiler perhaps, are skipped
+$(VENV)/.installed-others: tests/other_programs.txt $(VENV)/.installed-test
+	$(BIN)/python -m venv --clear --without-pip $(VENV)/others
+	$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
+		> "$$($(VENV)/others/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/of_tests.pth"
+	$(BIN)/python -m pip --python $(VENV)/others/bin/python install --quiet --no-deps -r tests/other_programs.txt \
+		|| echo "other programs are not installed; their tests are skipped"
+	touch $@
 
 $(VENV)/.installed-docs: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'

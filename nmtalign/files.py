@@ -71,7 +71,7 @@ def _unreadable(error: OSError) -> DataError:
 
 
 def named(path: str | Path, records: Iterator[T]) -> Iterator[T]:
-    """Yield the records of a file, with the errors of :func:`foreign`."""
+    """Yield the records of a file, with the errors of :func:`guarded_read`."""
     with guarded_read(path):
         yield from records
 

@@ -37,7 +37,6 @@ HEAD = ["command", "seconds", "CPU seconds", "peak memory MB"]
 SIZES = 10_000, 30_000, 100_000, 300_000, 1_000_000, 10_000_000  # pairs of --grow
 RECYCLED = "recycled text, no links"
 FAST_ALIGN = "fast_align of sil-machine[thot]"
-IN_CPP = 3.0  # times that it takes longer than the C++ program, of 100,447 pairs
 Growth = dict[tuple[int, str], Cost]  # by number of pairs and command
 
 
@@ -161,10 +160,6 @@ def draw(found: Growth, path: Path) -> None:
             axis.plot(sizes, [getattr(found[size, name], field) for size in sizes], style, label=name)
         axis.set(xscale="log", yscale="log", xlabel="sentence pairs", ylabel=label)
         axis.grid(alpha=0.3)
-    if FAST_ALIGN in names:
-        sizes = [size for size, own in found if own == FAST_ALIGN]
-        estimate = [found[size, FAST_ALIGN].seconds / IN_CPP for size in sizes]
-        axes[0].plot(sizes, estimate, "v--", label=f"the same over {IN_CPP}: the C++ program, about")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
     figure.savefig(path, dpi=110)
 

@@ -319,7 +319,12 @@ OPTIONS = {  # of train
 }
 LOADED = {  # what is opened, and the settings
     "nothing there": ("nowhere", {}, DATA, "^nowhere: there is no such folder"),
-    "truth as a limit": ("en_fr_vectors", {"limit": True}, USAGE, "expected a limit of at least 1 word, found True"),
+    "truth as a limit": (
+        "en_fr_vectors",
+        {"limit": True},
+        USAGE,
+        "expected a limit of at least 1 word, found True",
+    ),
     "truth as a temperature": ("en_fr_vectors", {"temperature": True}, USAGE, "as temperature, found True"),
     "junk": (Path(__file__).parent / "corpus", {}, DATA, "found neither a model"),
     "a number": (3, {}, USAGE, "path of a folder, .*, found 3"),

@@ -14,11 +14,12 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import click
+import numpy as np
 import pytest
+from scipy.special import expit, logit
 
 import nmtalign
-from nmtalign.cli import COMMANDS, group, main
+from nmtalign.cli import COMMANDS, main
 from nmtalign.door import shipped
 from tests.conftest import REPOSITORY
 
@@ -30,26 +31,6 @@ PAGES = [
     *sorted({page for page in DOCS.rglob("*.md") if not page.is_symlink()} - {FIRST, *MADE.glob("*")}),
 ]
 PAIRS = 50  # the shortest of the sample; so many gold links teach
-# of Marian, fairseq, eflomal, dask and our scripts
-OTHERS = {
-    "--guided-alignment",
-    "--align-suffix",
-    "--shortlist",
-    "--alignment",
-    "--print-alignment",
-    "--priors",
-    "--overwrite",
-    "--nthreads",
-    "--nworkers",
-    "--prune",
-    "--chunk",
-    "--data",
-    "--frozen",
-    "--help",
-    "--bitexts",
-    "--own",
-    "--grow",
-}
 BLOCK = re.compile(r"^```(bash|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -155,26 +136,6 @@ def test_every_command_has_an_entry():
         assert f"| {{doc}}`{name} <commands/{name}>` | {help_line} |" in text
 
 
-def options_of(command: click.Command) -> set[str]:
-    """Return the long options of a command and of those inside it."""
-    found = {
-        option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)
-    }
-    parts = command.commands.values() if isinstance(command, click.Group) else ()
-    return found.union(*map(options_of, parts))
-
-
-def test_options_in_the_text_are_there():
-    """Outside of blocks, too: an option that is renamed must not live on in a table."""
-    with click.Context(group) as context:
-        commands = [group.get_command(context, name) for name in COMMANDS]
-    known = set().union(*map(options_of, filter(None, commands)), OTHERS)
-    for page in PAGES:
-        text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
-        named = re.findall(r"(--[a-z][a-z-]+)", " ".join(re.findall(r"`([^`]+)`", text)))
-        assert set(named) <= known, set(named) - known
-
-
 def test_pages_can_be_followed_in_one_folder():
     made = re.compile(r"nmtalign train .* -o (\S+)")
     texts = [
@@ -183,6 +144,20 @@ def test_pages_can_be_followed_in_one_folder():
     models = [model for text in texts for model in made.findall(text)]
     assert len(models) > 5
     assert sorted(models) == sorted(set(models)), "train refuses a folder that has a model"
+
+
+def test_combined_values_are_what_the_page_on_vectors_says():
+    """The root of both directions without a null word; with one, the mean of the logits, halved."""
+    given = "they were not told of it .", "on ne leur en a pas parlé ."
+    pair = nmtalign.load("en_fr_vectors").align(*given)
+    np.testing.assert_allclose(pair.posterior, np.sqrt(pair.forward * pair.reverse), rtol=1e-6)
+    pair = nmtalign.load().align(*given)
+    both = (np.clip(values.astype(float), 1e-12, 1 - 1e-6) for values in (pair.forward, pair.reverse))
+    np.testing.assert_allclose(pair.posterior, expit(sum(map(logit, both)) / 4), atol=2e-3)
+    assert np.abs(pair.posterior - np.sqrt(pair.forward * pair.reverse)).max() > 0.1
+    for method, values in (("argmax", "forward"), ("argmax-reverse", "reverse")):
+        pair = nmtalign.load(extract=method).align(*given)
+        np.testing.assert_array_equal(pair.posterior, getattr(pair, values))
 
 
 def test_members_that_the_reference_lists_are_there():

@@ -44,8 +44,8 @@ FLOORS = {
     "output": 0,
     "state": 0,
 }
-# sideways on one floor: checkpoints; emissions and the E-step, which positions read and scorers are fitted by
-ARROWS = {("rescoring", "training"), ("scorers", "positions")}
+# sideways on one floor: emissions and the E-step, which positions read and scorers are fitted by
+ARROWS = {("scorers", "positions")}
 MOST_FILES = 10  # of a folder, besides __init__.py
 LIGHT = {"numpy", "click", "nmtalign"}  # all that may be imported at the top of a module besides Python's own
 

@@ -249,7 +249,7 @@ def make_extraction(
 
 
 def grown(links: Flags, forward: Reals, reverse: Reals) -> Flags:
-    """Return the links (T, S, ...) of second words, which link one word to several: *not - ne ... pas*.
+    """Return the links (T, S, ...) of second words, which link one word to neighbors: *were - ont été*.
 
     A target word without a link is linked to s if p(s|t) is above `SECOND` and a neighbor of it is linked to
     s; a source word without a link likewise, by p(t|s).

@@ -3,13 +3,13 @@
 The evidence e of a link is the log likelihood ratio r' of its words, counted without one of their links, so
 that no pair is evidence for itself. The size of the training text is
 
-    u = log10 of its source words / 10,000, from LEAST to MOST words
+    m = log10 of its source words / 10,000, from LEAST to MOST words
 
 **Links.** A model that aligns the text it was learned from has counted each link that it judges, and so
 believes its links too much; on other text its posteriors are right as they are. Other text shows: of nearly
 every pair the training text lacks a word. So where all words of a pair are in the training text,
 
-    logit q = a0 + a1 logit p + a2 e + a3 u + d          probability = min(p, q)
+    logit q = a0 + a1 logit p + a2 e + a3 m + d          probability = min(p, q)
 
 with the posterior p of the link, after the votes of an expert, if there is one. Elsewhere the probability is
 p. ``scripts/calibration.py`` fits the coefficients a. Where gold links teach a model, they also give d: with
@@ -21,7 +21,7 @@ it the probabilities of the links of the gold pairs sum to the number of right o
     n = log of (S + T) / 2, at most log LONGEST
     z = |log((T + 1/2) / (c S + 1/2))| sqrt(min(S, T)), at most MAX_LENGTH_DEVIATION
 
-    p(parallel) = 1 / (1 + exp(-(b0 + b1 v + b2 n + b3 z + b4 v n + b5 u)))
+    p(parallel) = 1 / (1 + exp(-(b0 + b1 v + b2 n + b3 z + b4 v n + b5 m)))
 
 where c is the ratio T / S of the training text. ``scripts/fit_parallelness.py`` fits the coefficients b to
 one wrong pair in ten; where the share of wrong pairs is w, the logit is ``log(9) - log((1 - w) / w)`` too
@@ -62,7 +62,7 @@ class TrainingSize(NamedTuple):
 
     @property
     def log_size(self) -> float:
-        """The size u."""
+        """The size m."""
         return float(np.log10(min(max(self.words, LEAST), MOST) / 10_000))
 
 
@@ -70,7 +70,7 @@ class LinkProbabilities(NamedTuple):
     """Gives links their probability."""
 
     known: tuple[Flags, Flags]  # the source and the target words (V,) that the training text has
-    size: float  # u
+    size: float  # m
     gold_log_odds: float = 0.0  # d
 
     def of_training_text(self, posterior: Reals, evidence: Reals) -> Doubles:
@@ -123,7 +123,7 @@ def parallel_probability(
 def pair_features(
     evidence: Doubles, source_lengths: Longs, target_lengths: Longs, size: TrainingSize
 ) -> Doubles:
-    """Return 1, v, n, z, v n and u of each pair, shape (6, N)."""
+    """Return 1, v, n, z, v n and m of each pair, shape (6, N)."""
     S, T = source_lengths.astype(np.float64), target_lengths.astype(np.float64)
     words = np.maximum(S + T, 1)
     v = evidence / words

@@ -1,4 +1,4 @@
-"""The mathematics of attention, on arrays of any library. All behind this door is imported when asked for."""
+"""Floor 1: the mathematics of attention, on arrays of any library. Names are imported when asked for."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def diagonal_prior(
     ``simalign``     :math:`1 - \kappa\,(t/(T-1) - s/(S-1))^2`              multiply similarities by it
     ===============  =====================================================  ============================
 
-    The strength is :math:`\lambda` or :math:`\kappa`: fast_align starts from 4, SimAlign suggests 0.5.
+    The strength is :math:`\lambda` or :math:`\kappa`, for which SimAlign's own default is 0.5.
     Swapping T and S transposes the prior. ``centered`` compares the middles of the words, so it does not
     change when both sentences are read backwards. An unknown form raises a :class:`UsageError`.
 

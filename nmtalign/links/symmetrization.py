@@ -10,9 +10,9 @@ FINAL(direction)                                     forward first, then reverse
     for each point of the direction, by source, then target word
         if its source word or its target word has no link yet  (-and: neither has one): add it
 
-The order of the points matters where two of them rule each other out. This is the order of fast_align's
-``atools``, of thot and of sil-machine. Koehn's pseudo-code and Moses' ``symal`` go through the points of the
-alignment instead and try the 8 points around each, and may then keep the other one of two rivals.
+The order of the points matters where two of them rule each other out. This is the order of thot and of
+sil-machine. Koehn's pseudo-code goes through the points of the alignment instead, tries the 8 points around
+each, and may then keep the other one of two rivals.
 
 Many pairs are grown at once, bit-sliced: a cell (source, target) is one long integer with one bit for each
 pair, so a step for thousands of pairs is a handful of integer operations, in the very order above.

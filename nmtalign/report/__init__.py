@@ -1,1 +1,1 @@
-"""Floor 4: heatmaps, tables, the HTML report, results in notebooks."""
+"""Floor 7: heatmaps, tables, the HTML report, results in notebooks."""

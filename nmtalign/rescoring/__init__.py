@@ -1,1 +1,1 @@
-"""A rescorer of alignment posteriors: one network, its features, its training."""
+"""Floor 5: a rescorer of alignment posteriors: one network, its features, its training."""

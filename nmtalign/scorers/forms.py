@@ -1,7 +1,7 @@
 """Forms of words: the parts under which a word is counted, so that rare words share the counts of relatives.
 
 The forms are the word itself and its first letters. The first three letters of a short word are the whole
-word again, so a side of short words has other forms: the first and the last letter.
+word again, so a side of short words has other forms, among them the first and the last letter.
 
 Forms that are spelled alike, such as *president* and *presidente* or *президент*, are likely translations and
 get prior counts.

@@ -98,7 +98,9 @@ class AlignOutputOptions(LinkOutputOptions):
     values: CellValues | None = option(
         "--values", "What --attention contains.  [softmax without null: forward; else combined]"
     )
-    pieces: SubwordMarks | None = option("--pieces", "Join marked sub-words, and link the words.")
+    pieces: SubwordMarks | None = option(
+        "--pieces", "Align marked sub-words; links count the words that they make."
+    )
 
     @property
     def paths(self) -> dict[str, str]:

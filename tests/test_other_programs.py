@@ -1,0 +1,382 @@
+"""What the pages say of other programs, tried with these programs.
+
+``make test`` installs them into an environment of their own (`tests/other_programs.txt`); the variable
+NMTALIGN_OTHER_PROGRAMS names another one. Without them the tests are skipped; with CI=true they fail.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nmtalign
+from nmtalign.attention import diagonal_prior
+from nmtalign.cli import main
+from nmtalign.door import shipped
+from nmtalign.links.symmetrization import METHODS, symmetrize_many
+from tests.aligner.toy_language import links_of
+from tests.conftest import REPOSITORY
+
+OTHERS = Path(os.environ.get("NMTALIGN_OTHER_PROGRAMS", Path(sys.prefix) / "others"))
+DOCS = REPOSITORY / "docs"
+SAMPLE = shipped("en_fr_sample")
+TEXT = [str(SAMPLE / f"text.tok.{side}") for side in ("en", "fr")]
+
+
+def need(condition: bool, reason: str) -> None:
+    """Skip a test where a program is missing, or let it fail where all have to be there."""
+    if condition:
+        return
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+def run(command: list[str | Path], **options: object) -> subprocess.CompletedProcess[str]:
+    """Run a command outside of the checkout's Python path, and expect that it ends well."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment |= {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True, env=environment, **options)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done
+
+
+def other(name: str) -> Path:
+    """Return the path of another program."""
+    program = OTHERS / "bin" / name
+    need(program.exists(), f"no {name} in {OTHERS}: make test installs it")
+    return program
+
+
+def python_of(package: str) -> Path:
+    """Return the Python of the other programs, which has a package."""
+    found = list(OTHERS.glob(f"lib/python3.*/site-packages/{package}"))
+    need(bool(found), f"no package {package} in {OTHERS}: make test installs it")
+    return other("python")
+
+
+def ask(package: str, code: str, **given: object) -> Any:
+    """Run code that has the values of `given` in the Python of the other programs; return its `answer`."""
+    head = f"import json, sys\nglobals().update(json.loads({json.dumps(json.dumps(given))}))\n"
+    tail = "\nprint('answer', json.dumps(answer))\n"
+    done = run([python_of(package), "-c", head + code + tail])
+    return json.loads(done.stdout.rpartition("answer ")[2])
+
+
+def ours(line: str) -> None:
+    """Run nmtalign."""
+    with pytest.raises(SystemExit) as caught:
+        main(shlex.split(line))
+    assert not caught.value.code, line
+
+
+def block(page: str, language: str, beginning: str = "") -> str:
+    """Return the first block of a page in a language that begins in some way."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    blocks = re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    return next(found for found in blocks if found.startswith(beginning))
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder where commands run."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+# --- OpusTrainer ----------------------------------------------------------------------------------
+
+
+def test_opustrainer_runs_the_configuration_of_the_page(place: Path):
+    program = other("opustrainer-train")
+    ours(f"align {' '.join(TEXT)} --guided corpus.tsv -o corpus.align --quiet")
+    (place / "corpus.yml").write_text(block("howtos/guided_training.md", "yaml"), encoding="utf-8")
+    command = block("howtos/guided_training.md", "sh", "opustrainer-train").split()
+    done = run([program, *command[1:]])
+    assert "Skipping" not in done.stderr
+    given = {tuple(line.split("\t")[:2]) for line in (place / "corpus.tsv").read_text("utf-8").splitlines()}
+    seen, tagged = [line.split("\t") for line in done.stdout.splitlines()], 0
+    for source, target in seen:
+        plain = re.sub(r"__source__ (\S+) __target__ (\S+) __done__", r"\1", source)
+        tagged += plain != source
+        assert (plain, target) in given
+    assert len(seen) >= len(given)
+    assert tagged > len(seen) / 4
+
+
+TAGGED = """
+from opustrainer.modifiers.placeholders import PlaceholderTagModifier
+answer = PlaceholderTagModifier(1.0).apply(line)
+"""
+
+
+def test_opustrainer_counts_words_between_any_white_space():
+    """As the page warns: for nmtalign *deux amis* is one word here, and 1-1 is *rient-laugh*."""
+    line = "deux\u00a0amis rient\ttwo\u00a0friends laugh\t1-1"
+    found = ask("opustrainer", TAGGED, line=line)
+    assert found == "deux __source__ amis __target__ friends __done__ rient\ttwo friends laugh"
+
+
+ICU = """
+from opustrainer.tokenizers import make_detokenizer
+answer = [make_detokenizer("icu:en").detokenize(tokens)[0] for tokens in both]
+"""
+
+
+def test_opustrainer_counts_spaces_among_the_tokens_of_icu():
+    both = [["Hello", "▁", "world", "."], ["Hello", "world", "."]]
+    assert ask("opustrainer", ICU, both=both) == ["Hello world.", "Helloworld."]
+
+
+# --- eflomal --------------------------------------------------------------------------------------
+
+LOWERED = """
+import tempfile, eflomal
+with tempfile.NamedTemporaryFile("wb") as file:
+    index, *_ = eflomal.to_eflomal_text_file(["House of Cards\\n"], file)
+answer = sorted(index.index)
+"""
+
+
+def test_eflomal_looks_words_up_in_lower_case():
+    assert ask("eflomal", LOWERED) == ["cards", "house", "of"]
+
+
+def test_eflomal_reads_our_priors_and_we_read_its(place: Path, capsys: pytest.CaptureFixture[str]):
+    program = other("eflomal-align")
+    ours(f"train {' '.join(TEXT)} -o model --quiet")
+    ours("lexicon --model model --priors new.priors --quiet")
+    files = ["-s", TEXT[0], "-t", TEXT[1], "-f", "forward", "-r", "reverse"]
+    done = run([program, *files, "--priors", "new.priors", "--verbose", "-m", "3"])
+    used, given = map(int, re.search(r"(\d+) \(of (\d+)\) pairs of lexical priors", done.stderr).groups())
+    assert used == given == len((place / "new.priors").read_text("utf-8").splitlines())
+    words = [list(map(len, map(str.split, pair))) for pair in nmtalign.read_bitext(*TEXT)]
+    for direction in ("forward", "reverse"):  # both write source-target from 0, a line for each pair
+        links = (place / direction).read_text("utf-8").splitlines()
+        for line, (S, T) in zip(links, words, strict=True):
+            pairs = [tuple(map(int, link.split("-"))) for link in line.split()]
+            assert all(0 <= s < S and 0 <= t < T for s, t in pairs)
+
+    run([other("eflomal-makepriors"), *files, "--priors", "its.priors"])
+    kinds = [line.split("\t")[0] for line in (place / "its.priors").read_text("utf-8").splitlines()]
+    others = len(kinds) - kinds.count("LEX")
+    assert set(kinds) == {"LEX", "HMMF", "HMMR", "FERF", "FERR"}
+    capsys.readouterr()
+    ours(f"train {' '.join(TEXT)} -o from_priors --preset fast --prior its.priors")
+    assert f"{others:,} lines of jumps and fertilities (HMMF, HMMR, FERF, FERR)" in capsys.readouterr().err
+
+
+def test_eflomal_gives_wrong_pairs_high_costs_where_we_give_low_scores(place: Path):
+    program = other("eflomal-align")
+    source, target = (Path(file).read_text("utf-8").splitlines() for file in TEXT)
+    wrong = list(range(0, len(source), 10))
+    target = [target[(n + 95) % len(target)] if n in wrong else line for n, line in enumerate(target)]
+    for name, lines in (("source", source), ("target", target)):
+        (place / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    run([program, "-s", "source", "-t", "target", "-F", "forward", "-R", "reverse"])
+    ours("train source target -o model --pair-scores scores --quiet")
+    values = {name: np.loadtxt(name) for name in ("forward", "reverse", "scores")}
+    right = np.delete(np.arange(len(source)), wrong)
+    for name, high in (("forward", wrong), ("reverse", wrong), ("scores", right)):
+        low = right if high is wrong else wrong
+        assert np.mean(values[name][high][:, None] > values[name][low]) > 0.8, name
+
+
+# --- SimAlign and awesome-align -------------------------------------------------------------------
+
+LINES = 40
+SIMALIGN = """
+import numpy as np
+from simalign import SentenceAligner
+answer = {"distorted": SentenceAligner.apply_distortion(np.array(similar)).tolist()}
+for kind in ("bpe", "word"):
+    aligner = SentenceAligner(model=folder, token_type=kind, matching_methods="mai", layer=8)
+    answer[kind] = [aligner.get_word_aligns(*pair) for pair in pairs]
+"""
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
+    """A small BERT of random weights as all three programs read it, and the pairs of words to align."""
+    pytest.importorskip("transformers", reason="pip install 'nmtalign[transformers]'")
+    sys.path.insert(0, str(REPOSITORY / "scripts"))
+    try:
+        import benchmark_encoder
+    finally:
+        sys.path.remove(str(REPOSITORY / "scripts"))
+    small = {"hidden_size": 32, "num_hidden_layers": 9, "num_attention_heads": 2, "intermediate_size": 64}
+    folder, lines = tmp_path_factory.mktemp("encoder"), [*nmtalign.read_bitext(*TEXT)][:LINES]
+    for name, side in (("source", 0), ("target", 1)):
+        (folder / name).write_text("".join(f"{pair[side]}\n" for pair in lines), encoding="utf-8")
+    (folder / "both").write_text("".join(f"{s} ||| {t}\n" for s, t in lines), encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(benchmark_encoder, "SHAPE", small)
+        benchmark_encoder.make_encoder(folder)
+    return SimpleNamespace(folder=folder, pairs=[(s.split(" "), t.split(" ")) for s, t in lines])
+
+
+def our_links(encoder: SimpleNamespace, method: str, units: str = "subwords") -> list[set[tuple[int, int]]]:
+    """Return the links of `links_from`."""
+    given = {"encoder": encoder.folder, "layer": 8, "method": method, "units": units}
+    return links_of(nmtalign.links_from(encoder.pairs, **given))
+
+
+def test_links_and_the_prior_of_positions_are_those_of_simalign(encoder: SimpleNamespace):
+    similar = np.random.default_rng(0).random((3, 5))  # source by target
+    given = {"folder": str(encoder.folder), "pairs": encoder.pairs, "similar": similar.tolist()}
+    found = ask("simalign", SIMALIGN, **given)
+    names = {"inter": "simalign-argmax", "itermax": "simalign-itermax", "mwmf": "simalign-match"}
+    for kind, units in (("bpe", "subwords"), ("word", "words")):
+        for own, method in names.items():
+            links = [set(map(tuple, pair[own])) for pair in found[kind]]
+            assert links == our_links(encoder, method, units), (kind, own)
+    prior = diagonal_prior(5, 3, form="simalign", strength=0.5)
+    np.testing.assert_allclose(np.array(found["distorted"]), similar * prior.T, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("extraction", "method"), [("softmax", "awesome-align"), ("entmax15", "awesome-align-entmax")]
+)
+def test_links_are_those_of_awesome_align(encoder: SimpleNamespace, extraction: str, method: str):
+    python, folder = python_of("awesome_align"), encoder.folder
+    given = [
+        "--data_file",
+        folder / "both",
+        "--output_file",
+        folder / "links",
+        "--model_name_or_path",
+        folder,
+    ]
+    run([python, "-m", "awesome_align.run_align", *given, "--extraction", extraction])
+    lines = (folder / "links").read_text("utf-8").splitlines()
+    links = [{tuple(map(int, link.split("-"))) for link in line.split()} for line in lines]
+    assert links == our_links(encoder, method)
+
+
+# --- symmetrization -------------------------------------------------------------------------------
+
+GROWN = """
+from machine.translation import SymmetrizationHeuristic, WordAlignmentMatrix
+answer = {}
+for name in methods:
+    answer[name] = []
+    for S, T, forward, reverse in cases:
+        matrix, second = (WordAlignmentMatrix.from_word_pairs(S, T, links) for links in (forward, reverse))
+        matrix.symmetrize_with(second, SymmetrizationHeuristic[name.upper().replace("-", "_")])
+        links = matrix.to_aligned_word_pairs()
+        answer[name].append([(link.source_index, link.target_index) for link in links])
+"""
+
+
+def test_links_grow_as_in_sil_machine():
+    draw, cases = np.random.default_rng(3), []
+    for _ in range(60):
+        S, T = draw.integers(1, 9, 2).tolist()
+        forward = [[int(draw.integers(S)), t] for t in range(T) if draw.random() < 0.8]
+        reverse = [[s, int(draw.integers(T))] for s in range(S) if draw.random() < 0.8]
+        cases.append([S, T, forward, reverse])
+    found = ask("machine", GROWN, cases=cases, methods=list(METHODS))
+    forward, reverse = ([[*map(tuple, case[side])] for case in cases] for side in (2, 3))
+    for method in METHODS:
+        links = [frozenset(map(tuple, pair)) for pair in found[method]]
+        assert links == symmetrize_many(forward, reverse, method)
+
+
+# --- CTranslate2 ----------------------------------------------------------------------------------
+
+SCORED = """
+import ctranslate2
+model = ctranslate2.Translator("model")
+answer = dir(model.score_batch([["a", "</s>"]], [["b"]])[0])
+"""
+
+
+def test_the_script_of_the_page_gets_attention_from_ctranslate2(place: Path):
+    pytest.importorskip("transformers", reason="pip install 'nmtalign[transformers]'")
+    converter, python = other("ct2-transformers-converter"), python_of("ctranslate2")
+    from sentencepiece import SentencePieceProcessor
+
+    from tests.encoders.tiny import make_translator, reversed_bitext
+
+    (place / "tiny").mkdir()
+    make_translator(place / "tiny")
+    run([converter, "--model", "tiny", "--output_dir", "model"])
+    toy = reversed_bitext(20, seed=3)
+    for side, lines in (("source", toy.source), ("target", toy.target)):
+        pieces = SentencePieceProcessor(model_file=f"tiny/{side}.spm").encode(lines, out_type=str)
+        Path(f"{side}.pieces").write_text("".join(f"{' '.join(line)}\n" for line in pieces), "utf-8")
+    script = block("attention_of_other_programs.md", "sh", "cat > attention.py")
+    Path("attention.py").write_text(script.partition("\n")[2].partition("\nEND\n")[0], encoding="utf-8")
+    run([python, "attention.py"])
+    command = script.partition("python attention.py\n")[2].replace("\\\n", "").strip()
+    ours(f"{command.removeprefix('nmtalign ')} --shift 1 --quiet")
+    found = [set(links.links) for links in map(_links_of_line, Path("links.txt").read_text().splitlines())]
+    right = sum(len(links & gold) for links, gold in zip(found, toy.links, strict=True))
+    assert right > 0.8 * sum(map(len, toy.links))  # as the model was made: where it reads a word
+    assert "log_probs" in (scored := ask("ctranslate2", SCORED))
+    assert "attention" not in scored
+
+
+def _links_of_line(line: str) -> SimpleNamespace:
+    return SimpleNamespace(links={tuple(map(int, link.split("-"))) for link in line.split()})
+
+
+# --- dask and make --------------------------------------------------------------------------------
+
+
+def test_options_of_dask_exist():
+    pytest.importorskip("distributed", reason="pip install 'nmtalign[dask]'")
+    page = (DOCS / "scaling.md").read_text(encoding="utf-8")
+    for program in ("scheduler", "worker"):
+        lines = re.findall(rf"^dask {program}\b(.*?)(?:#|$)", page, re.MULTILINE)
+        help_text = run([sys.executable, "-m", "dask", program, "--help"]).stdout
+        assert len(lines) == 2
+        for option in re.findall(r"--[a-z-]+", " ".join(lines)):
+            assert option in help_text, (program, option)
+
+
+def test_settings_of_dask_exist():
+    distributed = pytest.importorskip("distributed", reason="pip install 'nmtalign[dask]'")
+    import dask.config
+    import yaml
+
+    text = (
+        block("scaling.md", "sh", "dask scheduler --protocol").partition("<<'END'\n")[2].partition("\nEND")[0]
+    )
+    comm = yaml.safe_load(text)["distributed"]["comm"]
+    known = dask.config.get("distributed.comm")
+    assert comm["require-encryption"] is True
+    assert "require-encryption" in known
+    assert comm["tls"].keys() <= known["tls"].keys()
+    assert comm["tls"]["client"].keys() <= known["tls"]["client"].keys()
+    assert "distributed.scheduler.allowed-failures" in (DOCS / "scaling.md").read_text(encoding="utf-8")
+    assert dask.config.get("distributed.scheduler.allowed-failures") == 3
+    assert distributed
+
+
+def test_the_makefile_of_the_page_makes_the_links(place: Path):
+    need(shutil.which("make") is not None, "no make")
+    for side, file in zip(("en", "fr"), TEXT, strict=True):
+        lines = Path(file).read_text("utf-8").splitlines(keepends=True)
+        (place / f"text.{side}").write_text("".join(lines[:20]), encoding="utf-8")
+    rules = block("scaling.md", "make")
+    assert "seq 16" in rules
+    assert "/16 " in rules
+    program = f"{sys.executable} -m nmtalign align"
+    rules = rules.replace("seq 16", "seq 2").replace("/16 ", "/2 ").replace("nmtalign align", program)
+    (place / "Makefile").write_text(rules, encoding="utf-8")
+    environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
+    subprocess.run(["make", "-s"], check=True, capture_output=True, env=environment)
+    ours("align text.en text.fr -o expected.txt --quiet")
+    assert (place / "links.txt").read_bytes() == (place / "expected.txt").read_bytes()
