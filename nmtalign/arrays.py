@@ -32,7 +32,11 @@ AnyArray = NDArray[Any]
 
 Shape = tuple[int | None, ...]
 
-_KINDS = {"i": "whole numbers", "f": "real numbers"}
+_TYPES: dict[str, tuple[str, tuple[type, ...]]] = {
+    "i": ("whole numbers (int8 to int64)", (np.int8, np.int16, np.int32, np.int64)),
+    "f": ("real numbers (float32 or float64)", (np.float32, np.float64)),
+    "v": ("real numbers (float16 to float64)", (np.float16, np.float32, np.float64)),
+}
 _EXPECTED = "not a readable file of arrays"
 _PLAIN = "biuf"  # kinds of numbers
 _NUMBER = re.compile(r"(\d{1,9})$", re.ASCII)
@@ -200,11 +204,12 @@ def expect_array(
 ) -> NDArray[Any]:
     """Return an array if it has the kind, shape and range that are expected, and all entries are finite.
 
-    `kind` is "i" or "f", the kind of ``array.dtype``. None in `shape` is any length but 0. Errors begin with
-    `name`.
+    `kind` is "i" for whole numbers, "f" for real numbers that are computed with, or "v" for vectors, which
+    may have any precision. None in `shape` is any length but 0. Errors begin with `name`.
     """
-    if array.dtype.kind != kind:
-        raise DataError(f"expected {_KINDS[kind]}, found {array.dtype}").at(name)
+    what, types = _TYPES[kind]
+    if array.dtype not in [np.dtype(one) for one in types]:  # of this machine's byte order
+        raise DataError(f"expected {what}, found {array.dtype}").at(name)
     lengths = zip(array.shape, shape, strict=False)
     right = [length > 0 if wanted is None else length == wanted for length, wanted in lengths]
     if array.ndim != len(shape) or not all(right):

@@ -142,6 +142,13 @@ class Stored:
         """Return a whole number; `bounds` are its `low` and `high`."""
         return expect_whole(self.meta.get(name), **bounds, name=self._meta)
 
+    def integers(self, name: str, count: int, **bounds: float) -> list[int]:
+        """Return a list of `count` whole numbers; `bounds` are their `low` and `high`."""
+        values = self.value(name, list)
+        if len(values) != count:
+            raise DataError(f"expected {count} numbers as {name!r}, found {len(values)}").at(self._meta)
+        return [expect_whole(value, **bounds, name=self._meta) for value in values]
+
     def array(self, name: str, kind: str, shape: Shape, **bounds: float) -> NDArray[Any]:
         """Return a packed array; for the parameters see :func:`nmtalign.arrays.expect_array`."""
         entry = f"{self.folder / 'arrays.npz'}, {self.prefix}{name}"

@@ -284,6 +284,8 @@ class Aligner(TableResult):
         languages = tuple(stored.value("languages", list))
         training_state = replace(stored, meta=stored.value("training", dict))
         training = {name: training_state.value(name, dict) for name in training_state.meta}
+        if "corpus" in training:
+            replace(training_state, meta=training["corpus"]).integer("pairs", low=0)
         positions, extraction = stored.open("positions", numbers), stored.open("extraction")
         expert = stored.open("expert") if "expert" in stored.parts() else None
         return cls(scorer, positions, extraction, text, languages, training, expert=expert)

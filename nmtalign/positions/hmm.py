@@ -103,6 +103,12 @@ class TransitionModel:
         np.cumsum(self.tables, axis=1, dtype=np.float64, out=sums[:, 1:])
         return sums
 
+    @classmethod
+    def from_state(cls, stored: Stored, tables: str, classes: str, words: int) -> TransitionModel:
+        """Return the model of two arrays of a state; `words` is the length of the classes."""
+        rows = stored.array(tables, "f", (None, 2 * MAX_JUMP + 1), low=0, high=1)
+        return cls(rows, stored.array(classes, "i", (words,), low=0, high=len(rows) - 1))
+
     def renumbered(self, numbers: Integers) -> TransitionModel:
         """Return the model for other word numbers; `numbers` holds the old number of each word, or -1."""
         rare = len(self.tables) - 1
@@ -370,10 +376,8 @@ class HiddenMarkov(PositionModel):
             fitted, vocabularies = stored.integer("fitted", low=0), ({}, {})
         models = []
         for side, numbers in zip(("source", "target"), vocabularies, strict=True):
-            tables = stored.array(f"{side}_tables", "f", (None, 2 * MAX_JUMP + 1), low=0, high=1)
-            top, words = len(tables) - 1, max(len(numbers), 1)
-            classes = stored.array(f"{side}_classes", "i", (words,), low=0, high=top)
-            models.append(TransitionModel(tables, classes))
+            names, words = (f"{side}_tables", f"{side}_classes"), max(len(numbers), 1)
+            models.append(TransitionModel.from_state(stored, *names, words))
         null = stored.number("null", low=1e-9, high=0.999)
         return cls((models[0], models[1]), vocabularies, null, stored.value("agree", bool), fitted)
 

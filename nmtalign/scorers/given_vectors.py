@@ -31,6 +31,7 @@ from nmtalign.vectors.embeddings import Embeddings
 
 GATHERED = 1 << 16  # entries of vectors gathered at a time; they fit the second-level cache
 REFERENCE, COSTLY_REFERENCE = 1024, 128  # number of frequent words that log Z sums over
+LEAST_SHARE = 1e-15  # of a reference word that a model has; each occurs
 ROWS = 4096  # words whose log Z is computed at a time
 
 
@@ -81,7 +82,7 @@ class VectorScorer(Scorer):
         references = []
         for side in SIDES if stored.meta["lists"] else ():
             words = stored.words(f"{side}_reference")
-            share = stored.array(f"{side}_share", "f", (len(words),), low=0, high=1)
+            share = stored.array(f"{side}_share", "f", (len(words),), low=LEAST_SHARE, high=1)
             references.append(Reference(words, share))
         score = stored.open("score", source.dimension)
         return cls(source, target, score, tuple(references) or None, stored.value("tune", bool))

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import AnyArray, Doubles, Floats, Integers, Longs, blocks, expect_rising, expect_whole
+from nmtalign.arrays import AnyArray, Doubles, Floats, Integers, Longs, blocks, expect_rising
 from nmtalign.corpus.parallel import in_order
 from nmtalign.corpus.sides import EncodedSide, look_up, number_words
 from nmtalign.corpus.word_pairs import PairIndex, values_of
@@ -43,8 +43,10 @@ if TYPE_CHECKING:
 BLOCK = 1 << 16  # word pairs that a thread works on at a time
 RAREST = 1e-3  # expected null count of a word that was never unaligned
 UNKNOWN_RATIO = 0.2  # of two forms, one of them unknown: other kinds of form or the positions decide
+MAX_COUNT = 10**12  # of words or links of a training text
+MAX_LETTERS = 1000  # of a form
 _RANGES: dict[str, dict[str, float]] = {  # of the fields of Smoothing, in order
-    "words": {"low": 1, "high": 1e12},
+    "words": {"low": 1, "high": MAX_COUNT},
     "pseudo_count": {"low": 1e-6, "high": 1e6},
     "floor": {"low": 0, "high": 1},
 }
@@ -64,9 +66,10 @@ class FormCounts(NamedTuple):
     @classmethod
     def from_state(cls, stored: Stored, side: str, forms: int | None) -> FormCounts:
         """Return the counts of the forms of a side, shape (forms,); None accepts any number of forms."""
-        linked = stored.array(f"{side}_linked", "f", (forms,), low=0).astype(np.float64)
-        null = stored.array(f"{side}_null", "f", (len(linked),), low=0).astype(np.float64)
-        return cls(linked, null, stored.number(f"{side}_null", low=0))
+        counts: dict[str, float] = {"low": 0, "high": MAX_COUNT}
+        linked = stored.array(f"{side}_linked", "f", (forms,), **counts).astype(np.float64)
+        null = stored.array(f"{side}_null", "f", (len(linked),), **counts).astype(np.float64)
+        return cls(linked, null, stored.number(f"{side}_null", **counts))
 
     def null_ratios(self, words: float, pseudo_count: float) -> Doubles:
         """Return p(form | null) / p(form) of each form, at most 1,000."""
@@ -220,7 +223,7 @@ class StoredForms(NamedTuple):
     @classmethod
     def from_state(cls, stored: Stored, words: tuple[int, int]) -> StoredForms:
         """Return the counts of a state; `words` are the sizes of both vocabularies."""
-        first, second = (expect_whole(n, name=stored.folder) for n in stored.value("letters", list))
+        first, second = stored.integers("letters", 2, low=-MAX_LETTERS, high=MAX_LETTERS)
         source, target = (
             FormCounts.from_state(stored, side, None if letters else size)
             for side, size, letters in zip(SIDES, words, (first, second), strict=True)
@@ -233,7 +236,8 @@ class StoredForms(NamedTuple):
         targets = stored.large("targets", "i", (pairs,), low=0, high=forms - 1)
         keys = np.repeat(np.arange(len(of_source)) * forms, of_source) + targets
         expect_rising(keys, name=stored.folder / f"{stored.prefix}targets.npy")
-        return cls((first, second), keys, stored.large("counts", "f", (pairs,), low=0), (source, target))
+        counts = stored.large("counts", "f", (pairs,), low=0, high=MAX_COUNT)
+        return cls((first, second), keys, counts, (source, target))
 
     def table(self, least: float) -> Any:
         """Return the pairs with at least `least` links as a sparse table, (source forms, target forms)."""
@@ -284,15 +288,28 @@ class Lexicon:
         V = len(source), len(target)
         if not stored.parts():
             raise DataError("expected a lexicon with at least one kind of form, found none").at(stored.folder)
-        return cls(
+        lexicon = cls(
             source,
             target,
-            stored.array("source_counts", "i", (V[0],), low=0),
-            stored.array("target_counts", "i", (V[1],), low=0),
+            stored.array("source_counts", "i", (V[0],), low=0, high=MAX_COUNT),
+            stored.array("target_counts", "i", (V[1],), low=0, high=MAX_COUNT),
             [StoredForms.from_state(stored.part(name), V) for name in stored.parts()],
             Smoothing(*(stored.number(name, **bounds) for name, bounds in _RANGES.items())),
             stored.number("spelling", low=0, high=1000),
         )
+        lexicon._check_forms(stored)
+        return lexicon
+
+    def _check_forms(self, stored: Stored) -> None:
+        """Raise a DataError if the stored counts are not those of the forms that the words have."""
+        for name, learned, numbers in zip(stored.parts(), self.forms, self.form_numbers, strict=True):
+            expected = len(numbers[0]), len(numbers[1])
+            if learned.shape != expected:
+                what = "counts of {:,} source and {:,} target forms of the words"
+                found = f"found counts of {learned.shape[0]:,} and {learned.shape[1]:,}"
+                place = f"{stored.folder / 'meta.json'}, {stored.prefix}{name}"
+                text = f"expected {what.format(*expected)} for the letters {learned.letters}, {found}"
+                raise DataError(text).at(place)
 
     @cached_property
     def form_numbers(self) -> list[tuple[dict[str, int], dict[str, int]]]:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -18,6 +19,8 @@ from nmtalign.corpus.parallel import default_workers, in_order
 from nmtalign.corpus.text import EncodedText
 from nmtalign.corpus.word_pairs import SHARED, PairIndex, index_pairs
 from nmtalign.door import expect_choice
+from nmtalign.errors import DataError
+from nmtalign.files import guarded_read
 from nmtalign.positions.e_step import MIN_LINK, EStep, ExpectedCounts, expected_counts
 from nmtalign.positions.hmm import BothTransitions, TransitionModel, estimate_transitions, initial_transitions
 from nmtalign.scorers.forms import FormPairs, make_form_pairs, short_words
@@ -30,6 +33,7 @@ from nmtalign.scorers.lexicon import (
     form_pair_counts,
     stored_forms,
 )
+from nmtalign.state import Stored
 from nmtalign.training.checkpoint import Arrays, Checkpoint
 from nmtalign.training.prior import Prior, form_prior
 
@@ -157,8 +161,8 @@ class Estimator:
 
     def run(self, checkpoint: Checkpoint | None = None) -> Estimate:
         """Run all EM iterations, or those after the checkpoint, and return the estimate."""
-        state = None if checkpoint is None else checkpoint.read()
-        counts, transitions, done = (*self._initial(), 0) if state is None else _from_arrays(state)
+        resumed = None if checkpoint is None else self._resumed(checkpoint)
+        counts, transitions, done = (*self._initial(), 0) if resumed is None else resumed
         last = self.hyperparameters.hmm_iterations
         for number in range(done, last + 1):
             if checkpoint is not None:
@@ -173,6 +177,35 @@ class Estimator:
         words = self.source.words, self.target.words, self.source.counts, self.target.counts
         lexicon = Lexicon(*words, stored, self.smoothing, self.hyperparameters.spelling)
         return Estimate(counted._replace(counts=pruned), transitions, lexicon)
+
+    def _resumed(self, checkpoint: Checkpoint) -> tuple[ExpectedCounts, BothTransitions, int] | None:
+        """Return the state of a checkpoint; None without one, or if its arrays do not fit the bitext."""
+        arrays = checkpoint.read()
+        if arrays is None:
+            return None
+        state = Stored(checkpoint.path.parent, meta={}, packed=arrays, kinds={}, file=Path)
+        try:
+            with guarded_read(checkpoint.path):
+                return self._from_checkpoint(state)
+        except DataError:
+            return None  # as with a damaged file, the work is done again
+
+    def _from_checkpoint(self, state: Stored) -> tuple[ExpectedCounts, BothTransitions, int]:
+        """Return the state that :func:`_as_arrays` gave as arrays; a DataError if they do not fit."""
+        words = len(self.source.words), len(self.target.words)
+        first, second = (
+            TransitionModel.from_state(state, f"tables_{k}", f"classes_{k}", words[k]) for k in (0, 1)
+        )
+        counts = ExpectedCounts(
+            state.array("pairs", "f", (len(self.index),), low=0),
+            state.array("source_null", "f", (words[0],), low=0),
+            state.array("target_null", "f", (words[1],), low=0),
+            forward_jumps=np.zeros(0),  # what they gave is in the transitions
+            reverse_jumps=np.zeros(0),
+            log_likelihood=float(state.array("log_likelihood", "f", ())),
+        )
+        done = state.array("done", "i", (), low=0, high=self.hyperparameters.hmm_iterations)
+        return counts, (first, second), int(done)
 
     @property
     def smoothing(self) -> Smoothing:
@@ -251,11 +284,3 @@ def _as_arrays(counts: ExpectedCounts, transitions: BothTransitions, done: int) 
     for k, model in enumerate(transitions):
         arrays |= {f"tables_{k}": model.tables, f"classes_{k}": model.classes}
     return arrays | {"done": np.array(done)}
-
-
-def _from_arrays(state: Arrays) -> tuple[ExpectedCounts, BothTransitions, int]:
-    """Return the state from its arrays."""
-    first, second = (TransitionModel(state[f"tables_{k}"], state[f"classes_{k}"]) for k in (0, 1))
-    arrays = {name: state[name] for name in ExpectedCounts._fields}
-    likelihood = float(arrays.pop("log_likelihood"))
-    return ExpectedCounts(**arrays, log_likelihood=likelihood), (first, second), int(state["done"])

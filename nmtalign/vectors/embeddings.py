@@ -110,6 +110,12 @@ class CharacterNgrams:
         return hashes[kept] % np.uint32(len(self.matrix)), counts
 
 
+def _as_stored(matrix: NDArray[Any]) -> NDArray[Any]:
+    """Return a matrix row after row, in the byte order of this machine, of at most double precision."""
+    native = matrix.dtype.newbyteorder("=")
+    return np.ascontiguousarray(matrix, native if native.itemsize <= 8 else np.float64)
+
+
 def _hashed(hashes: NDArray[np.uint32], letters: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """Return the FNV-1a hashes of n-grams with one more letter each, shape (L,)."""
     hashes = (hashes ^ letters[0]) * _FNV_PRIME
@@ -246,9 +252,10 @@ class Embeddings:
     def state(self) -> State:
         """Return words and vectors; rows that no word has are left out."""
         whole = self.compact()
-        large, lengths = {"vectors": np.ascontiguousarray(whole.matrix)}, None
+        large, lengths = {"vectors": _as_stored(whole.matrix)}, None
         if pieces := whole.subwords:
-            large["subwords"], lengths = pieces.matrix, [pieces.shortest, pieces.longest]
+            large["subwords"] = _as_stored(pieces.matrix)
+            lengths = [pieces.shortest, pieces.longest]
         values = {"unknown": self.unknown, "subwords": lengths, "settings": dict(self.settings)}
         return State("embeddings", values, large=large, words={"vocab": whole.vocabulary.words})
 
@@ -256,9 +263,9 @@ class Embeddings:
     def from_state(cls, stored: Stored) -> Embeddings:
         """Return what :meth:`state` was made of."""
         words = Vocabulary.from_words(stored.words("vocab"))
-        matrix, pieces = stored.large("vectors", "f", (len(words), None)), None
+        matrix, pieces = stored.large("vectors", "v", (len(words), None)), None
         if stored.value("subwords", object) is not None:
-            table = stored.large("subwords", "f", (None, matrix.shape[1]))
+            table = stored.large("subwords", "v", (None, matrix.shape[1]))
             pieces = CharacterNgrams(table, *stored.value("subwords", list))
         return cls(words, matrix, pieces, stored.text("unknown"), stored.value("settings", dict))
 

@@ -467,11 +467,19 @@ def pair_languages(folder: str | Path) -> tuple[str, str]:
     if not names:
         found = "found neither a model (meta.json) nor vectors of two languages (word2int_XX.pkl or XX)"
         raise DataError(f"expected one of both, {found}").at(folder)
-    languages = _pair_note(folder).get("languages", names)
-    if not (isinstance(languages, list) and all(isinstance(name, str) for name in languages)):
-        raise DataError("expected languages that are a list of names").at(folder / "pair.json")
-    if len(languages) != 2:
+    note = _pair_note(folder)
+    if "languages" in note:
+        return _noted_languages(note["languages"], folder / "pair.json")
+    if len(names) != 2:
         raise UsageError(
             f"{folder}: expected vectors of two languages, found {names or 'none'}; name them (`languages`)"
         )
+    return names[0], names[1]
+
+
+def _noted_languages(languages: Any, path: Path) -> tuple[str, str]:
+    if not (isinstance(languages, list) and all(isinstance(name, str) for name in languages)):
+        raise DataError("expected languages that are a list of names").at(path)
+    if len(languages) != 2:
+        raise DataError(f"expected a source and a target language, found {languages!r:.60}").at(path)
     return languages[0], languages[1]

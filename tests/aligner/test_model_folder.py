@@ -190,10 +190,13 @@ def first(value: float) -> Callable[[NDArray[Any]], NDArray[Any]]:
         (f"{LEXICON}.forms-0.targets.npy", lambda a: a + 10**7, r"numbers from 0 to \d+, found 1000\d+"),
         (f"{LEXICON}.forms-0.targets.npy", lambda a: -a, r"numbers from 0 to \d+, found -\d+"),
         (f"{LEXICON}.forms-0.targets.npy", lambda a: a[::-1].copy(), "each entry above the one before"),
-        (f"{LEXICON}.forms-0.targets.npy", lambda a: a.astype(float), "whole numbers, found float64"),
+        (f"{LEXICON}.forms-0.targets.npy", lambda a: a.astype(float), "int64., found float64"),
         (f"{LEXICON}.forms-0.counts.npy", lambda a: a.astype(complex), "real numbers, found complex128"),
         (f"{LEXICON}.forms-0.counts.npy", lambda a: a.astype(str), "real numbers, found <U"),
-        (f"{LEXICON}.forms-0.counts.npy", lambda a: -a, "numbers of at least 0, found -"),
+        (f"{LEXICON}.forms-0.counts.npy", lambda a: -a, r"numbers from 0 to 1000000000000, found -"),
+        (f"{LEXICON}.forms-0.counts.npy", lambda a: a.astype(np.float16), "float64., found float16"),
+        (f"{LEXICON}.forms-1.counts.npy", lambda a: a.astype(">f4"), "float64., found >f4"),
+        (f"{LEXICON}.forms-1.counts.npy", first(1e30), r"numbers from 0 to 1000000000000, found 1"),
         (f"{LEXICON}.forms-1.counts.npy", first(np.nan), "a finite number, found nan"),
         (f"{LEXICON}.forms-1.counts.npy", first(np.inf), "a finite number, found inf"),
         (f"{LEXICON}.forms-1.counts.npy", lambda a: a[:, None], r"\d+ entries, found \d+ x 1"),
@@ -202,12 +205,13 @@ def first(value: float) -> Callable[[NDArray[Any]], NDArray[Any]]:
         ("scorer.spectral.target.npy", lambda a: a[:-1], r"\d+ x \d+ entries"),
         ("scorer.spectral.target_norms", first(-np.inf), "a finite number, found -inf"),
         ("scorer.lexicon.forms-0.pairs", lambda a: a + 1, r"numbers|word pairs of all forms"),
-        ("scorer.lexicon.forms-0.source_null", first(-1), "at least 0, found -1"),
+        ("scorer.lexicon.forms-0.source_null", first(-1), r"from 0 to 1000000000000, found -1"),
         ("scorer.lexicon.forms-1.target_linked", lambda a: a[:0], "any entries, found 0"),
         ("positions.source_tables", lambda a: a[:, :-1], "any x 1025 entries, found .* x 1024"),
+        ("positions.source_tables", lambda a: a.astype(np.float16), "float64., found float16"),
         ("positions.target_tables", first(np.nan), "a finite number, found nan"),
         ("positions.target_classes", lambda a: a + 1000, r"numbers from 0 to \d+, found 1\d\d\d"),
-        ("scorer.lexicon.source_counts", lambda a: a.astype(bool), "whole numbers, found bool"),
+        ("scorer.lexicon.source_counts", lambda a: a.astype(bool), "int64., found bool"),
     ],
 )
 def test_arrays_that_make_no_sense_are_refused(spectral, tmp_path: Path, name, change, message):
@@ -226,6 +230,42 @@ def spectral(tmp_path_factory) -> Path:
     unlike = [(TOY.pairs[k][0], TOY.pairs[k + 1][1]) for k in range(20)]  # words get several partners
     learn([*TOY.pairs, *unlike], LearnOptions(PRESETS["default"], workers=1)).aligner.save(folder)
     return folder
+
+
+@pytest.mark.parametrize("dtype", ["float16", ">f4", "float64", "longdouble"])
+def test_vectors_of_any_precision_are_saved_and_opened(tmp_path: Path, dtype: str):
+    matrix = np.eye(3, 4, dtype=dtype)
+    sides = [nmtalign.Embeddings.of(list(words), matrix) for words in ("abc", "xyz")]
+    aligner = nmtalign.vector_aligner(*sides)
+    aligner.save(tmp_path / "model")
+    opened = load_aligner(tmp_path / "model")
+    assert opened.align(["a", "c"], ["z", "x"]).links == aligner.align(["a", "c"], ["z", "x"]).links
+    kept = "float64" if dtype == "longdouble" else np.dtype(dtype).newbyteorder("=")
+    assert opened.scorer.source.matrix.dtype == kept
+
+
+@pytest.mark.parametrize("kind", ["forms-0", "forms-1"])
+@pytest.mark.parametrize(
+    ("letters", "message"),
+    [
+        (
+            [1, 1],
+            r"expected counts of \d+ source and \d+ target forms .* letters \(1, 1\), found counts of \d+",
+        ),
+        ([-1, 0], r"expected counts of .* letters \(-1, 0\)"),
+        ([1001, 3], "expected numbers from -1000 to 1000, found 1001"),
+        ([0.5, 3], "expected a whole number, found 0.5"),
+        ([3], "expected 2 numbers as 'letters', found 1"),
+    ],
+)
+def test_letters_that_do_not_fit_the_counts_are_refused(spectral, tmp_path: Path, kind, letters, message):
+    folder = shutil.copytree(spectral, tmp_path / "model")
+    meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
+    meta["parts"]["scorer"]["parts"]["lexicon"]["parts"][kind]["letters"] = letters
+    (folder / "meta.json").write_text(json.dumps(meta), encoding="utf-8")
+    with pytest.raises(DataError, match=message) as caught:
+        load_aligner(folder)
+    assert str(caught.value).startswith(f"{folder / 'meta.json'}")
 
 
 @pytest.mark.parametrize("weight", [float("nan"), 2, -0.5, "much", None])

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from nmtalign.corpus.sides import encode
-from nmtalign.training.checkpoint import checkpoint_of, remove_checkpoints
-from nmtalign.training.em import Hyperparameters
+from nmtalign.corpus.text import encode_text
+from nmtalign.training.checkpoint import Checkpoint, checkpoint_of, remove_checkpoints
+from nmtalign.training.em import PRESETS, Estimator, Hyperparameters
 from nmtalign.training.prior import Prior
 from tests.aligner.toy_language import toy_bitext
 from tests.cli.running import run
@@ -111,6 +112,39 @@ def test_a_state_belongs_to_a_text_its_settings_and_what_is_known():
     assert len(keys) == len(others) + 1
     assert checkpoint_of("nowhere", source, target, *others[0]).key in keys
     assert checkpoint_of(None, source, target, Hyperparameters()) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "changed"),
+    [
+        ("pairs", lambda array: array[:-1]),
+        ("pairs", lambda array: -array),
+        ("source_null", lambda array: array.astype(np.float16)),
+        ("target_null", lambda array: array * np.nan),
+        ("tables_0", lambda array: array[:, :-1]),
+        ("tables_1", lambda array: array * 2**31),
+        ("classes_1", lambda array: array + 10**9),
+        ("done", lambda array: array + 99),
+        ("log_likelihood", lambda array: None),
+    ],
+)
+def test_a_state_that_does_not_fit_is_made_again(tmp_path: Path, monkeypatch, name: str, changed):
+    monkeypatch.setattr("nmtalign.training.checkpoint.SECONDS", 0)
+    path = tmp_path / "checkpoint.npz"
+    estimator = Estimator(encode_text(toy_bitext(20).words), PRESETS["fast"], workers=1)
+    wanted = estimator.run(Checkpoint(path, "mine"))
+    with np.load(path) as file:
+        arrays = dict(file)
+    with monkeypatch.context() as patched:
+        patched.delattr(Estimator, "_initial")  # the state that was written is taken
+        patched.delattr(Estimator, "_hmm_iteration")
+        estimator.run(Checkpoint(path, "mine"))
+    arrays[name] = changed(arrays[name])
+    np.savez(path, **{key: array for key, array in arrays.items() if array is not None})
+    found = estimator.run(Checkpoint(path, "mine"))
+    for one, other in zip(found.lexicon.forms, wanted.lexicon.forms, strict=True):
+        np.testing.assert_array_equal(one.keys, other.keys)
+        np.testing.assert_array_equal(one.counts, other.counts)
 
 
 def test_other_files_beside_states_are_left_alone(tmp_path: Path):

@@ -33,6 +33,12 @@ def test_the_latest_correction_of_a_pair_is_its_gold_and_others_have_none(tmp_pa
     assert {n: one.by for n, one in read_corrections(file).items()} == {2: "", 4: "Ann"}
 
 
+def test_of_two_corrections_of_the_same_time_the_later_line_counts(tmp_path: Path) -> None:
+    file = tmp_path / "corrections.jsonl"
+    file.write_text(line(by="Ann") + line(by="Ben"), encoding="utf-8")
+    assert read_corrections(file)[2].by == "Ben"
+
+
 def test_a_review_that_leaves_no_link_counts(tmp_path: Path) -> None:
     file = tmp_path / "corrections.jsonl"
     file.write_text(line(links=[], possible=[]), encoding="utf-8")

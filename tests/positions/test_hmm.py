@@ -21,6 +21,7 @@ from nmtalign.positions.hmm import (
     forward_backward,
     hmm_posteriors,
     initial_transitions,
+    joint_probability,
     jump_counts,
 )
 from tests.positions.naive_hmm import enumerate_alignments, naive_forward_backward, naive_transitions
@@ -318,6 +319,14 @@ def test_far_jumps_are_spread_over_their_neighbors():
     np.testing.assert_allclose(tables[2, MAX_JUMP + high], 1 / 7, rtol=1e-3)
 
 
+def test_jumps_back_are_spread_as_jumps_ahead():
+    old = initial_transitions(5, frequent=3)
+    counts = np.random.default_rng(6).random(old.tables.shape)
+    ahead = estimate_transitions(counts, old).tables
+    back = estimate_transitions(np.flip(counts, axis=1), old).tables
+    np.testing.assert_allclose(back, np.flip(ahead, axis=1), rtol=1e-6)
+
+
 def test_own_jumps_are_mixed_with_those_of_all():
     old = initial_transitions(5, frequent=3)
     counts = np.zeros(old.tables.shape)
@@ -344,6 +353,15 @@ def test_one_table_for_all_words_is_a_table_for_each() -> None:
     one, other = (bucket_transitions(jumps, source, lengths, 0.1) for jumps in (own, more))
     np.testing.assert_array_equal(one.transition, other.transition)
     np.testing.assert_array_equal(one.stop, other.stop)
+
+
+@pytest.mark.parametrize("rounded", [1, 1 + 2.0**-23])
+def test_certain_posteriors_of_either_direction_leave_the_joint_probability_below_1(rounded: float):
+    """The sum of rounded posteriors may exceed 1; 1 - p counts as at least 1e-6."""
+    p, q = np.array([0.5], np.float32), np.array([rounded], np.float32)
+    expected = 1 / (1 + 1e-6**0.25)  # the odds of 0.5 are 1
+    np.testing.assert_allclose(joint_probability(p, q), expected, rtol=1e-6)
+    np.testing.assert_allclose(joint_probability(q, p), expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("agree", [False, True])

@@ -308,6 +308,19 @@ def test_which_e_steps_agree(monkeypatch):
     assert [step.agree for step in steps[4:]] == [False, False, True]
 
 
+@pytest.mark.parametrize("one", [EStep(P0), EStep(P0, mean=True)])
+def test_the_padding_of_a_bucket_is_not_counted(encoded, one):
+    bitext = LocalBitext(text_of(*encoded), workers=1)
+    if one.mean:
+        one = one._replace(emissions=random_emissions(bitext.index, *encoded))
+    assert any((bucket.source == 0).any() and (bucket.target == 0).any() for bucket in bitext.text.buckets)
+    counts = bitext.expected_counts(one)
+    for name in ("pairs", "source_null", "target_null"):
+        padding, *others = getattr(counts, name)
+        assert padding == 0, name
+        assert max(others) > 0, name
+
+
 def check_counts(sides, ratios: np.ndarray) -> None:
     """Check the counts of each kind of pass with these ratios of the word pairs."""
     bitext = LocalBitext(text_of(*sides), workers=1)

@@ -408,6 +408,15 @@ def test_pairs_come_back_in_their_order(format: str, tmp_path: Path) -> None:
         load_pair(tmp_path, languages=("en", "de"))
 
 
+@pytest.mark.parametrize("languages", [[], ["en"], ["en", "fr", "de"], None, "en", ["en", 2]])
+def test_languages_that_a_folder_notes_are_two(tmp_path: Path, languages: object) -> None:
+    side = Embeddings(Vocabulary.from_words(["a"]), np.eye(1, 2))
+    save_pair(side, side, tmp_path / "pair", languages=("en", "fr"))
+    (tmp_path / "pair" / "pair.json").write_text(json.dumps({"languages": languages}), encoding="utf-8")
+    with pytest.raises(DataError, match=r"pair\.json: expected (a source and a target|languages that are)"):
+        load_pair(tmp_path / "pair")
+
+
 def test_pairs_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     for language, size in (("en", 2), ("fr", 3)):
         embeddings = Embeddings(Vocabulary.from_words(["a"]), np.ones((1, size)))
