@@ -50,6 +50,10 @@ MEANINGS = {  # of values, where all rows (or columns) sum to 1, and elsewhere
     "combined": ("both directions together",) * 2,
     "scores": ("before positions and softmax",) * 2,
 }
+_BACKENDS: dict[str, tuple[str, dict[str, str | None]]] = {  # what draws a format, and the metadata in it
+    ".png": ("agg", {"Software": None}),
+    ".svg": ("svg", {"Date": None, "Creator": "nmtalign"}),
+}
 _NUMBERS_FIT = 0.3  # inches: the smallest cell that holds a number
 
 
@@ -305,8 +309,8 @@ def _figure(figure: Any) -> Figure:
 def _save_one(figures: list[Figure], partial: str | Path, dpi: int, path: Path) -> None:
     if len(figures) != 1:
         raise UsageError(f"{path}: a {path.suffix} holds one picture, found {len(figures)}; save to .pdf")
-    metadata = {"Date": None, "Creator": "nmtalign"} if path.suffix.lower() == ".svg" else {"Software": None}
-    figures[0].savefig(partial, dpi=dpi, metadata=metadata)
+    backend, metadata = _BACKENDS[path.suffix.lower()]
+    figures[0].savefig(partial, dpi=dpi, backend=backend, metadata=metadata)
 
 
 def _same_words(matrices: Sequence[AlignmentMatrix]) -> AlignmentMatrix:

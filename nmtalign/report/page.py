@@ -41,6 +41,16 @@ KINDS = {  # color, dashes, mark and meaning of curves
 }
 
 
+def new_figure(dpi: float | None = None) -> Figure:
+    """Return a figure of a square inch that Agg draws and measures, whatever backend is chosen elsewhere."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(1, 1), dpi=dpi)
+    FigureCanvasAgg(figure)
+    return figure
+
+
 class Panels:
     """A figure with a labeled panel for each name, room for a color bar and a legend; notes below."""
 
@@ -52,9 +62,7 @@ class Panels:
         columns: int | None = None,
         notes: Sequence[str] = (),
     ) -> None:
-        from matplotlib.figure import Figure
-
-        self.figure = Figure(figsize=(1, 1))
+        self.figure = new_figure()
         T, S = matrix.weights.shape
         self._columns = min(columns or max(3, math.ceil(math.sqrt(len(names)))), len(names))
         self.cell = _cell_size(S, T, self._columns)
@@ -185,9 +193,7 @@ class Board:
     def __init__(
         self, sides: Sequence[Sequence[str]], title: str, kinds: Sequence[str], *, numbers: bool
     ) -> None:
-        from matplotlib.figure import Figure
-
-        self.figure = Figure(figsize=(1, 1), dpi=POINTS)
+        self.figure = new_figure(POINTS)
         self._axes = self.figure.add_axes((0, 0, 1, 1))
         self._axes.set_axis_off()
         widths = [[_width(self.figure, word, SIZE) for word in side] for side in sides]

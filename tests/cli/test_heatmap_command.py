@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -50,6 +53,22 @@ def test_two_sentences_become_a_picture(vectors: Path, tmp_path: Path) -> None:
     texts = written(tmp_path / "cat.svg")
     assert {"The", "black", "cat", "Le", "chat", "noir", "chosen link"} <= set(texts)
     assert not [text for text in texts if text.startswith("pair")]
+
+
+@pytest.mark.parametrize("backend", ["module://package_of_a_notebook.backend", "widget_of_a_notebook"])
+def test_a_picture_is_drawn_whatever_backend_a_notebook_passes_on(
+    vectors: Path, tmp_path: Path, backend: str
+) -> None:
+    out = tmp_path / "cat.png"
+    command = [sys.executable, "-m", "nmtalign", "heatmap", "the cat", "le chat", "--vectors", vectors]
+    done = subprocess.run(
+        [*map(str, command), "-o", str(out)],
+        env=os.environ | {"MPLBACKEND": backend},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert out.read_bytes().startswith(b"\x89PNG")
 
 
 def test_all_directions_side_by_side_without_links(vectors: Path, tmp_path: Path) -> None:

@@ -307,6 +307,23 @@ def test_no_global_figure_is_made() -> None:
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_neither_layout_nor_file_depends_on_the_backend_that_is_chosen(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ending: str
+) -> None:
+    """As in a notebook, or under a matplotlibrc that names another format."""
+    from matplotlib import backend_bases, rcParams
+
+    usual, other = tmp_path / f"usual.{ending}", tmp_path / f"other.{ending}"
+    save_heatmaps([draw_heatmap(matrix())], usual)
+    for format in ("png", "svg", "pdf"):
+        monkeypatch.setitem(backend_bases._default_backends, format, "package_of_a_notebook.backend")
+    monkeypatch.setitem(rcParams, "savefig.format", "pdf")
+    figure = draw_heatmap(matrix())
+    save_heatmaps([figure], other)
+    assert other.read_bytes() == usual.read_bytes()
+
+
 @pytest.mark.filterwarnings("ignore:Matplotlib currently does not support Devanagari")  # below 3.11
 def test_a_script_that_no_font_has_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     only = {style.DEFAULT_FONT: style._font_paths()[style.DEFAULT_FONT]}
