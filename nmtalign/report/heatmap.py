@@ -26,7 +26,15 @@ from nmtalign.links.given import Links, as_gold
 from nmtalign.names import SIDES
 from nmtalign.output import whole_file
 from nmtalign.report.page import KINDS, LEGEND_CELL, LONGEST_LABEL, Board, Panels
-from nmtalign.report.style import DARK, choose_fonts, is_light, shorten, suggestion, visible
+from nmtalign.report.style import (
+    DARK,
+    FONTS_OF_SIGNS,
+    choose_fonts,
+    is_light,
+    shorten,
+    suggestion,
+    visible,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -105,7 +113,7 @@ def draw_heatmap(
     Warns
     -----
     UserWarning
-        If no installed font has the letters of a script; the message names the script.
+        If no installed font has the letters of a script, or a sign such as an emoji; the message names them.
 
     Examples
     --------
@@ -404,14 +412,17 @@ def _span(values: NDArray[np.floating]) -> tuple[float, float]:
 
 @contextmanager
 def _style(texts: list[str]) -> Iterator[None]:
-    """Draw with fonts that have the letters of `texts`; warn about scripts that no installed font has."""
+    """Draw with fonts that have the letters of `texts`; warn about those that no installed font has."""
     import matplotlib
 
     families, missing = choose_fonts([visible(text) for text in texts])
-    for script in missing:
-        example = suggestion(script)
+    signs = [sign for sign in missing if len(sign) == 1]
+    lacking = {f"the {script} letters": suggestion(script) for script in missing if script not in signs}
+    if signs:
+        lacking[f"the signs {shorten(' '.join(signs), LONGEST_TITLE)}"] = FONTS_OF_SIGNS
+    for letters, example in lacking.items():
         warnings.warn(
-            f"no installed font has the {script} letters of this sentence pair, they are drawn as boxes;"
+            f"no installed font has {letters} of this sentence pair, they are drawn as boxes;"
             f" install one{example and f', for example {example}'}",
             stacklevel=4,
         )

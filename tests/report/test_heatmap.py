@@ -334,6 +334,38 @@ def test_a_script_that_no_font_has_is_named(monkeypatch: pytest.MonkeyPatch, tmp
     assert style.choose_fonts(["été Привет καλημέρα"]) == ([style.DEFAULT_FONT], [])
 
 
+def test_signs_that_no_font_has_are_named_and_no_script_is_invented(monkeypatch: pytest.MonkeyPatch) -> None:
+    only = {style.DEFAULT_FONT: style._font_paths()[style.DEFAULT_FONT]}
+    monkeypatch.setattr(style, "_font_paths", lambda: only)
+    with pytest.warns(UserWarning, match="no installed font") as caught:
+        draw_heatmap(AlignmentMatrix(np.eye(1), ("👧👨ภาษา",), ("🜨",)))
+    told = [str(warning.message) for warning in caught]
+    assert len(told) == 2
+    assert "has the Thai letters of this sentence pair" in told[0]
+    assert "has the signs 👧 👨 🜨 of this sentence pair, they are drawn as boxes" in told[1]
+
+
+@pytest.mark.parametrize(
+    ("character", "script"),
+    [
+        ("a", "Latin"),
+        ("ª", "Latin"),  # FEMININE ORDINAL INDICATOR
+        ("ʰ", "Latin"),  # MODIFIER LETTER SMALL H
+        ("\uff76", "Katakana"),  # HALFWIDTH KATAKANA LETTER KA
+        ("⼀", "CJK"),  # KANGXI RADICAL ONE
+        ("𐌀", "Old Italic"),
+        ("ک", "Arabic"),
+        ("👧", ""),  # GIRL
+        ("🙂", ""),  # SLIGHTLY SMILING FACE
+        ("𝒳", ""),  # MATHEMATICAL SCRIPT CAPITAL X
+        ("①", ""),  # CIRCLED DIGIT ONE
+        ("\ue000", ""),
+    ],
+)
+def test_a_script_is_that_of_unicode(character: str, script: str) -> None:
+    assert style.script_of(character) == script
+
+
 @pytest.mark.parametrize(("word", "script"), [("中文", "CJK"), ("नमस्ते", "Devanagari"), ("ภาษา", "Thai")])
 def test_an_installed_font_is_found_or_the_script_is_named(word: str, script: str) -> None:
     families, missing = style.choose_fonts([word])
