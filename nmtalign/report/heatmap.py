@@ -25,6 +25,7 @@ from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, G
 from nmtalign.links.given import Links, as_gold
 from nmtalign.names import SIDES
 from nmtalign.output import whole_file
+from nmtalign.report.figures import FONT_TYPES
 from nmtalign.report.page import KINDS, LEGEND_CELL, LONGEST_LABEL, Board, Panels
 from nmtalign.report.style import (
     DARK,
@@ -259,6 +260,7 @@ def cropped(
 def save_heatmaps(figures: Iterable[Figure], path: str | Path, *, dpi: int = 150) -> None:
     """Save pictures: one as .png, .svg (text stays text) or .pdf, several as the pages of a .pdf.
 
+    A .pdf embeds fonts as type 42 (TrueType). Words of a font with PostScript outlines are drawn as outlines.
     The same figures give the same bytes. An older file stays until the new one is complete.
 
     Parameters
@@ -281,7 +283,7 @@ def save_heatmaps(figures: Iterable[Figure], path: str | Path, *, dpi: int = 150
     expect_kind(figures, Iterable, "a list of pictures, made by draw_heatmap")
     import matplotlib
 
-    fixed = {"svg.fonttype": "none", "svg.hashsalt": "nmtalign", "pdf.fonttype": 3}
+    fixed = {"svg.fonttype": "none", "svg.hashsalt": "nmtalign", **FONT_TYPES}
     with whole_file(path) as partial, matplotlib.rc_context(fixed), _script_was_named():
         if path.suffix.lower() == ".pdf":
             _save_pages(map(_figure, figures), partial, path)

@@ -9,6 +9,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from nmtalign.links.alignments import AlignmentMatrix
+from nmtalign.report.figures import new_figure
 from nmtalign.report.style import shorten, visible
 
 if TYPE_CHECKING:
@@ -39,16 +40,6 @@ KINDS = {  # color, dashes, mark and meaning of curves
     "sure": ("#1f5fa8", (), "", "sure"),
     "possible": ("#1f5fa8", (2, 4), "", "possible"),
 }
-
-
-def new_figure(dpi: float | None = None) -> Figure:
-    """Return a figure of a square inch that Agg draws and measures, whatever backend is chosen elsewhere."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(1, 1), dpi=dpi)
-    FigureCanvasAgg(figure)
-    return figure
 
 
 class Panels:

@@ -163,3 +163,30 @@ def _letters(path: str) -> frozenset[int]:
     from matplotlib.ft2font import FT2Font
 
     return frozenset(FT2Font(path).get_charmap())
+
+
+def needs_outlines(text: str, families: Iterable[str]) -> bool:
+    """Return whether letters of a text are drawn with a font that has PostScript outlines.
+
+    Of the families, the first one that has a letter draws it.
+    """
+    left = {ord(c) for c in text if not c.isspace()} - _default_letters()
+    others = [family for family in families if family != DEFAULT_FONT] if left else []
+    for family in others:
+        path = _font_paths().get(family)
+        found = left & _letters(path) if path else frozenset[int]()
+        if path and found and _has_postscript_outlines(path):
+            return True
+        left -= found
+    return False
+
+
+@functools.cache
+def _has_postscript_outlines(path: str) -> bool:
+    """Return whether a font file, or the first font of a collection, has PostScript (CFF) outlines."""
+    with open(path, "rb") as file:
+        head = file.read(16)
+        if head.startswith(b"ttcf"):  # a collection: where its first font begins stands behind their number
+            file.seek(int.from_bytes(head[12:16]))
+            head = file.read(4)
+    return head.startswith(b"OTTO")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import shutil
 import subprocess
 import sys
@@ -272,6 +273,78 @@ def test_several_pictures_become_the_pages_of_a_pdf(tmp_path: Path) -> None:
         save_heatmaps([], path)
     with pytest.raises(UsageError, match=r"\.png, \.svg, \.pdf"):
         save_heatmaps([draw_heatmap(matrix())], tmp_path / "picture.jpg")
+
+
+def embedded(path: Path) -> set[bytes]:
+    """Return the types of the fonts in a PDF."""
+    return set(re.findall(rb"/Subtype /(Type3|TrueType|CIDFontType\d|Type1)", path.read_bytes()))
+
+
+def test_fonts_of_a_pdf_are_of_type_42(tmp_path: Path) -> None:
+    """However it is saved; type 3, which publishers refuse, is matplotlib's default."""
+    from matplotlib.backends.backend_pdf import PdfPages
+
+    for name, figure in (("heat", draw_heatmap(matrix())), ("curves", draw_curves(matrix(), links=[(0, 0)]))):
+        ours, theirs, pages = (tmp_path / f"{name}{n}.pdf" for n in range(3))
+        save_heatmaps([figure], ours)
+        figure.savefig(theirs)
+        with PdfPages(pages) as file:  # its fonts are of the type that is set when it is closed
+            file.savefig(figure)
+        assert embedded(ours) == embedded(theirs) == {b"CIDFontType2"}
+        assert len(embedded(pages)) == 1
+
+
+def write_font(path: Path, family: str, letter: str, *, postscript: bool) -> None:
+    """Write a font of one letter, a square."""
+    from fontTools.fontBuilder import FontBuilder
+    from fontTools.pens.t2CharStringPen import T2CharStringPen
+    from fontTools.pens.ttGlyphPen import TTGlyphPen
+
+    font = FontBuilder(1000, isTTF=not postscript)
+    names = [".notdef", "square"]
+    font.setupGlyphOrder(names)
+    font.setupCharacterMap({ord(letter): "square"})
+    pen = T2CharStringPen(800, None) if postscript else TTGlyphPen(None)
+    pen.moveTo((0, 0))
+    for corner in ((700, 0), (700, 700), (0, 700)):
+        pen.lineTo(corner)
+    pen.closePath()
+    if postscript:
+        square = pen.getCharString()
+        font.setupCFF(family, {}, dict.fromkeys(names, square), {})
+    else:
+        font.setupGlyf(dict.fromkeys(names, pen.glyph()))
+    font.setupHorizontalMetrics(dict.fromkeys(names, (800, 0)))
+    font.setupHorizontalHeader(ascent=800, descent=-200)
+    font.setupNameTable({"familyName": family, "styleName": "Regular", "psName": family})
+    font.setupOS2()
+    font.setupPost()
+    font.save(path)
+
+
+@pytest.mark.parametrize("postscript", [True, False])
+def test_words_of_a_font_with_postscript_outlines_are_drawn_as_outlines(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, postscript: bool
+) -> None:
+    """Viewers show nothing of such a font that matplotlib has embedded as type 42."""
+    from matplotlib.font_manager import fontManager
+    from matplotlib.text import Text
+
+    file, family = tmp_path / "square.otf", "SquareOfTest"
+    write_font(file, family, "\U00020000", postscript=postscript)
+    monkeypatch.setattr(fontManager, "ttflist", [*fontManager.ttflist])
+    fontManager.addfont(file)
+    known = {style.DEFAULT_FONT: style._font_paths()[style.DEFAULT_FONT], family: str(file)}
+    monkeypatch.setattr(style, "_font_paths", lambda: known)
+    figure = draw_heatmap(AlignmentMatrix(np.eye(1), ("\U00020000",), ("cat",)))
+    save_heatmaps([figure], tmp_path / "picture.pdf")
+    content = (tmp_path / "picture.pdf").read_bytes()
+    assert (family.encode() in content) == (not postscript)
+    assert b"DejaVuSans" in content
+    assert embedded(tmp_path / "picture.pdf") == {b"CIDFontType2"}
+    assert not any(text.get_path_effects() for text in figure.findobj(Text))
+    save_heatmaps([figure], tmp_path / "picture.svg")
+    assert ">\U00020000</text>" in (tmp_path / "picture.svg").read_text(encoding="utf-8")
 
 
 def test_svg_keeps_text_as_text(tmp_path: Path) -> None:
