@@ -540,6 +540,19 @@ def test_the_words_of_a_line_run_from_right_to_left_in_hebrew() -> None:
     assert places[2] > places[3]
 
 
+def test_brackets_of_a_sentence_from_right_to_left_face_their_words() -> None:
+    """By right-to-left marks around words with a bracket, as a bracket alone has no direction."""
+    hebrew = ("הגן", "(", "(ירוק)", "HTML(", "12", ")")
+    english = ("The", "(", "(green)", "HTML(", "12", ")")
+    matrix = AlignmentMatrix(np.eye(6), english, hebrew)
+    expected = ["הגן", "\u200f(\u200f", "\u200f(ירוק)\u200f", "HTML(", "12", "\u200f)\u200f"]
+    axes = draw_heatmap(matrix).axes[0]
+    assert texts(axes.get_yticklabels()) == expected
+    assert texts(axes.get_xticklabels()) == list(english)
+    written = texts(draw_curves(matrix, links=[(0, 0)]).axes[0].texts)
+    assert [text for text in written if text] == [*english, *expected]
+
+
 @pytest.mark.parametrize("suffix", ["svg", "pdf", "png"])
 def test_a_pair_is_saved_as_curves(tmp_path: Path, suffix: str) -> None:
     pair = AlignedPair(
