@@ -110,6 +110,7 @@ def group() -> None:
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line; every error becomes one message and an exit code."""
     switched.clear()
+    os.environ["MPLBACKEND"] = "agg"  # a notebook passes on its own, which may be unknown here
     _catch_signals()
     _hold_closed_streams()
     try:

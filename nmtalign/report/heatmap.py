@@ -25,8 +25,17 @@ from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, G
 from nmtalign.links.given import Links, as_gold
 from nmtalign.names import SIDES
 from nmtalign.output import whole_file
+from nmtalign.report.figures import FONT_TYPES
 from nmtalign.report.page import KINDS, LEGEND_CELL, LONGEST_LABEL, Board, Panels
-from nmtalign.report.style import DARK, choose_fonts, is_light, shorten, suggestion, visible
+from nmtalign.report.style import (
+    DARK,
+    FONTS_OF_SIGNS,
+    choose_fonts,
+    is_light,
+    shorten,
+    suggestion,
+    visible,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,6 +58,10 @@ MEANINGS = {  # of values, where all rows (or columns) sum to 1, and elsewhere
     ),
     "combined": ("both directions together",) * 2,
     "scores": ("before positions and softmax",) * 2,
+}
+_BACKENDS: dict[str, tuple[str, dict[str, str | None]]] = {  # what draws a format, and the metadata in it
+    ".png": ("agg", {"Software": None}),
+    ".svg": ("svg", {"Date": None, "Creator": "nmtalign"}),
 }
 _NUMBERS_FIT = 0.3  # inches: the smallest cell that holds a number
 
@@ -101,7 +114,7 @@ def draw_heatmap(
     Warns
     -----
     UserWarning
-        If no installed font has the letters of a script; the message names the script.
+        If no installed font has the letters of a script, or a sign such as an emoji; the message names them.
 
     Examples
     --------
@@ -247,6 +260,7 @@ def cropped(
 def save_heatmaps(figures: Iterable[Figure], path: str | Path, *, dpi: int = 150) -> None:
     """Save pictures: one as .png, .svg (text stays text) or .pdf, several as the pages of a .pdf.
 
+    A .pdf embeds fonts as type 42 (TrueType). Words of a font with PostScript outlines are drawn as outlines.
     The same figures give the same bytes. An older file stays until the new one is complete.
 
     Parameters
@@ -269,7 +283,7 @@ def save_heatmaps(figures: Iterable[Figure], path: str | Path, *, dpi: int = 150
     expect_kind(figures, Iterable, "a list of pictures, made by draw_heatmap")
     import matplotlib
 
-    fixed = {"svg.fonttype": "none", "svg.hashsalt": "nmtalign", "pdf.fonttype": 3}
+    fixed = {"svg.fonttype": "none", "svg.hashsalt": "nmtalign", **FONT_TYPES}
     with whole_file(path) as partial, matplotlib.rc_context(fixed), _script_was_named():
         if path.suffix.lower() == ".pdf":
             _save_pages(map(_figure, figures), partial, path)
@@ -305,8 +319,8 @@ def _figure(figure: Any) -> Figure:
 def _save_one(figures: list[Figure], partial: str | Path, dpi: int, path: Path) -> None:
     if len(figures) != 1:
         raise UsageError(f"{path}: a {path.suffix} holds one picture, found {len(figures)}; save to .pdf")
-    metadata = {"Date": None, "Creator": "nmtalign"} if path.suffix.lower() == ".svg" else {"Software": None}
-    figures[0].savefig(partial, dpi=dpi, metadata=metadata)
+    backend, metadata = _BACKENDS[path.suffix.lower()]
+    figures[0].savefig(partial, dpi=dpi, backend=backend, metadata=metadata)
 
 
 def _same_words(matrices: Sequence[AlignmentMatrix]) -> AlignmentMatrix:
@@ -400,14 +414,17 @@ def _span(values: NDArray[np.floating]) -> tuple[float, float]:
 
 @contextmanager
 def _style(texts: list[str]) -> Iterator[None]:
-    """Draw with fonts that have the letters of `texts`; warn about scripts that no installed font has."""
+    """Draw with fonts that have the letters of `texts`; warn about those that no installed font has."""
     import matplotlib
 
     families, missing = choose_fonts([visible(text) for text in texts])
-    for script in missing:
-        example = suggestion(script)
+    signs = [sign for sign in missing if len(sign) == 1]
+    lacking = {f"the {script} letters": suggestion(script) for script in missing if script not in signs}
+    if signs:
+        lacking[f"the signs {shorten(' '.join(signs), LONGEST_TITLE)}"] = FONTS_OF_SIGNS
+    for letters, example in lacking.items():
         warnings.warn(
-            f"no installed font has the {script} letters of this sentence pair, they are drawn as boxes;"
+            f"no installed font has {letters} of this sentence pair, they are drawn as boxes;"
             f" install one{example and f', for example {example}'}",
             stacklevel=4,
         )

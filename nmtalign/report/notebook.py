@@ -131,7 +131,14 @@ def _png(figure: Figure) -> Png:
     labels = [(text, text.get_color()) for text in figure.findobj(Text) if text not in inside]
     for text, _ in labels:
         text.set_color(LABELS)
-    figure.savefig(file, format="png", dpi=2 * DPI, facecolor="none", metadata={"Software": None})
+    figure.savefig(
+        file,
+        format="png",
+        backend="agg",
+        dpi=2 * DPI,
+        facecolor="none",
+        metadata={"Software": None},
+    )
     for text, color in labels:
         text.set_color(color)
     width, height = (round(inches * DPI) for inches in figure.get_size_inches())

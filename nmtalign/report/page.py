@@ -9,6 +9,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from nmtalign.links.alignments import AlignmentMatrix
+from nmtalign.report.figures import new_figure
 from nmtalign.report.style import shorten, visible
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ SIZE, SMALL = 12.0, 9.0  # points: words, and what is said of them
 SPACE = 10.0  # between words of a line
 DEPTH, BREADTH, ROW = 58.0, 110.0, 18.0  # between two lines of words, two columns, two words of a column
 WIDEST = 720.0  # a line; longer sentences stand in columns
+_MARK = "\u200f"  # the right-to-left mark, which is not seen
 INK, SOFT = "#1d1e22", "#5c5f68"  # as in the report
 KINDS = {  # color, dashes, mark and meaning of curves
     "both": ("#59616e", (), "", "link"),
@@ -52,9 +54,7 @@ class Panels:
         columns: int | None = None,
         notes: Sequence[str] = (),
     ) -> None:
-        from matplotlib.figure import Figure
-
-        self.figure = Figure(figsize=(1, 1))
+        self.figure = new_figure()
         T, S = matrix.weights.shape
         self._columns = min(columns or max(3, math.ceil(math.sqrt(len(names)))), len(names))
         self.cell = _cell_size(S, T, self._columns)
@@ -71,7 +71,7 @@ class Panels:
         words = [visible(w) for w in (*matrix.source_tokens, *matrix.target_tokens)]
         short = [shorten(word, LONGEST_LABEL) for word in words]
         S = len(matrix.source_tokens)
-        self._labels = short[:S], short[S:]
+        self._labels = as_they_face(short[:S]), as_they_face(short[S:])
         pairs = dict(zip(short, words, strict=True)).items()
         self._notes = [*notes, *(f"{a} = {b}" for a, b in pairs if a != b)]
         self._top, self._left = (self._widest(side, self._font_size) + PAD for side in self._labels)
@@ -185,9 +185,8 @@ class Board:
     def __init__(
         self, sides: Sequence[Sequence[str]], title: str, kinds: Sequence[str], *, numbers: bool
     ) -> None:
-        from matplotlib.figure import Figure
-
-        self.figure = Figure(figsize=(1, 1), dpi=POINTS)
+        sides = [as_they_face(side) for side in sides]
+        self.figure = new_figure(POINTS)
         self._axes = self.figure.add_axes((0, 0, 1, 1))
         self._axes.set_axis_off()
         widths = [[_width(self.figure, word, SIZE) for word in side] for side in sides]
@@ -281,7 +280,23 @@ def _centers(widths: Sequence[float], start: float, *, turned: bool) -> list[flo
     return centers[::-1] if turned else centers
 
 
+def _first_direction(words: Iterable[str]) -> str:
+    """Return the direction of the first letter that has one: ``L``, ``R`` or ``AL``; empty if none has."""
+    ways = (unicodedata.bidirectional(letter) for word in words for letter in word)
+    return next((way for way in ways if way in ("L", "R", "AL")), "")
+
+
 def _is_right_to_left(words: Iterable[str]) -> bool:
     """Tell whether the first letter of a sentence is one that is written from right to left."""
-    ways = (unicodedata.bidirectional(letter) for word in words for letter in word)
-    return next((way for way in ways if way in ("L", "R", "AL")), "L") != "L"
+    return _first_direction(words) in ("R", "AL")
+
+
+def as_they_face(words: Sequence[str]) -> Sequence[str]:
+    """Return the words of a sentence, with marks around those whose brackets face to the left.
+
+    A bracket that stands alone has no direction; it faces as in its sentence.
+    """
+    if not _is_right_to_left(words):
+        return words
+    turned = [any(map(unicodedata.mirrored, word)) and _first_direction(word) != "L" for word in words]
+    return [f"{_MARK}{word}{_MARK}" if turns else word for word, turns in zip(words, turned, strict=True)]

@@ -62,7 +62,7 @@ def shorten(word: str, longest: int) -> str:
 
 
 DEFAULT_FONT = "DejaVu Sans"  # comes with matplotlib: Latin, Greek, Cyrillic, Arabic, Hebrew and more
-# Families worth trying first, and worth installing, by the first word of the Unicode character name.
+# Families worth trying first, and worth installing, by the script.
 _KNOWN = {
     "CJK": ("Noto Sans CJK SC", "Noto Sans CJK JP", "Source Han Sans SC", "Microsoft YaHei"),
     "HIRAGANA": ("Noto Sans CJK JP", "IPAexGothic", "Yu Gothic", "Hiragino Sans"),
@@ -72,6 +72,7 @@ _KNOWN = {
     "DEVANAGARI": ("Noto Sans Devanagari", "Lohit Devanagari", "Mangal"),
     "TIBETAN": ("Noto Serif Tibetan",),
 }
+FONTS_OF_SIGNS = "Noto Emoji or Noto Sans Symbols 2"  # worth installing for signs that belong to no script
 # Scripts for which there is a family Noto Sans with their name.
 _NOTO = {
     *("Armenian", "Bengali", "Ethiopic", "Georgian", "Gujarati", "Gurmukhi", "Hebrew", "Kannada", "Khmer"),
@@ -79,10 +80,21 @@ _NOTO = {
 }
 
 
+_NO_SCRIPT = ("Common", "Inherited", "Unknown")  # of signs that are used with any script
+
+
 def script_of(character: str) -> str:
-    """Return the script of a character, read from its Unicode name."""
-    word = unicodedata.name(character, "unnamed").split(" ")[0].split("-")[0]
-    return word if word == "CJK" else word.capitalize()
+    """Return the script of a character, empty if it belongs to none, as emoji and mathematical signs.
+
+    >>> script_of("ж"), script_of("中"), script_of("👧")
+    ('Cyrillic', 'CJK', '')
+    """
+    from fontTools.unicodedata import script, script_name
+
+    name = script_name(script(character))
+    if name in _NO_SCRIPT:
+        return ""
+    return "CJK" if name == "Han" else name
 
 
 def suggestion(script: str) -> str:
@@ -93,15 +105,14 @@ def suggestion(script: str) -> str:
 
 
 def choose_fonts(texts: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Return font families that together have the letters of `texts`, and the scripts that none has.
+    """Return font families that together have the letters of `texts`, and what none of them has.
 
-    The first of the families, for matplotlib's font fall-back, is always DejaVu Sans.
+    The first of the families, for matplotlib's font fall-back, is always DejaVu Sans. Missing are scripts by
+    their names, and signs that belong to no script, each by itself.
     """
-    from matplotlib.font_manager import fontManager
-
     families = [DEFAULT_FONT]
     needed = {ord(c) for text in texts for c in text if unicodedata.category(c)[0] in "LNPS"}
-    left = needed - _letters(str(fontManager.findfont(DEFAULT_FONT)))
+    left = needed - _default_letters()
     for family in _candidates(left):
         letters = left & _letters(_font_paths()[family])
         if letters:
@@ -109,14 +120,14 @@ def choose_fonts(texts: Iterable[str]) -> tuple[list[str], list[str]]:
             left -= letters
         if not left:
             break
-    return families, sorted({script_of(chr(c)) for c in left})
+    return families, sorted({script_of(chr(c)) or chr(c) for c in left})
 
 
 def _candidates(codes: set[int]) -> list[str]:
     """Return installed families: those known for the scripts of `codes` first, then all in order of name."""
     if not codes:
         return []
-    scripts = sorted({script_of(chr(c)).upper() for c in codes})
+    scripts = sorted({script_of(chr(c)).upper() for c in codes} - {""})
     first = [family for script in scripts for family in _KNOWN.get(script, ()) if family in _font_paths()]
     return list(dict.fromkeys([*first, *sorted(_font_paths())]))
 
@@ -140,9 +151,42 @@ def _font_paths() -> dict[str, str]:
     }
 
 
+def _default_letters() -> frozenset[int]:
+    from matplotlib.font_manager import fontManager
+
+    return _letters(str(fontManager.findfont(DEFAULT_FONT)))
+
+
 @functools.cache
 def _letters(path: str) -> frozenset[int]:
     """Return the code points that a font file has glyphs for."""
     from matplotlib.ft2font import FT2Font
 
     return frozenset(FT2Font(path).get_charmap())
+
+
+def needs_outlines(text: str, families: Iterable[str]) -> bool:
+    """Return whether letters of a text are drawn with a font that has PostScript outlines.
+
+    Of the families, the first one that has a letter draws it.
+    """
+    left = {ord(c) for c in text if not c.isspace()} - _default_letters()
+    others = [family for family in families if family != DEFAULT_FONT] if left else []
+    for family in others:
+        path = _font_paths().get(family)
+        found = left & _letters(path) if path else frozenset[int]()
+        if path and found and _has_postscript_outlines(path):
+            return True
+        left -= found
+    return False
+
+
+@functools.cache
+def _has_postscript_outlines(path: str) -> bool:
+    """Return whether a font file, or the first font of a collection, has PostScript (CFF) outlines."""
+    with open(path, "rb") as file:
+        head = file.read(16)
+        if head.startswith(b"ttcf"):  # a collection: where its first font begins stands behind their number
+            file.seek(int.from_bytes(head[12:16]))
+            head = file.read(4)
+    return head.startswith(b"OTTO")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -52,6 +55,22 @@ def test_two_sentences_become_a_picture(vectors: Path, tmp_path: Path) -> None:
     assert not [text for text in texts if text.startswith("pair")]
 
 
+@pytest.mark.parametrize("backend", ["module://package_of_a_notebook.backend", "widget_of_a_notebook"])
+def test_a_picture_is_drawn_whatever_backend_a_notebook_passes_on(
+    vectors: Path, tmp_path: Path, backend: str
+) -> None:
+    out = tmp_path / "cat.png"
+    command = [sys.executable, "-m", "nmtalign", "heatmap", "the cat", "le chat", "--vectors", vectors]
+    done = subprocess.run(
+        [*map(str, command), "-o", str(out)],
+        env=os.environ | {"MPLBACKEND": backend},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert out.read_bytes().startswith(b"\x89PNG")
+
+
 def test_all_directions_side_by_side_without_links(vectors: Path, tmp_path: Path) -> None:
     out = tmp_path / "cat.svg"
     code = run(
@@ -70,6 +89,33 @@ def test_lines_of_a_bitext_become_pages(vectors: Path, pairs: Path, tmp_path: Pa
     assert out.read_bytes().count(b"/Type /Page ") == 4  # also the empty pair has its page
 
 
+def test_lines_of_two_files_are_drawn(
+    vectors: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, target = tmp_path / "text.en", tmp_path / "text.fr"
+    source.write_text("the cat\nthe white house\n\nsleeps\n", encoding="utf-8")
+    target.write_text("le chat\nla maison blanche\n\ndort\n", encoding="utf-8")
+    draw = "heatmap", source, target, "--vectors", vectors
+    assert run(*draw, "--lines", 2, "-o", tmp_path / "house.svg") == 0
+    assert {"pair 2", "house", "maison"} <= set(written(tmp_path / "house.svg"))
+    assert run(*draw, "--lines", 2, "-o", tmp_path / "house.tsv") == 0
+    rows = (tmp_path / "house.tsv").read_text(encoding="utf-8").splitlines()
+    assert rows[0].split("\t")[1:] == ["the", "white", "house"]
+    assert [row.split("\t")[0] for row in rows[1:]] == ["la", "maison", "blanche"]
+    pages = tmp_path / "pages.pdf"
+    assert run(*draw, "--lines", "1-2,4", "--positions", "hmm", "-o", pages) == 0
+    assert pages.read_bytes().count(b"/Type /Page ") == 3
+    table = tmp_path / "text.tsv"
+    table.write_text("le chat\n", encoding="utf-8")
+    assert run("heatmap", source, table, "--lines", 1, "-o", table) == 2
+    assert "-o/--output and TARGET_SENTENCE are one file" in capsys.readouterr().err
+    assert table.read_text(encoding="utf-8") == "le chat\n"
+    assert run(*draw, "--lines", 5, "-o", pages) == 3
+    assert "expected a pair in line 5, found only 4 pairs" in capsys.readouterr().err
+    target.write_text("le chat\n", encoding="utf-8")
+    assert run(*draw, "--lines", 4, "-o", pages) == 3
+
+
 def test_gold_links_stay_with_their_line(vectors: Path, pairs: Path, tmp_path: Path) -> None:
     gold = tmp_path / "gold.txt"
     gold.write_text("0-0\n\n0-0 1p2\n0-0\n", encoding="utf-8")
@@ -84,6 +130,8 @@ def test_gold_links_stay_with_their_line(vectors: Path, pairs: Path, tmp_path: P
     [
         (["one"], 2, "expected two sentences, or --pairs FILE"),
         (["one", "un", "--lines", "1"], 2, "--lines chooses among the pairs of a file"),
+        (["PAIRS", "un", "--lines", "1"], 2, "found 'un', which is none"),
+        (["one", "un", "--positions", "hmm"], 2, "--positions hmm is fitted to a text"),
         (["--pairs", "PAIRS", "--lines", "9"], 3, "expected a pair in line 9, found only 4 pairs"),
         (["--pairs", "PAIRS", "--lines", "3-1"], 2, "ranges going up"),
         (
@@ -116,7 +164,7 @@ def test_what_makes_no_sense_is_refused(
     assert not out.exists()
 
 
-def test_files_are_no_sentences_and_sentences_no_files(
+def test_files_without_lines_are_no_sentences_and_sentences_no_files(
     vectors: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

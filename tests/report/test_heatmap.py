@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import shutil
 import subprocess
 import sys
@@ -274,6 +275,78 @@ def test_several_pictures_become_the_pages_of_a_pdf(tmp_path: Path) -> None:
         save_heatmaps([draw_heatmap(matrix())], tmp_path / "picture.jpg")
 
 
+def embedded(path: Path) -> set[bytes]:
+    """Return the types of the fonts in a PDF."""
+    return set(re.findall(rb"/Subtype /(Type3|TrueType|CIDFontType\d|Type1)", path.read_bytes()))
+
+
+def test_fonts_of_a_pdf_are_of_type_42(tmp_path: Path) -> None:
+    """However it is saved; type 3, which publishers refuse, is matplotlib's default."""
+    from matplotlib.backends.backend_pdf import PdfPages
+
+    for name, figure in (("heat", draw_heatmap(matrix())), ("curves", draw_curves(matrix(), links=[(0, 0)]))):
+        ours, theirs, pages = (tmp_path / f"{name}{n}.pdf" for n in range(3))
+        save_heatmaps([figure], ours)
+        figure.savefig(theirs)
+        with PdfPages(pages) as file:  # its fonts are of the type that is set when it is closed
+            file.savefig(figure)
+        assert embedded(ours) == embedded(theirs) == {b"CIDFontType2"}
+        assert len(embedded(pages)) == 1
+
+
+def write_font(path: Path, family: str, letter: str, *, postscript: bool) -> None:
+    """Write a font of one letter, a square."""
+    from fontTools.fontBuilder import FontBuilder
+    from fontTools.pens.t2CharStringPen import T2CharStringPen
+    from fontTools.pens.ttGlyphPen import TTGlyphPen
+
+    font = FontBuilder(1000, isTTF=not postscript)
+    names = [".notdef", "square"]
+    font.setupGlyphOrder(names)
+    font.setupCharacterMap({ord(letter): "square"})
+    pen = T2CharStringPen(800, None) if postscript else TTGlyphPen(None)
+    pen.moveTo((0, 0))
+    for corner in ((700, 0), (700, 700), (0, 700)):
+        pen.lineTo(corner)
+    pen.closePath()
+    if postscript:
+        square = pen.getCharString()
+        font.setupCFF(family, {}, dict.fromkeys(names, square), {})
+    else:
+        font.setupGlyf(dict.fromkeys(names, pen.glyph()))
+    font.setupHorizontalMetrics(dict.fromkeys(names, (800, 0)))
+    font.setupHorizontalHeader(ascent=800, descent=-200)
+    font.setupNameTable({"familyName": family, "styleName": "Regular", "psName": family})
+    font.setupOS2()
+    font.setupPost()
+    font.save(path)
+
+
+@pytest.mark.parametrize("postscript", [True, False])
+def test_words_of_a_font_with_postscript_outlines_are_drawn_as_outlines(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, postscript: bool
+) -> None:
+    """Viewers show nothing of such a font that matplotlib has embedded as type 42."""
+    from matplotlib.font_manager import fontManager
+    from matplotlib.text import Text
+
+    file, family = tmp_path / "square.otf", "SquareOfTest"
+    write_font(file, family, "\U00020000", postscript=postscript)
+    monkeypatch.setattr(fontManager, "ttflist", [*fontManager.ttflist])
+    fontManager.addfont(file)
+    known = {style.DEFAULT_FONT: style._font_paths()[style.DEFAULT_FONT], family: str(file)}
+    monkeypatch.setattr(style, "_font_paths", lambda: known)
+    figure = draw_heatmap(AlignmentMatrix(np.eye(1), ("\U00020000",), ("cat",)))
+    save_heatmaps([figure], tmp_path / "picture.pdf")
+    content = (tmp_path / "picture.pdf").read_bytes()
+    assert (family.encode() in content) == (not postscript)
+    assert b"DejaVuSans" in content
+    assert embedded(tmp_path / "picture.pdf") == {b"CIDFontType2"}
+    assert not any(text.get_path_effects() for text in figure.findobj(Text))
+    save_heatmaps([figure], tmp_path / "picture.svg")
+    assert ">\U00020000</text>" in (tmp_path / "picture.svg").read_text(encoding="utf-8")
+
+
 def test_svg_keeps_text_as_text(tmp_path: Path) -> None:
     save_heatmaps([draw_heatmap(matrix())], tmp_path / "picture.svg")
     svg = (tmp_path / "picture.svg").read_text(encoding="utf-8")
@@ -307,6 +380,23 @@ def test_no_global_figure_is_made() -> None:
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_neither_layout_nor_file_depends_on_the_backend_that_is_chosen(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ending: str
+) -> None:
+    """As in a notebook, or under a matplotlibrc that names another format."""
+    from matplotlib import backend_bases, rcParams
+
+    usual, other = tmp_path / f"usual.{ending}", tmp_path / f"other.{ending}"
+    save_heatmaps([draw_heatmap(matrix())], usual)
+    for format in ("png", "svg", "pdf"):
+        monkeypatch.setitem(backend_bases._default_backends, format, "package_of_a_notebook.backend")
+    monkeypatch.setitem(rcParams, "savefig.format", "pdf")
+    figure = draw_heatmap(matrix())
+    save_heatmaps([figure], other)
+    assert other.read_bytes() == usual.read_bytes()
+
+
 @pytest.mark.filterwarnings("ignore:Matplotlib currently does not support Devanagari")  # below 3.11
 def test_a_script_that_no_font_has_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     only = {style.DEFAULT_FONT: style._font_paths()[style.DEFAULT_FONT]}
@@ -315,6 +405,38 @@ def test_a_script_that_no_font_has_is_named(monkeypatch: pytest.MonkeyPatch, tmp
         figure = draw_heatmap(AlignmentMatrix(np.eye(1), ("नमस्ते",), ("bonjour",)))
     save_heatmaps([figure], tmp_path / "boxes.png")  # no further warning for each letter
     assert style.choose_fonts(["été Привет καλημέρα"]) == ([style.DEFAULT_FONT], [])
+
+
+def test_signs_that_no_font_has_are_named_and_no_script_is_invented(monkeypatch: pytest.MonkeyPatch) -> None:
+    only = {style.DEFAULT_FONT: style._font_paths()[style.DEFAULT_FONT]}
+    monkeypatch.setattr(style, "_font_paths", lambda: only)
+    with pytest.warns(UserWarning, match="no installed font") as caught:
+        draw_heatmap(AlignmentMatrix(np.eye(1), ("👧👨ภาษา",), ("🜨",)))
+    told = [str(warning.message) for warning in caught]
+    assert len(told) == 2
+    assert "has the Thai letters of this sentence pair" in told[0]
+    assert "has the signs 👧 👨 🜨 of this sentence pair, they are drawn as boxes" in told[1]
+
+
+@pytest.mark.parametrize(
+    ("character", "script"),
+    [
+        ("a", "Latin"),
+        ("ª", "Latin"),  # FEMININE ORDINAL INDICATOR
+        ("ʰ", "Latin"),  # MODIFIER LETTER SMALL H
+        ("\uff76", "Katakana"),  # HALFWIDTH KATAKANA LETTER KA
+        ("⼀", "CJK"),  # KANGXI RADICAL ONE
+        ("𐌀", "Old Italic"),
+        ("ک", "Arabic"),
+        ("👧", ""),  # GIRL
+        ("🙂", ""),  # SLIGHTLY SMILING FACE
+        ("𝒳", ""),  # MATHEMATICAL SCRIPT CAPITAL X
+        ("①", ""),  # CIRCLED DIGIT ONE
+        ("\ue000", ""),
+    ],
+)
+def test_a_script_is_that_of_unicode(character: str, script: str) -> None:
+    assert style.script_of(character) == script
 
 
 @pytest.mark.parametrize(("word", "script"), [("中文", "CJK"), ("नमस्ते", "Devanagari"), ("ภาษา", "Thai")])
@@ -416,6 +538,19 @@ def test_the_words_of_a_line_run_from_right_to_left_in_hebrew() -> None:
     places = [text.get_position()[0] for text in figure.axes[0].texts if text.get_text()]
     assert places[0] > places[1]
     assert places[2] > places[3]
+
+
+def test_brackets_of_a_sentence_from_right_to_left_face_their_words() -> None:
+    """By right-to-left marks around words with a bracket, as a bracket alone has no direction."""
+    hebrew = ("הגן", "(", "(ירוק)", "HTML(", "12", ")")
+    english = ("The", "(", "(green)", "HTML(", "12", ")")
+    matrix = AlignmentMatrix(np.eye(6), english, hebrew)
+    expected = ["הגן", "\u200f(\u200f", "\u200f(ירוק)\u200f", "HTML(", "12", "\u200f)\u200f"]
+    axes = draw_heatmap(matrix).axes[0]
+    assert texts(axes.get_yticklabels()) == expected
+    assert texts(axes.get_xticklabels()) == list(english)
+    written = texts(draw_curves(matrix, links=[(0, 0)]).axes[0].texts)
+    assert [text for text in written if text] == [*english, *expected]
 
 
 @pytest.mark.parametrize("suffix", ["svg", "pdf", "png"])

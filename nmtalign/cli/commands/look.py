@@ -141,9 +141,9 @@ class PictureOptions(Options):
 def heatmap(bitext: SentenceOptions, look: PictureOptions, chosen: RecordOptions) -> None:
     """Draw attention weights: target words are rows, source words are columns; gold links are boxes.
 
-    Several pairs (--pairs) make the pages of a .pdf, or the arrays of an .npz: numbers instead of a picture,
-    as .tsv and .csv of one pair. The weights are those of a model, or with --matrices attention of another
-    program.
+    With --lines, two files take the place of the two sentences. Several pairs of files make the pages of a
+    .pdf, or the arrays of an .npz: numbers instead of a picture, as .tsv and .csv of one pair. The weights
+    are those of a model, or with --matrices attention of another program.
 
     Example: nmtalign heatmap "the black cat" "le chat noir" --curves -o cat.svg
     """
@@ -158,16 +158,15 @@ def heatmap(bitext: SentenceOptions, look: PictureOptions, chosen: RecordOptions
     given = [name for name, used in {**of_cells, f"-o {output}": as_numbers}.items() if used]
     if look.curves and given:
         raise UsageError(f"--curves draws the links of one matrix, no cells; leave out {', '.join(given)}")
-    if chosen.lines is not None and bitext.pairs is None:
-        raise UsageError("--lines chooses among the pairs of a file; name it with --pairs")
-    if chosen.options.vectors.positions == "hmm" and bitext.pairs is None:
+    pairs, files = _pairs(bitext, chosen.lines)
+    if chosen.options.vectors.positions == "hmm" and not files:
         raise UsageError("--positions hmm is fitted to a text; give one: --pairs FILE --lines N")
     with Progress("matrices" if as_numbers else "pictures") as progress:
-        aligner, records = chosen.open(_pairs(bitext), bitext.encoding)
-        if bitext.pairs is None:
+        aligner, records = chosen.open(pairs, bitext.encoding)
+        if not files:
             records = (record._replace(number=0, typed=True) for record in records)  # no line of a file
         records = records if chosen.lines is None else pick(records, chosen.lines)
-        records = progress.done_one_by_one(_covered(_not_empty(records, bitext.pairs), aligner))
+        records = progress.done_one_by_one(_covered(_not_empty(records, files), aligner))
         most = math.inf if as_numbers else PICTURE_WORDS
         lacking: dict[str, None] = {}  # words without a vector, in order
         shown = ((record.number, _shown(aligner, record, look, most, lacking)) for record in records)
@@ -181,30 +180,50 @@ def heatmap(bitext: SentenceOptions, look: PictureOptions, chosen: RecordOptions
     log(f"{count:,} {what} in {output}, {progress.seconds:.1f} s{without}", event="drawn")
 
 
-def _not_empty(records: Iterator[Record], file: str | None) -> Iterator[Record]:
-    """Return records; a DataError names the file if there are none."""
+def _not_empty(records: Iterator[Record], files: Sequence[str]) -> Iterator[Record]:
+    """Return records; a DataError names the files if there are none."""
     first = next(records, None)
     if first is None:
-        raise DataError("expected sentence pairs, found none").at(str(file))
+        raise DataError("expected sentence pairs, found none").at(" and ".join(files))
     return chain([first], records)
 
 
-def _pairs(bitext: SentenceOptions) -> Iterator[SentencePair]:
-    """Return the one pair of the command line, or those of a file."""
+def _pairs(
+    bitext: SentenceOptions, lines: Sequence[int] | None
+) -> tuple[Iterator[SentencePair], Sequence[str]]:
+    """Return sentence pairs, and the files that they are read from: none of two sentences."""
     from nmtalign.text.bitext import SentencePair
 
-    source_sentence, target_sentence = bitext.source_sentence, bitext.target_sentence
+    source, target = bitext.source_sentence, bitext.target_sentence
     pairs = bitext.read_file()
-    if pairs is not None and source_sentence is None:
-        return pairs
-    if pairs is not None or source_sentence is None or target_sentence is None:
-        raise UsageError("expected two sentences, or --pairs FILE")
-    pair = SentencePair(source_sentence, target_sentence)
-    for sentence in filter(os.path.isfile, pair):
-        how = f"`paste {' '.join(pair)} > pairs.tsv`, then `--pairs pairs.tsv --lines 1`"
-        advice = f"for a pair of two files {how}; for a word '{sentence} '"
+    if pairs is not None and source is None:
+        return pairs, [str(bitext.pairs)]
+    if pairs is not None or source is None or target is None:
+        raise UsageError("expected two sentences, or --pairs FILE, or two files and --lines N")
+    sides = SentencePair(source, target)
+    if lines is None:
+        _expect_sentences(sides)
+        return iter([sides]), ()
+    _expect_files(sides)
+    return iter(na.read_bitext(source, target, encoding=bitext.encoding)), sides
+
+
+def _expect_files(sides: SentencePair) -> None:
+    """Raise UsageError if one of two files does not exist, or is the output."""
+    context = click.get_current_context()
+    parameters = {known.name: known for known in context.command.params}
+    for parameter, name in zip(("source_sentence", "target_sentence"), sides, strict=True):
+        if name != "-" and not os.path.exists(name):
+            found = f"found {name[:80]!r}, which is none"
+            raise UsageError(f"--lines chooses among the pairs of a file or of two files; {found}")
+        declare.check_paths([name], INPUT, parameters[parameter], context)
+
+
+def _expect_sentences(sides: SentencePair) -> None:
+    """Raise UsageError if a sentence is the name of a file."""
+    for sentence in filter(os.path.isfile, sides):
+        advice = f"pairs of two files are chosen with --lines, like --lines 1; for a word write '{sentence} '"
         raise UsageError(f"expected two sentences, found the file {sentence}; {advice}")
-    return iter([pair])
 
 
 def _shown(

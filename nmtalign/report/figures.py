@@ -1,0 +1,65 @@
+"""Figures whose layout and files depend on no setting of matplotlib."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nmtalign.report.style import needs_outlines
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# Publishers refuse type 3, matplotlib's default; type 42 is TrueType.
+FONT_TYPES: dict[str, Any] = {"pdf.fonttype": 42, "ps.fonttype": 42}
+_WITH_FONTS = (".pdf", ".ps", ".eps")  # files in which fonts are embedded
+
+
+def new_figure(dpi: float | None = None) -> Figure:
+    """Return a figure of a square inch that Agg draws and measures, whatever backend is chosen elsewhere.
+
+    Users who save it by its own method get the same fonts as with `save_heatmaps`.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(1, 1), dpi=dpi)
+    FigureCanvasAgg(figure)
+    vars(figure)["savefig"] = partial(_savefig, figure)
+    return figure
+
+
+def _savefig(figure: Figure, file: Any, **options: Any) -> None:
+    """Save a figure as ``Figure.savefig`` does, which takes the options, with fonts of type 42."""
+    import matplotlib
+
+    is_page = hasattr(file, "savefig")  # of PdfPages, whose fonts are embedded when it is closed
+    fonts = nullcontext() if is_page else matplotlib.rc_context(FONT_TYPES)
+    suffix = Path(file).suffix if isinstance(file, str | Path) else ""
+    named = options.get("format") or suffix.removeprefix(".") or matplotlib.rcParams["savefig.format"]
+    outlines = _drawn_as_outlines(figure) if f".{named.lower()}" in _WITH_FONTS else nullcontext()
+    with fonts, outlines:
+        type(figure).savefig(figure, file, **options)
+
+
+@contextmanager
+def _drawn_as_outlines(figure: Figure) -> Iterator[None]:
+    """Draw a text as outlines if its font has PostScript outlines, as many of Chinese and Japanese have.
+
+    Most viewers show nothing of such a font that matplotlib has embedded as type 42.
+    """
+    from matplotlib.patheffects import Normal
+    from matplotlib.text import Text
+
+    texts = [text for text in figure.findobj(Text) if needs_outlines(text.get_text(), text.get_fontfamily())]
+    before = [text.get_path_effects() for text in texts]
+    for text in texts:
+        text.set_path_effects([Normal()])
+    try:
+        yield
+    finally:
+        for text, effects in zip(texts, before, strict=True):
+            text.set_path_effects(effects)
