@@ -9,6 +9,7 @@ systems"; Simard 2003, "Translation spotting for translation memories".
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 import sqlite3
@@ -25,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nmtalign.arrays import Integers, Longs, expect_rising, offsets_of
-from nmtalign.errors import DataError, NmtalignError, UsageError
+from nmtalign.errors import DataError, UsageError
 from nmtalign.files import guarded_read, is_text, parse_json
 from nmtalign.text.tokenization import TextSettings
 
@@ -164,8 +165,9 @@ def write_index(
         with sqlite3.connect(path) as database:
             count = _write(database, pairs, text, languages)
     except sqlite3.Error as error:
-        full = "full" in str(error) or "I/O" in str(error)
-        raise (NmtalignError if full else DataError)(f"{path}: {error}") from None
+        if "full" in str(error) or "I/O" in str(error):
+            raise OSError(errno.ENOSPC, str(error), str(path)) from None
+        raise DataError(str(error)).at(path) from None
     database.close()
     return count
 
