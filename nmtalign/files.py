@@ -463,14 +463,15 @@ def parse_json(text: str) -> Any:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise DataError(f"expected JSON ({error}), found {text[:60]!r}") from None
-    if text.count("[") + text.count("{") > DEEPEST and _is_deep(value):
+    if text.count("[") + text.count("{") > DEEPEST and is_deep(value):
         raise DataError(f"expected JSON nested at most {DEEPEST} deep")
     if _SURROGATE.search(text) and not is_text(json.dumps(value, ensure_ascii=False)):
         raise DataError("expected JSON, found half of a character, such as \\ud83d alone")
     return value
 
 
-def _is_deep(value: Any) -> bool:
+def is_deep(value: Any) -> bool:
+    """Return whether lists and objects are nested more than `DEEPEST` levels deep."""
     level = [value]
     for _ in range(DEEPEST + 1):
         lists = [part for part in level if isinstance(part, dict | list)]
