@@ -18,6 +18,30 @@ import re
 
 _LINE_BREAK = re.compile("[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 FILES_USED_UP = (errno.EMFILE, errno.ENFILE)  # a process, or the machine, may open no more
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # the disk, a quota, or the largest size of a file
+# Errors that may be gone when the same command is given again. A missing file or permission stays missing.
+PASSING = (*FILES_USED_UP, *DISK_FULL, errno.EAGAIN, errno.EIO, errno.ENOMEM, errno.ESTALE, errno.ETIMEDOUT)
+
+
+def text_of(error: BaseException) -> str:
+    """Return the text of an error for a message; an error without a text shows its class.
+
+    Examples
+    --------
+    >>> text_of(OSError(28, "No space left on device", "links.txt")), text_of(TimeoutError())
+    ('links.txt: No space left on device', 'TimeoutError')
+    """
+    text = str(error)
+    if isinstance(error, OSError) and error.strerror:
+        place = "" if error.filename is None else f"{error.filename}: "
+        text = f"{place}{error.strerror}"
+    return text.strip() or type(error).__name__
+
+
+def class_and_text(error: BaseException) -> str:
+    """Return the class of an error that was not raised on purpose, and its text if it has one."""
+    kind = type(error).__name__
+    return f"{kind}: {error}" if str(error).strip() else kind
 
 
 class NmtalignError(Exception):

@@ -26,7 +26,7 @@ from uuid import uuid4
 from weakref import WeakSet
 
 from nmtalign.door import as_path, expand_home
-from nmtalign.errors import FILES_USED_UP, DataError, NmtalignError, UsageError
+from nmtalign.errors import FILES_USED_UP, DataError, NmtalignError, UsageError, class_and_text, text_of
 
 T = TypeVar("T")
 
@@ -61,7 +61,7 @@ def guarded_read(path: str | Path, expected: str = "the file is damaged") -> Ite
             raise
         if isinstance(error, OSError) and str(error.filename) == str(path):
             raise _unreadable(error) from None
-        raise DataError(f"{expected} ({type(error).__name__}: {error})").at(path) from error
+        raise DataError(f"{expected} ({class_and_text(error)})").at(path) from error
 
 
 def _unreadable(error: OSError) -> DataError:
@@ -164,7 +164,7 @@ class _ZstandardReader(io.RawIOBase):
         try:
             self._unpacked = io.BytesIO(self._frame.decompress(self._packed))
         except self._error as error:
-            raise EOFError(str(error)) from None
+            raise EOFError(text_of(error)) from None
         self._packed, self._inside = self._frame.unused_data, not self._frame.eof
         if self._frame.eof:
             self._frame = self._start()
@@ -247,8 +247,16 @@ def _open_output(path: str | Path) -> BinaryIO:
     if path.is_dir():
         raise UsageError(f"{path}: this is a folder; name a file")
     ending = path.suffix.lower()
-    packed = _PACKERS[ending](path) if ending in _PACKERS else io.BufferedWriter(_Written(path, "w"))
-    return cast(BinaryIO, packed)
+    make_packer = _PACKERS.get(ending)
+    file: io.BufferedWriter = io.BufferedWriter(_Written(path, "w"))
+    if make_packer is None:
+        return file
+    try:
+        packer = make_packer(file)
+    except UsageError:
+        file.close()
+        raise
+    return cast(BinaryIO, _Packed(packer, file))
 
 
 def share_read(paths: Sequence[str]) -> float | None:
@@ -266,38 +274,61 @@ class _Written(io.FileIO):
     def write(self, data: Any) -> int:
         """Write all, not only what there is room for: gzip does not look how much it was."""
         rest = memoryview(data)
-        try:
+        with self._named_errors():
             while rest:
                 rest = rest[super().write(rest) :]
-            return len(data)
+        return len(data)
+
+    def close(self) -> None:
+        """Close the file; over a network, only this may find that the disk is full."""
+        with self._named_errors():
+            super().close()
+
+    @contextmanager
+    def _named_errors(self) -> Iterator[None]:
+        try:
+            yield
         except OSError as error:
             error.filename = str(self.name)
             raise
 
 
-class _DatelessGzip(gzip.GzipFile):
-    """A gzip writer without name and time in the header: the same text gives the same bytes."""
+class _Packed(io.RawIOBase):
+    """Packs what is written into a file, which is closed with it.
 
-    def __init__(self, path: str | Path) -> None:
-        self._file = _Written(path, "w")
-        try:
-            super().__init__(filename="", mode="wb", fileobj=self._file, mtime=0)
-        except OSError:
-            self.fileobj = None  # type: ignore[assignment]  # the disk is full: nothing is left to close
-            raise
+    A packer that opened the file itself would raise errors without its name.
+    """
+
+    def __init__(self, packer: Any, file: io.BufferedWriter) -> None:
+        self._packer, self._file = packer, file
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self._packer.write(data)
+        return len(data)
+
+    def flush(self) -> None:
+        if not self._packer.closed:
+            self._packer.flush()
 
     def close(self) -> None:
+        if self.closed:
+            return
         try:
-            super().close()
+            self._packer.close()
         finally:
+            super().close()
             self._file.close()
 
 
-_PACKERS: dict[str, Callable[[str | Path], Any]] = {
-    ".gz": _DatelessGzip,
+# The gzip header has neither a name nor a time: the same text gives the same bytes.
+_PACKERS: dict[str, Callable[[io.BufferedWriter], Any]] = {
+    ".gz": lambda file: gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0),
     ".bz2": partial(bz2.BZ2File, mode="wb"),
     ".xz": partial(lzma.LZMAFile, mode="wb"),
-    ".zst": lambda path: _zstandard().open(path, "wb"),
+    ".zst": lambda file: _zstandard().ZstdCompressor().stream_writer(file, closefd=False),
 }
 
 
@@ -371,7 +402,7 @@ def try_lines(path: str | Path, *, encoding: str = "utf-8") -> Iterator[str | Da
                 number += 1
                 yield line if isinstance(line, str) else line.at(path, line=number)
     except DAMAGE as error:
-        damage = DataError(f"the compressed file is damaged or cut off ({error})")
+        damage = DataError(f"the compressed file is damaged or cut off ({text_of(error)})")
         raise damage.at(path, line=number + 1) from None
     finally:
         if str(path) != "-":
@@ -433,14 +464,15 @@ def parse_json(text: str) -> Any:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise DataError(f"expected JSON ({error}), found {text[:60]!r}") from None
-    if text.count("[") + text.count("{") > DEEPEST and _is_deep(value):
+    if text.count("[") + text.count("{") > DEEPEST and is_deep(value):
         raise DataError(f"expected JSON nested at most {DEEPEST} deep")
     if _SURROGATE.search(text) and not is_text(json.dumps(value, ensure_ascii=False)):
         raise DataError("expected JSON, found half of a character, such as \\ud83d alone")
     return value
 
 
-def _is_deep(value: Any) -> bool:
+def is_deep(value: Any) -> bool:
+    """Return whether lists and objects are nested more than `DEEPEST` levels deep."""
     level = [value]
     for _ in range(DEEPEST + 1):
         lists = [part for part in level if isinstance(part, dict | list)]

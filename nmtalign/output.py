@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import BinaryIO, TextIO
 
 from nmtalign.door import as_path
-from nmtalign.errors import UsageError
+from nmtalign.errors import DISK_FULL, UsageError
 from nmtalign.files import new_partial, open_binary, open_text
 
 _HOW = "`overwrite=True`"
@@ -23,7 +23,20 @@ def whole_file(path: str | Path) -> Iterator[str | Path]:
 
     If the block fails, the temporary file is removed and an older file under `path` stays as it was.
     ``-`` (standard output) and things that are not plain files, such as ``/dev/null``, are given as they are.
+    The block writes no other file: the error of a full disk that names no file is taken to be about this one.
     """
+    with _renamed(path) as partial:
+        try:
+            yield partial
+        except OSError as error:
+            if error.errno in DISK_FULL and error.filename is None:
+                error.filename = str(path)
+            raise
+
+
+@contextmanager
+def _renamed(path: str | Path) -> Iterator[str | Path]:
+    """Do what :func:`whole_file` does for one of several files; errors have to name theirs."""
     final = as_path(path)
     if str(path) == "-" or (final.exists() and not final.is_file()):
         yield path
@@ -54,18 +67,16 @@ class Outputs(ExitStack):
         super().__init__()
         self._names = ExitStack()
 
-    def name(self, path: str | Path) -> str | Path:
-        """Return the temporary name of a file that someone else writes."""
-        return self._names.enter_context(whole_file(path))
-
     def binary(self, path: str | Path) -> BinaryIO:
         """Open a file for bytes, packed by its ending."""
-        file = open_binary(self.name(path), "w")
+        partial = self._names.enter_context(_renamed(path))
+        file = open_binary(partial, "w")
         return file if str(path) == "-" else self.enter_context(file)
 
     def text(self, path: str | Path) -> TextIO:
         """Open a file for text, packed by its ending."""
-        return self.enter_context(open_text(self.name(path), "w"))
+        partial = self._names.enter_context(_renamed(path))
+        return self.enter_context(open_text(partial, "w"))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -89,8 +100,10 @@ def whole_folder(path: str | Path) -> Iterator[Path]:
         try:
             yield new
         except OSError as error:
-            if error.filename is None or new in Path(error.filename).parents:
-                error.filename = str(path)  # the name that the user gave
+            # a copy that finds the disk full names the file that is copied
+            full = error.errno in DISK_FULL
+            if full or error.filename is None or new in Path(error.filename).parents:
+                error.filename, error.filename2 = str(path), None  # the name that the user gave
             raise
         older = Path(partial, "older")
         try:

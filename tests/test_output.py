@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import pytest
 
 from nmtalign.errors import UsageError
-from nmtalign.output import whole_file
+from nmtalign.output import Outputs, whole_file, whole_folder
 
 
 def test_a_failed_block_leaves_the_older_file_and_nothing_else(tmp_path):
@@ -49,3 +50,24 @@ def test_an_error_names_the_file_that_was_asked_for(tmp_path):
     with pytest.raises(PermissionError) as caught, whole_file(wanted) as partial:
         raise PermissionError(13, "Permission denied", str(partial))
     assert caught.value.filename == str(wanted)
+
+
+def test_a_full_disk_names_the_one_file_of_a_block(tmp_path):
+    with pytest.raises(OSError, match="full") as caught, whole_file(tmp_path / "one"):
+        raise OSError(errno.ENOSPC, "full")
+    assert caught.value.filename == str(tmp_path / "one")
+
+
+def test_a_full_disk_without_a_name_is_not_said_of_one_of_several_files(tmp_path):
+    files = Outputs()
+    files.text(tmp_path / "several")
+    with pytest.raises(OSError, match="full") as caught, files:
+        raise OSError(errno.ENOSPC, "full")  # of standard output, perhaps
+    assert caught.value.filename is None
+
+
+def test_a_full_disk_names_the_folder_into_which_a_file_is_copied(tmp_path):
+    with pytest.raises(OSError, match="full") as caught, whole_folder(tmp_path / "folder"):
+        raise OSError(errno.ENOSPC, "full", "source", None, "copy")
+    assert (caught.value.filename, caught.value.filename2) == (str(tmp_path / "folder"), None)
+    assert not list(tmp_path.iterdir())

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from nmtalign.batch.stream import AlignedChunk
-from nmtalign.errors import DataError, StoppedError, UsageError, WorkerError
-from nmtalign.files import file_in, fingerprint, new_partial, open_text, read_json
+from nmtalign.errors import PASSING, DataError, StoppedError, UsageError, WorkerError, text_of
+from nmtalign.files import file_in, fingerprint, new_partial, open_binary, open_text, read_json
 from nmtalign.output import whole_file
 from nmtalign.text.bitext import Chunk, SentencePair, chunks_of
 
@@ -182,11 +182,13 @@ class _Shard:
         self.pairs = self._links = 0
         self._folder, self._number, self._texts = folder, number, texts
         self._paths = {kind: new_partial(folder / _name(number, kind)) for kind in texts}
-        self._files = {kind: path.open("wb") for kind, path in self._paths.items()}  # until close()
+        self._files = {kind: open_binary(path, "w") for kind, path in self._paths.items()}  # until close()
 
     def write(self, chunk: AlignedChunk) -> None:
         for kind, text in self._texts.items():
-            self._files[kind].write(text(chunk).encode())
+            encoded = text(chunk).encode()
+            with self._errors_of(kind):
+                self._files[kind].write(encoded)
         self.pairs += len(chunk.batch)
         self._links += len(chunk.batch.source)
 
@@ -194,12 +196,22 @@ class _Shard:
         """Rename the files, then write the record with their hashes."""
         record: dict[str, Any] = {"pairs": self.pairs, "links": self._links, "files": {}}
         for kind, file in self._files.items():
-            file.flush()
-            os.fsync(file.fileno())
-            file.close()
+            with self._errors_of(kind):
+                file.flush()
+                os.fsync(file.fileno())
+                file.close()
             record["files"][kind] = fingerprint(self._paths[kind])
             os.replace(self._paths[kind], self._folder / _name(self._number, kind))
         _write_json(self._folder / _name(self._number, "json"), record)
+
+    @contextmanager
+    def _errors_of(self, kind: str) -> Iterator[None]:
+        """Let errors of the block name a file as it is called when it is complete."""
+        try:
+            yield
+        except OSError as error:
+            error.filename = str(self._folder / _name(self._number, kind))
+            raise
 
     def discard(self) -> None:
         """Remove the files of an unfinished shard."""
@@ -228,11 +240,16 @@ def resumable(
     by: tuple[type[BaseException], ...] = (KeyboardInterrupt, OSError, WorkerError),
     again: str = "the same command with `resume=True`",
 ) -> Iterator[None]:
-    """Raise a StoppedError for errors that stop a run from outside; it says what is kept and what goes on."""
+    """Raise a StoppedError for errors that stop a run from outside; it says what is kept and what goes on.
+
+    Errors of the system that the same command would meet again, such as a missing file, stay as they are.
+    """
     try:
         yield
     except by as error:
-        why = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
+        if isinstance(error, OSError) and error.errno not in PASSING:
+            raise
+        why = "interrupted" if isinstance(error, KeyboardInterrupt) else text_of(error)
         raise StoppedError(f"{why}\nnmtalign: what is done is kept in {folder}; {again} goes on") from None
 
 

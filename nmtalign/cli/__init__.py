@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import importlib
 import io
 import os
@@ -18,7 +17,14 @@ import click
 from nmtalign import __version__
 from nmtalign.cli.declare import check_names, config_option, has_outputs
 from nmtalign.cli.messages import debug_option, log, printable, switched, warnings_to_stderr, write
-from nmtalign.errors import FILES_USED_UP, DataError, NmtalignError
+from nmtalign.errors import (
+    DISK_FULL,
+    FILES_USED_UP,
+    DataError,
+    NmtalignError,
+    class_and_text,
+    text_of,
+)
 
 # name -> (module, attribute, one line of help)
 COMMANDS = {
@@ -42,8 +48,6 @@ COMMANDS = {
         ("serve", "serve", "Align pairs in the browser as they are typed."),
     )
 }
-
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class LazyGroup(click.Group):
@@ -124,18 +128,19 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         write(shown.getvalue(), nl=False)
         sys.exit(error.exit_code)
     except NmtalignError as error:
-        _end(str(error), error.exit_code)
+        _end(text_of(error), error.exit_code)
     except OSError as error:
-        gone = "the working directory: " if isinstance(error, FileNotFoundError) else ""  # of os.getcwd
-        where = f"{error.filename}: " if error.filename else gone
-        bad_input = error.filename and error.errno not in (*_FULL, *FILES_USED_UP)
+        of_getcwd = isinstance(error, FileNotFoundError) and not error.filename
+        where = "the working directory: " if of_getcwd else ""
+        bad_input = error.filename and error.errno not in (*DISK_FULL, *FILES_USED_UP)
         hint = " (ulimit -n raises their number)" if error.errno in FILES_USED_UP else ""
         hint += ", expected a file" if isinstance(error, IsADirectoryError) else ""
-        _end(f"{where}{error.strerror or error}{hint}", (DataError if bad_input else NmtalignError).exit_code)
+        exit_code = DataError.exit_code if bad_input else NmtalignError.exit_code
+        _end(f"{where}{text_of(error)}{hint}", exit_code)
     except Exception as error:
         what = "memory ran out" if isinstance(error, MemoryError) else "this was not foreseen"
         hint = "--debug shows where" if "debug" not in switched else "please report it"
-        _end(f"{what} ({type(error).__name__}: {error}); {hint}", NmtalignError.exit_code)
+        _end(f"{what} ({class_and_text(error)}); {hint}", NmtalignError.exit_code)
 
 
 def _catch_signals() -> None:

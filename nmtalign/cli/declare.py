@@ -11,9 +11,11 @@ import math
 import os
 import re
 import stat
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import MISSING, field, fields
+from difflib import SequenceMatcher, get_close_matches
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -22,7 +24,7 @@ import click
 
 from nmtalign.door import expand_home, is_word2int, partners, place_of
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import guarded_read
+from nmtalign.files import DEEPEST, guarded_read, is_deep
 
 # What vectors of two languages are called in a folder, and the files of a folder with a meta.json.
 _FILES_OF_VECTORS = (
@@ -328,6 +330,14 @@ def _instance(group: type[AnyOptions], values: Mapping[str, Any]) -> AnyOptions:
 class Command(click.Command):
     """A command whose ``--help`` lists its options in sections, in the order in which these begin."""
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; warn of environment variables that look like a setting and are none."""
+        for name, meant in unknown_variables(ctx):
+            hint = f"; did you mean {meant}?" if meant else ""
+            text = f"the environment variable {name} sets no option of a command{hint}"
+            warnings.warn(text, stacklevel=2)
+        return super().invoke(ctx)
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for title, options in in_sections(self.get_params(ctx)).items():
             records = [option.get_help_record(ctx) for option in options]
@@ -384,17 +394,48 @@ def command(
 # --- configuration -------------------------------------------------------------------------------
 
 
+NEAR = 0.8  # likeness of a word to the name of a command that is then taken to be meant
+MAX_CONFIG_BYTES = 1 << 16
+MAX_CONFIG_DOTS = 1_000  # in a line; the time that a key takes grows with the square of its parts
+
+
 def read_config(path: str) -> dict[str, Any]:
-    """Read a TOML file: a table for each command, such as ``[vectors.learn]``, with its long options."""
+    """Read a TOML file: a table for each command, such as ``[vectors.learn]``, with its long options.
+
+    A DataError says that the file is larger than `MAX_CONFIG_BYTES`, nested too deeply, or not TOML.
+    """
+    with guarded_read(path, "expected TOML"):
+        content = _parsed_config(_start_of_config(path))
+    return {name: _underscored(value) for name, value in content.items()}
+
+
+def _start_of_config(path: str) -> bytes:
+    """Return the bytes of a configuration file, which may be a pipe, or a device without an end."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read(MAX_CONFIG_BYTES + 1)
+    except OSError as error:
+        raise DataError(f"cannot be read ({error.strerror})") from None
+    if len(data) > MAX_CONFIG_BYTES:
+        raise DataError(f"expected a configuration file of at most {MAX_CONFIG_BYTES:,} bytes, found more")
+    return data
+
+
+def _parsed_config(data: bytes) -> dict[str, Any]:
     import tomllib
 
-    with guarded_read(path, "expected TOML"):
-        try:
-            with open(path, "rb") as file:
-                content = tomllib.load(file)
-        except OSError as error:
-            raise DataError(f"cannot be read ({error.strerror})") from None
-    return {name: _underscored(value) for name, value in content.items()}
+    text = data.decode("utf-8-sig")  # editors on Windows write a byte order mark
+    too_deep = DataError(f"expected TOML nested at most {DEEPEST} deep")
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.count(".") > MAX_CONFIG_DOTS:
+            raise DataError(f"line {number}: expected a key of at most {MAX_CONFIG_DOTS:,} parts")
+    try:
+        content = tomllib.loads(text)
+    except RecursionError:
+        raise too_deep from None
+    if is_deep(content):
+        raise too_deep
+    return content
 
 
 def _underscored(value: Any) -> Any:
@@ -402,6 +443,21 @@ def _underscored(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     return {name.replace("-", "_"): _underscored(entry) for name, entry in value.items()}
+
+
+def _check_tables(root: click.Context, content: dict[str, Any]) -> None:
+    """Refuse tables of commands that do not exist: a misspelt one must not be ignored."""
+    commands = root.command.list_commands(root) if isinstance(root.command, click.Group) else []
+    known = [*commands, *(str(parameter.name) for parameter in root.command.params)]
+    for name in content:
+        if name not in known:
+            raise UsageError(f"configuration: there is no command {name!r}{_hint(name, known)}")
+
+
+def _hint(name: str, known: Iterable[str]) -> str:
+    """Return a question that names what may be meant, or nothing."""
+    near = get_close_matches(name, known, 1)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def check_names(command: click.Command, name: str, table: Any) -> None:
@@ -414,7 +470,8 @@ def check_names(command: click.Command, name: str, table: Any) -> None:
         if entry in parts:
             check_names(parts[entry], f"{name}.{entry}", value)
         elif entry not in known:
-            raise UsageError(f"configuration: [{name}] has no option {entry.replace('_', '-')!r}")
+            option, options = entry.replace("_", "-"), [one.replace("_", "-") for one in known]
+            raise UsageError(f"configuration: [{name}] has no option {option!r}{_hint(option, options)}")
         else:
             _check_value(known[entry], f"[{name}] {entry}", value)
 
@@ -437,6 +494,7 @@ def _set_defaults(context: click.Context, parameter: click.Parameter, path: str 
     if path is None:
         return
     content = read_config(path)
+    _check_tables(context.find_root(), content)
     if context.parent is not None and context.info_name is not None:
         content = content.get(context.info_name, {})
         check_names(context.command, context.info_name, content)
@@ -445,3 +503,45 @@ def _set_defaults(context: click.Context, parameter: click.Parameter, path: str 
 
 _CONFIG = "TOML file with defaults: a table for each command, like [align]."
 config_option = switch("--config", _CONFIG, type=INPUT, metavar="FILE", callback=_set_defaults)
+
+
+def unknown_variables(context: click.Context) -> Iterator[tuple[str, str | None]]:
+    """Yield the environment variables that seem to set an option and do not, each with a similar right name.
+
+    These are the variables of the command that runs, and those whose command is misspelt. Others that begin
+    with the name of the program may belong to something else.
+    """
+    known = _variables(context)
+    prefix = f"{context.auto_envvar_prefix}_"
+    for name in sorted(os.environ):
+        if name.startswith(prefix) and name not in known:
+            near = get_close_matches(name, known, 1)
+            yield name, near[0] if near else None
+    while context.parent is not None:
+        context = context.parent
+        yield from _misspelt_commands(context)
+
+
+def _variables(context: click.Context) -> list[str]:
+    """Return the environment variables that set the options of a command."""
+    options = [param for param in context.command.params if isinstance(param, click.Option)]
+    return [f"{context.auto_envvar_prefix}_{str(option.name).upper()}" for option in options]
+
+
+def _misspelt_commands(context: click.Context) -> Iterator[tuple[str, str]]:
+    """Yield environment variables whose command is almost one of a group, with the right name."""
+    assert isinstance(context.command, click.Group)
+    prefix, own = f"{context.auto_envvar_prefix}_", _variables(context)
+    commands = [name.upper().replace("-", "_") for name in context.command.list_commands(context)]
+    for name in sorted(os.environ):
+        rest = name.removeprefix(prefix)
+        of_a_command = any(rest.startswith(f"{command}_") for command in commands)
+        if not name.startswith(prefix) or name in own or of_a_command:
+            continue
+        for command in commands:
+            words = rest.split("_")
+            count = command.count("_") + 1
+            head, option = "_".join(words[:count]), "_".join(words[count:])
+            if option and SequenceMatcher(None, head, command).ratio() >= NEAR:
+                yield name, f"{prefix}{command}_{option}"
+                break

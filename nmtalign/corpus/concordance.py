@@ -9,6 +9,7 @@ systems"; Simard 2003, "Translation spotting for translation memories".
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 import sqlite3
@@ -26,7 +27,7 @@ import numpy as np
 
 from nmtalign.arrays import Integers, Longs, expect_rising, offsets_of
 from nmtalign.door import as_path, short
-from nmtalign.errors import DataError, NmtalignError, UsageError
+from nmtalign.errors import DataError, UsageError
 from nmtalign.files import guarded_read, is_text, parse_json
 from nmtalign.text.tokenization import TextSettings
 
@@ -165,8 +166,9 @@ def write_index(
         with sqlite3.connect(as_path(path)) as database:
             count = _write(database, pairs, text, languages)
     except sqlite3.Error as error:
-        full = "full" in str(error) or "I/O" in str(error)
-        raise (NmtalignError if full else DataError)(f"{path}: {error}") from None
+        if "full" in str(error) or "I/O" in str(error):
+            raise OSError(errno.ENOSPC, str(error), str(path)) from None
+        raise DataError(str(error)).at(path) from None
     database.close()
     return count
 

@@ -233,9 +233,15 @@ class StoredCells(Sequence[Ints]):
 
     def write(self, k: int, numbers: Ints) -> None:
         """Write the numbers of the buckets from `k` on."""
+        rest = np.ascontiguousarray(numbers).data.cast("B")
         with self._lock:
             self._file.seek(int(self._starts[k]))
-            self._file.write(np.ascontiguousarray(numbers).data)
+            try:
+                while rest:  # an almost full disk takes a part, and refuses the next one
+                    rest = rest[self._file.write(rest) :]
+            except OSError as error:
+                error.filename = tempfile.gettempdir()
+                raise
 
 
 def _pieces(buckets: Sequence[Bucket]) -> Iterator[tuple[int, Sequence[Bucket]]]:

@@ -25,7 +25,7 @@ import numpy as np
 from nmtalign.arrays import Floats, Integers, Longs
 from nmtalign.door import expect_choice
 from nmtalign.encoders.files import PairMatrix, WordPair, similar
-from nmtalign.errors import DataError, NmtalignError, UsageError
+from nmtalign.errors import DataError, NmtalignError, UsageError, text_of
 from nmtalign.files import extra, fingerprint
 from nmtalign.names import DEVICES
 
@@ -77,7 +77,7 @@ def opened(kind: str, name: str, device: str, *, download: bool = True, **settin
         settings |= {"dtype": PRECISION[device], **trust}
         model = getattr(transformers, kind).from_pretrained(name, **settings)
     except Exception as error:  # whatever a foreign folder makes transformers do
-        found = shorten(str(error), 200)
+        found = shorten(text_of(error), 200)
         raise DataError(f"expected a model of the package transformers ({found})").at(name) from error
     pieces = set(tokenizer.get_vocab()) - set(tokenizer.all_special_tokens)
     if not any(map(str.isalnum, "".join(pieces))):  # transformers makes an empty one where files are missing

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from nmtalign.arrays import ArchiveWriter
 from nmtalign.door import as_path, expect_kind
@@ -98,7 +98,7 @@ def open_table(path: str | Path, files: Outputs) -> Callable[[Iterable[LinkRow]]
     """
     kind = table_format(path)
     if kind == ".parquet":
-        return files.enter_context(_open_parquet(files.name(path)))
+        return files.enter_context(_open_parquet(files.binary(path)))
     file = files.text(path)
     file.write(TABLE_HEADS.get(kind, ""))
     return lambda rows: file.writelines(map(_LINES[kind], rows))
@@ -179,8 +179,11 @@ def _lines_of(matrix: AlignmentMatrix, kind: str) -> Iterator[str]:
 
 
 @contextmanager
-def _open_parquet(path: str | Path) -> Iterator[Callable[[Iterable[LinkRow]], None]]:
-    """Yield what writes rows as row groups of a Parquet file."""
+def _open_parquet(out: BinaryIO) -> Iterator[Callable[[Iterable[LinkRow]], None]]:
+    """Yield a function that writes rows as row groups of a Parquet file.
+
+    The file is opened by us: errors of one that pyarrow opens do not name it.
+    """
     try:
         import pyarrow as arrow
         import pyarrow.parquet
@@ -195,5 +198,5 @@ def _open_parquet(path: str | Path) -> Iterator[Callable[[Iterable[LinkRow]], No
             columns = [list(column) for column in zip(*chunk, strict=True)]
             file.write_table(arrow.table(columns, schema=schema))
 
-    with pyarrow.parquet.ParquetWriter(path, schema) as file:
+    with pyarrow.parquet.ParquetWriter(out, schema) as file:
         yield write

@@ -26,7 +26,7 @@ from typing import Any, TypeVar
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
-from nmtalign.errors import DataError, UsageError
+from nmtalign.errors import DataError, UsageError, text_of
 from nmtalign.files import DAMAGE, extra, guarded_read, open_binary, parse_json, try_lines
 
 Record = tuple[str, str] | DataError
@@ -376,7 +376,7 @@ def _units(path: str | Path, names: set[str]) -> Iterator[tuple[int, Element]]:
             yield from units.done
             units.done.clear()
     except DAMAGE as error:
-        raise DataError(f"the compressed file is damaged or cut off ({error})").at(path) from None
+        raise DataError(f"the compressed file is damaged or cut off ({text_of(error)})").at(path) from None
     except (LookupError, ValueError) as error:  # of an encoding, unless it is a DataError
         if isinstance(error, DataError):
             raise error.at(path, line=units.parser.CurrentLineNumber) from None

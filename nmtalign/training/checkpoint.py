@@ -45,15 +45,12 @@ class Checkpoint:
         return arrays if np.array_equal(arrays.pop(_KEY, ()), self._key) else None
 
     def write_if_due(self, arrays: Callable[[], Mapping[str, AnyArray]]) -> None:
-        """Write what `arrays` returns if the last checkpoint is `SECONDS` old; a DataError if that fails."""
+        """Write what `arrays` returns if the last checkpoint is `SECONDS` old."""
         if time.monotonic() - self._written < SECONDS:
             return
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with whole_file(self.path) as partial, open(partial, "wb") as file:
-                np.savez(file, **{_KEY: self._key}, **arrays())  # type: ignore[arg-type]
-        except OSError as error:
-            raise DataError(f"{self.path}: cannot write the checkpoint: {error.strerror}") from None
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with whole_file(self.path) as partial, open(partial, "wb") as file:
+            np.savez(file, **{_KEY: self._key}, **arrays())  # type: ignore[arg-type]
         self._written = time.monotonic()
 
 

@@ -11,6 +11,7 @@ import shutil
 import sqlite3
 import sys
 import warnings
+from collections.abc import Collection
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,6 +75,8 @@ CASES = [
     Case("output", ALIGN + "-o out"),
     Case("output", ALIGN + "-o out.gz"),
     Case("output", ALIGN + "-o out.xz"),
+    Case("output", ALIGN + "-o out.bz2"),
+    Case("output", ALIGN + "-o out.zst"),
     Case("probabilities", ALIGN + "--probabilities out"),
     Case("pair_scores", ALIGN + "--pair-scores out"),
     Case("table", ALIGN + "-o links-out --table out.tsv"),
@@ -103,6 +106,7 @@ CASES = [
     Case("output", "project " + LINKED + "--tags tags --tags-format bio -o out", bad="tags"),
     Case("output", "heatmap --pairs pairs --model model --lines 1,120 -o out.pdf", bad="pairs"),
     Case("output", "heatmap --pairs pairs --model model --lines 120 -o out.png", bad="pairs"),
+    Case("output", "heatmap --pairs pairs --model model --lines 120 -o out.svg", bad="pairs"),
     Case("output", "heatmap --pairs pairs --model model --lines 120 -o out.tsv", bad="pairs"),
     Case("output", "heatmap --pairs pairs --model model --lines 1,120 -o out.npz", bad="pairs"),
     Case("cache", "heatmap --pairs pairs --lines 1 -o out.svg " + ENCODER, bad="pairs", again="--layer 2"),
@@ -215,8 +219,9 @@ def vectors(encoder: Any, pairs: dict[int, tuple[list[str], list[str]]]) -> list
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.line.replace("/", "-"))
 def test_a_failed_run_leaves_what_was_there(case: Case, inputs: Path, tmp_path: Path):
-    if "parquet" in case.line:
-        pytest.importorskip("pyarrow")
+    for ending, package in (("parquet", "pyarrow"), ("zst", "zstandard")):
+        if ending in case.line:
+            pytest.importorskip(package)
     folder = tmp_path / "work"
     shutil.copytree(inputs, folder)
     code, err = attempt(folder, case.line)
@@ -231,21 +236,31 @@ def test_a_failed_run_leaves_what_was_there(case: Case, inputs: Path, tmp_path: 
     force = " --force" if any(param.name == "force" for param in ALL[case.command].params) else ""
     line = f"{case.line} {case.again}{force}"
     before = contents(folder)
+    outputs = {path.relative_to(folder).parts[0] for path in written}
     for limit in (0, largest - 1):
-        fails(folder, line, before, limit)
+        fails(folder, line, before, limit, outputs)
     if case.bad:
         bad = folder / case.bad
         bad.write_bytes(b"".join(bad.read_bytes().splitlines(keepends=True)[:-1]) + case.tail)
         fails(folder, line, contents(folder))
 
 
-def fails(folder: Path, line: str, before: dict[str, tuple[int, bytes]], limit: int | None = None) -> None:
+def fails(
+    folder: Path,
+    line: str,
+    before: dict[str, tuple[int, bytes]],
+    limit: int | None = None,
+    outputs: Collection[str] = (),
+) -> None:
+    """Check a run that fails; on a full disk, the message names one of the `outputs`."""
     kept = cached(folder)
     code, err = attempt(folder, line, limit)
     assert kept <= cached(folder)
     assert code in ((1, 4) if limit is not None else (2, 3)), err
     assert "nmtalign: error: " in err
     assert "not foreseen" not in err
+    if limit is not None:
+        assert any(f"error: {name}" in err for name in outputs), err
     after = contents(folder)
     assert after.keys() == before.keys()
     for name, (file, data) in before.items():

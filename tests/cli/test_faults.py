@@ -14,6 +14,9 @@ from typing import TextIO
 
 import pytest
 
+from nmtalign.errors import WorkerError
+from tests.cli.running import run
+
 PROGRAM = [sys.executable, "-m", "nmtalign"]
 FULL = Path("/dev/full")
 PAIRS = "the cat ||| le chat\n" * 24_000  # more than one chunk
@@ -220,3 +223,24 @@ def test_partial_files_of_long_names(tmp_path):
     with started("align", "--pairs", "few", "-o", name, cwd=tmp_path) as process:
         assert ended(process)[0] == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["few", name]
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (TimeoutError(), "error: TimeoutError"),
+        (WorkerError(), "error: WorkerError"),
+        (MemoryError(), "memory ran out (MemoryError); "),
+        (RuntimeError(), "not foreseen (RuntimeError); "),
+        (OSError(5, "Input/output error"), "error: Input/output error"),
+    ],
+)
+def test_an_error_without_a_text_shows_its_class(error, says, monkeypatch, capsys, tmp_path):
+    (tmp_path / "few").write_text("the cat ||| le chat\n")
+
+    def failing(*given, **options):
+        raise error
+
+    monkeypatch.setattr("nmtalign.batch.stream.align_chunk", failing)
+    assert run("align", "--pairs", tmp_path / "few", "-o", tmp_path / "links") == 1
+    assert says in capsys.readouterr().err

@@ -106,7 +106,7 @@ def named(param: click.Parameter, path: str) -> str:
 @pytest.mark.parametrize("link", [False, os.link, os.symlink], ids=["path", "link", "symlink"])
 def test_an_output_is_no_input_and_no_other_output(name, output, other, link, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    Path("precious").write_text("not = 'important'\n")
+    Path("precious").write_text("# important\n")
     Path("again").write_text("")
     if link:
         Path("again").unlink()
@@ -117,7 +117,7 @@ def test_an_output_is_no_input_and_no_other_output(name, output, other, link, tm
     assert "are one file" in err or "two outputs go to the same place" in err
     for param in (output, other):
         assert (param.opts[-1] if isinstance(param, click.Option) else param.name.upper()) in err
-    assert Path("precious").read_text() == "not = 'important'\n"
+    assert Path("precious").read_text() == "# important\n"
     assert sorted(os.listdir()) == ["again", "precious"]
 
 

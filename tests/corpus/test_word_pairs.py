@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 from nmtalign.corpus import word_pairs as pairs
 from nmtalign.corpus.buckets import make_buckets
 from nmtalign.corpus.sides import encode
-from nmtalign.corpus.word_pairs import distinct, index_pairs
+from nmtalign.corpus.word_pairs import StoredCells, distinct, index_pairs
 
 WORD = st.sampled_from("abcdefghij")
 SENTENCE = st.lists(WORD, max_size=7) | st.lists(WORD, min_size=17, max_size=18)  # 17 and 18 share buckets
@@ -95,3 +97,19 @@ def test_two_million_words_a_side_do_not_overflow():
     keys[1::2] = 2_000_000 * 2_000_001 + 5  # 2^42, and 22 bits for the place
     found, _ = distinct(keys.copy())
     np.testing.assert_array_equal(found, np.unique(keys))
+
+
+def test_an_almost_full_disk_is_an_error_that_names_the_temporary_folder():
+    resource = pytest.importorskip("resource")
+    cells = np.arange(24, dtype=np.int32).reshape(2, 3, 4)
+    stored = StoredCells([cells.shape])
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50, limits[1]))  # so many bytes are taken, the others refused
+    try:
+        with pytest.raises(OSError, match="too large") as caught:
+            stored.write(0, cells)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert caught.value.filename == tempfile.gettempdir()
+    stored.write(0, cells)
+    np.testing.assert_array_equal(stored[0], cells)

@@ -256,7 +256,7 @@ def test_token_vectors_without_axes(tmp_path: Path) -> None:
     ids=lambda error: type(error).__name__,
 )
 def test_whatever_a_file_makes_python_raise_is_one_error(error: Exception) -> None:
-    expected = rf"^x: bad \({type(error).__name__}: "
+    expected = rf"^x: bad \({type(error).__name__}(: .+)?\)$"
     with pytest.raises(DataError, match=expected) as caught, files.guarded_read("x", "bad"):
         raise error
     assert caught.value.__cause__ is error
@@ -599,7 +599,7 @@ def test_foreign_text_in_messages_is_escaped_and_short(
     assert code == 3
     assert "\x1b" not in said
     assert len(said) < 3000
-    (tmp_path / "c.toml").write_text(f'[align]\nscore = "\\u001b[2J{"x" * 100_000}"\n', encoding="utf-8")
+    (tmp_path / "c.toml").write_text(f'[align]\nscore = "\\u001b[2J{"x" * 50_000}"\n', encoding="utf-8")
     code, said = ended(capsys, "--config", tmp_path / "c.toml", "align", "a", "b")
     assert code == 2
     assert "\x1b" not in said
@@ -609,7 +609,15 @@ def test_foreign_text_in_messages_is_escaped_and_short(
 @pytest.mark.parametrize(
     ("text", "error"),
     [
+        ("a = " + "[" * 60_000, DataError),
         ("a = " + "[" * 100_000, DataError),
+        ("a = " + "{a = " * 10_000, DataError),
+        ("[" + "a." * 900 + "a]", DataError),
+        ("a." * 900 + "a = 1", DataError),
+        ("a." * 30_000 + "a = 1", DataError),
+        ("#" * 100_000, DataError),
+        ("[algin]", UsageError),
+        ("[vectors.learn]\n[vektors.learn]", UsageError),
         ("[align]\nthreshold = " + "9" * 5000, DataError),
         ("[align]\nscore = {a = 1}", UsageError),
         ("[align]\nunsafe-pickle = true", UsageError),
@@ -639,6 +647,13 @@ def test_configurations(
     code, said = ended(capsys, "align", "a", "a", "--config", tmp_path / "c.toml")
     assert code == error.exit_code
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "c.toml"]
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no /dev/zero here")
+def test_a_configuration_without_an_end_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    code, said = ended(capsys, "--config", "/dev/zero", "align", "a", "b")
+    assert code == 3
+    assert "/dev/zero: expected a configuration file of at most" in said
 
 
 def test_unsafe_pickles_are_not_for_the_environment(

@@ -211,12 +211,13 @@ def align(
             sinks, writing = [run.write], running.in_shards(run, paths, described, resume=sharding.may_exist)
         with writing:
             written = _write_chunks(chunks, progress, sinks, strict=errors.strict)
-        if run is None or progress.done or not run.kept:  # not if all was done before
-            _say_done(bitext, outputs.output, progress, written, limit)
-        if run is not None:
-            kept = "all" if 0 < run.kept == run.shards else f"{run.kept:,}"
-            text = f"{run.shards:,} shards in {run.folder}, {kept} of them done before"
-            log(text, event="shards", shards=run.shards, done_before=run.kept)
+    # only now have the files their names
+    if run is None or progress.done or not run.kept:  # not if all was done before
+        _say_done(bitext, outputs.output, progress, written, limit)
+    if run is not None:
+        kept = "all" if 0 < run.kept == run.shards else f"{run.kept:,}"
+        text = f"{run.shards:,} shards in {run.folder}, {kept} of them done before"
+        log(text, event="shards", shards=run.shards, done_before=run.kept)
     if bad is not None:
         text = f"{bad.count:,} bad records, listed in {errors.error_report}"
         log(text, event="bad records", records=bad.count)
@@ -371,7 +372,7 @@ def links_from(
         sinks = [running.open_sink(name, path, stack) for name, path in paths.items()]
         with _resumable(encoder):
             written = _write_chunks(chunks, progress, sinks)
-        _say_done(bitext, outputs.output, progress, written)
+    _say_done(bitext, outputs.output, progress, written)
     detail(linker.description, event="settings")
 
 
