@@ -29,7 +29,7 @@ READ_LINKS = ("pharaoh", "talp", "naacl", "giza", "tsv", "jsonl")
 WRITTEN_LINKS = (*READ_LINKS, "words")
 TAG_FORMATS = ("xml", "bio", "spans")
 
-READ_VECTORS = ("folder", "word2int", "word2vec", "word2vec-binary", "fasttext", "gensim")
+READ_VECTORS = ("folder", "word2int", "word2vec", "word2vec-binary", "fasttext", "gensim", "pickle")
 WRITTEN_VECTORS = ("folder", "word2int", "word2vec", "word2vec-binary")
 UNKNOWN_POLICIES = ("zero", "subword", "backoff")
 RETRIEVAL_SCORES = ("csls", "cosine")

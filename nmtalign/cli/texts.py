@@ -54,6 +54,15 @@ _KEPT: Any = {"default": "utf-8", "expose_value": False, "callback": _keep_encod
 encoding_option = option("--encoding NAME", str, _ENCODING, **_KEPT)
 
 
+def _keep_any_encoding(context: click.Context, parameter: click.Parameter, name: str) -> None:
+    context.meta[__name__] = name
+
+
+_OF_VECTORS: Any = {**_KEPT, "callback": _keep_any_encoding}
+#: Files of vectors may also have an encoding such as UTF-16; their reader checks the name.
+vector_encoding_option = option("--encoding NAME", str, _ENCODING, **_OF_VECTORS)
+
+
 def encoding() -> str:
     """Return the value of --encoding of the command that runs."""
     return str(click.get_current_context().meta.get(__name__, "utf-8"))

@@ -30,7 +30,7 @@ _reading_options = (
     "Input",
     option("--from format", ("auto", *READ_VECTORS), "Format of the vectors.", default="auto"),
     _limit_option,
-    texts.encoding_option,
+    texts.vector_encoding_option,
     option("--errors", _BYTES, "What to do with bytes of another encoding."),
     model.unsafe_pickle_option,
 )
@@ -71,7 +71,9 @@ def info(path: str, text: str | None, tokenization: TextOptions, **reading: Any)
 
     sides = languages_of(place_of(path)) or {"": place_of(path)}
     for side in sides.values():
-        kind = detect_format(side) if reading["format"] == "auto" else reading["format"]
+        kind = reading["format"]
+        if kind == "auto":
+            kind = detect_format(side, encoding=texts.encoding())
         embeddings = na.load_embeddings(side, encoding=texts.encoding(), **reading | {"format": kind})
         click.echo("\n".join([f"{side}: {kind}", *_described(embeddings)]))
         if text is not None:
