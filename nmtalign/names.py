@@ -64,7 +64,9 @@ READ_LINKS: tuple[ReadLinksFormat, ...] = get_args(ReadLinksFormat)
 WRITTEN_LINKS: tuple[WrittenLinksFormat, ...] = get_args(WrittenLinksFormat)
 TAG_FORMATS: tuple[TagFormat, ...] = get_args(TagFormat)
 
-ReadVectorsFormat = Literal["folder", "word2int", "word2vec", "word2vec-binary", "fasttext", "gensim"]
+ReadVectorsFormat = Literal[
+    "folder", "word2int", "word2vec", "word2vec-binary", "fasttext", "gensim", "pickle"
+]
 WrittenVectorsFormat = Literal["folder", "word2int", "word2vec", "word2vec-binary"]
 UnknownPolicy = Literal["zero", "subword", "backoff"]
 DecodingErrors = Literal["strict", "ignore", "replace", "backslashreplace"]  # of Python's decoders

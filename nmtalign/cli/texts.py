@@ -47,10 +47,11 @@ def _checked_encoding(context: click.Context, parameter: click.Parameter, name: 
     return name
 
 
-def encoding_option() -> Any:
-    """Declare ``--encoding``."""
+def encoding_option(*, of_vectors: bool = False) -> Any:
+    """Declare ``--encoding``; the reader of vectors checks the name itself, as it takes UTF-16, too."""
     help = "Encoding of every text file that is read."
-    return option("--encoding NAME", help, default="utf-8", callback=_checked_encoding, section="Input")
+    check = None if of_vectors else _checked_encoding
+    return option("--encoding NAME", help, default="utf-8", callback=check, section="Input")
 
 
 def length_option() -> Any:

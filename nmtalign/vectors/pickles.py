@@ -63,6 +63,11 @@ class Record:
         """Return one attribute."""
         return self.state.get(key, default) if isinstance(self.state, dict) else default
 
+    @property
+    def is_array(self) -> bool:
+        """Whether it stands for a NumPy array."""
+        return self.name.rpartition(".")[2] in ("_frombuffer", "_reconstruct")
+
     def array(self) -> AnyArray | None:
         """Return the numbers of a NumPy array, read-only; None of anything else."""
         match self.name.rpartition(".")[2], self.arguments, self.state:
@@ -171,6 +176,7 @@ def _check_keys(keys: Iterable[Any]) -> None:
 
 _Step = Callable[[Any], None]
 _STANDARD: dict[int, _Step] = dict(pickle._Unpickler.dispatch)
+_BINARY_PICKLE = b"\x80"  # how pickles of protocol 2 and later begin
 
 
 def read_pickle(data: bytes, *, encoding: str = "latin-1") -> Any:
@@ -180,11 +186,20 @@ def read_pickle(data: bytes, *, encoding: str = "latin-1") -> Any:
     DataError says that the pickle is broken, asks for a name that is not allowed, or is shorter than it says.
     """
     try:
-        return _Unpickler(data, encoding).load()
+        return _Unpickler(_with_line_feeds(data), encoding).load()
     except DataError:
         raise
     except _BROKEN as error:
         raise DataError(f"this is no pickle, or a damaged one; it begins with {data[:8]!r}") from error
+
+
+def _with_line_feeds(data: bytes) -> bytes:
+    """Return a pickle of protocol 0, which is text, as it was before a copy in text mode changed its lines.
+
+    A line end inside a word is escaped, so that where each line ends with CR LF the CR is not part of it.
+    """
+    is_changed = not data.startswith(_BINARY_PICKLE) and 0 < data.count(b"\n") == data.count(b"\r\n")
+    return data.replace(b"\r\n", b"\n") if is_changed else data
 
 
 def _after(check: _Step, code: int) -> _Step:
@@ -274,6 +289,62 @@ class _Unpickler(pickle._Unpickler):
     }
 
 
+# ---------------------------------------------------------------- dictionaries of vectors
+
+
+def has_vectors(entries: Any) -> bool:
+    """Return whether a value is a dictionary whose first entry is a vector, and not a row."""
+    if not isinstance(entries, dict):
+        return False
+    first = next(iter(entries.values()), None)
+    return isinstance(first, list | tuple | np.ndarray) or (isinstance(first, Record) and first.is_array)
+
+
+def vectors_of_dictionary(entries: dict[Any, Any]) -> Embeddings:
+    """Return the vectors of a dictionary from words to arrays or lists of numbers."""
+    vectors = [_vector_of(word, value) for word, value in entries.items()]
+    for word, vector in zip(entries, vectors, strict=True):
+        if len(vector) != len(vectors[0]):
+            expected = f"expected {len(vectors[0])} numbers for the word {word!r}, as for the first word"
+            raise DataError(f"{expected}; found {len(vector)}")
+    return Embeddings.of(list(entries), np.array(vectors))
+
+
+def _vector_of(word: Any, value: Any) -> AnyArray:
+    """Return the vector of a word as an array of one axis."""
+    array = value.array() if isinstance(value, Record) else value
+    if isinstance(array, list | tuple) and not all(map(_is_number, array)):
+        array = None
+    vector = np.asarray(array)
+    if vector.ndim != 1 or vector.dtype.kind not in "iuf":
+        raise DataError(f"expected a vector of numbers for the word {word!r}, found something else")
+    return vector
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def read_pickled_vectors(path: Path, unsafe_pickle: bool) -> Embeddings:
+    """Read a pickled dictionary from words to vectors."""
+    with reading(path) as file:
+        data = file.read()
+        entries = pickle.loads(data) if unsafe_pickle else read_pickle(data, encoding="utf-8")
+        if not has_vectors(entries):
+            raise DataError(_not_vectors(entries))
+        return vectors_of_dictionary(entries)
+
+
+def _not_vectors(value: Any) -> str:
+    """Return what is wrong with a pickle that holds neither gensim's object nor a dictionary of vectors."""
+    expected = "expected a gensim object, or a dictionary from words to vectors"
+    if isinstance(value, dict):
+        named = "call it word2int_XX.pkl, and put embeddings_XX.npz beside it"
+        return f"{expected}; found a dictionary without vectors: if it has the rows of a matrix, {named}"
+    what = value.name if isinstance(value, Record) else type(value).__name__
+    return f"{expected}; found {what}"
+
+
 # ---------------------------------------------------------------- gensim's files
 
 
@@ -300,8 +371,7 @@ def read_gensim(path: Path, limit: int | None, unsafe_pickle: bool) -> Embedding
 def _keyed_vectors(top: Any, path: Path) -> tuple[Record, Path]:
     """Return the vectors inside a model, and the path that the names of its side files begin with."""
     if not isinstance(top, Record):
-        hint = "; call a dictionary of words and rows word2int_XX.pkl" if isinstance(top, dict) else ""
-        raise DataError(f"expected a gensim object, found {type(top).__name__}{hint}")
+        raise DataError(_not_vectors(top))
     if isinstance(top.get("wv"), Record):
         return top.get("wv"), path.with_name(path.name + ".wv")
     if "KeyedVectors" not in top.name:

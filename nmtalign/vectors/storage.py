@@ -5,11 +5,15 @@ format                what it is                                                
 ====================  ==================================================================  =======
 ``folder``            the own format: vectors.npy, vocab.txt, meta.json                  yes
 ``word2int``          the seeds' form: word2int_XX.pkl or .json beside a .npz or .npy     yes
-``word2vec``          text, also fastText's .vec; without a header line GloVe's; or gzip    yes
-``word2vec-binary``   word2vec's binary form; plain or gzip                               yes
-``fasttext``          fastText's .bin models with sub-words; plain or gzip                no
+``word2vec``          text, also fastText's .vec; without a header line GloVe's           yes
+``word2vec-binary``   word2vec's binary form                                              yes
+``fasttext``          fastText's .bin models with sub-words                               no
 ``gensim``            gensim's KeyedVectors and models with word vectors (pickles)        no
+``pickle``            a pickled dictionary from words to vectors                          no
 ====================  ==================================================================  =======
+
+The content of a file decides which form it has, not its name; only ``word2int`` goes by names. Files of the
+last five forms may be compressed by gzip, bzip2, xz or Zstandard.
 """
 
 from __future__ import annotations
@@ -44,13 +48,24 @@ from nmtalign.output import Outputs, expect_new_file, expect_room, whole_folder
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import CharacterNgrams, Embeddings
-from nmtalign.vectors.pickles import read_gensim, read_pickle
-from nmtalign.vectors.word2vec_files import (
-    FASTTEXT_MAGIC,
-    first_dimension,
-    read_fasttext_binary,
+from nmtalign.vectors.pickles import (
+    has_vectors,
+    read_gensim,
+    read_pickle,
+    read_pickled_vectors,
+    vectors_of_dictionary,
+)
+from nmtalign.vectors.signatures import (
+    is_fasttext,
+    is_pickle,
+    looks_like_text,
+    name_other_files,
     read_header,
-    read_text_vectors,
+    utf_16_or_32,
+)
+from nmtalign.vectors.text_files import BYTE_ORDER_MARK, keeps_ascii, read_text_vectors, text_form
+from nmtalign.vectors.word2vec_files import (
+    read_fasttext_binary,
     read_word2vec_binary,
     reading,
     write_word2vec,
@@ -67,6 +82,8 @@ _OF_PAIR = (
     *("pair.json", "word2int_*.pkl", "embeddings_*.npz", "vectors_*.vec", "vectors_*.bin"),
     *("sentencepiece-?.model", "bahdanau.npz", "scaled-dot.npz"),
 )
+_LOOKED_AT = 1 << 20  # bytes, to detect the format
+_LONGEST_PICKLE_HEAD = 200  # bytes in which the name of an object's class comes
 _OWN = {"format": "nmtalign-vectors", "version": 1}
 
 
@@ -86,14 +103,15 @@ def load_embeddings(
     path : path
         A file or folder; for ``word2int`` either of the two files.
     format : str
-        ``folder``, ``word2int``, ``word2vec``, ``word2vec-binary``, ``fasttext`` or ``gensim``; with
-        ``auto`` the content decides.
+        ``folder``, ``word2int``, ``word2vec``, ``word2vec-binary``, ``fasttext``, ``gensim`` or ``pickle``;
+        with ``auto`` the content decides.
     limit : int, optional
         Load only the first words, usually the most frequent ones.
     unsafe_pickle : bool
         Read pickles with Python's own reader, which runs whatever they say. Warns.
     encoding, errors : str
-        How to read the words of text and binary files, as for :meth:`bytes.decode`.
+        How to read the words of text and binary files, as for :meth:`bytes.decode`. A byte order mark of
+        UTF-8, UTF-16 or UTF-32 decides by itself.
 
     Returns
     -------
@@ -108,16 +126,16 @@ def load_embeddings(
     path = as_path(path)
     if place_of(path) != path:
         raise UsageError(f"{path} are shipped vectors of two languages; `load` makes an aligner over them")
-    format = detect_format(path) if format == "auto" else format
     if unsafe_pickle:
         warnings.warn(f"{path}: pickles are read without the allow-list and can run any code", stacklevel=2)
     if limit is not None:
         expect_number(limit, "a limit of at least 1 word", least=1, whole=True)
     expect_kind(encoding, str, "the name of an encoding")
     try:
-        codecs.lookup(encoding), codecs.lookup_error(errors or "strict")
-    except LookupError as error:
+        keeps_ascii(encoding), codecs.lookup_error(errors or "strict")
+    except (LookupError, ValueError) as error:
         raise UsageError(f"words cannot be read so ({error})") from None
+    format = detect_format(path, encoding=encoding) if format == "auto" else format
     decoding = limit, encoding, errors or "strict"
     readers: dict[str, Callable[[], Embeddings]] = {
         "folder": lambda: _read_folder(path, limit),
@@ -126,6 +144,7 @@ def load_embeddings(
         "word2vec-binary": lambda: read_word2vec_binary(path, *decoding),
         "fasttext": lambda: read_fasttext_binary(path, limit, encoding, errors or "backslashreplace"),
         "gensim": lambda: read_gensim(path, limit, unsafe_pickle),
+        "pickle": lambda: read_pickled_vectors(path, unsafe_pickle),
     }
     if format not in readers:
         raise UsageError(f"vector format: expected one of {', '.join(READ_VECTORS)}, found {format!r}")
@@ -138,8 +157,11 @@ def load_embeddings(
     return embeddings if limit is None else embeddings.first(limit)
 
 
-def detect_format(path: str | Path) -> ReadVectorsFormat:
-    """Return the format of a file or folder, from its content; DataError where it looks like none."""
+def detect_format(path: str | Path, *, encoding: str = "utf-8") -> ReadVectorsFormat:
+    """Return the format of a file or folder, from its content; DataError where it looks like none.
+
+    `encoding` is that of the file if it is text, as for :func:`load_embeddings`.
+    """
     path = as_path(path)
     if (path / "meta.json").is_file():
         return "folder"
@@ -153,25 +175,36 @@ def detect_format(path: str | Path) -> ReadVectorsFormat:
     if is_word2int(path):
         return "word2int"
     with reading(path) as file:
-        return _detect_content(file.read(1 << 20))
+        return _detect_content(file.read(_LOOKED_AT), encoding)
 
 
-def _detect_content(start: bytes) -> ReadVectorsFormat:
+def _detect_content(start: bytes, encoding: str) -> ReadVectorsFormat:
     """Return the format of a file that begins so."""
-    if start.startswith((b"\x80\2", b"\x80\3", b"\x80\4", b"\x80\5")):
-        return "gensim"
-    if start.startswith(FASTTEXT_MAGIC) or b"\0\0" in start[:8]:  # old models begin with small int32 numbers
+    is_wide = utf_16_or_32(start) is not None or not keeps_ascii(encoding)
+    if not is_wide:
+        name_other_files(start)
+    if is_pickle(start):
+        return "gensim" if b"gensim" in start[:_LONGEST_PICKLE_HEAD] else "pickle"
+    if is_fasttext(start):
         return "fasttext"
-    first, _, rest = start.partition(b"\n")
-    header = read_header(first)
-    if header is None:
-        first_dimension(first)
+    if is_wide:
         return "word2vec"
+    lines = start.removeprefix(BYTE_ORDER_MARK).split(b"\n", 2)[:2]
+    if looks_like_text(start) or _is_row(lines):
+        return "word2vec"
+    if read_header(lines[0]):
+        return "word2vec-binary"
+    expected = "expected vectors as text, or in a binary form of word2vec, fastText or gensim"
+    raise DataError(f"{expected}; found a file that begins with {start[:16]!r}")
+
+
+def _is_row(lines: list[bytes]) -> bool:
+    """Return whether the first line of a file, or the one behind a header, is a word and its numbers."""
     try:
-        is_text = not rest or first_dimension(rest.partition(b"\n")[0]) == header[1]
+        text_form(lines).split(lines[-1])
     except DataError:
-        is_text = False
-    return "word2vec" if is_text else "word2vec-binary"
+        return False
+    return True
 
 
 def save_embeddings(
@@ -315,24 +348,42 @@ def _matrix_of(path: Path) -> Path:
 
 
 def _read_word2int(path: Path, unsafe_pickle: bool) -> Embeddings:
-    """Read word vectors, given either of the two files."""
-    matrix_path = _matrix_of(path)
-    dictionary_path = _partner(matrix_path)
+    """Read word vectors, given either of the two files; or given the dictionary, if it has the vectors."""
+    dictionary_path = _partner(path) if path.suffix in MATRICES else path
     with guarded_read(dictionary_path):
-        if dictionary_path.suffix == ".json":
-            rows = parse_json(read_utf8(dictionary_path))
-        else:
-            pickled = dictionary_path.read_bytes()
-            rows = pickle.loads(pickled) if unsafe_pickle else read_pickle(pickled, encoding="utf-8")
-        if not isinstance(rows, dict):
-            raise DataError(f"expected a dictionary word -> row, found {type(rows).__name__}")
+        rows = _read_dictionary(dictionary_path, unsafe_pickle)
+        if has_vectors(rows):
+            return _vectors_beside(rows, dictionary_path)
         vocabulary = Vocabulary(rows)
+    matrix_path = path if path.suffix in MATRICES else _partner(path)
     with guarded_read(matrix_path):
         matrix = read_array(matrix_path)
         if matrix.ndim and vocabulary.size > len(matrix):
             expected = f"expected {vocabulary.size} rows for the words of {dictionary_path.name}"
             raise DataError(f"{expected}, found {len(matrix)}")
         return Embeddings(vocabulary, matrix.astype(np.float64) if matrix.dtype.kind in "iu" else matrix)
+
+
+def _read_dictionary(path: Path, unsafe_pickle: bool) -> dict[Any, Any]:
+    """Read a dictionary of words from JSON or a pickle."""
+    if path.suffix == ".json":
+        rows = parse_json(read_utf8(path))
+    elif unsafe_pickle:
+        rows = pickle.loads(path.read_bytes())
+    else:
+        rows = read_pickle(path.read_bytes(), encoding="utf-8")
+    if not isinstance(rows, dict):
+        raise DataError(f"expected a dictionary word -> row, found {type(rows).__name__}")
+    return rows
+
+
+def _vectors_beside(entries: dict[Any, Any], path: Path) -> Embeddings:
+    """Return the vectors of a dictionary that is called word2int; a matrix beside it is not read."""
+    for matrix in partners(path):
+        if matrix.is_file():
+            reason = f"it holds a vector for each word, so {matrix.name} is not read"
+            warnings.warn(f"{path}: {reason}", stacklevel=2)
+    return vectors_of_dictionary(entries)
 
 
 def _written_files(path: Path) -> tuple[Path, Path]:

@@ -1,27 +1,20 @@
-"""Vectors in files of word2vec, fastText and GloVe, as text and as bytes; all may be packed by gzip.
+"""Vectors in binary files of word2vec and fastText; any may be compressed. Text is in `text_files`.
 
-A text has a word and its numbers a line; first ``V D`` (word2vec, fastText) or nothing (GloVe).
-
-gensim reads word2vec's binary form: a million words of 100 dimensions in 4.0 s and 0.6 GB, where our own
-reader took 2.9 s and 0.7 GB. fastText's models are read here: with a million words and as many sub-words in
-6.6 s and 1.3 GB, where gensim's ``load_facebook_vectors`` takes 38.5 s and 2.5 GB, never comes back from a
-dictionary that is cut off, and asks for the memory that a header claims (``scripts/benchmark_vectors.py
-binary``).
+Both forms are read here, behind bounds: a header may claim any number of words. fastText's models with a
+million words and as many sub-words take 6.6 s and 1.3 GB. gensim's ``load_facebook_vectors`` takes 38.5 s
+and 2.5 GB, and never comes back from a dictionary that is cut off. A million words of 100 dimensions in
+word2vec's form took 2.9 s and 0.7 GB, in gensim 4.0 s and 0.6 GB (``scripts/benchmark_vectors.py binary``).
 """
 
 from __future__ import annotations
 
 import io
-import re
 import struct
-import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
-from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 
@@ -31,52 +24,45 @@ from nmtalign.files import guarded_read, is_text, most_unpacked, unpacked
 from nmtalign.output import Outputs
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import CharacterNgrams, Embeddings
+from nmtalign.vectors.signatures import FASTTEXT_MAGIC, compression, looks_like_text, read_header
 
-FASTTEXT_MAGIC = struct.pack("<i", 793712314)
 BLOCK = 1 << 24  # bytes read at a time
-_LONGEST_ROW = 1 << 22  # bytes of a line
-_MOST_NUMBERS = 1 << 16  # of a vector
 _LONGEST_WORD = 1 << 16  # bytes
-Parsed = tuple[list[str], AnyArray]
+_MAX_HEADER_BYTES = 256
+_LOOKED_AT = 1 << 12  # bytes, to tell text from bytes
+_SUPERVISED = 3  # among fastText's models
+_WORD, _LABEL = 0, 1  # kinds of fastText's entries
 
 
 @contextmanager
 def reading(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file for reading bytes, through gzip where it begins as gzip does; errors name the file."""
+    """Open a file for reading bytes, decompressed if it begins as compressed files do.
+
+    Errors name the file.
+    """
+    ending = _compression_of(path)
     with (
         guarded_read(path, "the file is damaged or ends too early"),
-        unpacked(io.FileIO(path), ".gz") if _is_packed(path) else open(path, "rb") as opened,
+        unpacked(io.FileIO(path), ending) if ending else open(path, "rb") as opened,
     ):
         yield opened
 
 
-def _is_packed(path: Path) -> bool:
+def _compression_of(path: Path) -> str | None:
     with open(path, "rb") as file:
-        return file.read(2) == b"\x1f\x8b"
+        return compression(file.read(16))
 
 
 def _expect_bytes(path: Path, least: int, promised: str) -> None:
     """Refuse a header that promises more than a file can hold."""
     size = path.stat().st_size
-    most = most_unpacked(size) if _is_packed(path) else size
+    most = most_unpacked(size) if _compression_of(path) else size
     if least > most:
         bytes_held = f"the file has {size:,}" + (f", which unpack to at most {most:,}" if most > size else "")
         raise DataError(f"the header promises {promised}: expected at least {least:,} bytes; {bytes_held}")
 
 
-def read_header(line: bytes) -> tuple[int, int] | None:
-    """Return words and dimension of a word2vec header such as ``20000 300``; None for any other line."""
-    fields = line.split() if len(line) < 100 else []
-    if len(fields) != 2 or not all(re.fullmatch(rb"-?\d{1,20}", field) for field in fields):
-        return None
-    words, dimension = map(int, fields)
-    if not 0 < dimension <= _MOST_NUMBERS or not 0 <= words <= 2**31:
-        expected = f"expected at most 2^31 words of 1 to {_MOST_NUMBERS}"
-        raise DataError(f"the header claims {words} words of {dimension} numbers; {expected}")
-    return words, dimension
-
-
-def _decoded(word: bytes, encoding: str, errors: str) -> str:
+def decode_word(word: bytes, encoding: str, errors: str) -> str:
     """Return a word as text."""
     try:
         return word.decode(encoding, errors)
@@ -87,139 +73,98 @@ def _decoded(word: bytes, encoding: str, errors: str) -> str:
         ) from error
 
 
-def _first_vectors(words: list[str], matrix: AnyArray, path: Path, repeated: int = 0) -> Embeddings:
+def first_vectors(words: list[str], matrix: AnyArray, path: Path) -> Embeddings:
     """Return words and vectors; a repeated word keeps its first one, as in gensim, with a warning."""
+    if (without := words.count("")) > 1:
+        raise DataError(f"expected a word before each vector, found {without} vectors without one")
     rows: dict[str, int] = {}
     for row, word in enumerate(words):
         rows.setdefault(word, row)
-    if repeated := repeated + len(words) - len(rows):
+    if repeated := len(words) - len(rows):
         warnings.warn(f"{path}: {repeated} words come again; their first vector is kept", stacklevel=3)
         matrix = matrix[list(rows.values())]
     return Embeddings(Vocabulary.from_words(rows), matrix)
 
 
-def read_text_vectors(path: Path, limit: int | None, encoding: str, errors: str) -> Embeddings:
-    """Read vectors as text, plain or gzip, with or without a header line.
-
-    The numbers equal ``float32(float(text))`` exactly, as gensim reads them. pandas reads 20,000 vectors of
-    300 dimensions in 0.3 s, gensim in 3.5 s.
-    """
-    words: list[str] = []
-    raw = bytearray()
-    with reading(path) as file:
-        header, dimension, lines = _begin(file, path)
-        most = min(header[0] if header else sys.maxsize, limit or sys.maxsize)
-        while block := b"".join(islice(lines, min(1 + BLOCK // (8 * dimension), most - len(words)))):
-            block = block.replace(b"\r\n", b"\n").removesuffix(b"\n")
-            line = len(words) + (2 if header else 1)
-            parsed = _parse_fast(block, dimension, encoding, errors)
-            new_words, numbers = parsed or _parse_slowly(block, dimension, encoding, errors, path, line)
-            words += new_words
-            raw += numbers.tobytes()
-        if header and len(words) < most:
-            raise DataError(f"the header promises {header[0]} words, the file has {len(words)}")
-        if header and len(words) == header[0] and next(lines, b"").strip():
-            warnings.warn(
-                f"{path}: lines after the {header[0]} words of the header are not read", stacklevel=2
-            )
-        return _first_vectors(words, np.frombuffer(raw, np.float32).reshape(-1, dimension), path)
-
-
-def _begin(file: IO[bytes], path: Path) -> tuple[tuple[int, int] | None, int, Iterator[bytes]]:
-    """Return the header if there is one, the dimension, and the lines with vectors."""
-    first = file.readline(_LONGEST_ROW)
-    lines = iter(partial(file.readline, _LONGEST_ROW), b"")
-    try:
-        if header := read_header(first):
-            return header, header[1], lines
-        return None, first_dimension(first), chain([first], lines)
-    except DataError as error:
-        raise error.at(path, line=1) from None
-
-
-def first_dimension(line: bytes) -> int:
-    """Return how many numbers follow the word of a line; anything but a word and numbers is refused."""
-    numbers = line.rstrip(b" \r\n").split(b" ")[1:]
-    try:
-        if list(map(float, numbers)) and len(numbers) <= _MOST_NUMBERS:
-            return len(numbers)
-    except ValueError:
-        pass
-    shown = line[:60].decode("utf-8", "replace").rstrip()
-    raise DataError(f"expected a word and its numbers, found {shown!r}")
-
-
-def _parse_fast(block: bytes, dimension: int, encoding: str, errors: str) -> Parsed | None:
-    """Return what pandas' C reader finds, or None where a line is not a word and D numbers."""
-    import pandas
-
-    columns = 1 + dimension + block.split(b"\n", 1)[0].endswith(b" ")
-    if block.count(b" ") != (block.count(b"\n") + 1) * (columns - 1):
-        return None
-    types: dict[int, Any] = {0: str, dimension + 1: str}  # the last one is empty, after a space at the end
-    types |= dict.fromkeys(range(1, dimension + 1), np.float32)
-    # pandas from 3.1 always reads numbers exactly, and warns when asked to.
-    old = tuple(map(int, pandas.__version__.split(".")[:2])) < (3, 1)
-    exact: dict[str, Any] = {"float_precision": "round_trip"} if old else {}
-    try:
-        table = pandas.read_csv(
-            io.BytesIO(block), engine="c", sep=" ", header=None, index_col=False, names=range(columns),
-            dtype=types, quoting=3, na_filter=False, lineterminator="\n",
-            encoding=encoding, encoding_errors=errors, skip_blank_lines=False, **exact,
-        )  # fmt: skip
-    except (ValueError, pandas.errors.ParserError):
-        return None
-    numbers = table.iloc[:, 1 : dimension + 1].to_numpy(np.float32)
-    return (table[0].tolist(), numbers) if np.isfinite(numbers).all() else None
-
-
-def _parse_slowly(block: bytes, dimension: int, encoding: str, errors: str, path: Path, line: int) -> Parsed:
-    """Read line by line: words may hold spaces, and an error names its line."""
-    words, numbers = [], []
-    for number, text in enumerate(block.split(b"\n"), start=line):
-        try:
-            word, *fields = text.rstrip(b" ").rsplit(b" ", dimension)
-            if len(fields) != dimension:
-                raise DataError(f"expected a word and {dimension} numbers, found {len(fields)} numbers")
-            numbers.append(np.array([float(field) for field in fields], np.float32))
-            if not np.isfinite(numbers[-1]).all():
-                raise DataError(f"the vector of {word.decode(encoding, 'replace')!r} holds NaN or infinity")
-            words.append(_decoded(word, encoding, errors))
-        except DataError as error:
-            raise error.at(path, line=number) from None
-        except ValueError as error:
-            reason = f"expected a word and {dimension} numbers, {error}"
-            raise DataError(reason).at(path, line=number) from error
-    return words, np.array(numbers, np.float32)
-
-
-# ---------------------------------------------------------------- vectors as bytes
+# ---------------------------------------------------------------- word2vec
 
 
 def read_word2vec_binary(path: Path, limit: int | None, encoding: str, errors: str) -> Embeddings:
-    """Read word2vec's binary form: a header line, then each word, a space and D little-endian float32."""
-    from gensim.models import keyedvectors
+    """Read word2vec's binary form: a header line, then each word, a space and D little-endian float32.
 
+    Nothing separates the rows, so a wrong count or a word with a space would shift all that follow. Whatever
+    is left behind the last row is therefore an error.
+    """
     with reading(path) as file:
-        header = read_header(first := file.readline(256))
+        header = read_header(first := file.readline(_MAX_HEADER_BYTES))
         if header is None:
             raise DataError(f"expected a first line with words and dimensions, found {first[:60]!r}")
         count, dimension = header
         wanted = min(count, limit or count)
         _expect_bytes(path, wanted * (1 + 4 * dimension), f"{wanted} words of {dimension} numbers")
-        vectors = keyedvectors.KeyedVectors(dimension, wanted)
-        try:  # not load_word2vec_format, which opens the file itself and unpacks it without bounds
-            keyedvectors._word2vec_read_binary(
-                file, vectors, None, wanted, dimension, np.float32, errors, BLOCK, encoding
-            )
-        except UnicodeDecodeError as error:
-            _decoded(error.object.lstrip(b"\n"), encoding, errors)
-        words = list(vectors.key_to_index)  # without those that came again
-        return _first_vectors(words, vectors.vectors[: len(words)], path, wanted - len(words))
+        rows = _BinaryRows(file, dimension)
+        if rows.look_like_text():
+            raise DataError("expected word2vec's binary form, found text; read it as `format=word2vec`")
+        words, matrix = [], np.empty((wanted, dimension), np.float32)
+        for row in range(wanted):
+            word = rows.read_into(matrix[row])
+            if word is None:
+                raise DataError(f"the header promises {count} words, the file ends after {row}")
+            if b"\n" in word:
+                raise DataError(f"expected word {row + 1}, found {word[:40]!r}; the header may be wrong")
+            try:
+                words.append(decode_word(word, encoding, errors))
+            except DataError as error:
+                raise DataError(f"{error}; or the header is wrong, or a word holds a space") from None
+        if wanted == count and (more := rows.left()):
+            found = f"found {more!r} and maybe more behind them"
+            advice = "correct the header; if words hold spaces, write the vectors as text"
+            raise DataError(f"the header promises {count} words, {found}; {advice}")
+        return first_vectors(words, matrix, path)
+
+
+class _BinaryRows:
+    """Reads words and vectors from a file in large blocks."""
+
+    def __init__(self, file: IO[bytes], dimension: int) -> None:
+        self._file, self._dimension = file, dimension
+        self._block, self._at = file.read(BLOCK), 0
+
+    def look_like_text(self) -> bool:
+        """Return whether what comes next is text."""
+        start = self._block[:_LOOKED_AT]
+        return bool(start) and looks_like_text(start)
+
+    def read_into(self, vector: AnyArray) -> bytes | None:
+        """Return the next word and put its numbers into `vector`; None if the file ends before."""
+        end = self._end_of_word()
+        while end < 0 or len(self._block) - end <= 4 * self._dimension:
+            if end < 0 and len(self._block) - self._at > _LONGEST_WORD:
+                raise DataError(f"expected words of at most {_LONGEST_WORD:,} bytes, found a longer one")
+            more = self._file.read(max(BLOCK, 4 * self._dimension))
+            if not more:
+                return None
+            self._block, self._at = self._block[self._at :] + more, 0
+            end = self._end_of_word()
+        # the original program writes a line end behind each vector
+        word = self._block[self._at : end].lstrip(b"\n")
+        vector[:] = np.frombuffer(self._block, "<f4", self._dimension, end + 1)
+        self._at = end + 1 + 4 * self._dimension
+        return word
+
+    def _end_of_word(self) -> int:
+        return self._block.find(b" ", self._at, self._at + _LONGEST_WORD)
+
+    def left(self) -> bytes:
+        """Return the first bytes that are not read yet; nothing if only white space is left."""
+        return (self._block[self._at :] + self._file.read(_LOOKED_AT)).strip()[:20]
+
+
+# ---------------------------------------------------------------- fastText
 
 
 def read_fasttext_binary(path: Path, limit: int | None, encoding: str, errors: str) -> Embeddings:
-    """Read an unsupervised fastText model (.bin, plain or gzip, of any version) with all its sub-words.
+    """Read an unsupervised fastText model (.bin, of any version) with all its sub-words.
 
     The vectors equal gensim's: the mean of the word's own row and its n-grams' rows.
     """
@@ -228,20 +173,24 @@ def read_fasttext_binary(path: Path, limit: int | None, encoding: str, errors: s
         new = start.startswith(FASTTEXT_MAGIC)
         # dimension, window, 6 settings, buckets, shortest, longest, 1 setting, sampling
         fields = struct.unpack("<12id", (b"" if new else start) + file.read(56 if new else 48))
-        dimension, buckets, shortest, longest = fields[0], *fields[8:11]
+        dimension, model, buckets, shortest, longest = fields[0], *fields[7:11]
         sizes = f"{dimension} dimensions, {buckets} sub-words of {shortest} to {longest}"
         if not 0 < dimension < 1 << 16 or buckets < 0 or not 0 <= shortest <= longest < 1 << 10:
             raise DataError(f"not a fastText model: {sizes}")
-        size, _, labels, _ = struct.unpack("<3iq", file.read(20))
+        size, word_count, labels, _ = struct.unpack("<3iq", file.read(20))
         pruned = struct.unpack("<q", file.read(8))[0] if new else -1
-        if labels:
-            raise DataError(f"a supervised fastText model ({labels} labels): its rows are no word vectors")
+        if model == _SUPERVISED and labels:
+            raise DataError(
+                f"this is a supervised fastText model ({labels} labels); its rows are not word vectors. Use"
+                " an unsupervised model"
+            )
         if pruned > 0:
             raise DataError("a pruned or quantized fastText model (.ftz); use the .bin or .vec file")
-        if size < 0:
+        if size < 0 or not 0 <= word_count <= size:
             raise DataError(f"not a fastText model: {size} words")
-        _expect_bytes(path, 10 * size + 4 * dimension * (size + buckets), f"{size} words, {sizes}")
-        words = _read_fasttext_words(file, size, encoding, errors, path)
+        least = 10 * size + 4 * dimension * (word_count + buckets)
+        _expect_bytes(path, least, f"{size} words, {sizes}")
+        words = _read_fasttext_words(file, size, word_count, encoding, errors, path)
         if new and file.read(1) != b"\0":
             raise DataError("a quantized fastText model (.ftz); use the .bin or .vec file")
         shape = struct.unpack("<qq", file.read(16))
@@ -257,22 +206,35 @@ def read_fasttext_binary(path: Path, limit: int | None, encoding: str, errors: s
     return Embeddings(Vocabulary.from_words(kept), pieces.vectors(kept, table[: len(kept)]), pieces)
 
 
-def _read_fasttext_words(file: IO[bytes], size: int, encoding: str, errors: str, path: Path) -> list[str]:
-    """Return the words of the dictionary: bytes up to a zero, then a count and a kind."""
+def _read_fasttext_words(
+    file: IO[bytes], size: int, word_count: int, encoding: str, errors: str, path: Path
+) -> list[str]:
+    """Return the words of the dictionary: bytes up to a zero, then a count and a kind.
+
+    Tokens that begin with ``__label__`` are entries, too. They come after the words and have no vector, also
+    in a model that was learned without supervision.
+    """
     words, strange = [], 0
-    for _ in range(size):
+    for entry in range(size):
         word = bytearray()
         while (byte := file.read(1)) != b"\0":
             if not byte or len(word) > _LONGEST_WORD:
                 raise EOFError(f"no end of the word {bytes(word[:40])!r}")
             word += byte
-        words.append(_decoded(bytes(word), encoding, errors))
+        _, kind = struct.unpack("<qb", file.read(9))
+        if kind != (_WORD if entry < word_count else _LABEL):
+            raise DataError(f"expected {word_count} words and then labels, found {bytes(word[:40])!r}")
+        if kind == _LABEL:
+            continue
+        words.append(decode_word(bytes(word), encoding, errors))
         strange += words[-1].encode(encoding, "replace") != word
-        struct.unpack("<qb", file.read(9))
     if strange:
         reason = f"{strange} words are not {encoding}; their bad bytes are replaced"
         warnings.warn(f"{path}: {reason}", stacklevel=3)
     return words
+
+
+# ---------------------------------------------------------------- writing
 
 
 def write_word2vec(embeddings: Embeddings, path: Path, *, binary: bool) -> None:
@@ -283,8 +245,9 @@ def write_word2vec(embeddings: Embeddings, path: Path, *, binary: bool) -> None:
         file = files.binary(path)
         file.write(f"{len(embeddings)} {embeddings.dimension}\n".encode())
         for word, vector in zip(embeddings.vocabulary, matrix, strict=True):
-            if " " in word or "\n" in word or not is_text(word):
-                held = "a space, a line end or half a character"
+            tab_inside = not binary and "\t" in word and word.strip("\t") != ""
+            if " " in word or "\n" in word or tab_inside or not is_text(word):
+                held = "a space, a tab, a line end or half a character"
                 raise DataError(f"the word {word[:60]!r} holds {held}; this format cannot keep it")
             numbers = vector.tobytes() if binary else " ".join(vector.astype("U32").tolist()).encode()
             file.write(word.encode() + b" " + numbers + b"\n")

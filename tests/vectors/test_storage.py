@@ -256,8 +256,8 @@ def test_repeated_words_keep_their_first_vector(tmp_path: Path) -> None:
     ("text", "message"),
     [
         (b"2 2\nle 1 2\nla 3\n", "line 3: expected a word and 2 numbers, found 1"),
-        (b"2 2\nle 1 x\nla 3 4\n", "line 2: expected a word and 2 numbers, could not convert"),
-        (b"2 2\nle 1  2\nla 3 4 5\n", "line 2: expected a word and 2 numbers"),
+        (b"2 2\nle 1 x\nla 3 4\n", "line 2: expected a word and 2 numbers, found 'x' in place"),
+        (b"2 2\nle 1  2\nla 3 4 5\n", "line 3: expected a word and 2 numbers, found 3 numbers"),
         (b"5 2\nle 1 2\n", "promises 5 words, the file has 1"),
         (b"le 1 2\nla nan 4\n", "line 2: the vector of 'la' holds NaN"),
         (b"le 1 2\n\nla 3 4\n", "line 2: expected a word and 2 numbers, found 0"),

@@ -43,7 +43,7 @@ class ReadingOptions(Options):
 
     format: Literal["auto"] | ReadVectorsFormat = option("--from", "Format of the vectors.", default="auto")
     limit: int | None = model.limit_option()
-    encoding: str = texts.encoding_option()
+    encoding: str = texts.encoding_option(of_vectors=True)
     errors: DecodingErrors | None = option("--errors", "How to treat bytes of another encoding.")
     unsafe_pickle: bool = model.unsafe_pickle_option()
 
@@ -110,7 +110,9 @@ def info(shown: ShownOptions, reading: ReadingOptions, tokenization: TextOptions
 
     place = place_of(shown.path)
     for side in (languages_of(place) or {"": place}).values():
-        kind = detect_format(side) if reading.format == "auto" else reading.format
+        kind = reading.format
+        if kind == "auto":
+            kind = detect_format(side, encoding=reading.encoding)
         embeddings = reading.read(side, kind)
         click.echo("\n".join([f"{side}: {kind}", *_described(embeddings)]))
         if shown.text is not None:
