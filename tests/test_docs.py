@@ -14,7 +14,9 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy.special import expit, logit
 
 import nmtalign
 from nmtalign.cli import COMMANDS, main
@@ -142,6 +144,20 @@ def test_pages_can_be_followed_in_one_folder():
     models = [model for text in texts for model in made.findall(text)]
     assert len(models) > 5
     assert sorted(models) == sorted(set(models)), "train refuses a folder that has a model"
+
+
+def test_combined_values_are_what_the_page_on_vectors_says():
+    """The root of both directions without a null word; with one, the mean of the logits, halved."""
+    given = "they were not told of it .", "on ne leur en a pas parlé ."
+    pair = nmtalign.load("en_fr_vectors").align(*given)
+    np.testing.assert_allclose(pair.posterior, np.sqrt(pair.forward * pair.reverse), rtol=1e-6)
+    pair = nmtalign.load().align(*given)
+    both = (np.clip(values.astype(float), 1e-12, 1 - 1e-6) for values in (pair.forward, pair.reverse))
+    np.testing.assert_allclose(pair.posterior, expit(sum(map(logit, both)) / 4), atol=2e-3)
+    assert np.abs(pair.posterior - np.sqrt(pair.forward * pair.reverse)).max() > 0.1
+    for method, values in (("argmax", "forward"), ("argmax-reverse", "reverse")):
+        pair = nmtalign.load(extract=method).align(*given)
+        np.testing.assert_array_equal(pair.posterior, getattr(pair, values))
 
 
 def test_members_that_the_reference_lists_are_there():

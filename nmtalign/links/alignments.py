@@ -236,7 +236,8 @@ class AlignedPair(Viewable):
     alignment : Alignment
         The chosen links.
     matrix : AlignmentMatrix
-        The weights from which the links were chosen: both directions combined, shape (T, S).
+        The weights from which the links were chosen, shape (T, S): both directions combined, or one of them
+        where the method is ``argmax`` or ``argmax-reverse``.
     forward : array of shape (T, S)
         Attention of target words to source words: rows sum to at most 1, the rest is the null word's. None
         in a picture of one matrix.
