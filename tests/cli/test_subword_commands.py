@@ -38,6 +38,10 @@ def test_links_of_marked_sub_words_become_links_of_words(tmp_path, marks):
     for paths, options in ((plain, []), (words, ["--pieces", marks])):
         outputs = "-o", paths["links"], "--probabilities", paths["scores"], "--table", f"{paths['table']}.tsv"
         assert run(*aligned, *outputs, *options) == 0
+    guided = tmp_path / "guided.tsv"
+    assert run(*aligned, "--pieces", marks, "--guided", guided, "-o", tmp_path / "again") == 0
+    joined = [line.split("\t")[:2] for line in lines(guided)]
+    assert joined == [list(pair) for pair in zip(*SIDES, strict=True)]
     for n, (source, target) in enumerate(zip(*pieces, strict=True)):
         numbers = word_numbers(source.split(), marks), word_numbers(target.split(), marks)
         best: dict[tuple[int, int], float] = {}

@@ -79,7 +79,7 @@ _on_error = "At a bad record: stop, or write an empty line and report it."
         _output_options,
         option("--attention FILE.npz", OUTPUT, "One matrix for each pair, target by source."),
         option("--values", VALUES, "What --attention holds.  [softmax without null: forward; else combined]"),
-        option("--pieces", MARKS, "Join marked sub-words, and link the words."),
+        option("--pieces", MARKS, "Align marked sub-words; links count the words that they make."),
         kind=FileOptions,
     ),
     model.model_options,

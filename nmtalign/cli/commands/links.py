@@ -262,9 +262,9 @@ def lexicon(linked: LinkedOptions, word: str | None, output: str | None, **optio
     LINKS are Pharaoh links between the words of SOURCE and TARGET, which stand between spaces; words without
     a link count as linked to the null word.
 
-    PREFIX.s2t has lines `target source p(target|source)`, PREFIX.t2s lines `source target p(source|target)`,
-    as Marian reads them; PREFIX.tsv has one line a word pair with its links (those of a model are expected
-    counts), both probabilities, and for LINKS the log-likelihood ratio of the two words.
+    PREFIX.s2t has lines `target source p(target|source)`, PREFIX.t2s lines `source target p(source|target)`;
+    PREFIX.tsv has one line a word pair with its links (those of a model are expected counts), both
+    probabilities, and for LINKS the log-likelihood ratio of the two words.
 
     Example: nmtalign lexicon --model model -o lex
     """
