@@ -757,6 +757,59 @@ def test_right_to_left_words_run_from_right_to_left(open_report: Open) -> None:
     assert f"‘\u2068{arabic[1]}\u2069’" in texts(page, "#live")[0]  # quotes stand as in English
 
 
+# Of the elements that have a word alone: whether its first sign stands on the right of its second one.
+TURNED = """
+    const [selector, word] = arguments;
+    const x = (node, at) => {
+      const range = document.createRange();
+      range.setStart(node, at);
+      range.setEnd(node, at + 1);
+      return range.getBoundingClientRect().x;
+    };
+    return [...document.querySelectorAll(selector)]
+      .map((element) => element.firstChild)
+      .filter((node) => node.data === word)
+      .map((node) => x(node, 0) > x(node, 1));
+"""
+
+
+def turned(page: Any, selector: str, word: str) -> list[bool]:
+    return page.execute_script(TURNED, selector, word)
+
+
+@pytest.mark.parametrize("down", [False, True])
+def test_brackets_face_as_in_their_sentence(open_report: Open, down: bool) -> None:
+    """A word without a letter, as "(5", is written from right to left where its sentence is."""
+    arabic = ["الحديقة", "(5", "(خضراء)", "HTML(", "((", "!"]
+    hebrew = ["הגן", "(5", "(ירוק)", "HTML(", "((", "!"]
+    english = ["The", "(5", "(green)", "HTML(", "((", "!"]
+    sides = (english, hebrew) if down else (arabic, hebrew)
+    page = open_report([SamplePair(1, aligned_pair(*sides))])
+    first, second = not down, True
+    for word in ("(5", "(("):
+        assert turned(page, ".source .token", word) == [first]
+        assert turned(page, ".target .token", word) == [second]
+    assert turned(page, ".target .token", "(ירוק)") == [True]
+    assert turned(page, ".target .token", "HTML(") == [False]
+    ends = page.execute_script(
+        "return [...document.querySelectorAll('.matrix text')]"
+        ".filter((label) => label.textContent.length > 1)"
+        ".map((label) => {"
+        "  const at = label.textContent.search(/[^\u2067]/);"
+        "  const [one, next] = [at, at + 1].map((i) => label.getStartPositionOfChar(i));"
+        "  return [label.dataset.side, label.textContent.replace(/[\u2067\u2069]/g, ''), one.x > next.x];"
+        "})"
+    )
+    assert ["s", "(5", first] in ends
+    assert {("t", "(5"), ("t", "(ירוק)")} <= {(side, label) for side, label, right in ends if right}
+    assert ["t", "HTML(", False] in ends
+    point_at(page, find(page, ".target .token")[1])
+    assert "\u2067(5\u2069" in page.execute_script("return document.querySelector('#tip strong').textContent")
+    page.execute_script("document.querySelectorAll('.target .token')[1].click()")
+    wait(page, "return !document.getElementById('concordance').hidden")
+    assert turned(page, "#lexicon td:nth-child(2) .lookup", "(5") == [True]
+
+
 def test_lines_that_run_against_each_other_stand_in_columns(open_report: Open) -> None:
     pair = aligned_pair(["ذهبنا", "اليوم", "إلى", "الحديقة"], ["今天", "我们", "去", "公园"])
     page = open_report([SamplePair(1, pair)])

@@ -44,6 +44,22 @@ export const html = (tag, attributes = {}, ...children) =>
 export const svg = (tag, attributes = {}, ...children) =>
   fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 export const clamp = (x, low, high) => Math.min(Math.max(x, low), high);
+
+// Letters that are written from right to left: Hebrew, Arabic, Syriac, Thaana, N'Ko and others.
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
+
+// The direction of a text, which its first letter tells, as for dir="auto"; without a letter it is another one.
+export function directionOf(text, other = "ltr") {
+  const letter = text.match(/\p{L}/u);
+  return letter === null ? other : RIGHT_TO_LEFT.test(letter[0]) ? "rtl" : "ltr";
+}
+
+// A word inside a text from left to right, so that its brackets face as in its own sentence.
+export function isolate(word, direction) {
+  const turned = directionOf(word, direction) === "rtl" && /[^\p{L}\p{M}]/u.test(word);
+  return turned ? `\u2067${word}\u2069` : word;
+}
+
 export const quote = (word) => `‘\u2068${word}\u2069’`; // isolates keep right-to-left words inside their quotes
 export const share = (p) => (p < 0.005 && p > 0 ? "< 0.01" : p.toFixed(2));
 export const percent = (x) => (x === null ? "–" : `${(100 * x).toFixed(1)} %`);

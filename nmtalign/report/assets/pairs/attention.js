@@ -20,7 +20,7 @@ export function attentionOf(pair, side, i, view) {
 
 export function tellAttention(pair, side, i, view) {
   const { weights, none } = attentionOf(pair, side, i, view);
-  const words = [[none, "no partner"], ...weights.map((w, j) => [w, quote(pair[OTHER[side]][j])])].filter(
+  const words = [[none, "no partner"], ...weights.map((w, j) => [w, quote(pair.shown[OTHER[side]][j])])].filter(
     ([w]) => w >= LEAST,
   );
   const told = words

@@ -71,7 +71,7 @@ export function setLink(pair, s, t, kind, focusAgain) {
   focusAgain();
   hideTip();
   byId("live").textContent =
-    `${quote(pair.s[s])} – ${quote(pair.t[t])}: ${["possible", "sure"][kind] ?? "no link"}`;
+    `${quote(pair.shown.s[s])} – ${quote(pair.shown.t[t])}: ${["possible", "sure"][kind] ?? "no link"}`;
 }
 
 const KEYS_OF_LINKS = { s: 1, p: 0, Delete: undefined, Backspace: undefined, n: undefined };

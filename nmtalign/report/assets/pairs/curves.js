@@ -76,11 +76,11 @@ export function saveCurves(pair) {
     const style = { "font-size": 13, "font-weight": 600, fill: getComputedStyle(head).color };
     picture.append(svg("text", { x: at.x - x, y: at.y - y + 14, ...style }, head.firstChild.data));
   }
-  for (const box of boxes) addBox(picture, box, x, y);
+  for (const box of boxes) addBox(pair, picture, box, x, y);
   download(`pair-${pair.n}.svg`, [new XMLSerializer().serializeToString(picture)], "image/svg+xml");
 }
 
-function addBox(picture, box, x, y) {
+function addBox(pair, picture, box, x, y) {
   const curves = box.querySelector(".curves").getBoundingClientRect();
   const group = svg("g", { transform: `translate(${curves.x - x} ${curves.y - y})` });
   for (const node of box.querySelectorAll(".curves :is(path:not(.hit-area), text)")) {
@@ -100,6 +100,7 @@ function addBox(picture, box, x, y) {
     const at = token.getBoundingClientRect();
     const place = { x: at.x - x + at.width / 2, y: at.y - y + at.height / 2 };
     const style = { "font-size": 15, "text-anchor": "middle", "dominant-baseline": "central" };
-    picture.append(svg("text", { ...place, ...style, fill: getComputedStyle(token).color }, token.firstChild.data));
+    const word = pair.shown[token.dataset.side][token.dataset.at] || token.firstChild.data;
+    picture.append(svg("text", { ...place, ...style, fill: getComputedStyle(token).color }, word));
   }
 }

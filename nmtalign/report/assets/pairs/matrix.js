@@ -8,6 +8,7 @@ import {
   colors,
   data,
   html,
+  isolate,
   onPaper,
   share,
   shorten,
@@ -74,7 +75,7 @@ export function drawMatrix(pair, card, space, view, minus = null) {
   const { w, low, high, ramp, title, level } = weightsToDraw(pair, view, minus);
   const g = matrixSizes(pair, space);
   const ground = minus === null ? 0 : level(0);
-  const column = (s) => (pair.rtl.s ? S - 1 - s : s);
+  const column = (s) => (pair.directions.s === "rtl" ? S - 1 - s : s);
   const place = (s, t) => [g.left + column(s) * g.cell, g.top + t * g.cell];
   const shape = `${T} target words as rows, ${S} source words as columns`;
   const picture = svg("svg", {
@@ -141,7 +142,7 @@ export function drawMatrix(pair, card, space, view, minus = null) {
         : null,
     ),
   );
-  if (pair.rtl.s) requestAnimationFrame(() => pan.scrollTo(pan.scrollWidth, 0));
+  if (pair.directions.s === "rtl") requestAnimationFrame(() => pan.scrollTo(pan.scrollWidth, 0));
   return figure;
 }
 
@@ -204,7 +205,7 @@ function drawLabels(pair, picture, place, g) {
     svg(
       "text",
       { "data-side": side, "data-at": at, "font-size": g.size, "dominant-baseline": "central", ...where },
-      shorten(word, 18),
+      isolate(shorten(word, 18), pair.directions[side]),
     );
   pair.s.forEach((word, s) => {
     const [x] = place(s, 0);
@@ -341,7 +342,8 @@ function followCells(pair, card, picture, cursor, place, column, g) {
     if (!step || !pair.S || !pair.T) return;
     event.preventDefault();
     const [s, t] = now ?? [0, 0];
-    show(clamp(s + (pair.rtl.s ? -1 : 1) * step[0], 0, pair.S - 1), clamp(t + step[1], 0, pair.T - 1), true);
+    const way = pair.directions.s === "rtl" ? -1 : 1;
+    show(clamp(s + way * step[0], 0, pair.S - 1), clamp(t + step[1], 0, pair.T - 1), true);
   });
 }
 

@@ -1,7 +1,7 @@
 // The pairs of the report and their links. Letters: s source position, t target position, S and T their counts;
 // weights[t * S + s].
 
-import { data, onPaper, state } from "../page.js";
+import { data, directionOf, isolate, onPaper, state } from "../page.js";
 
 function decode([low, high, at], size) {
   const weights = new Float32Array(size);
@@ -15,12 +15,6 @@ function flatSet(flat, step = 2) {
     map.set(`${flat[i]}-${flat[i + 1]}`, step === 3 ? flat[i + 2] : 1);
   }
   return map;
-}
-
-// As dir="auto": the first letter tells.
-function isRightToLeft(words) {
-  const letter = words.join(" ").match(/\p{L}/u);
-  return letter !== null && /[\p{sc=Hebr}\p{sc=Arab}\p{sc=Syrc}\p{sc=Thaa}\p{sc=Nkoo}]/u.test(letter[0]);
 }
 
 // The AER of links against gold, where either has any.
@@ -46,7 +40,7 @@ export class Pair {
   cell = null; // pixels of a cell of its matrix, where that was chosen
   h;
   reviewed = null; // its correction, where somebody has looked
-  #links; #gold; #others; #rtl;
+  #links; #gold; #others; #directions; #shown;
   #chosen = new Map();
 
   constructor(raw) {
@@ -94,12 +88,26 @@ export class Pair {
     return (this.#others ??= this.o.map((flat) => flatSet(flat)));
   }
 
-  get rtl() {
-    return (this.#rtl ??= { s: isRightToLeft(this.s), t: isRightToLeft(this.t) });
+  // of the sentences: "ltr" or "rtl"
+  get directions() {
+    return (this.#directions ??= { s: directionOf(this.s.join(" ")), t: directionOf(this.t.join(" ")) });
+  }
+
+  // the words as they stand in other texts, as labels and in quotes
+  get shown() {
+    const isolated = (side) => this[side].map((word) => isolate(word, this.directions[side]));
+    return (this.#shown ??= { s: isolated("s"), t: isolated("t") });
   }
 }
 
 export const pairs = data.pairs.map((raw) => new Pair(raw));
+
+// The direction of most sentences of a side.
+export function directionOfSide(side) {
+  const turned = pairs.filter((pair) => pair.directions[side] === "rtl").length;
+  return 2 * turned > pairs.length ? "rtl" : "ltr";
+}
+
 export const byNumber = new Map(pairs.map((pair) => [`pair-${pair.n}`, pair]));
 
 // A view names weights: combined, forward, reverse, a part; or links as weights of 1: =links, =gold, =0 (another

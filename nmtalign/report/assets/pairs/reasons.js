@@ -11,13 +11,13 @@ function preference(pair, s, t, side) {
   const view = of in pair.m ? of : "combined";
   const w = weightsOf(pair, view);
   const best = side === "t" ? pair.bf[t] : pair.br[s];
-  const word = side === "t" ? pair.t[t] : pair.s[s];
+  const word = side === "t" ? pair.shown.t[t] : pair.shown.s[s];
   const here = share(w[t * pair.S + s]);
   if (best < 0) {
     const none = (side === "t" ? pair.nt[t] : pair.ns[s]) / 1000;
     return `${quote(word)} prefers to stay without a link (${kindOf(view)} ${share(none)} to ${here})`;
   }
-  const rival = side === "t" ? pair.s[best] : pair.t[best];
+  const rival = side === "t" ? pair.shown.s[best] : pair.shown.t[best];
   const there = side === "t" ? w[t * pair.S + best] : w[best * pair.S + s];
   return `${quote(word)} prefers ${quote(rival)} (${kindOf(view)} ${share(there)} to ${here})`;
 }
@@ -30,10 +30,10 @@ function secondWord(pair, s, t) {
   const signs = [pair.s[s], pair.t[t]].some((word) => !/[\p{L}\p{N}]/u.test(word));
   if (data.rule.second === null || likely(s, t) || signs) return null;
   for (const k of [t - 1, t + 1]) {
-    if (likely(s, k) && !pair.s.some((_, a) => likely(a, t))) return ["t", pair.t[k]];
+    if (likely(s, k) && !pair.s.some((_, a) => likely(a, t))) return ["t", pair.shown.t[k]];
   }
   for (const k of [s - 1, s + 1]) {
-    if (likely(k, t) && !pair.t.some((_, b) => likely(s, b))) return ["s", pair.s[k]];
+    if (likely(k, t) && !pair.t.some((_, b) => likely(s, b))) return ["s", pair.shown.s[k]];
   }
   return null;
 }
@@ -48,7 +48,7 @@ function verdict(pair, s, t) {
   const second = secondWord(pair, s, t);
   const of = second?.[0] === "t" ? "forward" : "reverse";
   const own = second && weightsOf(pair, of)[t * pair.S + s];
-  const word = second && quote(second[0] === "t" ? pair.t[t] : pair.s[s]);
+  const word = second && quote(second[0] === "t" ? pair.shown.t[t] : pair.shown.s[s]);
   const beside = second && quote(second[1]);
   if (linked && second) {
     const found = `a second word: ${word} has no other link, stands beside ${beside}`;
@@ -80,7 +80,7 @@ function verdict(pair, s, t) {
 
 // Words without a vector; a hidden Markov model, which shows no scores, places one of them by its neighbors.
 function lacking(pair, s, t) {
-  const found = [[0, s, pair.s[s]], [1, t, pair.t[t]]].filter(([side, at]) => pair.u?.[side].includes(at));
+  const found = [[0, s, pair.shown.s[s]], [1, t, pair.shown.t[t]]].filter(([side, at]) => pair.u?.[side].includes(at));
   if (found.length === 2) return ["neither word has a vector"];
   return pair.m.scores ? found.map(([, , word]) => `${quote(word)} has no vector`) : [];
 }
@@ -96,7 +96,7 @@ function tellScore(pair, s, t) {
   const known = rivals.filter(([a, b]) => !pair.u?.[0].includes(a) && !pair.u?.[1].includes(b));
   if (!known.length) return at(s, t).toFixed(digits);
   const [a, b] = known.reduce((best, next) => (at(...next) > at(...best) ? next : best));
-  const next = `${quote(pair.s[a])} – ${quote(pair.t[b])} ${at(a, b).toFixed(digits)}`;
+  const next = `${quote(pair.shown.s[a])} – ${quote(pair.shown.t[b])} ${at(a, b).toFixed(digits)}`;
   return `${at(s, t).toFixed(digits)}, next best ${next}`;
 }
 
@@ -116,7 +116,7 @@ export function explainCell(pair, s, t) {
     facts.push(["gold", pair.gold.has(key) ? (pair.gold.get(key) ? "sure" : "possible") : "no link"]);
   }
   data.others.forEach((name, i) => facts.push([name, pair.others[i].has(key) ? "linked" : "no link"]));
-  return { title: `${quote(pair.s[s])} → ${quote(pair.t[t])}`, facts, text: `${mark}: ${why}` };
+  return { title: `${quote(pair.shown.s[s])} → ${quote(pair.shown.t[t])}`, facts, text: `${mark}: ${why}` };
 }
 
 function likeliest(pair, side, i) {
@@ -124,7 +124,7 @@ function likeliest(pair, side, i) {
   const weights = attentionOf(pair, side, i, pair.m[view] ? view : "combined").weights;
   const most = Math.max(...weights);
   return most >= 0.005
-    ? `The likeliest would be ${quote(pair[OTHER[side]][weights.indexOf(most)])} (${share(most)}).`
+    ? `The likeliest would be ${quote(pair.shown[OTHER[side]][weights.indexOf(most)])} (${share(most)}).`
     : "";
 }
 
@@ -144,12 +144,12 @@ export function explainWord(pair, side, i) {
 
 function reasonOfWord(pair, side, i) {
   const source = side === "s";
-  const word = pair[side][i];
+  const word = pair.shown[side][i];
   const lines = [];
   for (const [key] of pair.links) {
     const [s, t] = key.split("-").map(Number);
     if ((source ? s : t) === i) {
-      lines.push(`${quote(source ? pair.t[t] : pair.s[s])} ${(pair.links.get(key) / 1000).toFixed(2)}`);
+      lines.push(`${quote(source ? pair.shown.t[t] : pair.shown.s[s])} ${(pair.links.get(key) / 1000).toFixed(2)}`);
     }
   }
   const none = source ? pair.ns : pair.nt;
@@ -168,7 +168,7 @@ function reasonOfWord(pair, side, i) {
     title: quote(word),
     facts,
     text: source
-      ? `Its best choice is ${quote(pair.t[best])}. ${verdict(pair, i, best).join(": ")}`
-      : `Its best choice is ${quote(pair.s[best])}. ${verdict(pair, best, i).join(": ")}`,
+      ? `Its best choice is ${quote(pair.shown.t[best])}. ${verdict(pair, i, best).join(": ")}`
+      : `Its best choice is ${quote(pair.shown.s[best])}. ${verdict(pair, best, i).join(": ")}`,
   };
 }

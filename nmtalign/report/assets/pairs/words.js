@@ -1,6 +1,6 @@
 // How the words of a pair stand: two lines, two columns, or for long pairs two lines in each of several rows.
 
-import { data, html, onPaper, state, width } from "../page.js";
+import { data, directionOf, html, onPaper, state, width } from "../page.js";
 import { positions } from "./pairs.js";
 import { ownLinks } from "../panels.js";
 import { goldOf } from "./corrections.js";
@@ -17,6 +17,7 @@ export function wordList(pair, side, view, from = 0, to = pair[side].length) {
     const i = from + k;
     const alone = !linked.has(i);
     const unknown = pair.u && pair.u[side === "s" ? 0 : 1].includes(i);
+    const direction = pair.directions[side];
     const token = html(
       "span",
       {
@@ -26,6 +27,8 @@ export function wordList(pair, side, view, from = 0, to = pair[side].length) {
         tabindex: side === "s" && i === 0 ? 0 : -1,
         "data-side": side,
         "data-at": i,
+        // a word without a letter has the direction of its sentence, so that brackets face its words
+        dir: direction === "rtl" && directionOf(word, "") === "" ? direction : null,
       },
       word || "␣",
     );
@@ -36,7 +39,7 @@ export function wordList(pair, side, view, from = 0, to = pair[side].length) {
     "ol",
     {
       class: `words ${side === "s" ? "source" : "target"}`,
-      dir: pair.rtl[side] ? "rtl" : "ltr",
+      dir: pair.directions[side],
       lang: data.languages[side === "s" ? 0 : 1],
       "aria-label": side === "s" ? "Source words" : "Target words",
     },
@@ -52,7 +55,8 @@ export function sizeOfWords(pair, room, part = 0.52) {
   const type = onPaper() ? 12 : 15;
   const line = (words) => words.reduce((sum, word) => sum + width(word, type) + SPACE, 0);
   const wide = Math.max(line(pair.s), line(pair.t));
-  const down = state.down || pair.rtl.s !== pair.rtl.t; // where lines run against each other, all curves would cross
+  // where lines run against each other, all curves would cross
+  const down = state.down || pair.directions.s !== pair.directions.t;
   if (!down && wide <= room) return { layout: "across", wide };
   if (isLong(pair) && !down) {
     const half = state.matrices && !onPaper() && room > LEAST_FOR_BOTH;

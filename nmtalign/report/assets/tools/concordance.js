@@ -1,8 +1,8 @@
 // The concordance in the pairs of the report: what a word, or words side by side, are linked to, and where. Words
 // that differ in case only are one; "…" stands between words of a translation that do not stand side by side.
 
-import { byId, html, lower, percent, root, state, unseen } from "../page.js";
-import { byNumber, pairs, positions } from "../pairs/pairs.js";
+import { byId, directionOf, html, lower, percent, root, state, unseen } from "../page.js";
+import { OTHER, byNumber, directionOfSide, pairs, positions } from "../pairs/pairs.js";
 import { query, wordsIn, writeAddress } from "./address.js";
 
 const MOST_PLACES = 50; // shown at a time
@@ -56,9 +56,10 @@ export function drawConcordance() {
   const some = `${counted(places, "place")}, ${counted(units, "translation")}`;
   const narrowed = query.unit === null ? "" : `; ${chosen.length} with the one chosen`;
   byId("concordance-told").textContent = places.length ? some + narrowed : "These pairs do not have it.";
+  const direction = directionOfSide(OTHER[query.side]);
   byId("concordance-units").replaceChildren(
     ...units.map(([unit, count], n) =>
-      html("li", {}, unitButton(unit, count, n, units[0][1], places.length)),
+      html("li", {}, unitButton(unit, direction, count, n, units[0][1], places.length)),
     ),
   );
   const rest = chosen.length - MOST_PLACES;
@@ -70,11 +71,11 @@ export function drawConcordance() {
   writeAddress();
 }
 
-function unitButton(unit, count, n, most, all) {
+function unitButton(unit, direction, count, n, most, all) {
   const button = html(
     "button",
     { type: "button", class: "unit", "aria-pressed": String(query.unit === unit) },
-    html("span", { dir: "auto" }, unit || "(no link)"),
+    html("span", { dir: unit ? directionOf(unit, direction) : null }, unit || "(no link)"),
     html("span", {}, `${count} · ${percent(count / all)}`),
   );
   button.style.setProperty("--part", (count / most).toFixed(3));
@@ -92,7 +93,9 @@ function placeItem(place) {
     "li",
     {},
     number,
-    ...["s", "t"].map((side) => html("p", { dir: "auto" }, ...inContext(place.pair[side], place[side]))),
+    ...["s", "t"].map((side) =>
+      html("p", { dir: place.pair.directions[side] }, ...inContext(place.pair[side], place[side])),
+    ),
   );
 }
 

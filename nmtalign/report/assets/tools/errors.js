@@ -1,6 +1,6 @@
 // Errors against the gold in groups: wrong links, sure links that are missing, and which of them two systems share.
 
-import { byId, data, html, lower, percent } from "../page.js";
+import { byId, data, directionOf, html, lower, percent } from "../page.js";
 import { linksOf, pairs, positions } from "../pairs/pairs.js";
 import { isError, judge } from "../panels.js";
 import { showPinned } from "../pairs/light.js";
@@ -36,9 +36,9 @@ function classOf(side, word) {
 
 // Each gives the name of the group of a cell.
 const GROUPS = {
-  "word pair": (pair, s, t) => `${lower(pair.s[s])} – ${lower(pair.t[t])}`,
-  "source word": (pair, s) => lower(pair.s[s]),
-  "target word": (pair, s, t) => lower(pair.t[t]),
+  "word pair": (pair, s, t) => `${lower(pair.shown.s[s])} – ${lower(pair.shown.t[t])}`,
+  "source word": (pair, s) => lower(pair.shown.s[s]),
+  "target word": (pair, s, t) => lower(pair.shown.t[t]),
   class: (pair, s, t) => `${classOf("s", pair.s[s])} – ${classOf("t", pair.t[t])}`,
   "times the rarer word is seen": (pair, s, t) => bin(timesSeen(pair, s, t), 1, 2, 5, 10, 50),
   "words of the longer side": (pair) => bin(Math.max(pair.S, pair.T), 10, 20, 30, 40, 60),
@@ -166,17 +166,16 @@ function groupTable({ group, view, against }, examples) {
     against === "none"
       ? ["Error", "rate", rate, (row) => percent(rate(row)), true]
       : ["Won less lost", "net", net, (row) => `${net(row)}`, true];
-  return makeTable(
-    [[group[0].toUpperCase() + group.slice(1), "name", value, name, false, true], ...kinds.map(number), last],
-    most,
-    "Groups of errors",
-  );
+  const head = group[0].toUpperCase() + group.slice(1);
+  const names = [head, "name", value, name, false, (row) => directionOf(row.name)];
+  return makeTable([names, ...kinds.map(number), last], most, "Groups of errors");
 }
 
 const MOST = 60;
 
 function showExamples({ name, cells }, box) {
-  const around = (words, at) => html("span", { class: "around", dir: "auto" }, ...inContext(words, [at], 6));
+  const around = (pair, side, at) =>
+    html("span", { class: "around", dir: pair.directions[side] }, ...inContext(pair[side], [at], 6));
   const line = ({ pair, s, t, kind, told }) => {
     const link = html("a", { href: `#pair-${pair.n}` }, `Pair ${pair.n}`);
     link.addEventListener("click", () => {
@@ -190,8 +189,8 @@ function showExamples({ name, cells }, box) {
       link,
       { won: ` won, a ${what} of the other`, lost: ` lost, a ${what}`, both: ` a ${what} of both` }[kind] ??
         ` ${what}`,
-      around(pair.s, s),
-      around(pair.t, t),
+      around(pair, "s", s),
+      around(pair, "t", t),
     );
   };
   const more = cells.length > MOST ? [html("p", {}, `and ${cells.length - MOST} more`)] : [];

@@ -27,7 +27,7 @@ export function drawFirst() {
 function beginWith(n, s, t) {
   const pair = byNumber.get(`pair-${n}`);
   const p = pair.links.get(`${s}-${t}`);
-  const words = `${quote(pair.s[s])} – ${quote(pair.t[t])}`;
+  const words = `${quote(pair.shown.s[s])} – ${quote(pair.shown.t[t])}`;
   pair.told = `shown first: ${p === undefined ? `missing link ${words}` : `wrong link ${words}, ${share(p / 1000)}`}`;
   pairs.unshift(...pairs.splice(pairs.indexOf(pair), 1));
 }

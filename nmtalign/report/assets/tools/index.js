@@ -8,20 +8,20 @@ const rowOf = (columns, row) =>
   html(
     "tr",
     {},
-    ...columns.map(([, , , text, , word]) =>
-      html("td", { class: word ? "word" : null, dir: word ? "auto" : null }, text(row)),
+    ...columns.map(([, , , text, , direction]) =>
+      html("td", { class: direction ? "word" : null, dir: direction?.(row) ?? null }, text(row)),
     ),
   );
 
-// columns: [head, key, value of a row, text or node of a row, starts downwards, is a word]. `fill` puts the rows into
-// the body when they are sorted, which `onSort` may delay.
+// columns: [head, key, value of a row, text or node of a row, starts downwards, direction of the words of a row where
+// it has words]. `fill` puts the rows into the body when they are sorted, which `onSort` may delay.
 export function makeTable(columns, rows, caption, fill = null, onSort = (reorder) => reorder()) {
   const body = html("tbody");
   fill ??= () => body.replaceChildren(...rows.map((row) => rowOf(columns, row)));
-  const heads = columns.map(([head, key, , , , word]) =>
+  const heads = columns.map(([head, key, , , , direction]) =>
     html(
       "th",
-      { scope: "col", class: word ? "word" : null, "data-key": key },
+      { scope: "col", class: direction ? "word" : null, "data-key": key },
       html("button", { type: "button" }, head),
     ),
   );
@@ -77,7 +77,7 @@ function pairColumns() {
   const begin = (p) => html("span", { class: "begin", lang: data.languages[0] }, p.s.slice(0, 14).join(" "));
   const columns = [
     ["Pair", "n", (p) => p.n, (p) => html("a", { href: `#pair-${p.n}` }, `${p.n}${p.reviewed ? " ✓" : ""}`), false],
-    ["Sentence", "text", (p) => p.s.join(" ").toLowerCase(), begin, false, true],
+    ["Sentence", "text", (p) => p.s.join(" ").toLowerCase(), begin, false, (p) => p.directions.s],
     pairs.some((p) => p.error !== null)
       ? barColumn("AER", "aer", (p) => p.error)
       : barColumn("Doubt", "doubt", doubt),

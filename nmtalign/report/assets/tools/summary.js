@@ -1,6 +1,7 @@
 // The systems against the gold, the summary of the report, and the lexicon.
 
-import { byId, data, html, state, svg } from "../page.js";
+import { byId, data, directionOf, html, state, svg } from "../page.js";
+import { directionOfSide } from "../pairs/pairs.js";
 import { makeTable } from "./index.js";
 
 export function drawSummary() {
@@ -64,9 +65,12 @@ export function drawLexicon() {
   const lookup = (side, key) => (r) =>
     html("button", { type: "button", class: "lookup", "data-of": side }, r[key]);
   const rows = data.lexicon.map(([source, target, count, p]) => ({ source, target, count, p }));
+  const sides = [directionOfSide("s"), directionOfSide("t")];
+  const ofSource = (r) => directionOf(r.source, sides[0]);
+  const ofTarget = (r) => directionOf(r.target, sides[1]);
   const columns = [
-    ["Source word", "source", (r) => r.source, lookup("s", "source"), false, true],
-    ["Target word", "target", (r) => r.target, lookup("t", "target"), false, true],
+    ["Source word", "source", (r) => r.source, lookup("s", "source"), false, ofSource],
+    ["Target word", "target", (r) => r.target, lookup("t", "target"), false, ofTarget],
     ["Links", "count", (r) => r.count, pairsOfLink, true],
     ["Mean probability", "p", (r) => r.p, (r) => (r.p / 1000).toFixed(2), true],
   ];
