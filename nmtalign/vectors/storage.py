@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from nmtalign.arrays import Rows, read_array
+from nmtalign.calls import check_call
 from nmtalign.door import (
     MATRICES,
     as_path,
@@ -70,6 +71,7 @@ _OF_PAIR = (
 _OWN = {"format": "nmtalign-vectors", "version": 1}
 
 
+@check_call("options such as `format` are given by their names")
 def load_embeddings(
     path: str | Path,
     *,
@@ -110,7 +112,7 @@ def load_embeddings(
         raise UsageError(f"{path} are shipped vectors of two languages; `load` makes an aligner over them")
     format = detect_format(path) if format == "auto" else format
     if unsafe_pickle:
-        warnings.warn(f"{path}: pickles are read without the allow-list and can run any code", stacklevel=2)
+        warnings.warn(f"{path}: pickles are read without the allow-list and can run any code", stacklevel=3)
     if limit is not None:
         expect_number(limit, "a limit of at least 1 word", least=1, whole=True)
     expect_kind(encoding, str, "the name of an encoding")
@@ -174,6 +176,7 @@ def _detect_content(start: bytes) -> str:
     return "word2vec" if is_text else "word2vec-binary"
 
 
+@check_call("write save_embeddings(embeddings, path)")
 def save_embeddings(
     embeddings: Embeddings, path: str | Path, *, format: str = "folder", overwrite: bool = False
 ) -> None:
