@@ -17,7 +17,7 @@ _NAMES = {
     "door": "place_of",
     "errors": "NmtalignError UsageError DataError",
     "links.alignments": "Link Alignment GoldAlignment AlignmentMatrix AlignedPair AlignedBatch",
-    "links.evaluation": "evaluate Evaluation",
+    "links.evaluation": "evaluate Evaluation Bootstrap",
     "links.formats": "read_gold",
     "links.given": "write_links",
     "links.lexicon": "LinkCounts",

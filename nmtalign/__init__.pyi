@@ -19,6 +19,7 @@ from nmtalign.links.alignments import Alignment as Alignment
 from nmtalign.links.alignments import AlignmentMatrix as AlignmentMatrix
 from nmtalign.links.alignments import GoldAlignment as GoldAlignment
 from nmtalign.links.alignments import Link as Link
+from nmtalign.links.evaluation import Bootstrap as Bootstrap
 from nmtalign.links.evaluation import Evaluation as Evaluation
 from nmtalign.links.evaluation import evaluate as evaluate
 from nmtalign.links.formats import read_gold as read_gold

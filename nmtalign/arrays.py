@@ -15,6 +15,7 @@ from typing import IO, Any, BinaryIO
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from nmtalign.door import short
 from nmtalign.errors import DataError
 from nmtalign.files import guarded_read, most_unpacked, open_binary
 
@@ -40,6 +41,17 @@ _TYPES: dict[str, tuple[str, tuple[type, ...]]] = {
 _EXPECTED = "not a readable file of arrays"
 _PLAIN = "biuf"  # kinds of numbers
 _NUMBER = re.compile(r"(\d{1,9})$", re.ASCII)
+
+
+def real_numbers(values: Any, what: str) -> AnyArray:
+    """Return an array of real numbers, also of a tensor that requires a gradient; DataError for others."""
+    try:
+        array = np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
+    except Exception:  # rows of unequal lengths, or whatever an array of another package raises
+        array = np.asarray(None)
+    if array.dtype.kind not in _PLAIN:
+        raise DataError(f"expected {what} as real numbers, found {short(values)}")
+    return array
 
 
 def offsets_of(lengths: ArrayLike) -> Longs:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from functools import wraps
 from typing import Any, TypeVar, cast
 
-from nmtalign.door import closest_name
 from nmtalign.errors import UsageError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -120,6 +120,16 @@ def _explain_call(
 def _name_of(function: Callable[..., Any]) -> str:
     owner, _, name = function.__qualname__.rpartition(".")
     return owner if name == "__init__" else name
+
+
+def closest_name(name: object, known: Iterable[str]) -> str | None:
+    """Return the known name that is most like a misspelt one; None if none is.
+
+    >>> closest_name("treshold", ["tokenizer", "threshold"])
+    'threshold'
+    """
+    matches = get_close_matches(name, known, 1) if isinstance(name, str) else []
+    return matches[0] if matches else None
 
 
 def suggest_option(name: str, known: Iterable[str]) -> str:

@@ -7,7 +7,6 @@ import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from difflib import get_close_matches
 from importlib import import_module
 from itertools import chain, islice
 from numbers import Integral, Real
@@ -15,11 +14,15 @@ from pathlib import Path
 from reprlib import repr as shortened_repr
 from typing import TYPE_CHECKING, Any, cast
 
+from nmtalign.calls import check_call, closest_name
 from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
+
+    from nmtalign.links.alignments import Alignment, GoldAlignment
 
 DICTIONARIES, MATRICES = (".pkl", ".json"), (".npz", ".npy")  # of the form word2int
 LONGEST = 180  # characters of a result in one line
@@ -38,14 +41,14 @@ def short(value: Any) -> str:
     """Return how messages show a value: shortened, and on one line, also where its repr has several.
 
     >>> short([1, 2]), short(memoryview(b"abc"))
-    ('[1, 2]', 'a memoryview of shape (3,)')
+    ('[1, 2]', 'memoryview of shape (3,)')
     """
     shape = getattr(value, "shape", None)
     if isinstance(shape, tuple) and shape:  # of an array or a table
-        return f"a {type(value).__name__} of shape {tuple(shape)}"
+        return f"{type(value).__name__} of shape {tuple(shape)}"
     representation: object = type(value).__repr__
     if representation is object.__repr__:  # it would show the address in memory
-        return f"a {type(value).__name__}"
+        return type(value).__name__
     text = shortened_repr(value)
     return text if text.isprintable() else one_line(" ".join(text.split()))
 
@@ -75,6 +78,7 @@ def shipped(name: str) -> Path:
     raise UsageError(f"this installation of nmtalign holds no data named {name!r}; name your own files")
 
 
+@check_call()
 def place_of(path: str | Path) -> Path:
     """Return a path as it is, or where there is nothing of that name, the shipped folder that is called so.
 
@@ -131,16 +135,6 @@ def _and_closest(name: object, known: Iterable[str]) -> str:
     """Return how messages show a wrong name, with the known name that is most like it."""
     closest = closest_name(name, known)
     return f"{short(name)}; did you mean {closest!r}?" if closest else short(name)
-
-
-def closest_name(name: object, known: Iterable[str]) -> str | None:
-    """Return the known name that is most like a misspelt one; None if none is.
-
-    >>> closest_name("treshold", ["tokenizer", "threshold"])
-    'threshold'
-    """
-    matches = get_close_matches(name, known, 1) if isinstance(name, str) else []
-    return matches[0] if matches else None
 
 
 def parameter(name: str) -> str:
@@ -216,10 +210,12 @@ def _drawing() -> Any:
 class Result:
     """A result that can be listed and compared."""
 
+    @check_call()
     def table(self) -> pd.DataFrame:
         """Return a pandas DataFrame: a row for each link or score; of a matrix, a cell for each weight."""
         return cast("pd.DataFrame", _drawing().to_table(self))
 
+    @check_call("write first.compare(second)")
     def compare(self, other: Any) -> Any:
         """Compare with another result of the same kind.
 
@@ -247,7 +243,20 @@ class Viewable(Result):
         """Return the interactive card of the report for a notebook; it loads nothing from a network."""
         return _drawing().to_card(self)
 
-    def heatmap(self, **options: Any) -> Figure:
+    @check_call()
+    def heatmap(
+        self,
+        *,
+        values: str | None = None,
+        curves: bool = False,
+        links: Alignment | Iterable[tuple[int, int]] | None = None,
+        gold: GoldAlignment | Iterable[tuple[int, int]] | str | None = None,
+        title: str = "",
+        numbers: bool | None = None,
+        linear: bool | None = None,
+        colors: str | Colormap | None = None,
+        columns: int | None = None,
+    ) -> Figure:
         """Draw the weights as a heatmap, or with ``curves=True`` the links as curves between the words.
 
         Parameters
@@ -255,18 +264,63 @@ class Viewable(Result):
         values : {"combined", "forward", "reverse", "scores", "all"}, optional
             Which weights of an aligned pair are drawn; ``all`` draws the first three side by side. Left out:
             ``forward`` where the weights are a softmax over vectors, else ``combined``.
+        curves : bool
+            Draw curves between the words instead of a matrix.
+        links : Alignment or iterable of (source, target), optional
+            The links that are drawn; left out, those of the result.
         gold : GoldAlignment or links, optional
             Hand-made links, drawn as boxes.
-        title : str, optional
+        title : str
             Heading of the picture.
-        **options
-            The other options of :func:`nmtalign.draw_heatmap`.
+        numbers, linear, colors, columns : optional
+            As for :func:`nmtalign.draw_heatmap`; curves take `numbers` alone.
         """
+        options = _given(
+            values=values,
+            curves=curves or None,
+            links=links,
+            gold=gold,
+            title=title or None,
+            numbers=numbers,
+            linear=linear,
+            colors=colors,
+            columns=columns,
+        )
         return cast("Figure", _drawing().to_heatmap(self, **options))
 
-    def save(self, path: str | Path, **options: Any) -> None:
+    @check_call("options such as `values` are given by their names")
+    def save(
+        self,
+        path: str | Path,
+        *,
+        values: str | None = None,
+        curves: bool = False,
+        links: Alignment | Iterable[tuple[int, int]] | None = None,
+        gold: GoldAlignment | Iterable[tuple[int, int]] | str | None = None,
+        title: str = "",
+        numbers: bool | None = None,
+        linear: bool | None = None,
+        colors: str | Colormap | None = None,
+        columns: int | None = None,
+    ) -> None:
         """Save the picture as .png, .svg or .pdf, or its numbers as .tsv, .csv or .npz.
 
-        Options are those of :meth:`heatmap`; numbers take ``values`` alone.
+        Options are those of :meth:`heatmap`; numbers take `values` alone.
         """
+        options = _given(
+            values=values,
+            curves=curves or None,
+            links=links,
+            gold=gold,
+            title=title or None,
+            numbers=numbers,
+            linear=linear,
+            colors=colors,
+            columns=columns,
+        )
         _drawing().save(self, path, **options)
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    """Return the options that are not None."""
+    return {name: value for name, value in options.items() if value is not None}

@@ -86,6 +86,7 @@ PUBLIC_NAMES = {
     "Alignment",
     "AlignmentMatrix",
     "Bitext",
+    "Bootstrap",
     "DataError",
     "Evaluation",
     "LinkCounts",

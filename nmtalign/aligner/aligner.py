@@ -16,7 +16,7 @@ from nmtalign.aligner.decoding import BucketLinks, Decoder
 from nmtalign.aligner.experts import Expert, trust_of, voted, with_links
 from nmtalign.aligner.extraction import Extraction, make_extraction
 from nmtalign.aligner.probabilities import LinkProbabilities, TrainingSize
-from nmtalign.calls import check_call
+from nmtalign.calls import check_call, check_constructor
 from nmtalign.corpus.coverage import Coverage, coverage, one_word_lines
 from nmtalign.corpus.line_words import links_of_tokens, links_of_words, pair_of_words
 from nmtalign.corpus.parallel import default_workers, in_order
@@ -59,6 +59,7 @@ KINDS: dict[str, tuple[str, str]] = {  # of parts: module and class, imported wh
 CELLS = 1 << 23  # of the buckets of a text that are scored at a time
 
 
+@check_constructor
 @dataclass(frozen=True, eq=False, repr=False)
 class Aligner(TableResult):
     """Aligns the words of sentence pairs.
@@ -89,6 +90,9 @@ class Aligner(TableResult):
         expect_kind(self.scorer, Scorer, "a scorer")
         expect_kind(self.positions, PositionModel, "a position model")
         expect_kind(self.extraction, (Extraction, type(None)), "an extraction, made by make_extraction")
+        expect_kind(self.text, TextSettings, "settings of the text, made by TextSettings")
+        expect_kind(self.training, Mapping, "settings of the training as a dictionary")
+        expect_kind(self.expert, (Expert, type(None)), "an expert, made by choose_expert")
         check_languages(self.languages)
         default_workers(self.workers)
 

@@ -23,9 +23,12 @@ def namespace(*arrays: Array) -> Any:
     """Return the module that works on `arrays`: ``numpy``, or the one that array-api-compat finds."""
     if all(isinstance(array, _PLAIN) for array in arrays):
         return np
+    for array in arrays:
+        if not isinstance(array, _PLAIN) and not _is_array(array):
+            raise UsageError(f"expected an array of numbers, found {short(array)}")
     names = [type(array).__name__ for array in arrays]
     mixed = UsageError(f"expected arrays of one library, found {', '.join(names)}")
-    if any(isinstance(array, int | float | complex | None) for array in arrays):
+    if any(isinstance(array, int | float) for array in arrays):
         raise mixed  # array-api-compat passes over them
     try:
         from array_api_compat import array_namespace
@@ -37,23 +40,40 @@ def namespace(*arrays: Array) -> Any:
             "pip install 'nmtalign[arrays]', or pass NumPy arrays"
         ) from None
     except TypeError:
-        raise mixed from None
+        if len(set(names)) > 1:
+            raise mixed from None
+        advice = "pass NumPy arrays, such as x.toarray()"
+        raise UsageError(f"a {names[0]} does not follow the array API standard; {advice}") from None
+
+
+def _is_array(value: Any) -> bool:
+    """Return whether a value looks like an array of some library."""
+    return hasattr(value, "shape") and hasattr(value, "dtype")
+
+
+def without_table(value: Any) -> Any:
+    """Return the numbers of a table or column, of pandas or polars, as a NumPy array; others unchanged."""
+    return value.to_numpy() if hasattr(value, "to_numpy") else value
 
 
 def as_floats(*arrays: Array) -> tuple[Any, ...]:
-    """Return the namespace, then `arrays` as arrays of floats (lists and whole numbers become float64)."""
+    """Return the namespace, then `arrays` as arrays of floats.
+
+    Lists and whole numbers become float64, and tables NumPy arrays.
+    """
+    arrays = tuple(map(without_table, arrays))
     xp = namespace(*arrays)
     if xp is np:
-        plain = map(_as_numpy, arrays)
+        plain = map(as_numpy, arrays)
         return np, *(a if a.dtype.kind == "f" else a.astype(np.float64) for a in plain)
     return xp, *(a if xp.isdtype(a.dtype, "real floating") else xp.astype(a, xp.float64) for a in arrays)
 
 
-def _as_numpy(value: Any) -> Array:
+def as_numpy(value: Any) -> Array:
     """Return a list as a NumPy array of one axis or more; NumPy's own arrays as they are."""
     try:
         array = np.asarray(value)
-    except ValueError:
+    except Exception:  # rows of unequal lengths, or whatever a list of tensors raises
         array = np.asarray(None)
     if array.dtype.kind not in "biuf" or array.ndim == 0:
         raise UsageError(f"expected numbers in rows of equal length, found {short(value)}")
@@ -62,7 +82,10 @@ def _as_numpy(value: Any) -> Array:
 
 def converted(array: Array, like: Array, kind: type) -> Array:
     """Return a mask or bias, maybe a list, as an array of a kind in the library and place of `like`."""
-    return as_like(_as_numpy(array).astype(kind), like) if isinstance(array, _PLAIN) else array
+    array = without_table(array)
+    if not isinstance(array, _PLAIN):
+        namespace(array, like)  # an error unless it is an array of the same library
+    return as_like(as_numpy(array).astype(kind), like) if isinstance(array, _PLAIN) else array
 
 
 def as_like(value: Any, like: Array | None) -> Array:
@@ -70,6 +93,8 @@ def as_like(value: Any, like: Array | None) -> Array:
     value = np.asarray(value)
     if like is None:
         return value
+    if not _is_array(like):
+        raise UsageError(f"expected an array as `like`, found {short(like)}")
     dtype = like.dtype if value.dtype.kind == "f" else None
     if isinstance(like, np.ndarray):
         return value.astype(dtype or value.dtype, copy=False)
@@ -124,7 +149,7 @@ def finite(array: Array) -> Array:
 def expect_sizes(**sizes: Any) -> None:
     """Raise a :class:`UsageError` unless sizes are whole numbers from 0."""
     for name, size in sizes.items():
-        if not isinstance(size, int | np.integer) or size < 0:
+        if not isinstance(size, int | np.integer) or isinstance(size, bool) or size < 0:
             raise UsageError(f"expected {name} as a whole number from 0, found {short(size)}")
 
 
@@ -132,6 +157,42 @@ def expect_parameters(kind: type, parameters: Any) -> None:
     """Raise a :class:`UsageError` unless parameters are of a kind."""
     if not isinstance(parameters, kind):
         raise UsageError(f"expected parameters of type {kind.__name__}, found {type(parameters).__name__}")
+
+
+def expect_function(name: str, function: Any) -> None:
+    """Raise a :class:`UsageError` unless something can be called."""
+    if not callable(function):
+        raise UsageError(f"expected a function as `{name}`, found {short(function)}")
+
+
+def expect_temperature(temperature: Any) -> None:
+    """Raise a :class:`UsageError` unless this is a positive number, perhaps in an array of its own."""
+    try:
+        positive = not isinstance(temperature, bool) and bool(0 < temperature < math.inf)
+    except Exception:  # whatever the comparison of other things raises
+        positive = False
+    if not positive:
+        raise UsageError(f"the temperature must be a positive number, found {short(temperature)}")
+
+
+def generator(seed: Any) -> np.random.Generator:
+    """Return a generator of random numbers; a :class:`UsageError` for what is not a seed."""
+    try:
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError):
+        raise UsageError(f"expected a seed, a whole number from 0, found {short(seed)}") from None
+
+
+def expect_one_axis(name: str, array: Array) -> None:
+    """Raise a :class:`UsageError` unless an array is a single vector."""
+    if array.ndim != 1:
+        raise UsageError(f"expected {name} as one vector, found shape {tuple(array.shape)}")
+
+
+def expect_matrix(name: str, array: Array) -> None:
+    """Raise a :class:`UsageError` unless an array is a single matrix."""
+    if array.ndim != 2:
+        raise UsageError(f"expected {name} as one matrix, found shape {tuple(array.shape)}")
 
 
 def expect_rows(**arrays: Array) -> None:

@@ -20,12 +20,18 @@ from nmtalign.attention._arrays import (
     as_floats,
     converted,
     expect_axis,
+    expect_function,
+    expect_matrix,
     expect_parameters,
     expect_rows,
+    expect_sizes,
     expect_to_fit,
+    generator,
 )
 from nmtalign.attention.scores import scaled_dot
 from nmtalign.attention.weights import mask_scores, softmax
+from nmtalign.calls import check_call, check_constructor
+from nmtalign.door import expect_number
 from nmtalign.errors import DataError, UsageError
 
 Score = Callable[[Array, Array], Array]
@@ -40,6 +46,7 @@ class Attended(NamedTuple):
     weights: Array
 
 
+@check_call()
 def attend(
     queries: Array,
     keys: Array,
@@ -86,8 +93,9 @@ def attend(
     ----------
     Vaswani et al. (2017), "Attention Is All You Need", eq. 1.
     """
-    xp, queries, keys = as_floats(queries, keys)
-    values = keys if values is None else as_floats(values)[1]
+    expect_function("score", score)
+    expect_function("normalize", normalize)
+    xp, queries, keys, values = as_floats(queries, keys, keys if values is None else values)
     expect_rows(keys=keys)
     expect_axis("values", values, -2, keys.shape[-2], f"keys of shape {tuple(keys.shape)}")
     scores = score(queries, keys)  # (..., T, S)
@@ -99,6 +107,7 @@ def attend(
     return Attended(xp.matmul(weights, values), weights)
 
 
+@check_call()
 def self_attention(
     words: Array,
     W_Q: Array,
@@ -126,6 +135,7 @@ def self_attention(
     )
 
 
+@check_call()
 def cross_attention(
     target: Array,
     source: Array,
@@ -141,7 +151,7 @@ def cross_attention(
     """Cross-attention: queries from the target words, keys and values from the source words.
 
     The target words (..., T, D_t) and source words (..., S, D_s) are multiplied by W_Q (D_t, D), W_K (D_s, D)
-    and W_V (D_s, D_v). `score`, `normalize`, `mask` and `bias` are those of :func:`attend`.
+    and W_V (D_s, D_v); the options are those of :func:`attend`.
 
     Examples
     --------
@@ -149,15 +159,8 @@ def cross_attention(
     >>> cross_attention([[1, 0]], [[0, 1], [1, 0]], eye, eye, [[1], [2]]).context
     array([[1.]])
     """
-    return attend(
-        linear(target, W_Q),
-        linear(source, W_K),
-        linear(source, W_V),
-        score=score,
-        normalize=normalize,
-        mask=mask,
-        bias=bias,
-    )
+    queries, keys, values = linear(target, W_Q), linear(source, W_K), linear(source, W_V)
+    return attend(queries, keys, values, score=score, normalize=normalize, mask=mask, bias=bias)
 
 
 # ---------------------------------------------------------------- parameters
@@ -168,14 +171,18 @@ def cross_attention(
 
 
 class Parameters:
-    """What every dataclass of parameters does: lists of numbers become arrays."""
+    """What every dataclass of parameters does: lists of numbers, and tables, become arrays."""
 
     def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            if isinstance(value, list):
-                object.__setattr__(self, name, as_floats(value)[1])
+        for field in dataclasses.fields(self):  # type: ignore[arg-type]  # every subclass is a dataclass
+            value = getattr(self, field.name)
+            if not str(field.type).startswith("Array") or (value is None and "None" in str(field.type)):
+                continue
+            array = value if isinstance(value, np.ndarray) else as_floats(value)[1]
+            object.__setattr__(self, field.name, array)
 
 
+@check_call()
 def glorot(random: np.random.Generator, *shape: int) -> Doubles:
     r"""Glorot's uniform start: between :math:`\pm\sqrt{6 / (n_{in} + n_{out})}`, of variance
     :math:`2 / (n_{in} + n_{out})`.
@@ -194,6 +201,7 @@ def glorot(random: np.random.Generator, *shape: int) -> Doubles:
     return random.uniform(-limit, limit, shape)
 
 
+@check_call()
 def map_arrays(function: Callable[[Array], Array], parameters: Any) -> Any:
     """Return `parameters` with `function` done to every array, for instance ``torch.asarray``.
 
@@ -236,6 +244,7 @@ def torch_vector(state: StateDict, name: str) -> AnyArray | None:
 # ---------------------------------------------------------------- several heads
 
 
+@check_constructor
 @dataclass(frozen=True, eq=False, repr=False)
 class MultiHead(Parameters):
     """Parameters of multi-head attention: W_Q (D_t, D), W_K and W_V (D_s, D), W_O (D, D_out), and biases.
@@ -256,6 +265,9 @@ class MultiHead(Parameters):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        for name in ("W_Q", "W_K", "W_V", "W_O"):
+            expect_matrix(name, getattr(self, name))
+        expect_number(self.heads, "a number of heads, 1 or more", whole=True)
         size = self.W_Q.shape[-1]
         if self.heads < 1 or size % self.heads:
             raise UsageError(
@@ -266,7 +278,8 @@ class MultiHead(Parameters):
     @classmethod
     def start(cls, D: int, heads: int, *, seed: Seed) -> MultiHead:
         """Return Glorot-drawn matrices (D, D) and biases of 0."""
-        random = np.random.default_rng(seed)
+        expect_sizes(D=D)
+        random = generator(seed)
         W_Q, W_K, W_V, W_O = (glorot(random, D, D) for _ in range(4))
         zero = np.zeros(D)
         return cls(W_Q, W_K, W_V, W_O, heads, zero, zero, zero, zero)
@@ -292,6 +305,7 @@ class MultiHead(Parameters):
         return cls(W_Q, W_K, W_V, W_O, heads, b_Q, b_K, b_V, torch_vector(state, "out_proj.bias"))
 
 
+@check_call()
 def multi_head(
     parameters: MultiHead,
     queries: Array,
@@ -345,6 +359,7 @@ def multi_head(
     return Attended(linear(_merge_heads(context), p.W_O, p.b_O), weights)
 
 
+@check_call()
 def linear(x: Array, W: Array, b: Array | None = None) -> Array:
     """Linear layer ``x @ W + b`` over the last axis, as one product of two matrices.
 
@@ -354,12 +369,13 @@ def linear(x: Array, W: Array, b: Array | None = None) -> Array:
     array([[16.]])
     """
     xp, x, W = as_floats(x, W)
+    expect_matrix("W", W)
     expect_axis("W", W, -2, x.shape[-1], f"x of shape {tuple(x.shape)}")
     rows = xp.reshape(x, (math.prod(x.shape[:-1]), x.shape[-1]))
     y = xp.reshape(xp.matmul(rows, W), (*x.shape[:-1], W.shape[-1]))
     if b is None:
         return y
-    b = as_floats(b)[1]
+    b = as_floats(b, W)[1]
     expect_axis("b", b, -1, W.shape[-1], f"W of shape {tuple(W.shape)}")
     return y + b
 

@@ -19,14 +19,18 @@ from nmtalign.attention._arrays import (
     as_floats,
     as_like,
     expect_axis,
+    expect_matrix,
     expect_rows,
     expect_sizes,
+    generator,
     joined,
 )
-from nmtalign.door import expect_choice
+from nmtalign.calls import check_call
+from nmtalign.door import expect_choice, expect_number
 from nmtalign.errors import UsageError
 
 
+@check_call()
 def sinusoidal(N: int, D: int, *, like: Array | None = None) -> Array:
     r"""Sinusoidal position vectors (N, D): waves of many lengths, a sine and a cosine of each.
 
@@ -49,6 +53,7 @@ def sinusoidal(N: int, D: int, *, like: Array | None = None) -> Array:
     return as_like(np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(N, D), like)
 
 
+@check_call()
 def position_table(N: int, D: int, *, seed: int, like: Array | None = None) -> Array:
     """Table (N, D) of position vectors to be learned, drawn from a normal distribution of deviation 0.02.
 
@@ -58,9 +63,10 @@ def position_table(N: int, D: int, *, seed: int, like: Array | None = None) -> A
     (50, 8)
     """
     expect_sizes(N=N, D=D)
-    return as_like(np.random.default_rng(seed).normal(0.0, 0.02, (N, D)), like)
+    return as_like(generator(seed).normal(0.0, 0.02, (N, D)), like)
 
 
+@check_call()
 def add_positions(words: Array, positions: Array) -> Array:
     """Add to each word (..., N, D) the vector of its position.
 
@@ -78,6 +84,7 @@ def add_positions(words: Array, positions: Array) -> Array:
     return words + _first(positions, words.shape[-2])
 
 
+@check_call()
 def concatenate_positions(words: Array, positions: Array) -> Array:
     """Put the vector (P,) of its position behind each word (D,), as :func:`add_positions` adds it.
 
@@ -94,12 +101,13 @@ def concatenate_positions(words: Array, positions: Array) -> Array:
 
 def _first(positions: Array, N: int) -> Array:
     """Return the first N positions."""
-    expect_rows(positions=positions)
+    expect_matrix("positions", positions)
     if positions.shape[0] < N:
         raise UsageError(f"expected at most {positions.shape[0]} words, one for each position, found {N}")
     return positions[:N, :]
 
 
+@check_call()
 def diagonal_prior(
     T: int, S: int, *, form: str = "centered", strength: float = 1.0, like: Array | None = None
 ) -> Array:
@@ -130,6 +138,7 @@ def diagonal_prior(
     """
     expect_choice(form, _SCALES, "forms of the diagonal prior")
     expect_sizes(T=T, S=S)
+    expect_number(strength, "the strength of the prior")
     position = _SCALES[form]
     offset = position(T)[:, None] - position(S)  # (T, S)
     if form != "simalign":

@@ -17,8 +17,11 @@ from nmtalign.attention._arrays import (
     as_floats,
     converted,
     expect_axis,
+    expect_matrix,
     expect_parameters,
     expect_rows,
+    expect_sizes,
+    generator,
     joined,
     namespace,
 )
@@ -33,9 +36,12 @@ from nmtalign.attention.mechanism import (
     torch_vector,
 )
 from nmtalign.attention.scores import additive_projected
+from nmtalign.calls import check_call, check_constructor
+from nmtalign.door import short
 from nmtalign.errors import UsageError
 
 
+@check_constructor
 @dataclass(frozen=True, eq=False, repr=False)
 class GRU(Parameters):
     """Parameters of a gated recurrent unit: W (D, 3A) for the word, U (A, 3A) for the state, biases (3A,).
@@ -53,12 +59,14 @@ class GRU(Parameters):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name, matrix in (("W", self.W), ("U", self.U)):
+            expect_matrix(name, matrix)
             expect_axis(name, matrix, -1, 3 * self.U.shape[0], "the state, three times over")
 
     @classmethod
     def start(cls, D: int, A: int, *, seed: Seed, reset_after: bool = True) -> GRU:
         """Return Glorot-drawn matrices, each gate by itself, and biases of 0."""
-        random = np.random.default_rng(seed)
+        expect_sizes(D=D, A=A)
+        random = generator(seed)
         W, U = (np.concatenate([glorot(random, size, A) for _ in range(3)], axis=1) for size in (D, A))
         return cls(W, U, np.zeros(3 * A), np.zeros(3 * A), reset_after)
 
@@ -75,6 +83,7 @@ class GRU(Parameters):
         return cls(W, U, b_W, b_U)
 
 
+@check_call()
 def gru(
     parameters: GRU,
     words: Array,
@@ -117,7 +126,7 @@ def gru(
     xp, N, A = namespace(projected), projected.shape[-2], parameters.U.shape[0]
     if N == 0:
         return projected[..., :A]
-    state = xp.zeros_like(projected[..., 0, :A]) if state is None else as_floats(state)[1]
+    state = xp.zeros_like(projected[..., 0, :A]) if state is None else as_floats(state, projected)[1]
     expect_axis("state", state, -1, A, f"U of shape {tuple(parameters.U.shape)}")
     if mask is not None:
         mask = converted(mask, projected, bool)
@@ -149,6 +158,7 @@ def _sigmoid(xp: Any, x: Array) -> Array:
     return 0.5 + 0.5 * xp.tanh(0.5 * x)  # 1 / (1 + exp(-x)) without overflow
 
 
+@check_constructor
 @dataclass(frozen=True, eq=False, repr=False)
 class RecurrentEncoder:
     """Parameters of stacked layers; each reads the states of the one below.
@@ -158,12 +168,21 @@ class RecurrentEncoder:
 
     layers: tuple[tuple[GRU, ...], ...]
 
+    def __post_init__(self) -> None:
+        for layer in self.layers if isinstance(self.layers, tuple) else [None]:
+            if not isinstance(layer, tuple):
+                found = short(self.layers if layer is None else layer)
+                raise UsageError(f"expected layers as tuples of GRU, one for each direction, found {found}")
+            for unit in layer:
+                expect_parameters(GRU, unit)
+
     @classmethod
     def start(
         cls, D: int, A: int, *, layers: int, seed: Seed, bidirectional: bool = True, reset_after: bool = True
     ) -> RecurrentEncoder:
         """Return Glorot-drawn parameters."""
-        random, directions = np.random.default_rng(seed), range(1 + bidirectional)
+        expect_sizes(D=D, A=A, layers=layers)
+        random, directions = generator(seed), range(1 + bidirectional)
         start = partial(GRU.start, A=A, seed=random, reset_after=reset_after)
         sizes = [D] + [len(directions) * A] * (layers - 1)
         return cls(tuple(tuple(start(size) for _ in directions) for size in sizes))
@@ -181,6 +200,7 @@ class RecurrentEncoder:
         return cls(tuple(tuple(GRU.from_torch(state, name) for name in layer) for layer in names))
 
 
+@check_call()
 def recurrent_encoder(parameters: RecurrentEncoder, words: Array, *, mask: Array | None = None) -> Array:
     r"""States (..., N, A) of the top layer over words (..., N, D); the mask (..., N) is False for padding.
 
@@ -198,6 +218,7 @@ def recurrent_encoder(parameters: RecurrentEncoder, words: Array, *, mask: Array
     return words
 
 
+@check_constructor
 @dataclass(frozen=True, eq=False, repr=False)
 class Bahdanau(Parameters):
     """Parameters of Bahdanau's encoder-decoder.
@@ -221,10 +242,16 @@ class Bahdanau(Parameters):
     v_a: Array
     W_s: Array
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        expect_parameters(RecurrentEncoder, self.encoder)
+        expect_parameters(GRU, self.decoder)
+
     @classmethod
     def start(cls, D_s: int, D_t: int, A: int, Q: int, *, seed: Seed) -> Bahdanau:
         """Return Glorot-drawn parameters, with the reset gate of the paper (before the product)."""
-        random = np.random.default_rng(seed)
+        expect_sizes(D_s=D_s, D_t=D_t, A=A, Q=Q)
+        random = generator(seed)
         return cls(
             RecurrentEncoder.start(D_s, A, layers=1, seed=random, reset_after=False),
             GRU.start(D_t + 2 * A, A, seed=random, reset_after=False),
@@ -240,6 +267,7 @@ class Annotations(NamedTuple):
     first_state: Array  # s_0 (..., A)
 
 
+@check_call()
 def annotate(parameters: Bahdanau, source: Array, *, mask: Array | None = None) -> Annotations:
     r"""Bahdanau's encoder: annotations :math:`h_s`, first state :math:`s_0 = \tanh(W_s \overleftarrow{h}_1)`.
 
@@ -261,6 +289,7 @@ class Step(NamedTuple):
     context: Array
 
 
+@check_call()
 def decode_step(
     parameters: Bahdanau, word: Array, state: Array, source: Annotations, *, mask: Array | None = None
 ) -> Step:
@@ -272,7 +301,11 @@ def decode_step(
     from :func:`annotate`, with the same mask.
     """
     expect_parameters(Bahdanau, parameters)
+    expect_parameters(Annotations, source)
     _, word, state = as_floats(word, state)
+    if word.ndim != state.ndim:
+        shapes = f"{tuple(word.shape)} and {tuple(state.shape)}"
+        raise UsageError(f"the word and the state must have the same leading axes, found shapes {shapes}")
     attended = attend(
         linear(state, parameters.W_a)[..., None, :],  # (..., 1, Q)
         source.keys,
@@ -285,6 +318,7 @@ def decode_step(
     return Step(gru(parameters.decoder, inputs, state)[..., 0, :], weights, context)
 
 
+@check_call()
 def align_sentence(parameters: Bahdanau, source: Array, target: Array, *, mask: Array | None = None) -> Step:
     """Bahdanau's model over a sentence pair whose translation is known (2014, Figure 3).
 
@@ -313,6 +347,9 @@ def align_sentence(parameters: Bahdanau, source: Array, target: Array, *, mask: 
     expect_rows(source=source, target=target)
     if source.shape[-2] == 0 or target.shape[-2] == 0:
         raise UsageError(f"expected words on both sides, found {source.shape[-2]} and {target.shape[-2]}")
+    if source.shape[:-2] != target.shape[:-2]:
+        shapes = f"{tuple(source.shape)} and {tuple(target.shape)}"
+        raise UsageError(f"source and target must have the same leading axes, found shapes {shapes}")
     annotations = annotate(parameters, source, mask=mask)
     state, word = annotations.first_state, xp.zeros_like(target[..., 0, :])
     steps = []

@@ -15,11 +15,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nmtalign.attention._arrays import Array, as_floats, divided, expect_axis, expect_rows, joined, transposed
+from nmtalign.attention._arrays import (
+    Array,
+    as_floats,
+    divided,
+    expect_axis,
+    expect_matrix,
+    expect_one_axis,
+    expect_rows,
+    joined,
+    transposed,
+)
+from nmtalign.calls import check_call
+from nmtalign.errors import UsageError
 
 _BLOCK = 1 << 18  # numbers of the (T, S, A) tensor held at once: 1 MiB of float32 stays in a core's cache
 
 
+@check_call()
 def dot(queries: Array, keys: Array) -> Array:
     r"""Dot-product score :math:`e_{ts} = q_t \cdot k_s`, "dot" in Luong et al. (2015), section 3.1.
 
@@ -38,6 +51,7 @@ def dot(queries: Array, keys: Array) -> Array:
     return xp.matmul(queries, keys if keys.ndim == 1 else transposed(keys))  # (..., T, S)
 
 
+@check_call()
 def scaled_dot(queries: Array, keys: Array) -> Array:
     r"""Scaled dot-product score :math:`e_{ts} = q_t \cdot k_s / \sqrt{D}` (Vaswani et al. 2017, eq. 1).
 
@@ -53,6 +67,7 @@ def scaled_dot(queries: Array, keys: Array) -> Array:
     return dot(queries / math.sqrt(queries.shape[-1] or 1), keys)
 
 
+@check_call()
 def unit(vectors: Array) -> Array:
     """Return `vectors` (..., D) with length 1 (L2 norm); a zero vector stays zero.
 
@@ -66,6 +81,7 @@ def unit(vectors: Array) -> Array:
     return divided(vectors, xp.sqrt(xp.sum(vectors * vectors, axis=-1, keepdims=True)))
 
 
+@check_call()
 def cosine(queries: Array, keys: Array) -> Array:
     r"""Cosine score :math:`e_{ts} = q_t \cdot k_s / (\lVert q_t \rVert \lVert k_s \rVert)`.
 
@@ -84,11 +100,12 @@ def _projected(xp: Any, name: str, rows: Array, matrix: Array, bias: Array | Non
     projected = xp.matmul(rows, matrix)
     if bias is None:
         return projected
-    bias = as_floats(bias)[1]
+    bias = as_floats(bias, projected)[1]
     expect_axis("bias", bias, -1, matrix.shape[-1], name)
     return projected + bias
 
 
+@check_call()
 def additive(
     queries: Array, keys: Array, W: Array, U: Array, v: Array, *, bias: Array | None = None
 ) -> Array:
@@ -112,6 +129,7 @@ def additive(
     return additive_projected(_projected(xp, "W", queries, W, bias), _projected(xp, "U", keys, U), v)
 
 
+@check_call()
 def additive_projected(queries: Array, keys: Array, v: Array) -> Array:
     r"""Additive score :math:`v^\top \tanh(q_t + k_s)` of what is already projected to size A.
 
@@ -125,6 +143,7 @@ def additive_projected(queries: Array, keys: Array, v: Array) -> Array:
     array([[0., 1.]])
     """
     xp, queries, keys, v = as_floats(queries, keys, v)
+    expect_one_axis("v", v)
     if keys.ndim == 1:
         return additive_projected(queries, keys[None, :], v)[..., 0]
     expect_axis("projected keys", keys, -1, v.shape[0], "v")
@@ -146,6 +165,7 @@ def _activations(xp: Any, queries: Array, keys: Array) -> Array:
     return np.tanh(total, out=total) if xp is np else xp.tanh(total)
 
 
+@check_call()
 def additive_concatenated(queries: Array, keys: Array, layer_1: Array, layer_2: Array) -> Array:
     r"""Additive score as a network of two layers, :math:`e_{ts} = \tanh([k_s; q_t] L_1) L_2`.
 
@@ -163,6 +183,7 @@ def additive_concatenated(queries: Array, keys: Array, layer_1: Array, layer_2: 
     return additive(queries, keys, layer_1[key_size:, :], layer_1[:key_size, :], xp.reshape(layer_2, (-1,)))
 
 
+@check_call()
 def scaled_dot_gradient(queries: Array, keys: Array, upstream: Array) -> tuple[Array, Array]:
     r"""Gradient of :func:`scaled_dot`: :math:`G K / \sqrt{D}` and :math:`G^\top Q / \sqrt{D}`.
 
@@ -185,6 +206,10 @@ def _expect_upstream(queries: Array, keys: Array, upstream: Array) -> None:
     expect_rows(queries=queries, keys=keys)
     expect_axis("upstream", upstream, -2, queries.shape[-2], f"queries of shape {tuple(queries.shape)}")
     expect_axis("upstream", upstream, -1, keys.shape[-2], f"keys of shape {tuple(keys.shape)}")
+    leading = {tuple(array.shape[:-2]) for array in (queries, keys, upstream)}
+    if len(leading) > 1:
+        shapes = ", ".join(str(tuple(array.shape)) for array in (queries, keys, upstream))
+        raise UsageError(f"queries, keys and upstream must have the same leading axes, found shapes {shapes}")
 
 
 class AdditiveGradient(NamedTuple):
@@ -198,6 +223,7 @@ class AdditiveGradient(NamedTuple):
     bias: Array
 
 
+@check_call()
 def additive_gradient(
     queries: Array, keys: Array, W: Array, U: Array, v: Array, upstream: Array, *, bias: Array | None = None
 ) -> AdditiveGradient:
@@ -215,6 +241,12 @@ def additive_gradient(
     """
     xp, queries, keys, W, U, v, upstream = as_floats(queries, keys, W, U, v, upstream)
     _expect_upstream(queries, keys, upstream)
+    expect_matrix("W", W)
+    expect_matrix("U", U)
+    expect_one_axis("v", v)
+    if bias is not None:
+        bias = as_floats(bias, W)[1]
+        expect_one_axis("bias", bias)
     projected = _projected(xp, "W", queries, W, bias)
     for name, array in (("v", v), ("U", U)):
         expect_axis(name, array, -1, W.shape[-1], "W")

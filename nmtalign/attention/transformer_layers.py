@@ -24,6 +24,9 @@ from nmtalign.attention._arrays import (
     expect_axis,
     expect_parameters,
     expect_rows,
+    expect_sizes,
+    expect_to_fit,
+    generator,
     namespace,
 )
 from nmtalign.attention.mechanism import (
@@ -41,10 +44,12 @@ from nmtalign.attention.mechanism import (
     torch_vector,
 )
 from nmtalign.attention.weights import causal_mask
-from nmtalign.door import expect_choice
+from nmtalign.calls import check_call, check_constructor
+from nmtalign.door import expect_choice, short
 from nmtalign.errors import UsageError
 
 
+@check_constructor
 @dataclass(frozen=True, eq=False, repr=False)
 class LayerNorm(Parameters):
     r"""Parameters of layer normalization: ``gain`` (D,), ``bias`` (D,) or None, and ``epsilon``.
@@ -61,6 +66,7 @@ class LayerNorm(Parameters):
     @classmethod
     def start(cls, D: int, *, of_deviation: bool = False) -> LayerNorm:
         """Return gain 1 and bias 0."""
+        expect_sizes(D=D)
         return cls(np.ones(D), np.zeros(D), of_deviation=of_deviation)
 
     @classmethod
@@ -69,6 +75,7 @@ class LayerNorm(Parameters):
         return cls(torch_array(state, "weight"), torch_vector(state, "bias"), epsilon)
 
 
+@check_call()
 def layer_norm(parameters: LayerNorm, x: Array) -> Array:
     r"""Layer normalization of each word by itself: :math:`\gamma\,(x-\mu)/\sqrt{\sigma^2+\epsilon}+\beta`.
 
@@ -85,6 +92,7 @@ def layer_norm(parameters: LayerNorm, x: Array) -> Array:
     """
     expect_parameters(LayerNorm, parameters)
     p, (xp, x) = parameters, as_floats(x)
+    namespace(x, p.gain)  # an error unless both are of one library
     for name, array in (("gain", p.gain), *([] if p.bias is None else [("bias", p.bias)])):
         expect_axis(name, array, -1, x.shape[-1], f"x of shape {tuple(x.shape)}")
     centered = x - xp.mean(x, axis=-1, keepdims=True)
@@ -94,6 +102,7 @@ def layer_norm(parameters: LayerNorm, x: Array) -> Array:
     return normed if p.bias is None else normed + p.bias
 
 
+@check_constructor
 @dataclass(frozen=True, eq=False, repr=False)
 class FeedForward(Parameters):
     """Parameters of a feed-forward layer: ``W_1`` (D, F), ``b_1`` (F,), ``W_2`` (F, D), ``b_2`` (D,).
@@ -114,7 +123,8 @@ class FeedForward(Parameters):
     @classmethod
     def start(cls, D: int, F: int, *, seed: Seed, activation: str = "relu") -> FeedForward:
         """Return Glorot-drawn matrices and biases of 0."""
-        random = np.random.default_rng(seed)
+        expect_sizes(D=D, F=F)
+        random = generator(seed)
         return cls(glorot(random, D, F), glorot(random, F, D), np.zeros(F), np.zeros(D), activation)
 
     @classmethod
@@ -125,6 +135,7 @@ class FeedForward(Parameters):
         return cls(W_1, W_2, b_1, b_2, activation)
 
 
+@check_call()
 def feed_forward(parameters: FeedForward, x: Array) -> Array:
     r"""Position-wise feed-forward layer: :math:`\max(0, x W_1 + b_1) W_2 + b_2`.
 
@@ -150,6 +161,8 @@ _ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
 }
 
 
+@check_constructor
+@check_constructor
 @dataclass(frozen=True, eq=False, repr=False)
 class TransformerBlock:
     """Parameters of a block; that of a decoder which reads an encoder has cross-attention.
@@ -165,6 +178,16 @@ class TransformerBlock:
     cross_attention: MultiHead | None = None
     pre_norm: bool = False
 
+    def __post_init__(self) -> None:
+        expect_parameters(MultiHead, self.self_attention)
+        expect_parameters(FeedForward, self.feed_forward)
+        if self.cross_attention is not None:
+            expect_parameters(MultiHead, self.cross_attention)
+        count = 2 if self.cross_attention is None else 3
+        _expect_all(LayerNorm, self.norms, f"{count} norms, one for each sub-layer")
+        if len(self.norms) != count:
+            raise UsageError(f"expected {count} norms, one for each sub-layer, found {len(self.norms)}")
+
     @classmethod
     def start(
         cls,
@@ -178,7 +201,8 @@ class TransformerBlock:
         activation: str = "relu",
     ) -> TransformerBlock:
         """Return Glorot-drawn matrices, biases of 0 and gains of 1; a `decoder` has cross-attention."""
-        random = np.random.default_rng(seed)
+        expect_sizes(D=D, F=F)
+        random = generator(seed)
         attention = MultiHead.start(D, heads, seed=random)
         cross = MultiHead.start(D, heads, seed=random) if decoder else None
         norms = (LayerNorm.start(D),) * (3 if decoder else 2)
@@ -208,10 +232,19 @@ class TransformerBlock:
         )
 
 
+def _expect_all(kind: type, parts: Any, what: str) -> None:
+    """Raise a :class:`UsageError` unless this is a tuple of parameters of one kind."""
+    if not isinstance(parts, tuple):
+        raise UsageError(f"expected a tuple of {what}, found {short(parts)}")
+    for part in parts:
+        expect_parameters(kind, part)
+
+
 def _residual(p: TransformerBlock, number: int, x: Array, sublayer: Callable[[Array], Attended]) -> Attended:
     """Residual connection around a sub-layer f: ``x + f(norm(x))`` in pre-norm, else ``norm(x + f(x))``."""
     norm = p.norms[number]
     y, weights = sublayer(layer_norm(norm, x) if p.pre_norm else x)
+    expect_axis("words", x, -1, y.shape[-1], "the parameters of the block")
     return Attended(x + y if p.pre_norm else layer_norm(norm, x + y), weights)
 
 
@@ -219,6 +252,7 @@ def _feed_forward(p: TransformerBlock, x: Array) -> Array:
     return _residual(p, -1, x, lambda words: Attended(feed_forward(p.feed_forward, words), None)).context
 
 
+@check_call()
 def encoder_block(parameters: TransformerBlock, x: Array, *, mask: Array | None = None) -> Attended:
     """Encoder block: multi-head self-attention and feed-forward, each with residual and normalization.
 
@@ -245,6 +279,7 @@ class Decoded(NamedTuple):
     cross_weights: Array | None  # (..., H, T, S); None of a decoder without an encoder
 
 
+@check_call()
 def decoder_block(
     parameters: TransformerBlock,
     x: Array,
@@ -281,7 +316,10 @@ def decoder_block(
     p, x = parameters, as_floats(x)[1]
     expect_rows(x=x)
     past = causal_mask(x.shape[-2], like=x)
-    mask = past if mask is None else converted(mask, x, bool) & past
+    if mask is not None:
+        mask = converted(mask, x, bool)
+        expect_to_fit("mask", mask, past)
+    mask = past if mask is None else mask & past
     x, self_weights = _residual(p, 0, x, partial(multi_head, p.self_attention, mask=mask))
     if p.cross_attention is None and memory is None:
         return Decoded(_feed_forward(p, x), self_weights, None)
@@ -293,6 +331,7 @@ def decoder_block(
     return Decoded(_feed_forward(p, x), self_weights, cross_weights)
 
 
+@check_constructor
 @dataclass(frozen=True, eq=False, repr=False)
 class Transformer:
     """Parameters of an encoder-decoder: its blocks, and the normalization behind each stack."""
@@ -301,6 +340,12 @@ class Transformer:
     decoder: tuple[TransformerBlock, ...]
     encoder_norm: LayerNorm
     decoder_norm: LayerNorm
+
+    def __post_init__(self) -> None:
+        _expect_all(TransformerBlock, self.encoder, "the blocks of the encoder")
+        _expect_all(TransformerBlock, self.decoder, "the blocks of the decoder")
+        expect_parameters(LayerNorm, self.encoder_norm)
+        expect_parameters(LayerNorm, self.decoder_norm)
 
     @classmethod
     def start(
@@ -318,26 +363,18 @@ class Transformer:
 
         `pre_norm` and `activation` are those of :meth:`TransformerBlock.start`.
         """
-        random = np.random.default_rng(seed)
-
-        def block(*, decoder: bool) -> TransformerBlock:
-            return TransformerBlock.start(
-                D, heads, F, seed=random, decoder=decoder, pre_norm=pre_norm, activation=activation
-            )
-
-        encoder = tuple(block(decoder=False) for _ in range(layers))
-        decoder = tuple(block(decoder=True) for _ in range(layers))
+        expect_sizes(layers=layers)
+        random = generator(seed)
+        start = partial(
+            TransformerBlock.start, D, heads, F, seed=random, pre_norm=pre_norm, activation=activation
+        )
+        encoder = tuple(start() for _ in range(layers))
+        decoder = tuple(start(decoder=True) for _ in range(layers))
         return cls(encoder, decoder, LayerNorm.start(D), LayerNorm.start(D))
 
     @classmethod
     def from_torch(
-        cls,
-        state: StateDict,
-        heads: int,
-        *,
-        activation: str,
-        pre_norm: bool = False,
-        epsilon: float = 1e-5,
+        cls, state: StateDict, heads: int, *, activation: str, pre_norm: bool = False, epsilon: float = 1e-5
     ) -> Transformer:
         """Read the state dict of ``torch.nn.Transformer``.
 
@@ -376,6 +413,7 @@ class Transformed(NamedTuple):
     cross_weights: tuple[Array, ...]  # (..., H, T, S)
 
 
+@check_call()
 def transformer(
     parameters: Transformer,
     source: Array,

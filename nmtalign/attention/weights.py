@@ -16,16 +16,21 @@ from nmtalign.attention._arrays import (
     Array,
     as_floats,
     as_like,
+    as_numpy,
     converted,
     divided,
     expect_sizes,
+    expect_temperature,
     expect_to_fit,
     finite,
     running_sum,
 )
+from nmtalign.calls import check_call
+from nmtalign.door import expect_number, short
 from nmtalign.errors import UsageError
 
 
+@check_call()
 def softmax(scores: Array, axis: int = -1, *, temperature: float = 1.0) -> Array:
     r"""Softmax :math:`\alpha_{ts} = \exp(e_{ts}/\tau) / \sum_{s'} \exp(e_{ts'}/\tau)`, safe for any scores.
 
@@ -44,8 +49,7 @@ def softmax(scores: Array, axis: int = -1, *, temperature: float = 1.0) -> Array
     array([0.5, 0.5, 0. ])
     """
     xp, scores = as_floats(scores)
-    if not 0 < temperature < math.inf:
-        raise UsageError(f"the temperature must be a positive number, found {temperature}")
+    expect_temperature(temperature)
     if _length(scores, axis) == 0:
         return scores
     if temperature != 1.0:
@@ -58,11 +62,13 @@ def softmax(scores: Array, axis: int = -1, *, temperature: float = 1.0) -> Array
 
 def _length(scores: Array, axis: int) -> int:
     """Return the length of an axis."""
+    expect_number(axis, "the number of an axis", whole=True)
     if not -scores.ndim <= axis < scores.ndim:
         raise UsageError(f"expected an axis of scores of shape {tuple(scores.shape)}, found {axis}")
     return int(scores.shape[axis])
 
 
+@check_call()
 def mask_scores(scores: Array, mask: Array | None) -> Array:
     """Return `scores` with minus infinity where `mask` (broadcast, True = may look) is False.
 
@@ -79,6 +85,7 @@ def mask_scores(scores: Array, mask: Array | None) -> Array:
     return xp.where(mask, scores, as_like(-math.inf, scores))
 
 
+@check_call()
 def sparsemax(scores: Array, axis: int = -1) -> Array:
     r"""Sparsemax: the point of the probability simplex nearest to the scores; small scores get exactly 0.
 
@@ -93,6 +100,7 @@ def sparsemax(scores: Array, axis: int = -1) -> Array:
     return _thresholded(scores, axis, _sparsemax_threshold, 1)
 
 
+@check_call()
 def entmax15(scores: Array, axis: int = -1) -> Array:
     r"""Entmax with :math:`\alpha = 1.5`: half-way between softmax and sparsemax, still with exact zeros.
 
@@ -144,6 +152,7 @@ def _entmax_threshold(xp: Any, ordered: Array, counts: Array) -> tuple[Array, Ar
     return thresholds, thresholds <= ordered
 
 
+@check_call()
 def causal_mask(T: int, S: int | None = None, *, like: Array | None = None) -> Array:
     """Mask (T, S) in which query t looks at keys 0 to t; S is T if left out.
 
@@ -160,6 +169,7 @@ def causal_mask(T: int, S: int | None = None, *, like: Array | None = None) -> A
     return as_like(np.tri(T, S, dtype=bool), like)
 
 
+@check_call()
 def padding_mask(lengths: Sequence[int], S: int, *, like: Array | None = None) -> Array:
     """Mask (B, 1, S) in which no query looks at the padding behind the last word of each sentence.
 
@@ -173,12 +183,15 @@ def padding_mask(lengths: Sequence[int], S: int, *, like: Array | None = None) -
            [1, 1, 1]])
     """
     expect_sizes(S=S)
-    counts = np.asarray(lengths, dtype=int)
+    counts = np.zeros(0, int) if isinstance(lengths, list) and not lengths else as_numpy(lengths)
+    if counts.dtype.kind not in "iu" or counts.ndim != 1 or (counts < 0).any():
+        raise UsageError(f"expected the lengths of sentences, whole numbers from 0, found {short(lengths)}")
     if counts.size and counts.max() > S:
         raise UsageError(f"a sentence of {counts.max()} words does not fit into {S} places")
     return as_like(np.arange(S) < counts[:, None, None], like)
 
 
+@check_call()
 def softmax_gradient(weights: Array, upstream: Array, axis: int = -1, *, temperature: float = 1.0) -> Array:
     r"""Gradient of :func:`softmax`, :math:`\alpha_s (g_s - \sum_{s'} \alpha_{s'} g_{s'}) / \tau`.
 
@@ -192,5 +205,7 @@ def softmax_gradient(weights: Array, upstream: Array, axis: int = -1, *, tempera
     """
     xp, weights, upstream = as_floats(weights, upstream)
     expect_to_fit("upstream", upstream, weights)
+    expect_temperature(temperature)
+    _length(weights, axis)
     expected = xp.sum(weights * upstream, axis=axis, keepdims=True)
     return weights * (upstream - expected) / temperature

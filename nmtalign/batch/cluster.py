@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from nmtalign import __version__
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.batch.stream import AlignedChunk, align_chunk
+from nmtalign.calls import check_call
 from nmtalign.door import short
 from nmtalign.errors import UsageError, WorkerError
 from nmtalign.files import extra
@@ -211,6 +212,7 @@ class ClusterProcesses:
 # --- aligning ------------------------------------------------------------------------------------
 
 
+@check_call()
 def align_on_cluster(
     client: Client,
     aligner: Aligner,

@@ -6,18 +6,19 @@ links are ``(source, target)``, 0-based. Only this folder converts between them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from numbers import Integral
+from numbers import Integral, Real
 from operator import attrgetter, index
 from typing import Any, NamedTuple, Protocol, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nmtalign.arrays import offsets_of
-from nmtalign.door import Result, Viewable, number_of, numbers_of, one_line, short
+from nmtalign.arrays import offsets_of, real_numbers
+from nmtalign.calls import check_call, check_constructor
+from nmtalign.door import Result, Viewable, expect_kind, number_of, numbers_of, one_line, short
 from nmtalign.errors import DataError, UsageError
 
 BothWords = tuple[tuple[str, ...], tuple[str, ...]]
@@ -60,6 +61,42 @@ def _position(n: Any) -> int:
     return index(n)
 
 
+def _read_only(values: Any, name: str, shape: tuple[int | None, ...], kinds: str = "biuf") -> NDArray[Any]:
+    """Return values as an array that cannot be written to; a DataError if kind or shape are others.
+
+    None in `shape` is any length.
+    """
+    array = real_numbers(values, name)
+    if array.size and array.dtype.kind not in kinds:
+        raise DataError(f"expected {name} as whole numbers, found {array.dtype}")
+    lengths = zip(array.shape, shape, strict=False)
+    if array.ndim != len(shape) or any(wanted not in (None, length) for length, wanted in lengths):
+        wanted_shape = str(shape).replace("None", "N + 1")
+        raise DataError(f"expected {name} of shape {wanted_shape}, found {array.shape}")
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _values_of_fields(result: Any, kind: Any) -> tuple[Any, ...]:
+    """Return the values from which a dataclass of some kind is made again."""
+    return tuple(getattr(result, name) for name in kind.__dataclass_fields__)
+
+
+def _check_unknown(unknown: Any, source_length: int, target_length: int) -> None:
+    """Raise DataError unless these are the positions of words of both sides, or None."""
+    if unknown is None:
+        return
+    wanted = "expected unknown words as positions of both sides, (source, target)"
+    sides = unknown if isinstance(unknown, tuple | list) else ()
+    if len(sides) != 2 or not all(isinstance(side, Collection) for side in sides):
+        raise DataError(f"{wanted}, found {short(unknown)}")
+    for side, length in zip(sides, (source_length, target_length), strict=True):
+        for n in side:
+            if not isinstance(n, int | np.integer) or not 0 <= n < length:
+                raise DataError(f"{wanted}, found {short(n)} in a side of {length} words")
+
+
 @dataclass(frozen=True, repr=False, init=False)
 class Alignment(Viewable):
     """The links of one sentence pair.
@@ -88,6 +125,7 @@ class Alignment(Viewable):
     source_length: int
     target_length: int
 
+    @check_call("an alignment needs the numbers of its words: Alignment(links, source_length, target_length)")
     def __init__(self, links: Iterable[tuple[int, int]], source_length: int, target_length: int) -> None:
         for length in (source_length, target_length):
             if not isinstance(length, Integral) or isinstance(length, bool) or length < 0:
@@ -150,6 +188,7 @@ class GoldAlignment:
     sure: frozenset[Link]
     possible: frozenset[Link]
 
+    @check_call()
     def __init__(
         self, sure: Iterable[tuple[int, int]], possible: Iterable[tuple[int, int]] | None = None
     ) -> None:
@@ -192,6 +231,7 @@ class AlignmentMatrix(Viewable):
     unknown: UnknownWords | None
     caption: str
 
+    @check_call()
     def __init__(
         self,
         weights: ArrayLike,
@@ -200,21 +240,28 @@ class AlignmentMatrix(Viewable):
         unknown: UnknownWords | None = None,
         caption: str = "",
     ) -> None:
-        given = np.asarray(weights)
-        if given.dtype.kind not in "biuf":
-            raise DataError(f"expected weights as real numbers, found {short(weights)}")
+        given = real_numbers(weights, "weights")
         cells = np.array(given, dtype=np.result_type(given, np.float32))
         sides = source_tokens, target_tokens
-        if not all(isinstance(side, Iterable) and all(isinstance(w, str) for w in side) for side in sides):
-            raise DataError(f"expected two lists of words, found {short(sides)}")
+        for side in sides:
+            if isinstance(side, Iterator) or not isinstance(side, Iterable):
+                raise DataError(f"expected two lists of words, found {short(side)}")
+            if not all(isinstance(word, str) for word in side):
+                raise DataError(f"expected two lists of words, found {short(side)}")
         expected = (len(target_tokens), len(source_tokens))
         if cells.shape != expected:
             raise DataError(f"expected weights of shape (T, S) = {expected}, found {cells.shape}")
         if not np.isfinite(cells).all():
             raise DataError("the weights hold NaN or infinity")
+        expect_kind(caption, str, "a caption")
+        _check_unknown(unknown, len(source_tokens), len(target_tokens))
         cells.flags.writeable = False
         words = {"source_tokens": tuple(source_tokens), "target_tokens": tuple(target_tokens)}
         vars(self).update({"weights": cells, **words, "unknown": unknown, "caption": caption})
+
+    def __reduce__(self) -> tuple[type[AlignmentMatrix], tuple[Any, ...]]:
+        """Pickle the arguments: an array that is unpickled could be written to."""
+        return AlignmentMatrix, _values_of_fields(self, AlignmentMatrix)
 
     def __repr__(self) -> str:
         return "AlignmentMatrix of {} target and {} source words".format(*self.weights.shape)
@@ -226,9 +273,10 @@ class AlignmentMatrix(Viewable):
         return AlignmentMatrix(self.weights.T, self.target_tokens, self.source_tokens, swapped, self.caption)
 
 
+@check_constructor
 @dataclass(frozen=True, eq=False, repr=False)
 class AlignedPair(Viewable):
-    """One aligned sentence pair: links, attention of both directions, pair score.
+    """One aligned sentence pair: links, attention of both directions, pair score. Its arrays are read-only.
 
     Attributes
     ----------
@@ -287,6 +335,24 @@ class AlignedPair(Viewable):
     scores: NDArray[np.floating] = None  # type: ignore[assignment]
     languages: tuple[str | None, str | None] = (None, None)
 
+    def __post_init__(self) -> None:
+        expect_kind(self.alignment, Alignment, "the links as an Alignment")
+        expect_kind(self.matrix, AlignmentMatrix, "the weights as an AlignmentMatrix")
+        expect_kind(self.probabilities, Mapping, "a dictionary with the probability of each link")
+        T, S = self.matrix.weights.shape
+        if (self.alignment.source_length, self.alignment.target_length) != (S, T):
+            sizes = f"{self.alignment.source_length} and {self.alignment.target_length}"
+            raise DataError(f"expected links of {S} source and {T} target words, found links of {sizes}")
+        if self.score is not None:
+            expect_kind(self.score, Real, "a pair score")
+        for name in ("forward", "reverse", "scores"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, _read_only(getattr(self, name), name, (T, S)))
+
+    def __reduce__(self) -> tuple[type[AlignedPair], tuple[Any, ...]]:
+        """Pickle the arguments: arrays that are unpickled could be written to."""
+        return AlignedPair, _values_of_fields(self, AlignedPair)
+
     def __repr__(self) -> str:
         return one_line("  ".join(f"{source}-{target}" for source, target, _ in self.words) or "no links")
 
@@ -306,6 +372,7 @@ class AlignedPair(Viewable):
         source, target = self.tokens
         return [(source[link.source], target[link.target], self.probability(link)) for link in self.links]
 
+    @check_call("a link is one pair of positions: probability((source, target))")
     def probability(self, link: tuple[int, int]) -> float:
         """Return the calibrated probability of a chosen link; of another cell, its posterior."""
         (cell,) = as_links([link])
@@ -347,9 +414,10 @@ class Origin(Protocol):
 Chosen = list[int] | list[bool] | NDArray[np.bool_] | NDArray[np.integer]  # numbers of pairs, or a mask
 
 
+@check_constructor
 @dataclass(frozen=True, eq=False, repr=False)
 class AlignedBatch(Sequence[AlignedPair], Result):
-    """The links of N sentence pairs as flat arrays, and a sequence of the pairs.
+    """The links of N sentence pairs as flat arrays, and a sequence of the pairs. The arrays are read-only.
 
     ``batch[n]`` is an aligned pair, and ``batch[2:5]`` a batch. The attention of a pair is computed when you
     ask for it: the pair is aligned again alone, which gives the same bits.
@@ -387,6 +455,28 @@ class AlignedBatch(Sequence[AlignedPair], Result):
     scores: NDArray[np.float64]
     origin: Origin | None = None
 
+    def __post_init__(self) -> None:
+        offsets = _read_only(self.offsets, "offsets", (None,), "iu")
+        if not len(offsets) or offsets[0] != 0 or (np.diff(offsets) < 0).any():
+            raise DataError(f"expected offsets that begin with 0 and never fall, found {short(self.offsets)}")
+        links, pairs = int(offsets[-1]), len(offsets) - 1
+        checked = {
+            "offsets": offsets,
+            "source": _read_only(self.source, "source", (links,), "iu"),
+            "target": _read_only(self.target, "target", (links,), "iu"),
+            "probability": _read_only(self.probability, "probability", (links,)),
+            "scores": _read_only(self.scores, "scores", (pairs,)),
+        }
+        for name in ("source", "target"):
+            if links and checked[name].min() < 0:
+                raise DataError(f"expected positions from 0 as {name}, found {checked[name].min()}")
+        for name, array in checked.items():
+            object.__setattr__(self, name, array)
+
+    def __reduce__(self) -> tuple[type[AlignedBatch], tuple[Any, ...]]:
+        """Pickle the arguments: arrays that are unpickled could be written to."""
+        return AlignedBatch, _values_of_fields(self, AlignedBatch)
+
     def __repr__(self) -> str:
         return f"AlignedBatch of {len(self):,} pairs, {len(self.source):,} links"
 
@@ -413,6 +503,7 @@ class AlignedBatch(Sequence[AlignedPair], Result):
             self.origin and self.origin.chosen(numbers),
         )
 
+    @check_call("links are a method: batch.links(n) returns those of pair n")
     def links(self, n: int) -> list[Link]:
         """Return the links of pair `n`. Pairs count from 0; a negative `n` counts from the end."""
         n = number_of(n, len(self))
@@ -437,9 +528,6 @@ class _PairOfBatch(AlignedPair):
             probabilities=dict(zip(links, probability, strict=True)),
             score=float(batch.scores[n]),
         )
-
-    def __reduce__(self) -> tuple[type[AlignedPair], tuple[Any, ...]]:
-        return AlignedPair, tuple(getattr(self, name) for name in AlignedPair.__dataclass_fields__)
 
     @cached_property
     def tokens(self) -> BothWords:

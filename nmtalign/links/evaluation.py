@@ -10,17 +10,19 @@ A score whose denominator is 0 is not known and is NaN. One sentence is a corpus
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 from itertools import zip_longest
+from numbers import Integral
 from operator import add
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.door import TableResult, expect_kind, expect_names
-from nmtalign.errors import DataError
+from nmtalign.calls import check_call, check_constructor
+from nmtalign.door import TableResult, expect_kind, expect_names, expect_number
+from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import Alignment, GoldAlignment
 from nmtalign.links.given import (
     GivenGold,
@@ -106,13 +108,38 @@ def _ratio(part: NDArray[Any], whole: NDArray[Any]) -> NDArray[np.float64]:
     return np.asarray(np.divide(part, whole, out=unknown, where=np.asarray(whole) != 0))
 
 
+@check_constructor
 @dataclass(frozen=True)
 class Bootstrap:
-    """Bootstrap over sentences: `samples` corpora of the same size, drawn with replacement."""
+    """How the intervals of scores are found: a bootstrap over sentences.
+
+    Parameters
+    ----------
+    samples : int
+        How many corpora of the same size are drawn, with replacement.
+    confidence : float
+        Share of the drawn corpora whose score lies within the interval, above 0 and below 1.
+    seed : int
+        The same seed draws the same corpora.
+
+    Examples
+    --------
+    >>> result = evaluate(["0-0 1-1"], ["0-0 1-0"], bootstrap=Bootstrap(samples=100, confidence=0.9))
+    >>> result.settings
+    'pairs:1|bootstrap:100|confidence:0.9|seed:1'
+    """
 
     samples: int = 1000
-    confidence: float = 0.95  # share of the drawn corpora whose score lies within the interval
+    confidence: float = 0.95
     seed: int = 1
+
+    def __post_init__(self) -> None:
+        expect_number(self.samples, "a number of bootstrap samples, 1 or more", least=1, whole=True)
+        expect_number(self.seed, "a seed, a whole number from 0", least=0, whole=True)
+        expect_number(self.confidence, "a confidence above 0 and below 1")
+        if not 0 < self.confidence < 1:
+            found = f"expected a confidence above 0 and below 1, such as 0.95, found {self.confidence}"
+            raise UsageError(found)
 
     def draw(self, sentences: Sequence[Counts]) -> NDArray[np.float64]:
         """Return the summed counts of each drawn corpus, shape (samples, 4); the same for the same seed."""
@@ -131,6 +158,7 @@ class Bootstrap:
         return float(low), float(high)
 
 
+@check_constructor
 @dataclass(frozen=True, repr=False)
 class Evaluation(Scored, TableResult):
     """Scores of a corpus, which :func:`nmtalign.evaluate` returns.
@@ -148,6 +176,16 @@ class Evaluation(Scored, TableResult):
     sentences: tuple[Counts, ...]
     intervals: dict[str, tuple[float, float]] = field(hash=False)
     settings: str
+
+    def __post_init__(self) -> None:
+        made = "nmtalign.evaluate makes evaluations"
+        expect_kind(self.sentences, Sequence, f"the counts of each sentence; {made}")
+        for counts in self.sentences:
+            expect_kind(counts, Counts, f"the counts of each sentence; {made}")
+        expect_kind(self.intervals, Mapping, f"the interval of each score; {made}")
+        if missing := [metric for metric in METRICS if metric not in self.intervals]:
+            raise UsageError(f"expected an interval of each score, found none of {missing[0]}; {made}")
+        expect_kind(self.settings, str, f"settings as text; {made}")
 
     def __repr__(self) -> str:
         scores = f"AER {self.aer:.4f}, precision {self.precision:.4f}, recall {self.recall:.4f}"
@@ -178,7 +216,20 @@ def count(alignments: Iterable[Links], golds: Iterable[GoldAlignment]) -> tuple[
     return tuple(sentences)
 
 
-def evaluate(alignments: GivenLinks, golds: GivenGold, *, bootstrap: Bootstrap | None = None) -> Evaluation:
+def _as_bootstrap(given: Any) -> Bootstrap:
+    """Return how intervals are found; a whole number is that of the samples."""
+    if given is None:
+        return Bootstrap()
+    if isinstance(given, Integral) and not isinstance(given, bool):
+        return Bootstrap(int(given))
+    expect_kind(given, Bootstrap, "a number of samples, or nmtalign.Bootstrap(samples=1000)")
+    return cast(Bootstrap, given)
+
+
+@check_call("write evaluate(alignments, golds)")
+def evaluate(
+    alignments: GivenLinks, golds: GivenGold, *, bootstrap: Bootstrap | int | None = None
+) -> Evaluation:
     """Score alignments against gold links, with bootstrap intervals over sentences.
 
     Parameters
@@ -188,8 +239,8 @@ def evaluate(alignments: GivenLinks, golds: GivenGold, *, bootstrap: Bootstrap |
         such lines.
     golds : path, or iterable of GoldAlignment, of sets of (source, target), or of Pharaoh lines
         As many as `alignments`; links of sets are sure.
-    bootstrap : Bootstrap, optional
-        How the intervals are found.
+    bootstrap : Bootstrap or int, optional
+        How the intervals are found, or from how many samples.
 
     Returns
     -------
@@ -216,8 +267,7 @@ def evaluate(alignments: GivenLinks, golds: GivenGold, *, bootstrap: Bootstrap |
     >>> evaluate(["0-0 1-1"], ["0-0 1p1"]).aer
     0.0
     """
-    bootstrap = Bootstrap() if bootstrap is None else bootstrap
-    expect_kind(bootstrap, Bootstrap, "a nmtalign.links.evaluation.Bootstrap, like Bootstrap(samples=100)")
+    bootstrap = _as_bootstrap(bootstrap)
     expect_same_words(alignments, golds)
     sentences = count(given_links(alignments), gold_inside(given_gold(golds), alignments))
     drawn = _scores(bootstrap.draw(sentences))

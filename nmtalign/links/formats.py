@@ -34,7 +34,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from nmtalign.arrays import Longs
-from nmtalign.door import as_path
+from nmtalign.calls import check_call
+from nmtalign.door import as_path, expect_choice
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import format_ending, named, parse_json, read_lines
 from nmtalign.links.alignments import AlignedBatch, BothWords, GoldAlignment, Link, links_inside
@@ -336,11 +337,11 @@ def read_records(
     path: str | Path, *, format: str = "pharaoh", encoding: str = "utf-8"
 ) -> Iterator[LinkRecord]:
     """Yield the links of each sentence pair of a file, in order; a DataError names the line."""
-    if format not in _READERS:
-        raise UsageError(f"links cannot be read from {format!r}; choose one of {', '.join(_READERS)}")
+    expect_choice(format, _READERS, "formats of links")
     return named(path, _READERS[format](path, encoding))
 
 
+@check_call("options such as `format` are given by their names")
 def read_gold(path: str | Path, *, format: str = "pharaoh", encoding: str = "utf-8") -> list[GoldAlignment]:
     """Return the gold links of each pair.
 
@@ -388,8 +389,7 @@ def read_links(
 
 def format_record(record: LinkRecord, *, format: str, number: int) -> str:
     """Return the lines of one pair, each with its end; `number` counts pairs from 1."""
-    if format not in _WRITERS:
-        raise UsageError(f"links cannot be written as {format!r}; choose one of {', '.join(_WRITERS)}")
+    expect_choice(format, _WRITERS, "formats of links")
     return _WRITERS[format](record, number)
 
 

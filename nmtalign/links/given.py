@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from nmtalign.calls import check_call
 from nmtalign.door import as_path, begun, short
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, GoldAlignment, Link, as_links
@@ -42,6 +43,7 @@ def batch_of_links(links: Iterable[Iterable[tuple[int, int]]]) -> AlignedBatch:
     return AlignedBatch(np.array(offsets), source, target, np.ones(len(source), np.float32), scores)
 
 
+@check_call("write write_links(path, alignments)")
 def write_links(path: str | Path, alignments: GivenLinks, *, format: str = "pharaoh") -> None:
     """Write the links of each pair into a file, one line for each pair.
 
@@ -124,6 +126,10 @@ def as_gold(given: Any) -> GoldAlignment:
 
 def _each(given: Any, parse: Callable[[Any], Parsed], what: str) -> Iterator[Parsed]:
     """Return an iterator over what is given for each pair; a DataError names the pair."""
+    if hasattr(given, "itertuples") or hasattr(given, "iter_rows"):  # of pandas, of polars
+        rows = "a table of links does not count the pairs without links"
+        advice = f"{rows}: give the batch that it was made of, or a column with a Pharaoh line for each pair"
+        raise UsageError(f"expected {what} of each pair, found a table, {short(given)}; {advice}")
     if not isinstance(given, Iterable) or isinstance(given, Mapping | Set):  # these have no order
         raise UsageError(f"expected {what} of each pair, or a path, found {short(given)}")
     return _parsed(begun(given, what) if isinstance(given, Iterator) else given, parse)

@@ -13,7 +13,8 @@ from itertools import groupby, islice
 from math import log
 from typing import NamedTuple
 
-from nmtalign.door import expect_number, short
+from nmtalign.calls import check_call
+from nmtalign.door import expect_kind, expect_number, short
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import links_inside
 
@@ -41,6 +42,7 @@ class LinkCounts:
     [('cat', 'chat', 1.0), ('the', 'la', 0.5), ('the', 'le', 0.5)]
     """
 
+    @check_call()
     def __init__(self) -> None:
         self._counts: Counter[tuple[str | None, str | None]] = Counter()  # None is the null word
 
@@ -48,11 +50,14 @@ class LinkCounts:
         links = [count for pair, count in self._counts.items() if None not in pair]
         return f"LinkCounts of {len(links):,} word pairs, {sum(links):,} links"
 
+    @check_call("write counts.add(source_words, target_words, links)")
     def add(self, source: Sequence[str], target: Sequence[str], links: Iterable[tuple[int, int]]) -> None:
         """Count the links of one sentence pair, and its words without a link."""
         for side in (source, target):
             if isinstance(side, str) or not isinstance(side, Sequence):
                 raise UsageError(f"expected a list of words, found {short(side)}")
+            for word in side:
+                expect_kind(word, str, "words")
         chosen = {*links_inside(links, len(source), len(target))}
         linked_source, linked_target = {s for s, _ in chosen}, {t for _, t in chosen}
         pairs: list[tuple[str | None, str | None]] = [(source[s], target[t]) for s, t in chosen]
@@ -60,6 +65,7 @@ class LinkCounts:
         pairs += [(None, word) for n, word in enumerate(target) if n not in linked_target]
         self._counts.update(pairs)
 
+    @check_call()
     def entries(self, *, least: int = 1) -> list[Entry]:
         """Return the words with at least `least` links, by source word, most probable target first."""
         expect_number(least, "a number of links")

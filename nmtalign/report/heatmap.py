@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.door import as_path, expect_kind, expect_number
+from nmtalign.calls import check_call, closest_name
+from nmtalign.door import as_path, expect_choice, expect_kind, expect_number, short
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link
 from nmtalign.links.given import Links, as_gold
@@ -39,7 +40,7 @@ from nmtalign.report.style import (
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.colors import Normalize
+    from matplotlib.colors import Colormap, Normalize
     from matplotlib.figure import Figure
 
 FORMATS = (".png", ".svg", ".pdf")
@@ -66,6 +67,7 @@ _BACKENDS: dict[str, tuple[str, dict[str, str | None]]] = {  # what draws a form
 _NUMBERS_FIT = 0.3  # inches: the smallest cell that holds a number
 
 
+@check_call("options are given by their names")
 def draw_heatmap(
     matrices: AlignmentMatrix | Mapping[str, AlignmentMatrix],
     *,
@@ -74,7 +76,7 @@ def draw_heatmap(
     title: str = "",
     numbers: bool | None = None,
     linear: bool | None = None,
-    colors: str = DARK,
+    colors: str | Colormap = DARK,
     columns: int | None = None,
 ) -> Figure:
     """Draw the attention weights of one sentence pair.
@@ -95,9 +97,9 @@ def draw_heatmap(
         Whether colors go up with the weights, from the smallest to the largest. The default is a square-root
         scale from 0 to 1, on which small weights can be seen, unless some weights are outside of it, or all
         are nearly uniform.
-    colors : str
-        A matplotlib color map. The default ``inferno`` can be read without color vision and in gray, as can
-        `LIGHT`, for paper.
+    colors : str or matplotlib.colors.Colormap
+        A color map of matplotlib, or its name. The default ``inferno`` can be read without color vision and
+        in gray, as can `LIGHT`, for paper.
     columns : int, optional
         Panels in a row; by default as square as it gets.
 
@@ -130,8 +132,6 @@ def draw_heatmap(
     Bahdanau, Cho and Bengio (2015), Neural machine translation by jointly learning to align and translate,
     Figure 3.
     """
-    from matplotlib import colormaps
-
     wanted = "an AlignmentMatrix"
     if not isinstance(matrices, Mapping):
         matrices, wanted = {"": matrices}, f"{wanted}, such as pair.matrix, or several by their titles"
@@ -146,8 +146,7 @@ def draw_heatmap(
     sure, possible = _gold_inside(gold, first)
     marks = {"chosen link": bool(chosen), "sure in the gold": bool(sure), "possible": bool(possible - sure)}
     marks[NO_VECTOR] = any(matrix.unknown and any(matrix.unknown) for matrix in matrices.values())
-    if colors not in colormaps:
-        raise UsageError(f"matplotlib has no color map {colors!r}")
+    _check_colors(colors)
     norm = _norm(list(matrices.values()), linear)
     with _style([*first.source_tokens, *first.target_tokens, title, *matrices]):
         names = [visible(name) for name in matrices] if len(matrices) > 1 else [""]
@@ -165,6 +164,18 @@ def draw_heatmap(
             panels.add_color_bar(image, _name_of_scale(matrices, norm))
         _draw_legend(panels, [name for name, used in marks.items() if used], colors)
     return panels.figure
+
+
+def _check_colors(colors: Any) -> None:
+    """Raise UsageError unless this is a color map of matplotlib, or its name."""
+    from matplotlib import colormaps
+    from matplotlib.colors import Colormap
+
+    if isinstance(colors, Colormap) or (isinstance(colors, str) and colors in colormaps):
+        return
+    closest = closest_name(colors, colormaps)
+    advice = f"did you mean {closest!r}?" if closest else "give the name of another, or a Colormap"
+    raise UsageError(f"matplotlib has no color map {short(colors)}; {advice}")
 
 
 def draw_curves(
@@ -220,8 +231,7 @@ def matrices_of(pair: AlignedPair, values: str | None = None) -> dict[str, Align
     arrays = {"forward": pair.forward, "reverse": pair.reverse, "combined": pair.posterior}
     arrays["scores"] = pair.scores
     known = {name: weights for name, weights in arrays.items() if weights is not None}
-    if values not in ("all", *known):
-        raise UsageError(f"expected one of the values {', '.join(known)} or all, found {values!r}")
+    expect_choice(values, [*known, "all"], "values")
     shown = [name for name in known if name != "scores"] if values == "all" else [values]
     if any(np.isnan(known[name]).any() for name in shown):
         raise DataError("the pair was aligned in pieces, and words that no piece has together have no score")
@@ -257,6 +267,7 @@ def cropped(
     return parts, links_of_part(links), gold
 
 
+@check_call("write save_heatmaps([figure], path)")
 def save_heatmaps(figures: Iterable[Figure], path: str | Path, *, dpi: int = 150) -> None:
     """Save pictures: one as .png, .svg (text stays text) or .pdf, several as the pages of a .pdf.
 
@@ -426,7 +437,7 @@ def _style(texts: list[str]) -> Iterator[None]:
         warnings.warn(
             f"no installed font has {letters} of this sentence pair, they are drawn as boxes;"
             f" install one{example and f', for example {example}'}",
-            stacklevel=4,
+            stacklevel=5,
         )
     with matplotlib.rc_context({"font.family": families}), _script_was_named():
         yield
@@ -440,7 +451,7 @@ def _script_was_named() -> Iterator[None]:
         yield
 
 
-def _draw_cells(axes: Axes, weights: NDArray[np.floating], colors: str, norm: Normalize) -> Any:
+def _draw_cells(axes: Axes, weights: NDArray[np.floating], colors: str | Colormap, norm: Normalize) -> Any:
     """Draw one (T, S) matrix; return matplotlib's image, or None for an empty one."""
     if weights.size == 0:
         middle: dict[str, Any] = {"transform": axes.transAxes, "ha": "center", "va": "center"}
@@ -541,7 +552,7 @@ def number(weight: float, digits: int = 2) -> str:
     return f"{weight:.{digits}f}".replace("0.", ".", 1)
 
 
-def _draw_legend(panels: Panels, names: Sequence[str], colors: str) -> None:
+def _draw_legend(panels: Panels, names: Sequence[str], colors: str | Colormap) -> None:
     """Draw one cell for each kind of mark that the picture holds, with its name beside it."""
     from matplotlib.colors import Normalize
 

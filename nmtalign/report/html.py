@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nmtalign.calls import check_call
 from nmtalign.door import as_path, expect_kind
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix
@@ -135,6 +136,7 @@ def _page(
     )
 
 
+@check_call("align pairs first: write_report(path, aligner.align_batch(pairs))")
 def write_report(
     path: str | Path,
     pairs: Iterable[AlignedPair] | Sequence[SamplePair],

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nmtalign.aligner.aligner import Aligner
+from nmtalign.calls import check_call
 from nmtalign.door import as_path, expect_kind, expect_names, short
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix
@@ -62,6 +63,7 @@ class Page:
         return f'<iframe {may} title="Alignment" style="{style}" srcdoc="{page}"></iframe>'
 
 
+@check_call("write show(batch[:20]), or show([pair, pair])")
 def show(pairs: Iterable[AlignedPair], *, title: str = "Word alignment") -> Page:
     """Return the report of some aligned pairs for a notebook.
 

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from nmtalign.arrays import real_numbers
+from nmtalign.calls import check_constructor
 from nmtalign.door import begun, expect_kind, expect_names, expect_number, short
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedPair, Alignment, GoldAlignment, Link
@@ -40,6 +42,7 @@ def inside(links: frozenset[Link], S: int, T: int, number: int) -> Alignment:
         raise DataError(f"pair {number}: {error}; are the files made from the same words?") from None
 
 
+@check_constructor
 @dataclass(frozen=True, eq=False, repr=False)
 class SamplePair:
     """One sentence pair of a report.
@@ -82,9 +85,18 @@ class SamplePair:
         expect_kind(self.gold, (GoldAlignment, type(None)), "a GoldAlignment")
         if self.gold is not None:
             inside(self.gold.possible, S, T, self.number)
-        for other in self.others.values():
-            expect_kind(other, Alignment, "an alignment of another system")
-            inside(other.links, S, T, self.number)
+        names = {name: f"the {name} of a pair as a dictionary" for name in ("others", "choices")}
+        for name, what in names.items():
+            expect_kind(getattr(self, name), Mapping, what)
+            for alignment in getattr(self, name).values():
+                expect_kind(alignment, Alignment, "an alignment of another system")
+                inside(alignment.links, S, T, self.number)
+        for name in ("parts", "weights"):
+            expect_kind(getattr(self, name), Mapping, f"the {name} of a pair as a dictionary")
+            for part, weights in getattr(self, name).items():
+                shape = real_numbers(weights, f"the weights of {part}").shape
+                if shape != (T, S):
+                    raise DataError(f"expected the weights of {part} of shape (T, S) = {T, S}, found {shape}")
 
     def __repr__(self) -> str:
         return f"SamplePair {self.number}: {self.aligned}"
@@ -107,11 +119,14 @@ def numbered(
 ) -> list[SamplePair]:
     """Return aligned pairs as a report shows them, counted from 1; those of SamplePair stay as they are."""
     if not isinstance(pairs, Iterable) or isinstance(pairs, str):
-        raise UsageError(f"expected aligned pairs, found {short(pairs)}")
+        advice = "; a single pair goes in a list: [pair]" if hasattr(pairs, "alignment") else ""
+        raise UsageError(f"expected aligned pairs, found {short(pairs)}{advice}")
     aligned: list[Any] = list(begun(pairs, "aligned pairs") if isinstance(pairs, Iterator) else pairs)
     kind = SamplePair if any(hasattr(pair, "aligned") for pair in aligned) else AlignedPair
     for pair in aligned:
-        expect_kind(pair, kind, "aligned pairs alone")
+        if not isinstance(pair, kind):
+            advice = "align them first: aligner.align_batch(pairs)"
+            raise UsageError(f"expected aligned pairs alone, found {short(pair)}; {advice}")
     if kind is SamplePair:
         return aligned
     if gold is not None and len(gold) != len(aligned):

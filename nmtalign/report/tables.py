@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from nmtalign.arrays import ArchiveWriter
+from nmtalign.calls import check_call
 from nmtalign.door import as_path, expect_kind
 from nmtalign.errors import UsageError
 from nmtalign.files import format_ending
@@ -57,6 +58,7 @@ def batch_rows(
             yield LinkRow(first + n, s, source[s], t, target[t], probability)
 
 
+@check_call()
 def link_table(pairs: Iterable[AlignedPair] | AlignedPair) -> pd.DataFrame:
     """Return one row for each link: pair, positions, words, probability.
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from nmtalign.arrays import Floats, Reals
+from nmtalign.calls import check_call
 from nmtalign.corpus.text import encode_text
 from nmtalign.door import expect_kind, expect_number
 from nmtalign.errors import DataError, UsageError
@@ -24,6 +25,7 @@ POWER = 0.75  # exponent of the scaled counts
 PREFIXES = (6, 5, 4, 3)  # letters by which words without links find related words with links
 
 
+@check_call()
 def count_embeddings(
     lexicon: Lexicon, *, dimension: int = 128, minimum: int = 1, subwords: bool = False, seed: int = 1
 ) -> tuple[Embeddings, Embeddings]:

@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from nmtalign.arrays import real_numbers
+from nmtalign.calls import check_call, check_constructor
 from nmtalign.door import expect_choice, expect_kind, expect_number, short
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import UNKNOWN_POLICIES
@@ -64,6 +66,7 @@ class CharacterNgrams:
     longest: int
 
     def __post_init__(self) -> None:
+        expect_kind(self.matrix, np.ndarray, "an array of sub-word vectors")
         if self.matrix.ndim != 2 or self.matrix.dtype.kind != "f":
             raise DataError(f"expected sub-word vectors of shape (K, D), found {self.matrix.shape}")
         lengths = self.shortest, self.longest
@@ -124,6 +127,7 @@ def _hashed(hashes: NDArray[np.uint32], letters: NDArray[np.uint32]) -> NDArray[
     return hashes
 
 
+@check_constructor
 @dataclass(frozen=True, eq=False, repr=False)
 class Embeddings:
     """Word vectors of one language, made by :func:`nmtalign.load_embeddings` or :meth:`from_gensim`.
@@ -170,6 +174,8 @@ class Embeddings:
     def __post_init__(self) -> None:
         expect_kind(self.vocabulary, Vocabulary, "a vocabulary; Embeddings.of(words, matrix) makes one")
         expect_kind(self.matrix, np.ndarray, "an array of vectors")
+        expect_kind(self.subwords, (CharacterNgrams, type(None)), "vectors of sub-words")
+        expect_kind(self.settings, Mapping, "settings as a dictionary")
         if self.matrix.ndim != 2 or self.matrix.dtype.kind != "f" or not self.matrix.shape[1]:
             given = f"{self.matrix.dtype} of shape {self.matrix.shape}"
             raise DataError(f"expected a floating-point matrix of shape (V, D), found {given}")
@@ -185,6 +191,7 @@ class Embeddings:
         return f"Embeddings of {len(self):,} words, {self.dimension} dimensions{pieces}"
 
     @classmethod
+    @check_call("write Embeddings.of(words, matrix)")
     def of(cls, words: Mapping[str, int] | Sequence[str] | NDArray[np.str_], matrix: ArrayLike) -> Embeddings:
         """Return the rows of a matrix as the vectors of words.
 
@@ -209,13 +216,11 @@ class Embeddings:
         if not listed or any(isinstance(word, list) for word in words):
             raise UsageError(f"expected a dictionary word -> row, or a list of words, found {short(words)}")
         known = Vocabulary(words) if isinstance(words, Mapping) else Vocabulary.from_words(words)
-        try:
-            given = np.asarray(matrix)
-        except ValueError as error:
-            raise DataError(f"expected a matrix of shape (V, D), found rows that differ ({error})") from None
+        given = real_numbers(matrix, "a matrix of shape (V, D)")
         return cls(known, given.astype(np.float64) if given.dtype.kind in "iu" else given)
 
     @classmethod
+    @check_call()
     def from_gensim(cls, vectors: Any) -> Embeddings:
         """Return the word vectors of gensim's KeyedVectors, or of a model that has them, with its sub-words.
 
@@ -295,6 +300,7 @@ class Embeddings:
         rows = self.vocabulary.rows(words)
         return replace(self, vocabulary=Vocabulary.from_words(words), matrix=self.matrix[rows])
 
+    @check_call("words are a list: vectors(['the', 'cat'])")
     def vectors(self, words: Sequence[str]) -> NDArray[np.floating]:
         """Return the vector of each word; `unknown` says what a word without one gets.
 

@@ -31,6 +31,7 @@ from typing import Any, Literal
 import numpy as np
 
 from nmtalign.arrays import Rows, read_array
+from nmtalign.calls import check_call
 from nmtalign.door import (
     MATRICES,
     as_path,
@@ -87,6 +88,7 @@ _LONGEST_PICKLE_HEAD = 200  # bytes in which the name of an object's class comes
 _OWN = {"format": "nmtalign-vectors", "version": 1}
 
 
+@check_call("options such as `format` are given by their names")
 def load_embeddings(
     path: str | Path,
     *,
@@ -127,7 +129,7 @@ def load_embeddings(
     if place_of(path) != path:
         raise UsageError(f"{path} are shipped vectors of two languages; `load` makes an aligner over them")
     if unsafe_pickle:
-        warnings.warn(f"{path}: pickles are read without the allow-list and can run any code", stacklevel=2)
+        warnings.warn(f"{path}: pickles are read without the allow-list and can run any code", stacklevel=3)
     if limit is not None:
         expect_number(limit, "a limit of at least 1 word", least=1, whole=True)
     expect_kind(encoding, str, "the name of an encoding")
@@ -207,6 +209,7 @@ def _is_row(lines: list[bytes]) -> bool:
     return True
 
 
+@check_call("write save_embeddings(embeddings, path)")
 def save_embeddings(
     embeddings: Embeddings,
     path: str | Path,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -63,4 +64,4 @@ def test_numpy_imports_no_other_library():
 def test_without_array_api_compat_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "array_api_compat", None)
     with pytest.raises(UsageError, match=r"pip install 'nmtalign\[arrays\]'"):
-        at.dot(object(), [1.0])
+        at.dot(SimpleNamespace(shape=(1,), dtype=float), [1.0])

@@ -202,7 +202,7 @@ def test_files_that_do_not_fit_the_text(written, tmp_path):
         ({"similarities": "s", "units": "words"}, "`units`: without meaning for `similarities`"),
         (
             {"matrices": "m", "method": "transport", "layer": 3},
-            "`layer`, `method`: without meaning for `matrices`",
+            "`method`, `layer`: without meaning for `matrices`",
         ),
     ],
 )
