@@ -86,10 +86,14 @@ def side_by_side(columns: Iterable[Iterable[Any]], files: Sequence[str | Path]) 
         else:
             yield row
     if any(missing):
-        counts = zip(missing, files, strict=True)
-        lines = " and ".join(f"{longest - count:,} in {file}" for count, file in counts)
-        advice = "a line is missing or too many, so the lines after it do not belong together"
-        raise DataError(f"expected as many lines in each file, found {lines}; {advice}")
+        raise unequal_lines([longest - count for count in missing], files)
+
+
+def unequal_lines(counts: Iterable[int], files: Iterable[str | Path]) -> DataError:
+    """Return the error of files with these numbers of lines."""
+    lines = " and ".join(f"{count:,} in {file}" for count, file in zip(counts, files, strict=True))
+    advice = "a line is missing or too many, so the lines after it do not belong together"
+    return DataError(f"expected as many lines in each file, found {lines}; {advice}")
 
 
 def file_in(folder: Path, name: str, listed: Collection[str] | None = None) -> Path:
@@ -109,10 +113,29 @@ def file_in(folder: Path, name: str, listed: Collection[str] | None = None) -> P
     return path
 
 
+# Control characters other than tab and line feed, line breaks, and what turns the direction of text
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def escape_controls(text: str) -> str:
+    r"""Return text that a terminal only shows, whatever commands words hold; tabs and line ends stay.
+
+    >>> escape_controls("a\x1b[2Jb\u202e\tc")
+    'a\\x1b[2Jb\\u202e\tc'
+    """
+    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
 class _Borrowed(io.TextIOWrapper):
-    """Text over a stream that belongs to someone else: closing only flushes and lets go."""
+    """Text over a stream that belongs to someone else: closing only flushes and lets go.
+
+    On a terminal, control characters of words are escaped.
+    """
 
     _released = False
+
+    def write(self, text: str) -> int:
+        return super().write(escape_controls(text) if self.isatty() else text)
 
     def close(self) -> None:
         if not self._released:

@@ -340,7 +340,8 @@ class Aligner(TableResult):
 
     def _with_warning(self, text: EncodedText) -> EncodedText:
         """Return a text; warn the caller of the method if its words say that links are not to be trusted."""
-        for why in coverage(text.source, text.target, self.scorer.vocabularies).warning, one_word_lines(text):
+        known = coverage(text.source, text.target, self.scorer.vocabularies, text.segments)
+        for why in known.warning, one_word_lines(text):
             if why:
                 warnings.warn(why, stacklevel=4)
         return text
@@ -395,7 +396,7 @@ class Aligner(TableResult):
     def covered(self, pairs: Sequence[tuple[str, str]]) -> Coverage:
         """Count how many words of pairs of lines are known."""
         text = encode_lines(pairs, self.text, self.languages)
-        return coverage(text.source, text.target, self.scorer.vocabularies)
+        return coverage(text.source, text.target, self.scorer.vocabularies, text.segments)
 
     def words_of(self, pair: Pair) -> tuple[list[str], list[str]]:
         """Return the normalized words of both sides of a checked pair."""

@@ -29,7 +29,8 @@ from nmtalign.links.given import batch_of_links
 from nmtalign.names import MethodName
 from nmtalign.positions.model import BucketPosteriors, Posteriors
 from nmtalign.state import State, Stored
-from nmtalign.text.bitext import Pair, SentencePair, Words
+from nmtalign.text.bitext import Pair, SentencePair, Words, words_between_spaces
+from nmtalign.text.tokenization import LONGEST_TEXT
 
 if TYPE_CHECKING:
     from nmtalign.aligner.links_from import Linker
@@ -57,11 +58,12 @@ def with_links(
     *,
     marked: bool = False,
     file: str | Path | None = None,
+    words_of: Callable[[Pair], tuple[Words, Words]] = words_between_spaces,
 ) -> Iterator[Any]:
     """Yield pairs with their links; a DataError if there are fewer or more links than pairs.
 
     `marked` says that pairs without any word stand for bad records, whose links are left out; `file` is the
-    file of the links.
+    file of the links, which then have to lie inside of the words that `words_of` finds in a pair.
     """
 
     def error(text: str) -> DataError:
@@ -75,9 +77,24 @@ def with_links(
             raise error(f"{expected}; found {number - 1:,} lines, and more pairs")
         expert_pair = ExpertPair(*cast(tuple[str, str], pair))  # or two lists of words
         expert_pair.links = frozenset() if marked and not any(pair) else links_of_pair
+        longest = max(map(len, pair))  # a pair that is too long is left out, or refused, elsewhere
+        if file is not None and expert_pair.links and longest <= LONGEST_TEXT:
+            outside = _outside(expert_pair.links, *words_of(expert_pair))
+            if outside:
+                raise error(f"pair {number:,}: {outside}")
         yield expert_pair
     if next(remaining, None) is not None:
         raise error(f"expected the links of the expert for {number:,} pairs, found more lines")
+
+
+def _outside(links: Iterable[Link], source: Words, target: Words) -> str:
+    """Return what is wrong with a link that lies outside of the words; an empty text if there is none."""
+    for s, t in sorted(links):
+        if s >= len(source) or t >= len(target):
+            sizes = f"{len(source)} and {len(target)} words"
+            advice = "positions count the words between spaces of the line, from 0"
+            return f"the expert's link {s}-{t} lies outside of {sizes}; {advice}"
+    return ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -209,7 +209,7 @@ def _chosen(words: Sequence[Pair]) -> list[int]:
 
 def _warn_about(aligner: Aligner, text: EncodedText, what: str) -> None:
     """Warn if the words of a text say that nothing is to be learned from it."""
-    if why := coverage(text.source, text.target, aligner.scorer.vocabularies).warning:
+    if why := coverage(text.source, text.target, aligner.scorer.vocabularies, text.segments).warning:
         warnings.warn(f"of the {what}: {why}", stacklevel=4)
 
 

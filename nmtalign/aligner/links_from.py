@@ -468,7 +468,11 @@ def _similarity_linker(source: LinkSource) -> Linker:
     similarities, name = source.similarities, "arrays"
     if isinstance(similarities, str | Path):
         similarities = name = expand_home(similarities)
-    return _method_linker(f"similarities={name}", partial(read_similarities, similarities), source.method)
+    return _method_linker(
+        f"similarities={name}",
+        partial(read_similarities, similarities, _published_method(source.method).least_similarity),
+        source.method,
+    )
 
 
 def _published_method(name: MethodName | None) -> Method:

@@ -55,6 +55,7 @@ from nmtalign.training.prior import Prior, read_word_list, similar_words
 from nmtalign.vectors.embeddings import Embeddings
 
 SMALL = 2_000  # pairs up to which a model of other text that knows the words teaches more than the text
+SMALL_CELLS = 1 << 16  # of a text whose links are made to look whether there are any
 TRUST_CELLS = 1 << 22  # cells whose posteriors tell how far an expert is to be trusted
 KNOWN = 0.8  # share of the words of either side that it has to know
 
@@ -235,14 +236,18 @@ def open_options(
         expert=choose_expert(
             has_links=has_expert_links, encoder=encoder, layer=layer, device=device, cache=cache
         ),
+        gold_file=gold if isinstance(gold, str | Path) else None,
         workers=workers,
     )
 
 
-def _opened_gold(gold: GivenGold, encoding: str) -> list[GoldAlignment]:
+def _opened_gold(gold: GivenGold, encoding: str) -> Sequence[GoldAlignment]:
     """Return gold links; an error if there are none."""
+    golds: Sequence[GoldAlignment]
     if not isinstance(gold, str | Path):
-        if not (golds := list(given_gold(gold))):
+        given = given_gold(gold)
+        golds = given if isinstance(given, Sequence) else list(given)
+        if not golds:
             raise UsageError("expected gold links, found none; leave `gold` out")
     elif not (golds := read_gold(gold, encoding=encoding)):
         raise DataError("expected gold links, found an empty file; leave it out, or name another").at(gold)
@@ -315,6 +320,7 @@ class LearnOptions:
     vectors_weight: float | None = None  # in the log-linear interpolation, from 0 (none) to 1
     gold: Sequence[GoldAlignment] = ()  # of all pairs, or of the last ones, to train a rescorer
     expert: Expert | None = None  # its links are prior counts, and vote
+    gold_file: str | Path | None = None  # that the gold links were read from
     workers: int | None = None  # threads or processes; the aligner does not depend on it
     # called with a line of text: progress, and warnings about the bitext
     report: Callable[[str], None] = field(default=lambda line: None)
@@ -361,6 +367,8 @@ def learn(pairs: Iterable[Pair], options: LearnOptions | None = None) -> Trainin
         estimated = estimate(estimator, bitext, options, expert)
         aligner = replace(mix(estimated, bitext, options), expert=expert)
     aligner = teach(aligner, bitext, options)
+    if too_small := _why_too_small(aligner, bitext, options):
+        options.warn(f"{too_small}; give more text, or continue a model (`init=DIR`)")
     return TrainingResult(aligner, _alignment_of(bitext.text, aligner, estimator, estimated, options))
 
 
@@ -391,7 +399,7 @@ def prepare(pairs: Iterable[Pair], options: LearnOptions) -> PreparedBitext:
         "target_tokens": len(target.tokens),
         "sha256": digest,
     }
-    gold = gold_of_pairs(options.gold, source, target) if options.gold else {}
+    gold = _numbered_gold(options, source, target)
     prior = options.prior or Prior()
     for warning in bitext_warnings(source, target) + _advice_to_continue(source, target, options):
         options.warn(warning)
@@ -411,6 +419,16 @@ def prepare(pairs: Iterable[Pair], options: LearnOptions) -> PreparedBitext:
     cut = cut_long_pairs(source, target)
     text = EncodedText(*cut, make_buckets(cut[0], cut[1]), line_words, voting)
     return PreparedBitext(source, target, gold, corpus, text, prior_links)
+
+
+def _numbered_gold(
+    options: LearnOptions, source: EncodedSide, target: EncodedSide
+) -> dict[int, GoldAlignment]:
+    """Return the gold links by number of the pair; errors name the file, if they come from one."""
+    try:
+        return gold_of_pairs(options.gold, source, target) if options.gold else {}
+    except DataError as error:
+        raise (error if options.gold_file is None else error.at(options.gold_file)) from None
 
 
 def _linked(
@@ -496,6 +514,28 @@ def teach(aligner: Aligner, bitext: PreparedBitext, options: LearnOptions) -> Al
     )
     log_odds = _gold_log_odds(replace(aligner, positions=positions).decoder(scores), gold)
     return replace(aligner, positions=replace(positions, gold_log_odds=log_odds))
+
+
+def _why_too_small(aligner: Aligner, bitext: PreparedBitext, options: LearnOptions) -> str:
+    """Say that a text is too small to learn from; an empty text of others."""
+    pairs, text = len(bitext.source.lengths), bitext.text
+    alone = options.prior is None and options.vectors is None and options.expert is None
+    if alone and _are_equal(bitext.source) and _are_equal(bitext.target):
+        copies = f" ({pairs:,} times)" if pairs > 1 else ""
+        found = f"it has only 1 pair{copies}, so links follow positions, or there are none"
+        return f"the text is too small to learn from: {found}"
+    if text.cells <= SMALL_CELLS and not len(aligner.align_text(text).source):
+        return f"the text is too small to learn from: the model links no words of its {pairs:,} pairs"
+    return ""
+
+
+def _are_equal(side: EncodedSide) -> bool:
+    """Tell whether all sentences of a side are the same."""
+    length = int(side.lengths[0])
+    if (side.lengths != length).any():
+        return False
+    sentences = side.tokens.reshape(-1, length) if length else side.tokens
+    return bool((sentences == sentences[:1]).all())
 
 
 def _gold_log_odds(decoder: Decoder, gold: Sequence[GoldAlignment]) -> float:

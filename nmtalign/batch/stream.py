@@ -5,7 +5,7 @@ Memory depends on the chunk, not on the number of pairs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import replace
 from itertools import chain, islice, tee
 from typing import TYPE_CHECKING, NamedTuple
@@ -80,7 +80,7 @@ def align_chunk(
         _check_cells(text, chunk.first)
         batch, arrays = aligner.decoder_of(text).links_and_values([values, "linkable"])
         attention = [*zip(arrays[values], arrays["linkable"], strict=True)]
-    known = coverage(text.source, text.target, aligner.scorer.vocabularies)
+    known = coverage(text.source, text.target, aligner.scorer.vocabularies, text.segments)
     if unit == "tokens":
         return AlignedChunk(*chunk, batch, known, aligner.text, aligner.languages, attention=attention)
     marks = None if unit == "words" else unit
@@ -152,26 +152,6 @@ def links_of_source(
             batch, shown = links_of_words(batch, encode_lines(part.lines, text).line_words), SPACES
         yield AlignedChunk(*part, batch, None, shown, (None, None), marks)
     next(given, None)  # an error if there is more
-
-
-class BadRecords:
-    """Reports bad records by `write`, each in a line: number of the pair, a tab, what is wrong where."""
-
-    def __init__(self, write: Callable[[str], object]) -> None:
-        self.count = 0
-        self._write = write
-        self._read = 0
-
-    def add(self, error: DataError) -> None:
-        """Report the record that is being read; give this to ``read_bitext(on_error=...)``."""
-        self.count += 1
-        self._write(f"{self._read + 1}\t{error}\n")
-
-    def track(self, pairs: Iterable[SentencePair]) -> Iterator[SentencePair]:
-        """Yield the pairs and count them, to know the number of a bad one."""
-        for pair in pairs:
-            yield pair
-            self._read += 1
 
 
 FEW_CHUNKS = 4  # chunks up to which all cores work on one after the other

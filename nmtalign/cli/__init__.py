@@ -25,6 +25,7 @@ from nmtalign.errors import (
     class_and_text,
     text_of,
 )
+from nmtalign.files import escape_controls
 
 # name -> (module, attribute, one line of help)
 COMMANDS = {
@@ -179,6 +180,6 @@ class _Closed(io.RawIOBase):
 
 def _end(text: str, exit_code: int) -> NoReturn:
     if "debug" in switched:
-        traceback.print_exc()
+        write(escape_controls(traceback.format_exc()), nl=False)
     log(text, level="error", event="failed", exit_code=exit_code)
     sys.exit(exit_code)

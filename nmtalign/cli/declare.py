@@ -24,7 +24,7 @@ import click
 
 from nmtalign.door import expand_home, is_word2int, partners, place_of
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import DEEPEST, guarded_read, is_deep
+from nmtalign.files import DEEPEST, escape_controls, guarded_read, is_deep
 
 # What vectors of two languages are called in a folder, and the files of a folder with a meta.json.
 _FILES_OF_VECTORS = (
@@ -337,6 +337,10 @@ class Command(click.Command):
             text = f"the environment variable {name} sets no option of a command{hint}"
             warnings.warn(text, stacklevel=2)
         return super().invoke(ctx)
+
+    def get_help(self, ctx: click.Context) -> str:
+        """Return the help, whose defaults may come from a file, without control characters."""
+        return escape_controls(super().get_help(ctx))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for title, options in in_sections(self.get_params(ctx)).items():

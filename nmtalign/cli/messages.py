@@ -16,7 +16,7 @@ from typing import Any, Self, TypeVar
 import click
 
 from nmtalign.cli.declare import switch
-from nmtalign.files import share_read
+from nmtalign.files import escape_controls, share_read
 
 MOST_CHARACTERS = 2_000  # of a message
 COLORS = {"error": "red", "warning": "yellow"}
@@ -84,6 +84,11 @@ def log(text: str, *, level: str = "info", event: str = "message", **values: Any
     else:
         prefix = "" if level == "info" else click.style(f"{level}: ", fg=COLORS[level], bold=True)
         write(f"{line_start()}nmtalign: {prefix}{text}")
+
+
+def show(text: str = "") -> None:
+    """Write lines of a list to standard output: as they are, or on a terminal without control characters."""
+    click.echo(escape_controls(text) if sys.stdout.isatty() else text, color=True)
 
 
 def write(text: str, *, nl: bool = True) -> None:

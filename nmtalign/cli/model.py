@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from nmtalign.aligner.links_from import Linker
     from nmtalign.corpus.line_words import BothLineWords
     from nmtalign.encoders.files import PairMatrix, WordPair
-    from nmtalign.text.bitext import Pair, SentencePair
+    from nmtalign.text.bitext import Pair, SentencePair, Words
     from nmtalign.text.tokenization import TextSettings
 
     Heads = dict[str, NDArray[np.floating]]
@@ -163,15 +163,23 @@ def expert_option() -> Any:
 
 
 def with_expert(
-    bitext: Iterable[Pair], expert: str | None, encoding: str, *, marked: bool = False
+    bitext: Iterable[Pair],
+    expert: str | None,
+    encoding: str,
+    *,
+    marked: bool = False,
+    words_of: Callable[[Any], tuple[Words, Words]] | None = None,
 ) -> Iterator[Any]:
-    """Return the pairs of a bitext with the links of --expert; for `marked` see `with_links`."""
+    """Return the pairs of a bitext with the links of --expert; see `with_links` for the other parameters."""
     if expert is None:
         return iter(bitext)
     from nmtalign.aligner.experts import with_links
     from nmtalign.links.formats import read_links
+    from nmtalign.text.bitext import words_between_spaces
 
-    return with_links(bitext, read_links(expert, encoding=encoding), marked=marked, file=expert)
+    links = read_links(expert, encoding=encoding)
+    words_of = words_of or words_between_spaces
+    return with_links(bitext, links, marked=marked, file=expert, words_of=words_of)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -273,6 +281,13 @@ def check_folder(kind: Literal["model", "vectors"], path: str) -> None:
 SECTION = "Attention or similarities of another program"
 
 
+def text_of_source(tokenizer: str | None) -> TextSettings:
+    """Return the settings that split a bitext into the tokens of the attention or the similarities."""
+    from nmtalign.text.tokenization import TextSettings
+
+    return TextSettings(tokenizer or "space", lowercase=False, unicode="none")
+
+
 @dataclass(frozen=True, kw_only=True)
 class SourceOptions(Options):
     """Attention or similarities of another program, and how they are read."""
@@ -336,9 +351,8 @@ class SourceOptions(Options):
     ) -> tuple[Linker, TextSettings, Iterator[WordPair]]:
         """Return a Linker, the settings that split the lines into words, and the words of each pair."""
         from nmtalign.aligner.links_from import LinkSource, open_linker
-        from nmtalign.text.tokenization import TextSettings
 
-        text = TextSettings(tokenizer or "space", lowercase=False, unicode="none")
+        text = text_of_source(tokenizer)
         settings = LinkSource(
             matrices=self.matrices,
             translator=self.translator,

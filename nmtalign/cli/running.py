@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from nmtalign.batch.shards import ShardRun
     from nmtalign.batch.stream import AlignedChunk
+    from nmtalign.report.tables import LinkRow
 
     Sink = Callable[[AlignedChunk], object]
 
@@ -49,7 +50,9 @@ class ShardOptions(Options):
         """Whether the folder may hold a run; one of several jobs may find it begun by another."""
         return bool(self.resume or self.shard)
 
-    def open(self, files: Sequence[str], outputs: Mapping[str, str]) -> ShardRun | None:
+    def open(
+        self, files: Sequence[str], outputs: Mapping[str, str], *, escape_formulas: bool
+    ) -> ShardRun | None:
         """Return the run of these options, None without them; `outputs` are the files to write.
 
         Inputs can be read twice, and outputs be put together of shards; others are a UsageError.
@@ -76,7 +79,10 @@ class ShardOptions(Options):
         part = re.fullmatch(r"(\d{1,9})/(\d{1,9})", self.shard or "1/1", re.ASCII)
         if part is None or not 0 < int(part[1]) <= int(part[2]):
             raise UsageError(f"--shard wants I/N with I from 1 to N, like 2/8; found {self.shard!r}")
-        texts = {kinds[output]: text_of(output, path) for output, path in paths.items()}
+        texts = {
+            kinds[output]: text_of(output, path, escape_formulas=escape_formulas)
+            for output, path in paths.items()
+        }
         inputs, numbers = [Path(path) for path in files], (int(part[1]), int(part[2]))
         return ShardRun(Path(self.out_shards), texts, inputs, pairs=self.shard_pairs, part=numbers)
 
@@ -145,14 +151,25 @@ def batch_texts() -> dict[str, Callable[[na.AlignedBatch], str]]:
     }
 
 
-def text_of(output: str, path: str) -> Callable[[AlignedChunk], str]:
+def rows_of(path: str, *, escape_formulas: bool) -> Callable[[AlignedChunk], Iterable[LinkRow]]:
+    """Return what makes the rows of a table."""
+    from nmtalign.report.tables import batch_rows, without_formulas
+
+    def rows(chunk: AlignedChunk) -> Iterable[LinkRow]:
+        found = batch_rows(chunk.batch, *chunk.tokens(), first=chunk.first)
+        return without_formulas(found, path) if escape_formulas else found
+
+    return rows
+
+
+def text_of(output: str, path: str, *, escape_formulas: bool) -> Callable[[AlignedChunk], str]:
     """Return what makes the text of an output; `path` gives the format of a table."""
     from nmtalign.links.formats import format_guided_batch
-    from nmtalign.report.tables import batch_rows, table_format, table_text
+    from nmtalign.report.tables import table_format, table_text
 
     if output == "table":
-        kind = table_format(path)
-        return lambda chunk: table_text(kind, batch_rows(chunk.batch, *chunk.tokens(), first=chunk.first))
+        kind, rows = table_format(path), rows_of(path, escape_formulas=escape_formulas)
+        return lambda chunk: table_text(kind, rows(chunk))
     if output == "guided":
         return lambda chunk: format_guided_batch(chunk.batch, *chunk.pieces(), first=chunk.first)
     if output in SIDES:
@@ -168,11 +185,11 @@ def _of_side(chunk: AlignedChunk, side: str) -> list[list[str]]:
     return chunk._replace(lines=lines).pieces()[SIDES.index(side)]
 
 
-def open_sink(output: str, path: str, files: Outputs) -> Sink:
+def open_sink(output: str, path: str, files: Outputs, *, escape_formulas: bool) -> Sink:
     """Return what writes an output chunk by chunk."""
     from nmtalign.arrays import ArchiveWriter
     from nmtalign.encoders.files import LINKABLE
-    from nmtalign.report.tables import batch_rows, open_table
+    from nmtalign.report.tables import open_table
 
     if output == "attention":
         archive = files.enter_context(ArchiveWriter(files.binary(path)))
@@ -185,9 +202,9 @@ def open_sink(output: str, path: str, files: Outputs) -> Sink:
 
         return write
     if output == "table":
-        write_rows = open_table(path, files)
-        return lambda chunk: write_rows(batch_rows(chunk.batch, *chunk.tokens(), first=chunk.first))
-    file, text = files.text(path), text_of(output, path)
+        write_rows, rows = open_table(path, files), rows_of(path, escape_formulas=escape_formulas)
+        return lambda chunk: write_rows(rows(chunk))
+    file, text = files.text(path), text_of(output, path, escape_formulas=escape_formulas)
     return lambda chunk: file.write(text(chunk))
 
 

@@ -14,10 +14,11 @@ import nmtalign as na
 from nmtalign.cli import declare
 from nmtalign.cli.declare import INPUT, Options, Whole, argument, option
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import check_encoding, side_by_side
+from nmtalign.files import check_encoding, format_ending, side_by_side
 from nmtalign.names import TOKENIZERS, PairFormat, UnicodeForm
 
 if TYPE_CHECKING:
+    from nmtalign.cli.bad_records import BadRecords
     from nmtalign.text.bitext import OnError, SentencePair
     from nmtalign.text.tokenization import TextSettings
 
@@ -52,6 +53,12 @@ def encoding_option(*, of_vectors: bool = False) -> Any:
     help = "Encoding of every text file that is read."
     check = None if of_vectors else _checked_encoding
     return option("--encoding NAME", help, default="utf-8", callback=check, section="Input")
+
+
+def formula_option() -> Any:
+    """Declare ``--escape-formulas``."""
+    help = "In CSV and TSV, put ' before words that a spreadsheet would take for formulas."
+    return option("--escape-formulas", help, default=False)
 
 
 def length_option() -> Any:
@@ -108,6 +115,19 @@ class BitextOptions(PairsOptions):
     def files(self) -> list[str]:
         """The files that were named."""
         return [path for path in (self.source, self.target, self.pairs) if path is not None]
+
+    def place(self, number: int, side: int) -> tuple[str, int | None]:
+        """Return the file of a side of a pair, and its line, or with the file the number of the pair."""
+        from nmtalign.text.readers import ENDINGS
+
+        if self.pairs is None:
+            return str((self.source, self.target)[side]), number
+        format: str | None = self.pairs_format
+        if format == "auto":
+            format = ENDINGS.get(format_ending(self.pairs))
+        if format in ("fast-align", "jsonl"):
+            return self.pairs, number
+        return f"{self.pairs}, pair {number:,}", None
 
     def read(self, on_error: OnError | None = None) -> Iterator[SentencePair]:
         """Yield the sentence pairs of two files, or of one with both sides."""
@@ -231,23 +251,48 @@ class OptionalLinkedOptions(WordFormOptions):
         """The files that were named."""
         return [path for path in (self.source, self.target, self.links) if path is not None]
 
-    def read(self) -> Iterator[LinkedPair]:
-        """Yield the sentence pairs with their links, one for each line of all three files."""
+    def read(self, bad: BadRecords, *, separator: str | None = None) -> Iterator[LinkedPair]:
+        """Yield the sentence pairs with their links, one for each line of all three files.
+
+        With a `separator`, pairs are bad if a word cannot be written into a plain file that has it between
+        words; "" stands for a file of white space alone. Bad pairs have no words.
+        """
         from nmtalign.links.formats import read_links
 
         if self.source is None or self.target is None or self.links is None:
             raise UsageError("expected three files: SOURCE TARGET LINKS")
-        text = self.text
-        pairs = na.read_bitext(self.source, self.target, encoding=self.encoding)
-        links_of_lines = read_links(self.links, encoding=self.encoding)
-        lines = side_by_side((pairs, links_of_lines), (self.source, self.links))
+        pairs = na.read_bitext(self.source, self.target, encoding=self.encoding, on_error=bad.add)
+        links_of_lines = read_links(self.links, encoding=self.encoding, on_error=bad.add)
+        lines = bad.track(side_by_side((pairs, links_of_lines), (self.source, self.links)))
         for number, (pair, links) in enumerate(lines, 1):
-            source, target = text.words_of_pair(pair)
-            try:
-                checked = na.Alignment(links, len(source), len(target))
-            except DataError as error:
-                raise DataError(f"{error}; {ADVICE}").at(self.links, line=number) from None
-            yield LinkedPair(pair, source, target, checked)
+            linked = None if bad.has_current else self._checked(pair, links, number, bad, separator)
+            yield linked or LinkedPair(pair._replace(source="", target=""), [], [], na.Alignment((), 0, 0))
+
+    def _checked(
+        self,
+        pair: SentencePair,
+        links: frozenset[na.Link],
+        number: int,
+        bad: BadRecords,
+        separator: str | None,
+    ) -> LinkedPair | None:
+        """Return a pair with its links; None for a bad one."""
+        from nmtalign.links.separators import find_cut
+
+        try:
+            source, target = self.text.words_of_pair(pair)
+        except DataError as error:  # a side is too long
+            bad.add(error.at(f"{self.source} and {self.target}", line=number))
+            return None
+        if separator is not None and (cut := find_cut(source, target, separator)):
+            side, problem = cut
+            bad.add_cut(problem, str((self.source, self.target)[side]), number)
+            return None
+        try:
+            return LinkedPair(pair, source, target, na.Alignment(links, len(source), len(target)))
+        except DataError as error:
+            bad.add(DataError(f"{error}; {ADVICE}").at(str(self.links), line=number))
+            return None
 
 
 @dataclass(frozen=True, kw_only=True)

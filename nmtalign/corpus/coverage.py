@@ -14,7 +14,7 @@ import numpy as np
 
 from nmtalign.arrays import Flags, offsets_of
 from nmtalign.corpus.sides import EncodedSide
-from nmtalign.corpus.text import EncodedText
+from nmtalign.corpus.text import EncodedText, Segments
 from nmtalign.names import SIDES
 
 FEWEST = 50  # pairs needed for statistics of pairs
@@ -94,27 +94,40 @@ def _lettered(side: EncodedSide) -> Flags:
 
 
 def coverage(
-    source: EncodedSide, target: EncodedSide, vocabularies: tuple[Container[str], Container[str]]
+    source: EncodedSide,
+    target: EncodedSide,
+    vocabularies: tuple[Container[str], Container[str]],
+    segments: Segments | None = None,
 ) -> Coverage:
-    """Count the words of a text that a source and a target vocabulary know."""
+    """Count the words of a text that a source and a target vocabulary know.
+
+    The `segments` say of which pairs the sentences are pieces; without them each sentence is a pair.
+    """
     words = set(source.words), set(target.words)
-    return Coverage(
-        _counted(source, words[1], *vocabularies),
-        _counted(target, words[0], *vocabularies[::-1]),
-        len(source.lengths),
-        copies(source, target),
-    )
+    known = _counted(source, words[1], *vocabularies), _counted(target, words[0], *vocabularies[::-1])
+    copied = _are_copies(source, target)
+    if segments is None:
+        return Coverage(*known, len(copied), int(copied.sum()))
+    others = np.unique(segments.pair[~copied])  # pairs with a piece whose sides differ
+    return Coverage(*known, segments.pairs, segments.pairs - len(others))
 
 
 def copies(source: EncodedSide, target: EncodedSide) -> int:
     """Count the sentences with words that are the same on both sides."""
+    return int(_are_copies(source, target).sum())
+
+
+def _are_copies(source: EncodedSide, target: EncodedSide) -> Flags:
+    """Tell which sentences (N,) have words, the same on both sides."""
     number = {word: k for k, word in enumerate(source.words)}
     same = np.array([number.get(word, -1) for word in target.words], np.int64)
     alike = np.flatnonzero((source.lengths == target.lengths) & (source.lengths > 0))
     for ends, last in ((slice(-1), 0), (slice(1, None), 1)):  # most that differ do so in first or last word
         s, t = (side.tokens[side.offsets[ends][alike] - last] for side in (source, target))
         alike = alike[s == same[t]]
-    return sum(source.sentence(k) == target.sentence(k) for k in alike.tolist())
+    copied = np.zeros(len(source.lengths), bool)
+    copied[[k for k in alike.tolist() if source.sentence(k) == target.sentence(k)]] = True
+    return copied
 
 
 def _counted(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain, islice, repeat
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -38,6 +39,7 @@ Side = tuple[int, Callable[[int], Tokens]]
 Item = TypeVar("Item")
 
 LOOK = 1_000  # first lines of a text that show its format
+ROUNDED = 1e-5  # cosines in single precision are so far beyond -1 at most
 LINKABLE = "linkable"  # arrays whose names begin so mark cells of the pair with the number at the end
 _BEFORE = " ||| "  # Marian writes the translation, this, and the weights
 _FAIRSEQ = re.compile(r"(?P<kind>[A-Z])-(?P<pair>\d{1,9})\t(?P<rows>.*)")
@@ -192,22 +194,29 @@ def _read_opennmt(lines: Lines, path: str | Path) -> Iterator[Reals]:
 
 
 def read_similarities(
-    given: str | Path | Iterable[AnyArray], pairs: Iterable[WordPair]
+    given: str | Path | Iterable[AnyArray], least: float, pairs: Iterable[WordPair]
 ) -> Iterator[PairMatrix]:
-    """Yield similarities, an array (T, S) a pair, given or of an .npz file in :func:`in_order`."""
+    """Yield similarities, an array (T, S) a pair, given or of an .npz file in :func:`in_order`.
+
+    A DataError names a pair that has a similarity below `least`.
+    """
+    make = partial(_similarities, least)
     if isinstance(given, str | Path):
-        return beside(pairs, read_npz(given), given, _similarities, marks=True)
+        return beside(pairs, read_npz(given), given, make, marks=True)
     expect_kind(given, Iterable, "a file of similarities, or an array for each pair")
-    return beside(pairs, map(np.asarray, given), "similarities", _similarities)
+    return beside(pairs, map(np.asarray, given), "similarities", make)
 
 
-def _similarities(words: WordPair, array: Reals) -> PairMatrix:
+def _similarities(least: float, words: WordPair, array: Reals) -> PairMatrix:
     S, T = map(len, words)
     if not S * T:
         return PairMatrix(words, np.zeros((T, S)))
     if array.shape != (T, S) or array.dtype.kind not in "biuf":
         raise DataError(f"expected {T} target by {S} source words, found {array.dtype} {array.shape}")
-    return PairMatrix(words, _finite(array))
+    matrix = _finite(array)
+    if matrix.min() < least - ROUNDED:
+        raise DataError(f"expected similarities of at least {least}, found {matrix.min():.6g}")
+    return PairMatrix(words, matrix)
 
 
 def _finite(matrix: Reals) -> Floats:

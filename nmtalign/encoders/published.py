@@ -5,6 +5,7 @@ Axes: B pairs of a bucket, T target words, S source words.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -35,11 +36,21 @@ class Method(NamedTuple):
         """Of token vectors: ``cosine`` or ``dot``."""
         return "cosine" if self.threshold is None else "dot"
 
+    @property
+    def least_similarity(self) -> float:
+        """The least similarity that the method is defined for."""
+        return -1.0 if self.extract == "itermax" else -math.inf
+
     def posteriors(self, similarities: Reals, inside: Flags) -> Posteriors:
         """Return the posteriors of a bucket of similarities, `PADDED` outside of the sentences."""
         forward, reverse = (self.normalize(similarities, axis) * inside for axis in (1, 0))
         cosines = self.product == "cosine"
-        joint = np.where(inside, (1 + similarities) / 2, 0) if cosines else np.minimum(forward, reverse)
+        if cosines:
+            halved = (1 + similarities) / 2
+            rounded = np.maximum(halved, 0) if self.least_similarity == -1 else halved
+            joint = np.where(inside, rounded, 0)
+        else:
+            joint = np.minimum(forward, reverse)
         return Posteriors(forward, reverse, joint, scores=similarities)
 
 

@@ -188,8 +188,10 @@ class Evaluation(Scored, TableResult):
         expect_kind(self.settings, str, f"settings as text; {made}")
 
     def __repr__(self) -> str:
-        scores = f"AER {self.aer:.4f}, precision {self.precision:.4f}, recall {self.recall:.4f}"
-        return f"Evaluation of {len(self.sentences):,} pairs: {scores}"
+        names = {"AER": "aer", "precision": "precision", "recall": "recall"}
+        scores = [f"{name} {self.score(metric):.4f}" for name, metric in names.items()]
+        shown = ", ".join(scores).replace("nan", "undefined")
+        return f"Evaluation of {len(self.sentences):,} pairs: {shown}"
 
     @property
     def counts(self) -> Counts:
@@ -201,14 +203,22 @@ class Evaluation(Scored, TableResult):
         return self.counts.score(metric)
 
 
-def count(alignments: Iterable[Links], golds: Iterable[GoldAlignment]) -> tuple[Counts, ...]:
-    """Return the counts of each sentence pair; a DataError if the numbers of pairs differ or are 0."""
+def count(
+    alignments: Iterable[Links], golds: Iterable[GoldAlignment], *, known: int | None = None
+) -> tuple[Counts, ...]:
+    """Return the counts of each sentence pair; a DataError if the numbers of pairs differ or are 0.
+
+    `known` is the number of gold alignments where it is known before they are read.
+    """
     sentences = []
     linked = with_gold = 0
     for links, gold in zip_longest(alignments, golds):
         linked, with_gold = linked + (links is not None), with_gold + (gold is not None)
         if links is not None and gold is not None:
             sentences.append(Counts.of(links, gold))
+        elif links is None and known is not None:
+            with_gold = known
+            break
     if linked != with_gold:
         raise DataError(f"expected links for as many pairs as have gold links, {with_gold}, found {linked}")
     if not sentences:
@@ -269,7 +279,9 @@ def evaluate(
     """
     bootstrap = _as_bootstrap(bootstrap)
     expect_same_words(alignments, golds)
-    sentences = count(given_links(alignments), gold_inside(given_gold(golds), alignments))
+    gold = given_gold(golds)
+    known = len(gold) if isinstance(gold, Sequence) else None
+    sentences = count(given_links(alignments), gold_inside(gold, alignments), known=known)
     drawn = _scores(bootstrap.draw(sentences))
     intervals = {metric: bootstrap.interval(drawn[metric]) for metric in METRICS}
     settings = f"pairs:{len(sentences)}|bootstrap:{bootstrap.samples}|confidence:{bootstrap.confidence:g}"

@@ -24,30 +24,44 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from itertools import groupby
+from itertools import count, groupby
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, overload
 
 import numpy as np
 
 from nmtalign.arrays import Longs
 from nmtalign.calls import check_call
-from nmtalign.door import as_path, expect_choice
+from nmtalign.door import as_path, expect_choice, number_of
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import format_ending, named, parse_json, read_lines
+from nmtalign.files import format_ending, named, parse_json, read_lines, try_lines
 from nmtalign.links.alignments import AlignedBatch, BothWords, GoldAlignment, Link, links_inside
+from nmtalign.links.separators import expect_uncut
+from nmtalign.names import SIDES, ReadLinksFormat
 
 _SURE = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)
 _POSSIBLE = re.compile(r"(?<![^ ])(\d{1,9})[p?](\d{1,9})(?![^ ])", re.ASCII)
-_NAACL = re.compile(r"(\d{1,9}) +(\d{1,9}) +(\d{1,9})(?: +([SP]))?(?: +[\d.eE+-]+)? *", re.ASCII)
+_FLOAT = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_NAACL = re.compile(rf"(\d{{1,9}}) +(\d{{1,9}}) +(\d{{1,9}})(?: +([SP]))?(?: +{_FLOAT})? *", re.ASCII)
 _GIZA = re.compile(r"([^ ]+) \(\{ ((?:\d{1,9} )*)\}\) ?", re.ASCII)
+_GIZA_HEADER = re.compile(
+    r"# Sentence pair \((\d{1,9})\)"
+    r"(?: source length (\d{1,9}))?(?: target length (\d{1,9}))?"
+    rf"(?: alignment score : (?:{_FLOAT}|[-+]?(?:nan|inf)))? *",
+    re.ASCII,
+)
+SEPARATORS = {"giza": "", "words": "<sep>", "tsv": ""}  # besides white space, where words are plain text
+_NUMBERS = ("pair", "line", "index")  # keys of JSON under which an object may state which pair it is
 _OF_CORRECTIONS = {"pair": int, "pairs": int, "text": str, "by": str, "at": str}
 Parsed = TypeVar("Parsed")
+OnError = Callable[[DataError], object]
 
 MOST_EMPTY = 1_000_000  # pairs without a line of their own in a row
+_NOT_ESCAPED = (*range(0x7F, 0xA0), 0x2028, 0x2029)  # controls and line breaks that json leaves
+_JSON_ESCAPES = {code: f"\\u{code:04x}" for code in _NOT_ESCAPED}
 _SCALE = 10_000  # probabilities have four digits after the point
 
 
@@ -118,12 +132,29 @@ def format_gold(gold: GoldAlignment, *, first: int = 0) -> str:
 # --- reading -------------------------------------------------------------------------------------
 
 
-def _read_by_line(path: str | Path, encoding: str, parse: Callable[[str], Parsed]) -> Iterator[Parsed]:
-    for number, line in enumerate(read_lines(path, encoding=encoding), 1):
+def _read_by_line(
+    path: str | Path, encoding: str, parse: Callable[[str], Parsed]
+) -> Iterator[Parsed | DataError]:
+    """Yield what each line holds, or in its place the error of a line."""
+    for number, line in enumerate(try_lines(path, encoding=encoding), 1):
         try:
-            yield parse(line)
+            yield line if isinstance(line, DataError) else parse(line)
         except DataError as error:
-            raise error.at(path, line=number) from None
+            yield error.at(path, line=number)
+
+
+def _settled(
+    path: str | Path, records: Iterator[Parsed | DataError], empty: Parsed, on_error: OnError | None
+) -> Iterator[Parsed]:
+    """Yield records; an error is raised, or with `on_error` it is passed on, and the record is empty."""
+    for record in named(path, records):
+        if not isinstance(record, DataError):
+            yield record
+        elif on_error is None:
+            raise record
+        else:
+            on_error(record)
+            yield empty
 
 
 def _read_naacl(path: str | Path, encoding: str) -> Iterator[LinkRecord]:
@@ -149,34 +180,139 @@ def _naacl_lines(path: str | Path, encoding: str) -> Iterator[tuple[int, int, in
         yield pair, int(match[2]), int(match[3]), match[4]
 
 
+class _GizaPair(NamedTuple):
+    """The three lines of a sentence pair in a GIZA file; `line` is the number of the first one."""
+
+    line: int
+    header: str
+    target: str
+    source: str
+
+
 def _read_giza(path: str | Path, encoding: str) -> Iterator[LinkRecord]:
-    lines = enumerate(read_lines(path, encoding=encoding), 1)
-    for number, header in lines:
+    """Yield the links of each pair in the order of the numbers that the headers state.
+
+    Parts of a file may have been joined in any order: lines wait, unparsed, for the pairs before them.
+    """
+    waiting: dict[int, _GizaPair] = {}
+    following = 1
+    for pair in _giza_pairs(path, encoding):
         try:
-            if not header.startswith("# "):
-                raise DataError(f"expected '# Sentence pair (1) ...', found {header!r}")
-            (_, target), (number, links) = next(lines, (0, "")), next(lines, (number + 2, ""))
-            yield _parse_giza(tuple(filter(None, target.split(" "))), links)
+            number, *_ = _giza_numbers(pair.header)
+            if number < following or number in waiting:
+                raise DataError(f"expected each pair once, found pair {number:,} again")
         except DataError as error:
-            raise error.at(path, line=number) from None
+            raise error.at(path, line=pair.line) from None
+        waiting[number] = pair
+        while following in waiting:
+            yield _parse_giza(waiting.pop(following), path)
+            following += 1
+    if waiting:
+        number = min(waiting)
+        expected = f"expected pair {following:,}, which is nowhere in the file, before pair {number:,}"
+        raise DataError(f"{expected}; a pair was left out, or a part").at(path, line=waiting[number].line)
 
 
-def _parse_giza(target: tuple[str, ...], line: str) -> LinkRecord:
+def _giza_pairs(path: str | Path, encoding: str) -> Iterator[_GizaPair]:
+    lines = read_lines(path, encoding=encoding)
+    for number, header in zip(count(1, 3), lines, strict=False):
+        yield _GizaPair(number, header, next(lines, ""), next(lines, ""))
+
+
+def _giza_numbers(header: str) -> tuple[int, int | None, int | None]:
+    """Return the number of a pair, and how many source and target words the header states, if it does."""
+    match = _GIZA_HEADER.fullmatch(header)
+    if match is None or int(match[1]) == 0:
+        expected = "'# Sentence pair (1) source length 2 target length 3 alignment score : 0.1'"
+        raise DataError(f"expected {expected}, pairs counted from 1, found {header[:100]!r}")
+    source_length, target_length = (None if number is None else int(number) for number in match.groups()[1:])
+    return int(match[1]), source_length, target_length
+
+
+def _parse_giza(pair: _GizaPair, path: str | Path) -> LinkRecord:
+    """Return the links of a pair; a DataError if they contradict what the pair states."""
+    target = tuple(filter(None, pair.target.split(" ")))
+    try:
+        source, links = _giza_links(pair.source, len(target))
+    except DataError as error:
+        raise error.at(path, line=pair.line + 2) from None
+    _, *stated = _giza_numbers(pair.header)
+    for side, words, length in zip(SIDES, (source, target), stated, strict=True):
+        if length not in (None, len(words)):
+            expected = f"expected {length:,} {side} words, as this line states"
+            raise DataError(f"{expected}, found {len(words):,}").at(path, line=pair.line)
+    return LinkRecord(GoldAlignment(links, links), source, target)
+
+
+def _giza_links(line: str, target_length: int) -> tuple[tuple[str, ...], set[Link]]:
+    """Return source words and links of a line such as ``NULL ({ 3 }) the ({ 1 }) cat ({ 2 })``."""
     words: list[str] = []
-    links: set[Link] = set()
+    linked: list[list[int]] = []  # target positions of each word
     end = 0
     while match := _GIZA.match(line, end):
         end = match.end()
         words.append(match[1])
-        if len(words) > 1:  # the first is NULL: its target words have no link
-            links.update(Link(len(words) - 2, _position(t, 1)) for t in match[2].split(" ") if t)
-    if not words or line[end:].strip(" "):
-        raise DataError(f"expected 'NULL ({{ 1 }}) word ({{ 2 3 }}) ...', found {line[end:] or line!r}")
-    return LinkRecord(GoldAlignment(links, links), tuple(words[1:]), target)
+        linked.append([_position(t, 1) for t in match[2].split(" ") if t])
+    if words[:1] != ["NULL"]:
+        raise DataError(f"expected 'NULL ({{ 1 }}) word ({{ 2 3 }}) ...', found {line[:60]!r}")
+    if line[end:].strip(" "):
+        raise DataError(f"expected 'NULL ({{ 1 }}) word ({{ 2 3 }}) ...', found {line[end : end + 60]!r}")
+    links = {Link(s, t) for s, positions in enumerate(linked[1:]) for t in positions}
+    links_inside(links, len(words) - 1, target_length)
+    linked_targets = {t for _, t in links}
+    for t in linked[0]:  # those of the null word have no link
+        if t >= target_length:
+            raise DataError(f"expected target words from 1 to {target_length}, found {t + 1} for NULL")
+        if t in linked_targets:
+            raise DataError(f"target word {t + 1} stands under NULL and under another word")
+    return tuple(words[1:]), links
 
 
-def _parse_json(line: str) -> LinkRecord:
-    values = parse_json(line)
+def _read_jsonl(path: str | Path, encoding: str) -> Iterator[LinkRecord | DataError]:
+    """Yield the links of each object; numbers of pairs that objects state have to be those of their lines."""
+    numbering = _Numbering()
+    number = 0
+    for number, line in enumerate(try_lines(path, encoding=encoding), 1):
+        try:
+            if isinstance(line, DataError):
+                raise line
+            values = parse_json(line)
+            record = _json_record(values, line)
+            numbering.check(values, number)
+        except DataError as error:
+            yield error.at(path, line=number)
+        else:
+            yield record
+    if numbering.total not in (None, number):
+        expected = f'expected a line for each pair, {numbering.total!r:.60} as "pairs" states'
+        raise DataError(f"{expected}, found {number:,}").at(path)
+
+
+class _Numbering:
+    """The numbers that the objects of a file state: of their pair, from 0 or from 1, and of all pairs."""
+
+    def __init__(self) -> None:
+        self.total: float | None = None
+        self._begin: dict[str, int] = {}  # 0 or 1, by key
+
+    def check(self, values: Mapping[str, Any], line: int) -> None:
+        """Raise DataError if an object states another number than that of its line."""
+        for key in _NUMBERS:
+            stated = values.get(key)
+            if type(stated) in (int, float):  # text under such a key says something else
+                begin = self._begin.setdefault(key, 0 if stated == line - 1 else 1)
+                expected = line - 1 + begin
+                if stated != expected:
+                    rule = "pairs have to be in order, none left out"
+                    raise DataError(f'expected "{key}": {expected}, found {stated!r:.60}; {rule}')
+        total = values.get("pairs")
+        if type(total) in (int, float):
+            self.total = total if self.total is None else self.total
+            if total != self.total:
+                raise DataError(f'expected "pairs": {self.total!r:.60} as before, found {total!r:.60}')
+
+
+def _json_record(values: Any, line: str) -> LinkRecord:
     gold = gold_of_json(values, line)
     sides = values.get("source"), values.get("target")
     for side in sides:
@@ -241,8 +377,9 @@ def read_corrections(path: str | Path, *, encoding: str = "utf-8") -> dict[int, 
     All are of one text; a DataError names the line.
     """
     latest: dict[int, Correction] = {}
-    corrections = named(path, _read_by_line(path, encoding, _parse_correction))
-    for number, correction in enumerate(corrections, 1):
+    for number, correction in enumerate(named(path, _read_by_line(path, encoding, _parse_correction)), 1):
+        if isinstance(correction, DataError):
+            raise correction
         first = next(iter(latest.values()), correction)
         if correction.pairs != first.pairs:
             expected = f"expected a text of {first.pairs:,} pairs as before"
@@ -258,9 +395,39 @@ def _parse_correction(line: str) -> Correction:
     if not all(type(values.get(name)) is kind for name, kind in _OF_CORRECTIONS.items()):
         names = ", ".join(_OF_CORRECTIONS)
         raise DataError(f"expected a correction with {names} and links, found {line[:60]!r}")
+    if not 0 < values["pairs"] < 10**9:
+        raise DataError(f"expected the number of pairs of a text, found {values['pairs']!r:.60}")
     if not 1 <= values["pair"] <= values["pairs"]:
-        raise DataError(f"expected a pair from 1 to {values['pairs']:,}, found {values['pair']:,}")
+        raise DataError(f"expected a pair from 1 to {values['pairs']:,}, found {values['pair']!r:.60}")
     return Correction(gold=gold_of_json(record, line), **{name: values[name] for name in _OF_CORRECTIONS})
+
+
+class ReviewedGold(Sequence[GoldAlignment]):
+    """Gold links of all pairs of a text, from corrections of a few; the others have no links.
+
+    A file may claim any number of pairs, so none is made before somebody asks for it.
+    """
+
+    def __init__(self, corrections: Mapping[int, Correction]) -> None:
+        self._golds = {number - 1: correction.gold for number, correction in corrections.items()}
+        self._pairs = next((correction.pairs for correction in corrections.values()), 0)
+
+    def __repr__(self) -> str:
+        return f"gold links of {len(self._golds):,} of {self._pairs:,} pairs"
+
+    def __len__(self) -> int:
+        return self._pairs
+
+    @overload
+    def __getitem__(self, n: int) -> GoldAlignment: ...
+
+    @overload
+    def __getitem__(self, n: slice) -> list[GoldAlignment]: ...
+
+    def __getitem__(self, n: int | slice) -> GoldAlignment | list[GoldAlignment]:
+        if isinstance(n, slice):
+            return [self[k] for k in range(self._pairs)[n]]
+        return self._golds.get(number_of(n, self._pairs), GoldAlignment((), ()))
 
 
 # --- writing -------------------------------------------------------------------------------------
@@ -279,6 +446,7 @@ def _words(record: LinkRecord) -> BothWords:
 
 def _write_giza(record: LinkRecord, number: int) -> str:
     source, target = _words(record)
+    expect_uncut(source, target, SEPARATORS["giza"])
     linked: list[list[int]] = [[] for _ in range(len(source) + 1)]
     for s, t in sorted(record.links):
         linked[s + 1].append(t + 1)
@@ -294,15 +462,14 @@ def _write_giza(record: LinkRecord, number: int) -> str:
 
 def _write_words(record: LinkRecord, number: int) -> str:
     source, target = _words(record)
+    expect_uncut(source, target, SEPARATORS["words"])
     return " ".join(f"{source[s]}<sep>{target[t]}" for s, t in sorted(record.links)) + "\n"
 
 
-def _guided(source: Sequence[str], target: Sequence[str], links: str, number: int) -> str:
+def _guided(source: Sequence[str], target: Sequence[str], links: str) -> str:
     """Return the words of a pair and its links as one line of three columns."""
-    sides = [" ".join(words) for words in (source, target)]
-    if "\t" in sides[0] or "\t" in sides[1]:
-        raise DataError(f"pair {number}: a word holds a tab, which would look like a column")
-    return f"{sides[0]}\t{sides[1]}\t{links}\n"
+    expect_uncut(source, target, SEPARATORS["tsv"])
+    return f"{' '.join(source)}\t{' '.join(target)}\t{links}\n"
 
 
 def _write_jsonl(record: LinkRecord, number: int) -> str:
@@ -311,16 +478,22 @@ def _write_jsonl(record: LinkRecord, number: int) -> str:
         values["possible"] = sorted(possible)
     if record.source is not None and record.target is not None:
         values |= {"source": record.source, "target": record.target}
-    return json.dumps(values, ensure_ascii=False) + "\n"
+    return f"{json_text(values)}\n"
 
 
-_READERS: dict[str, Callable[[str | Path, str], Iterator[LinkRecord]]] = {
+def json_text(values: object) -> str:
+    """Return JSON on one line, whatever its reader takes for the end of a line."""
+    text = json.dumps(values, ensure_ascii=False)
+    return text.translate(_JSON_ESCAPES)
+
+
+_READERS: dict[str, Callable[[str | Path, str], Iterator[LinkRecord | DataError]]] = {
     "pharaoh": partial(_read_by_line, parse=lambda line: LinkRecord(parse_gold(line))),
     "talp": partial(_read_by_line, parse=lambda line: LinkRecord(parse_gold(line, first=1))),
     "naacl": _read_naacl,
     "giza": _read_giza,
     "tsv": partial(_read_by_line, parse=_parse_tsv),
-    "jsonl": partial(_read_by_line, parse=_parse_json),
+    "jsonl": _read_jsonl,
 }
 _WRITERS: dict[str, Callable[[LinkRecord, int], str]] = {
     "pharaoh": lambda record, number: format_gold(record.gold) + "\n",
@@ -328,28 +501,34 @@ _WRITERS: dict[str, Callable[[LinkRecord, int], str]] = {
     "naacl": _write_naacl,
     "giza": _write_giza,
     "words": _write_words,
-    "tsv": lambda record, number: _guided(*_words(record), format_pharaoh(record.links), number),
+    "tsv": lambda record, number: _guided(*_words(record), format_pharaoh(record.links)),
     "jsonl": _write_jsonl,
 }
 
 
 def read_records(
-    path: str | Path, *, format: str = "pharaoh", encoding: str = "utf-8"
+    path: str | Path, *, format: str = "pharaoh", encoding: str = "utf-8", on_error: OnError | None = None
 ) -> Iterator[LinkRecord]:
-    """Yield the links of each sentence pair of a file, in order; a DataError names the line."""
+    """Yield the links of each sentence pair of a file, in order; a DataError names the line.
+
+    With `on_error` the error of a line that is a pair of its own is passed on, and the pair has no links.
+    """
     expect_choice(format, _READERS, "formats of links")
-    return named(path, _READERS[format](path, encoding))
+    empty = LinkRecord(GoldAlignment((), ()))
+    return _settled(path, _READERS[format](path, encoding), empty, on_error)
 
 
 @check_call("options such as `format` are given by their names")
-def read_gold(path: str | Path, *, format: str = "pharaoh", encoding: str = "utf-8") -> list[GoldAlignment]:
-    """Return the gold links of each pair.
+def read_gold(
+    path: str | Path, *, format: ReadLinksFormat = "pharaoh", encoding: str = "utf-8"
+) -> Sequence[GoldAlignment]:
+    """Return the gold links of each pair, as a list.
 
     Parameters
     ----------
     path : str or Path
         A file of gold links, which may be compressed, or ``corrections.jsonl``, which a report saves; it has
-        gold for the pairs that somebody looked at.
+        gold for the pairs that somebody looked at, and becomes a sequence with no links for the other pairs.
     format : {"pharaoh", "talp", "naacl", "giza", "tsv", "jsonl"}
         Pharaoh counts from 0, with ``3-4`` for a sure link and ``3p4`` for a possible one; TALP and NAACL
         count from 1.
@@ -371,20 +550,22 @@ def read_gold(path: str | Path, *, format: str = "pharaoh", encoding: str = "utf
     [GoldAlignment: 0-0 1p2]
     """
     if format == "pharaoh" and are_corrections(path):
-        corrections = read_corrections(path, encoding=encoding)
-        pairs = next((correction.pairs for correction in corrections.values()), 0)
-        none = GoldAlignment((), ())
-        return [corrections[n].gold if n in corrections else none for n in range(1, pairs + 1)]
+        return ReviewedGold(read_corrections(path, encoding=encoding))
     return [record.gold for record in read_records(path, format=format, encoding=encoding)]
 
 
 def read_links(
-    path: str | Path, *, format: str = "pharaoh", encoding: str = "utf-8"
+    path: str | Path, *, format: str = "pharaoh", encoding: str = "utf-8", on_error: OnError | None = None
 ) -> Iterator[frozenset[Link]]:
-    """Yield the links of each pair; a link that is only possible is an error, as an aligner makes none."""
+    """Yield the links of each pair; a link that is only possible is an error, as an aligner makes none.
+
+    For `on_error` see :func:`read_records`.
+    """
     if format in ("pharaoh", "talp"):
-        return _read_by_line(path, encoding, partial(parse_pharaoh, first=int(format == "talp")))
-    return (record.links for record in read_records(path, format=format, encoding=encoding))
+        lines = _read_by_line(path, encoding, partial(parse_pharaoh, first=int(format == "talp")))
+        return _settled(path, lines, frozenset(), on_error)
+    records = read_records(path, format=format, encoding=encoding, on_error=on_error)
+    return (record.links for record in records)
 
 
 def format_record(record: LinkRecord, *, format: str, number: int) -> str:
@@ -438,9 +619,14 @@ def format_guided_batch(
 
     A DataError counts pairs from `first`.
     """
+    lines = []
     links = format_pharaoh_batch(batch).split("\n")[:-1]
-    pairs = enumerate(zip(source_words, target_words, links, strict=True), first)
-    return "".join(_guided(*pair, number) for number, pair in pairs)
+    for number, pair in enumerate(zip(source_words, target_words, links, strict=True), first):
+        try:
+            lines.append(_guided(*pair))
+        except DataError as error:
+            raise error.at(f"pair {number}") from None
+    return "".join(lines)
 
 
 def format_scores_batch(batch: AlignedBatch) -> str:

@@ -14,7 +14,15 @@ from nmtalign.calls import check_call
 from nmtalign.door import as_path, begun, short
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, GoldAlignment, Link, as_links
-from nmtalign.links.formats import LinkRecord, format_record, parse_gold, parse_pharaoh, read_gold, read_links
+from nmtalign.links.formats import (
+    LinkRecord,
+    ReviewedGold,
+    format_record,
+    parse_gold,
+    parse_pharaoh,
+    read_gold,
+    read_links,
+)
 from nmtalign.output import Outputs
 
 Parsed = TypeVar("Parsed")
@@ -72,12 +80,21 @@ def write_links(path: str | Path, alignments: GivenLinks, *, format: str = "phar
         for number, (links, pair) in enumerate(zip_longest(given_links(alignments), pairs), 1):
             words = pair.tokens if isinstance(pair, AlignedPair) else (None, None)
             record = LinkRecord(GoldAlignment(links), *words)
-            file.write(format_record(record, format=format, number=number))
+            try:
+                text = format_record(record, format=format, number=number)
+            except DataError as error:
+                raise error.at(f"pair {number:,}") from None
+            file.write(text)
 
 
-def given_gold(golds: GivenGold) -> Iterator[GoldAlignment]:
-    """Yield the gold links of each pair, given as in :func:`given_links`; links without a kind are sure."""
-    return iter(read_gold(golds)) if isinstance(golds, str | Path) else _each(golds, as_gold, "gold links")
+def given_gold(golds: GivenGold) -> Iterable[GoldAlignment]:
+    """Return the gold links of each pair, given as in :func:`given_links`; links without a kind are sure.
+
+    Those of a file are a sequence, as those of corrections may claim many more pairs than there are.
+    """
+    if isinstance(golds, str | Path):
+        return read_gold(golds)
+    return golds if isinstance(golds, ReviewedGold) else _each(golds, as_gold, "gold links")
 
 
 def expect_same_words(first: Any, second: Any) -> None:
@@ -92,7 +109,7 @@ def expect_same_words(first: Any, second: Any) -> None:
                 raise DataError(f"pair {number + 1:,}: expected links of the same words, {found}; {why}")
 
 
-def gold_inside(golds: Iterator[GoldAlignment], alignments: GivenLinks) -> Iterator[GoldAlignment]:
+def gold_inside(golds: Iterable[GoldAlignment], alignments: GivenLinks) -> Iterator[GoldAlignment]:
     """Yield gold links, and refuse those outside of the words of a batch: they count other words."""
     for number, gold in enumerate(golds, 1):
         if isinstance(alignments, AlignedBatch) and alignments.origin and number <= len(alignments):

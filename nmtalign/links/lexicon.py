@@ -15,8 +15,11 @@ from typing import NamedTuple
 
 from nmtalign.calls import check_call
 from nmtalign.door import expect_kind, expect_number, short
-from nmtalign.errors import DataError, UsageError
+from nmtalign.errors import UsageError
 from nmtalign.links.alignments import links_inside
+from nmtalign.links.separators import expect_uncut
+
+BETWEEN_SIDES = "|||"  # of a phrase pair
 
 
 class Entry(NamedTuple):
@@ -160,10 +163,10 @@ def format_phrases(
 ) -> str:
     """Return the phrase pairs of a sentence pair as Moses' ``extract`` writes them, a line for each.
 
-    ``source words ||| target words ||| links inside the phrase``; a DataError if a word is ``|||``.
+    ``source words ||| target words ||| links inside the phrase``; a DataError if a word holds ``|||``, white
+    space or a line break.
     """
-    if "|||" in (*source, *target):
-        raise DataError("expected words other than '|||', which stands between the sides; cut or replace it")
+    expect_uncut(source, target, BETWEEN_SIDES)
     chosen, lines = sorted(links), []
     phrases = phrase_pairs(chosen, len(source), len(target), longest=longest)
     for start, end, target_start, target_end in phrases:

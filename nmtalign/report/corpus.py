@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.corpus.line_words import links_of_words
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import side_by_side
+from nmtalign.files import side_by_side, unequal_lines
 from nmtalign.links.alignments import AlignedPair, Alignment, GoldAlignment, Link
 from nmtalign.links.evaluation import Counts, Evaluation, evaluate
 from nmtalign.links.formats import read_gold, read_links
@@ -43,6 +44,7 @@ class Record(NamedTuple):
     others: dict[str, frozenset[Link]]  # of other systems
     aligned: AlignedPair | None = None  # where the attention is given; else an aligner computes it
     by_part: Callable[[], Parts] | None = None  # of each scorer or head, where the attention is given
+    files: Mapping[str, str | Path] = MappingProxyType({})  # of the links: under "gold", and by system
     typed: bool = False  # no line of a file: its tokens are shown, where of others words between spaces are
 
 
@@ -58,15 +60,24 @@ def read_corpus(
 
     `aligned` has the attention of each pair, where it is known, and what computes that of each of its heads.
     """
-    files = [*([gold] if gold is not None else []), *(others or {}).values()]
+    systems = others or {}
     columns: list[Iterable[Any]] = [pairs]
-    columns += (read_gold(path, encoding=encoding) for path in files[: gold is not None])
-    columns += (read_links(path, encoding=encoding) for path in files[gold is not None :])
+    columns += (read_links(path, encoding=encoding) for path in systems.values())
+    rows = side_by_side(columns, ["the bitext", *systems.values()])
+    golds = None if gold is None else read_gold(gold, encoding=encoding)
     attention = iter(aligned or ())
-    for number, (pair, *links) in enumerate(side_by_side(columns, ["the bitext", *files]), 1):
-        golden = links.pop(0) if gold is not None else None
+    files = {**systems} if gold is None else {**systems, "gold": gold}
+    number = 0
+    for number, (pair, *links) in enumerate(rows, 1):
+        if golds is not None and number > len(golds):
+            number += sum(1 for _ in rows)
+            break
+        golden = None if golds is None else golds[number - 1]
         known = () if aligned is None else next(attention)
-        yield Record(number, pair, golden, dict(zip(others or {}, links, strict=True)), *known)
+        record = Record(number, pair, golden, dict(zip(systems, links, strict=True)), *known)
+        yield record._replace(files=files)
+    if golds is not None and number != len(golds):
+        raise unequal_lines([number, len(golds)], ["the bitext", str(gold)])
     if aligned is not None:
         next(attention, None)  # raises an error if attention of further pairs follows
 
@@ -209,7 +220,7 @@ def show(records: Iterable[Record], aligner: Aligner | None = None) -> list[Samp
                 parts, choices = {}, {}
             room -= sum(weights.size for weights in parts.values())
             T, S = pair.matrix.weights.shape
-            others = {name: inside(links, S, T, record.number) for name, links in record.others.items()}
+            others = others_inside(record, S, T)
             pairs.append(SamplePair(record.number, pair, record.gold, others, parts, choices))
     if left_out:
         more = f" and {len(left_out) - 1:,} others" if left_out[1:] else ""
@@ -219,6 +230,16 @@ def show(records: Iterable[Record], aligner: Aligner | None = None) -> list[Samp
             raise DataError(f"{text}; align gives the links alone")
         warnings.warn(text, stacklevel=2)
     return pairs
+
+
+def others_inside(record: Record, S: int, T: int) -> dict[str, Alignment]:
+    """Return the links of other systems; a DataError names a file of links or gold with one outside."""
+    if record.gold is not None:
+        inside(record.gold.possible, S, T, record.number or 1, record.files.get("gold"))
+    return {
+        name: inside(links, S, T, record.number, record.files.get(name))
+        for name, links in record.others.items()
+    }
 
 
 def _fitting(records: Iterable[Record], aligner: Aligner | None, left_out: list[int]) -> Iterator[Record]:

@@ -181,7 +181,9 @@ def write_report(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     nmtalign.write_report(f"{folder}/report.html", batch, gold=["0-0 1-1", "0-0"])
     """
-    path, golds = as_path(path), None if gold is None else list(given_gold(gold))
+    path, golds = as_path(path), None if gold is None else given_gold(gold)
+    if golds is not None and not isinstance(golds, Sequence):
+        golds = list(golds)
     if path.suffix in (".pdf", ".png", ".svg"):
         raise UsageError(f"{path}: a report is an HTML page; give a name like {path.stem}.html")
     expect_kind(title, str, "a title")

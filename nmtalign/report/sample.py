@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, count, pairwise
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,12 +35,13 @@ LEVEL = 0.05  # of significance, shared among all pairs of systems
 _NAMES = {"precision": "Precision", "recall": "Recall", "f1": "F1", "aer": "AER"}
 
 
-def inside(links: frozenset[Link], S: int, T: int, number: int) -> Alignment:
-    """Return links of a pair; a DataError with the number of the pair if one is outside."""
+def inside(links: frozenset[Link], S: int, T: int, number: int, file: str | Path | None = None) -> Alignment:
+    """Return links of a pair; a DataError with the number of the pair, and the file, if one is outside."""
     try:
         return Alignment(links, S, T)
     except DataError as error:
-        raise DataError(f"pair {number}: {error}; are the files made from the same words?") from None
+        outside = DataError(f"pair {number}: {error}; are the files made from the same words?")
+        raise (outside if file is None else outside.at(file)) from None
 
 
 @check_constructor
@@ -315,6 +317,9 @@ def evaluation_figures(evaluation: Evaluation, *, where: str = "") -> list[Figur
     """
     figures = []
     for metric, name in _NAMES.items():
+        if math.isnan(evaluation.score(metric)):
+            figures.append(Figure(f"{name}{where}", "undefined", "there are no links, or no sure gold links"))
+            continue
         low, high = evaluation.intervals[metric]
         note = f"95 % interval {100 * low:.1f} to {100 * high:.1f}"
         value, margin = f"{100 * getattr(evaluation, metric):.1f} %", f"± {50 * (high - low):.1f}"

@@ -7,7 +7,6 @@ of an .npz file.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -21,6 +20,8 @@ from nmtalign.door import as_path, expect_kind
 from nmtalign.errors import UsageError
 from nmtalign.files import format_ending
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, AlignmentMatrix
+from nmtalign.links.formats import json_text
+from nmtalign.links.separators import csv_cell, tsv_cell, without_formula
 from nmtalign.output import Outputs
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 FORMATS = (".csv", ".tsv", ".jsonl", ".parquet")
 OF_MATRICES = (".tsv", ".csv", ".npz")
-_ESCAPE = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\"})
 
 
 class LinkRow(NamedTuple):
@@ -56,6 +56,18 @@ def batch_rows(
         for _ in range(size):
             s, t, probability = next(links)
             yield LinkRow(first + n, s, source[s], t, target[t], probability)
+
+
+def without_formulas(rows: Iterable[LinkRow], path: str | Path) -> Iterable[LinkRow]:
+    """Return the rows of a table; in CSV and TSV no spreadsheet takes their words for formulas."""
+    if table_format(path) not in _FIELDS:
+        return rows
+    return (
+        row._replace(
+            source_word=without_formula(row.source_word), target_word=without_formula(row.target_word)
+        )
+        for row in rows
+    )
 
 
 @check_call()
@@ -96,7 +108,7 @@ def open_table(path: str | Path, files: Outputs) -> Callable[[Iterable[LinkRow]]
     The ending names the format: .csv, .tsv, .jsonl (which may be compressed: .csv.gz, .bz2, .xz, .zst), or
     .parquet, for which the extra ``[parquet]`` is needed. Probabilities are written fixed-point with six
     digits. In .tsv nothing is quoted; a tab, a line end or a backslash inside a word is written ``\\t``,
-    ``\\n``, ``\\r``, ``\\\\``. The same rows give the same bytes.
+    ``\\n``, ``\\r``, ``\\\\``, another line break as ``\\u2028``. The same rows give the same bytes.
     """
     kind = table_format(path)
     if kind == ".parquet":
@@ -120,18 +132,6 @@ def table_text(kind: str, rows: Iterable[LinkRow]) -> str:
     return "".join(map(_LINES[kind], rows))
 
 
-def _quoted(word: str) -> str:
-    """Return a word as a CSV field. The standard library's writer leaves a lone carriage return unquoted."""
-    if any(character in word for character in ',"\n\r'):
-        return '"' + word.replace('"', '""') + '"'
-    return word
-
-
-def _escaped(word: str) -> str:
-    """Return a word as a field between tabs."""
-    return word.translate(_ESCAPE)
-
-
 def _line_of_fields(between: str, field: Callable[[str], str], row: LinkRow) -> str:
     line, s, source, t, target, probability = row
     return between.join((f"{line}", f"{s}", field(source), f"{t}", field(target), f"{probability:.6f}\n"))
@@ -139,23 +139,29 @@ def _line_of_fields(between: str, field: Callable[[str], str], row: LinkRow) -> 
 
 def _jsonl_line(row: LinkRow) -> str:
     line, s, source, t, target, probability = row
-    words = json.dumps(source, ensure_ascii=False), json.dumps(target, ensure_ascii=False)
+    words = json_text(source), json_text(target)
     return (
         f'{{"line": {line}, "source_position": {s}, "source_word": {words[0]},'
         f' "target_position": {t}, "target_word": {words[1]}, "probability": {probability:.6f}}}\n'
     )
 
 
-_FIELDS = {".csv": (",", _quoted), ".tsv": ("\t", _escaped)}  # what stands between them, how one is written
+_FIELDS = {".csv": (",", csv_cell), ".tsv": ("\t", tsv_cell)}  # what stands between them, how one is written
 _LINES = {kind: partial(_line_of_fields, *how) for kind, how in _FIELDS.items()} | {".jsonl": _jsonl_line}
 TABLE_HEADS = {kind: between.join(LinkRow._fields) + "\n" for kind, (between, _) in _FIELDS.items()}
 
 
-def save_matrices(pairs: Iterable[tuple[int, Mapping[str, AlignmentMatrix]]], path: str | Path) -> None:
+def save_matrices(
+    pairs: Iterable[tuple[int, Mapping[str, AlignmentMatrix]]],
+    path: str | Path,
+    *,
+    escape_formulas: bool = False,
+) -> None:
     """Save the numbers of matrices: .tsv or .csv for one, with its words as labels, .npz for any.
 
     `pairs` are read one by one: the number of each pair, and its matrices by name. In .npz ``pair-3`` is the
-    only matrix of pair 3, ``forward-3`` one of several.
+    only matrix of pair 3, ``forward-3`` one of several. `escape_formulas` puts an apostrophe before words
+    that a spreadsheet would take for formulas.
     """
     path = as_path(path)
     with Outputs() as files:
@@ -169,15 +175,19 @@ def save_matrices(pairs: Iterable[tuple[int, Mapping[str, AlignmentMatrix]]], pa
         if len(listed) != 1:
             count = len(listed) or "none"
             raise UsageError(f"{path}: a {path.suffix} holds one matrix, found {count}; save to .npz")
-        files.text(path).writelines(_lines_of(listed[0], path.suffix.lower()))
+        word = without_formula if escape_formulas else str
+        files.text(path).writelines(_lines_of(listed[0], path.suffix.lower(), word))
 
 
-def _lines_of(matrix: AlignmentMatrix, kind: str) -> Iterator[str]:
-    """Yield a line of source words, then one for each target word with its weights."""
+def _lines_of(matrix: AlignmentMatrix, kind: str, word: Callable[[str], str]) -> Iterator[str]:
+    """Yield a line of source words, then one for each target word with its weights; `word` changes words."""
     between, field = _FIELDS[kind]
-    yield between.join(["", *map(field, matrix.source_tokens)]) + "\n"
-    for word, row in zip(matrix.target_tokens, matrix.weights.tolist(), strict=True):
-        yield between.join([field(word), *(f"{weight:.6f}" for weight in row)]) + "\n"
+    source, target = (
+        [field(word(token)) for token in side] for side in (matrix.source_tokens, matrix.target_tokens)
+    )
+    yield between.join(["", *source]) + "\n"
+    for token, row in zip(target, matrix.weights.tolist(), strict=True):
+        yield between.join([token, *(f"{weight:.6f}" for weight in row)]) + "\n"
 
 
 @contextmanager

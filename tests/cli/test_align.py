@@ -344,7 +344,7 @@ def test_guided_training_gets_words_and_links_in_three_columns(bitext, vectors, 
     bitext[0].write_text("The\tcat\n\nblack\n")
     capsys.readouterr()
     assert run("align", *bitext, *options) == 3
-    assert "pair 1: a word holds a tab" in capsys.readouterr().err
+    assert f"{bitext[0]}, line 1: the source word 'The\\tcat' holds a tab" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("options", [[], ["--tokenizer", "simple"]])

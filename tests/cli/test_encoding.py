@@ -20,7 +20,7 @@ SOURCE = ["the café is open .", "a café .", "the naïve friend", "a friend ."]
 TARGET = ["le café est fermé .", "un café .", "l'ami naïf", "un ami ."] * 5
 LINKS = ["0-0 1-1 2-2 4-4", "0-0 1-1 2-2", "1-1 2-0", "0-0 1-1 2-2"] * 5
 PAIRS = list(zip(SOURCE, TARGET, strict=True))
-GIZA = "# Sentence pair (1)\nle café\nNULL ({ }) the ({ 1 }) café ({ 2 })\n"
+GIZA = "# Sentence pair ({})\nle café\nNULL ({{ }}) the ({{ 1 }}) café ({{ 2 }})"
 VECTORS = "\n".join(["30 4", *(f"e{n} {' '.join(map(str, row))}" for n, row in enumerate(1 + np.eye(30, 4)))])
 FILES = {
     "source": SOURCE,
@@ -33,7 +33,7 @@ FILES = {
     "pairs.po": [f'msgid "{s}"\nmsgstr "{t}"\n' for s, t in PAIRS],
     "prior": ["café\tcafé\t3"],
     "tags": [line.replace("café", "<b>café</b>") for line in SOURCE],
-    "giza": [GIZA.rstrip("\n")] * 2,
+    "giza": [GIZA.format(number) for number in (1, 2)],
     "gold": ["0-0 1-1"] * 2,
     "weights": [f"é ||| {' '.join(['1' + ',0' * s.count(' ')] * len(t.split()))}" for s, t in PAIRS],
     "vectors.txt": [VECTORS],

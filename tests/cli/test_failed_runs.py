@@ -39,6 +39,7 @@ BAD_ROW = b"few 1\n"
 TWO_WORDS = b"two words" + b" 1" * 8 + b"\n"
 TRAIN = "train source target --preset fast --workers 1 -o out "
 LINKED = "source target links "
+MARKED = "--on-error skip-marked --error-report report "
 ENCODER = "--encoder tiny --layer 1 --cache cache "
 ALONE = "align source target --workers 1 "
 FROM = "links-from source target --method simalign-argmax --encoder tiny --layer 1 "
@@ -123,6 +124,16 @@ CASES = [
     Case("output", "lexicon " + LINKED + "-o out", bad="links"),
     Case("priors", "lexicon " + LINKED + "-o out --priors priors", bad="links"),
     Case("output", "index " + LINKED + "-o out", bad="links"),
+    Case("error_report", "links-from --pairs worse --encoder tiny --layer 1 " + MARKED, bad=""),
+    *(
+        Case("error_report", f"{line} {MARKED}", bad="bad-links", tail=b"0-0\n0-0\n")
+        for line in (
+            "convert bad-links --source source --target target --from pharaoh --to talp",
+            "phrases source target bad-links",
+            "project source target bad-links --tags tags --tags-format bio",
+            "lexicon source target bad-links",
+        )
+    ),
 ]
 
 
@@ -139,6 +150,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     texts = {
         "links": links,
         "links2": links,
+        "bad-links": f"0:1\n{links.partition(chr(10))[2]}",
         "pairs": "".join(f"{source} ||| {target}\n" for source, target in TOY.pairs),
         "worse": "one ||| two\nneither\n",
         "tags": "".join(" ".join("O" for _ in source) + "\n" for source, _ in TOY.words),

@@ -64,6 +64,23 @@ def test_evaluate_by_sentence_and_comparison(capsys, files):
     assert "+33.33" in next(line for line in summary.splitlines() if line.startswith("recall"))
 
 
+def test_evaluate_says_which_scores_are_undefined(capsys, tmp_path):
+    gold, none = write(tmp_path / "gold", "0-0", "1-1"), write(tmp_path / "none", "", "")
+    code, out, err = run(capsys, "evaluate", none, gold)
+    scores = dict(line.split(maxsplit=1) for line in out.splitlines())
+    assert (code, "nan" in out) == (0, False)
+    assert [scores[name].split()[0] for name in ("precision", "f1")] == ["undefined"] * 2
+    assert [scores[name].split()[0] for name in ("recall", "aer")] == ["0.00", "100.00"]
+    assert err == f"nmtalign: warning: {none} has no links, so precision and F1 are undefined\n"
+    code, out, err = run(capsys, "evaluate", gold, none)
+    assert (code, "nan" in out) == (0, False)
+    assert err == f"nmtalign: warning: {none} has no sure links, so recall and F1 are undefined\n"
+    code, out, err = run(capsys, "evaluate", none, gold, "--compare", gold)
+    assert (code, "nan" in out) == (0, False)
+    assert "undefined" in next(line for line in out.splitlines() if line.startswith("precision"))
+    assert err.count("warning") == 1
+
+
 def test_evaluate_scores_the_pairs_that_were_reviewed(capsys, tmp_path):
     about = {"pairs": 4, "text": "", "by": "", "at": ""}
     made = {1: ([[0, 0]], [[1, 1]]), 3: ([], [[2, 2]]), 4: ([], [])}
@@ -73,6 +90,9 @@ def test_evaluate_scores_the_pairs_that_were_reviewed(capsys, tmp_path):
     code, out, err = run(capsys, "evaluate", links, file)
     assert code == 0
     assert "scored on the 3 of 4 pairs that were reviewed" in err
+    claims = write(tmp_path / "claims.jsonl", json.dumps(records[0] | {"pairs": 999_999_999}))
+    code, _, err = run(capsys, "evaluate", links, claims)
+    assert (code, "have gold links, 999999999, found 4" in err) == (3, True)
     same = write(tmp_path / "same", "0-0 1-1", "0-1 2-2", ""), write(tmp_path / "gold", "0-0 1p1", "2p2", "")
     assert out == run(capsys, "evaluate", *same)[1]
 
@@ -158,6 +178,18 @@ def test_convert_there_and_back(capsys, files, tmp_path):
         assert (code, out) == (0, start.read_text())
 
 
+def test_convert_puts_giza_pairs_in_order(capsys, tmp_path):
+    header = "# Sentence pair ({}) source length 1 target length 1 alignment score : 0.5"
+    pair = header + "\nchat\nNULL ({{ {}}}) cat ({{ {}}})"
+    giza = write(tmp_path / "A3", pair.format(2, "", "1 "), pair.format(1, "1 ", ""))
+    assert run(capsys, "convert", giza, "--from", "giza", "--to", "pharaoh")[:2] == (0, "\n0-0\n")
+    write(tmp_path / "A3", pair.format(1, "", "1 "), pair.format(3, "", "1 "))
+    code, out, err = run(capsys, "convert", giza, "--from", "giza", "--to", "pharaoh", "-o", tmp_path / "out")
+    assert (code, out) == (3, "")
+    assert "A3, line 4: expected pair 2, which is nowhere in the file" in err
+    assert not (tmp_path / "out").exists()
+
+
 def test_convert_to_words_and_json(capsys, files, tmp_path):
     source = write(tmp_path / "source", "a b c", "", "x y z")
     target = write(tmp_path / "target", "A B C", "Q", "X Y Z")
@@ -222,7 +254,7 @@ def test_convert_to_tsv(capsys, tmp_path):
     texts = ("--source", tabbed, "--target", target)
     code, _, err = run(capsys, "convert", links, "--from", "pharaoh", "--to", "tsv", *texts)
     assert code == 3
-    assert "pair 1: a word holds a tab" in err
+    assert f"{tabbed}, line 1: the source word 'a\\tb' holds a tab" in err
 
 
 def test_phrases(capsys, tmp_path):
@@ -244,7 +276,7 @@ def test_phrases_refuse_what_would_read_as_two_sides(capsys, tmp_path):
     text, links = write(tmp_path / "s", "a", "a ||| b"), write(tmp_path / "l", "0-0", "0-0")
     code, out, err = run(capsys, "phrases", text, text, links, "-o", tmp_path / "p")
     assert (code, out) == (3, "")
-    assert "s, line 2: expected words other than '|||'" in err
+    assert "s, line 2: the source word '|||' holds '|||', at which programs cut such a file" in err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["l", "s"]
 
 

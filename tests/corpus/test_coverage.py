@@ -50,6 +50,22 @@ def test_a_file_given_twice_is_told():
         assert ("pairs have the same words on both sides" in found.warning) is told
 
 
+def pair_of_pieces(source: list[str], target: list[str]) -> Coverage:
+    """Return the coverage of a pair that is cut into pieces of about ten words, after 49 short ones."""
+    pairs = [(["the"], ["le"])] * 49 + [(source, target)]
+    with mock.patch.multiple(text_module, UNCUT_WORDS=10, CORE=5, MARGIN=2):
+        text = encode_text(pairs)
+    assert len(text.segments.pair) > len(pairs) + 9
+    return coverage(text.source, text.target, VOCABULARIES, text.segments)
+
+
+def test_a_long_pair_counts_once_however_many_pieces_it_has():
+    words = [f"w{n}" for n in range(1000)]
+    assert pair_of_pieces(words, words)[2:] == (50, 1)
+    assert pair_of_pieces(words, [*words[:-1], "x"])[2:] == (50, 0), "but for a word the pieces are copies"
+    assert pair_of_pieces(words, words).warning == ""
+
+
 @pytest.mark.parametrize("pairs", [[], [("", "")], [("7 , Zoé", "7 ; Zoé")]])
 def test_a_text_without_words_is_neither_few_nor_swapped(pairs):
     found = counted(*pairs) if pairs else Coverage()

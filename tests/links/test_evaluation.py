@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import Alignment, GoldAlignment
 from nmtalign.links.evaluation import METRICS, Bootstrap, Counts, compare, count, evaluate
+from nmtalign.report.sample import evaluation_figures
 from tests.naive_alignment import count_naively
 
 link_sets = st.frozensets(st.tuples(st.integers(0, 3), st.integers(0, 3)))
@@ -131,3 +132,11 @@ def test_different_lengths_and_impossible_counts_are_refused():
             Counts(*bad)
     with pytest.raises(DataError, match="same gold links"):
         compare(evaluate(*corpus(0.5, 1, 3)), evaluate(*corpus(0.5, 1, 4)))
+
+
+def test_undefined_scores_are_named_so():
+    assert repr(evaluate(["", ""], ["0-0", ""])) == (
+        "Evaluation of 2 pairs: AER 1.0000, precision undefined, recall 0.0000"
+    )
+    figures = evaluation_figures(evaluate([""], [""]))
+    assert [figure.value for figure in figures] == ["undefined"] * 4

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -28,15 +29,17 @@ from nmtalign.links.formats import (
     read_links,
     read_records,
 )
-from nmtalign.names import READ_LINKS
+from nmtalign.links.separators import LINE_BREAKS
+from nmtalign.names import READ_LINKS, SIDES
 
 word = st.text(
-    st.characters(codec="utf-8", exclude_characters=" \n\r\ufeff"), min_size=1, max_size=4
-) | st.sampled_from(["NULL", "({", "})", "#", "a\u2028b", "\u00a0", "<sep>", "1"])
+    st.characters(codec="utf-8", exclude_characters=f" \t\ufeff{LINE_BREAKS}"), min_size=1, max_size=4
+) | st.sampled_from(["NULL", "({", "})", "#", "\u00a0", "<sep>", "1"])
+any_word = st.text(st.characters(codec="utf-8"), max_size=4) | st.sampled_from(["a\u2028b", "a b"])
 
 
 @st.composite
-def records(draw, words=True, possible=True):
+def records(draw, words=True, possible=True, word=word):
     source, target = (tuple(draw(st.lists(word, max_size=5))) for _ in range(2))
     cells = [(s, t) for s in range(len(source)) for t in range(len(target))]
     sure = draw(st.frozensets(st.sampled_from(cells))) if cells else frozenset()
@@ -76,11 +79,7 @@ def test_giza_comes_back_with_the_words(given_records):
     assert through_a_file(given_records, "giza") == given_records
 
 
-def holds_tab(record):
-    return any("\t" in word for word in record.source + record.target)
-
-
-@given(lists_of(records(possible=False).filter(lambda record: not holds_tab(record))))
+@given(lists_of(records(possible=False)))
 def test_tsv_comes_back_with_the_words(given_records):
     assert through_a_file(given_records, "tsv") == given_records
 
@@ -100,7 +99,7 @@ def test_a_bad_line_of_tsv_is_named(tmp_path, line, says):
         list(read_records(tmp_path / "links", format="tsv"))
 
 
-@given(lists_of(records(possible=False).filter(lambda record: not holds_tab(record)), min_size=1))
+@given(lists_of(records(possible=False), min_size=1))
 def test_a_batch_in_guided_form_is_read_as_tsv(given_records):
     links = [sorted(record.links) for record in given_records]
     flat = np.array([link for row in links for link in row], dtype=np.int32).reshape(-1, 2)
@@ -114,7 +113,7 @@ def test_a_batch_in_guided_form_is_read_as_tsv(given_records):
         assert list(read_records(path, format="tsv")) == given_records
 
 
-@given(lists_of(records() | records(words=False)))
+@given(lists_of(records(word=any_word) | records(words=False)))
 def test_jsonl_comes_back_with_the_words(given_records):
     assert through_a_file(given_records, "jsonl") == given_records
 
@@ -178,6 +177,103 @@ def test_giza_as_giza_writes_it(tmp_path):
     assert written == GIZA.replace("1.2e-05", "1")
 
 
+def giza(*pairs: tuple[object, ...]) -> str:
+    """Return pairs of one target word, each with what its header says: number, lengths, score."""
+    header = "# Sentence pair ({}) source length {} target length {} alignment score : {}"
+    return "".join(f"{header.format(*pair)}\nle\nNULL ({{ }}) the{pair[0]} ({{ 1 }})\n" for pair in pairs)
+
+
+def test_parts_of_a_giza_file_may_have_been_joined_in_any_order(tmp_path):
+    pairs = [(number, 1, 1, score) for number, score in enumerate(["0.1", "1.2e-320", "nan", "1"], 1)]
+    for order in permutations(pairs):
+        (tmp_path / "A3").write_text(giza(*order))
+        records = read_records(tmp_path / "A3", format="giza")
+        assert [record.source for record in records] == [("the1",), ("the2",), ("the3",), ("the4",)]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (giza((1, 1, 1, 0), (3, 1, 1, 0)), "line 4: expected pair 2, which is nowhere in .* before pair 3"),
+        (giza((3, 1, 1, 0), (2, 1, 1, 0)), "line 4: expected pair 1, .* before pair 2"),
+        (giza((1, 1, 1, 0), (2, 1, 1, 0), (1, 1, 1, 0)), "line 7: expected each pair once, found pair 1"),
+        (giza((2, 1, 1, 0), (2, 1, 1, 0)), "line 4: expected each pair once, found pair 2"),
+        (giza((0, 1, 1, 0)), "line 1: expected .* pairs counted from 1, found '# Sentence pair .0."),
+        (giza((10**9, 1, 1, 0)), "line 1: expected '# Sentence pair"),
+        (giza((1, 2, 1, 0)), "line 1: expected 2 source words, as this line states, found 1"),
+        (giza((1, 1, 0, 0)), "line 1: expected 0 target words, as this line states, found 1"),
+        (giza((1, 1, 1, "x")), "line 1: expected '# Sentence pair"),
+        (giza((1, 1, 1, "1e")), "line 1: expected '# Sentence pair"),
+        (giza((1, 1, 1, 0)).replace("NULL ({ })", "NULL ({ 2 })"), "line 3: .* to 1, found 2 for NULL"),
+        (giza((1, 1, 1, 0)).replace("NULL ({ })", "NULL ({ 1 })"), "line 3: target word 1 stands under NULL"),
+        (giza((1, 1, 1, 0)).replace("NULL ({ }) ", ""), "line 3: expected 'NULL"),
+    ],
+)
+def test_numbers_that_a_giza_file_states_have_to_be_right(tmp_path, text, message):
+    (tmp_path / "A3").write_text(text)
+    with pytest.raises(DataError, match=message):
+        list(read_records(tmp_path / "A3", format="giza"))
+
+
+@pytest.mark.parametrize("key", ["pair", "line", "index"])
+@pytest.mark.parametrize("begin", [0, 1])
+def test_numbers_of_pairs_in_json_are_those_of_the_lines(tmp_path, key, begin):
+    def read(*numbers, **more):
+        lines = [json.dumps({"links": [[0, 0]], key: n} | more) + "\n" for n in numbers]
+        (tmp_path / "links").write_text("".join(lines))
+        return list(read_links(tmp_path / "links", format="jsonl"))
+
+    assert len(read(begin, begin + 1, begin + 2, pairs=3)) == 3
+    assert len(read("en-fr", None, "en-fr", pairs="all")) == 3, "text and null state no number"
+    for numbers, line in (((begin, begin + 2), 2), ((begin + 2,), 1), ((begin, begin), 2), ((0.5,), 1)):
+        with pytest.raises(DataError, match=f'links, line {line}: expected "{key}": '):
+            read(*numbers)
+    with pytest.raises(DataError, match='expected a line for each pair, 3 as "pairs" states, found 2'):
+        read(begin, begin + 1, pairs=3)
+
+
+def test_json_that_states_another_number_of_pairs_in_each_line_is_refused(tmp_path):
+    lines = ['{"links": [], "pairs": 2}', '{"links": [], "pairs": 3}']
+    (tmp_path / "links").write_text("\n".join(lines))
+    with pytest.raises(DataError, match='line 2: expected "pairs": 2 as before, found 3'):
+        list(read_links(tmp_path / "links", format="jsonl"))
+
+
+CUT = {" ": "a space", "\t": "a tab", "\r": "a carriage return", "\n": "a line break"}
+CUT |= {"\x0b": "a vertical tab"} | dict.fromkeys("\x1c\x85\u2028\u2029", "a line break .U+")
+
+
+@pytest.mark.parametrize("format", ["giza", "words", "tsv"])
+@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize(("cut", "name"), CUT.items())
+def test_a_word_at_which_its_file_would_be_cut_is_refused(format, side, cut, name):
+    words = [("a", "b"), ("c", "d")]
+    words[side] = ("a", f"x{cut}y")
+    record = LinkRecord(GoldAlignment((), ()), *words)
+    with pytest.raises(DataError, match=f"the {SIDES[side]} word .* holds {name}") as caught:
+        format_record(record, format=format, number=1)
+    assert str(caught.value).isprintable()
+
+
+def test_other_words_that_their_file_cannot_hold():
+    def refused(format, word):
+        record = LinkRecord(GoldAlignment((), ()), ("a",), (word,))
+        with pytest.raises(DataError) as caught:
+            format_record(record, format=format, number=1)
+        return str(caught.value)
+
+    assert "holds '<sep>'" in refused("words", "a<sep>b")
+    for format in ("giza", "words", "tsv"):
+        assert "is empty" in refused(format, "")
+
+
+def test_json_is_one_line_for_every_reader():
+    words = tuple(f"a{c}b" for c in LINE_BREAKS)
+    line = format_record(LinkRecord(GoldAlignment((), ()), words, words), format="jsonl", number=1)
+    assert line.splitlines() == [line[:-1]]
+    assert json.loads(line)["source"] == list(words)
+
+
 def test_naacl_as_the_shared_task_writes_it(tmp_path):
     (tmp_path / "key").write_text("0002 1 1 S\n0002 2 3 P\n0002 0 4\n0004 5 6 S 0.75\n", encoding="utf-8")
     golds = list(read_gold(tmp_path / "key", format="naacl"))
@@ -203,6 +299,8 @@ def test_naacl_as_the_shared_task_writes_it(tmp_path):
         ("naacl", "0001 1 S\n", "line 1: expected a line like '0001 1 3 S'"),
         ("naacl", "0002 1 1\n0001 1 1\n", "line 2: .*pairs in order"),
         ("naacl", "0000 1 1\n", "line 1"),
+        ("naacl", "0001 1 1 S 0.5.5\n", "line 1"),
+        ("naacl", "0001 1 1 S -\n", "line 1"),
         ("giza", "le chat\n", "line 1: expected '# Sentence pair"),
         ("giza", "# Sentence pair (1)\nle chat\n", "line 3: expected 'NULL"),
         ("giza", "# Sentence pair (1)\nle chat\nNULL ({ 1 }) the ({ x })\n", "line 3: .*found 'the"),

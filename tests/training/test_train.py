@@ -20,6 +20,7 @@ from nmtalign.text import bitext as chunks
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training import bitext
 from nmtalign.training.em import PRESETS
+from nmtalign.training.prior import Prior
 from tests.aligner.toy_language import toy_bitext
 
 FAST = PRESETS["fast"]
@@ -153,6 +154,28 @@ def test_small_and_odd_bitexts(pairs):
     assert np.isfinite(batch.scores).all()
 
 
+@pytest.mark.parametrize(
+    ("pairs", "says"),
+    [
+        ([("house", "maison")], "it has only 1 pair, so links follow positions"),
+        ([("house", "maison")] * 10, "it has only 1 pair (10 times), so links"),
+        ([("the big house", "la grande maison")] * 2, "it has only 1 pair (2 times), so links"),
+        ([("house", "maison"), ("cat", "chat"), ("", "")], "the model links no words of its 3 pairs"),
+        ([("a house", "une maison"), ("the house", "la maison"), ("a car", "une auto")], None),
+        ([("a house", "une maison"), ("a house", "la maison")], None),
+    ],
+)
+def test_a_text_that_is_too_small_is_told(pairs, says):
+    found = [line for line in warnings_of(pairs) if "too small to learn from" in line]
+    assert [says in line for line in found] == ([] if says is None else [True])
+
+
+def test_one_pair_is_enough_for_an_older_model():
+    found: list[str] = []
+    learn(TOY.pairs[:1], LearnOptions(FAST, prior=Prior([("q", "r", 1.0)]), workers=1, warn=found.append))
+    assert not [line for line in found if "only 1 pair" in line]
+
+
 def test_a_line_longer_than_a_piece_is_learned_from(monkeypatch: pytest.MonkeyPatch):
     for name, words in (("UNCUT_WORDS", 60), ("CORE", 40), ("MARGIN", 20)):
         monkeypatch.setattr(text_module, name, words)
@@ -178,4 +201,5 @@ def test_a_line_longer_than_a_piece_is_learned_from(monkeypatch: pytest.MonkeyPa
 def test_scripts_without_spaces(line: str, tokenizer: str, expected: str | None):
     warnings: list[str] = []
     learn([("today it is fine", line)] * 3, LearnOptions(text=TextSettings(tokenizer), warn=warnings.append))
+    assert "it has only 1 pair (3 times)" in warnings.pop()
     assert [w.split(" (")[0].split(",")[0] for w in warnings] == ([] if expected is None else [expected])

@@ -6,16 +6,17 @@ import math
 from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import tee
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import nmtalign as na
 from nmtalign.cli import model, running, texts
+from nmtalign.cli.bad_records import ErrorOptions, without_cut_words
 from nmtalign.cli.declare import OUTPUT, Options, OutputPrefix, command, option
 from nmtalign.cli.messages import (
     Progress,
-    as_options,
     detail,
     log,
     log_option,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
     from nmtalign.batch.shards import ShardRun
-    from nmtalign.batch.stream import AlignedChunk, BadRecords
+    from nmtalign.batch.stream import AlignedChunk
     from nmtalign.corpus.coverage import Coverage
     from nmtalign.text.bitext import LengthLimit, SentencePair
 
@@ -59,6 +60,7 @@ class LinkOutputOptions(Options):
     table: str | None = option(
         "--table FILE", "One row for each link: .csv, .tsv, .jsonl, .parquet.", type=OUTPUT
     )
+    escape_formulas: bool = texts.formula_option()
     guided: str | None = option(
         "--guided FILE", "Source, target and links between tabs, for guided training.", type=OUTPUT
     )
@@ -86,6 +88,18 @@ class LinkOutputOptions(Options):
         if self.tokens is not None:
             paths |= {side: f"{self.tokens}.{side}" for side in SIDES}
         return paths
+
+    def sinks(self, paths: dict[str, str], stack: Outputs) -> Sinks:
+        """Open the files of :attr:`paths`, and return a function for each that writes an aligned chunk."""
+        return [
+            running.open_sink(name, path, stack, escape_formulas=self.escape_formulas)
+            for name, path in paths.items()
+        ]
+
+    @property
+    def have_plain_words(self) -> bool:
+        """Whether a file with words has no quotation marks and no escapes."""
+        return self.guided is not None or self.tokens is not None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,18 +129,10 @@ class AlignOutputOptions(LinkOutputOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BadRecordOptions(Options):
+class BadRecordOptions(ErrorOptions):
     """What happens at records that cannot be aligned."""
 
-    section = "Input"
-
     max_length: int | None = texts.length_option()
-    on_error: Literal["stop", "skip-marked"] = option(
-        "--on-error", "At a bad record: stop, or write an empty line and report it.", default="stop"
-    )
-    error_report: str | None = option(
-        "--error-report FILE", "List the records that --on-error skip-marked replaced.", type=OUTPUT
-    )
     strict: bool = option(
         "--strict", "Stop (exit code 3) if few words are known or sides are swapped.", default=False
     )
@@ -165,33 +171,40 @@ def align(
     running.one_blas_thread()
     from nmtalign.aligner.opening import fit_text
     from nmtalign.text.bitext import LengthLimit
+    from nmtalign.text.tokenization import SPACES
 
     paths = outputs.paths
     expert = expert_links.expert
     if expert is not None and options.encoder.encoder is not None:
         raise UsageError("--expert LINKS and --encoder NAME contradict each other; give one of them")
     files = bitext.files if expert is None else [*bitext.files, expert]
-    run = sharding.open(files, paths)
+    run = sharding.open(files, paths, escape_formulas=outputs.escape_formulas)
     with Outputs() as stack:
-        bad = _bad_records(errors.on_error, errors.error_report, stack)
+        bad = errors.open(stack)
         progress = stack.enter_context(Progress("pairs", bitext.files))
-        opened = bitext.read() if bad is None else bad.track(bitext.read(bad.add))
+        opened = bad.track(bitext.read(bad.add))
         pairs, limit = progress.track(opened), LengthLimit(errors.max_length, bitext.files)
         unit = outputs.pieces or ("words" if outputs.tokens is None else "tokens")
         aligner = replace(options.load(), workers=engine.workers)
+        counted = aligner.text if unit == "tokens" else SPACES
+        words_of = partial(counted.pieces_of_pair, languages=aligner.languages)
         if expert is not None:
             aligner = aligner.with_given_links()
-            pairs = model.with_expert(pairs, expert, bitext.encoding, marked=bad is not None)
+            pairs = model.with_expert(
+                pairs, expert, bitext.encoding, marked=bad.are_marked, words_of=words_of
+            )
         if engine.engine == "dask" and not aligner.allows_processes:
             raise UsageError("--engine dask: not with an encoder, which is opened once; use --out-shards")
         pairs = limit.pairs(pairs, aligner.text, aligner.languages)
+        if outputs.have_plain_words:
+            pairs = without_cut_words(pairs, words_of, bitext, bad)
         aligner, pairs = fit_text(aligner, pairs, unit=unit)
         values = None if outputs.attention is None else outputs.values or aligner.default_values
         chunks = _aligned(aligner, pairs, run, engine.client(stack), unit=unit, values=values)
         stack.enter_context(closing(chunks))
         settings = aligner.description
         if run is None:
-            sinks = [running.open_sink(name, path, stack) for name, path in paths.items()]
+            sinks = outputs.sinks(paths, stack)
             writing = _explained("--out-shards DIR keeps what is done")
         else:
             described = running.describe(
@@ -206,6 +219,7 @@ def align(
                     "on_error": errors.on_error,
                     "strict": errors.strict,
                     "max_length": errors.max_length,
+                    "escape_formulas": outputs.escape_formulas,
                 },
             )
             sinks, writing = [run.write], running.in_shards(run, paths, described, resume=sharding.may_exist)
@@ -218,22 +232,8 @@ def align(
         kept = "all" if 0 < run.kept == run.shards else f"{run.kept:,}"
         text = f"{run.shards:,} shards in {run.folder}, {kept} of them done before"
         log(text, event="shards", shards=run.shards, done_before=run.kept)
-    if bad is not None:
-        text = f"{bad.count:,} bad records, listed in {errors.error_report}"
-        log(text, event="bad records", records=bad.count)
+    errors.say(bad)
     detail(settings, event="settings")
-
-
-def _bad_records(on_error: str, path: str | None, files: Outputs) -> BadRecords | None:
-    """Open the report of bad records, if they are to be replaced."""
-    from nmtalign.batch.stream import BadRecords
-
-    if (on_error == "skip-marked") != (path is not None):
-        raise UsageError("--on-error skip-marked and --error-report FILE go together; give both")
-    if path is None:
-        return None
-    write = files.text(path).write
-    return BadRecords(lambda line: write(as_options(line)))
 
 
 def _aligned(
@@ -337,6 +337,7 @@ class SourceEncoderOptions(model.EncoderOptions):
 @command(quiet_option, verbose_option, log_option)
 def links_from(
     bitext: BitextOptions,
+    errors: ErrorOptions,
     text_options: SourceTextOptions,
     outputs: LinkOutputOptions,
     extraction: model.ExtractionOptions,
@@ -353,11 +354,17 @@ def links_from(
     """
     running.one_blas_thread()
     from nmtalign.batch.stream import links_of_source
+    from nmtalign.text.tokenization import SPACES
 
     paths = outputs.paths
     with Outputs() as stack:
+        bad = errors.open(stack)
         progress = stack.enter_context(Progress("pairs", bitext.files))
-        pairs, again = tee(progress.track(bitext.read()))
+        opened: Iterator[SentencePair] = bad.track(bitext.read(bad.add))
+        if outputs.have_plain_words:
+            counted = SPACES if outputs.tokens is None else model.text_of_source(text_options.tokenizer)
+            opened = without_cut_words(opened, counted.pieces_of_pair, bitext, bad)
+        pairs, again = tee(progress.track(opened))
         linker, text, words = source.open(
             again,
             encoding=bitext.encoding,
@@ -369,10 +376,11 @@ def links_from(
         unit = "words" if outputs.tokens is None else "tokens"
         chunks = links_of_source(linker, pairs, words, text, marks=source.pieces, unit=unit)
         stack.enter_context(closing(chunks))
-        sinks = [running.open_sink(name, path, stack) for name, path in paths.items()]
+        sinks = outputs.sinks(paths, stack)
         with _resumable(encoder):
             written = _write_chunks(chunks, progress, sinks)
     _say_done(bitext, outputs.output, progress, written)
+    errors.say(bad)
     detail(linker.description, event="settings")
 
 

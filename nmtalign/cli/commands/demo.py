@@ -12,6 +12,7 @@ from nmtalign.cli.commands.align import align
 from nmtalign.cli.commands.links import evaluate
 from nmtalign.cli.commands.look import SAMPLE, report
 from nmtalign.cli.declare import OUTPUT, Options, command, option
+from nmtalign.cli.messages import show
 from nmtalign.door import shipped
 from nmtalign.names import VECTORS, ScoreName
 
@@ -45,19 +46,19 @@ def demo(results: ResultsOptions) -> None:
     gold, links = str(sample / "gold.pharaoh"), str(folder / "links.txt")
     files = {"probabilities": str(folder / "probabilities.txt"), "table": str(folder / "links.tsv")}
     context.invoke(align, **text, output=links, **files)
-    click.echo(f"\nAgainst the gold links of {sample}:")
+    show(f"\nAgainst the gold links of {sample}:")
     context.invoke(evaluate, links=links, gold=gold)
     title = "The English-French sample"
     context.invoke(report, **text, gold=gold, output=str(folder / "report.html"), title=title)
-    click.echo(f"\nBy Bahdanau attention over word vectors, {vectors}/word2int_en.pkl and others:")
+    show(f"\nBy Bahdanau attention over word vectors, {vectors}/word2int_en.pkl and others:")
     links = str(folder / "attention_links.txt")
     files = {"attention": str(folder / "attention.npz"), "table": str(folder / "attention_links.tsv")}
     context.invoke(align, **text, vectors=str(vectors), score="bahdanau", output=links, **files)
     context.invoke(evaluate, links=links, gold=gold)
     _draw(sample, folder)
-    click.echo("\nOpen:")
+    show("\nOpen:")
     for name, what in _RESULTS.items():
-        click.echo(f"  {folder / name!s:<26} {what}")
+        show(f"  {folder / name!s:<26} {what}")
 
 
 _RESULTS = {

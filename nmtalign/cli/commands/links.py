@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING
 
-import click
-
 import nmtalign as na
 from nmtalign.cli import texts
+from nmtalign.cli.bad_records import BadRecords, ErrorOptions
 from nmtalign.cli.declare import (
     INPUT,
     OUTPUT,
@@ -24,16 +24,17 @@ from nmtalign.cli.declare import (
     command,
     option,
 )
-from nmtalign.cli.messages import Progress, log, quiet_option, warn
+from nmtalign.cli.messages import Progress, log, printable, quiet_option, show, warn
 from nmtalign.cli.running import write_whole
 from nmtalign.cli.texts import LinkedOptions, LinkedPair, OptionalLinkedOptions, WordFormOptions
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import read_lines, side_by_side
+from nmtalign.files import side_by_side, try_lines
+from nmtalign.links.separators import tsv_cell, without_formula
 from nmtalign.names import ReadLinksFormat, Symmetrization, TagFormat, WrittenLinksFormat
 from nmtalign.output import Outputs
 
 if TYPE_CHECKING:
-    from nmtalign.links.evaluation import Difference, Links
+    from nmtalign.links.evaluation import Counts, Difference, Links
     from nmtalign.links.formats import LinkRecord
     from nmtalign.links.lexicon import Entry
     from nmtalign.links.projection import Span
@@ -102,7 +103,7 @@ class ConvertedOptions(WordFormOptions):
 
 
 @command()
-def convert(converted: ConvertedOptions, file: OutputFileOptions) -> None:
+def convert(converted: ConvertedOptions, errors: ErrorOptions, file: OutputFileOptions) -> None:
     """Convert LINKS between Pharaoh, talp, NAACL, GIZA A3, word pairs, JSONL and TSV.
 
     The formats giza, words and tsv (source, target, links) need --source and --target, unless LINKS
@@ -111,42 +112,81 @@ def convert(converted: ConvertedOptions, file: OutputFileOptions) -> None:
 
     Example: nmtalign convert gold.talp --from talp --to pharaoh -o gold.pharaoh
     """
-    from nmtalign.links.formats import format_record, read_records
-
-    links, source, target = converted.links, converted.source, converted.target
-    if (source is None) != (target is None):
+    if (converted.source is None) != (converted.target is None):
         raise UsageError("give both --source and --target, or neither")
-    records = read_records(links, format=converted.format, encoding=converted.encoding)
-    if source is not None and target is not None:
-        pairs = na.read_bitext(source, target, encoding=converted.encoding)
-        words = map(converted.text.words_of_pair, pairs)
-        records = _with_words(records, words, links, padded=converted.format == "naacl")
-    elif converted.lowercase is not None or converted.unicode is not None:
+    if converted.source is None and (converted.lowercase is not None or converted.unicode is not None):
         raise UsageError("--lowercase and --unicode are for words of texts; give --source and --target too")
-    numbered = enumerate(records, 1)
-    lines = (format_record(record, format=converted.to, number=number) for number, record in numbered)
-    write_whole({file.output: lines})
+    with Outputs() as outputs:
+        bad = errors.open(outputs)
+        records = bad.track(_records(converted, bad))
+        outputs.text(file.output).writelines(_converted(records, converted, bad))
+    errors.say(bad)
+
+
+def _records(converted: ConvertedOptions, bad: BadRecords) -> Iterator[LinkRecord]:
+    """Return the records of LINKS, with the words of the texts if these are given."""
+    from nmtalign.links.formats import read_records
+
+    records = read_records(
+        converted.links, format=converted.format, encoding=converted.encoding, on_error=bad.add
+    )
+    if converted.source is None or converted.target is None:
+        return records
+    pairs = na.read_bitext(converted.source, converted.target, encoding=converted.encoding, on_error=bad.add)
+    words = map(converted.text.words_of_pair, pairs)
+    return _with_words(records, words, converted.links, bad, padded=converted.format == "naacl")
 
 
 def _with_words(
-    records: Iterator[LinkRecord], words: Iterator[tuple[list[str], list[str]]], links: str, *, padded: bool
+    records: Iterator[LinkRecord],
+    words: Iterator[tuple[list[str], list[str]]],
+    links: str,
+    bad: BadRecords,
+    *,
+    padded: bool,
 ) -> Iterator[LinkRecord]:
     """Put the words of the texts into the records; `padded` records may end early."""
     from nmtalign.links.formats import LinkRecord
 
-    empty = LinkRecord(na.GoldAlignment(frozenset(), frozenset())) if padded else None
+    none = na.GoldAlignment((), ())
     pairs = 0
-    for pairs, sides in enumerate(words, 1):
-        record = next(records, empty)
+    for pairs, (source, target) in enumerate(words, 1):
+        record = next(records, LinkRecord(none) if padded else None)
         if record is None:
             raise DataError(f"expected links for each pair of the texts, found only {pairs - 1} in {links}")
+        with_words = LinkRecord(none, tuple(source), tuple(target))
         try:
-            with_words = LinkRecord(record.gold, *map(tuple, sides))
+            yield with_words if bad.has_current else replace(with_words, gold=record.gold)
         except DataError as error:
-            raise DataError(f"pair {pairs}: {error}; {texts.ADVICE}").at(links) from None
-        yield with_words
+            bad.add(DataError(f"pair {pairs}: {error}; {texts.ADVICE}").at(links))
+            yield with_words
     if next(records, None) is not None:
         raise DataError(f"expected links for the {pairs} pairs of the texts, found more in {links}")
+
+
+def _converted(records: Iterator[LinkRecord], converted: ConvertedOptions, bad: BadRecords) -> Iterator[str]:
+    """Yield the lines of each record; it has no words and links if the format cannot hold its words."""
+    from nmtalign.links.formats import SEPARATORS, LinkRecord, format_record
+    from nmtalign.links.separators import find_cut
+
+    separator = SEPARATORS.get(converted.to)
+    for number, record in enumerate(records, 1):
+        if separator is not None and record.source is not None and record.target is not None:
+            found = find_cut(record.source, record.target, separator)
+            if found is not None:
+                side, problem = found
+                bad.add_cut(problem, *_place_of_words(converted, number, side))
+                record = LinkRecord(na.GoldAlignment((), ()), (), ())
+        yield format_record(record, format=converted.to, number=number)
+
+
+def _place_of_words(converted: ConvertedOptions, number: int, side: int) -> tuple[str, int | None]:
+    """Return the file and the line that hold the words of a side of a record."""
+    if converted.source is not None:
+        return str((converted.source, converted.target)[side]), number
+    if converted.format == "giza":  # three lines per pair, in any order
+        return f"{converted.links}, pair {number:,}", None
+    return converted.links, number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,7 +206,7 @@ class PhraseOptions(Options):
 
 
 @command(quiet_option)
-def phrases(linked: LinkedOptions, phrase: PhraseOptions) -> None:
+def phrases(linked: LinkedOptions, errors: ErrorOptions, phrase: PhraseOptions) -> None:
     """List the phrase pairs that are consistent with Pharaoh LINKS; words stand between spaces.
 
     A line holds `source words ||| target words ||| links inside`, as Moses' extract writes it. With -o, the
@@ -174,23 +214,24 @@ def phrases(linked: LinkedOptions, phrase: PhraseOptions) -> None:
 
     Example: nmtalign phrases text.en text.fr links.txt -o corpus
     """
-    from nmtalign.links.lexicon import format_phrases
+    from nmtalign.links.lexicon import BETWEEN_SIDES, format_phrases
 
     count = 0
     with Outputs() as outputs, Progress("pairs", linked.files) as progress:
-        paths = (
-            ["-"] if phrase.output is None else [f"{phrase.output}.extract", f"{phrase.output}.extract.inv"]
-        )
+        bad = errors.open(outputs)
+        paths = ["-"]
+        if phrase.output is not None:
+            paths = [f"{phrase.output}.extract", f"{phrase.output}.extract.inv"]
         files = [outputs.text(path) for path in paths]
-        pairs = progress.done_one_by_one(progress.track(linked.read()))
-        for number, (_, source, target, links) in enumerate(pairs, 1):
+        pairs = linked.read(bad, separator=BETWEEN_SIDES)
+        for _, source, target, links in progress.done_one_by_one(progress.track(pairs)):
             sides = (source, target, links), (target, source, links.reversed())
             for file, side in zip(files, sides, strict=False):
-                with _placed(linked.source, number):
-                    text = format_phrases(*side, longest=phrase.longest)
+                text = format_phrases(*side, longest=phrase.longest)
                 file.write(text)
             count += text.count("\n")
     _say_written(f"{count:,} phrase pairs of {progress.done:,} sentence pairs", paths, progress)
+    errors.say(bad)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -204,7 +245,12 @@ class AnnotationOptions(Options):
 
 
 @command(quiet_option)
-def project(linked: LinkedOptions, annotations: AnnotationOptions, file: OutputFileOptions) -> None:
+def project(
+    linked: LinkedOptions,
+    errors: ErrorOptions,
+    annotations: AnnotationOptions,
+    file: OutputFileOptions,
+) -> None:
     """Project annotations from SOURCE to TARGET over Pharaoh LINKS; words stand between spaces.
 
     --tags holds the lines of SOURCE with XML tags, or BIO labels (B-X, I-X, O) of the source words, or spans
@@ -220,16 +266,24 @@ def project(linked: LinkedOptions, annotations: AnnotationOptions, file: OutputF
     lost: list[int] = []  # lines with an annotation whose words have no link
 
     def projected() -> Iterator[str]:
-        columns = linked.read(), read_lines(tags, encoding=linked.encoding)
+        columns = linked.read(bad), try_lines(tags, encoding=linked.encoding)
         for number, (pair, line) in enumerate(side_by_side(columns, (linked.source, tags)), 1):
-            with _placed(tags, number):
-                text, spans = _PROJECTIONS[tags_format](line, pair)
-                lost.extend([number] * len(unlinked(spans, pair.links)))
+            text = ""
+            try:
+                if isinstance(line, DataError):
+                    raise line
+                if not bad.has_current:
+                    text, spans = _PROJECTIONS[tags_format](line, pair)
+                    lost.extend([number] * len(unlinked(spans, pair.links)))
+            except DataError as error:
+                bad.add(error.at(tags, line=number))
             yield f"{text}\n"
 
-    with Progress("pairs", linked.files) as progress:
-        write_whole({file.output: progress.done_one_by_one(projected())})
+    with Outputs() as outputs, Progress("pairs", linked.files) as progress:
+        bad = errors.open(outputs)
+        outputs.text(file.output).writelines(progress.done_one_by_one(projected()))
     _say_written(f"annotations of {progress.done:,} lines", [file.output], progress)
+    errors.say(bad)
     if lost:
         where = ", ".join(map(str, dict.fromkeys(lost[:5]))) + (", ..." if len(lost) > 5 else "")
         done = "put between the words beside them" if tags_format == "xml" else "left out"
@@ -240,15 +294,6 @@ def _say_written(what: str, paths: list[str], progress: Progress) -> None:
     """Say in one line what was written where."""
     where = "" if "-" in paths else f" in {' and '.join(paths)}"
     log(f"{what}{where}, {progress.seconds:.1f} s", event="written")
-
-
-@contextmanager
-def _placed(path: str, number: int) -> Iterator[None]:
-    """Add the file and the line to an error."""
-    try:
-        yield
-    except DataError as error:
-        raise error.at(path, line=number) from None
 
 
 def _project_tags(tagged: str, pair: LinkedPair) -> tuple[str, list[Span]]:
@@ -303,6 +348,7 @@ class LexiconOptions(Options):
     priors: str | None = option(
         "--priors FILE", "Write links as eflomal's priors, lines of LEX source target links.", type=OUTPUT
     )
+    escape_formulas: bool = texts.formula_option()
     limit: int = option(
         "--limit",
         "Write at most N translations per word to the shortlists; without -o, print at most N rows.",
@@ -321,7 +367,7 @@ class LexiconOptions(Options):
 
 
 @command(quiet_option)
-def lexicon(linked: OptionalLinkedOptions, listed: LexiconOptions) -> None:
+def lexicon(linked: OptionalLinkedOptions, errors: ErrorOptions, listed: LexiconOptions) -> None:
     """List translations with their probabilities: those of a model, or those that LINKS show.
 
     LINKS are Pharaoh links between the words of SOURCE and TARGET, which stand between spaces; words without
@@ -338,50 +384,77 @@ def lexicon(linked: OptionalLinkedOptions, listed: LexiconOptions) -> None:
     uses_texts = bool(linked.files) or linked.lowercase is not None or linked.unicode is not None
     if uses_texts == (listed.model is not None) or any(map(os.path.isdir, linked.files)):
         raise UsageError("expected --model DIR alone, or three files: SOURCE TARGET LINKS")
-    entries = [
-        entry
-        for entry in _entries(linked, listed.model)
-        if max(entry.forward, entry.reverse) >= listed.min_probability
-    ]
-    word = listed.word
-    if word is not None:
-        entries = [entry for entry in entries if word in (entry.source, entry.target)]
-        if not entries:
-            lower = "; a model contains words in lower case" if word != word.lower() else ""
-            raise DataError(f"no translation of {word!r} is as probable as --min-probability{lower}")
-    files: dict[str, Iterable[str]] = {}
-    if listed.output is not None:
-        files[f"{listed.output}.s2t"] = lexicons.shortlist(entries, most=listed.limit)
-        files[f"{listed.output}.t2s"] = lexicons.shortlist(entries, reverse=True, most=listed.limit)
-        files[f"{listed.output}.tsv"] = (f"{line}\n" for line in chain([_HEADER], map(_row, entries)))
-    if listed.priors is not None:
-        files[listed.priors] = lexicons.priors(entries)
+    with Outputs() as outputs:
+        bad = errors.open(outputs)
+        plain = listed.output is not None or listed.priors is not None
+        entries = _chosen(
+            _entries(linked, listed.model, bad, plain=plain), listed.word, listed.min_probability
+        )
+        row = partial(_row, escape_formulas=listed.escape_formulas)
+        files: dict[str, Iterable[str]] = {}
+        if listed.output is not None:
+            files[f"{listed.output}.s2t"] = lexicons.shortlist(entries, most=listed.limit)
+            files[f"{listed.output}.t2s"] = lexicons.shortlist(entries, reverse=True, most=listed.limit)
+            files[f"{listed.output}.tsv"] = (f"{line}\n" for line in chain([_HEADER], map(row, entries)))
+        if listed.priors is not None:
+            files[listed.priors] = lexicons.priors(entries)
+        for path, lines in files.items():
+            outputs.text(path).writelines(lines)
     if files:
-        write_whole(files)
         log(f"{len(entries):,} word pairs in {', '.join(files)}", event="written")
     else:
         most_linked = sorted(entries, key=lambda entry: -entry.links)[: listed.limit]
-        click.echo("\n".join([_HEADER, *map(_row, most_linked)]))
+        show("\n".join([_HEADER, *map(row, most_linked)]))
+    errors.say(bad)
 
 
-def _entries(linked: OptionalLinkedOptions, model: str | None) -> Iterable[Entry]:
-    """Return the linked words of a bitext, or the word pairs that a learned lexicon has linked."""
+def _chosen(entries: Iterable[Entry], word: str | None, least: float) -> list[Entry]:
+    """Return the entries that are probable enough, of one word if it is given."""
+    chosen = [entry for entry in entries if max(entry.forward, entry.reverse) >= least]
+    if word is None:
+        return chosen
+    of_word = [entry for entry in chosen if word in (entry.source, entry.target)]
+    if not of_word:
+        lower = "; a model contains words in lower case" if word != word.lower() else ""
+        raise DataError(f"no translation of {word!r} is as probable as --min-probability{lower}")
+    return of_word
+
+
+def _entries(
+    linked: OptionalLinkedOptions, model: str | None, bad: BadRecords, *, plain: bool
+) -> Iterable[Entry]:
+    """Return the linked words of a bitext, or the word pairs that a learned lexicon has linked.
+
+    Records with words that `plain` files cannot hold are bad.
+    """
     if model is not None:
-        from nmtalign.aligner.aligner import load_aligner
-
-        entries: Iterator[Entry] = load_aligner(model).lexicon.translations()
-        return entries
+        return _entries_of_model(model, bad, plain=plain)
     counts = na.LinkCounts()
-    for _, source, target, links in linked.read():
+    for _, source, target, links in linked.read(bad, separator="" if plain else None):
         counts.add(source, target, links)
     return counts.entries()
 
 
-def _row(entry: Entry) -> str:
+def _entries_of_model(model: str, bad: BadRecords, *, plain: bool) -> Iterator[Entry]:
+    from nmtalign.aligner.aligner import load_aligner
+    from nmtalign.links.separators import find_cut
+
+    for entry in bad.track(load_aligner(model).lexicon.translations()):
+        found = find_cut([entry.source], [entry.target]) if plain else None
+        if found is None:
+            yield entry
+        else:
+            bad.add_cut(found[1], model)
+
+
+def _row(entry: Entry, *, escape_formulas: bool) -> str:
     """Return the cells of one line; expected counts have two digits after the point."""
+    words = entry.source, entry.target
+    if escape_formulas:
+        words = without_formula(entry.source), without_formula(entry.target)
     links = f"{entry.links:.2f}".removesuffix(".00")
     association = "" if entry.association is None else f"{entry.association:.2f}"
-    cells = entry.source, entry.target, links, f"{entry.forward:.4f}", f"{entry.reverse:.4f}", association
+    cells = *map(tsv_cell, words), links, f"{entry.forward:.4f}", f"{entry.reverse:.4f}", association
     return "\t".join(cells)
 
 
@@ -458,6 +531,7 @@ def evaluate(scored: ScoredOptions, intervals: IntervalOptions) -> None:
         except DataError as error:
             raise error.at(path) from None
         _warn_of_shift(path, system, golds, results[path].aer)
+        _warn_of_undefined(path, gold, results[path].counts)
     if scored.by_sentence:
         _print_sentences(results)
     if compare is None:
@@ -465,15 +539,15 @@ def evaluate(scored: ScoredOptions, intervals: IntervalOptions) -> None:
     else:
         _print_comparison(results, evaluation.compare(*results.values(), bootstrap=bootstrap))
     settings = f"{results[links].settings}|format:{scored.links_format}|gold:{scored.gold_format}"
-    click.echo(f"settings    {settings}|version:{na.__version__}")
+    show(f"settings    {settings}|version:{na.__version__}")
 
 
 def _reviewed(
     gold: str,
-    golds: list[na.GoldAlignment],
+    golds: Sequence[na.GoldAlignment],
     systems: dict[str, list[frozenset[na.Link]]],
     encoding: str,
-) -> tuple[list[na.GoldAlignment], dict[str, list[frozenset[na.Link]]]]:
+) -> tuple[Sequence[na.GoldAlignment], dict[str, list[frozenset[na.Link]]]]:
     """Return the gold and the links of the pairs that were reviewed, of files with a line for each."""
     from nmtalign.links.formats import read_corrections
 
@@ -485,7 +559,7 @@ def _reviewed(
     return [golds[n] for n in at], {path: [system[n] for n in at] for path, system in systems.items()}
 
 
-def _warn_of_shift(path: str, system: Sequence[Links], golds: list[na.GoldAlignment], aer: float) -> None:
+def _warn_of_shift(path: str, system: Sequence[Links], golds: Sequence[na.GoldAlignment], aer: float) -> None:
     """Warn where links fit the gold better one position on or back: one of the files counts from 1."""
     from nmtalign.links.evaluation import Counts, count
 
@@ -498,41 +572,51 @@ def _warn_of_shift(path: str, system: Sequence[Links], golds: list[na.GoldAlignm
             warn(f"with all positions one {moved}, {error}; {hint}")
 
 
+def _warn_of_undefined(path: str, gold: str, counts: Counts) -> None:
+    """Say why scores are undefined."""
+    if not counts.links:
+        warn(f"{path} has no links, so precision and F1 are undefined")
+    if not counts.sure:
+        warn(f"{gold} has no sure links, so recall and F1 are undefined")
+
+
 def _print_sentences(results: dict[str, na.Evaluation]) -> None:
     """One row for each sentence pair and link file, between tabs; NaN is an unknown score."""
     from nmtalign.links.evaluation import METRICS
 
     counted = ("links", "sure", "in_sure", "in_possible")
-    click.echo("\t".join(("file", "line", *METRICS, *counted)))
+    show("\t".join(("file", "line", *METRICS, *counted)))
     for path, result in results.items():
         for number, counts in enumerate(result.sentences, 1):
             scores = (f"{100 * getattr(counts, metric):.2f}" for metric in METRICS)
             numbers = (getattr(counts, column) for column in counted)
-            click.echo("\t".join(map(str, (path, number, *scores, *numbers))))
-    click.echo()
+            show("\t".join(map(str, (printable(path), number, *scores, *numbers))))
+    show()
 
 
 def _percent(value: float, interval: tuple[float, float], sign: str = "") -> str:
+    if math.isnan(value):
+        return "undefined"
     low, high = interval
     return f"{100 * value:{sign}6.2f}  [{100 * low:{sign}.2f}, {100 * high:{sign}.2f}]"
 
 
 def _print_summary(result: na.Evaluation, confidence: float) -> None:
-    click.echo(f"            percent [{100 * confidence:g} % interval]")
+    show(f"            percent [{100 * confidence:g} % interval]")
     for metric, interval in result.intervals.items():
-        click.echo(f"{metric:<12}{_percent(result.score(metric), interval)}")
+        show(f"{metric:<12}{_percent(result.score(metric), interval)}")
     counts = result.counts
     links = f"{counts.links} ({counts.in_possible} possible, {counts.in_sure} sure)"
-    click.echo(f"pairs {len(result.sentences)}, links {links}, sure gold links {counts.sure}")
+    show(f"pairs {len(result.sentences)}, links {links}, sure gold links {counts.sure}")
 
 
 def _print_comparison(results: dict[str, na.Evaluation], differences: dict[str, Difference]) -> None:
     """The scores of both files, the second minus the first, and how likely that is by chance."""
-    rows = [["", *results, "difference", "p"]]
+    rows = [["", *map(printable, results), "difference", "p"]]
     for metric, difference in differences.items():
         scores = [_percent(result.score(metric), result.intervals[metric]) for result in results.values()]
         percent = _percent(difference.value, difference.interval, "+")
-        rows.append([metric, *scores, percent, f"{difference.p:.4f}"])
+        rows.append([metric, *scores, percent, "" if math.isnan(difference.p) else f"{difference.p:.4f}"])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
-        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        show("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())

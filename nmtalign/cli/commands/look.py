@@ -15,7 +15,8 @@ from unicodedata import combining, east_asian_width
 import click
 
 import nmtalign as na
-from nmtalign.cli import declare, model
+from nmtalign.cli import declare, model, texts
+from nmtalign.cli.bad_records import BadRecords
 from nmtalign.cli.declare import INPUT, OUTPUT, Numbers, Options, Whole, argument, command, option
 from nmtalign.cli.messages import Progress, log, printable, warn
 from nmtalign.cli.texts import BitextOptions, OptionalLinkedOptions, PairsOptions
@@ -135,6 +136,7 @@ class PictureOptions(Options):
     linear: bool = option("--linear", "Make colors proportional to the weights.", default=False)
     curves: bool = option("--curves", "Draw links as curves between the words, no matrix.", default=False)
     dpi: int = option("--dpi", "Dots per inch of a .png.", type=Whole(10, 1200), default=150)
+    escape_formulas: bool = texts.formula_option()
 
 
 @command()
@@ -171,7 +173,8 @@ def heatmap(bitext: SentenceOptions, look: PictureOptions, chosen: RecordOptions
         lacking: dict[str, None] = {}  # words without a vector, in order
         shown = ((record.number, _shown(aligner, record, look, most, lacking)) for record in records)
         if as_numbers:
-            save_matrices(((number or 1, matrices) for number, (matrices, *_) in shown), output)
+            matrices = ((number or 1, of_pair) for number, (of_pair, *_) in shown)
+            save_matrices(matrices, output, escape_formulas=look.escape_formulas)
         else:
             na.save_heatmaps((_draw(number, pair, look) for number, pair in shown), output, dpi=look.dpi)
     count = progress.done
@@ -233,11 +236,12 @@ def _shown(
 
     A side is cropped to `most` words; words without a vector are noted in `lacking`.
     """
-    from nmtalign.report.corpus import attention_of, parts_of
+    from nmtalign.report.corpus import attention_of, others_inside, parts_of
     from nmtalign.report.heatmap import cropped, matrices_of
 
     pair = attention_of(record, aligner)
     T, S = pair.matrix.weights.shape
+    others_inside(record, S, T)
     for tokens, unknown in zip(pair.tokens, pair.matrix.unknown or (), strict=False):
         lacking.update(dict.fromkeys(tokens[n] for n in sorted(unknown)))
     where = f"pair {record.number}: " if record.number else ""
@@ -525,7 +529,7 @@ def _corpus(
         raise UsageError("expected SOURCE TARGET LINKS, or SOURCE TARGET with --model DIR or --vectors DIR")
     aligner = named.load()
     if aligner is None:
-        pairs = ((source, target, links.links) for _, source, target, links in linked.read())
+        pairs = ((source, target, links.links) for _, source, target, links in linked.read(BadRecords()))
         return pairs, linked.text, (None, None)
     text = aligner.text.updated(lowercase=linked.lowercase, unicode=linked.unicode)
     aligner = replace(aligner, text=text)

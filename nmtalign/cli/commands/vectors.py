@@ -14,7 +14,7 @@ from click.core import ParameterSource
 import nmtalign as na
 from nmtalign.cli import model, texts
 from nmtalign.cli.declare import INPUT, OUTPUT, Options, Whole, argument, command, option
-from nmtalign.cli.messages import Progress, log, printable, warn
+from nmtalign.cli.messages import Progress, log, printable, show, warn
 from nmtalign.cli.running import one_blas_thread
 from nmtalign.cli.texts import BitextOptions, TextOptions
 from nmtalign.door import place_of
@@ -114,11 +114,11 @@ def info(shown: ShownOptions, reading: ReadingOptions, tokenization: TextOptions
         if kind == "auto":
             kind = detect_format(side, encoding=reading.encoding)
         embeddings = reading.read(side, kind)
-        click.echo("\n".join([f"{side}: {kind}", *_described(embeddings)]))
+        show("\n".join([f"{side}: {kind}", *_described(embeddings)]))
         if shown.text is not None:
             lines = map(tokenization.text.words, read_lines(shown.text, encoding=reading.encoding))
             known = sum(map(embeddings.coverage, lines), VectorCoverage())
-            click.echo(f"  of {shown.text}: {known}")
+            show(f"  of {shown.text}: {known}")
 
 
 def _described(embeddings: na.Embeddings) -> Iterator[str]:
@@ -342,7 +342,7 @@ def evaluate(space: SpaceOptions, looked_up: DictionaryOptions) -> None:
     source, target = space.load()
     entries = read_dictionary(looked_up.dictionary, encoding=looked_up.encoding)
     pairs = [(word, translation) for word, translation in map(text.normalized, entries)]
-    click.echo(str(evaluate_dictionary(source, target, pairs, score=space.score)))
+    show(str(evaluate_dictionary(source, target, pairs, score=space.score)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -361,14 +361,15 @@ def neighbors(space: SpaceOptions, listed: NeighborOptions) -> None:
 
     Example: nmtalign vectors neighbors en_fr_vectors house cat
     """
+    from nmtalign.links.separators import tsv_cell
     from nmtalign.vectors.spaces import neighbors as find
 
     source, target = space.load()
-    click.echo(f"word\tneighbor\t{space.score}")
+    show(f"word\tneighbor\t{space.score}")
     found = find(source, target, listed.words, count=listed.count, score=space.score)
     for word, nearest in found.items():
         for near, value in nearest:
-            click.echo(f"{word}\t{near}\t{value:.4f}")
+            show(f"{tsv_cell(word)}\t{tsv_cell(near)}\t{value:.4f}")
         if not nearest:
             warn(f"{word!r} has no vector")
 

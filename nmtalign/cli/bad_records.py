@@ -1,0 +1,112 @@
+"""Bad records: those that cannot be read, and pairs with words that an output cannot hold.
+
+``--on-error`` says what becomes of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+from nmtalign.cli.declare import OUTPUT, Options, option
+from nmtalign.cli.messages import as_options, log, printable
+from nmtalign.errors import DataError, UsageError
+from nmtalign.output import Outputs
+
+if TYPE_CHECKING:
+    from nmtalign.cli.texts import BitextOptions
+    from nmtalign.text.bitext import SentencePair
+
+Record = TypeVar("Record")
+
+
+class BadRecords:
+    """Raises the first error of a record, or with `write` reports each in a line.
+
+    A line has the number of the record, from 1, a tab, and what is wrong where.
+    """
+
+    def __init__(self, write: Callable[[str], object] | None = None) -> None:
+        self.count = 0
+        self._write = write
+        self._done = self._last = 0  # records that are done; the last one that was bad
+
+    @property
+    def are_marked(self) -> bool:
+        """Whether bad records become empty ones."""
+        return self._write is not None
+
+    @property
+    def has_current(self) -> bool:
+        """Whether the record that is being read is bad."""
+        return self._last == self._done + 1
+
+    def add(self, error: DataError) -> None:
+        """Raise the error of the record that is being read, or report it."""
+        if self._write is None:
+            raise error
+        self.count += not self.has_current
+        self._last = self._done + 1
+        self._write(f"{self._last}\t{printable(as_options(str(error)))}\n")
+
+    def add_cut(self, problem: str, path: str, line: int | None = None) -> None:
+        """Add what :func:`nmtalign.links.separators.find_cut` has found in a record."""
+        advice = "" if self.are_marked else ", or leave the pair out with `on_error=skip-marked`"
+        self.add(DataError(f"{problem}{advice}").at(path, line=line))
+
+    def track(self, records: Iterable[Record]) -> Iterator[Record]:
+        """Yield the records and count them, to know the number of a bad one."""
+        for record in records:
+            yield record
+            self._done += 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorOptions(Options):
+    """What becomes of bad records."""
+
+    section = "Input"
+
+    on_error: Literal["stop", "skip-marked"] = option(
+        "--on-error", "At a bad record: stop, or leave it empty and report it.", default="stop"
+    )
+    error_report: str | None = option(
+        "--error-report FILE", "List the records that --on-error skip-marked replaced.", type=OUTPUT
+    )
+
+    def open(self, files: Outputs) -> BadRecords:
+        """Open the report of bad records, if they are to be replaced."""
+        path = self.error_report
+        if (self.on_error == "skip-marked") != (path is not None):
+            raise UsageError("--on-error skip-marked and --error-report FILE go together; give both")
+        return BadRecords() if path is None else BadRecords(files.text(path).write)
+
+    def say(self, bad: BadRecords) -> None:
+        """Say how many records were replaced."""
+        if bad.are_marked:
+            text = f"{bad.count:,} bad records, listed in {self.error_report}"
+            log(text, event="bad records", records=bad.count)
+
+
+def without_cut_words(
+    pairs: Iterable[SentencePair],
+    words_of: Callable[[SentencePair], tuple[list[str], list[str]]],
+    bitext: BitextOptions,
+    bad: BadRecords,
+) -> Iterator[SentencePair]:
+    """Yield the pairs of a bitext; those with words that no plain file can hold are bad, and empty.
+
+    `words_of` cuts the lines into the words that are written.
+    """
+    from nmtalign.links.separators import find_cut, may_be_cut
+    from nmtalign.text.bitext import SentencePair
+
+    for number, pair in enumerate(pairs, 1):
+        if any(map(may_be_cut, pair)):
+            cut = find_cut(*words_of(pair))
+            if cut is not None:
+                side, problem = cut
+                bad.add_cut(problem, *bitext.place(number, side))
+                pair = SentencePair("", "")
+        yield pair

@@ -1,0 +1,82 @@
+"""Errors in files name the file, and the line or the pair."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nmtalign.names import METHODS
+from tests.aligner.toy_language import toy_bitext
+from tests.cli.running import run, write
+
+TOY = toy_bitext(60, seed=3)
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A bitext, and links that fit, of which one lies outside, or one is too few, or too many."""
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "a", TOY.source)
+    write(tmp_path / "b", TOY.target)
+    links = [" ".join(f"{s}-{t}" for s, t in sorted(own)) for own in TOY.links]
+    write(tmp_path / "links", links)
+    write(tmp_path / "outside", [*links[:4], "99-0", *links[5:]])
+    write(tmp_path / "long", [*links, "0-0"])
+    write(tmp_path / "empty", [""] * 60)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("report a b --gold outside -o r.html", "outside: pair 5: link 99-0 is outside"),
+        ("report a b --gold outside --worst 60 -o r.html", "outside: pair 5: link 99-0 is outside"),
+        ("report a b --compare other=outside -o r.html", "outside: pair 5: link 99-0 is outside"),
+        ("train a b -o m --gold outside", "outside: gold link 99-0 lies outside"),
+        ("train a b -o m --gold long", "long: expected gold links for at most 60 pairs, found 61"),
+        ("train a b -o m --gold empty", "empty: expected gold links of at least"),
+        ("train a b -o m --expert outside", "outside: pair 5: the expert's link 99-0 lies outside"),
+        ("align a b --expert outside", "outside: pair 5: the expert's link 99-0 lies outside"),
+        ("align a b --expert outside --tokens t", "outside: pair 5: the expert's link 99-0 lies outside"),
+        ("lexicon a b outside", "outside, line 5: link 99-0 is outside"),
+        ("phrases a b outside", "outside, line 5: link 99-0 is outside"),
+        ("index a b outside -o db", "outside, line 5: link 99-0 is outside"),
+        ("evaluate links long", "links: expected links for as many pairs as have gold links, 61, found 60"),
+    ],
+)
+def test_links_that_do_not_fit(files: Path, capsys, line: str, says: str):
+    assert run(*line.split()) == 3
+    assert f"error: {says}" in capsys.readouterr().err
+
+
+def test_gold_of_a_picture(files: Path, capsys):
+    write(files / "pairs.tsv", [f"{source}\t{target}" for source, target in TOY.pairs])
+    assert run("heatmap", "--pairs", "pairs.tsv", "--gold", "outside", "--lines", "5", "-o", "h.npz") == 3
+    assert "error: outside: pair 5: link 99-0 is outside" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("value", [-3.0, -1.01, -1.000001, 0.5, 7.0])
+def test_similarities_that_a_method_cannot_use(files: Path, capsys, method: str, value: float):
+    write(files / "a", ["the big cat"] * 2)
+    write(files / "b", ["le gros chat"] * 2)
+    second = np.full((3, 3), value, np.float32)
+    np.savez("s.npz", np.eye(3, dtype=np.float32), second)
+    code = run("links-from", "a", "b", "--similarities", "s.npz", "--method", method)
+    err = capsys.readouterr().err
+    if method == "simalign-itermax" and value < -1.00001:
+        assert code == 3
+        assert f"error: s.npz: pair 2: expected similarities of at least -1.0, found {value:.6g}" in err
+    else:
+        assert code == 0
+
+
+def test_more_arrays_than_pairs(files: Path, capsys):
+    np.savez("s.npz", *[np.eye(2)] * 3)
+    write(files / "a", ["the cat"])
+    write(files / "b", ["le chat"])
+    for option in ("--similarities", "--matrices"):
+        assert run("links-from", "a", "b", option, "s.npz") == 3
+        assert "error: s.npz: expected arrays for 1 pairs" in capsys.readouterr().err
