@@ -7,6 +7,7 @@ their line, so that line n of one file never becomes line n + 1.
 from __future__ import annotations
 
 import bz2
+import codecs
 import gzip
 import hashlib
 import io
@@ -27,8 +28,10 @@ from weakref import WeakSet
 
 from nmtalign.door import as_path, expand_home
 from nmtalign.errors import FILES_USED_UP, DataError, NmtalignError, UsageError, class_and_text, text_of
+from nmtalign.signatures import HEAD_BYTES, WIDE_ENCODINGS, check_readable, compression_of, encoding_of
 
 T = TypeVar("T")
+Packed = io.FileIO | io.BufferedReader  # the bytes of a compressed file
 
 _BLOCK = 1 << 17
 _PIECE = 1 << 9  # packed bytes given to zstandard at a time: they unpack to at most 16 MB
@@ -38,6 +41,10 @@ HIGHEST_RATIO = 100  # how many times its own size a larger one may unpack to
 DEEPEST = 100  # lists and objects of JSON inside each other
 # What the decompressors raise on a damaged or cut-off file.
 DAMAGE = (EOFError, OSError, lzma.LZMAError, zlib.error)
+_LONE_RETURNS = (
+    "expected lines that end in \\n or \\r\\n, found only carriage returns (\\r), as old Macs wrote them; "
+    "convert the line ends: tr '\\r' '\\n' < OLD > NEW"
+)
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _ENDING = 40  # characters of a name that its partial file keeps: those of some languages take 4 bytes
 _inputs: WeakSet[io.FileIO] = WeakSet()  # that are being read
@@ -161,7 +168,7 @@ def _zstandard() -> Any:
 class _ZstandardReader(io.RawIOBase):
     """Unpacks frame after frame; zstandard's own reader takes a cut-off file for its end."""
 
-    def __init__(self, file: io.FileIO) -> None:
+    def __init__(self, file: Packed) -> None:
         zstandard = _zstandard()
         self._file = file
         self._error = zstandard.ZstdError
@@ -196,7 +203,7 @@ class _ZstandardReader(io.RawIOBase):
 class _Bounded(io.RawIOBase):
     """Unpacked bytes of a file, which is closed with them; refused where they are out of all proportion."""
 
-    def __init__(self, unpacker: Any, file: io.FileIO) -> None:
+    def __init__(self, unpacker: Any, file: Packed) -> None:
         self._unpacker, self._file = unpacker, file
         self._left = most_unpacked(os.fstat(file.fileno()).st_size) if file.seekable() else sys.maxsize
 
@@ -223,7 +230,7 @@ def most_unpacked(size: int) -> int:
     return max(FREE_SIZE, HIGHEST_RATIO * size)
 
 
-def unpacked(file: io.FileIO, ending: str) -> io.BufferedReader:
+def unpacked(file: Packed, ending: str) -> io.BufferedReader:
     """Return what a file holds that is packed as an ending such as ``.gz`` says."""
     return io.BufferedReader(_Bounded(_UNPACKERS[ending](file), file), _BLOCK)
 
@@ -235,14 +242,18 @@ def format_ending(path: str | Path) -> str:
 
 
 def open_binary(path: str | Path, mode: str = "r") -> BinaryIO:
-    """Open `path` as bytes, packed by its ending (.gz, .bz2, .xz, .zst); ``-`` for the standard streams."""
+    """Open `path` as bytes; ``-`` is a standard stream.
+
+    What is read is unpacked if its first bytes or its ending say that it is compressed (.gz, .bz2, .xz,
+    .zst); what is written is packed as its ending says.
+    """
     if str(path) == "-":
         return sys.stdin.buffer if mode == "r" else sys.stdout.buffer
     return _open_input(path) if mode == "r" else _open_output(path)
 
 
 def _open_input(path: str | Path) -> BinaryIO:
-    ending = as_path(path).suffix.lower()
+    as_path(path)
     try:
         file = io.FileIO(expand_home(path))
     except OSError as error:
@@ -250,14 +261,24 @@ def _open_input(path: str | Path) -> BinaryIO:
             raise
         raise _unreadable(error) from None
     _inputs.add(file)
+    stream: io.BufferedReader = io.BufferedReader(file, _BLOCK)
     try:
-        return unpacked(file, ending) if ending in _UNPACKERS else io.BufferedReader(file, _BLOCK)
-    except UsageError:
-        file.close()
+        # The content decides: a file may have lost its ending, or have that of another compression.
+        head, ending = stream.peek(HEAD_BYTES), Path(path).suffix.lower()
+        found = compression_of(head)
+        if found is None and ending in _UNPACKERS:
+            check_readable(head, expected=f"a file compressed as {ending}")
+        ending = found or ending
+        return unpacked(stream, ending) if ending in _UNPACKERS else stream
+    except DataError as error:
+        stream.close()
+        raise error.at(path) from None
+    except (OSError, UsageError):
+        stream.close()
         raise
 
 
-_UNPACKERS: dict[str, Callable[[io.FileIO], Any]] = {
+_UNPACKERS: dict[str, Callable[[Packed], Any]] = {
     ".gz": lambda file: gzip.GzipFile(fileobj=file),
     ".bz2": bz2.BZ2File,
     ".xz": lzma.LZMAFile,
@@ -356,7 +377,7 @@ _PACKERS: dict[str, Callable[[io.BufferedWriter], Any]] = {
 
 
 def open_text(path: str | Path, mode: str = "r") -> io.TextIOWrapper:
-    """Open `path` as text; compressed by its ending, ``-`` for standard input or output.
+    """Open `path` as text, compressed as in :func:`open_binary`; ``-`` is standard input or output.
 
     Line ends are neither translated on the way in nor on the way out.
     """
@@ -387,8 +408,10 @@ def fingerprint(path: Path) -> dict[str, Any]:
 def read_lines(path: str | Path, *, encoding: str = "utf-8") -> Iterator[str]:
     """Yield the lines of `path` without their end: ``\\n``, or ``\\r\\n`` as Windows writes it.
 
-    A byte order mark at the start is dropped. Any other character stays where it is, so the n-th line
-    out is the n-th line in. The file is read as it is consumed; a DataError names the line.
+    A byte order mark at the start is dropped, and decides on the encoding, whatever `encoding` says: files
+    in UTF-16 and UTF-8 can be read together. Any other character stays where it is, so the n-th line out is
+    the n-th line in. The file is read as it is consumed; a DataError names the line. A file of another kind,
+    such as an archive or a PDF, is a DataError that names the kind.
     """
     for line in try_lines(path, encoding=encoding):
         if isinstance(line, DataError):
@@ -397,9 +420,10 @@ def read_lines(path: str | Path, *, encoding: str = "utf-8") -> Iterator[str]:
 
 
 def check_encoding(name: str) -> None:
-    """Refuse an encoding that Python does not know, or in which the end of a line is not the one of ASCII."""
+    """Raise UsageError unless Python knows the encoding, and lines in it can be told apart."""
     try:
-        why = "" if b"\n".decode(name) == "\n" else "in which lines end otherwise"
+        wide = codecs.lookup(name).name in WIDE_ENCODINGS
+        why = "" if wide or b"\n".decode(name) == "\n" else "in which lines end otherwise"
     except (LookupError, ValueError, TypeError) as error:
         why = str(error)
     if why:
@@ -410,15 +434,17 @@ def check_encoding(name: str) -> None:
 def try_lines(path: str | Path, *, encoding: str = "utf-8") -> Iterator[str | DataError]:
     """Yield what :func:`read_lines` does, with the error in the place of a line that is not `encoding`."""
     check_encoding(encoding)
-    if encoding.lower().replace("_", "-") == "utf-8-sig":
-        encoding = "utf-8"  # the mark is dropped anyway
     stream = open_binary(path)
     number = 0
     try:
-        for block in _whole_lines(stream):
+        blocks, encoding = _recognized(_blocks(stream), encoding, path)
+        kept = "utf-8" if encoding in WIDE_ENCODINGS else encoding
+        for block in _whole_lines(blocks):
+            if number == 0 and b"\r" in block and b"\n" not in block:
+                raise DataError(_LONE_RETURNS).at(path)
             if len(block) >= LONGEST_LINE and b"\n" not in block[:LONGEST_LINE]:
                 raise DataError(f"expected at most {LONGEST_LINE:,} bytes").at(path, line=number + 1)
-            lines = _decoded(block, encoding)
+            lines = _decoded(block, kept, named=encoding)
             if number == 0 and isinstance(lines[0], str):
                 lines[0] = lines[0].removeprefix("\ufeff")
             for line in lines:
@@ -432,11 +458,50 @@ def try_lines(path: str | Path, *, encoding: str = "utf-8") -> Iterator[str | Da
             stream.close()
 
 
-def _whole_lines(stream: BinaryIO) -> Iterator[bytes]:
-    """Yield what a stream holds in blocks that end where a line does, or are as long as no line may be."""
-    parts, size = list[bytes](), 0
-    read = getattr(stream, "read1", stream.read)  # what there is, without waiting for more
+def _blocks(stream: BinaryIO) -> Iterator[bytes]:
+    """Yield the bytes of a stream as they come, without waiting for a full block."""
+    read = getattr(stream, "read1", stream.read)
     while block := read(_BLOCK):
+        yield block
+
+
+def _recognized(blocks: Iterator[bytes], encoding: str, path: str | Path) -> tuple[Iterator[bytes], str]:
+    """Return the blocks of a text file, and the encoding that its first bytes tell.
+
+    UTF-16 and UTF-32 become UTF-8 here, so that lines end at one byte. A DataError if the file is not text.
+    """
+    head = b""
+    for block in blocks:
+        head += block
+        if len(head) >= HEAD_BYTES or b"\n" in head:  # who types a line waits for its links
+            break
+    try:
+        check_readable(head)
+        found = encoding_of(head, encoding)
+    except DataError as error:
+        raise error.at(path) from None
+    blocks = chain([head], blocks)
+    return (_as_utf8(blocks, found, path) if found in WIDE_ENCODINGS else blocks), found
+
+
+def _as_utf8(blocks: Iterator[bytes], encoding: str, path: str | Path) -> Iterator[bytes]:
+    """Yield text as UTF-8; half a character becomes bytes that are not UTF-8, an error of its line."""
+    decoder = codecs.getincrementaldecoder(encoding)("surrogatepass")
+    try:
+        for block in blocks:
+            yield decoder.decode(block).encode("utf-8", "surrogatepass")
+    except UnicodeDecodeError as error:
+        raise DataError(f"expected {encoding} text ({error.reason})").at(path) from None
+    try:
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        yield b"\xff"
+
+
+def _whole_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield bytes in blocks that end where a line does, or are as long as no line may be."""
+    parts, size = list[bytes](), 0
+    for block in blocks:
         end = block.rfind(b"\n") + 1 or (len(block) if size >= LONGEST_LINE else 0)
         if end:
             yield b"".join([*parts, block[:end]])
@@ -447,8 +512,8 @@ def _whole_lines(stream: BinaryIO) -> Iterator[bytes]:
         yield b"".join(parts)
 
 
-def _decoded(block: bytes, encoding: str) -> list[str | DataError]:
-    """Return the lines of a block; an error in the place of a line that is not `encoding`."""
+def _decoded(block: bytes, encoding: str, *, named: str) -> list[str | DataError]:
+    """Return the lines of a block; an error, which calls the encoding `named`, in the place of a bad line."""
     try:
         text = block.decode(encoding)
         in_blocks = text.count("\n") == block.count(b"\n")  # not so in some old encodings
@@ -457,15 +522,17 @@ def _decoded(block: bytes, encoding: str) -> list[str | DataError]:
     except UnicodeError as error:
         raise UsageError(f"text cannot be read as {encoding} ({error})") from None
     if not in_blocks:
-        return [_decoded_line(raw, encoding) for raw in io.BytesIO(block).readlines()]
+        return [_decoded_line(raw, encoding, named=named) for raw in io.BytesIO(block).readlines()]
     lines: list[str | DataError] = [*text.replace("\r\n", "\n").split("\n")]
     return lines if lines[-1] else lines[:-1]
 
 
-def _decoded_line(raw: bytes, encoding: str) -> str | DataError:
+def _decoded_line(raw: bytes, encoding: str, *, named: str) -> str | DataError:
     try:
         line = raw.decode(encoding)
     except UnicodeDecodeError as error:
+        if named != encoding:
+            return DataError(f"expected {named} text, found half of a character")
         byte = f"the byte 0x{raw[error.start]:02x} at column {error.start + 1}"
         advice = "convert the file, or name its encoding (`encoding=NAME`)"
         return DataError(f"expected {encoding} text, found {byte}; {advice}")

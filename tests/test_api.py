@@ -359,7 +359,6 @@ LOADED = {  # what is opened, and the settings
     ),
 }
 CALLS = {
-    "swapped columns": (lambda: na.train(table("target", "source")), USAGE, "first column, found target and"),
     "swapped languages": (
         lambda: na.load().align_batch(table("fr", "en")),
         USAGE,

@@ -42,6 +42,7 @@ FLOORS = {
     "files": 0,
     "names": 0,
     "output": 0,
+    "signatures": 0,
     "state": 0,
 }
 # sideways on one floor: emissions and the E-step, which positions read and scorers are fitted by

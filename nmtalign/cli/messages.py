@@ -21,7 +21,7 @@ from nmtalign.files import escape_controls, share_read
 MOST_CHARACTERS = 2_000  # of a message
 COLORS = {"error": "red", "warning": "yellow"}
 _PARAMETER = re.compile(r"(?<!['\"])`([a-z_]+)(?:=([^`]+))?`")  # of the library
-_OPTIONS = {"languages": "langs", "overwrite": "force"}  # those of another name
+_OPTIONS = {"languages": "langs", "overwrite": "force", "select": "sides"}  # those of another name
 switched: set[str] = set()  # by options of the command that runs: log_json, verbose, quiet, debug
 
 

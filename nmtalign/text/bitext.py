@@ -8,9 +8,11 @@ record that does not parse is an error with its place, or with `on_error` an emp
 from __future__ import annotations
 
 import math
+import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set, Sized
 from functools import partial
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, overload
@@ -28,7 +30,9 @@ from nmtalign.door import (
 )
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import check_encoding, format_ending, is_text, side_by_side, try_lines
-from nmtalign.text.readers import ENDINGS, FORMATS, Record, Select, read_records
+from nmtalign.text.headers import sides_of
+from nmtalign.text.languages import language_tag
+from nmtalign.text.readers import ENDINGS, FORMATS, Line, Record, Select, read_records
 from nmtalign.text.tokenization import LONGEST_TEXT, SPACES, Languages, TextSettings
 
 if TYPE_CHECKING:
@@ -73,13 +77,16 @@ def read_bitext(
         ``moses`` (two files), ``fast-align``, ``tsv``, ``csv``, ``jsonl``, ``tmx``, ``xliff``, ``po``,
         ``po-fuzzy`` or ``parquet``. ``auto`` goes by the ending of the name, then by the first line.
     encoding : str
-        Of text files; XML declares its own, and that of Parquet is UTF-8.
+        Of text files; a byte order mark wins. XML declares its own, and that of Parquet is UTF-8.
     select : (str or int, str or int), optional
         Where the two sides are: columns of a TSV or CSV, counted from 1 or named by its first line; keys of
-        JSON objects (``a.b`` for b inside a), languages of a TMX, columns of a Parquet file.
+        JSON objects (``a.b`` for b inside a), languages of a TMX, columns of a Parquet file. Without it, the
+        first line of a TSV or CSV is a header if it has usual names of both sides, such as ``source,target``
+        or ``en,fr``.
     on_error : callable, optional
         Called with the error of a record that does not parse; an empty pair takes its place.
-        Without it the error is raised.
+        Without it the error is raised. Units of a TMX that lack a language are no bad records: they give no
+        pair, and a warning counts them.
 
     Raises
     ------
@@ -87,6 +94,12 @@ def read_bitext(
         A record that does not parse, with file and line; two files of different length, with both counts.
     UsageError
         An encoding or format that is not known.
+
+    Warns
+    -----
+    UserWarning
+        A first line that may or may not be a header; units or messages that are not read as they are; a file
+        that seems to hold both sides where one side was expected.
 
     Examples
     --------
@@ -245,11 +258,43 @@ def _read_two(source: str | Path, target: str | Path, encoding: str) -> Iterator
     if str(source) == str(target) == "-":
         raise UsageError("only one side can come from standard input")
     files = source, target
-    for first, second in side_by_side((try_lines(path, encoding=encoding) for path in files), files):
+    sides = (_told_of_both_sides(try_lines(path, encoding=encoding), path) for path in files)
+    for first, second in side_by_side(sides, files):
         if isinstance(first, DataError):
             yield first
         else:
             yield second if isinstance(second, DataError) else (first, second)
+
+
+_LINES_LOOKED_AT = 10
+_BOTH_SIDES = {  # what each line of a file with both sides has
+    "a tab": re.compile(r".*\S\t\s*\S"),
+    "'|||'": re.compile(r".*\S \|\|\| *\S"),
+    "a JSON object": re.compile(r"\{.*\}\s*$"),
+}
+_CSV = {"a comma": re.compile(r".*\S,.*\S")}
+_ENDINGS_OF_BOTH_SIDES = (".tmx", ".xliff", ".xlf", ".po", ".pot")
+
+
+def _told_of_both_sides(lines: Iterator[Line], path: str | Path) -> Iterator[Line]:
+    """Yield the lines of one side; warn if the file seems to contain both sides."""
+    ending = format_ending(path)
+    patterns = _BOTH_SIDES | (_CSV if ending == ".csv" else {})
+    has_text = False
+    for line in islice(lines, _LINES_LOOKED_AT):
+        yield line
+        if isinstance(line, str) and line:
+            has_text = True
+            patterns = {name: pattern for name, pattern in patterns.items() if pattern.match(line)}
+    reason = ""
+    if ending in _ENDINGS_OF_BOTH_SIDES:
+        reason = f"the name ends in {ending}, but the file is read as lines of text"
+    elif has_text and patterns:
+        reason = f"each of the first lines has {' and '.join(patterns)}"
+    if reason:
+        advice = "if the file contains both sides, give it alone (`pairs=FILE`)"
+        warnings.warn(f"{path}: {reason}; {advice}", stacklevel=2)
+    yield from lines
 
 
 # --- pairs as users have them --------------------------------------------------------------------
@@ -265,9 +310,10 @@ def checked_pairs(
     """Return an iterator over sentence pairs; raise UsageError or DataError for anything else.
 
     They come as pairs of lines or of lists of words, as two lists with the sentences of each side, or as a
-    table of two columns, whose names may not be `languages` the other way round. With `targets`, `pairs` are
-    the sentences of the source side. `lines` says whether all are lines of text, or all lists of words; left
-    out: as the first one is. What :func:`nmtalign.read_bitext` returns is checked already.
+    table of two columns: source and target, unless their names say that they are target and source (see
+    :mod:`nmtalign.text.headers`). They may not be `languages` the other way round. With `targets`, `pairs`
+    are the sentences of the source side. `lines` says whether all are lines of text, or all lists of words;
+    left out: as the first one is. What :func:`nmtalign.read_bitext` returns is checked already.
 
     >>> list(checked_pairs((["a house", "a car"], ["une maison", "une auto"])))
     [('a house', 'une maison'), ('a car', 'une auto')]
@@ -350,10 +396,13 @@ def _rows(pairs: Any, languages: Languages = (None, None)) -> Iterable[Any]:
         if len(names) != 2:
             found = f"expected a table of two columns, found {len(names)}: {', '.join(names)}"
             raise UsageError(f"{found}; choose source and target: table[['en', 'fr']]")
-        if tuple(map(str.lower, names[::-1])) in (tuple(languages), SentencePair._fields):
+        if tuple(map(language_tag, names[::-1])) == tuple(name and language_tag(name) for name in languages):
             found = f"expected the source in the first column, found {names[0]} and {names[1]}"
             raise UsageError(f"{found}; choose them in order: table[{names[::-1]}]")
         rows: Iterable[Any] = pairs.itertuples(index=False, name=None)
+        sides = sides_of(names)
+        if sides is not None and sides.source == 1:  # such as target, source
+            return (row[::-1] for row in rows)
         return rows
     if isinstance(pairs, str | bytes | Path) or not isinstance(pairs, Iterable):
         wanted = "expected sentence pairs (source, target)"

@@ -5,7 +5,7 @@ fast-align   one file, ``source ||| target`` on a line
 tsv          one file, columns between tabs, no quoting
 csv          one file, columns between commas, quoted as RFC 4180 has it
 jsonl        one file, an object on a line: ``{"source": "...", "target": "..."}``
-tmx          translation memory; a pair for each unit
+tmx          translation memory; a pair for each unit that has both languages
 xliff        1.2 and 2.0; a pair for each unit or segment, the target empty where there is none
 po           gettext catalogue; a pair for each message, the target empty where it is missing or fuzzy
 po-fuzzy     the same with the fuzzy translations
@@ -18,21 +18,26 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
 from nmtalign.errors import DataError, UsageError, text_of
 from nmtalign.files import DAMAGE, extra, guarded_read, open_binary, parse_json, try_lines
+from nmtalign.signatures import check_readable
+from nmtalign.text.headers import sides_of
+from nmtalign.text.languages import is_variant, language_tag
 
 Record = tuple[str, str] | DataError
 Select = tuple[str, str] | None  # where the two sides are
 Line = str | DataError
 Row = TypeVar("Row")
+TableRow = tuple[int, list[str] | DataError]  # with the number of its first line
 
 
 def read_records(path: str | Path, format: str, encoding: str, select: Select) -> Iterator[Record]:
@@ -75,6 +80,11 @@ def _parsed(
             yield error.at(path, line=line)
 
 
+def _tell(place: str | Path, text: str) -> None:
+    """Warn about a file, or a line of a file, that is read."""
+    warnings.warn(f"{place}: {text}", stacklevel=2)
+
+
 def _on_one_line(text: str) -> str:
     return text.replace("\r\n", " ").replace("\n", " ")
 
@@ -84,7 +94,12 @@ def _on_one_line(text: str) -> str:
 
 def _read_fast_align(lines: Iterator[Line], path: str | Path, select: Select) -> Iterator[Record]:
     _expect_no_choice(select, "a line of the format 'fast-align'")
-    return _parsed(enumerate(lines, 1), path, _parse_fast_align)
+    first = list(islice(lines, 1))
+    names = first[0].split("|||") if first and isinstance(first[0], str) else []
+    if len(names) == 2 and sides_of([name.strip(" ") for name in names]):
+        reason = "this format has no names of columns, so the line is read as a sentence pair"
+        _tell(f"{path}, line 1", f"{reason}; remove it if it is a header")
+    return _parsed(enumerate(chain(first, lines), 1), path, _parse_fast_align)
 
 
 def _parse_fast_align(line: str) -> tuple[str, str]:
@@ -120,43 +135,126 @@ def _value(record: Any, key: str) -> str:
 # --- columns of a table --------------------------------------------------------------------------
 
 
-def _read_table(
-    rows: Iterator[tuple[int, list[str] | DataError]], path: str | Path, select: Select
-) -> Iterator[Record]:
+def _read_table(rows: Iterator[TableRow], path: str | Path, select: Select) -> Iterator[Record]:
     """Yield a pair for each row of a table, from the columns that `select` numbers from 1 or names.
 
-    By default these are ``source`` and ``target`` where the first row names them, else the only two.
+    Without `select`, the columns are those that the first row names (see :mod:`nmtalign.text.headers`), or
+    the only two. Empty rows before the first one are empty pairs.
     """
     for line, row in rows:
         if isinstance(row, DataError):  # it may hold the names
             raise row
-        columns, named = _columns(row, select, path)
-        rest = rows if named else chain([(line, row)], rows)
-        width = 2 if select is None and not named else None
-        yield from _parsed(rest, path, partial(_sides, columns=columns, width=width))
+        if row in ([], [""]):
+            yield "", ""
+            continue
+        try:
+            first = _first_row(row, select)
+        except DataError as error:
+            raise error.at(path, line=line) from None
+        width = 2 if select is None and not first.is_header else None
+        header = row if first.is_header else None
+        parse = partial(_sides, columns=first.columns, width=width, header=header)
+        rest = _told_of_first_row(first, row, rows, f"{path}, line {line}")
+        yield from _parsed(rest if first.is_header else chain([(line, row)], rest), path, parse)
 
 
-def _columns(row: list[str], select: Select, path: str | Path) -> tuple[tuple[int, int], bool]:
-    """Return which fields the two sides are, and whether the first row has names instead of text."""
-    names = select or ("source", "target")
-    if all(name in row for name in names):
-        return (row.index(names[0]), row.index(names[1])), True
+class _FirstRow(NamedTuple):
+    """Which fields the two sides are, and whether the first row has their names instead of text."""
+
+    columns: tuple[int, int]
+    is_header: bool
+    is_certain: bool
+
+
+def _first_row(row: list[str], select: Select) -> _FirstRow:
     if select is None:
-        return (0, 1), False
-    if all(name.isdecimal() and len(name) < 10 for name in names):
-        first, second = map(int, names)
+        sides = sides_of(row)
+        if sides is None:
+            return _FirstRow((0, 1), is_header=False, is_certain=False)
+        return _FirstRow((sides.source, sides.target), is_header=True, is_certain=sides.is_certain)
+    found = _named_columns(row, select)
+    if found is not None:
+        return _FirstRow(found, is_header=True, is_certain=True)
+    if all(name.isdecimal() and len(name) < 10 for name in select):
+        first, second = map(int, select)
         if not (first and second):
-            raise UsageError(f"expected two columns counted from 1, such as 1,2, found {','.join(names)}")
-        return (first - 1, second - 1), False
-    wanted = f"expected the columns {' and '.join(names)} in the first line"
-    raise DataError(f"{wanted}, found {', '.join(row)[:80]}").at(path, line=1)
+            raise UsageError(f"expected two columns counted from 1, such as 1,2, found {','.join(select)}")
+        return _FirstRow((first - 1, second - 1), is_header=False, is_certain=False)
+    wanted = f"expected the columns {' and '.join(select)} in the first line"
+    raise DataError(f"{wanted}, found {', '.join(row)[:80]}")
 
 
-def _sides(row: list[str], columns: tuple[int, int], width: int | None) -> tuple[str, str]:
+def _named_columns(row: list[str], names: tuple[str, str]) -> tuple[int, int] | None:
+    """Return the fields that have two names, in another case if need be; None unless both are there."""
+    if not all(name in row for name in names):
+        row = [field.strip(' "').casefold() for field in row]
+        names = names[0].casefold(), names[1].casefold()
+    if not all(name in row for name in names):
+        return None
+    return row.index(names[0]), row.index(names[1])
+
+
+_ROWS_LOOKED_AT = 5  # after the first one
+_NAME = re.compile(r"[^\W\d]\w*")
+
+
+def _told_of_first_row(
+    first: _FirstRow, row: list[str], rows: Iterator[TableRow], place: str
+) -> Iterator[TableRow]:
+    """Yield the rows after the first one; warn if the first one may have been read as what it is not.
+
+    Codes of two languages are a header, unless the rows below are single words as well. Two single words
+    above rows of text, or names of the two sides, look like a header.
+    """
+    cells = [row[column] for column in first.columns if column < len(row)]
+    if first.is_header and all(len(cell) > 2 and cell[0] == cell[-1] == '"' for cell in cells):
+        _tell(place, "the names are quoted; tsv has no quoting, so the quotation marks of the text stay")
+    if first.is_certain or len(cells) < 2:
+        yield from rows
+        return
+    count, are_texts = 0, True
+    for line, later in islice(rows, _ROWS_LOOKED_AT):
+        if isinstance(later, list) and len(later) > max(first.columns):
+            count += 1
+            are_texts &= all(" " in later[column].strip(" ") for column in first.columns)
+        yield line, later
+    cells = [cell.strip('" ') for cell in cells]
+    if first.is_header:
+        if not (count and are_texts):
+            names = ",".join(cells)
+            reason = f"{names} is read as the names of the columns, not as a sentence pair"
+            _tell(place, f"{reason}; `select={names}` says so, `select=1,2` reads it as a pair")
+    elif _are_names(row) or (count and are_texts and all(map(_NAME.fullmatch, cells))):
+        reason = f"{cells[0]} and {cells[1]} are read as a sentence pair"
+        _tell(place, f"{reason}; if they name the columns, use `select={','.join(cells)}`")
+    yield from rows
+
+
+def _are_names(row: list[str]) -> bool:
+    """Return whether the fields of a row certainly are names of columns, of which two or more are sides."""
+    try:
+        sides = sides_of(row)
+    except DataError:
+        return True
+    return sides is not None and sides.is_certain
+
+
+_SEPARATORS = {"tabs": "\t", "semicolons": ";", "commas": ",", "bars": "|"}
+
+
+def _sides(
+    row: list[str], columns: tuple[int, int], width: int | None, header: list[str] | None
+) -> tuple[str, str]:
     if row in ([], [""]):
         return "", ""
+    if row == header:
+        raise DataError("expected a sentence pair, found the names of the columns again")
     if width is not None and len(row) != width:
-        raise DataError(f"expected {width} columns, found {len(row)}; choose which hold source and target")
+        advice = "choose which hold source and target (`select=A,B`)"
+        if len(row) == 1:
+            separators = [name for name, separator in _SEPARATORS.items() if separator in row[0]]
+            advice = f"are they separated by {' or '.join(separators)}?" if separators else advice
+        raise DataError(f"expected {width} columns, found {len(row)}; {advice}")
     if len(row) <= max(columns):
         raise DataError(f"expected at least {max(columns) + 1} columns, found {len(row)}")
     return row[columns[0]], row[columns[1]]
@@ -167,14 +265,26 @@ def _read_tsv(lines: Iterator[Line], path: str | Path, select: Select) -> Iterat
     return _read_table(enumerate(rows, 1), path, select)
 
 
+_SEPARATOR_LINE = re.compile(r"sep=(.)", re.IGNORECASE)  # which Excel writes and reads
+
+
 def _read_csv(lines: Iterator[Line], path: str | Path, select: Select) -> Iterator[Record]:
-    return _read_table(_csv_rows(lines, path), path, select)
+    first = list(islice(lines, 1))
+    match = _SEPARATOR_LINE.fullmatch(first[0]) if first and isinstance(first[0], str) else None
+    if match:
+        return _read_table(_csv_rows(lines, path, match[1], read=1), path, select)
+    return _read_table(_csv_rows(chain(first, lines), path), path, select)
 
 
-def _csv_rows(lines: Iterator[Line], path: str | Path) -> Iterator[tuple[int, list[str] | DataError]]:
-    """Yield the first line of each record, and its fields; line ends inside of quotes are spaces."""
-    reader = csv.reader(map(_with_end, lines), strict=True)
-    unread = 0  # lines that the reader does not count
+def _csv_rows(
+    lines: Iterator[Line], path: str | Path, separator: str = ",", *, read: int = 0
+) -> Iterator[TableRow]:
+    """Yield the first line of each record, and its fields; line ends inside of quotes are spaces.
+
+    `read` counts the lines that were read before.
+    """
+    reader = csv.reader(map(_with_end, lines), strict=True, delimiter=separator)
+    unread = read  # lines that the reader does not count
     while True:
         first = reader.line_num + unread + 1
         try:
@@ -245,7 +355,6 @@ def _values(batch: Any, column: str) -> list[Any]:
 # file up at other mistakes, and cuts lines at U+2028.
 _KEYWORD = re.compile(r"(msgctxt|msgid|msgid_plural|msgstr|msgstr\[\d+\])\s+(\".*)")
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"\s*')
-_DOUBTFUL = "fuzzy"
 _FUZZY = re.compile(r"#,.*\bfuzzy\b")
 _ESCAPE = re.compile(r"\\(.)")
 _ESCAPED = {"n": " ", "t": "\t", "r": "", '"': '"', "\\": "\\"}  # a line end inside a message is a space
@@ -258,43 +367,83 @@ def _read_po(
 
     A translation marked as fuzzy is a guess: like gettext's own msgfmt, it is taken only if `fuzzy`. Of a
     message with plural forms the first is taken. A line of no catalogue is an error in place of its message.
+    A warning counts the messages without a translation, with a guess, and with plural forms.
     """
     _expect_no_choice(select, "a PO file")
-    message: dict[str, list[str]] = {}
-    problem: DataError | None = None
-    doubtful = False  # of the message that comes next
+    message = _Message()
+    counts = dict.fromkeys(("messages", "untranslated", "fuzzy", "plural"), 0)
+    is_fuzzy = False  # the message that comes next
     keyword = ""
     for number, line in enumerate(lines, 1):
         if isinstance(line, DataError):
             raise line  # it may begin a message
         line = line.strip(" \t")
         if not line or line.startswith("#"):
-            doubtful = (doubtful or bool(_FUZZY.match(line))) and not line.startswith("#~")
+            is_fuzzy = (is_fuzzy or bool(_FUZZY.match(line))) and not line.startswith("#~")
             continue
         match = _KEYWORD.fullmatch(line)
-        if match and match[1] in ("msgctxt", "msgid") and any(key.startswith("msgstr") for key in message):
-            yield from _pair(message, problem, fuzzy)
-            message, problem = {}, None
-        if match and not message and doubtful:
-            message, doubtful = {_DOUBTFUL: []}, False
+        if match and message.ends_before(match[1]):
+            yield from message.pair(path, fuzzy, counts)
+            message = _Message()
+        if match and not message.strings and is_fuzzy:
+            message.is_fuzzy, is_fuzzy = True, False
         keyword = match[1] if match else keyword
         string = _STRING.fullmatch(match[2] if match else line)
-        if string and keyword:
-            text = _ESCAPE.sub(lambda match: _ESCAPED.get(match[1], match[0]), string[1])
-            message.setdefault(keyword, []).append(text)
-        else:
+        if string is None or not keyword:
             expected = f'expected msgid "..." or msgstr "..." or "...", found {line[:60]!r}'
-            problem = problem or DataError(expected).at(path, line=number)
-    yield from _pair(message, problem, fuzzy)
+            message.problem = message.problem or DataError(expected).at(path, line=number)
+        elif match and keyword in message.strings:
+            expected = f"expected one {keyword} in a message, found another one"
+            message.problem = message.problem or DataError(expected).at(path, line=number)
+        else:
+            text = _ESCAPE.sub(lambda match: _ESCAPED.get(match[1], match[0]), string[1])
+            message.strings.setdefault(keyword, []).append(text)
+            message.line = message.line or number
+    yield from message.pair(path, fuzzy, counts)
+    told = {
+        "without a translation, whose target is empty": counts["untranslated"],
+        "with a fuzzy translation, which the format po-fuzzy reads": counts["fuzzy"],
+        "with plural forms, of which the first is read": counts["plural"],
+    }
+    _tell_counts(path, counts["messages"], "message", told)
 
 
-def _pair(message: dict[str, list[str]], problem: DataError | None, fuzzy: bool) -> Iterator[Record]:
-    """Yield the pair of a message, or what is wrong with it; nothing for the header."""
-    if problem:
-        yield problem
-    elif source := "".join(message.get("msgid", ())):
-        known = fuzzy or _DOUBTFUL not in message
-        yield source, "".join(message.get("msgstr", message.get("msgstr[0]", ()))) if known else ""
+class _Message:
+    """A message of a catalogue while its lines are read."""
+
+    def __init__(self) -> None:
+        self.strings: dict[str, list[str]] = {}
+        self.problem: DataError | None = None
+        self.is_fuzzy = False
+        self.line = 0
+
+    def ends_before(self, keyword: str) -> bool:
+        """Return whether a line with this keyword begins the next message."""
+        if keyword not in ("msgctxt", "msgid"):
+            return False
+        if keyword in self.strings or any(key.startswith("msgstr") for key in self.strings):
+            return True
+        return keyword == "msgctxt" and "msgid" in self.strings
+
+    def text(self, keyword: str) -> str:
+        return "".join(self.strings.get(keyword, ()))
+
+    def pair(self, path: str | Path, fuzzy: bool, counts: dict[str, int]) -> Iterator[Record]:
+        """Yield and count the pair, or what is wrong with the message; nothing for the header."""
+        source, target = self.text("msgid"), self.text("msgstr") or self.text("msgstr[0]")
+        if self.problem is None and self.strings and "msgid" not in self.strings:
+            problem = DataError(f"expected a msgid, found a message of {', '.join(self.strings)}")
+            self.problem = problem.at(path, line=self.line)
+        if self.problem is not None:
+            counts["messages"] += 1
+            yield self.problem
+        elif source:
+            is_guess = self.is_fuzzy and not fuzzy and bool(target)
+            counts["messages"] += 1
+            counts["untranslated"] += not target
+            counts["fuzzy"] += is_guess
+            counts["plural"] += bool(self.text("msgstr[1]"))
+            yield source, "" if is_guess else target
 
 
 # --- XML: translation memories and localisation files --------------------------------------------
@@ -302,6 +451,7 @@ def _pair(message: dict[str, list[str]], problem: DataError | None, fuzzy: bool)
 # Entities are never expanded: a file that declares one is refused, so that no small file can grow to
 # gigabytes in memory or reach for other files.
 _CODES = {"bpt", "ept", "ph", "it", "ut", "sub"}  # inside a sentence: codes of another format, not words
+_ABOUT = {"note", "prop"}  # about a text, where this is not in a seg
 _BLOCK = 1 << 16
 _DEEPEST = 100  # elements inside each other in a unit
 LONGEST_UNIT = 1 << 22  # characters of a unit, in all languages; an element counts as 100
@@ -314,6 +464,7 @@ class _Units:
 
     def __init__(self, names: set[str]) -> None:
         self._names = names
+        self.root = ""
         self.done: list[tuple[int, Element]] = []
         self._builder: TreeBuilder | None = None
         self._line = self._depth = self._size = 0
@@ -328,6 +479,7 @@ class _Units:
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         name = name.rpartition(":")[2]
+        self.root = self.root or name
         if self._builder is None and name in self._names:
             self._builder, self._line = TreeBuilder(), self.parser.CurrentLineNumber
             self._depth = self._size = 0
@@ -364,17 +516,30 @@ class _Units:
         raise DataError(f"the XML entity {name!r} is not expanded; write out its text")
 
 
-def _units(path: str | Path, names: set[str]) -> Iterator[tuple[int, Element]]:
-    """Yield the elements of some names with their lines; memory holds one block of the file."""
+def _units(path: str | Path, root: str, names: set[str]) -> Iterator[tuple[int, Element]]:
+    """Yield the elements of some names with their lines; memory holds one block of the file.
+
+    A DataError if there is none of them, because the file has another root.
+    """
     units = _Units(names)
     stream = open_binary(path)
+    count = 0
     try:
-        block = b"start"
-        while block:
-            block = stream.read(_BLOCK)
+        block = stream.read(_BLOCK)
+        try:
+            check_readable(block, expected="XML")
+        except DataError as error:
+            raise error.at(path) from None
+        while True:
             units.parser.Parse(block, not block)
+            count += len(units.done)
             yield from units.done
             units.done.clear()
+            if not block:
+                break
+            block = stream.read(_BLOCK)
+        if not count and units.root != root:
+            raise DataError(f"expected a file with the root element <{root}>, found <{units.root}>").at(path)
     except DAMAGE as error:
         raise DataError(f"the compressed file is damaged or cut off ({text_of(error)})").at(path) from None
     except (LookupError, ValueError) as error:  # of an encoding, unless it is a DataError
@@ -395,59 +560,143 @@ def _text(element: Element | None) -> str:
         return ""
     pieces = [element.text or ""]
     for child in element:
-        pieces += ["" if child.tag in _CODES else _text(child), child.tail or ""]
+        pieces += ["" if child.tag in _CODES | _ABOUT else _text(child), child.tail or ""]
     return "".join(pieces).replace("\n", " ")
 
 
+class _Variant(NamedTuple):
+    """The text of a unit in a language, which is in the form of `language_tag`."""
+
+    language: str
+    text: str
+
+
+_LANGUAGES_TOLD = 20  # in messages
+
+
 def _read_tmx(path: str | Path, select: Select) -> Iterator[Record]:
-    """Yield a pair for each unit of a TMX file, an error for a unit that has not both languages.
+    """Yield a pair for each unit of a TMX file that has a text in both languages.
 
-    `select` names the languages; ``en`` also finds ``en-CA``. By default they are the first two of the first
-    unit, the header's source language first.
+    `select` names the languages; ``en`` also finds ``en-CA``, ``EN_us`` and ``eng``. By default they are the
+    first two of the first unit that has two, the header's source language first. Units that lack one of them
+    are left out; a warning counts them. A DataError if no unit has both.
     """
+    languages = select and (language_tag(select[0]), language_tag(select[1]))
     source_language = ""
-    for line, unit in _units(path, {"header", "tu"}):
+    found: dict[str, None] = {}  # languages of all units, in order
+    units = pairs = alternatives = first_lacking = 0
+    for line, unit in _units(path, "tmx", {"header", "tu"}):
         if unit.tag == "header":
-            source_language = unit.get("srclang", "")
+            source_language = language_tag(unit.get("srclang", ""))
             continue
-        texts: dict[str, Element | None] = {}
-        for variant in unit.findall("tuv"):
-            language = (variant.get("xml:lang") or variant.get("lang") or "").lower()
-            texts[language] = variant.find("seg")
-        if select is None:
-            try:
-                select = _first_languages(texts, source_language)
-            except DataError as error:
-                raise error.at(path, line=line) from None
-        sides = [_find_language(texts, language) for language in select]
-        if sides[0] is None or sides[1] is None:
-            found = ", ".join(texts) or "none"
-            yield DataError(f"expected a unit in {' and '.join(select)}, found {found}").at(path, line=line)
-        else:
-            yield _text(texts[sides[0]]), _text(texts[sides[1]])
+        units += 1
+        variants, has_more = _variants(unit)
+        if len(found) < _LANGUAGES_TOLD:
+            found |= dict.fromkeys(variant.language for variant in variants)
+        languages = languages or _first_languages(variants, source_language)
+        source, target = (_of_language(variants, language) for language in languages or ("", ""))
+        if not source or not target or source[0] is target[0]:
+            first_lacking = first_lacking or line
+            continue
+        pairs += 1
+        alternatives += has_more or len(source) > 1 or len(target) > 1
+        yield source[0].text, target[0].text
+    if units and not pairs:
+        names = ", ".join(filter(None, found)) or "none"
+        wanted = f"{languages[0]} and {languages[1]}" if languages else "two languages"
+        reason = f"expected units in {wanted}, found the languages {names[:200]}"
+        raise DataError(f"{reason}; choose two that the units have: `select=A,B`").at(path)
+    others = [name for name in found if name and not any(is_variant(name, one) for one in languages or ())]
+    if others and select is None and languages:
+        names = ", ".join(others)[:200]
+        _tell(path, f"{languages[0]} and {languages[1]} are read, not {names}; `select=A,B` chooses others")
+    _tell_counts(
+        path,
+        units,
+        "unit",
+        {
+            f"left out without a text in {' and '.join(languages or ())}": units - pairs,
+            "with several texts in a language, of which the first is read": alternatives,
+        },
+        first=first_lacking,
+    )
 
 
-def _first_languages(texts: dict[str, Element | None], source_language: str) -> tuple[str, str]:
-    languages = list(texts)
-    if len(languages) < 2:
-        found = ", ".join(languages) or "none"
-        raise DataError(f"expected two languages in the first unit, found {found}; choose source and target")
-    source = _find_language(texts, source_language) or languages[0]
-    return source, next(language for language in languages if language != source)
+def _variants(unit: Element) -> tuple[list[_Variant], bool]:
+    """Return the texts of a unit, and whether one of its languages has more than one of them.
+
+    A text is in a seg, or directly in the tuv. A tuv without both has none.
+    """
+    variants = []
+    has_more = False
+    for element in unit.findall("tuv"):
+        name = element.get("xml:lang") or element.get("lang") or ""
+        segments = element.findall("seg")
+        has_more |= len(segments) > 1
+        text = _text(segments[0]) if segments else _text(element).strip()
+        if segments or text:
+            variants.append(_Variant(language_tag(name), text))
+    return variants, has_more
 
 
-def _find_language(texts: dict[str, Element | None], language: str) -> str | None:
-    """Return the language of a unit that is `language` or a regional variant, in either direction."""
-    wanted = language.lower()
-    variants = (name for name in texts if name.startswith(f"{wanted}-") or wanted.startswith(f"{name}-"))
-    return wanted if wanted in texts else next(variants, None)
+def _first_languages(variants: list[_Variant], source_language: str) -> tuple[str, str] | None:
+    """Return the two languages of the first unit that has two, without their regions if they differ."""
+    names = list(dict.fromkeys(variant.language for variant in variants if variant.language))
+    if len(names) < 2:
+        return None
+    primary = source_language.partition("-")[0]
+    source = next((name for name in names if name.partition("-")[0] == primary), names[0])
+    source = source_language if source_language in names else source
+    others = [name for name in names if name != source]
+    primary = source.partition("-")[0]
+    target = next((name for name in others if name.partition("-")[0] != primary), others[0])
+    if target.partition("-")[0] == primary:
+        return source, target
+    return primary, target.partition("-")[0]
+
+
+def _of_language(variants: list[_Variant], language: str) -> list[_Variant]:
+    """Return the variants in a language, or else in its regional variants; in the order of the unit."""
+    exact = [variant for variant in variants if variant.language == language]
+    return exact or [variant for variant in variants if is_variant(variant.language, language)]
+
+
+def _tell_counts(
+    path: str | Path, total: int, record: str, counts: Mapping[str, int], *, first: int = 0
+) -> None:
+    """Warn once, at the end of a file, about records that are not read as they are; `first` is a line."""
+    told = [f"{count:,} {what}" for what, count in counts.items() if count]
+    if first and told:
+        told[0] += f" (the first in line {first:,})"
+    if not total:
+        told = [f"the file has no {record}s"]
+    if told:
+        records = f"of {total:,} {record}{'s'[: total != 1]}: " if total else ""
+        _tell(path, records + "; ".join(told))
 
 
 def _read_xliff(path: str | Path, select: Select) -> Iterator[Record]:
-    """Yield a pair for each unit (XLIFF 1.2) or segment (2.0), without proposals (``alt-trans``)."""
+    """Yield a pair for each unit (XLIFF 1.2) or segment (2.0), without proposals (``alt-trans``).
+
+    The target is empty where there is none; a warning counts these units.
+    """
     _expect_no_choice(select, "an XLIFF file")
-    for _, unit in _units(path, {"trans-unit", "segment"}):
-        yield _text(unit.find("source")), _text(unit.find("target"))
+    units = untranslated = alternatives = 0
+    for line, unit in _units(path, "xliff", {"trans-unit", "segment"}):
+        units += 1
+        source, targets = unit.find("source"), unit.findall("target")
+        if source is None:
+            yield DataError("expected a unit with a source, found none").at(path, line=line)
+            continue
+        pair = _text(source), _text(targets[0] if targets else None)
+        untranslated += not pair[1].strip()
+        alternatives += len(targets) > 1
+        yield pair
+    counts = {
+        "without a translation, whose target is empty": untranslated,
+        "with several targets, of which the first is read": alternatives,
+    }
+    _tell_counts(path, units, "unit", counts)
 
 
 _LINE_READERS: dict[str, Callable[[Iterator[Line], str | Path, Select], Iterator[Record]]] = {

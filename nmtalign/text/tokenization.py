@@ -3,7 +3,7 @@
 ``space``   words between ASCII spaces: text that is already tokenized.
 ``simple``  any language, one compiled pattern: French elision and clitic pronouns, English contractions,
             numbers, web addresses, Chinese and Japanese character by character; clitics that are cut off
-            already stay as they are.
+            already stay as they are. Emoji of several characters, and letters with their marks, stay whole.
 ``moses``   the Moses tokenizer (package sacremoses, extra ``[moses]``).
 ``icu``     words by the dictionaries and rules of ICU, for scripts without spaces (package icu4py, extra
             ``[icu]``).
@@ -20,7 +20,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import accumulate, groupby
+from itertools import accumulate, chain, groupby
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -76,7 +76,8 @@ _PILE = 1_000  # combining marks on one letter; no language has more than a few
 @lru_cache(maxsize=1)
 def mark_class() -> str:
     """Return the combining marks as the inside of a character class; ``\\w`` leaves them out."""
-    codes = (c for c in range(0x300, 0x1FA00) if unicodedata.category(chr(c)) in ("Mn", "Mc"))
+    ranges = range(0x300, 0x1FA00), range(0xE0100, 0xE01F0)  # in the second are forms of Han characters
+    codes = (c for c in chain(*ranges) if unicodedata.category(chr(c)) in ("Mn", "Mc", "Me"))
     runs = (list(group) for _, group in groupby(enumerate(codes), lambda pair: pair[1] - pair[0]))
     return "".join(f"\\U{run[0][1]:08x}-\\U{run[-1][1]:08x}" for run in runs)
 
@@ -112,7 +113,7 @@ _ITALIAN = (
     "[cdglmnstv]|un|d?all|[bdn]ell|quell|[cs]ull|coll|quest|(?:ness|alc|ciasc)un|anch|com|cos|dov|dev|sant|po"
     "|(?:[adn]e|su|da)?gl|sott|mezz|tutt|null|trent|quarant|cinquant|vent|bell|buon|quand"
 )
-_PRONOUN = "t-on|ils?|elles?|je|tu|nous|vous|moi|toi|lui|leur|ce|ci|là"
+_PRONOUN = "t-on|ils?|elles?|je|tu|nous|vous|moi|toi|lui|leur|ce|ci|l(?:à|a\u0300)"
 _PRONOUN_FRENCH = _PRONOUN + "|on|les?|la|en|y"  # not "add-on", "x-y" where the language is open
 _ALONE = rf"(?<=\w ){_HYPHEN}(?:t-)?(?![A-ZÀ])(?i:{_PRONOUN})(?!\S)"
 # But not the end of "no 2 -la suite-"
@@ -135,6 +136,17 @@ _ESCAPED = (
 )
 
 
+# Emoji of several characters are one token each (Unicode Technical Standard 51): keycaps, flags, and pictures
+# with a skin color or tags, which zero-width joiners join.
+_KEYCAP = "[0-9#*]\ufe0f?\u20e3"
+_FLAG = "[\U0001f1e6-\U0001f1ff]{2}"
+_PICTURE = (
+    "[\u2122\u2139\u2194-\u21aa\u231a-\u23ff\u24c2\u25aa-\u27bf\u2934\u2935\u2b05-\u2b55"
+    "\u3030\u303d\u3297\u3299\U0001f000-\U0001f1e5\U0001f200-\U0001f3fa\U0001f400-\U0001faff]"
+)
+_OF_PICTURE = "\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"  # variation, skin colors, tags
+
+
 def _full_pattern(language: str | None, marks: str, quoted: bool) -> str:
     """Return the pattern of words in every line; `language` decides what an apostrophe or a hyphen joins.
 
@@ -142,21 +154,27 @@ def _full_pattern(language: str | None, marks: str, quoted: bool) -> str:
     letter may end the quotation.
     """
     letter = rf"[^\W{_CJK}]"
+    end = rf"(?!{letter}|[{marks}])"  # decomposed, a letter goes on with its mark
+    inside_word = rf"(?<=[\w{marks}])"
     word = rf"{letter}+(?:[{marks}\u00ad\u200c\u200d]+{letter}*)*"
-    elided = rf"[^\W\d_{_CJK}]+" if language in ("it", "ca") else _ELIDED
+    any_word = rf"[^\W\d_{_CJK}]+(?:[{marks}]+[^\W\d_{_CJK}]*)*"
+    elided = any_word if language in ("it", "ca") else _ELIDED
     pronoun = _PRONOUN_FRENCH if language == "fr" else _PRONOUN
-    clitic = rf"(?:[tT]-)?(?i:{pronoun})(?=(?:-(?:[tT]-)?(?i:{pronoun})){{,4}}(?!{_HYPHEN}?{letter}))"
-    contracted = rf"(?i:{_CONTRACTED})(?!{letter})"
-    french = [rf"(?<!{letter})(?:{elided}){_APOSTROPHE}(?=[^\W\u02bc])", rf"(?<=\w){_HYPHEN}{clitic}"]
+    clitic = rf"(?:[tT]-)?(?i:{pronoun})(?=(?:-(?:[tT]-)?(?i:{pronoun})){{,4}}{end}(?!{_HYPHEN}{letter}))"
+    contracted = rf"(?i:{_CONTRACTED}){end}"
+    french = [
+        rf"(?<!{letter})(?<![{marks}])(?:{elided}){_APOSTROPHE}(?=[^\W\u02bc])",
+        rf"{inside_word}{_HYPHEN}{clitic}",
+    ]
     if not quoted:
         alone = f"(?i:{_ITALIAN})" if language in ("it", "ca") else _ELIDED
         french.append(rf"(?<!\S)(?:{alone}){_APOSTROPHE}(?=\s+\w)")
     if language in (None, "fr"):
         french.append(_ALONE_FRENCH if language else _ALONE)
     english = [
-        rf"(?i:{_NEGATED})(?=[nN]{_APOSTROPHE}[tT](?!{letter}))",
-        rf"(?<=\w)[nN]{_APOSTROPHE}[tT](?!{letter})|(?<!\S)[nN]{_APOSTROPHE}[tT](?!\S)",
-        rf"(?<=\w){_APOSTROPHE}{contracted}|(?<!\S){_APOSTROPHE}(?i:{_CONTRACTED}|t)(?!\S)",
+        rf"(?i:{_NEGATED})(?=[nN]{_APOSTROPHE}[tT]{end})",
+        rf"{inside_word}[nN]{_APOSTROPHE}[tT]{end}|(?<!\S)[nN]{_APOSTROPHE}[tT](?!\S)",
+        rf"{inside_word}{_APOSTROPHE}{contracted}|(?<!\S){_APOSTROPHE}(?i:{_CONTRACTED}|t)(?!\S)",
     ]
     inside = [rf"{_HYPHEN}(?!{clitic})" if language != "en" else _HYPHEN]
     inside += [rf"{_APOSTROPHE}(?!{contracted})" if language != "fr" else _APOSTROPHE]
@@ -177,7 +195,11 @@ def _pattern(language: str | None, special: bool, marked: bool, quoted: bool) ->
     marks = mark_class() if marked else "\u0300"
     plain = rf"{_ABBREVIATION}|{_NUMBER}|\w+(?:[{marks}\u00ad\u200c\u200d]+\w*)*"
     words = _full_pattern(language, marks, quoted) if special else plain
-    return re.compile(rf"{words}|{_RUN}|[^{_GAP}][{marks}\ufe0f]*")
+    if not marked:
+        return re.compile(rf"{words}|{_RUN}|[^{_GAP}][{marks}\ufe0f]*")
+    follows = f"[{marks}{_OF_PICTURE}]*"
+    emoji = f"{_PICTURE}{follows}(?:\u200d{_PICTURE}{follows})+"
+    return re.compile(f"{_KEYCAP}|(?:{words}|{_RUN})[{marks}]*|{_FLAG}|{emoji}|[^{_GAP}]{follows}")
 
 
 class _Simple:

@@ -9,6 +9,7 @@ import json
 import subprocess
 import sys
 import tempfile
+import warnings
 from pathlib import Path
 from xml.sax.saxutils import escape
 
@@ -64,6 +65,10 @@ WRITERS = {
 }
 
 
+UNTRANSLATED = pytest.mark.filterwarnings("ignore:.*without a translation", "ignore:.*the file has no")
+
+
+@UNTRANSLATED
 @pytest.mark.parametrize("format", WRITERS)
 @given(st.lists(st.tuples(XML_TEXT, XML_TEXT), min_size=1, max_size=4))
 def test_pairs_come_back(format, pairs):
@@ -83,6 +88,7 @@ def test_lines_come_back(format, between, pairs):
         assert list(read_bitext(path, format=format)) == pairs
 
 
+@UNTRANSLATED
 @given(st.lists(st.tuples(ANY_TEXT, ANY_TEXT), max_size=4))
 def test_po_pairs_come_back(pairs):
     # JSON's strings are PO's but for \uXXXX and \b, \f; control characters are left out.
@@ -119,28 +125,122 @@ def test_jsonl_keys_and_errors(tmp_path):
         list(read_bitext(path))
 
 
+def pairs_of(tmp_path, text, *, format="tmx", **options):
+    """Return the pairs of a file, and what is told of them without the name of the file."""
+    path = write(tmp_path / f"a.{format}", text)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        pairs = list(read_bitext(path, **options))
+    return pairs, [str(warning.message).removeprefix(f"{path}: ") for warning in told]
+
+
 def test_tmx_languages_inline_codes_and_lines(tmp_path):
-    path = write(
-        tmp_path / "a.tmx",
-        tmx(
-            UNIT.format(
-                "fr-CA", "Le <bpt i='1'>&lt;b></bpt>chat<ept i='1'/> &amp; <hi>moi</hi>", "EN", "The\ncat"
-            ),
-            '<tu><note>x</note><tuv lang="en-GB"><prop type="p">q</prop><seg>only</seg></tuv></tu>',
-            UNIT.format("en", "<![CDATA[a < b]]>", "fr", "&#233;"),
+    text = tmx(
+        UNIT.format(
+            "fr-CA", "Le <bpt i='1'>&lt;b></bpt>chat<ept i='1'/> &amp; <hi>moi</hi>", "EN", "The\ncat"
         ),
+        '<tu><note>x</note><tuv lang="en-GB"><prop type="p">q</prop><seg>only</seg></tuv></tu>',
+        UNIT.format("en", "<![CDATA[a < b]]>", "fr", "&#233;"),
     )
-    errors = []
-    pairs = [("The cat", "Le chat & moi"), ("", ""), ("a < b", "é")]
-    assert list(read_bitext(path, on_error=errors.append)) == pairs
-    assert len(errors) == 1
-    assert "a.tmx, line 6: expected a unit in en" in str(errors[0])
+    pairs = [("The cat", "Le chat & moi"), ("a < b", "é")]
+    told = ["of 3 units: 1 left out without a text in en and fr (the first in line 6)"]
+    assert pairs_of(tmp_path, text) == (pairs, told)
     swapped = [SentencePair(b, a) for a, b in pairs]
-    assert list(read_bitext(path, select=("fr", "en"), on_error=errors.append)) == swapped
-    with pytest.raises(DataError, match="line 4: expected a unit in en and de, found fr-ca, en"):
-        list(read_bitext(path, select=("en", "de")))
-    with pytest.raises(DataError, match=r"line 4: expected two languages .* found none"):
-        list(read_bitext(write(tmp_path / "b.tmx", tmx("<tu/>"))))
+    assert pairs_of(tmp_path, text, select=("fr", "en"))[0] == swapped
+    wanted = "expected units in en and de, found the languages fr-ca, en, en-gb, fr"
+    with pytest.raises(DataError, match=f"a.tmx: {wanted}; choose two"):
+        pairs_of(tmp_path, text, select=("en", "de"), on_error=print)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "select"),
+    [
+        ("en_GB", "fr_FR", ("en", "fr")),
+        ("EN-US", "FR-CA", ("en", "fr")),
+        ("eng", "fra", ("en", "fr")),
+        ("en", "fr", ("en-GB", "FR_fr")),
+        ("en-GB", "fr", ("EN_gb", "fre")),
+        ("English", "French", ("en", "fr")),
+        ("zh_CN", "pt_BR", ("zh", "pt-BR")),
+        ("xx-y", "tlh", ("xx", "tlh")),
+        ("en-US", "en-GB", ("en-us", "en-gb")),
+        ("en-US", "en-GB", None),
+        ("de-DE", "fr-FR", None),
+    ],
+)
+@pytest.mark.parametrize("attribute", ["xml:lang", "lang"])
+def test_tmx_languages_are_found_however_they_are_written(attribute, first, second, select, tmp_path):
+    text = tmx(UNIT.format(first, "a", second, "b")).replace("xml:lang", attribute)
+    assert pairs_of(tmp_path, text, select=select) == ([("a", "b")], [])
+
+
+@pytest.mark.parametrize("select", [("en-us", "fr"), ("de", "fr"), ("en", "e"), ("e", "fr"), ("en", "en-GB")])
+def test_tmx_languages_that_only_begin_alike_are_others(select, tmp_path):
+    with pytest.raises(DataError, match=r"expected units in .* found the languages en-gb, fr"):
+        pairs_of(tmp_path, tmx(UNIT.format("en-GB", "a", "fr", "b")), select=select)
+
+
+def tu(**texts):
+    variants = (f'<tuv xml:lang="{name}"><seg>{text}</seg></tuv>' for name, text in texts.items())
+    return f"<tu>{''.join(variants)}</tu>"
+
+
+def test_units_of_other_languages_are_left_out_and_counted(tmp_path):
+    units = tu(de="d", it="i"), tu(de="d", fr="f", en="e"), tu(en="x"), tu(), tu(en_US="u", fr_CA="v")
+    told = ["of 5 units: 3 left out without a text in en and fr (the first in line 4)"]
+    for errors in (None, print):  # a unit of other languages is no bad record
+        found = pairs_of(tmp_path, tmx(*units), select=("en", "fr"), on_error=errors)
+        assert found == ([("e", "f"), ("u", "v")], told)
+
+
+def test_without_a_choice_the_first_unit_of_two_languages_decides_and_more_are_told(tmp_path):
+    units = tu(de="x"), tu(de_DE="d", en_US="e", fr="f"), tu(en_GB="e2", de="d2"), tu(de="d3", fr="f3")
+    pairs, told = pairs_of(tmp_path, tmx(*units))
+    assert pairs == [("e", "d"), ("e2", "d2")]  # the source language of the header is en-CA
+    assert told == [
+        "en and de are read, not fr; `select=A,B` chooses others",
+        "of 4 units: 2 left out without a text in en and de (the first in line 4)",
+    ]
+    with pytest.raises(DataError, match="expected units in two languages, found the languages de"):
+        pairs_of(tmp_path, tmx(tu(de="x")))
+
+
+def test_text_that_is_directly_in_a_tuv_is_read(tmp_path):
+    bare = (
+        '<tu><tuv xml:lang="en">\n <note>n</note>the <hi>house</hi>\n</tuv>'
+        '<tuv xml:lang="fr">la maison</tuv></tu>'
+    )
+    assert pairs_of(tmp_path, tmx(bare)) == ([("the house", "la maison")], [])
+    none = '<tu><tuv xml:lang="en"><seg>a</seg></tuv><tuv xml:lang="fr"><note>n</note></tuv></tu>'
+    told = ["of 2 units: 1 left out without a text in en and fr (the first in line 5)"]
+    assert pairs_of(tmp_path, tmx(tu(en="a", fr=""), none)) == ([("a", "")], told)
+    with pytest.raises(DataError, match="expected units in en and fr, found the languages en"):
+        pairs_of(tmp_path, tmx(none), select=("en", "fr"))
+
+
+def test_several_texts_of_a_language_are_told(tmp_path):
+    twice = tu(en="a", fr="b").replace("</tu>", '<tuv xml:lang="fr"><seg>c</seg></tuv></tu>')
+    segs = '<tu><tuv xml:lang="en"><seg>c</seg><seg>d</seg></tuv><tuv xml:lang="fr"><seg>e</seg></tuv></tu>'
+    regions = tu(en="f", fr_CA="g", fr_FR="h")
+    text = tmx(twice, segs, regions, tu(en="i", fr="j", fr_CA="k"))
+    pairs, told = pairs_of(tmp_path, text, select=("en", "fr"))
+    assert pairs == [("a", "b"), ("c", "e"), ("f", "g"), ("i", "j")]
+    assert told == ["of 4 units: 3 with several texts in a language, of which the first is read"]
+
+
+def test_texts_without_a_language_are_not_mixed_up(tmp_path):
+    unit = "<tu><tuv><seg>a</seg></tuv><tuv><seg>b</seg></tuv></tu>"
+    with pytest.raises(DataError, match="in two languages, found the languages none"):
+        pairs_of(tmp_path, tmx(unit))
+
+
+@pytest.mark.parametrize("format", ["tmx", "xliff"])
+def test_a_file_without_units_is_told_or_refused(format, tmp_path):
+    empty = f"<{format} version='1'><header srclang='en'/><body/></{format}>"
+    assert pairs_of(tmp_path, empty, format=format) == ([], ["the file has no units"])
+    for root in ("html", "TMX", "xlif", "rss"):
+        with pytest.raises(DataError, match=f"with the root element <{format}>, found <{root}>"):
+            pairs_of(tmp_path, f"<?xml version='1.0'?><{root}><x/></{root}>", format=format)
 
 
 def test_xliff_of_both_versions(tmp_path):
@@ -154,8 +254,27 @@ def test_xliff_of_both_versions(tmp_path):
         '<xliff version="2.0"><file><unit id="1"><segment><source>a</source><target>b</target></segment>'
         "<segment><source>c<ph id='1'/></source><target>d</target></segment></unit></file></xliff>"
     )
-    assert list(read_bitext(write(tmp_path / "a.xlf", old))) == [("a b", "")]
-    assert list(read_bitext(write(tmp_path / "b.xliff", new))) == [("a", "b"), ("c", "d")]
+    told = ["of 1 unit: 1 without a translation, whose target is empty"]
+    assert pairs_of(tmp_path, old, format="xlf") == ([("a b", "")], told)
+    assert pairs_of(tmp_path, new, format="xliff") == ([("a", "b"), ("c", "d")], [])
+
+
+def test_xliff_counts_what_is_missing_and_what_is_too_much(tmp_path):
+    units = [
+        *("<source>a</source>", "<source>b</source><target/>"),
+        *("<source>c</source>" + 2 * "<target>d</target>", "<target>no</target>"),
+    ]
+    text = "".join(f"<trans-unit>{unit}</trans-unit>" for unit in units)
+    errors = []
+    pairs, told = pairs_of(
+        tmp_path, f"<xliff><file>\n{text}</file></xliff>", format="xlf", on_error=errors.append
+    )
+    assert pairs == [("a", ""), ("b", ""), ("c", "d"), ("", "")]
+    assert told == [
+        "of 4 units: 2 without a translation, whose target is empty; "
+        "1 with several targets, of which the first is read"
+    ]
+    assert str(errors[0]).endswith("a.xlf, line 2: expected a unit with a source, found none")
 
 
 PO = """# a comment
@@ -185,11 +304,17 @@ msgstr ""
 
 def test_po(tmp_path):
     expected = [('Open the "file"', "Ouvrir le fichier"), ("one", "un"), ("not yet", "")]
-    assert list(read_bitext(write(tmp_path / "a.po", PO))) == expected
-    broken = write(tmp_path / "b.po", PO.replace('msgid_plural "many"', "msgid_plural many"))
+    pairs, told = pairs_of(tmp_path, PO, format="po")
+    assert pairs == expected
+    assert told == [
+        "of 3 messages: 1 without a translation, whose target is empty; "
+        "1 with plural forms, of which the first is read"
+    ]
+    broken = PO.replace('msgid_plural "many"', "msgid_plural many")
     errors = []
-    assert list(read_bitext(broken, on_error=errors.append)) == [expected[0], ("", ""), expected[2]]
-    assert "b.po, line 15: expected msgid" in str(errors[0])
+    pairs, _ = pairs_of(tmp_path, broken, format="po", on_error=errors.append)
+    assert pairs == [expected[0], ("", ""), expected[2]]
+    assert "a.po, line 15: expected msgid" in str(errors[0])
 
 
 def test_a_fuzzy_translation_is_none_by_default(tmp_path):
@@ -197,9 +322,28 @@ def test_a_fuzzy_translation_is_none_by_default(tmp_path):
     flagged = '#, c-format, fuzzy\n#| msgid "old"\n' + message.format("guess")
     obsolete = '#, fuzzy\n#~ msgid "gone"\n#~ msgstr "parti"\n'
     text = "\n".join([message.format("a"), flagged, message.format("b"), obsolete, message.format("c")])
-    path = write(tmp_path / "a.po", '#, fuzzy\nmsgid ""\nmsgstr "Language: fr\\n"\n\n' + text)
-    assert list(read_bitext(path)) == [("a", "a!"), ("guess", ""), ("b", "b!"), ("c", "c!")]
-    assert list(read_bitext(path, format="po-fuzzy"))[1] == ("guess", "guess!")
+    text = '#, fuzzy\nmsgid ""\nmsgstr "Language: fr\\n"\n\n' + text
+    pairs, told = pairs_of(tmp_path, text, format="po")
+    assert pairs == [("a", "a!"), ("guess", ""), ("b", "b!"), ("c", "c!")]
+    assert told == ["of 4 messages: 1 with a fuzzy translation, which the format po-fuzzy reads"]
+    assert list(read_bitext(tmp_path / "a.po", format="po-fuzzy"))[1] == ("guess", "guess!")
+
+
+def test_messages_of_po_are_neither_joined_nor_lost(tmp_path):
+    lines = [
+        *('msgid "one"', 'msgid "two"', 'msgstr "deux"'),
+        *('msgid "three"', 'msgstr "trois"', 'msgstr "3"'),
+        *('msgid ""', 'msgstr "a second header"'),
+        *('msgid "four"', 'msgctxt "menu"', 'msgid "five"', 'msgstr "cinq"'),
+    ]
+    errors = []
+    pairs, told = pairs_of(tmp_path, "\n".join(lines), format="po", on_error=errors.append)
+    assert pairs == [("one", ""), ("two", "deux"), ("", ""), ("four", ""), ("five", "cinq")]
+    assert told == ["of 5 messages: 2 without a translation, whose target is empty"]
+    assert ["line 6: expected one msgstr" in str(error) for error in errors] == [True]
+    with pytest.raises(DataError, match=r"a\.po, line 1: expected a msgid, found a message of msgstr"):
+        pairs_of(tmp_path, 'msgstr "alone"\n', format="po")
+    assert pairs_of(tmp_path, 'msgid ""\nmsgstr "x"\n', format="po") == ([], ["the file has no messages"])
 
 
 def as_csv(rows):

@@ -73,6 +73,29 @@ def test_two_of_three_columns_are_to_be_chosen():
 
 
 @pytest.mark.parametrize(
+    "columns",
+    [("target", "source"), ("tgt", "src"), ("trg", "src"), ("target_text", "source_text"), ("Target", "SRC")],
+)
+def test_columns_named_target_and_source_are_taken_by_their_names(columns):
+    swapped = [pair[::-1] for pair in LINES]
+    assert list(checked_pairs(table(swapped, columns))) == LINES
+    assert list(checked_pairs(table(LINES, columns[::-1]))) == LINES
+    aligner = train(table([("le chat", "the cat"), ("le chien", "the dog")] * 5, columns))
+    assert "cat-chat" in str(aligner.align("the cat", "le chat"))
+
+
+@pytest.mark.parametrize("columns", [("fr", "en"), ("b", "a"), (1, 0), ("src", "src_2"), ("x", "source")])
+def test_columns_of_other_names_are_taken_as_they_come(columns):
+    assert list(checked_pairs(table(LINES, columns))) == LINES
+
+
+@pytest.mark.parametrize("columns", [("fr", "en"), ("FR", "EN"), ("French", "eng")])
+def test_columns_of_the_languages_the_other_way_round_are_refused(columns):
+    with pytest.raises(UsageError, match="expected the source in the first column"):
+        checked_pairs(table(LINES, columns), languages=("en", "fr"))
+
+
+@pytest.mark.parametrize(
     ("row", "told"),
     [
         ("ab", r"expected a pair \(source, target\), found 'ab'"),

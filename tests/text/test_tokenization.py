@@ -6,6 +6,7 @@ import re
 import sys
 import time
 import unicodedata
+from itertools import chain
 
 import pytest
 from hypothesis import example, given
@@ -55,6 +56,13 @@ EVERY_LANGUAGE = [
     ("<Esc> a<b>c R&d; y", "< Esc > a < b > c R & d ; y"),
     ("l&apos; d &apos;t &#124; <unk> </s> a @-@ b &", None),
     ("AT&amp;T &", "AT &amp; T &"),
+    ("Ha👨‍👩‍👧👨‍👩‍👧!", "Ha 👨‍👩‍👧 👨‍👩‍👧 !"),
+    ("l'👩🏽‍⚕️ d'👍🏿👍.", "l ' 👩🏽‍⚕️ d ' 👍🏿 👍 ."),
+    ("❤️‍🔥🏳️‍🌈🐦‍⬛🙂‍↔️", "❤️‍🔥 🏳️‍🌈 🐦‍⬛ 🙂‍↔️"),
+    ("🇫🇷🇩🇪, 🇺", "🇫🇷 🇩🇪 , 🇺"),
+    ("🏴󠁧󠁢󠁿 1️⃣2️⃣ #⃣*️⃣ 12", "🏴󠁧󠁢󠁿 1️⃣ 2️⃣ #⃣ *️⃣ 12"),
+    ("0.3̅, x≠y !!́ а҈б 葛󠄀城 が", "0.3̅ , x ≠ y !!́ а҈б 葛󠄀 城 が"),
+    ("©️ ☎️ ♥ 5€ a‍👨", "©️ ☎️ ♥ 5 € a‍ 👨"),
     ("tu viens ? -Tu viens.", "tu viens ? - Tu viens ."),
     ("mr. Smith st. Paul 5 m. Il", "mr. Smith st. Paul 5 m . Il"),
     ("", ""),
@@ -89,6 +97,17 @@ def test_simple(line, expected, language):
 @pytest.mark.parametrize(("language", "line", "expected"), BY_LANGUAGE)
 def test_simple_by_language(language, line, expected):
     assert SIMPLE.words(line, language=language) == expected.split(" ")
+
+
+@pytest.mark.parametrize("language", [None, "fr", "en", "it"])
+@pytest.mark.parametrize(
+    "line",
+    ["une-jén là-t-il", "Ziegel-Tür", "ceux-là, mangé-je ?", "the café's café'd don'té", "l'été né-le-là."],
+)
+def test_decomposed_letters_are_cut_as_composed_ones(line, language):
+    split = load_tokenizer("simple", language).split
+    decomposed = [unicodedata.normalize("NFC", token) for token in split(unicodedata.normalize("NFD", line))]
+    assert decomposed == split(line)
 
 
 PIECES = ["l'", "d’", "aujourd'hui", "n't", "-t-il", "-ce", "'", "’", "-", "--", "...", "1,5", "10\u202f000"]
@@ -172,7 +191,10 @@ def test_text_that_is_cut_stays_as_it_is(line, language):
 
 
 @pytest.mark.parametrize("language", [None, "fr", "en", "it"])
-@pytest.mark.parametrize("unit", ["中文", "カ", "a+b-", "1.a.", "中@", "-moi", "l'", "a\u0301_", "www."])
+@pytest.mark.parametrize(
+    "unit",
+    ["中文", "カ", "a+b-", "1.a.", "中@", "-moi", "l'", "a\u0301_", "www.", "👨\u200d", "🇫", "1\ufe0f"],
+)
 def test_time_is_in_proportion_to_the_line(unit, language):
     split = load_tokenizer("simple", language).split
     split(2 * unit)
@@ -192,8 +214,8 @@ def test_a_line_is_bounded_before_it_is_cut(monkeypatch):
 
 def test_marks_are_those_of_unicode():
     inside = re.compile(f"[{mark_class()}]")
-    for code in range(0x1FA00):
-        mark = code >= 0x300 and unicodedata.category(chr(code)) in ("Mn", "Mc")
+    for code in chain(range(0x1FA00), range(0xE0000, 0xE0200)):
+        mark = code >= 0x300 and unicodedata.category(chr(code)) in ("Mn", "Mc", "Me")
         assert bool(inside.match(chr(code))) == mark
 
 

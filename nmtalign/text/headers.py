@@ -1,0 +1,117 @@
+"""Which columns of a table hold the source and the target, by their names.
+
+A name counts if nothing but these words is in it, in any case and with any punctuation between:
+
+1. ``source`` or ``src``, ``target``, ``tgt`` or ``trg``, wherever they are: *target,source* as well.
+2. Two languages, in their order: *en,fr*, *en_US,fr_FR*, *eng_Latn,fra_Latn*, *English,French*,
+   *text_en,text_fr*.
+3. One name of 1 or 2, and one of 2 or 4 beside it: *source,fr* or *en,translation*.
+4. Words for the two sides: *sentence1,sentence2*, *text,translation*, *original,translated*, *input,output*.
+
+Other columns may be among them, but a number is the name of none: a line with one holds text. Names such as
+``source_lang`` or ``target_id`` are not the text of a side.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from nmtalign.errors import DataError
+from nmtalign.text.languages import known_language
+
+_MAX_NAME_CHARS = 40
+_SOURCE, _TARGET = {"source", "src"}, {"target", "tgt", "trg"}
+_TEXT = {"text", "texts", "txt", "sentence", "sentences", "sent", "segment", "seg", "line", "string", "raw"}
+_ORIGINAL = {"original", "input", "from"}
+_TRANSLATION = {"translation", "translations", "translated", "output", "to"}
+_NUMBERED = _TEXT | {"lang", "language", "l"}
+_NUMBER_CODES = {"id", "no", "nr"}  # codes of languages, but usually names of the number of a row
+_NUMBER = re.compile(r"[-+]?[\d.,]*\d[\d.,]*(e[-+]?\d+)?", re.IGNORECASE)
+_WORDS = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+|[^\W\d_]+|\d+")  # sourceText has two
+
+
+class Sides(NamedTuple):
+    """The columns of the source and the target; `is_certain` unless their names could be a sentence pair."""
+
+    source: int
+    target: int
+    is_certain: bool
+
+
+class _Role(NamedTuple):
+    """What the name of a column says: ``source``, ``target``, ``language``, ``first`` or ``second``."""
+
+    kind: str
+    language: str = ""
+    is_bare: bool = False  # a code of a language and nothing else, which may also be a word
+
+
+def sides_of(names: Sequence[str]) -> Sides | None:
+    """Return the columns of the two sides; None if the names are not those of sides.
+
+    A DataError if more than one column could be a side.
+
+    >>> sides_of(["id", "Target text", "Source text"])
+    Sides(source=2, target=1, is_certain=True)
+    >>> sides_of(["en", "fr"]), sides_of(["a cat", "un chat"])
+    (Sides(source=0, target=1, is_certain=False), None)
+    """
+    if "source" in names and "target" in names:
+        return Sides(names.index("source"), names.index("target"), is_certain=True)
+    if len(names) == 2 and names[0].casefold() == names[1].casefold():
+        return None  # a word that is the same in both languages, such as *source*
+    if any(map(_NUMBER.fullmatch, names)):
+        return None
+    roles = {column: role for column, name in enumerate(names) if (role := _role(name))}
+    sources, targets = _columns(roles, "source"), _columns(roles, "target")
+    languages = _columns(roles, "language")
+    are_many = len(sources) > 1 or len(targets) > 1 or (not sources and not targets and len(languages) > 2)
+    if are_many and len(names) > 2:
+        found = ", ".join(names)[:80]
+        raise DataError(f"expected the names of two sides, found {found}; choose them: `select=A,B`")
+    if sources and targets:
+        return Sides(sources[0], targets[0], is_certain=True)
+    if len(languages) == 2 and roles[languages[0]].language != roles[languages[1]].language:
+        bare = [len(names[column]) for column in languages if roles[column].is_bare]
+        may_be_words = len(names) == 2 == len(bare)
+        if not may_be_words or bare[0] == bare[1]:
+            return Sides(languages[0], languages[1], is_certain=not may_be_words)
+    first, second = _columns(roles, "first"), _columns(roles, "second")
+    sources = sources or first[:1] or (languages if targets or second else [])
+    targets = targets or second[:1] or (languages if sources else [])
+    if len(sources) == len(targets) == 1 and sources != targets:
+        return Sides(sources[0], targets[0], is_certain=True)
+    return None
+
+
+def _columns(roles: dict[int, _Role], kind: str) -> list[int]:
+    """Return the columns of a kind; if there are too many, without those of numbers, such as ``src_id``."""
+    columns = [column for column, role in roles.items() if role.kind == kind]
+    if len(columns) > (2 if kind == "language" else 1):
+        columns = [column for column in columns if roles[column].language not in _NUMBER_CODES]
+    return columns
+
+
+def _role(name: str) -> _Role | None:
+    name = name.strip(" \"'#")
+    if len(name) > _MAX_NAME_CHARS:
+        return None
+    if language := known_language(name):
+        return _Role("language", language, is_bare=name.isascii() and len(name) < 4)
+    words = [word.casefold() for word in _WORDS.findall(name)]
+    rest = [word for word in words if word not in _TEXT | _TRANSLATION]
+    for kind, own in (("source", _SOURCE), ("target", _TARGET)):
+        others = "-".join(word for word in rest if word not in own)
+        if own.intersection(rest) and (not others or known_language(others)):
+            return _Role(kind, others)
+    if rest and (language := known_language("-".join(rest))):
+        return _Role("language", language)
+    if len(words) == 2 and words[0] in _NUMBERED and words[1] in ("1", "2", "a", "b"):
+        return _Role("first" if words[1] in ("1", "a") else "second")
+    if words and not rest:
+        return _Role("second" if _TRANSLATION.intersection(words) else "first")
+    if words and set(words) <= _ORIGINAL | _TEXT:
+        return _Role("first")
+    return None
