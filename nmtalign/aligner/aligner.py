@@ -17,7 +17,7 @@ from nmtalign.aligner.experts import Expert, trust_of, voted, with_links
 from nmtalign.aligner.extraction import Extraction, make_extraction
 from nmtalign.aligner.probabilities import LinkProbabilities, TrainingSize
 from nmtalign.calls import check_call, check_constructor
-from nmtalign.corpus.coverage import Coverage, coverage, one_word_lines
+from nmtalign.corpus.coverage import Coverage, one_word_lines
 from nmtalign.corpus.line_words import links_of_tokens, links_of_words, pair_of_words
 from nmtalign.corpus.parallel import default_workers, in_order
 from nmtalign.corpus.text import EncodedText, encode_lines, encode_text
@@ -300,10 +300,8 @@ class Aligner(TableResult):
         Given links count `unit`, words or tokens; `first` is the number of the first pair, for errors.
         """
         lines = [pair for pair in pairs if are_lines(pair)]
-        if lines:
-            text = encode_lines(lines, self.text, self.languages)
-        else:
-            text = encode_text([self.words_of(pair) for pair in pairs])
+        sentences = [] if lines else [self.words_of(pair) for pair in pairs]
+        text = self._encoded_lines(lines) if lines else encode_text(sentences)
         if self.expert is None:
             return text
         links = self.expert.links(pairs, self.tokens_of)
@@ -340,7 +338,7 @@ class Aligner(TableResult):
 
     def _with_warning(self, text: EncodedText) -> EncodedText:
         """Return a text; warn the caller of the method if its words say that links are not to be trusted."""
-        known = coverage(text.source, text.target, self.scorer.vocabularies, text.segments)
+        known = self.scorer.coverage_of(text.source, text.target, text.segments)
         for why in known.warning, one_word_lines(text):
             if why:
                 warnings.warn(why, stacklevel=4)
@@ -395,14 +393,26 @@ class Aligner(TableResult):
 
     def covered(self, pairs: Sequence[tuple[str, str]]) -> Coverage:
         """Count how many words of pairs of lines are known."""
-        text = encode_lines(pairs, self.text, self.languages)
-        return coverage(text.source, text.target, self.scorer.vocabularies, text.segments)
+        text = self._encoded_lines(pairs)
+        return self.scorer.coverage_of(text.source, text.target, text.segments)
+
+    def _encoded_lines(self, pairs: Sequence[tuple[str, str]]) -> EncodedText:
+        """Return pairs of lines as arrays."""
+        forms = self.scorer.word_forms(self.text)
+        text = self.text if forms is None else self.text.without_folding()
+        return encode_lines(pairs, text, self.languages, forms)
 
     def words_of(self, pair: Pair) -> tuple[list[str], list[str]]:
-        """Return the normalized words of both sides of a checked pair."""
+        """Return the words of both sides of a checked pair in the forms in which they are looked up."""
+        forms = self.scorer.word_forms(self.text)
+        if forms is None:
+            if are_lines(pair):
+                return self.text.words_of_pair(pair, self.languages)
+            return self.text.normalized(pair[0]), self.text.normalized(pair[1])
+        words: Any = pair
         if are_lines(pair):
-            return self.text.words_of_pair(pair, self.languages)
-        return self.text.normalized(pair[0]), self.text.normalized(pair[1])
+            words = self.text.without_folding().words_of_pair(pair, self.languages)
+        return forms[0](words[0]), forms[1](words[1])
 
     def tokens_of(self, pair: Pair) -> BothWords:
         """Return the words of both sides of a checked pair as they were given."""

@@ -17,7 +17,6 @@ from nmtalign.aligner.opening import fit_text, open_vectors, vector_aligner, vec
 from nmtalign.aligner.train import LearnOptions, learn
 from nmtalign.arrays import Reals
 from nmtalign.calls import check_call
-from nmtalign.corpus.coverage import coverage
 from nmtalign.corpus.parallel import default_workers, in_order
 from nmtalign.corpus.text import EncodedText, encode_text
 from nmtalign.door import ProgressLine, as_path, expect_kind, expect_names, expect_number, place_of, short
@@ -209,17 +208,18 @@ def _chosen(words: Sequence[Pair]) -> list[int]:
 
 def _warn_about(aligner: Aligner, text: EncodedText, what: str) -> None:
     """Warn if the words of a text say that nothing is to be learned from it."""
-    if why := coverage(text.source, text.target, aligner.scorer.vocabularies, text.segments).warning:
+    if why := aligner.scorer.coverage_of(text.source, text.target, text.segments).warning:
         warnings.warn(f"of the {what}: {why}", stacklevel=4)
 
 
 def _known_vectors(student: Aligner, text: EncodedText) -> tuple[Reals, Reals]:
     """Return the vectors of the source and target words of a text, 0 where there is none."""
     scores: Any = student.scorer.score_text(text)
-    for name, side in (("source", scores.keys), ("target", scores.queries)):
+    source, target = scores.keys[:, 0], scores.queries[:, 0]  # the first parts are as long as the vectors
+    for name, side in (("source", source), ("target", target)):
         if not side.any():
             raise DataError(f"expected vectors of the words of the text, found none of a {name} word")
-    return scores.keys.astype(np.float32), scores.queries.astype(np.float32)
+    return source.astype(np.float32), target.astype(np.float32)
 
 
 def _parts(

@@ -28,7 +28,7 @@ from nmtalign.aligner.opening import AnyPair, open_vectors
 from nmtalign.arrays import Reals
 from nmtalign.calls import check_call
 from nmtalign.corpus.buckets import make_buckets
-from nmtalign.corpus.coverage import FEWEST, coverage, one_word_lines
+from nmtalign.corpus.coverage import FEWEST, one_word_lines
 from nmtalign.corpus.line_words import gold_of_tokens, links_of_tokens, links_of_words
 from nmtalign.corpus.parallel import default_workers
 from nmtalign.corpus.sides import EncodedSide
@@ -299,7 +299,7 @@ def warm_start(
     word_pairs = [] if words is None else read_word_list(words, chosen, encoding=encoding)
     if older is None:
         if folder is not None:
-            word_pairs += similar_words(*open_vectors(folder, languages))
+            word_pairs += similar_words(*open_vectors(folder, languages), chosen)
         return (Prior(word_pairs) if word_pairs else None), chosen
     if default != chosen:
         found = f"{init} was learned with text={default}, found text={chosen}"
@@ -415,7 +415,7 @@ def prepare(pairs: Iterable[Pair], options: LearnOptions) -> PreparedBitext:
             options.warn("the expert links no words of the bitext")
     source, target = prior.extend(source, target)
     if options.vectors is not None:
-        check_vectors(options.vectors, (source.words, target.words))
+        check_vectors(options.vectors, (source.words, target.words), options.text)
     cut = cut_long_pairs(source, target)
     text = EncodedText(*cut, make_buckets(cut[0], cut[1]), line_words, voting)
     return PreparedBitext(source, target, gold, corpus, text, prior_links)
@@ -450,7 +450,7 @@ def _advice_to_continue(source: EncodedSide, target: EncodedSide, options: Learn
     model = load_aligner(MODEL)
     if options.text not in (TextSettings(), model.text):  # chosen, so that `init` would be refused
         return []
-    known = coverage(source, target, model.scorer.vocabularies)[:2]
+    known = model.scorer.coverage_of(source, target)[:2]
     if min(side.total for side in known) < pairs or min(side.rate for side in known) < KNOWN:
         return []
     shares = " and ".join(f"{100 * side.rate:.0f} %" for side in known)
@@ -482,7 +482,8 @@ def mix(estimated: Estimate, bitext: PreparedBitext, options: LearnOptions) -> A
         mixture = mixture if spectral is None else mixture.with_scorer(spectral)
     weight = WEIGHT if options.vectors_weight is None else options.vectors_weight
     if options.vectors is not None and weight:
-        mixture = mixture.with_scorer(make_vectors_scorer(lexicon, *options.vectors, weight=weight))
+        vectors = make_vectors_scorer(lexicon, *options.vectors, options.text, weight=weight)
+        mixture = mixture.with_scorer(vectors)
     return Aligner(
         mixture,
         HiddenMarkov(estimated.transitions, lexicon.numbers, hyperparameters.null, agree=True),

@@ -14,7 +14,7 @@ import numpy as np
 
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.arrays import Flags, Reals, offsets_of
-from nmtalign.corpus.coverage import Coverage, coverage, one_word_lines
+from nmtalign.corpus.coverage import Coverage, one_word_lines
 from nmtalign.corpus.line_words import BothLineWords, LineWords, links_of_words, values_of_words
 from nmtalign.corpus.parallel import streamed
 from nmtalign.corpus.text import EncodedText, encode_lines
@@ -80,7 +80,7 @@ def align_chunk(
         _check_cells(text, chunk.first)
         batch, arrays = aligner.decoder_of(text).links_and_values([values, "linkable"])
         attention = [*zip(arrays[values], arrays["linkable"], strict=True)]
-    known = coverage(text.source, text.target, aligner.scorer.vocabularies, text.segments)
+    known = aligner.scorer.coverage_of(text.source, text.target, text.segments)
     if unit == "tokens":
         return AlignedChunk(*chunk, batch, known, aligner.text, aligner.languages, attention=attention)
     marks = None if unit == "words" else unit

@@ -1,7 +1,7 @@
 """Coverage: the share of the words of a text that vocabularies know, to detect wrong languages.
 
 Names, numbers and signs say nothing about a language. Not counted are words without a letter, and words that
-no vocabulary holds and both sides of the text do.
+no vocabulary holds and both sides of the text do. Where a word needs a vector to be linked, all words count.
 """
 
 from __future__ import annotations
@@ -98,13 +98,21 @@ def coverage(
     target: EncodedSide,
     vocabularies: tuple[Container[str], Container[str]],
     segments: Segments | None = None,
+    *,
+    every_word: bool = False,
 ) -> Coverage:
     """Count the words of a text that a source and a target vocabulary know.
 
-    The `segments` say of which pairs the sentences are pieces; without them each sentence is a pair.
+    The `segments` say of which pairs the sentences are pieces; without them each sentence is a pair. With
+    `every_word`, names, numbers and signs count like all others.
     """
-    words = set(source.words), set(target.words)
-    known = _counted(source, words[1], *vocabularies), _counted(target, words[0], *vocabularies[::-1])
+    elsewhere: tuple[Container[str], Container[str]] = (), ()
+    if not every_word:
+        elsewhere = set(target.words), set(source.words)
+    known = (
+        _counted(source, elsewhere[0], *vocabularies, every_word),
+        _counted(target, elsewhere[1], *vocabularies[::-1], every_word),
+    )
     copied = _are_copies(source, target)
     if segments is None:
         return Coverage(*known, len(copied), int(copied.sum()))
@@ -131,13 +139,17 @@ def _are_copies(source: EncodedSide, target: EncodedSide) -> Flags:
 
 
 def _counted(
-    side: EncodedSide, elsewhere: Container[str], vocabulary: Container[str], other: Container[str]
+    side: EncodedSide,
+    elsewhere: Container[str],
+    vocabulary: Container[str],
+    other: Container[str],
+    every_word: bool,
 ) -> SideCoverage:
     """Count the words of one side; `elsewhere` are those of the other one, `other` is its vocabulary."""
     total = known = in_other = punctuated = 0
     for word, count, lettered in zip(side.words, side.counts.tolist(), _lettered(side), strict=True):
         is_known, is_in_other = word in vocabulary, word in other
-        if lettered and (is_known or is_in_other or word not in elsewhere):
+        if every_word or (lettered and (is_known or is_in_other or word not in elsewhere)):
             total += count
             known += count * is_known
             in_other += count * is_in_other

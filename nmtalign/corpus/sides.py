@@ -71,11 +71,20 @@ class NumberedWords(NamedTuple):
     line_words: Integers | None
 
 
-class SideEncoder:
-    """Numbers the words of one side (0 or 1) of a bitext; `text` cuts lines into words."""
+WordForms = Callable[[Sequence[str]], list[str]]  # gives the forms in which words are looked up
 
-    def __init__(self, text: TextSettings, side: int, language: str | None) -> None:
+
+class SideEncoder:
+    """Numbers the words of one side (0 or 1) of a bitext; `text` cuts lines into words.
+
+    With `forms`, words are numbered by the forms that it gives: different words may have the same form.
+    """
+
+    def __init__(
+        self, text: TextSettings, side: int, language: str | None, forms: WordForms | None = None
+    ) -> None:
         self._text, self._side, self._language = text, side, language
+        self._forms = forms
         self._numbers: defaultdict[str, int] = defaultdict()
         self._numbers.default_factory = self._numbers.__len__
         self._done = [np.zeros(0, np.int32)]
@@ -131,6 +140,8 @@ class SideEncoder:
     def finish(self) -> EncodedSide:
         """Return the side, with words numbered by falling frequency, ties by first occurrence."""
         spelling, tokens, lengths, line_words = self.numbered()
+        if self._forms is not None:
+            spelling, tokens = _numbered_by_form(self._forms(spelling), tokens)
         counts = np.bincount(tokens, minlength=len(spelling))
         order = np.argsort(-counts, kind="stable")  # order[rank] = number by first occurrence
         order = order[: np.count_nonzero(counts)]  # without "" and "\n", which only cutting made
@@ -145,11 +156,23 @@ class SideEncoder:
         )
 
 
+def _numbered_by_form(forms: Sequence[str], tokens: Ints) -> tuple[list[str], Ints]:
+    """Return the different forms of words, in order, and tokens as numbers of these instead of words."""
+    distinct = list(dict.fromkeys(forms))
+    number = number_words(distinct)
+    form_of_word = np.array([number[form] for form in forms], np.int32)
+    return distinct, form_of_word[tokens]
+
+
 def side_encoders(
-    text: TextSettings, languages: tuple[str | None, str | None]
+    text: TextSettings,
+    languages: tuple[str | None, str | None],
+    forms: tuple[WordForms, WordForms] | None = None,
 ) -> tuple[SideEncoder, SideEncoder]:
     """Return what numbers the words of the source, and of the target."""
-    return SideEncoder(text, 0, languages[0]), SideEncoder(text, 1, languages[1])
+    of_source, of_target = forms or (None, None)
+    source = SideEncoder(text, 0, languages[0], of_source)
+    return source, SideEncoder(text, 1, languages[1], of_target)
 
 
 def encode(sentences: Iterable[Sequence[str]]) -> EncodedSide:

@@ -28,7 +28,7 @@ import numpy as np
 from nmtalign.arrays import Doubles, Flags, Floats, Longs, Reals, offsets_of
 from nmtalign.corpus.buckets import Bucket, make_buckets
 from nmtalign.corpus.line_words import BothLineWords, LineWords
-from nmtalign.corpus.sides import EncodedSide, encode_pairs, look_up, number_words, side_encoders
+from nmtalign.corpus.sides import EncodedSide, WordForms, encode_pairs, look_up, number_words, side_encoders
 from nmtalign.corpus.word_pairs import PairIndex, number_pairs
 from nmtalign.links.alignments import AlignedBatch
 from nmtalign.text.tokenization import TextSettings
@@ -149,9 +149,14 @@ def encode_lines(
     pairs: Iterable[tuple[str, str]],
     text: TextSettings,
     languages: tuple[str | None, str | None] = (None, None),
+    forms: tuple[WordForms, WordForms] | None = None,
 ) -> EncodedText:
-    """Return the text of lines; faster than :func:`encode_text` of their words."""
-    pairs, encoders = list(pairs), side_encoders(text, languages)
+    """Return the text of lines; faster than :func:`encode_text` of their words.
+
+    `forms` give the forms in which source and target words are looked up; left out, these are the words that
+    `text` gives.
+    """
+    pairs, encoders = list(pairs), side_encoders(text, languages, forms)
     for side, encoder in enumerate(encoders):
         encoder.add_lines([pair[side] for pair in pairs])
     return _stacked(encoders[0].finish(), encoders[1].finish())

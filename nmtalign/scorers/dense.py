@@ -35,6 +35,7 @@ from nmtalign.positions.model import SCORE_LIMIT
 from nmtalign.scorers.lexicon import Lexicon
 from nmtalign.scorers.scorer import LogRatios, Pairs
 from nmtalign.state import State, Stored
+from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
 
 TABLE_CELLS, LISTED_PAIRS = 1 << 22, 1 << 16  # word pairs scored at a time: in a full table, and in a list
@@ -227,12 +228,15 @@ def _singular(matrix: Any, size: int, seed: int) -> tuple[Floats, Floats, Floats
 
 
 def make_vectors_scorer(
-    lexicon: Lexicon, source: Embeddings, target: Embeddings, *, weight: float = WEIGHT
+    lexicon: Lexicon, source: Embeddings, target: Embeddings, text: TextSettings, *, weight: float = WEIGHT
 ) -> DenseScorer:
-    """Make a scorer of given vectors for the words of a lexicon, and fit its scale to the links."""
+    """Make a scorer of given vectors for the words of a lexicon, and fit its scale to the links.
+
+    `text` is how the words of the lexicon were normalized.
+    """
     vectors = (
-        unit_rows(source.vectors(lexicon.source_words)),
-        unit_rows(target.vectors(lexicon.target_words)),
+        unit_rows(source.vectors(source.forms(lexicon.source_words, text))),
+        unit_rows(target.vectors(target.forms(lexicon.target_words, text))),
     )
     for side in vectors:
         side[0] = 0  # the padding
@@ -240,14 +244,16 @@ def make_vectors_scorer(
     return make_dense_scorer("vectors", lexicon, vectors, scale=scale, weight=weight)
 
 
-def check_vectors(vectors: tuple[Embeddings, Embeddings], words: tuple[Sequence[str], Sequence[str]]) -> None:
+def check_vectors(
+    vectors: tuple[Embeddings, Embeddings], words: tuple[Sequence[str], Sequence[str]], text: TextSettings
+) -> None:
     """Raise a DataError if vectors differ in dimension, or know no word of a side; word 0 is the padding."""
     source, target = vectors
     if source.dimension != target.dimension:
         found = f"found {source.dimension} and {target.dimension} dimensions"
         raise DataError(f"expected source and target vectors of one length, {found}")
     for name, embeddings, vocabulary in zip(SIDES, vectors, words, strict=True):
-        coverage = embeddings.coverage(vocabulary[1:])
+        coverage = embeddings.coverage(embeddings.forms(vocabulary[1:], text))
         if not coverage.known + coverage.composed:
             raise DataError(f"the vectors know none of the {name} words; are the languages swapped?")
 

@@ -1,23 +1,27 @@
 """Given word vectors as the only scorer of an aligner: attention scores of the words of a sentence pair.
 
-Dot products are exact (:func:`nmtalign.scorers.vector_scores.exact_rows`), so equal words get equal scores,
-and the scores of a pair do not depend on its bucket.
+Dot products do not depend on the order of their sums (:func:`nmtalign.scorers.vector_scores.exact_rows`), so
+equal words get equal scores, and the scores of a pair do not depend on its bucket. Vectors in single
+precision are rounded to 26 bits of their length; vectors in double precision keep all their bits.
 
-Axes: B pairs of a bucket, T target words, S source words, N words, K size of a prepared vector.
+Axes: B pairs of a bucket, T target words, S source words, N words, K size of a prepared vector, P parts of a
+vector (:func:`nmtalign.scorers.vector_scores.exact_parts`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from nmtalign.arrays import Doubles, Flags, Floats, Reals, blocks
 from nmtalign.corpus.buckets import PADDED
-from nmtalign.corpus.text import EncodedText, encode_text
+from nmtalign.corpus.coverage import Coverage, coverage
+from nmtalign.corpus.sides import EncodedSide, WordForms
+from nmtalign.corpus.text import EncodedText, Segments, encode_text
 from nmtalign.errors import DataError
 from nmtalign.names import SIDES
 from nmtalign.positions.e_step import fit_transitions
@@ -27,6 +31,7 @@ from nmtalign.scorers.dense import fit_temperature
 from nmtalign.scorers.scorer import Pairs, Scorer
 from nmtalign.scorers.vector_scores import VectorScore
 from nmtalign.state import State, Stored
+from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.embeddings import Embeddings
 
 GATHERED = 1 << 16  # entries of vectors gathered at a time; they fit the second-level cache
@@ -110,7 +115,16 @@ class VectorScorer(Scorer):
 
     @property
     def vocabularies(self) -> tuple[Container[str], Container[str]]:
-        return self.source.vocabulary, self.target.vocabulary
+        return self.source.own_words, self.target.own_words
+
+    def coverage_of(
+        self, source: EncodedSide, target: EncodedSide, segments: Segments | None = None
+    ) -> Coverage:
+        """Count the words that have a vector of their own; no other word can be linked."""
+        return coverage(source, target, self.vocabularies, segments, every_word=True)
+
+    def word_forms(self, text: TextSettings) -> tuple[WordForms, WordForms]:
+        return partial(self.source.forms, text=text), partial(self.target.forms, text=text)
 
     def unknown(self, source: Sequence[str], target: Sequence[str]) -> tuple[frozenset[int], frozenset[int]]:
         known = _known(*self._vectors(source, target))
@@ -119,7 +133,10 @@ class VectorScorer(Scorer):
 
     def score_text(self, text: EncodedText) -> CellScores:
         vectors = self._vectors(text.source.words, text.target.words)
-        return CellScores(text, *self._prepared(*vectors), self, _known(*vectors))
+        known = _known(*vectors)
+        for side in known:
+            side[0] = False  # the padding, which is spelled like the empty word
+        return CellScores(text, *self._prepared(*vectors), self, known)
 
     def _vectors(self, source: Sequence[str], target: Sequence[str]) -> tuple[Floats, Floats]:
         vectors = self.source.vectors(source), self.target.vectors(target)
@@ -130,8 +147,10 @@ class VectorScorer(Scorer):
         return vectors
 
     def _prepared(self, source: Floats, target: Floats) -> tuple[Doubles, Doubles]:
-        """Return the prepared vectors of source and target words, each (N, K)."""
-        keys, queries = self.score.keys(source), self.score.queries(target)
+        """Return the prepared vectors of source and target words, each (N, K) or (N, P, K)."""
+        precision = np.result_type(source, target)
+        keys = self.score.keys(source.astype(precision, copy=False))
+        queries = self.score.queries(target.astype(precision, copy=False))
         return np.asarray(keys, np.float64), np.asarray(queries, np.float64)
 
     @cached_property
@@ -164,7 +183,10 @@ def _log_mean(scores: Reals, share: Doubles) -> Floats:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CellScores(TextScores):
-    """Scores of a text by word vectors: `keys` (V, K) of source words, `queries` (V, K) of target words."""
+    """Scores of a text by word vectors: `keys` of source words, `queries` of target words, (V, K) each.
+
+    Dot products have vectors in parts, (V, P, K).
+    """
 
     text: EncodedText
     keys: Doubles
@@ -184,7 +206,7 @@ class CellScores(TextScores):
             return np.where(bucket.inside, self._by_pair.take(self.text.index.cells[k]), PADDED)
         T, S, B = bucket.shape
         scores = np.empty((T, S, B))
-        for columns in blocks(B, max(1, GATHERED // ((T + S) * self.keys.shape[1]))):
+        for columns in blocks(B, max(1, GATHERED // ((T + S) * self.keys[0].size))):
             queries, keys = self.queries[bucket.target[:, columns].T], self.keys[bucket.source[:, columns].T]
             scores[..., columns] = self.scorer.score(queries, keys).transpose(1, 2, 0)
         np.clip(scores, PADDED / 10, -PADDED / 10, out=scores)  # the padding scores lowest
@@ -215,7 +237,7 @@ class CellScores(TextScores):
         """Score of each word pair (P,), computed once because the score is costly."""
         pairs = self.text.index
         scores = np.empty(len(pairs))
-        for some in blocks(len(pairs), max(1, GATHERED // self.keys.shape[1])):
+        for some in blocks(len(pairs), max(1, GATHERED // self.keys[0].size)):
             queries, keys = self.queries[pairs.target[some]], self.keys[pairs.source[some]]
             scores[some] = self.scorer.score(queries[:, None], keys[:, None])[:, 0, 0]
         return scores

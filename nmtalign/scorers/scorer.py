@@ -8,12 +8,15 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from nmtalign.arrays import Floats, Integers
-from nmtalign.corpus.text import EncodedText, encode_text
+from nmtalign.corpus.coverage import Coverage, coverage
+from nmtalign.corpus.sides import EncodedSide, WordForms
+from nmtalign.corpus.text import EncodedText, Segments, encode_text
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import UnknownWords
 from nmtalign.positions.hmm import NULL, HiddenMarkov, unfitted_hmm
 from nmtalign.positions.model import TextScores
 from nmtalign.state import State
+from nmtalign.text.tokenization import TextSettings
 
 Words = Sequence[str]
 Pairs = Sequence[tuple[Words, Words]]
@@ -63,6 +66,19 @@ class Scorer:
     def vocabularies(self) -> tuple[Container[str], Container[str]]:
         """The source and target words that are known."""
         return EveryWord(), EveryWord()
+
+    def coverage_of(
+        self, source: EncodedSide, target: EncodedSide, segments: Segments | None = None
+    ) -> Coverage:
+        """Count the words of both sides of a text that are known."""
+        return coverage(source, target, self.vocabularies, segments)
+
+    def word_forms(self, text: TextSettings) -> tuple[WordForms, WordForms] | None:
+        """Return functions that give the forms in which source and target words are looked up.
+
+        None if words are looked up as `text` normalizes them.
+        """
+        return None
 
     def only(self, names: Iterable[str]) -> Scorer:
         """Return a scorer with the influence of some names alone; UsageError if one is missing."""

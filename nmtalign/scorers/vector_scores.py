@@ -3,7 +3,8 @@
 A score projects the vectors of distinct words once (`queries` of target words, `keys` of source words), and
 compares the projections in stacks of sentence pairs.
 
-Axes: N distinct words, B sentence pairs, T target words, S source words, D dimension, A attention size.
+Axes: N distinct words, B sentence pairs, T target words, S source words, D dimension, A attention size,
+P parts of a vector whose dot products are exact.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from nmtalign.files import file_in, guarded_read
 from nmtalign.names import SCORES, ScoreName
 from nmtalign.state import State, Stored
 
+DOUBLE_PARTS = 3  # parts that keep all bits of double precision; single precision has one
 BITS = 26  # bits of an entry: a product has 52, and a double holds 53
 LARGEST = 1e9  # greatest Bahdanau weight; sums of products of greater weights may be infinite
 FILES = {"bahdanau": "bahdanau.npz", "scaled-dot": "scaled-dot.npz"}  # learned, in the folder of the vectors
@@ -63,15 +65,48 @@ class DotScore:
         return cls(stored.text("name"), stored.number("scale", low=0), stored.value("unit_length", bool))
 
     def keys(self, vectors: Reals) -> Reals:
-        """Return the vectors of source words (N, D) with exact dot products, of length 1 for cosines."""
+        """Return the vectors of source words (N, D) as exact parts (N, P, D), of length 1 for cosines."""
         wide = np.asarray(vectors, dtype=np.float64)
-        return exact_rows(np.asarray(unit(wide)) if self.unit_length else wide)
+        return exact_parts(np.asarray(unit(wide)) if self.unit_length else wide, parts_for(vectors))
 
     queries = keys  # of target words
 
     def __call__(self, queries: Reals, keys: Reals) -> Reals:
-        """Return the scores (..., T, S) of queries (..., T, K) and keys (..., S, K)."""
-        return np.asarray(dot(queries, keys)) * self.scale
+        """Return the scores (..., T, S) of queries (..., T, P, D) and keys (..., S, P, D)."""
+        return products_of_parts(queries, keys) * self.scale
+
+
+def parts_for(vectors: Reals) -> int:
+    """Return the number of parts in which vectors are compared: double precision needs more than one."""
+    return DOUBLE_PARTS if np.asarray(vectors).dtype.itemsize > np.float32().itemsize else 1
+
+
+def exact_parts(vectors: Reals, count: int) -> Reals:
+    """Split vectors (N, D) into parts of falling size, each rounded by :func:`exact_rows`, (N, P, D).
+
+    What remains after a part is computed without error. Three parts keep 53 bits of the length of a vector.
+    """
+    parts = []
+    remainder = vectors
+    for _ in range(count):
+        parts.append(exact_rows(remainder))
+        remainder = remainder - parts[-1]
+    return np.stack(parts, axis=1)
+
+
+def products_of_parts(queries: Reals, keys: Reals) -> Reals:
+    """Return the dot products (..., T, S) of vectors given in parts, (..., T, P, D) and (..., S, P, D).
+
+    Each product of two parts is exact. They are added in a fixed order, the smallest first. Products below
+    the precision of the sum are left out.
+    """
+    last = queries.shape[-2] - 1
+    pairs = [(part, size - part) for size in range(last, -1, -1) for part in range(size + 1)]
+    total: Any = None
+    for of_query, of_key in pairs:
+        product = dot(queries[..., of_query, :], keys[..., of_key, :])
+        total = product if total is None else total + product
+    return np.asarray(total)
 
 
 def exact_rows(vectors: Reals) -> Reals:
@@ -216,16 +251,16 @@ class ProjectedDot(LearnedScore):
     wanted: ClassVar[str] = "W_q and W_k"
 
     def queries(self, vectors: Reals) -> Reals:
-        """Project the vectors of target words, (N, D) to (N, A), to rows whose products are exact."""
-        return exact_rows(_projected(vectors, self.W_q))
+        """Project the vectors of target words, (N, D) to (N, A), and return exact parts (N, P, A)."""
+        return exact_parts(_projected(vectors, self.W_q), parts_for(vectors))
 
     def keys(self, vectors: Reals) -> Reals:
         """Do the same for source words."""
-        return exact_rows(_projected(vectors, self.W_k))
+        return exact_parts(_projected(vectors, self.W_k), parts_for(vectors))
 
     def __call__(self, queries: Reals, keys: Reals) -> Reals:
-        """Return the scores (..., T, S) of queries (..., T, A) and keys (..., S, A)."""
-        return np.asarray(dot(queries, keys)) * (self.scale / math.sqrt(self.W_q.shape[1]))
+        """Return the scores (..., T, S) of queries (..., T, P, A) and keys (..., S, P, A)."""
+        return products_of_parts(queries, keys) * (self.scale / math.sqrt(self.W_q.shape[1]))
 
 
 def _projected(vectors: Reals, weights: Reals) -> Reals:

@@ -422,6 +422,10 @@ class TextSettings:
             return kept
         return replace(kept, tokenizer=f"{tokenizer}:{','.join(str(path_of(f)) for f in files.split(','))}")
 
+    def without_folding(self) -> TextSettings:
+        """Return settings that cut lines in the same way and leave the words as they stand."""
+        return replace(self, lowercase=False, unicode="none")
+
     def tokens(self, text: str, *, language: str | None = None) -> list[Token]:
         """Return the tokens of one line as they stand in it, with their places."""
         return _tokens(load_tokenizer(self.tokenizer, language), text)

@@ -138,14 +138,18 @@ def form_prior(form_pairs: FormPairs, prior: Prior) -> FormPrior:
     return FormPrior(distinct, summed, (sides[0], sides[1]))
 
 
-def similar_words(source: Embeddings, target: Embeddings) -> list[tuple[str, str, float]]:
-    """Return the mutual nearest neighbors by CSLS (Conneau et al. 2018), with their cosines."""
-    sides = source.first(MOST), target.first(MOST)
+def similar_words(source: Embeddings, target: Embeddings, text: TextSettings) -> list[tuple[str, str, float]]:
+    """Return the mutual nearest neighbors by CSLS (Conneau et al. 2018), with their cosines.
+
+    `text` normalizes the words.
+    """
+    sides = source.compact().first(MOST), target.compact().first(MOST)
     units = [unit_rows(side.matrix) for side in sides]
     pairs, _ = mutual_neighbors(units[0], units[1])
     cosines = np.einsum("nd,nd->n", units[0][pairs[:, 0]], units[1][pairs[:, 1]])
-    (first, second), cells = (side.vocabulary.words for side in sides), zip(pairs, cosines, strict=True)
-    return [(first[s], second[t], float(cosine)) for (s, t), cosine in cells if cosine > 0]
+    first, second = (text.normalized(side.vocabulary.words) for side in sides)
+    cells = zip(pairs.tolist(), cosines.tolist(), strict=True)
+    return [(first[s], second[t], cosine) for (s, t), cosine in cells if cosine > 0]
 
 
 def read_word_list(

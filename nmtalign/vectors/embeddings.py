@@ -23,6 +23,7 @@ from nmtalign.door import expect_choice, expect_kind, expect_number, short
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import UNKNOWN_POLICIES
 from nmtalign.state import State, Stored
+from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 
 _SHORTEST_PREFIX = 4  # letters; shorter ones say little about a word's meaning
@@ -326,17 +327,83 @@ class Embeddings:
             result[missing] = [self._back_off(words[n]) for n in missing]
         return result
 
+    def forms(self, words: Sequence[str], text: TextSettings) -> list[str]:
+        """Return the form in which each word is looked up: a word of the vocabulary, if any fits.
+
+        The word itself is preferred, then the word in the case and Unicode form of `text`, then the first
+        word of the vocabulary that has the same case and Unicode form. A word that none of these finds is
+        returned in that form.
+
+        Parameters
+        ----------
+        words : sequence of str
+            N words as they stand in a text.
+        text : TextSettings
+            Whether case counts, and in which Unicode form words are compared.
+
+        Returns
+        -------
+        list of str
+            N words.
+
+        Examples
+        --------
+        >>> cities = Embeddings.of(["Paris", "polish", "Polish"], np.eye(3))
+        >>> cities.forms(["paris", "Polish", "POLISH", "Rome"], TextSettings())
+        ['Paris', 'Polish', 'polish', 'rome']
+        """
+        _expect_words(words)
+        forms = list(words)
+        missing = [n for n, word in enumerate(words) if word not in self.vocabulary]
+        normalized = text.normalized([words[n] for n in missing])
+        unfolded = self._unfolded(text) if missing else {}
+        for n, word in zip(missing, normalized, strict=True):
+            forms[n] = word if word in self.vocabulary else unfolded.get(word, word)
+        return forms
+
+    def _unfolded(self, text: TextSettings) -> dict[str, str]:
+        """Return the first word of the vocabulary that has each form, without forms that are words."""
+        key = text.lowercase, text.unicode
+        if key not in self._known_forms:
+            words = self.vocabulary.words
+            first_words: dict[str, str] = {}
+            for word, form in zip(words, text.normalized(words), strict=True):
+                if form != word and form not in self.vocabulary:
+                    first_words.setdefault(form, word)
+            self._known_forms[key] = first_words
+        return self._known_forms[key]
+
+    @cached_property
+    def _known_forms(self) -> dict[tuple[bool, str], dict[str, str]]:
+        """What :meth:`_unfolded` has found, by case and Unicode form."""
+        return {}
+
+    @property
+    def own_words(self) -> OwnWords:
+        """The words that have a vector of their own, which is not zero."""
+        return OwnWords(self)
+
+    @cached_property
+    def zero_words(self) -> frozenset[str]:
+        """The words whose vector is zero, which says nothing."""
+        words = self.vocabulary.words
+        row_is_zero = ~np.any(self.matrix, axis=1)
+        zero = np.flatnonzero(row_is_zero[self.vocabulary.rows(words)])
+        return frozenset(words[n] for n in zero.tolist())
+
     def coverage(self, words: Sequence[str]) -> VectorCoverage:
         """Count how many words have a vector of their own, and how many `unknown` gives one."""
         _expect_words(words)
-        missing = [word for word in words if word not in self.vocabulary]
+        own = self.own_words
+        missing = [word for word in words if word not in own]
         composed = int(self.vectors(missing).any(axis=1).sum())
         return VectorCoverage(len(words), len(words) - len(missing), composed)
 
     def _back_off(self, word: str) -> NDArray[np.floating]:
         """Return the vector of an unknown word under the policy ``backoff``, shape (D,)."""
         if rows := self._relatives(fold(word)):
-            return np.asarray(np.asarray(self.matrix[rows], dtype=np.float32).mean(axis=0))
+            precision = np.result_type(self.matrix.dtype, np.float32)
+            return np.asarray(np.asarray(self.matrix[rows], dtype=precision).mean(axis=0))
         return np.asarray(self._typical_length * spelling_direction(word, self.dimension))
 
     def _relatives(self, folded: str) -> list[int]:
@@ -362,6 +429,19 @@ class Embeddings:
     def _typical_length(self) -> float:
         rows = np.asarray(self.matrix[:10_000], dtype=np.float32)
         return float(np.linalg.norm(rows, axis=1).mean()) if len(rows) else 1.0
+
+
+@dataclass(frozen=True)
+class OwnWords:
+    """The words of embeddings whose vector is not zero."""
+
+    embeddings: Embeddings
+
+    def __contains__(self, word: object) -> bool:
+        return word in self.embeddings.vocabulary and word not in self.embeddings.zero_words
+
+    def __len__(self) -> int:
+        return len(self.embeddings) - len(self.embeddings.zero_words)
 
 
 def fold(word: str) -> str:

@@ -7,6 +7,7 @@ import math
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 import numpy as np
 import pytest
@@ -38,28 +39,22 @@ METHODS = ["argmax", "argmax-reverse", "mutual", "threshold", "itermax", "match"
 SYMMETRIZATIONS = ["intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and"]
 
 
-def embeddings(seed: int, *, dimension: int = 300) -> Embeddings:
-    matrix = np.random.default_rng(seed).normal(size=(len(WORDS), dimension)).astype(np.float32)
+def embeddings(seed: int, *, dimension: int = 300, dtype: type = np.float32) -> Embeddings:
+    matrix = np.random.default_rng(seed).normal(size=(len(WORDS), dimension)).astype(dtype)
     return Embeddings(Vocabulary.from_words(WORDS), matrix)
 
 
-def aligner(score: str = "cosine", **options) -> Aligner:
+def aligner(score: str = "cosine", *, dtype: type = np.float32, **options) -> Aligner:
     own = untrained_bahdanau(300) if score == "bahdanau" else score
-    return vector_aligner(embeddings(1), embeddings(2), score=own, **options)
+    return vector_aligner(embeddings(1, dtype=dtype), embeddings(2, dtype=dtype), score=own, **options)
 
 
-@pytest.mark.parametrize(("grid", "near"), [(2.0**16, 1e-12), (None, 1e-6)])
-def test_scaled_dot_gives_the_weights_of_seed_004(grid, near):
-    """Lower-case words on spaces, unknown = zero vector, softmax(French . English^T / sqrt(d)) by rows.
-
-    Vectors whose entries have few bits are scored exactly; all others are rounded to 26 bits before.
-    """
+def test_scaled_dot_gives_the_weights_of_seed_004():
+    """Lower-case words on spaces, unknown = zero vector, softmax(French . English^T / sqrt(d)) by rows."""
     english = {"the": 0, "agreement": 1, "was": 2, "signed": 3}
     french = {"l": 0, "accord": 1, "a": 2, "été": 3, "signé": 4}
     random = np.random.default_rng(4)
     matrices = random.normal(size=(4, 50)) * 3, random.normal(size=(5, 50)) * 3
-    if grid is not None:
-        matrices = tuple(np.rint(matrix * grid) / grid for matrix in matrices)
     source, target = "The agreement was signed THEN", "L accord a été signé ."
 
     def embed(sentence, word2int, matrix):
@@ -75,10 +70,48 @@ def test_scaled_dot_gives_the_weights_of_seed_004(grid, near):
         for words, matrix in zip((english, french), matrices, strict=True)
     ]
     pair = vector_aligner(*sides, score="scaled-dot", extract="argmax").align(source, target)
-    np.testing.assert_allclose(pair.forward, expected, rtol=0, atol=near)
-    np.testing.assert_allclose(pair.matrix.weights, expected, rtol=0, atol=near)
+    np.testing.assert_allclose(pair.forward, expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(pair.matrix.weights, expected, rtol=0, atol=1e-12)
     assert pair.matrix.source_tokens == ("The", "agreement", "was", "signed", "THEN")
     np.testing.assert_array_equal(pair.forward[-1], np.full(5, 0.2))  # an unknown word looks everywhere alike
+
+
+@pytest.mark.parametrize("score", ["dot", "scaled-dot", "projected", "cosine", "bahdanau"])
+@pytest.mark.parametrize(("size", "dtype"), [(1.0, np.float64), (1e-4, np.float64), (1.0, np.float32)])
+def test_scores_are_numpys(score, size, dtype, tmp_path):
+    """In double precision they agree to 1e-12; in single precision, vectors are rounded to 26 bits."""
+    random = np.random.default_rng(5)
+    keys, queries = (size * random.normal(size=(12, 300)) for _ in range(2))
+    W, U = random.normal(size=(2, 300, 20)) / 17
+    v, b = random.normal(size=(2, 20))
+    expected = {
+        "dot": queries @ keys.T,
+        "scaled-dot": queries @ keys.T / math.sqrt(300),
+        "projected": (queries @ W) @ (keys @ U).T / math.sqrt(20),
+        "cosine": queries @ keys.T / np.outer(np.linalg.norm(queries, axis=1), np.linalg.norm(keys, axis=1)),
+        "bahdanau": np.tanh((queries @ W)[:, None] + keys @ U + b) @ v,
+    }[score]
+    parameters = None
+    if score in ("projected", "bahdanau"):
+        parameters = tmp_path / "parameters.npz"
+        arrays = {"W_q": W, "W_k": U} if score == "projected" else {"W": W, "U": U, "v": v, "b": b}
+        np.savez(parameters, **arrays)
+    sides = [Embeddings.of(WORDS, matrix.astype(dtype)) for matrix in (keys, queries)]
+    name = "scaled-dot" if score == "projected" else score
+    model = vector_aligner(*sides, score=name, temperature=1.0, parameters=parameters, positions="none")
+    pair = model.align(WORDS, WORDS)
+    near = 1e-12 if dtype is np.float64 else 1e-5
+    np.testing.assert_allclose(pair.scores, expected, rtol=0, atol=near * max(1, np.abs(expected).max()))
+    powers = np.exp(expected - expected.max())
+    forward, reverse = (powers / powers.sum(axis=axis, keepdims=True) for axis in (1, 0))
+    np.testing.assert_allclose(pair.forward, forward, rtol=0, atol=near)
+    np.testing.assert_allclose(pair.reverse, reverse, rtol=0, atol=near)
+
+
+def test_one_side_in_double_precision_suffices():
+    keys, queries = embeddings(1, dtype=np.float64), embeddings(2)
+    pair = vector_aligner(keys, queries, score="dot", positions="none").align(WORDS, WORDS)
+    np.testing.assert_allclose(pair.scores, queries.matrix @ keys.matrix.T, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -94,7 +127,7 @@ def test_mutual_links_and_probabilities_equal_the_naive_ones(seed):
     assert pair.alignment.links == {(s, t) for s, t in naive if {source[s], target[t]} != {"unknown"}}
     np.testing.assert_allclose(pair.matrix.weights, naive_joint(plain), rtol=1e-6)
     both = head.score.keys(head.source.vectors(source)), head.score.queries(head.target.vectors(target))
-    rounded = (rows.tolist() for rows in both)  # the vectors that are compared
+    rounded = (rows.sum(axis=1).tolist() for rows in both)  # the vectors that are compared
     scores = naive_scores(*rounded, scale=math.sqrt(300), unit=False)
     np.testing.assert_allclose(pair.matrix.weights, naive_joint(scores), rtol=1e-9)
     for link, probability in pair.probabilities.items():
@@ -103,22 +136,24 @@ def test_mutual_links_and_probabilities_equal_the_naive_ones(seed):
     assert pair.score == pytest.approx(2 * sum(pair.probabilities.values()) / words, rel=1e-6)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("score", ["dot", "scaled-dot", "cosine", "bahdanau"])
 @given(source=SENTENCES, target=SENTENCES)
 @settings(max_examples=30, deadline=None)
-def test_equal_words_get_exactly_equal_scores(score, source, target):
-    weights = aligner(score, positions="none").align(source, target).forward
+def test_equal_words_get_exactly_equal_scores(score, dtype, source, target):
+    weights = aligner(score, dtype=dtype, positions="none").align(source, target).forward
     for s, word in enumerate(source):
         np.testing.assert_array_equal(weights[:, s], weights[:, source.index(word)])
     for t, word in enumerate(target):
         np.testing.assert_array_equal(weights[t], weights[target.index(word)])
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("score", ["dot", "scaled-dot", "cosine", "bahdanau"])
 @given(pairs=PAIRS)
 @settings(max_examples=30, deadline=None)
-def test_a_batch_is_its_pairs_one_by_one(score, pairs):
-    model = aligner(score)
+def test_a_batch_is_its_pairs_one_by_one(score, dtype, pairs):
+    model = aligner(score, dtype=dtype)
     batch = model.align_batch(pairs)
     assert len(batch) == len(pairs)
     for n, (source, target) in enumerate(pairs):
@@ -423,3 +458,82 @@ def test_two_words_without_a_vector_have_no_link(score, extract):
     assert {(s, t) for s, t in pair.links} <= {(1, 1), (1, 3), (3, 1), (3, 3)}
     assert pair.links
     assert pair.posterior[0, 0] > 0.01  # weights are shown all the same
+
+
+# ---------------------------------------------------------------- the form in which a word is looked up
+
+
+def cased(words: list[str], **options) -> Aligner:
+    """Return an aligner over vectors of some English words, and of French ones in lower case."""
+    french = ["le", "noir", "chat", "déjà"]
+    sides = Embeddings.of(words, np.eye(4)), Embeddings.of(french, np.eye(4))
+    return vector_aligner(*sides, positions="none", **options)
+
+
+@pytest.mark.parametrize("source", ["The black Cat ALREADY", ["The", "black", "Cat", "ALREADY"]])
+@pytest.mark.parametrize(
+    ("words", "links"),
+    [
+        (["the", "black", "cat", "already"], [(0, 0), (1, 1), (2, 2), (3, 3)]),
+        (["The", "Black", "CAT", "Already"], [(0, 0), (1, 1), (2, 2), (3, 3)]),
+        (["Cat", "black", "cat", "x"], [(1, 1), (2, 0)]),  # the word as it stands
+        (["CAT", "black", "cat", "x"], [(1, 1), (2, 2)]),  # then in lower case
+        (["CAT", "black", "cAt", "x"], [(1, 1), (2, 0)]),  # then the first one that differs in case alone
+    ],
+)
+def test_the_exact_form_of_a_word_comes_first(source, words, links):
+    target = "le noir chat déjà" if isinstance(source, str) else ["le", "noir", "chat", "déjà"]
+    model = cased(words)
+    assert model.align(source, target).links == links
+    assert model.align_batch([(source, target)]).links(0) == links
+
+
+def test_case_counts_where_it_is_kept():
+    model = cased(["The", "black", "cat", "x"], lowercase=False)
+    assert model.align("the black Cat x", "le noir chat déjà").links == [(1, 1), (3, 3)]
+    assert model.align("The black cat x", "le noir chat déjà").links == [(0, 0), (1, 1), (2, 2), (3, 3)]
+
+
+@pytest.mark.parametrize("unicode", ["nfc", "nfkc", "strip-accents"])
+@pytest.mark.parametrize("of_text", ["NFC", "NFD"])
+@pytest.mark.parametrize("of_vectors", ["NFC", "NFD"])
+def test_both_sides_have_the_same_normal_form(of_vectors, of_text, unicode):
+    english = ["the", "black", "cat", normalize(of_vectors, "DÉJÀ")]
+    model = cased(english, unicode=unicode)
+    links = model.align(normalize(of_text, "cat déjà"), normalize(of_text, "chat déjà")).links
+    assert links == [(0, 0), (1, 1)]
+
+
+def test_without_a_normal_form_words_are_compared_as_they_stand():
+    model = cased(["the", "black", "cat", normalize("NFD", "déjà")], unicode="none")
+    assert not model.align("déjà", "déjà").links
+    assert model.align(normalize("NFD", "Déjà"), "déjà").links == [(0, 0)]
+
+
+def test_forms_of_one_word_are_one_word():
+    """They get equal scores, and count together."""
+    model = cased(["the", "black", "cat", "x"])
+    text = model.encoded([("Cat CAT cat the The", "chat")])
+    assert text.source.words == ["", "cat", "the"]
+    assert text.source.counts.tolist() == [0, 3, 2]
+    assert text.source.sentence(0) == ["cat", "cat", "cat", "the", "the"]
+
+
+# ---------------------------------------------------------------- known words
+
+
+def test_known_words_have_a_vector_of_their_own():
+    matrix = np.eye(4)
+    matrix[3] = 0
+    sides = Embeddings.of(["the", "cat", "x", "Paris"], matrix), Embeddings.of(["le"], np.eye(1, 4))
+    known = vector_aligner(*sides).covered([("the 1992 Paris , Zorro", "le 1992 Paris , Zorro")])
+    assert (known.source.known, known.source.total) == (1, 5)
+    assert (known.target.known, known.target.total) == (1, 5)
+    assert "only 20.0 % of the source words" in known.warning
+
+
+def test_the_padding_is_no_word_of_the_vectors():
+    sides = Embeddings.of(["", "cat"], np.eye(2)), Embeddings.of(["", "chat"], np.eye(2))
+    model = vector_aligner(*sides)
+    source, target = model.scorer.score_text(model.encoded([("cat x", "chat")])).known
+    assert (source.tolist(), target.tolist()) == ([False, True, False], [False, True])

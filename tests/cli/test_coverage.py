@@ -236,3 +236,14 @@ def test_quiet_leaves_warnings(tmp_path, capfd):
     assert align(tmp_path, FRENCH, ENGLISH, "-q", "-o", tmp_path / "links") == 0
     (line,) = capfd.readouterr().err.splitlines()
     assert "the sides are swapped" in line
+
+
+def test_words_without_a_vector_are_not_known(tmp_path, capsys):
+    """Names, numbers and signs count, too: with vectors, nothing else than a vector makes a link."""
+    for language, words in (("en", ["the", "cat"]), ("fr", ["le", "chat"])):
+        na.save_embeddings(na.Embeddings.of(words, [[1.0, 0.0], [0.0, 1.0]]), tmp_path / "v" / language)
+    sides = ["alpha 1992 Zorro the"], ["alpha 1992 Zorro le"]
+    assert align(tmp_path, *sides, "--vectors", tmp_path / "v") == 0
+    said = capsys.readouterr().err
+    assert "only 25.0 % of the source words and only 25.0 % of the target words are known" in said
+    assert align(tmp_path, *sides, "--vectors", tmp_path / "v", "--strict") == 3

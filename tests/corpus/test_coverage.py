@@ -25,6 +25,12 @@ def test_numbers_signs_and_names_of_both_sides_are_not_counted():
     assert found == Coverage(SideCoverage(4, 3, 0), SideCoverage(4, 3, 0), 2)
 
 
+def test_every_word_counts_where_each_needs_a_vector():
+    sides = encode_pairs([(["the", "cat", "Zoé", ",", "7"], ["le", "chat", "Zoé", ",", "7"])])
+    found = coverage(*sides, VOCABULARIES, every_word=True)
+    assert found == Coverage(SideCoverage(5, 2, 0), SideCoverage(5, 2, 0), 1)
+
+
 def test_a_known_word_counts_also_where_both_sides_have_it():
     assert counted(("die", "die")) == Coverage(SideCoverage(1, 1, 0), SideCoverage(1, 0, 1), 1, 1)
 

@@ -98,6 +98,14 @@ def test_weight_1_stands_alone():
     assert error(alone, NEW) < 0.05
 
 
+def test_cased_vectors_serve_words_in_lower_case():
+    cased = [
+        Embeddings(Vocabulary.from_words(map(str.upper, side.vocabulary.words)), side.matrix)
+        for side in VECTORS
+    ]
+    assert same_bits(taught(vectors=tuple(cased)), taught(vectors=VECTORS))
+
+
 def test_words_without_vectors_are_left_to_the_lexicon():
     first, second = VECTORS
     few = first.first(1), second.first(1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -11,8 +12,10 @@ from nmtalign.attention.scores import additive_concatenated
 from nmtalign.errors import DataError, UsageError
 from nmtalign.scorers.vector_scores import (
     BahdanauScore,
+    exact_parts,
     exact_rows,
     make_score,
+    products_of_parts,
 )
 from tests.scorers.bahdanau import untrained_bahdanau
 
@@ -74,6 +77,26 @@ def test_products_of_exact_rows_are_exact_in_any_order(dimension: int, seed: int
     assert (
         np.abs(queries @ keys.T - plain[0] @ plain[1].T) <= 4 * math.sqrt(dimension) * 2**-26 * lengths
     ).all()
+
+
+def exact_product(query: np.ndarray, key: np.ndarray) -> float:
+    """The dot product of two vectors in fractions, rounded once."""
+    return float(sum(Fraction(a) * Fraction(b) for a, b in zip(query, key, strict=True)))
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 50, 300, 1000])
+def test_products_of_three_parts_have_double_precision_in_any_order(dimension: int):
+    random = np.random.default_rng(dimension)
+    plain = [vectors(size, dimension, random) for size in (9, 33)]
+    queries, keys = (exact_parts(rows, 3) for rows in plain)
+    found = products_of_parts(queries, keys)
+    expected = [[exact_product(query, key) for key in plain[1]] for query in plain[0]]
+    lengths = np.outer(*(np.linalg.norm(rows, axis=1) for rows in plain))
+    assert (np.abs(found - expected) <= 2**-51 * lengths).all()
+    order = random.permutation(dimension)
+    np.testing.assert_array_equal(products_of_parts(queries[..., order], keys[..., order]), found)
+    alone = [[products_of_parts(q[None], k[None])[0, 0] for k in keys] for q in queries]
+    np.testing.assert_array_equal(alone, found)
 
 
 def test_rows_of_few_bits_and_zeros_stay_as_they_are():

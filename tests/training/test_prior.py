@@ -130,8 +130,14 @@ def test_similar_words_are_mutual_neighbors():
     rows = np.eye(4, dtype=np.float32)
     english = Embeddings(Vocabulary.from_words(["one", "two", "red", "odd"]), rows)
     french = Embeddings(Vocabulary.from_words(["rouge", "deux", "un"]), rows[[2, 1, 0]])
-    found = {(s, t) for s, t, _ in similar_words(english, french)}
+    found = {(s, t) for s, t, _ in similar_words(english, french, TextSettings())}
     assert {("one", "un"), ("two", "deux"), ("red", "rouge")} <= found
+
+
+def test_similar_words_are_normalized_and_keep_their_rows():
+    english = Embeddings(Vocabulary({"One": 1, "Two": 3}), np.eye(4, dtype=np.float32))
+    french = Embeddings(Vocabulary({"UN": 0, "DEUX": 1}), np.eye(4, dtype=np.float32)[[1, 3]])
+    assert similar_words(english, french, TextSettings()) == [("one", "un", 1.0), ("two", "deux", 1.0)]
 
 
 def test_an_older_model_gives_what_cuts_the_text(tmp_path):

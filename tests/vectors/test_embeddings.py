@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nmtalign.errors import DataError, UsageError
+from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import (
     CharacterNgrams,
@@ -78,6 +79,28 @@ def test_coverage_adds_up(embeddings: Embeddings) -> None:
     text = "2 of 4 words (50.0 %) have a vector of their own, 2 more by sub-words or back-off"
     assert str(whole) == text
     assert embeddings.coverage([]).rate == 1.0
+
+
+def test_a_zero_vector_is_no_vector_of_ones_own() -> None:
+    zero = Embeddings(Vocabulary({"la": 2, "x": 0}), np.array([[0.0, 0], [1, 1], [2, 0]]))
+    assert zero.coverage(["la", "x", "y"]) == VectorCoverage(total=3, known=1)
+    own = zero.own_words
+    assert ("la" in own, "x" in own, "y" in own, len(own)) == (True, False, False, 1)
+
+
+def test_forms_are_words_of_the_vocabulary_where_any_fits() -> None:
+    cities = Embeddings.of(["Paris", "polish", "Polish", "ÉTÉ", "été"], np.eye(5))
+    words = ["paris", "PARIS", "Polish", "POLISH", "Été", "e\u0301te\u0301", "Rome", ""]
+    assert cities.forms(words, TextSettings()) == [
+        *("Paris", "Paris", "Polish", "polish", "été", "été", "rome", "")
+    ]
+    cased = TextSettings(lowercase=False)
+    assert cities.forms(words, cased) == [*("paris", "PARIS", "Polish", "POLISH", "Été", "été", "Rome", "")]
+
+
+def test_back_off_keeps_double_precision() -> None:
+    third = Embeddings.of(["House"], [[1 / 3]]).with_unknown("backoff")
+    assert third.vectors(["house"]).tolist() == [[1 / 3]]
 
 
 def test_equal_words_get_equal_vectors(embeddings: Embeddings) -> None:

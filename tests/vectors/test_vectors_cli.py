@@ -48,6 +48,22 @@ def test_learn_then_info(bitext: tuple[Path, Path], tmp_path: Path) -> None:
     assert "40 of 40 words (100.0 %) have a vector" in shown
 
 
+def test_info_counts_words_as_they_are_looked_up(tmp_path: Path) -> None:
+    embeddings = Embeddings.of(["Paris", "e\u0301te\u0301", "zero"], [[1.0], [2.0], [0.0]])
+    save_embeddings(embeddings, tmp_path / "v")
+    (tmp_path / "text").write_text("PARIS Été\nParis zero\n", encoding="utf-8")
+    shown = run("info", tmp_path / "v", "--text", tmp_path / "text").stdout
+    assert "3 of 4 words (75.0 %) have a vector" in shown
+
+
+def test_utf_16_is_read_by_its_name(tmp_path: Path) -> None:
+    (tmp_path / "x.vec").write_bytes("1 2\nété 1 2\n".encode("utf-16-le"))
+    shown = run("info", tmp_path / "x.vec", "--encoding", "utf-16-le").stdout
+    assert "x.vec: word2vec\n  1 words, 2 dimensions, float32\n  first words: été\n" in shown
+    run("convert", tmp_path / "x.vec", tmp_path / "y.vec", "--to", "word2vec", "--encoding", "utf-16-le")
+    assert (tmp_path / "y.vec").read_text(encoding="utf-8") == "1 2\nété 1.0 2.0\n"
+
+
 def test_learned_vectors_align(bitext: tuple[Path, Path], tmp_path: Path) -> None:
     run("learn", *bitext, "-o", tmp_path / "v", "--dimension", 5, "--to", "word2int")
     arguments = ["align", *map(str, bitext), "--vectors", str(tmp_path / "v"), "-o", str(tmp_path / "links")]

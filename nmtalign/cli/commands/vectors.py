@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -31,6 +31,8 @@ from nmtalign.names import (
 
 if TYPE_CHECKING:
     from nmtalign.scorers.lexicon import Lexicon
+    from nmtalign.text.tokenization import TextSettings
+    from nmtalign.vectors.embeddings import VectorCoverage
 
 _SCORE = "csls: twice the cosine, less the mean cosines of both words to their nearest."
 
@@ -105,7 +107,6 @@ def info(shown: ShownOptions, reading: ReadingOptions, tokenization: TextOptions
 
     Example: nmtalign vectors info cc.fr.300.vec.gz --limit 200000 --text corpus.fr
     """
-    from nmtalign.vectors.embeddings import VectorCoverage
     from nmtalign.vectors.storage import detect_format, languages_of
 
     place = place_of(shown.path)
@@ -116,9 +117,19 @@ def info(shown: ShownOptions, reading: ReadingOptions, tokenization: TextOptions
         embeddings = reading.read(side, kind)
         show("\n".join([f"{side}: {kind}", *_described(embeddings)]))
         if shown.text is not None:
-            lines = map(tokenization.text.words, read_lines(shown.text, encoding=reading.encoding))
-            known = sum(map(embeddings.coverage, lines), VectorCoverage())
-            show(f"  of {shown.text}: {known}")
+            lines = read_lines(shown.text, encoding=reading.encoding)
+            show(f"  of {shown.text}: {_coverage(embeddings, lines, tokenization.text)}")
+
+
+def _coverage(embeddings: na.Embeddings, lines: Iterable[str], settings: TextSettings) -> VectorCoverage:
+    """Count the words of a text that have a vector."""
+    from nmtalign.vectors.embeddings import VectorCoverage
+
+    covered = VectorCoverage()
+    unfolded = settings.without_folding()
+    for line in lines:
+        covered += embeddings.coverage(embeddings.forms(unfolded.words(line), settings))
+    return covered
 
 
 def _described(embeddings: na.Embeddings) -> Iterator[str]:
