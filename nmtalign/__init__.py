@@ -42,7 +42,9 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(_MODULES[name])
     if name not in _HOME:
-        raise AttributeError(f"module 'nmtalign' has no attribute {name!r}")
+        from nmtalign.calls import unknown_attribute
+
+        raise AttributeError(unknown_attribute(__name__, name, __all__))
     return getattr(importlib.import_module(_HOME[name]), name)
 
 

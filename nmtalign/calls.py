@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from functools import wraps
 from typing import Any, TypeVar, cast
 
@@ -18,6 +16,7 @@ _OTHER_NAMES = {
     "attention_heads": ("head", "heads"),
     "bootstrap": ("n_boot", "n_bootstrap", "n_resamples", "n_samples", "resamples", "samples"),
     "cache": ("cache_dir", "cache_file"),
+    "init": ("base_model", "from_model", "initial_model", "model", "pretrained"),
     "chunk": ("chunk_size", "chunksize"),
     "colors": ("cmap", "color", "colormap", "palette"),
     "encoder": ("bert", "encoder_name", "model_name", "model_name_or_path"),
@@ -27,6 +26,7 @@ _OTHER_NAMES = {
     "languages": ("lang", "langs", "language", "src_lang", "tgt_lang"),
     "lowercase": ("do_lower_case", "lower", "lower_case"),
     "numbers": ("annot", "annotate", "show_values"),
+    "path": ("file", "filename", "fname", "folder", "model", "model_path"),
     "overwrite": ("exist_ok", "force", "replace"),
     "progress": ("progress_bar", "show_progress", "tqdm", "verbose", "verbosity"),
     "select": ("column", "columns", "cols", "usecols"),
@@ -40,10 +40,13 @@ _OTHER_NAMES = {
         *("n_workers", "num_threads", "num_workers", "processes", "threads"),
     ),
 }
-_OUR_NAME = {other: ours for ours, others in _OTHER_NAMES.items() for other in others}
 
 _DETERMINISTIC = "nothing is drawn at random: the same input always gives the same result"
 _ITERATIONS = "the number of iterations belongs to the `preset`"
+_COLUMNS = (
+    "the source sentences come first, without a name; of a table choose two columns: table[['en', 'fr']]"
+)
+_BINARY = "write `format='word2vec-binary'`"
 _OWN_AXES = "the figure that is returned has axes of its own, figure.axes[0]"
 _OWN_SIZE = "the size follows from the words; change it with figure.set_size_inches"
 # Why there is no option of a name that other packages have.
@@ -52,9 +55,18 @@ _REASONS = {
     **dict.fromkeys(("epochs", "iterations", "max_iter", "n_epochs", "n_iter", "num_epochs"), _ITERATIONS),
     **dict.fromkeys(("ax", "axes"), _OWN_AXES),
     **dict.fromkeys(("fig_size", "figsize", "size"), _OWN_SIZE),
+    **dict.fromkeys(("source", "source_sentences", "sources", "src"), _COLUMNS),
+    "binary": _BINARY,
     "batch_size": "results do not depend on the size of a batch, and memory is bounded",
 }
-_OF_PICTURES = (_OWN_AXES, _OWN_SIZE)
+# The option that a function has to have where a reason applies.
+_NEEDED = {
+    _ITERATIONS: "preset",
+    _COLUMNS: "targets",
+    _BINARY: "errors",
+    _OWN_AXES: "colors",
+    _OWN_SIZE: "colors",
+}
 
 
 def check_call(advice: str = "") -> Callable[[Function], Function]:
@@ -78,11 +90,15 @@ def check_call(advice: str = "") -> Callable[[Function], Function]:
     return decorate
 
 
-def check_constructor(cls: Class) -> Class:
-    """Decorate a class: arguments that do not fit raise a UsageError that says what to write."""
-    constructor = check_call()(vars(cls)["__init__"])
-    setattr(cls, "__init__", constructor)  # noqa: B010  # mypy forbids an assignment to __init__
-    return cls
+def check_constructor(advice: str = "") -> Callable[[Class], Class]:
+    """Return a decorator of a class that does for its constructor what :func:`check_call` does."""
+
+    def decorate(cls: Class) -> Class:
+        constructor = check_call(advice)(vars(cls)["__init__"])
+        setattr(cls, "__init__", constructor)  # noqa: B010  # mypy forbids an assignment to __init__
+        return cls
+
+    return decorate
 
 
 def _is_from_call(error: TypeError) -> bool:
@@ -95,6 +111,8 @@ def _explain_call(
     function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], advice: str
 ) -> str:
     """Return why arguments do not fit a function, and what to write."""
+    import inspect
+
     parameters = list(inspect.signature(function).parameters.values())
     if parameters and parameters[0].name in ("self", "cls"):
         parameters, args = parameters[1:], args[1:]
@@ -128,8 +146,21 @@ def closest_name(name: object, known: Iterable[str]) -> str | None:
     >>> closest_name("treshold", ["tokenizer", "threshold"])
     'threshold'
     """
+    from difflib import get_close_matches
+
     matches = get_close_matches(name, known, 1) if isinstance(name, str) else []
     return matches[0] if matches else None
+
+
+def unknown_attribute(module: str, name: str, known: Iterable[str]) -> str:
+    """Return the message for a name that a module does not have.
+
+    >>> unknown_attribute("nmtalign", "Train", ["load", "train"])
+    "module 'nmtalign' has no attribute 'Train'; did you mean 'train'?"
+    """
+    closest = closest_name(name, known)
+    advice = f"; did you mean {closest!r}?" if closest else ""
+    return f"module {module!r} has no attribute {name!r}{advice}"
 
 
 def suggest_option(name: str, known: Iterable[str]) -> str:
@@ -139,18 +170,12 @@ def suggest_option(name: str, known: Iterable[str]) -> str:
     ('write `workers`', 'did you mean `preset`?')
     """
     known = list(known)
-    if _OUR_NAME.get(name) in known:
-        return f"write `{_OUR_NAME[name]}`"
+    for ours, others in _OTHER_NAMES.items():
+        if name in others and ours in known:
+            return f"write `{ours}`"
     reason = _REASONS.get(name)
-    if reason is not None and _fits(reason, known):
+    if reason is not None and (reason not in _NEEDED or _NEEDED[reason] in known):
         return reason
     if closest := closest_name(name, known):
         return f"did you mean `{closest}`?"
     return f"it takes {', '.join(known)}" if known else "it takes no options"
-
-
-def _fits(reason: str, known: Sequence[str]) -> bool:
-    """Return whether a reason applies to a function that knows these options."""
-    if reason == _ITERATIONS:
-        return "preset" in known
-    return reason not in _OF_PICTURES or "colors" in known

@@ -148,6 +148,12 @@ def expect_kind(value: Any, kind: type | tuple[type, ...], what: str) -> None:
         raise UsageError(f"expected {what}, found {short(value)}")
 
 
+def expect_flag(value: Any, name: str) -> None:
+    """Raise UsageError unless a value is True or False; ``"no"`` would count as True."""
+    if type(value).__name__ not in ("bool", "bool_"):
+        raise UsageError(f"expected True or False as `{name}`, found {short(value)}")
+
+
 def expect_number(
     value: Any, what: str, *, least: float = -math.inf, most: float = math.inf, whole: bool = False
 ) -> None:
@@ -243,7 +249,7 @@ class Viewable(Result):
         """Return the interactive card of the report for a notebook; it loads nothing from a network."""
         return _drawing().to_card(self)
 
-    @check_call()
+    @check_call("write heatmap(values='forward')")
     def heatmap(
         self,
         *,
@@ -277,7 +283,7 @@ class Viewable(Result):
         """
         options = _given(
             values=values,
-            curves=curves or None,
+            curves=None if curves is False else curves,
             links=links,
             gold=gold,
             title=title or None,
@@ -309,7 +315,7 @@ class Viewable(Result):
         """
         options = _given(
             values=values,
-            curves=curves or None,
+            curves=None if curves is False else curves,
             links=links,
             gold=gold,
             title=title or None,

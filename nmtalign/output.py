@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, TextIO
 
-from nmtalign.door import as_path
+from nmtalign.door import as_path, expect_flag
 from nmtalign.errors import DISK_FULL, UsageError
 from nmtalign.files import new_partial, open_binary, open_text
 
@@ -117,6 +117,7 @@ def whole_folder(path: str | Path) -> Iterator[Path]:
 
 def expect_new_file(path: str | Path, *, overwrite: bool) -> None:
     """Refuse a file that is there; with `overwrite` none."""
+    expect_flag(overwrite, "overwrite")
     if as_path(path).is_file() and not overwrite:
         raise UsageError(f"{path} is there; replace it with {_HOW}, or give another name")
 
@@ -127,6 +128,7 @@ def expect_room(folder: str | Path, own: Collection[str], kind: str, *, overwrit
     `own` are the files in it, by their names, that belong to an older result of the same `kind`; with
     `overwrite` they may be replaced, other files never.
     """
+    expect_flag(overwrite, "overwrite")
     folder = as_path(folder)
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file; give a folder for {kind}")

@@ -21,7 +21,7 @@ from nmtalign.corpus.coverage import Coverage, one_word_lines
 from nmtalign.corpus.line_words import links_of_tokens, links_of_words, pair_of_words
 from nmtalign.corpus.parallel import default_workers, in_order
 from nmtalign.corpus.text import EncodedText, encode_lines, encode_text
-from nmtalign.door import ProgressLine, TableResult, expect_kind, one_line, place_of, short
+from nmtalign.door import ProgressLine, TableResult, expect_flag, expect_kind, one_line, place_of, short
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, BothWords
 from nmtalign.links.given import GivenLinks, given_links
@@ -56,10 +56,11 @@ KINDS: dict[str, tuple[str, str]] = {  # of parts: module and class, imported wh
     "extraction": ("nmtalign.aligner.extraction", "Extraction"),
     "expert": ("nmtalign.aligner.experts", "Expert"),
 }
+LOOKED_AT = 1_000  # pairs in which sentences are sought in the place of words
 CELLS = 1 << 23  # of the buckets of a text that are scored at a time
 
 
-@check_constructor
+@check_constructor()
 @dataclass(frozen=True, eq=False, repr=False)
 class Aligner(TableResult):
     """Aligns the words of sentence pairs.
@@ -87,7 +88,7 @@ class Aligner(TableResult):
     expert: Expert | None = None  # its links vote
 
     def __post_init__(self) -> None:
-        expect_kind(self.scorer, Scorer, "a scorer")
+        expect_kind(self.scorer, Scorer, "a scorer (nmtalign.load opens a model)")
         expect_kind(self.positions, PositionModel, "a position model")
         expect_kind(self.extraction, (Extraction, type(None)), "an extraction, made by make_extraction")
         expect_kind(self.text, TextSettings, "settings of the text, made by TextSettings")
@@ -128,7 +129,7 @@ class Aligner(TableResult):
             If few words are known, or the sides are swapped.
         """
         pair = checked_pair(source, target)
-        self._with_warning(encode_text([self.words_of(pair)]))
+        self._with_warning(encode_text([self.words_of(pair)]), [pair])
         return self.align_pair(pair)
 
     @check_call("two sides are given as align_batch(sources, targets), options by their names")
@@ -171,6 +172,7 @@ class Aligner(TableResult):
         UserWarning
             If few words of all pairs are known, or the sides are swapped.
         """
+        expect_flag(progress, "progress")
         listed = list(checked_pairs(pairs, targets, languages=self.languages))
         aligner = self if workers is None else replace(self, workers=workers)
         if expert is not None:
@@ -180,7 +182,7 @@ class Aligner(TableResult):
         if aligner.needs_trust and expert is not None:
             aligner = aligner.with_trust_from(text)
         line = ProgressLine(progress, len(text.segments.pair))
-        batch = aligner.align_text(self._with_warning(text), line.advance)
+        batch = aligner.align_text(self._with_warning(text, listed), line.advance)
         line.show(f"{len(batch):,} pairs aligned", last=True)
         return replace(links_of_words(batch, text.line_words), origin=_Pairs(aligner, listed))
 
@@ -336,10 +338,13 @@ class Aligner(TableResult):
         )
         return [replace(pair, languages=self.languages) for pair in aligned]
 
-    def _with_warning(self, text: EncodedText) -> EncodedText:
+    def _with_warning(self, text: EncodedText, pairs: Sequence[Pair]) -> EncodedText:
         """Return a text; warn the caller of the method if its words say that links are not to be trusted."""
-        known = self.scorer.coverage_of(text.source, text.target, text.segments)
-        for why in known.warning, one_word_lines(text):
+        reasons: list[str | None] = [_sentences_as_words(pairs)]
+        if not reasons[0]:
+            known = self.scorer.coverage_of(text.source, text.target, text.segments)
+            reasons = [known.warning, one_word_lines(text)]
+        for why in reasons:
             if why:
                 warnings.warn(why, stacklevel=4)
         return text
@@ -438,6 +443,17 @@ class _Pairs:
     def chosen(self, numbers: Sequence[int]) -> _Pairs:
         """Return some of the pairs."""
         return _Pairs(self.aligner, [self.pairs[n] for n in numbers])
+
+
+def _sentences_as_words(pairs: Sequence[Pair]) -> str:
+    """Return a warning if most words of the first pairs contain a space; empty if not."""
+    words = [word for pair in pairs[:LOOKED_AT] if not are_lines(pair) for side in pair for word in side]
+    with_space = [word for word in words if " " in word]
+    if 2 * len(with_space) <= len(words):
+        return ""
+    found = f"most words contain a space, such as {short(with_space[0])}"
+    advice = "a list holds the words of one sentence; many sentences are align_batch(sources, targets)"
+    return f"{found}: {advice}"
 
 
 def tokens_of(pair: Pair, text: TextSettings, languages: Languages) -> BothWords:

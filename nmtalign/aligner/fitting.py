@@ -19,7 +19,16 @@ from nmtalign.arrays import Reals
 from nmtalign.calls import check_call
 from nmtalign.corpus.parallel import default_workers, in_order
 from nmtalign.corpus.text import EncodedText, encode_text
-from nmtalign.door import ProgressLine, as_path, expect_kind, expect_names, expect_number, place_of, short
+from nmtalign.door import (
+    ProgressLine,
+    as_path,
+    expect_flag,
+    expect_kind,
+    expect_names,
+    expect_number,
+    place_of,
+    short,
+)
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import LearnedScoreName, UnicodeForm
 from nmtalign.output import Outputs, expect_new_file
@@ -141,6 +150,7 @@ def learn_attention(
     """
     expect_names([score], KINDS, "scores")
     expect_kind(model, (Aligner, str, Path, type(None)), "an aligner, or the folder of a model")
+    expect_flag(progress, "progress")
     line = ProgressLine(progress)
     expect_number(units, "at least 1 unit", least=1, whole=True)
     if not (report is None or callable(report)):

@@ -65,7 +65,7 @@ class LinkSource:
 
     encoder: str | Path | None = None
     translator: str | Path | None = None
-    matrices: str | Path | None = None
+    matrices: str | Path | Iterable[AnyArray] | None = None
     token_vectors: str | Path | None = None
     similarities: Any = None  # a file, or one array per pair
     method: MethodName | None = None
@@ -89,7 +89,7 @@ class LinkSource:
         given = [field.name for field in fields(self) if getattr(self, field.name) is not None]
         sources = [name for name in _SETTINGS if name in given]
         if len(sources) != 1:
-            found = " and ".join(map(parameter, sources)) or "none"
+            found = " and ".join(map(parameter, sources)) or "none; give one by its name"
             raise UsageError(f"expected one of {', '.join(map(parameter, _SETTINGS))}, found {found}")
         [source] = sources
         unsuitable = [name for name in given if name not in (source, *_SETTINGS[source])]
@@ -196,9 +196,9 @@ def links_from(
     *,
     encoder: str | Path | None = None,
     translator: str | Path | None = None,
-    matrices: str | Path | None = None,
+    matrices: str | Path | Iterable[AnyArray] | None = None,
     token_vectors: str | Path | None = None,
-    similarities: str | Path | Iterable[Any] | None = None,
+    similarities: str | Path | Iterable[AnyArray] | None = None,
     method: MethodName | None = None,
     units: UnitName | None = None,
     layer: int | None = None,
@@ -230,8 +230,8 @@ def links_from(
         The target sentences, if `pairs` are the source sentences.
     encoder, translator : str or path, optional
         Name or folder of an encoder, or of a translation model, of the package transformers.
-    matrices : path, optional
-        A file of attention: npz, npy, or text of Marian, fairseq or OpenNMT-py.
+    matrices : path, or iterable of arrays of shape (T, S) or (layers, heads, T, S), optional
+        A file of attention (npz, npy, or text of Marian, fairseq or OpenNMT-py), or one array for each pair.
     token_vectors : path, optional
         An npz file or a folder with the vectors of the words of each line.
     similarities : path or sequence of arrays, optional
@@ -401,11 +401,16 @@ def _attention_linker(
     )
 
 
-def _matrices_linker(source: LinkSource, matrices: str | Path) -> Linker:
-    """Return a Linker of attention in a file."""
-    reading = _reading(source)
-    read = partial(read_attention, as_path(matrices), reading, encoding=source.encoding or "utf-8")
-    return _attention_linker(f"matrices={matrices}", reading, read, source)
+def _matrices_linker(source: LinkSource, matrices: str | Path | Iterable[AnyArray]) -> Linker:
+    """Return a Linker of attention in a file, or of one array for each pair."""
+    reading, name = _reading(source), f"matrices={matrices}"
+    if isinstance(matrices, str | Path):
+        matrices = as_path(matrices)
+    else:
+        expect_kind(matrices, Iterable, "a file of attention, or an array for each pair, as `matrices`")
+        name = "matrices=arrays"
+    read = partial(read_attention, matrices, reading, encoding=source.encoding or "utf-8")
+    return _attention_linker(name, reading, read, source)
 
 
 def _translator_linker(

@@ -276,8 +276,8 @@ def vector_lengths(vectors: Reals) -> Reals:
 
 @check_call("settings are given by their names")
 def vector_aligner(
-    source: Embeddings,
-    target: Embeddings,
+    source: Embeddings | str | Path | Any,
+    target: Embeddings | str | Path | Any,
     *,
     score: ScoreName | VectorScore = "cosine",
     temperature: float | None = None,
@@ -297,7 +297,7 @@ def vector_aligner(
 
     Parameters
     ----------
-    source, target : Embeddings
+    source, target : Embeddings, path, or gensim's KeyedVectors
         Vectors of both languages, in one space.
     score : {"cosine", "dot", "scaled-dot", "bahdanau"}, or a score
         Score of a target and a source vector; also the `score` of :func:`nmtalign.learn_attention`.
@@ -324,10 +324,9 @@ def vector_aligner(
     """
     from nmtalign.scorers.given_vectors import VectorScorer
     from nmtalign.scorers.vector_scores import make_score
-    from nmtalign.vectors.embeddings import Embeddings
+    from nmtalign.vectors.storage import both_embeddings
 
-    for side in (source, target):
-        expect_kind(side, Embeddings, "Embeddings")
+    source, target = both_embeddings((source, target))
     for name, value in (("temperature", temperature), ("diagonal", diagonal)):
         if value is not None:
             expect_number(value, f"a number as {name}")
@@ -420,7 +419,7 @@ def fit_to(aligner: Aligner, bitext: Pairs, targets: Sentences | None = None) ->
     >>> fit_to(aligner, [("the black cat", "le chat noir")] * 9).positions.description
     'positions=hmm(fitted on 9 pairs)'
     """
-    expect_kind(aligner, Aligner, "an aligner")
+    expect_kind(aligner, Aligner, "an aligner, as in fit_to(aligner, pairs)")
     fitted = fit_text(aligner, checked_pairs(bitext, targets, languages=aligner.languages))[0]
     if fitted.needs_fitting:
         raise DataError("expected sentence pairs with words on both sides to fit to, found none")

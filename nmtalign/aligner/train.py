@@ -33,7 +33,7 @@ from nmtalign.corpus.line_words import gold_of_tokens, links_of_tokens, links_of
 from nmtalign.corpus.parallel import default_workers
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText, cut_long_pairs, encode_text, line_words_of
-from nmtalign.door import ProgressLine, expect_number, place_of
+from nmtalign.door import ProgressLine, expect_flag, expect_number, place_of
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedBatch, GoldAlignment, joined_batches
 from nmtalign.links.formats import are_corrections, read_corrections, read_gold, text_key
@@ -148,6 +148,7 @@ def train(
     [Link(source=0, target=0), Link(source=1, target=1)]
     """
     check_languages(languages)
+    expect_flag(progress, "progress")
     rows = checked_pairs(bitext, targets, languages=languages)
     line, notes = ProgressLine(progress), list[str]()
     settings = open_options(

@@ -24,7 +24,9 @@ __all__ = list(_HOME)
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
-        raise AttributeError(f"module 'nmtalign.attention' has no attribute {name!r}")
+        from nmtalign.calls import unknown_attribute
+
+        raise AttributeError(unknown_attribute(__name__, name, __all__))
     return getattr(importlib.import_module(_HOME[name]), name)
 
 

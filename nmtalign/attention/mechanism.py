@@ -244,7 +244,7 @@ def torch_vector(state: StateDict, name: str) -> AnyArray | None:
 # ---------------------------------------------------------------- several heads
 
 
-@check_constructor
+@check_constructor()
 @dataclass(frozen=True, eq=False, repr=False)
 class MultiHead(Parameters):
     """Parameters of multi-head attention: W_Q (D_t, D), W_K and W_V (D_s, D), W_O (D, D_out), and biases.

@@ -41,7 +41,7 @@ from nmtalign.door import short
 from nmtalign.errors import UsageError
 
 
-@check_constructor
+@check_constructor()
 @dataclass(frozen=True, eq=False, repr=False)
 class GRU(Parameters):
     """Parameters of a gated recurrent unit: W (D, 3A) for the word, U (A, 3A) for the state, biases (3A,).
@@ -158,7 +158,7 @@ def _sigmoid(xp: Any, x: Array) -> Array:
     return 0.5 + 0.5 * xp.tanh(0.5 * x)  # 1 / (1 + exp(-x)) without overflow
 
 
-@check_constructor
+@check_constructor()
 @dataclass(frozen=True, eq=False, repr=False)
 class RecurrentEncoder:
     """Parameters of stacked layers; each reads the states of the one below.
@@ -218,7 +218,7 @@ def recurrent_encoder(parameters: RecurrentEncoder, words: Array, *, mask: Array
     return words
 
 
-@check_constructor
+@check_constructor()
 @dataclass(frozen=True, eq=False, repr=False)
 class Bahdanau(Parameters):
     """Parameters of Bahdanau's encoder-decoder.

@@ -49,7 +49,7 @@ from nmtalign.door import expect_choice, short
 from nmtalign.errors import UsageError
 
 
-@check_constructor
+@check_constructor()
 @dataclass(frozen=True, eq=False, repr=False)
 class LayerNorm(Parameters):
     r"""Parameters of layer normalization: ``gain`` (D,), ``bias`` (D,) or None, and ``epsilon``.
@@ -102,7 +102,7 @@ def layer_norm(parameters: LayerNorm, x: Array) -> Array:
     return normed if p.bias is None else normed + p.bias
 
 
-@check_constructor
+@check_constructor()
 @dataclass(frozen=True, eq=False, repr=False)
 class FeedForward(Parameters):
     """Parameters of a feed-forward layer: ``W_1`` (D, F), ``b_1`` (F,), ``W_2`` (F, D), ``b_2`` (D,).
@@ -161,8 +161,8 @@ _ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
 }
 
 
-@check_constructor
-@check_constructor
+@check_constructor()
+@check_constructor()
 @dataclass(frozen=True, eq=False, repr=False)
 class TransformerBlock:
     """Parameters of a block; that of a decoder which reads an encoder has cross-attention.
@@ -331,7 +331,7 @@ def decoder_block(
     return Decoded(_feed_forward(p, x), self_weights, cross_weights)
 
 
-@check_constructor
+@check_constructor()
 @dataclass(frozen=True, eq=False, repr=False)
 class Transformer:
     """Parameters of an encoder-decoder: its blocks, and the normalization behind each stack."""

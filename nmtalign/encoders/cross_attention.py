@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import AnyArray, Floats, Longs, Reals
+from nmtalign.arrays import AnyArray, Floats, Longs, Reals, real_numbers
 from nmtalign.encoders.files import PairMatrix, WordPair, beside, read_matrices
 from nmtalign.encoders.transformer import Pieces, both_sides, computed, inputs, opened, packages
 from nmtalign.errors import DataError
@@ -214,10 +214,17 @@ class Translator:
 
 
 def read_attention(
-    path: str | Path, reading: Reading, pairs: Iterable[WordPair], *, encoding: str = "utf-8"
+    given: str | Path | Iterable[AnyArray],
+    reading: Reading,
+    pairs: Iterable[WordPair],
+    *,
+    encoding: str = "utf-8",
 ) -> Iterator[PairMatrix]:
-    """Yield the weights in a file for each pair of pieces; DataError if they do not fit."""
-    return beside(pairs, read_matrices(path, encoding=encoding), path, reading.pair, marks=True)
+    """Yield the weights of each pair of pieces, read or given as arrays; DataError if they do not fit."""
+    if isinstance(given, str | Path):
+        return beside(pairs, read_matrices(given, encoding=encoding), given, reading.pair, marks=True)
+    arrays = (real_numbers(array, "attention weights") for array in given)
+    return beside(pairs, arrays, "matrices", reading.pair)
 
 
 def translated(translator: Translator, reading: Reading, pairs: Iterable[WordPair]) -> Iterator[PairMatrix]:

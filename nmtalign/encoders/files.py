@@ -26,6 +26,7 @@ from nmtalign.arrays import (
     is_archive,
     is_array,
     read_array,
+    real_numbers,
 )
 from nmtalign.door import expect_kind
 from nmtalign.errors import DataError
@@ -204,7 +205,8 @@ def read_similarities(
     if isinstance(given, str | Path):
         return beside(pairs, read_npz(given), given, make, marks=True)
     expect_kind(given, Iterable, "a file of similarities, or an array for each pair")
-    return beside(pairs, map(np.asarray, given), "similarities", make)
+    arrays = (real_numbers(array, "similarities") for array in given)
+    return beside(pairs, arrays, "similarities", make)
 
 
 def _similarities(least: float, words: WordPair, array: Reals) -> PairMatrix:

@@ -52,7 +52,9 @@ def _as_pairs(links: Any) -> list[tuple[int, int]]:
         return [(_position(s), _position(t)) for s, t in links]
     except (TypeError, ValueError):
         wanted = "expected links as pairs (source, target) of whole numbers"
-        raise DataError(f"{wanted}, found {short(links)}") from None
+        single = isinstance(links, tuple) and len(links) == 2 and all(isinstance(n, Integral) for n in links)
+        advice = "; links go in a list: [(source, target)]" if single else ""
+        raise DataError(f"{wanted}, found {short(links)}{advice}") from None
 
 
 def _position(n: Any) -> int:
@@ -273,7 +275,7 @@ class AlignmentMatrix(Viewable):
         return AlignmentMatrix(self.weights.T, self.target_tokens, self.source_tokens, swapped, self.caption)
 
 
-@check_constructor
+@check_constructor()
 @dataclass(frozen=True, eq=False, repr=False)
 class AlignedPair(Viewable):
     """One aligned sentence pair: links, attention of both directions, pair score. Its arrays are read-only.
@@ -414,7 +416,7 @@ class Origin(Protocol):
 Chosen = list[int] | list[bool] | NDArray[np.bool_] | NDArray[np.integer]  # numbers of pairs, or a mask
 
 
-@check_constructor
+@check_constructor()
 @dataclass(frozen=True, eq=False, repr=False)
 class AlignedBatch(Sequence[AlignedPair], Result):
     """The links of N sentence pairs as flat arrays, and a sequence of the pairs. The arrays are read-only.

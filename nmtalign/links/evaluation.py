@@ -108,7 +108,7 @@ def _ratio(part: NDArray[Any], whole: NDArray[Any]) -> NDArray[np.float64]:
     return np.asarray(np.divide(part, whole, out=unknown, where=np.asarray(whole) != 0))
 
 
-@check_constructor
+@check_constructor()
 @dataclass(frozen=True)
 class Bootstrap:
     """How the intervals of scores are found: a bootstrap over sentences.
@@ -158,7 +158,7 @@ class Bootstrap:
         return float(low), float(high)
 
 
-@check_constructor
+@check_constructor()
 @dataclass(frozen=True, repr=False)
 class Evaluation(Scored, TableResult):
     """Scores of a corpus, which :func:`nmtalign.evaluate` returns.
@@ -178,14 +178,14 @@ class Evaluation(Scored, TableResult):
     settings: str
 
     def __post_init__(self) -> None:
-        made = "nmtalign.evaluate makes evaluations"
-        expect_kind(self.sentences, Sequence, f"the counts of each sentence; {made}")
+        made = "(nmtalign.evaluate makes evaluations)"
+        expect_kind(self.sentences, Sequence, f"the counts of each sentence {made}")
         for counts in self.sentences:
-            expect_kind(counts, Counts, f"the counts of each sentence; {made}")
-        expect_kind(self.intervals, Mapping, f"the interval of each score; {made}")
+            expect_kind(counts, Counts, f"the counts of each sentence {made}")
+        expect_kind(self.intervals, Mapping, f"the interval of each score {made}")
         if missing := [metric for metric in METRICS if metric not in self.intervals]:
-            raise UsageError(f"expected an interval of each score, found none of {missing[0]}; {made}")
-        expect_kind(self.settings, str, f"settings as text; {made}")
+            raise UsageError(f"expected an interval of each score {made}, found none of {missing[0]}")
+        expect_kind(self.settings, str, f"settings as text {made}")
 
     def __repr__(self) -> str:
         names = {"AER": "aer", "precision": "precision", "recall": "recall"}
@@ -236,7 +236,7 @@ def _as_bootstrap(given: Any) -> Bootstrap:
     return cast(Bootstrap, given)
 
 
-@check_call("write evaluate(alignments, golds)")
+@check_call("write evaluate(alignments, golds, bootstrap=100)")
 def evaluate(
     alignments: GivenLinks, golds: GivenGold, *, bootstrap: Bootstrap | int | None = None
 ) -> Evaluation:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import chain, zip_longest
@@ -25,6 +26,8 @@ from nmtalign.links.formats import (
 )
 from nmtalign.output import Outputs
 
+_LINE = re.compile(r"\d+[-p]\d+( \d+[-p]\d+)*")  # in Pharaoh format
+_OF_ONE_PAIR = (AlignedPair, Alignment, GoldAlignment, Set)
 Parsed = TypeVar("Parsed")
 Links = Iterable[tuple[int, int]] | Alignment | AlignedPair | str
 GivenLinks = AlignedBatch | Iterable[Links] | str | Path
@@ -36,6 +39,7 @@ def given_links(alignments: GivenLinks) -> Iterator[frozenset[Link]]:
     if isinstance(alignments, AlignedBatch):
         return (frozenset(alignments.links(n)) for n in range(len(alignments)))
     if isinstance(alignments, str | Path):
+        _expect_no_line(alignments)
         return read_links(alignments)
     return _each(alignments, _links, "links")
 
@@ -51,7 +55,7 @@ def batch_of_links(links: Iterable[Iterable[tuple[int, int]]]) -> AlignedBatch:
     return AlignedBatch(np.array(offsets), source, target, np.ones(len(source), np.float32), scores)
 
 
-@check_call("write write_links(path, alignments)")
+@check_call("for example write_links(path, alignments, format='tsv')")
 def write_links(path: str | Path, alignments: GivenLinks, *, format: str = "pharaoh") -> None:
     """Write the links of each pair into a file, one line for each pair.
 
@@ -93,6 +97,7 @@ def given_gold(golds: GivenGold) -> Iterable[GoldAlignment]:
     Those of a file are a sequence, as those of corrections may claim many more pairs than there are.
     """
     if isinstance(golds, str | Path):
+        _expect_no_line(golds)
         return read_gold(golds)
     return golds if isinstance(golds, ReviewedGold) else _each(golds, as_gold, "gold links")
 
@@ -141,6 +146,13 @@ def as_gold(given: Any) -> GoldAlignment:
     return GoldAlignment(links, links)
 
 
+def _expect_no_line(path: str | Path) -> None:
+    """Raise UsageError for a Pharaoh line where a path or the lines of all pairs are expected."""
+    if _LINE.fullmatch(str(path)) and not as_path(path).exists():
+        found = f"expected links of each pair, or a path, found the links of one pair, {short(str(path))}"
+        raise UsageError(f"{found}; lines go in a list: [{short(str(path))}]")
+
+
 def _each(given: Any, parse: Callable[[Any], Parsed], what: str) -> Iterator[Parsed]:
     """Return an iterator over what is given for each pair; a DataError names the pair."""
     if hasattr(given, "itertuples") or hasattr(given, "iter_rows"):  # of pandas, of polars
@@ -148,7 +160,8 @@ def _each(given: Any, parse: Callable[[Any], Parsed], what: str) -> Iterator[Par
         advice = f"{rows}: give the batch that it was made of, or a column with a Pharaoh line for each pair"
         raise UsageError(f"expected {what} of each pair, found a table, {short(given)}; {advice}")
     if not isinstance(given, Iterable) or isinstance(given, Mapping | Set):  # these have no order
-        raise UsageError(f"expected {what} of each pair, or a path, found {short(given)}")
+        advice = "; a single pair goes in a list: [pair]" if isinstance(given, _OF_ONE_PAIR) else ""
+        raise UsageError(f"expected {what} of each pair, or a path, found {short(given)}{advice}")
     return _parsed(begun(given, what) if isinstance(given, Iterator) else given, parse)
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.calls import check_call, closest_name
-from nmtalign.door import as_path, expect_choice, expect_kind, expect_number, short
+from nmtalign.door import as_path, expect_choice, expect_flag, expect_kind, expect_number, short
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link
 from nmtalign.links.given import Links, as_gold
@@ -67,7 +67,7 @@ _BACKENDS: dict[str, tuple[str, dict[str, str | None]]] = {  # what draws a form
 _NUMBERS_FIT = 0.3  # inches: the smallest cell that holds a number
 
 
-@check_call("options are given by their names")
+@check_call("write draw_heatmap(AlignmentMatrix(weights, source_words, target_words))")
 def draw_heatmap(
     matrices: AlignmentMatrix | Mapping[str, AlignmentMatrix],
     *,
@@ -141,6 +141,9 @@ def draw_heatmap(
     expect_kind(title, str, "a title")
     if columns is not None:
         expect_number(columns, "a number of panels in a row, 1 or more", least=1, whole=True)
+    for name, flag in (("numbers", numbers), ("linear", linear)):
+        if flag is not None:
+            expect_flag(flag, name)
     first = _same_words(list(matrices.values()))
     chosen = _inside(() if links is None else links, first)
     sure, possible = _gold_inside(gold, first)
@@ -194,6 +197,8 @@ def draw_curves(
     it. Words stand in two lines; in two columns where these are long, or run against each other.
     """
     expect_kind(matrix, AlignmentMatrix, "an AlignmentMatrix, such as pair.matrix")
+    expect_kind(title, str, "a title")
+    expect_flag(numbers, "numbers")
     kinds = _kinds_of_links(matrix, links, gold)
     tokens = matrix.source_tokens, matrix.target_tokens
     sides = [[shorten(visible(word), LONGEST_LABEL) or "␣" for word in side] for side in tokens]

@@ -136,7 +136,7 @@ def _page(
     )
 
 
-@check_call("align pairs first: write_report(path, aligner.align_batch(pairs))")
+@check_call("for example write_report(path, aligner.align_batch(pairs), gold=gold)")
 def write_report(
     path: str | Path,
     pairs: Iterable[AlignedPair] | Sequence[SamplePair],

@@ -18,7 +18,7 @@ import numpy as np
 
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.calls import check_call
-from nmtalign.door import as_path, expect_kind, expect_names, short
+from nmtalign.door import as_path, expect_flag, expect_kind, expect_names, short
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix
 from nmtalign.links.evaluation import METRICS, Evaluation, compare
@@ -207,6 +207,7 @@ def to_heatmap(result: Any, *, values: str | None = None, curves: bool = False, 
 
     `values` chooses among the arrays of an aligned pair, see `matrices_of`.
     """
+    expect_flag(curves, "curves")
     known = [*signature(draw_curves if curves else draw_heatmap).parameters]
     expect_names(options, ("values", "curves", *known[1:]), "options")
     matrices = _matrices(result, values)

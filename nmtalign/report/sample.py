@@ -44,7 +44,7 @@ def inside(links: frozenset[Link], S: int, T: int, number: int, file: str | Path
         raise (outside if file is None else outside.at(file)) from None
 
 
-@check_constructor
+@check_constructor()
 @dataclass(frozen=True, eq=False, repr=False)
 class SamplePair:
     """One sentence pair of a report.

@@ -340,7 +340,7 @@ def _checked_row(row: Any, number: int, lines: bool | None) -> Pair:
         row = row.tolist() if hasattr(row, "tolist") else row  # of an array (N, 2)
         if not isinstance(row, tuple | list) or len(row) != 2:
             advice = f"; {_ONE_PAIR}" if isinstance(row, str) else ""
-            advice = "; two sides go in a tuple: (sources, targets)" if isinstance(row, list) else advice
+            advice = "; two sides go in a tuple: (sources, targets)" if _may_be_side(row) else advice
             raise DataError(f"expected a pair (source, target), found {short(row)}{advice}")
         pair = checked_pair(*row)
         if lines is not None and lines is not isinstance(pair[0], str):
@@ -404,6 +404,10 @@ def _rows(pairs: Any, languages: Languages = (None, None)) -> Iterable[Any]:
         if sides is not None and sides.source == 1:  # such as target, source
             return (row[::-1] for row in rows)
         return rows
+    if hasattr(pairs, "column_names") or hasattr(pairs, "iter_rows"):  # of pyarrow, of datasets, of polars
+        wanted = "expected sentence pairs (source, target), or a DataFrame of pandas"
+        advice = "give the columns of both sides: (table['en'], table['fr'])"
+        raise UsageError(f"{wanted}, found another table, {short(pairs)}; {advice}")
     if isinstance(pairs, str | bytes | Path) or not isinstance(pairs, Iterable):
         wanted = "expected sentence pairs (source, target)"
         raise UsageError(f"{wanted}, found {short(pairs)}; nmtalign.read_bitext reads files")
@@ -475,7 +479,7 @@ def _checked_sentences(side: Any, name: str) -> Iterable[Any]:
     if isinstance(side, Bitext):
         raise UsageError(f"{expected}, found {short(side)}, which has both sides; give it alone")
     if isinstance(side, Mapping | Set) or not isinstance(side, Iterable):
-        raise UsageError(f"{expected}, found {short(side)}")
+        raise UsageError(f"{expected}, found {short(side)}; options have names")
     return begun(side, f"{name} sentences") if isinstance(side, Iterator) else side
 
 

@@ -128,7 +128,7 @@ def _hashed(hashes: NDArray[np.uint32], letters: NDArray[np.uint32]) -> NDArray[
     return hashes
 
 
-@check_constructor
+@check_constructor("Embeddings.of(words, matrix) makes one of a list of words")
 @dataclass(frozen=True, eq=False, repr=False)
 class Embeddings:
     """Word vectors of one language, made by :func:`nmtalign.load_embeddings` or :meth:`from_gensim`.
@@ -192,7 +192,7 @@ class Embeddings:
         return f"Embeddings of {len(self):,} words, {self.dimension} dimensions{pieces}"
 
     @classmethod
-    @check_call("write Embeddings.of(words, matrix)")
+    @check_call("of a dictionary of vectors: Embeddings.of(list(vectors), list(vectors.values()))")
     def of(cls, words: Mapping[str, int] | Sequence[str] | NDArray[np.str_], matrix: ArrayLike) -> Embeddings:
         """Return the rows of a matrix as the vectors of words.
 
