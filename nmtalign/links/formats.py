@@ -366,6 +366,31 @@ def text_key(source: Sequence[str], target: Sequence[str]) -> str:
     return hashlib.sha256(words.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
+class TextKey:
+    """The key of a whole text, computed while its pairs pass by: it tells the text from others.
+
+    It depends on the words and the order of all pairs. Of words that are joined in another way, as `pieces`
+    says, the positions are others, so the key is another one.
+
+    >>> key = TextKey()
+    >>> for pair in (["the", "cat"], ["le", "chat"]), (["a", "dog"], ["un", "chien"]):
+    ...     key.add(*pair)
+    >>> len(str(key))
+    12
+    """
+
+    def __init__(self, pieces: str | None = None) -> None:
+        self._hash = hashlib.sha256(f"{pieces or ''}\n".encode())
+
+    def add(self, source: Sequence[str], target: Sequence[str]) -> None:
+        """Add the words of the next pair."""
+        words = f"{' '.join(source)}\n{' '.join(target)}\n"
+        self._hash.update(words.encode("utf-8", "surrogatepass"))
+
+    def __str__(self) -> str:
+        return self._hash.hexdigest()[:12]
+
+
 def are_corrections(path: str | Path) -> bool:
     """Tell by its name whether a file of gold links holds corrections."""
     return format_ending(as_path(path)) == ".jsonl"

@@ -28,7 +28,7 @@ from nmtalign.door import as_path, expect_kind
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix
 from nmtalign.links.evaluation import Counts, Evaluation
-from nmtalign.links.formats import Correction, format_gold, read_corrections, text_key
+from nmtalign.links.formats import Correction, TextKey, format_gold, read_corrections, text_key
 from nmtalign.links.given import GivenGold, given_gold
 from nmtalign.output import Outputs
 from nmtalign.report.sample import (
@@ -61,6 +61,7 @@ def html_report(
     gold: Sequence[str] | None = None,
     corrections: Mapping[int, Correction] | None = None,
     systems: Mapping[str, Evaluation] | None = None,
+    text: str | None = None,
 ) -> str:
     """Return the page of :func:`write_report`; the same pairs give the same text.
 
@@ -75,11 +76,22 @@ def html_report(
         "headline": headline(figures),
         "summary": [figure[:3] for figure in figures],
         "lines": len(lines),
+        "text": _key_of_text(pairs, len(lines)) if text is None else text,
         "rest": {n: line for n, line in enumerate(lines, 1) if line and n not in shown},
         "corrections": _corrections(pairs, corrections or {}, len(lines)),
         "systems": comparison_data(evaluated if systems is None else systems),
     }
     return _page(data, title)
+
+
+def _key_of_text(pairs: Sequence[SamplePair], lines: int) -> str | None:
+    """Return the key of a text of which all pairs are shown; None where some are not."""
+    if sorted(pair.number for pair in pairs) != list(range(1, lines + 1)):
+        return None
+    key = TextKey()
+    for pair in sorted(pairs, key=lambda pair: pair.number):
+        key.add(*pair.aligned.tokens)
+    return str(key)
 
 
 def _corrections(
@@ -146,6 +158,7 @@ def write_report(
     corpus: Sequence[Figure] = (),
     corrections: str | Path | None = None,
     systems: Mapping[str, Evaluation] | None = None,
+    text: str | None = None,
 ) -> None:
     """Write a report of aligned pairs as one HTML file, which gets its name when it is whole.
 
@@ -166,6 +179,9 @@ def write_report(
     systems : dict of str to Evaluation, optional
         Of the links and of other systems on the whole corpus, which are compared. Left out: of the pairs
         shown.
+    text : str, optional
+        Any name or number that tells the text from others, if only some of its pairs are shown. By it a
+        report finds the corrections that the browser has kept of pairs that this report does not show.
 
     Raises
     ------
@@ -187,6 +203,7 @@ def write_report(
     if path.suffix in (".pdf", ".png", ".svg"):
         raise UsageError(f"{path}: a report is an HTML page; give a name like {path.stem}.html")
     expect_kind(title, str, "a title")
+    expect_kind(text, (str, type(None)), "a name of the text")
     expect_kind(systems, (Mapping, type(None)), "evaluations by the names of systems")
     expect_kind(corpus, Sequence, "figures of a corpus")
     for figure in corpus:
@@ -196,7 +213,15 @@ def write_report(
     listed = numbered(pairs, golds)
     lines = None if golds is None else list(map(format_gold, golds))
     known = {} if corrections is None else read_corrections(corrections)
-    page = html_report(listed, title=title, corpus=corpus, gold=lines, corrections=known, systems=systems)
+    page = html_report(
+        listed,
+        title=title,
+        corpus=corpus,
+        gold=lines,
+        corrections=known,
+        systems=systems,
+        text=text,
+    )
     with Outputs() as files:
         files.text(path).write(page)
 

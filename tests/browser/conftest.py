@@ -77,8 +77,9 @@ def open_report(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
         dark: bool = False,
         gold: list[str] | None = None,
         corrections: Path | None = None,
+        text: str | None = None,
     ) -> Any:
-        write_report(tmp_path / "report.html", pairs, gold=gold, corrections=corrections)
+        write_report(tmp_path / "report.html", pairs, gold=gold, corrections=corrections, text=text)
         chromium.get("about:blank")
         forgotten = {"origin": "file://", "storageTypes": "local_storage"}
         chromium.execute_cdp_cmd("Storage.clearDataForOrigin", forgotten)

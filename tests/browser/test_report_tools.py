@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,9 +15,10 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from nmtalign import AlignedPair, Alignment, Link
+from nmtalign import AlignedPair, Alignment, GoldAlignment, Link, evaluate
 from nmtalign.corpus.sides import encode_pairs
 from nmtalign.links.formats import format_gold, read_corrections, read_gold, text_key
+from nmtalign.report.html import write_report
 from nmtalign.report.sample import SamplePair
 from nmtalign.report.style import LEVELS, scale
 from nmtalign.rescoring.training import gold_of_pairs
@@ -513,6 +516,283 @@ def test_tabs_share_what_is_corrected(open_report: Open) -> None:
     page.switch_to.window(second)
     page.close()
     page.switch_to.window(first)
+
+
+# ---- corrections in two tabs -----------------------------------------------------------------------------
+
+
+@contextmanager
+def two_tabs(page: Any, address: str | None = None) -> Iterator[Callable[[int], None]]:
+    """Open a page, or the same one, in a second tab, in which links are edited; yield what goes to a tab."""
+    first, address = page.current_window_handle, address or page.current_url
+    page.switch_to.new_window("tab")
+    second = page.current_window_handle
+    page.get(address)
+    wait(page, "return document.documentElement.dataset.ready === ''")
+    page.execute_script("document.getElementById('bar').open = true")  # folded in its narrower window
+    edit(page)
+    yield lambda n: page.switch_to.window((first, second)[n])
+    page.switch_to.window(second)
+    page.close()
+    page.switch_to.window(first)
+
+
+def link(page: Any, source: str, target: str) -> None:
+    word(page, source).click()
+    word(page, target).click()
+    press(page, "ESCAPE")
+
+
+def wait_for(page: Any, links: dict[str, str]) -> None:
+    """Wait until another tab has told this one how links are now."""
+    end = time.monotonic() + 60
+    while kinds(page) != links:
+        assert time.monotonic() < end, f"still {kinds(page)}"
+        time.sleep(0.05)
+
+
+START = {"0-0": "sure", "1-2": "sure", "2-1": "sure"}  # the links of CAT
+
+
+def test_undo_takes_back_the_change_of_its_own_tab_alone(open_report: Open) -> None:
+    page = open_report([without_gold(CAT)])
+    edit(page)
+    link(page, "sleeps", "dort")
+    with two_tabs(page) as go_to:
+        assert kinds(page) == START | {"3-3": "sure"}
+        link(page, "the", "chat")
+        go_to(0)
+        wait_for(page, START | {"3-3": "sure", "0-1": "sure"})
+        press_tool(page, "Undo")
+        assert kinds(page) == START | {"0-1": "sure"}
+        told_of = "Pair 17: your change is undone, what another tab has changed stays."
+        assert texts(page, "#kept") == [told_of]
+        assert "1 of 1 pairs reviewed" in told(page)
+        press_tool(page, "Redo")
+        assert kinds(page) == START | {"3-3": "sure", "0-1": "sure"}
+        press_tool(page, "Undo")
+        go_to(1)
+        wait_for(page, START | {"0-1": "sure"})
+        press_tool(page, "Undo")  # that of this tab
+        assert kinds(page) == START
+
+
+def test_undo_leaves_a_link_that_another_tab_has_changed_since(open_report: Open) -> None:
+    page = open_report([without_gold(CAT)])
+    edit(page)
+    link(page, "the", "chat")
+    link(page, "sleeps", "dort")
+    with two_tabs(page) as go_to:
+        for _ in range(3):  # possible, none, and sure again: as another one has decided
+            link(page, "sleeps", "dort")
+        go_to(0)
+        ours = START | {"0-1": "sure"}
+        wait(page, "return document.querySelector('#live').textContent !== ''")
+        wait_for(page, ours | {"3-3": "sure"})
+        time.sleep(0.3)  # all three are told
+        press_tool(page, "Undo")
+        assert kinds(page) == ours | {"3-3": "sure"}
+        assert "nothing is changed, another tab has changed the same links since" in texts(page, "#kept")[0]
+        press_tool(page, "Undo")
+        assert kinds(page) == START | {"3-3": "sure"}
+        go_to(1)
+        wait_for(page, START | {"3-3": "sure"})
+        for _ in range(4):
+            press_tool(page, "Undo")
+        assert "1 of 1 pairs reviewed" in told(page)
+        assert kinds(page) == START | {"3-3": "sure"}
+
+
+def test_undoing_a_review_keeps_what_another_tab_has_corrected(open_report: Open) -> None:
+    page = open_report([without_gold(CAT)])
+    edit(page)
+    find(page, ".check input")[0].click()
+    with two_tabs(page) as go_to:
+        link(page, "sleeps", "dort")
+        go_to(0)
+        wait_for(page, START | {"3-3": "sure"})
+        press_tool(page, "Undo")
+        assert kinds(page) == START | {"3-3": "sure"}
+        assert "1 of 1 pairs reviewed" in told(page)
+        go_to(1)
+        press_tool(page, "Undo")
+        go_to(0)
+        wait_for(page, START)
+        find(page, ".check input")[0].click()
+        assert "0 of 1 pairs reviewed" in told(page)
+        press_tool(page, "Undo")  # nobody has changed the pair since
+        assert "1 of 1 pairs reviewed" in told(page)
+
+
+DEAF = "addEventListener('storage', (event) => event.stopImmediatePropagation(), true)"
+
+
+def test_a_tab_that_hears_nothing_loses_nothing(open_report: Open, chromium: Any) -> None:
+    """As one that was frozen, or that was left and is come back to."""
+    added = chromium.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": DEAF})
+    page = open_report([without_gold(CAT)])
+    chromium.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", added)
+    edit(page)
+    with two_tabs(page) as go_to:
+        link(page, "sleeps", "dort")
+        go_to(0)
+        assert kinds(page) == START
+        link(page, "the", "chat")
+        assert kinds(page) == START | {"3-3": "sure", "0-1": "sure"}
+        go_to(1)
+        wait_for(page, START | {"3-3": "sure", "0-1": "sure"})
+
+
+def test_corrections_of_other_samples_of_the_text_are_in_the_download(
+    open_report: Open, tmp_path: Path
+) -> None:
+    """Not those of another text of as many lines."""
+    text = "a text of 20 lines"
+    page = open_report([without_gold(CAT)], gold=[""] * 20, text=text)
+    edit(page)
+    link(page, "sleeps", "dort")
+    other, foreign = tmp_path / "other.html", tmp_path / "foreign.html"
+    write_report(other, [without_gold(replace(CAT, number=3))], gold=[""] * 20, text=text)
+    write_report(foreign, [without_gold(replace(CAT, number=5))], gold=[""] * 20, text="another one")
+    page.get(f"file://{foreign}")
+    edit(page)
+    find(page, ".check input")[0].click()
+    assert told(page).startswith("1 of 1 pairs reviewed, kept")
+    with two_tabs(page, f"file://{other}") as go_to:
+        assert "1 pair was reviewed before" in texts(page, "#kept")[0]
+        assert "none of them is shown here" in texts(page, "#kept")[0]
+        find(page, ".check input")[0].click()
+        assert told(page).startswith("1 of 1 pairs reviewed, 1 others of this text, kept")
+        go_to(0)
+        page.get(f"file://{tmp_path}/report.html")
+        edit(page)
+        assert told(page).startswith("1 of 1 pairs reviewed, 1 others of this text, kept")
+        link(page, "the", "chat")
+        go_to(1)
+        wait(page, "return document.documentElement.dataset.ready === ''")
+        found = read_corrections(downloaded(page, tmp_path, "corrections.jsonl"))
+        assert {n: format_gold(one.gold) for n, one in found.items()} == {
+            3: "0-0 1-2 2-1",
+            17: "0-0 0-1 1-2 2-1 3-3",
+        }
+        said = "corrections.jsonl: corrections of 2 pairs, 1 of them of pairs that are not shown here"
+        assert texts(page, "#live") == [said]
+        assert texts(page, "#kept") == [f"{said}."]
+        gold = downloaded(page, tmp_path).read_text().split("\n")
+        assert {n: line for n, line in enumerate(gold, 1) if line} == {
+            3: "0-0 1-2 2-1",
+            17: "0-0 0-1 1-2 2-1 3-3",
+        }
+
+
+def test_opened_corrections_of_pairs_that_are_not_shown_are_kept(open_report: Open, tmp_path: Path) -> None:
+    """Unless the file has other words in a pair that is shown: then it is of another text."""
+    page = open_report([without_gold(CAT)], gold=[""] * 20, text="a text")
+    edit(page)
+    key = text_key(*CAT.aligned.tokens)
+    hidden = {"pair": 3, "pairs": 20, "text": "0" * 12, "links": [[0, 0]], "at": "2026", "by": ""}
+    file = tmp_path / "theirs.jsonl"
+    for own, taken, reviews in (("f" * 12, "0 of 2", 0), (key, "2 of 2", 1)):
+        file.write_text(f"{json.dumps(hidden)}\n{json.dumps(hidden | {'pair': 17, 'text': own})}\n")
+        find(page, "#editor input[type=file]")[0].send_keys(str(file))
+        wait(page, "return document.getElementById('kept').textContent.startsWith(arguments[0])", taken)
+        again(page)
+        edit(page)
+        assert told(page).startswith(f"{reviews} of 1 pairs reviewed{', 1 others' * reviews}")
+        page.execute_script("document.getElementById('kept').textContent = ''")
+
+
+# ---- what is counted after a correction ------------------------------------------------------------------
+
+
+def error_rate(pairs: list[SamplePair], golds: list[GoldAlignment]) -> str:
+    return f"{100 * evaluate([pair.aligned.alignment for pair in pairs], golds).aer:.1f} %"
+
+
+def test_card_list_totals_and_errors_agree_after_a_correction(open_report: Open) -> None:
+    pairs = [CAT, *corpus(3, 5)]
+    page = open_report(pairs)
+    reported = texts(page, "#headline")[0]
+    find(page, "#errors > summary")[0].click()
+    find(page, "#summary > summary")[0].click()
+    wait(page, "return document.querySelector('#errors tbody')")
+    find(page, "#errors th[data-key=wrong] button")[0].click()
+    edit(page)
+    link(page, "cat", "chat")  # which was wrong
+    assert CAT.gold is not None
+    gold = GoldAlignment(CAT.gold.sure | {Link(2, 1)}, CAT.gold.possible | {Link(2, 1)})
+    golds = [gold, *(pair.gold for pair in pairs[1:] if pair.gold)]
+    ours = evaluate([CAT.aligned.alignment], [gold])
+    own, other = (
+        f"{100 * evaluate([one], [gold]).aer:.1f} %" for one in (CAT.aligned.alignment, CAT.others["other"])
+    )
+    assert ours.aer != evaluate([CAT.aligned.alignment], [CAT.gold]).aer
+    assert f"AER {own}, other {other}" in texts(page, "#pair-17 header .fact")
+    row = page.execute_script(
+        "return [...document.querySelector('#index a[href=\"#pair-17\"]').closest('tr').cells]"
+        ".map((cell) => cell.textContent)"
+    )
+    assert row[2:4] == [own, other]
+    errors = [
+        judged(replace(pair, gold=one), pair.aligned.alignment.links)
+        for pair, one in zip(pairs, golds, strict=True)
+    ]
+    counts = Counter(kind for found in errors for kind in found.values())
+    assert texts(page, "#errors summary span") == [
+        f"{counts['wrong']} wrong links, {counts['missed']} missing"
+    ]
+    rows = rows_of(page)
+    assert sum(wrong for wrong, _, _ in rows.values()) == counts["wrong"]
+    assert sum(missed for _, missed, _ in rows.values()) == counts["missed"]
+    assert "cat – chat" not in rows
+    wrongs = [wrong for wrong, _, _ in rows.values()]
+    assert wrongs == sorted(wrongs, reverse=True)  # sorted as before
+    rate = error_rate(pairs, golds)
+    assert texts(page, "#headline") == [f"{reported}, as reported; AER {rate} after corrections"]
+    assert "over the 4 shown that have gold" in texts(page, "#corrected")[0]
+    assert texts(page, "#corrected")[0].endswith(f"AER {rate}.")
+    labeled = texts(page, ".tile:has(.reported) dt")
+    assert labeled == ["Precision", "Recall", "F1", "AER"]
+    assert texts(page, "#systems summary .reported") == [" (as reported)"]
+    press_tool(page, "Undo")
+    assert texts(page, "#headline") == [reported]
+    assert not find(page, ".reported")
+    assert not find(page, "#corrected")[0].is_displayed()
+    assert "cat – chat" in rows_of(page)
+
+
+def test_the_error_that_is_shown_first_is_told_as_reported_once_it_is_corrected(open_report: Open) -> None:
+    page = open_report([CAT])
+    first = "shown first: wrong link ‘cat’ – ‘chat’, 0.82"
+    assert first in map(plain, texts(page, ".fact"))
+    edit(page)
+    link(page, "cat", "chat")
+    assert f"{first}, as reported" in map(plain, texts(page, ".fact"))
+
+
+def test_a_report_without_gold_counts_errors_once_it_is_corrected(open_report: Open) -> None:
+    page = open_report([without_gold(CAT), without_gold(replace(CAT, number=18))])
+    assert not find(page, "#errors")[0].is_displayed()
+    reported = texts(page, "#headline")[0]
+    edit(page)
+    link(page, "sleeps", "dort")
+    assert texts(page, "#errors summary span") == ["0 wrong links, 1 missing"]
+    assert "AER 14.3 %" in texts(page, "#pair-17 header .fact")
+    assert texts(page, "#headline") == [f"{reported}; AER 14.3 % after corrections"]
+    find(page, "#errors > summary")[0].click()
+    wait(page, "return document.querySelector('#errors tbody')")
+    assert rows_of(page) == {"sleeps – dort": [0, 1, 0]}
+    find(page, "#errors tbody button")[0].click()
+    assert texts(page, "#examples h3") == ["sleeps – dort: 1 example"]
+    link(page, "the", "chat")
+    assert texts(page, "#examples h3") == ["sleeps – dort: 1 example"]  # still an error
+    link(page, "sleeps", "dort")  # only possible
+    assert rows_of(page) == {"the – chat": [0, 1, 0]}
+    assert not find(page, "#examples h3")
+    for _ in range(3):
+        press_tool(page, "Undo")
+    assert not find(page, "#errors")[0].is_displayed()
+    assert texts(page, "#headline") == [reported]
 
 
 FORBIDDEN = (

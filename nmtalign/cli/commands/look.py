@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
     from nmtalign.corpus.concordance import LinkedWords, Occurrence, Spotted
+    from nmtalign.links.formats import TextKey
     from nmtalign.report.corpus import Record
     from nmtalign.report.sample import Figure
     from nmtalign.text.bitext import SentencePair
@@ -321,6 +322,7 @@ def report(bitext: BitextOptions, drawn: SampleOptions, page: PageOptions, chose
 
     Example: nmtalign report text.en text.fr -o report.html --gold gold.txt --worst 50 --by gold
     """
+    from nmtalign.links.formats import TextKey
     from nmtalign.report.corpus import show
 
     by_hand = {"--lines": chosen.lines, "--sample": drawn.sample, "--worst": drawn.worst}
@@ -330,7 +332,8 @@ def report(bitext: BitextOptions, drawn: SampleOptions, page: PageOptions, chose
     if drawn.by is not None and drawn.worst is None:
         raise UsageError("--by is what the --worst pairs are the worst by; give --worst N")
     with Progress("pairs", bitext.files) as progress:
-        pairs = progress.count(bitext.read())
+        key = TextKey(chosen.source.pieces)
+        pairs = _with_key(progress.count(bitext.read()), key)
         aligner, records = chosen.open(pairs, bitext.encoding, _systems(page.compare))
         gold: list[str] = []
         if chosen.gold is not None:
@@ -348,6 +351,7 @@ def report(bitext: BitextOptions, drawn: SampleOptions, page: PageOptions, chose
             gold=gold or [""] * total,
             corpus=figures,
             systems=evaluations,
+            text=str(key),
         )
     with_scorers = sum(bool(pair.parts) for pair in shown)
     if 0 < with_scorers < len(shown):
@@ -358,6 +362,15 @@ def report(bitext: BitextOptions, drawn: SampleOptions, page: PageOptions, chose
         f"{len(shown):,}{of} pairs{drawn_by} in {page.output}, {progress.seconds:.1f} s; open it in a browser"
     )
     log(text, event="report", pairs=len(shown))
+
+
+def _with_key(pairs: Iterable[SentencePair], key: TextKey) -> Iterator[SentencePair]:
+    """Yield sentence pairs, and add the words between the spaces of each to the key of the text."""
+    from nmtalign.text.tokenization import SPACES
+
+    for pair in pairs:
+        key.add(*SPACES.words_of_pair(pair))
+        yield pair
 
 
 def _noted(records: Iterator[Record], lines: list[str]) -> Iterator[Record]:

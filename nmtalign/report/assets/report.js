@@ -7,7 +7,7 @@ import { copySentences } from "./pairs/sentences.js";
 import { bring, goToEnd, pairAt, redraw, render, seek, shownPairs } from "./list.js";
 import { anchor, query, readAddress, writeAddress } from "./tools/address.js";
 import { drawKey, makeToolbar } from "./tools/toolbar.js";
-import { drawLexicon, drawSummary, drawSystems } from "./tools/summary.js";
+import { drawLexicon, drawSummary, drawSystems, tellTotals } from "./tools/summary.js";
 import { drawIndex, markCurrent } from "./tools/index.js";
 import { drawFinder, find, showAll, showFinder } from "./tools/find.js";
 import { drawConcordance, makeConcordance } from "./tools/concordance.js";
@@ -126,6 +126,7 @@ find();
 drawLexicon();
 makeConcordance();
 drawErrors();
+tellTotals();
 chooseTheme();
 new ResizeObserver(() => root.style.setProperty("--bar-height", `${barHeight()}px`)).observe(bar);
 new ResizeObserver(() => {

@@ -4,21 +4,32 @@ import { clamp, data, html, onPaper, percent, room, state } from "../page.js";
 import { besideOf, viewOf } from "./pairs.js";
 import { letterOf, nameOfPanel, tellPanel } from "../panels.js";
 import { markFound } from "../search.js";
-import { editorOf } from "./corrections.js";
+import { editorOf, isChanged } from "../corrections/corrections.js";
 import { isLong, sizeOfColumns, sizeOfWords } from "./words.js";
 import { makeCurves, saveCurves } from "./curves.js";
 import { showPinned } from "./light.js";
 import { drawSentences } from "./sentences.js";
 import { drawMatrix, matrixSizes } from "./matrix.js";
 
-export function makeCard(pair) {
+// What the head of a card says, in which a correction changes the errors.
+function factsOf(pair) {
   const facts = [`${pair.S} : ${pair.T} words`, `${pair.links.size} links`];
   if (pair.p !== null) facts.push(`score ${pair.p.toFixed(2)}`);
-  if (pair.told) facts.push(pair.told);
+  if (pair.told) facts.push(isChanged(pair) ? `${pair.told}, as reported` : pair.told);
   const others = data.others.map((name, i) => `${name} ${percent(pair.scoreOf(i))}`);
   const error = pair.error === null ? [] : [`AER ${percent(pair.error)}`];
   if (data.gold) facts.push([...error, ...others].join(", "));
   else facts.push(...error, ...others.map((other) => `F1 with ${other}`));
+  return facts.map((fact) => html("span", { class: "fact" }, fact));
+}
+
+export function tellFacts(pair) {
+  const head = pair.card.firstElementChild;
+  for (const fact of head.querySelectorAll(".fact")) fact.remove();
+  head.firstElementChild.after(...factsOf(pair));
+}
+
+export function makeCard(pair) {
   const told = { "aria-label": `Save pair ${pair.n} as SVG`, title: "Save as SVG" };
   const save = html("button", { type: "button", class: "save", ...told }, "↓");
   save.addEventListener("click", () => saveCurves(pair));
@@ -26,7 +37,7 @@ export function makeCard(pair) {
     "header",
     {},
     html("h3", { id: `head-${pair.n}` }, html("a", { href: `#pair-${pair.n}` }, `Pair ${pair.n}`)),
-    ...facts.map((fact) => html("span", {}, fact)),
+    ...factsOf(pair),
     ...editorOf(pair),
     save,
   );

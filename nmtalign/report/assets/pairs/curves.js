@@ -2,7 +2,7 @@
 
 import { download, svg } from "../page.js";
 import { positions } from "./pairs.js";
-import { drawnLinks } from "./corrections.js";
+import { drawnLinks } from "../corrections/corrections.js";
 
 // Where the words of a box stand: the two ends of a curve between s and t, and how it bends.
 export function placesOf(box) {

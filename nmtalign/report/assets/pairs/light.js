@@ -2,7 +2,7 @@
 
 import { hideTip } from "../tooltip.js";
 import { byNumber, positions } from "./pairs.js";
-import { drawnLinks } from "./corrections.js";
+import { drawnLinks } from "../corrections/corrections.js";
 import { clearAttention, drawAttention } from "./attention.js";
 
 export function light(card, chosen) {

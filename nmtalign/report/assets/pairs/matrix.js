@@ -19,7 +19,7 @@ import {
 import { scrollTip, showTip, tip } from "../tooltip.js";
 import { besideOf, extentOf, linksOf, positions, toldView, viewOf, weightsOf } from "./pairs.js";
 import { ownLinks } from "../panels.js";
-import { chooseCell, goldOf } from "./corrections.js";
+import { chooseCell, goldOf } from "../corrections/corrections.js";
 import { isLong } from "./words.js";
 import { clearAttention } from "./attention.js";
 import { explainCell } from "./reasons.js";

@@ -3,7 +3,7 @@
 import { html, state, svg } from "../page.js";
 import { boxOf, hideTip, showTip } from "../tooltip.js";
 import { positions } from "./pairs.js";
-import { NEXT, drawnLinks, goldOf, setLink } from "./corrections.js";
+import { drawnLinks, nextKind, setLink } from "../corrections/corrections.js";
 import { focusWord, rowsOf, wordAt, wordList } from "./words.js";
 import { clearAttention } from "./attention.js";
 import { explainCell, explainWord } from "./reasons.js";
@@ -127,7 +127,7 @@ function chooseWord(pair, word) {
   }
   const [s, t] = side === "s" ? [i, held.i] : [held.i, i];
   const view = word.closest(".sentences").dataset.view;
-  setLink(pair, s, t, NEXT.get(goldOf(pair).get(`${s}-${t}`)), () => {
+  setLink(pair, s, t, nextKind, () => {
     focusWord(
       [...pair.card.querySelectorAll(".sentences")].find((box) => box.dataset.view === view),
       side,

@@ -3,7 +3,7 @@
 import { data, directionOf, html, onPaper, state, width } from "../page.js";
 import { positions } from "./pairs.js";
 import { ownLinks } from "../panels.js";
-import { goldOf } from "./corrections.js";
+import { goldOf } from "../corrections/corrections.js";
 
 const LONG = 60; // words; longer pairs are cut into rows
 const LEAST_FOR_BOTH = 760; // room for rows with a matrix beside them

@@ -1,28 +1,32 @@
 // Correcting links. What is corrected stays in this browser, pair by pair, so that any report of the same text finds
 // it. It is downloaded as corrections, which are opened again, or as gold links, a line for each pair of the text.
+// After a correction all that counts errors is counted anew, or says that it is as reported.
 
 import { byId, data, download, html, root, state } from "../page.js";
 import { byNumber, pairs, positions } from "../pairs/pairs.js";
 import {
+  catchUp,
   correct,
-  fromRecord,
   goBack,
   newer,
+  notShown,
   reviewed,
   reviewedPairs,
   setReviewed,
+  tellNotice,
   tellReview,
-  toRecord,
   who,
-} from "../pairs/corrections.js";
-import { draw } from "../pairs/cards.js";
+} from "../corrections/corrections.js";
+import { browser, readKept, store, stored } from "../corrections/kept.js";
+import { fromRecord, toRecord } from "../corrections/records.js";
+import { draw, tellFacts } from "../pairs/cards.js";
 import { bring, shownPairs } from "../list.js";
-import { doubt, drawRows, sortPairs } from "./index.js";
+import { recountErrors } from "./errors.js";
+import { doubt, recountRows, sortPairs } from "./index.js";
+import { tellTotals } from "./summary.js";
 
-const KEPT = "nmtalign "; // then key and number of a pair
 const NAME = "nmtalign-name";
 let telling = null; // when some corrections, one after the other, are told of once
-let keeps = true; // whether the browser keeps anything
 
 export function makeEditor() {
   const tool = (name, act) => {
@@ -46,7 +50,7 @@ export function makeEditor() {
     tool("Download corrections", downloadCorrections),
     tool("Open corrections", () => file.click()),
     file,
-    tool("Download gold", () => downloadLinks("gold.pharaoh", goldLines())),
+    tool("Download gold", downloadGold),
     html("span", { role: "status" }),
   );
   document.addEventListener("keydown", (event) => {
@@ -56,44 +60,26 @@ export function makeEditor() {
     event.preventDefault();
     goStep(back);
   });
-  document.addEventListener("corrected", ({ detail: { n, pair, correction, keep } }) => {
-    if (keep && pair) {
-      store(keyOf(pair), JSON.stringify(correction ? toRecord(n, correction) : { at: new Date().toISOString() }));
-    }
+  document.addEventListener("corrected", ({ detail: { pair } }) => {
     if (pair?.card) {
       tellReview(pair);
+      tellFacts(pair);
       draw(pair);
     }
     telling ??= Promise.resolve().then(() => {
       telling = null;
       tellCount();
-      drawRows();
+      recountRows();
+      recountErrors();
+      tellTotals();
     });
   });
-  window.addEventListener("storage", ({ key, newValue }) => {
-    const pair = key?.startsWith(KEPT) && byNumber.get(`pair-${key.split(" ").at(-1)}`);
-    if (pair && keyOf(pair) === key) setReviewed(pair.n, parsed(newValue)?.[1] ?? null, false);
-  });
-  restore();
+  if (root.dataset.kind !== "cards") {
+    window.addEventListener("storage", ({ key }) => catchUp(key));
+    window.addEventListener("pageshow", () => catchUp()); // a page that was left and is come back to hears of nothing
+    restore();
+  }
   name.value = who.name;
-}
-
-const keyOf = (pair) => `${KEPT}${pair.h} ${pair.n}`;
-
-function store(key, text) {
-  try {
-    localStorage.setItem(key, text);
-  } catch {
-    keeps = false;
-  }
-}
-
-function parsed(text) {
-  try {
-    return fromRecord(JSON.parse(text));
-  } catch {
-    return null;
-  }
 }
 
 function goStep(back) {
@@ -109,8 +95,8 @@ export function showEditor() {
 
 function tellCount() {
   const count = reviewedPairs().length;
-  const others = reviewed.size - count ? `, ${reviewed.size - count} others of this text` : "";
-  const kept = keeps
+  const others = notShown() ? `, ${notShown()} others of this text` : "";
+  const kept = browser.keeps
     ? "kept in this browser"
     : "which this browser does not keep: download before you leave";
   byId("editor").querySelector("span").textContent =
@@ -136,34 +122,29 @@ function leastCertainFirst() {
 
 // What was corrected before: in the file that the report was made with, and in this browser, if that is not older.
 function restore() {
-  if (root.dataset.kind === "cards") return;
-  const known = new Map();
-  for (const record of data.corrections) known.set(record.pair, record);
-  for (const pair of pairs) {
-    try {
-      const kept = JSON.parse(localStorage.getItem(keyOf(pair)) ?? "null");
-      if (kept && kept.at > (known.get(pair.n)?.at ?? "")) known.set(pair.n, kept);
-    } catch (error) {
-      if (!(error instanceof SyntaxError)) keeps = false; // forbidden
-    }
+  const known = new Map(data.corrections.map(fromRecord).filter(Boolean));
+  for (const { n, at, correction } of readKept()) {
+    if (at <= (known.get(n)?.at ?? "")) continue;
+    if (correction) known.set(n, correction);
+    else known.delete(n);
   }
-  const { taken } = newer([...known.values()]);
-  for (const [n, correction] of taken) setReviewed(n, correction, false);
-  try {
-    who.name = localStorage.getItem(NAME) ?? "";
-  } catch {
-    keeps = false;
-  }
-  if (taken.length) tellFound(taken.map(([, { at, by }]) => [at, by]));
+  for (const [n, correction] of known) setReviewed(n, correction, false);
+  who.name = stored(NAME) ?? "";
+  if (known.size) tellFound([...known.values()].map(({ at, by }) => [at, by]));
 }
 
 function tellFound(found) {
   const [at, by] = found.sort().at(-1);
   const last = `the last ${at.slice(0, 10)}${by ? ` by ${by}` : ""}`;
-  byId("kept").hidden = false;
-  byId("kept").textContent =
-    `${found.length} pair${found.length === 1 ? " was" : "s were"} reviewed before, ${last}: ` +
+  const before = `${found.length} pair${found.length === 1 ? " was" : "s were"} reviewed before, ${last}`;
+  const hidden = notShown();
+  const told =
     "what was corrected is the gold of these pairs, and is compared with. Tick “edit links” to go on.";
+  if (hidden === found.length) {
+    return tellNotice(`${before}: none of them is shown here. Tick “edit links” to download what was corrected.`);
+  }
+  const of = hidden ? ` ${hidden} of them ${hidden === 1 ? "is" : "are"} not shown here.` : "";
+  tellNotice(`${before}: ${told}${of}`);
   if (!data.gold) state.compare = "gold";
 }
 
@@ -177,13 +158,14 @@ async function openFile(file) {
       return null;
     }
   });
+  catchUp();
   const { taken, foreign, older } = newer(records);
   if (taken.length) correct(taken);
   const parts = [`${taken.length} of ${records.length} corrections taken`];
   if (older) parts.push(`${older} not newer than what is here`);
   if (foreign) parts.push(`${foreign} left out, which are none, or of another text`);
-  byId("kept").hidden = false;
-  byId("kept").textContent = byId("live").textContent = `${parts.join("; ")}.`;
+  byId("live").textContent = `${parts.join("; ")}.`;
+  tellNotice(`${parts.join("; ")}.`);
 }
 
 function lineOf(links) {
@@ -207,17 +189,23 @@ function goldLines() {
   return numbers.map((n) => `${reviewed.has(n) ? lineOf(reviewed.get(n).links) : inherited(n)}\n`);
 }
 
+// All of this text, also of pairs that this page does not show.
 function downloadCorrections() {
+  catchUp();
   const sorted = [...reviewed].sort(([a], [b]) => a - b);
-  downloadLinks(
-    "corrections.jsonl",
-    sorted.map(([n, correction]) => `${JSON.stringify(toRecord(n, correction))}\n`),
-  );
+  const lines = sorted.map(([n, correction]) => `${JSON.stringify(toRecord(n, correction))}\n`);
+  download("corrections.jsonl", lines);
+  const hidden = notShown();
+  const of = hidden ? `, ${hidden} of them of pairs that are not shown here` : "";
+  byId("live").textContent = `corrections.jsonl: corrections of ${lines.length} pairs${of}`;
+  if (hidden) tellNotice(`${byId("live").textContent}.`);
 }
 
-function downloadLinks(name, lines) {
-  download(name, lines);
+function downloadGold() {
+  catchUp();
+  const lines = goldLines();
+  download("gold.pharaoh", lines);
   const filled = lines.filter((line) => line !== "\n").length;
   const own = [...reviewed.values()].filter(({ links }) => links.size).length;
-  byId("live").textContent = `${name}: links of ${filled} pairs, ${own} of them corrected`;
+  byId("live").textContent = `gold.pharaoh: links of ${filled} pairs, ${own} of them corrected`;
 }

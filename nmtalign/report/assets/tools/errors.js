@@ -61,21 +61,27 @@ function judgedCells(view, against) {
   return cells;
 }
 
+const grouping = { group: Object.keys(GROUPS)[0], view: "=links", against: "none" };
+const table = html("div", {
+  class: "scroll",
+  tabindex: 0,
+  role: "region",
+  "aria-label": "Groups of errors; the column heads sort",
+});
+const exampleBox = html("div", { id: "examples" });
+let wordsAreCounted = false; // whether the words are counted, by which some groups are made
+let shownGroup = null; // the group whose examples are shown
+
+// The table is made when the fold is opened first.
 export function drawErrors() {
   const fold = byId("errors");
-  const systems = [["=links", "these links"], ...data.others.map((name, i) => [`=${i}`, name])];
-  const gold = pairs.some((pair) => pair.gold);
-  fold.hidden = document.querySelector("nav [href='#errors']").hidden = !gold;
-  if (!gold) return;
-  const groups = Object.keys(GROUPS);
-  const chosen = { group: groups[0], view: "=links", against: "none" };
-  const table = html("div", {
-    class: "scroll",
-    tabindex: 0,
-    role: "region",
-    "aria-label": "Groups of errors; the column heads sort",
+  fold.addEventListener("toggle", () => {
+    if (fold.open && !table.firstChild) drawGroups();
   });
-  const examples = html("div", { id: "examples" });
+  tellErrors();
+}
+
+function makeTools() {
   const select = (label, key, options) => {
     const node = html(
       "select",
@@ -83,56 +89,77 @@ export function drawErrors() {
       ...options.map(([value, text]) => html("option", { value }, text)),
     );
     node.addEventListener("change", () => {
-      chosen[key] = node.value;
-      draw();
+      grouping[key] = node.value;
+      drawGroups();
     });
     return html("label", {}, label, node);
   };
-  const draw = () => {
-    examples.replaceChildren();
-    table.replaceChildren(groupTable(chosen, examples));
-    table.scrollTop = 0;
-  };
-  const tools = html(
-    "div",
-    { class: "toolbar" },
-    select(
-      "By",
-      "group",
-      groups.map((name) => [name, name]),
-    ),
-  );
+  const groups = Object.keys(GROUPS).map((name) => [name, name]);
+  const systems = [["=links", "these links"], ...data.others.map((name, i) => [`=${i}`, name])];
+  const tools = html("div", { class: "toolbar" }, select("By", "group", groups));
   if (systems.length > 1) {
     tools.append(
       select("Errors of", "view", systems),
       select("against", "against", [["none", "nothing"], ...systems]),
     );
   }
-  fold.append(tools, html("div", { class: "beside" }, table, examples));
-  const count = (kind) =>
-    pairs.reduce(
-      (sum, pair) =>
-        sum +
-        (pair.gold
-          ? [...new Set([...pair.links.keys(), ...pair.gold.keys()])].filter(
-              (key) => judge(pair, pair.links, key) === kind,
-            ).length
-          : 0),
-      0,
-    );
-  fold.querySelector("summary span").textContent =
-    `${count("wrong")} wrong links, ${count("missed")} missing`;
-  fold.addEventListener("toggle", () => {
-    if (fold.open && !table.firstChild) {
-      countWords();
-      draw();
-    }
-  });
+  return tools;
 }
 
-function groupTable({ group, view, against }, examples) {
+function drawGroups() {
+  if (!wordsAreCounted) countWords();
+  wordsAreCounted = true;
+  shownGroup = null;
+  exampleBox.replaceChildren();
+  table.replaceChildren(groupTable(grouping));
+  table.scrollTop = 0;
+}
+
+const errorCounts = new WeakMap(); // pair -> { gold, wrong, missed }, its errors against that gold
+
+function errorsOf(pair) {
+  if (errorCounts.get(pair)?.gold === pair.gold) return errorCounts.get(pair);
+  const keys = new Set([...pair.links.keys(), ...pair.gold.keys()]);
+  const judged = [...keys].map((key) => judge(pair, pair.links, key));
+  const count = (kind) => judged.filter((one) => one === kind).length;
+  const found = { gold: pair.gold, wrong: count("wrong"), missed: count("missed") };
+  errorCounts.set(pair, found);
+  return found;
+}
+
+function tellErrors() {
+  const fold = byId("errors");
+  const judged = pairs.filter(({ gold }) => gold);
+  fold.hidden = document.querySelector("nav [href='#errors']").hidden = !judged.length;
+  if (judged.length && !table.parentNode) {
+    fold.append(makeTools(), html("div", { class: "beside" }, table, exampleBox));
+  }
+  const count = (kind) => judged.reduce((sum, pair) => sum + errorsOf(pair)[kind], 0);
+  fold.querySelector("summary span").textContent = `${count("wrong")} wrong links, ${count("missed")} missing`;
+}
+
+// After a correction: the same groups, sorted as they were, and the examples that are left of the one that is shown.
+export function recountErrors() {
+  tellErrors();
+  if (!table.firstChild) return;
+  if (!byId("errors").open) return table.replaceChildren();
+  const { scrollTop } = table;
+  const sorted = table.querySelector("[aria-sort]");
+  const shown = shownGroup;
+  drawGroups();
+  if (sorted) {
+    const head = table.querySelector(`[data-key="${sorted.dataset.key}"]`);
+    do head.firstChild.click();
+    while (head.getAttribute("aria-sort") !== sorted.getAttribute("aria-sort"));
+  }
+  table.scrollTop = scrollTop;
+  const row = rowsOfGroups(grouping).get(shown);
+  if (row?.cells.length) showExamples(row);
+}
+
+// The groups by their names, with how many links of each kind they have, and the errors among them.
+function rowsOfGroups({ group, view, against }) {
   const rows = new Map();
-  const kinds = against === "none" ? ["wrong", "missed", "right"] : ["won", "lost", "both"];
   for (const cell of judgedCells(view, against)) {
     const name = GROUPS[group](cell.pair, cell.s, cell.t);
     if (!rows.has(name)) {
@@ -142,6 +169,12 @@ function groupTable({ group, view, against }, examples) {
     row[cell.kind] += 1;
     if (cell.kind !== "right") row.cells.push(cell);
   }
+  return rows;
+}
+
+function groupTable({ group, view, against }) {
+  const rows = rowsOfGroups({ group, view, against });
+  const kinds = against === "none" ? ["wrong", "missed", "right"] : ["won", "lost", "both"];
   const ordered = /^(times|words)/.test(group);
   const value = (row) => (ordered ? Number(/\d+/.exec(row.name)) : row.name);
   const most = [...rows.values()]
@@ -150,7 +183,10 @@ function groupTable({ group, view, against }, examples) {
     .slice(0, 500);
   const name = (row) => {
     const button = html("button", { type: "button" }, row.name);
-    button.addEventListener("click", () => showExamples(row, examples));
+    button.addEventListener("click", () => {
+      showExamples(row);
+      exampleBox.firstChild.focus();
+    });
     return button;
   };
   const number = (kind) => [
@@ -173,7 +209,8 @@ function groupTable({ group, view, against }, examples) {
 
 const MOST = 60;
 
-function showExamples({ name, cells }, box) {
+function showExamples({ name, cells }) {
+  shownGroup = name;
   const around = (pair, side, at) =>
     html("span", { class: "around", dir: pair.directions[side] }, ...inContext(pair[side], [at], 6));
   const line = ({ pair, s, t, kind, told }) => {
@@ -194,10 +231,9 @@ function showExamples({ name, cells }, box) {
     );
   };
   const more = cells.length > MOST ? [html("p", {}, `and ${cells.length - MOST} more`)] : [];
-  box.replaceChildren(
+  exampleBox.replaceChildren(
     html("h3", { tabindex: -1 }, `${name}: ${cells.length} example${cells.length === 1 ? "" : "s"}`),
     html("ol", {}, ...cells.slice(0, MOST).map(line)),
     ...more,
   );
-  box.firstChild.focus();
 }

@@ -78,7 +78,7 @@ function pairColumns() {
   const columns = [
     ["Pair", "n", (p) => p.n, (p) => html("a", { href: `#pair-${p.n}` }, `${p.n}${p.reviewed ? " ✓" : ""}`), false],
     ["Sentence", "text", (p) => p.s.join(" ").toLowerCase(), begin, false, (p) => p.directions.s],
-    pairs.some((p) => p.error !== null)
+    withErrors
       ? barColumn("AER", "aer", (p) => p.error)
       : barColumn("Doubt", "doubt", doubt),
   ];
@@ -102,9 +102,11 @@ function pairColumns() {
 const ROW = 32; // height, as in the style sheet
 const MORE = 25; // rows above and below those that are seen
 let columns = [];
+let withErrors = false; // whether there is a column of errors, else it is one of doubt
 
 export function drawIndex() {
   const box = byId("index");
+  withErrors = pairs.some((pair) => pair.error !== null);
   columns = pairColumns();
   const table = makeTable(columns, pairs, "All pairs", drawRows, sortPairs);
   box.replaceChildren(table);
@@ -112,6 +114,12 @@ export function drawIndex() {
   box.onclick = (event) => {
     if (!event.target.closest("a, button")) event.target.closest("tr")?.querySelector("a")?.click();
   };
+}
+
+// The same pairs with errors that have changed.
+export function recountRows() {
+  columns = pairColumns();
+  drawRows();
 }
 
 // The rows that are seen; the others are space.

@@ -1,7 +1,9 @@
-// The systems against the gold, the summary of the report, and the lexicon.
+// The systems against the gold, the summary of the report, and the lexicon. What the report was made with has intervals
+// that a page cannot compute anew: after a correction it is called "as reported", and the new error stands beside it.
 
-import { byId, data, directionOf, html, state, svg } from "../page.js";
-import { directionOfSide } from "../pairs/pairs.js";
+import { byId, data, directionOf, html, percent, state, svg } from "../page.js";
+import { directionOfSide, pairs } from "../pairs/pairs.js";
+import { isChanged } from "../corrections/corrections.js";
 import { makeTable } from "./index.js";
 
 export function drawSummary() {
@@ -10,7 +12,7 @@ export function drawSummary() {
       "div",
       { class: "tile" },
       html("dt", {}, name),
-      html("dd", {}, value, note ? html("small", {}, note) : null),
+      html("dd", { class: ofGold(name) ? "of-gold" : null }, value, note ? html("small", {}, note) : null),
     ),
   );
   const settings = html(
@@ -19,12 +21,53 @@ export function drawSummary() {
     "Settings: ",
     html("code", {}, data.settings || "not recorded"),
   );
-  byId("headline").textContent = data.headline;
   byId("summary").append(
     html("dl", { class: "tiles" }, ...tiles),
+    html("p", { id: "corrected", class: "settings", hidden: "" }),
     settings,
     html("div", { class: "plots" }, ...data.plots.map(drawPlot)),
   );
+}
+
+// Whether a figure compares links with gold links.
+const ofGold = (name) => /^(Precision|Recall|F1|AER)( of the corpus)?$/.test(name);
+
+// The scores of the links of the pairs shown that have gold, as it is now.
+function scoresNow() {
+  const judged = pairs.filter(({ gold }) => gold);
+  const sum = (count) => judged.reduce((total, pair) => total + count(pair), 0);
+  const links = sum((pair) => pair.links.size);
+  const sure = sum(({ gold }) => [...gold.values()].filter(Boolean).length);
+  const right = sum((pair) => [...pair.links.keys()].filter((key) => pair.gold.has(key)).length);
+  const found = sum((pair) => [...pair.links.keys()].filter((key) => pair.gold.get(key)).length);
+  const rate = (part, whole) => (whole ? part / whole : null);
+  const wrong = rate(right + found, links + sure);
+  return {
+    pairs: judged.length,
+    precision: rate(right, links),
+    recall: rate(found, sure),
+    f1: rate(2 * right * found, right * sure + found * links), // the harmonic mean of both
+    aer: wrong === null ? null : 1 - wrong,
+  };
+}
+
+// After a correction: say which figures are those of the report, and what the errors are now.
+export function tellTotals() {
+  const corrected = pairs.filter(isChanged).length;
+  for (const old of document.querySelectorAll(".reported")) old.remove();
+  byId("corrected").hidden = !corrected;
+  byId("headline").textContent = data.headline;
+  if (!corrected) return;
+  for (const figure of document.querySelectorAll(".of-gold")) {
+    figure.append(html("small", { class: "reported" }, " (as reported)"));
+  }
+  const { pairs: judged, precision, recall, f1, aer } = scoresNow();
+  const told = `AER ${percent(aer)} after corrections`;
+  byId("headline").textContent = `${data.headline}${data.gold ? ", as reported" : ""}; ${told}`;
+  byId("corrected").textContent =
+    `With ${corrected} corrected pair${corrected === 1 ? "" : "s"}, over the ${judged} shown that ` +
+    `ha${judged === 1 ? "s" : "ve"} gold: precision ${percent(precision)}, recall ${percent(recall)}, ` +
+    `F1 ${percent(f1)}, AER ${percent(aer)}.`;
 }
 
 function drawPlot({ title, note, labels, counts }) {
@@ -103,10 +146,11 @@ export function drawSystems() {
   const fold = byId("systems");
   fold.hidden = !data.systems;
   if (!data.systems) return;
-  const { verdict, pairs, rows } = data.systems;
+  const { verdict, pairs: count, rows } = data.systems;
   const compared = Object.keys(data.systems.differences).length;
   fold.open = window.innerWidth > 1000;
   fold.querySelector("summary span").textContent = verdict;
+  fold.querySelector("summary span").classList.add("of-gold");
   const about = { class: "scroll", tabindex: 0, role: "region", "aria-label": "Scores of the systems" };
   const table = html("div", about);
   const draw = (base) => {
@@ -121,7 +165,7 @@ export function drawSystems() {
   };
   const shared = compared > 1 ? ` / ${compared}` : "";
   const note =
-    `Percent, on ${pairs.toLocaleString("en")} pairs with gold; ± half of the 95 % interval. A name compares the ` +
+    `Percent, on ${count.toLocaleString("en")} pairs with gold; ± half of the 95 % interval. A name compares the ` +
     `others with it by paired bootstrap: more than chance where p < .05${shared}.`;
   fold.append(table, html("p", { class: "settings" }, note));
   draw(0);
