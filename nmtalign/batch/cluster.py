@@ -8,11 +8,15 @@ later ones: workers need neither the files of the model nor those of the text.
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import contextlib
 import logging
 import pickle
 import re
 import signal
+import socket
+import struct
+import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -26,7 +30,7 @@ from nmtalign.aligner.aligner import Aligner
 from nmtalign.batch.stream import AlignedChunk, align_chunk
 from nmtalign.calls import check_call
 from nmtalign.door import short
-from nmtalign.errors import UsageError, WorkerError
+from nmtalign.errors import NmtalignError, UsageError, WorkerError, text_of
 from nmtalign.files import extra
 from nmtalign.text.bitext import Chunk
 
@@ -34,10 +38,14 @@ if TYPE_CHECKING:
     from distributed import Client, Future, LocalCluster
 
 CONNECT = 10  # seconds in which a scheduler has to answer
+AGAIN, PAUSE = 3, 0.2  # seconds in which a refused connection is tried again; between two trials
 START = 60  # seconds in which it has to have a worker
 CHECK = 20  # seconds without a result, after which the number of workers is checked
 CHECKS = 3  # in a row that may find none
-ATTEMPTS = 3  # of a call to all workers, which fails if one dies
+ATTEMPTS = 3  # of a call to all workers, which fails if one dies, and of fetching a result
+_LOGGERS = ("distributed", "distributed.client", "tornado", "tornado.application", "asyncio")
+_OTHER_PROGRAM = "another program answers"
+_LOST = "the scheduler of the cluster is lost"
 
 Item = TypeVar("Item")
 
@@ -47,44 +55,108 @@ def connected(scheduler: str | None, workers: int) -> Iterator[Client]:
     """Connect to a scheduler at an address; without one, start `workers` processes until the block ends.
 
     A UsageError says that ``distributed`` is not installed, no scheduler answers, or has no fitting workers.
+    A WorkerError says that no process could be started, or that the cluster is lost. For the rest of this
+    process dask writes no logs: what matters becomes an error.
     """
     with extra("dask", "a dask cluster needs the package distributed"):
         import dask
         from distributed import Client
+    for name in _LOGGERS:
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     if scheduler is not None and not re.fullmatch(r"(\w+://)?[^/]+:\d+", scheduler):
         raise UsageError(f"`scheduler` wants an address like tcp://node1:8786, found {short(scheduler)}")
     with ExitStack() as stack:
         stack.enter_context(dask.config.set({"distributed.admin.large-graph-warning-threshold": "1GB"}))
         if scheduler is not None:
             _expect_scheduler(scheduler)
-        address: Any = scheduler or stack.enter_context(_processes(workers))
-        client = stack.enter_context(Client(address, timeout=CONNECT, set_as_default=False))
+        address: Any = scheduler or stack.enter_context(_closed_at_the_end(_processes(workers)))
         try:
-            client.wait_for_workers(1, timeout=START)
-        except TimeoutError:
-            raise UsageError(
-                f"the scheduler at {scheduler} has no workers; start some: dask worker {scheduler}"
-            ) from None
-        _check_version(client)
+            client = Client(address, timeout=CONNECT, set_as_default=False)
+        except OSError:
+            raise WorkerError(_LOST) from None
+        stack.enter_context(_closed_at_the_end(client))
+        with _lost_cluster_as_error(client):
+            _expect_workers(client, scheduler)
+            _check_version(client)
         yield client
+
+
+@contextmanager
+def _closed_at_the_end(resource: Any) -> Iterator[Any]:
+    """Enter a client or a cluster; an error of closing it, which a lost one may raise, hides no other."""
+    opened = resource.__enter__()
+    try:
+        yield opened
+    finally:
+        with contextlib.suppress(Exception):
+            resource.__exit__(None, None, None)
+
+
+def _expect_workers(client: Client, scheduler: str | None) -> None:
+    """Wait for the first worker; a cluster of this machine, which has no address, has to start one."""
+    from distributed.exceptions import WorkerStartTimeoutError
+
+    try:
+        client.wait_for_workers(1, timeout=START)
+    except WorkerStartTimeoutError:
+        if scheduler is None:
+            raise WorkerError(f"no worker process started within {START} s; was memory short?") from None
+        advice = f"start some: dask worker {scheduler}"
+        raise UsageError(f"the scheduler at {scheduler} has no workers; {advice}") from None
 
 
 def _expect_scheduler(address: str) -> None:
     """Refuse an address where no scheduler says what it is; dask's client would wait for ever for some."""
-    logger = logging.getLogger("distributed")
-    level = logger.level
     try:
-        logger.setLevel(logging.CRITICAL + 1)
+        _expect_listener(address)
         identity = asyncio.run(asyncio.wait_for(_identity(address), CONNECT))
         right = isinstance(identity, dict) and identity.get("type") == "Scheduler"
-        why = "" if right else "another program answers"
+        why = "" if right else _OTHER_PROGRAM
     except Exception as error:  # whatever the bytes of other servers make dask raise
-        why = str(error).partition("\n")[0] or f"it keeps silent for {CONNECT} s"
-    finally:
-        logger.setLevel(level)
+        why = _why_unreachable(error)
     if why:
         hint = "is the address right, and tls:// if it wants certificates?"
         raise UsageError(f"no dask scheduler answers at {address} ({why}); {hint}")
+
+
+def _expect_listener(address: str) -> None:
+    """Raise an OSError if no program listens at an address; try again for `AGAIN` seconds.
+
+    dask tries again, too, but when its time is over, it has often lost the reason.
+    """
+    from distributed.comm import parse_address, parse_host_port
+
+    scheme, place = parse_address(address)
+    if scheme not in ("tcp", "tls"):
+        return
+    end = time.monotonic() + AGAIN
+    while True:
+        try:
+            with socket.create_connection(parse_host_port(place), timeout=CONNECT):
+                return
+        except OSError:
+            if time.monotonic() > end:
+                raise
+        time.sleep(PAUSE)
+
+
+def _why_unreachable(error: BaseException) -> str:
+    """Return why no scheduler answers: the first of the errors that led to this one."""
+    while True:
+        if isinstance(error, TimeoutError):
+            return f"it keeps silent for {CONNECT} s"
+        cause = error.__cause__ or error.__context__
+        if cause is None:
+            break
+        error = cause
+    if isinstance(error, MemoryError | struct.error):  # its first bytes are no length of a message
+        return _OTHER_PROGRAM
+    text = text_of(error).partition("\n")[0]
+    if isinstance(error, ConnectionRefusedError):
+        return f"no program listens there: {text}"
+    if isinstance(error, socket.gaierror):
+        return f"the host is not found: {text}"
+    return text
 
 
 async def _identity(address: str) -> Any:
@@ -113,7 +185,9 @@ def _processes(workers: int) -> LocalCluster:
             silence_logs=logging.CRITICAL,
         )
     except (RuntimeError, TimeoutError) as error:
-        raise WorkerError(f"worker processes could not be started ({error}); was memory short?") from None
+        raise WorkerError(
+            f"worker processes could not be started ({text_of(error)}); was memory short?"
+        ) from None
 
 
 def _version() -> str:
@@ -128,7 +202,9 @@ def _check_version(client: Client) -> None:
     answers = client.run(_version, on_error="return").values()
     for error in answers:
         if isinstance(error, Exception) and not isinstance(error, OSError):
-            raise UsageError(f"workers cannot run nmtalign ({error}); install {__version__} there too")
+            raise UsageError(
+                f"workers cannot run nmtalign ({text_of(error)}); install {__version__} there too"
+            )
     versions = {version for version in answers if isinstance(version, str)}
     if versions - {__version__}:
         named = " and ".join(sorted(versions))
@@ -142,19 +218,25 @@ def dask_setup(worker: Any) -> None:
 
 @contextmanager
 def _lost_cluster_as_error(client: Client) -> Iterator[None]:
-    """Raise WorkerError for every error of a lost cluster."""
-    from concurrent.futures import CancelledError
+    """Raise WorkerError for every error of a lost cluster.
 
+    A client that has lost its scheduler cancels its calls, and raises errors of many kinds. When it reaches
+    another scheduler at the same address, it runs again, but that one does not know the calls.
+    """
     from distributed import KilledWorker
 
     try:
         yield
+    except NmtalignError:
+        raise
     except KilledWorker:
         raise WorkerError("workers died one after the other of the same work; is memory short?") from None
-    except (CancelledError, OSError):
+    except (concurrent.futures.CancelledError, asyncio.CancelledError):
+        raise WorkerError(_LOST) from None
+    except Exception:
         if client.status == "running":
             raise
-        raise WorkerError("the scheduler of the cluster is lost") from None
+        raise WorkerError(_LOST) from None
 
 
 class ClusterProcesses:
@@ -165,10 +247,12 @@ class ClusterProcesses:
 
     def __init__(self, client: Client) -> None:
         self._client = client
+        self._threads = 0  # of all workers, when they were counted last
 
     def keep(self, function: Callable[..., Any], *given: Any) -> Future[Any]:
         """Call a function on a worker and keep its result there."""
-        return self._client.submit(function, *given, pure=False)
+        with _lost_cluster_as_error(self._client):
+            return self._client.submit(function, *given, pure=False)
 
     def in_order(
         self, submit: Callable[[Item], Future[Any]], items: Iterable[Item]
@@ -183,7 +267,7 @@ class ClusterProcesses:
             with _lost_cluster_as_error(self._client):
                 for item in items:
                     waiting.append((item, submit(item)))
-                    threads = sum(self._client.nthreads().values())
+                    threads = self._count_threads()
                     while len(waiting) > threads + threads // 2 + 1:
                         first, future = waiting.popleft()
                         yield first, self._answer(future)
@@ -191,22 +275,51 @@ class ClusterProcesses:
                     first, future = waiting.popleft()
                     yield first, self._answer(future)
         finally:
-            if waiting:  # an error ended it
+            if waiting and self._client.status == "running":  # an error ended it
                 with contextlib.suppress(Exception):
                     self._client.cancel([future for _, future in waiting])
 
     def _answer(self, future: Future[Any]) -> Any:
         """Wait for the result of a call, as long as there are workers."""
-        checks_without = 0  # workers, in a row
+        failures = 0
         while True:
             try:
-                return future.result(timeout=CHECK)
-            except TimeoutError:
-                if future.done():
-                    raise  # of the call itself
-                checks_without = 0 if self._client.nthreads() else checks_without + 1
+                return self._fetched(future)
+            except OSError:
+                failures += 1
+                of_the_call = future.status == "error"
+                if of_the_call or self._client.status != "running" or failures == ATTEMPTS:
+                    raise
+
+    def _fetched(self, future: Future[Any]) -> Any:
+        """Wait until the result of a call has arrived; the transfer goes on while workers are counted.
+
+        ``future.result(timeout=...)`` would start the transfer anew after each time-out, and its TimeoutError
+        looks like one that the call has raised.
+        """
+
+        async def gathered() -> Any:
+            return await self._client.gather(future, asynchronous=True)
+
+        transfer = asyncio.run_coroutine_threadsafe(gathered(), self._client.loop.asyncio_loop)
+        checks_without = 0  # workers, in a row
+        try:
+            while not concurrent.futures.wait([transfer], timeout=CHECK).done:
+                checks_without = 0 if self._count_threads() else checks_without + 1
                 if checks_without == CHECKS:
-                    raise WorkerError("the cluster has no workers left") from None
+                    raise WorkerError("the cluster has no workers left")
+            return transfer.result()
+        finally:
+            transfer.cancel()
+
+    def _count_threads(self) -> int:
+        """Return the number of threads of all workers; the last known one if the scheduler is late."""
+        try:
+            self._threads = sum(self._client.nthreads().values())
+        except OSError:
+            if self._client.status != "running":
+                raise
+        return self._threads
 
 
 # --- aligning ------------------------------------------------------------------------------------
@@ -283,8 +396,9 @@ def _sent(client: Client, aligner: Aligner) -> Iterator[str]:
     try:
         yield name
     finally:
-        with contextlib.suppress(Exception):  # the cluster may be lost
-            client.unregister_worker_plugin(name)
+        if client.status == "running":
+            with contextlib.suppress(Exception):  # the cluster may be lost all the same
+                client.unregister_worker_plugin(name)
 
 
 def _align(name: str, unit: str, values: str | None, pickled: bytes) -> AlignedChunk:
