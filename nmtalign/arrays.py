@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from nmtalign.door import short
 from nmtalign.errors import DataError
-from nmtalign.files import guarded_read, most_unpacked, open_binary
+from nmtalign.files import HIGHEST_RATIO, guarded_read, open_binary
 
 # shapes stand in comments where a type is used
 Floats = NDArray[np.float32]
@@ -38,6 +38,8 @@ _TYPES: dict[str, tuple[str, tuple[type, ...]]] = {
     "f": ("real numbers (float32 or float64)", (np.float32, np.float64)),
     "v": ("real numbers (float16 to float64)", (np.float16, np.float32, np.float64)),
 }
+FREE_ARRAYS = 1 << 26  # bytes that any archive of arrays may unpack to
+_DOUBLE = 8  # bytes of a number in double precision
 _EXPECTED = "not a readable file of arrays"
 _PLAIN = "biuf"  # kinds of numbers
 _NUMBER = re.compile(r"(\d{1,9})$", re.ASCII)
@@ -68,7 +70,8 @@ class Archive(ExitStack):
     """The arrays of an .npz file, each read when it is asked for.
 
     A DataError if the file is no archive of plain numbers, has two arrays of one name, or claims to unpack to
-    more than :func:`nmtalign.files.most_unpacked` of its size.
+    more than `FREE_ARRAYS` bytes and `HIGHEST_RATIO` times its size. A single array counts as if it had
+    double precision, which many become.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -83,7 +86,8 @@ class Archive(ExitStack):
             if len(self._members) < len(infos):
                 raise DataError("expected arrays of different names, found one twice")
             claimed = sum(info.file_size for info in infos)
-            if claimed > most_unpacked(os.path.getsize(path)):
+            self._most = max(FREE_ARRAYS, HIGHEST_RATIO * os.path.getsize(path))
+            if claimed > self._most:
                 raise DataError(f"the archive claims to unpack to {claimed:,} bytes; refused")
         self.names = list(self._members)  # in the order of the file
 
@@ -94,7 +98,9 @@ class Archive(ExitStack):
                 raise DataError(f"expected an array named {name!r}, found {', '.join(self.names) or 'none'}")
             info = self._members[name]
             with self._file.open(info) as file:
-                _check_header(file, info.file_size)
+                shape, _, _ = _check_header(file, info.file_size)
+                if math.prod(shape) * _DOUBLE > self._most:
+                    raise DataError(f"the array claims {math.prod(shape):,} numbers; refused")
                 file.seek(0)
                 return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
 

@@ -36,7 +36,7 @@ Packed = io.FileIO | io.BufferedReader  # the bytes of a compressed file
 _BLOCK = 1 << 17
 _PIECE = 1 << 9  # packed bytes given to zstandard at a time: they unpack to at most 16 MB
 LONGEST_LINE = 1 << 26  # bytes
-FREE_SIZE = 1 << 26  # bytes that any packed file may unpack to
+FREE_SIZE = 1 << 22  # bytes that any packed file may unpack to; a byte may become an object of 100 bytes
 HIGHEST_RATIO = 100  # how many times its own size a larger one may unpack to
 DEEPEST = 100  # lists and objects of JSON inside each other
 # What the decompressors raise on a damaged or cut-off file.

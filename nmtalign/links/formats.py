@@ -27,7 +27,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from itertools import count, groupby
+from itertools import count, groupby, repeat
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, overload
 
@@ -59,7 +59,8 @@ _OF_CORRECTIONS = {"pair": int, "pairs": int, "text": str, "by": str, "at": str}
 Parsed = TypeVar("Parsed")
 OnError = Callable[[DataError], object]
 
-MOST_EMPTY = 1_000_000  # pairs without a line of their own in a row
+MOST_EMPTY = 1_000_000  # pairs of a file without a line of their own
+MAX_SHARED_CHARS = 100  # of a line whose gold links are remembered
 _NOT_ESCAPED = (*range(0x7F, 0xA0), 0x2028, 0x2029)  # controls and line breaks that json leaves
 _JSON_ESCAPES = {code: f"\\u{code:04x}" for code in _NOT_ESCAPED}
 _SCALE = 10_000  # probabilities have four digits after the point
@@ -114,8 +115,15 @@ def _position(text: str, first: int) -> int:
 
 def parse_gold(line: str, *, first: int = 0) -> GoldAlignment:
     """Return the gold links of a line such as ``0-0 1p2``: ``-`` sure, ``p`` (or ``?``) only possible."""
+    return _short_gold(line, first) if len(line) <= MAX_SHARED_CHARS else _gold(line, first)
+
+
+def _gold(line: str, first: int) -> GoldAlignment:
     sure = parse_pharaoh(_POSSIBLE.sub("", line), first=first)
     return GoldAlignment(sure, parse_pharaoh(_POSSIBLE.sub(r"\1-\2", line), first=first))
+
+
+_short_gold = lru_cache(1 << 12)(_gold)  # equal lines share their links, however many a small file unpacks to
 
 
 def format_pharaoh(links: Iterable[tuple[int, int]]) -> str:
@@ -159,10 +167,9 @@ def _settled(
 
 def _read_naacl(path: str | Path, encoding: str) -> Iterator[LinkRecord]:
     """Yield the links of each pair, none of those without a line; position 0 is the null word and no link."""
-    pair = 0
+    pair, nothing = 0, LinkRecord(GoldAlignment((), ()))
     for number, lines in groupby(_naacl_lines(path, encoding), key=lambda line: line[0]):
-        for _ in range(pair + 1, number):
-            yield LinkRecord(GoldAlignment((), ()))
+        yield from repeat(nothing, number - pair - 1)
         links = [(Link(s - 1, t - 1), kind) for _, s, t, kind in lines if s and t]
         sure = frozenset(link for link, kind in links if kind != "P")
         yield LinkRecord(GoldAlignment(sure, frozenset(link for link, _ in links)))
@@ -170,12 +177,14 @@ def _read_naacl(path: str | Path, encoding: str) -> Iterator[LinkRecord]:
 
 
 def _naacl_lines(path: str | Path, encoding: str) -> Iterator[tuple[int, int, int, str | None]]:
-    pair = 1
+    pair, left = 1, MOST_EMPTY
     for number, line in enumerate(read_lines(path, encoding=encoding), 1):
         match = _NAACL.fullmatch(line)
-        if match is None or not pair <= int(match[1]) <= pair + MOST_EMPTY:
-            expected = f"a line like '{pair:04d} 1 3 S', pairs in order from 1, no gap above {MOST_EMPTY:,}"
+        if match is None or not pair <= int(match[1]) <= pair + left:
+            rule = f"at most {MOST_EMPTY:,} pairs without a line"
+            expected = f"a line like '{pair:04d} 1 3 S', pairs in order from 1, {rule}"
             raise DataError(f"expected {expected}, found {line[:60]!r}").at(path, line=number)
+        left -= max(int(match[1]) - pair - 1, 0)
         pair = int(match[1])
         yield pair, int(match[2]), int(match[3]), match[4]
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -28,7 +29,7 @@ from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
 from nmtalign.errors import DataError, UsageError, text_of
-from nmtalign.files import DAMAGE, extra, guarded_read, open_binary, parse_json, try_lines
+from nmtalign.files import DAMAGE, extra, guarded_read, most_unpacked, open_binary, parse_json, try_lines
 from nmtalign.signatures import check_readable
 from nmtalign.text.headers import sides_of
 from nmtalign.text.languages import is_variant, language_tag
@@ -331,21 +332,40 @@ def _open_parquet(path: str | Path, columns: tuple[str, str]) -> Any:
         from pyarrow.parquet import ParquetFile
     with guarded_read(path, "expected a Parquet file"):
         file = ParquetFile(path)
+        _expect_in_proportion(file.metadata, columns, os.path.getsize(path))
         names = {column.path for column in (file.schema.column(n) for n in range(len(file.schema)))}
     for column in columns:
         if column not in names:
             found = ", ".join(sorted(names))
             raise DataError(f"expected a column {column!r}, found {found}; choose source and target").at(path)
-    return file
+    # equal texts stay one object: each of many rows may have a text as long as the whole file
+    return ParquetFile(path, metadata=file.metadata, read_dictionary=list(columns))
+
+
+def _expect_in_proportion(metadata: Any, columns: tuple[str, str], size: int) -> None:
+    """Raise a DataError if columns of a Parquet file unpack to more than a packed file of its size may."""
+    claimed = 0
+    for group in map(metadata.row_group, range(metadata.num_row_groups)):
+        for column in map(group.column, range(group.num_columns)):
+            if column.path_in_schema in columns:
+                claimed += column.total_uncompressed_size
+    if claimed > most_unpacked(size):
+        raise DataError(f"the columns claim to unpack to {claimed:,} bytes; refused")
 
 
 def _values(batch: Any, column: str) -> list[Any]:
-    """Return the values of a column, also of one inside a struct."""
+    """Return the values of a column, also of one inside a struct; equal texts of a dictionary are one."""
+    from pyarrow import compute
+
     first, *fields = column.split(".")
-    values = batch.column(first).to_pylist()
+    array = batch.column(first)
     for field in fields:
-        values = [value and value.get(field) for value in values]
-    return values  # type: ignore[no-any-return]
+        array = compute.struct_field(array, field)
+    if not hasattr(array, "indices"):
+        return list(array.to_pylist())
+    distinct = array.indices.unique().drop_null()
+    texts = dict(zip(distinct.to_pylist(), array.dictionary.take(distinct).to_pylist(), strict=True))
+    return [texts.get(number) for number in array.indices.to_pylist()]
 
 
 # --- gettext catalogues --------------------------------------------------------------------------

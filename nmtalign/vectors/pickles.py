@@ -23,7 +23,7 @@ import numpy as np
 
 from nmtalign.arrays import AnyArray, read_array
 from nmtalign.errors import DataError
-from nmtalign.files import file_in
+from nmtalign.files import HIGHEST_RATIO, file_in, most_unpacked
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import CharacterNgrams, Embeddings
 from nmtalign.vectors.word2vec_files import reading
@@ -179,14 +179,16 @@ _STANDARD: dict[int, _Step] = dict(pickle._Unpickler.dispatch)
 _BINARY_PICKLE = b"\x80"  # how pickles of protocol 2 and later begin
 
 
-def read_pickle(data: bytes, *, encoding: str = "latin-1") -> Any:
+def read_pickle(data: bytes, *, encoding: str = "latin-1", file_size: int | None = None) -> Any:
     """Return the value of a pickle of protocol 0 to 5 without running any code; objects are :class:`Record`.
 
-    `encoding` is that of the byte strings of Python 2: ``latin-1`` as gensim has it, ``utf-8`` for words. A
-    DataError says that the pickle is broken, asks for a name that is not allowed, or is shorter than it says.
+    `encoding` is that of the byte strings of Python 2: ``latin-1`` as gensim has it, ``utf-8`` for words.
+    `file_size` is the size of the file that the pickle was unpacked from. A DataError says that the pickle is
+    broken, asks for a name that is not allowed, is shorter than it says, or grows out of proportion.
     """
     try:
-        return _Unpickler(_with_line_feeds(data), encoding).load()
+        data = _with_line_feeds(data)
+        return _Unpickler(data, encoding, len(data) if file_size is None else file_size).load()
     except DataError:
         raise
     except _BROKEN as error:
@@ -223,17 +225,20 @@ class _Unpickler(pickle._Unpickler):
 
     stack: list[Any]
 
-    def __init__(self, data: bytes, encoding: str) -> None:
+    def __init__(self, data: bytes, encoding: str, file_size: int) -> None:
         self.file = io.BytesIO(data)
         super().__init__(self.file, encoding=encoding)
         self.size = len(data)
-        self.budget = _FREE_MEMORY + _MEMORY_RATIO * self.size
+        of_pickle = _FREE_MEMORY + _MEMORY_RATIO * self.size
+        of_file = most_unpacked(file_size) - self.size  # what unpacking has left
+        self.budget = min(of_pickle, of_file)
 
     def take(self, size: int) -> None:
         """Count the bytes that objects take: a short pickle must not grow without end, nor by copies."""
         self.budget -= size
         if self.budget < 0:
-            raise DataError(f"the pickle grows to over {_MEMORY_RATIO} times its size; refused")
+            much = f"{_MEMORY_RATIO} times its size, or {HIGHEST_RATIO} times that of a packed file"
+            raise DataError(f"the pickle grows to over {much}; refused")
 
     def find_class(self, module: str, name: str) -> partial[Any]:
         if (module, name) not in ALLOWED:
@@ -358,7 +363,8 @@ def read_gensim(path: Path, limit: int | None, unsafe_pickle: bool) -> Embedding
 
         return Embeddings.from_gensim(KeyedVectors.load(str(path)))
     with reading(path) as file:
-        vectors, start = _keyed_vectors(read_pickle(file.read()), path)
+        content = read_pickle(file.read(), file_size=path.stat().st_size)
+        vectors, start = _keyed_vectors(content, path)
         words = _words(vectors)
         if vectors.name.endswith("FastTextKeyedVectors"):
             return _with_subwords(vectors, start, words[:limit])

@@ -14,8 +14,9 @@ import struct
 import tracemalloc
 import warnings
 import zipfile
+from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from itertools import product
 from pathlib import Path
 from string import ascii_lowercase
@@ -27,7 +28,7 @@ import zstandard
 from numpy.testing import assert_array_equal
 
 import nmtalign
-from nmtalign import cli, files
+from nmtalign import arrays, cli, files
 from nmtalign.arrays import read_array, read_arrays
 from nmtalign.corpus.concordance import Index, write_index
 from nmtalign.encoders.files import read_vectors
@@ -110,9 +111,19 @@ def test_bad_archives_are_one_error(case: str, tmp_path: Path) -> None:
 def test_an_archive_that_unpacks_out_of_proportion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "x.npz").write_bytes(npz(("a.npy", npy(np.zeros(100_000)))))
     assert_array_equal(read_arrays(tmp_path / "x.npz")["a"], np.zeros(100_000))  # small enough
-    monkeypatch.setattr(files, "FREE_SIZE", 1000)
+    monkeypatch.setattr(arrays, "FREE_ARRAYS", 1000)
     with pytest.raises(DataError, match="claims to unpack to 800,128 bytes"):
         read_arrays(tmp_path / "x.npz")
+
+
+def test_an_array_counts_as_if_in_double_precision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An array of bytes becomes one of doubles, such as vectors of integers."""
+    monkeypatch.setattr(arrays, "FREE_ARRAYS", 200_000)
+    for count, most in ((20_000, True), (30_000, False)):
+        content = npy(np.zeros(count, np.int8))
+        (tmp_path / "x.npz").write_bytes(npz(("a.npy", content)))
+        with nullcontext() if most else pytest.raises(DataError, match="a: the array claims 30,000 numbers"):
+            assert len(read_array(tmp_path / "x.npz")) == count
 
 
 @pytest.mark.parametrize("data", [b"", b"words", header("<f8", (9, 9)), npy(np.array([{}], object))])
@@ -182,6 +193,28 @@ def test_compressed_vectors_unpack_to_a_bound(
     (tmp_path / name).write_bytes(gzip.compress(start + b"x" * (1 << 22)))
     with pytest.raises(DataError, match="unpacks to over"):
         load_embeddings(tmp_path / name, format="gensim" if ".kv" in name else "word2vec")
+
+
+def test_a_packed_pickle_has_one_budget(tmp_path: Path) -> None:
+    """What it unpacks to and the objects that are made of this count together."""
+    lists, zeros = b"]" * (1 << 18), b"B" + struct.pack("<I", 1 << 20) + bytes(1 << 20)
+    pickled = b"\x80\4(" + lists + zeros + b"l."
+    packed = gzip.compress(pickled)
+    (tmp_path / "x.kv").write_bytes(packed)
+    tracemalloc.start()
+    try:
+        with pytest.raises(DataError, match=r"x\.kv: the pickle grows to over .* 100 times that of a packed"):
+            load_embeddings(tmp_path / "x.kv")
+        assert tracemalloc.get_traced_memory()[1] < 4 * files.FREE_SIZE
+    finally:
+        tracemalloc.stop()
+    with pytest.raises(DataError, match="found list"):  # a plain file is larger, and has more
+        load_embeddings(_written(tmp_path / "y.kv", pickled), format="gensim")
+
+
+def _written(path: Path, content: bytes) -> Path:
+    path.write_bytes(content)
+    return path
 
 
 @pytest.mark.parametrize("format", ["folder", "word2vec", "word2vec-binary"])
@@ -327,6 +360,27 @@ def test_a_whole_character_of_two_halves_is_text(tmp_path: Path) -> None:
     assert [tuple(pair) for pair in read_bitext(tmp_path / "x.jsonl")] == [("\U0001f600", "b")]
 
 
+def test_a_small_parquet_file_takes_little_memory(tmp_path: Path) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "x.parquet"
+    repeated = {"source": ["a" * 500_000] * 1000, "target": ["b"] * 1000}
+    parquet.write_table(arrow.table(repeated), path)  # with a dictionary of one text
+    before = arrow.total_allocated_bytes()
+    tracemalloc.start()
+    try:
+        rows = list(text_readers.read_records(path, "parquet", "utf-8", None))
+        assert {len(source) for source, _ in rows} == {500_000}
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+        assert arrow.total_allocated_bytes() - before < 10_000_000
+    finally:
+        tracemalloc.stop()
+    long = {"source": ["a" * 5_000_000], "target": ["b"]}
+    parquet.write_table(arrow.table(long), path, compression="zstd", use_dictionary=False)
+    with pytest.raises(DataError, match=r"x\.parquet: the columns claim to unpack to 5,000,\d+ bytes"):
+        list(read_bitext(path))
+
+
 @pytest.mark.parametrize("place", [10, 40, 200, -60])
 def test_damaged_parquet(place: int, tmp_path: Path) -> None:
     arrow = pytest.importorskip("pyarrow")
@@ -363,7 +417,7 @@ def test_links_in_json_are_whole_numbers_and_text(line: str, tmp_path: Path) -> 
 
 def test_a_pair_number_out_of_all_proportion(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("999999999 1 1\n", encoding="utf-8")
-    with pytest.raises(DataError, match="no gap above 1,000,000"):
+    with pytest.raises(DataError, match="at most 1,000,000 pairs without a line"):
         list(read_records(tmp_path / "x", format="naacl"))
 
 
@@ -444,6 +498,18 @@ def test_messages_of_many_lines_and_piles_of_marks_take_little_time(tmp_path: Pa
     word = "a" + "\u0301\u0323" * 50_000
     assert TextSettings().words(word) == [word]
     assert TextSettings(unicode="strip-accents").words("e\u0301" * 600) == ["e" * 600]
+
+
+def test_pairs_without_a_line_are_counted_together(tmp_path: Path) -> None:
+    """A line for each millionth pair would make a million pairs of each."""
+    (tmp_path / "x").write_text("400000 1 1\n800000 1 1\n1200000 1 1\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"line 3: expected .* at most 1,000,000 pairs without a line"):
+        deque(read_records(tmp_path / "x", format="naacl"), maxlen=0)
+
+
+def test_short_lines_of_gold_that_are_equal_share_their_links(tmp_path: Path) -> None:
+    (tmp_path / "gold").write_text("0-0 1p1\n\n" * 1000, encoding="utf-8")
+    assert len(set(map(id, nmtalign.read_gold(tmp_path / "gold")))) == 2
 
 
 def test_a_word_list_without_measure(tmp_path: Path) -> None:
