@@ -1,4 +1,4 @@
-"""Wrong values in good files: in the place of each number and word, and of each array's values, type, shape."""
+"""Wrong values in good files: in the place of each scalar, and of the values, type and shape of each array."""
 
 from __future__ import annotations
 
