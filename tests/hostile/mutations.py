@@ -1,4 +1,4 @@
-"""Wrong values in good files: in the place of each scalar, and of the values, type and shape of each array."""
+"""Wrong values in good files: for each scalar, and for the values, type and shape of each array."""
 
 from __future__ import annotations
 
