@@ -373,7 +373,7 @@ class SourceOptions(Options):
             extract=extraction.extract,
             threshold=extraction.threshold,
             symmetrize=extraction.symmetrize,
-            encoding=encoding,
+            encoding=None if self.matrices is None else encoding,
         )
         words = (text.words_of_pair(pair, (None, None)) for pair in bitext)
         linker, chosen = open_linker(words, settings)
