@@ -8,6 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nmtalign import AlignedPair, Alignment, AlignmentMatrix
+from nmtalign.report.html import html_report
+from nmtalign.report.sample import SamplePair
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.vectors.storage import save_pair
@@ -54,6 +57,31 @@ def test_the_page_has_all_gold_lines(files: dict[str, Path], chosen: list[str]) 
     others = {n: line for n, line in enumerate(GOLD, 1) if line and n not in numbers(data)}
     assert {int(n): line for n, line in data["rest"].items()} == others
     assert len(others) > 0
+
+
+def test_all_samples_of_a_text_have_one_key_and_other_texts_have_others(files: dict[str, Path]) -> None:
+    chosen = (
+        ["--lines", "1"],
+        ["--lines", "3-4"],
+        ["--worst", "2"],
+        ["--gold", files["gold"], "--lines", "5"],
+    )
+    keys = {report(files, *options)["text"] for options in (*chosen, [])}
+    (key,) = keys
+    pairs = [unlinked(n, *map(words, pair)) for n, pair in enumerate(zip(SOURCE, TARGET, strict=True), 1)]
+    assert data_of(html_report(pairs))["text"] == key  # all pairs are shown, so their words tell the text
+    assert data_of(html_report(pairs[:2], gold=GOLD))["text"] is None
+    files["target"].write_text("".join(f"{line}\n" for line in [*TARGET[:4], "le chat"]), encoding="utf-8")
+    assert report(files, "--lines", "1")["text"] != key
+
+
+def words(line: str) -> tuple[str, ...]:
+    return tuple(line.split(" ")) if line else ()
+
+
+def unlinked(number: int, source: tuple[str, ...], target: tuple[str, ...]) -> SamplePair:
+    matrix = AlignmentMatrix(np.zeros((len(target), len(source))), source, target)
+    return SamplePair(number, AlignedPair(Alignment((), len(source), len(target)), matrix))
 
 
 def test_gold_lines_without_a_pair_are_refused(

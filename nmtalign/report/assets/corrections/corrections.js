@@ -35,6 +35,7 @@ export function drawnLinks(pair, view) {
 
 // Take corrections, or take them away where they are null: one step of those that can be undone.
 export function correct(changes) {
+  byId("said").textContent = "";
   done.push(changes.map(([n, after]) => ({ n, before: reviewed.get(n) ?? null, after, foreign: new Set() })));
   undone.length = 0;
   for (const [n, after] of changes) setReviewed(n, after);
@@ -117,13 +118,12 @@ function tellStep({ all, some, none }, back) {
     told.push(`${name(some)}: your change is ${back ? "undone" : "done again"}, what another tab has changed stays`);
   }
   if (none.length) told.push(`${name(none)}: nothing is changed, another tab has changed the same links since`);
-  byId("live").textContent = told.join("; ");
-  if (some.length || none.length) tellNotice(`${told.join("; ")}.`);
+  say(told.join("; "));
 }
 
-export function tellNotice(text) {
-  byId("kept").hidden = false;
-  byId("kept").textContent = text;
+// What was done last, beside the tools and read aloud.
+export function say(text) {
+  byId("said").textContent = byId("live").textContent = text;
 }
 
 export const who = { name: "" };

@@ -12,8 +12,8 @@ import {
   notShown,
   reviewed,
   reviewedPairs,
+  say,
   setReviewed,
-  tellNotice,
   tellReview,
   who,
 } from "../corrections/corrections.js";
@@ -52,6 +52,7 @@ export function makeEditor() {
     file,
     tool("Download gold", downloadGold),
     html("span", { role: "status" }),
+    html("span", { id: "said" }),
   );
   document.addEventListener("keydown", (event) => {
     const back = { z: !event.shiftKey, Z: false, y: false }[event.key];
@@ -133,6 +134,11 @@ function restore() {
   if (known.size) tellFound([...known.values()].map(({ at, by }) => [at, by]));
 }
 
+function tellNotice(text) {
+  byId("kept").hidden = false;
+  byId("kept").textContent = text;
+}
+
 function tellFound(found) {
   const [at, by] = found.sort().at(-1);
   const last = `the last ${at.slice(0, 10)}${by ? ` by ${by}` : ""}`;
@@ -197,8 +203,7 @@ function downloadCorrections() {
   download("corrections.jsonl", lines);
   const hidden = notShown();
   const of = hidden ? `, ${hidden} of them of pairs that are not shown here` : "";
-  byId("live").textContent = `corrections.jsonl: corrections of ${lines.length} pairs${of}`;
-  if (hidden) tellNotice(`${byId("live").textContent}.`);
+  say(`corrections.jsonl: corrections of ${lines.length} pairs${of}`);
 }
 
 function downloadGold() {
@@ -207,5 +212,5 @@ function downloadGold() {
   download("gold.pharaoh", lines);
   const filled = lines.filter((line) => line !== "\n").length;
   const own = [...reviewed.values()].filter(({ links }) => links.size).length;
-  byId("live").textContent = `gold.pharaoh: links of ${filled} pairs, ${own} of them corrected`;
+  say(`gold.pharaoh: links of ${filled} pairs, ${own} of them corrected`);
 }
