@@ -405,18 +405,25 @@ def fingerprint(path: Path) -> dict[str, Any]:
         return {"bytes": os.fstat(file.fileno()).st_size, "sha256": digest}
 
 
-def read_lines(path: str | Path, *, encoding: str = "utf-8") -> Iterator[str]:
+def read_lines(
+    path: str | Path, *, encoding: str = "utf-8", on_error: Callable[[DataError], object] | None = None
+) -> Iterator[str]:
     """Yield the lines of `path` without their end: ``\\n``, or ``\\r\\n`` as Windows writes it.
 
     A byte order mark at the start is dropped, and decides on the encoding, whatever `encoding` says: files
     in UTF-16 and UTF-8 can be read together. Any other character stays where it is, so the n-th line out is
-    the n-th line in. The file is read as it is consumed; a DataError names the line. A file of another kind,
-    such as an archive or a PDF, is a DataError that names the kind.
+    the n-th line in. The file is read as it is consumed; a DataError names the line. With `on_error` it is
+    passed on, and the line is empty. A file of another kind, such as an archive or a PDF, is a DataError that
+    names the kind.
     """
     for line in try_lines(path, encoding=encoding):
-        if isinstance(line, DataError):
+        if not isinstance(line, DataError):
+            yield line
+        elif on_error is None:
             raise line
-        yield line
+        else:
+            on_error(line)
+            yield ""
 
 
 def check_encoding(name: str) -> None:

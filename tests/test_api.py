@@ -54,7 +54,7 @@ def test_whatever_holds_pairs_is_learned_the_same(bitext):
     learned = na.train(bitext, workers=1).training["corpus"]
     for given in kinds:
         assert na.train(given, workers=1).training["corpus"] == learned
-    words = na.train([(["a", "b"], ["x", "y"])] * 5, workers=1).lexicon
+    words = na.train([(["a", "b"], ["x", "y"]), (["a"], ["x"])] * 5, workers=1).lexicon
     assert words.source_words[1:] == ["a", "b"]
 
 

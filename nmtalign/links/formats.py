@@ -4,7 +4,7 @@
 pharaoh   a line for each pair, ``0-0 1-2``: source-target, from 0; gold may hold ``3p4``, possible
 talp      the same from 1
 naacl     a line for each link, ``0001 1 3 S``: pair, source, target, all from 1; S sure, P possible
-giza      GIZA++ ``A3``: three lines for each pair, with the words
+giza      GIZA++ ``A3``: three lines for each pair, with the words; pairs are read in any order
 words     a line for each pair, ``the<sep>le cat<sep>chat``: linked words, no positions (write only)
 tsv       a line for each pair, source, target and Pharaoh links between tabs: guided training
 jsonl     an object for each pair: ``{"links": [[0, 0]], "possible": [], "source": [...], "target": [...]}``

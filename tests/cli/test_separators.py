@@ -193,6 +193,10 @@ def test_project_lists_bad_annotations(files, capsys):
     write(files / "b", ["un chat"] * 3)
     write(files / "l", ["0-0 1-1"] * 3)
     write(files / "tags", ["a <b>cat</b>", "a <b>cat", "a <b>cat</b>"])
+    (files / "more").write_bytes(b"a <b>cat</b>\n\xff\na <b>cat</b>\n")
+    assert run("project", "a", "b", "l", "--tags", "more", *MARKED) == 0
+    assert capsys.readouterr().out == "un <b>chat</b>\n\nun <b>chat</b>\n"
+    assert (files / "report").read_text().startswith("2\tmore, line 2: expected utf-8 text")
     assert run("project", "a", "b", "l", "--tags", "tags", *MARKED) == 0
     out, _ = capsys.readouterr()
     assert out == "un <b>chat</b>\n\nun <b>chat</b>\n"

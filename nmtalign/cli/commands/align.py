@@ -229,9 +229,7 @@ def align(
     if run is None or progress.done or not run.kept:  # not if all was done before
         _say_done(bitext, outputs.output, progress, written, limit)
     if run is not None:
-        kept = "all" if 0 < run.kept == run.shards else f"{run.kept:,}"
-        text = f"{run.shards:,} shards in {run.folder}, {kept} of them done before"
-        log(text, event="shards", shards=run.shards, done_before=run.kept)
+        _say_shards(run)
     errors.say(bad)
     detail(settings, event="settings")
 
@@ -298,6 +296,13 @@ def _say_done(
     log(text, event="aligned", **progress.values | counts, known=rounded)
     if why := known.warning:
         warn(why)
+
+
+def _say_shards(run: ShardRun) -> None:
+    """Say how many shards there are, and how many were done before."""
+    kept = "all" if 0 < run.kept == run.shards else f"{run.kept:,}"
+    text = f"{run.shards:,} shards in {run.folder}, {kept} of them done before"
+    log(text, event="shards", shards=run.shards, done_before=run.kept)
 
 
 @contextmanager

@@ -28,7 +28,7 @@ from nmtalign.cli.messages import Progress, log, printable, quiet_option, show, 
 from nmtalign.cli.running import write_whole
 from nmtalign.cli.texts import LinkedOptions, LinkedPair, OptionalLinkedOptions, WordFormOptions
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import side_by_side, try_lines
+from nmtalign.files import read_lines, side_by_side
 from nmtalign.links.separators import tsv_cell, without_formula
 from nmtalign.names import ReadLinksFormat, Symmetrization, TagFormat, WrittenLinksFormat
 from nmtalign.output import Outputs
@@ -266,17 +266,16 @@ def project(
     lost: list[int] = []  # lines with an annotation whose words have no link
 
     def projected() -> Iterator[str]:
-        columns = linked.read(bad), try_lines(tags, encoding=linked.encoding)
+        lines = read_lines(tags, encoding=linked.encoding, on_error=bad.add)
+        columns = linked.read(bad), lines
         for number, (pair, line) in enumerate(side_by_side(columns, (linked.source, tags)), 1):
             text = ""
-            try:
-                if isinstance(line, DataError):
-                    raise line
-                if not bad.has_current:
+            if not bad.has_current:
+                try:
                     text, spans = _PROJECTIONS[tags_format](line, pair)
                     lost.extend([number] * len(unlinked(spans, pair.links)))
-            except DataError as error:
-                bad.add(error.at(tags, line=number))
+                except DataError as error:
+                    bad.add(error.at(tags, line=number))
             yield f"{text}\n"
 
     with Outputs() as outputs, Progress("pairs", linked.files) as progress:
