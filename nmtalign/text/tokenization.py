@@ -155,16 +155,17 @@ def _full_pattern(language: str | None, marks: str, quoted: bool) -> str:
     """
     letter = rf"[^\W{_CJK}]"
     end = rf"(?!{letter}|[{marks}])"  # decomposed, a letter goes on with its mark
-    inside_word = rf"(?<=[\w{marks}])"
+    behind = rf"[\w{marks}]"  # to look behind after the next character is found takes less time
     word = rf"{letter}+(?:[{marks}\u00ad\u200c\u200d]+{letter}*)*"
     any_word = rf"[^\W\d_{_CJK}]+(?:[{marks}]+[^\W\d_{_CJK}]*)*"
     elided = any_word if language in ("it", "ca") else _ELIDED
     pronoun = _PRONOUN_FRENCH if language == "fr" else _PRONOUN
     clitic = rf"(?:[tT]-)?(?i:{pronoun})(?=(?:-(?:[tT]-)?(?i:{pronoun})){{,4}}{end}(?!{_HYPHEN}{letter}))"
     contracted = rf"(?i:{_CONTRACTED}){end}"
+    number = f"(?:{_NUMBER})[{marks}]*"
     french = [
-        rf"(?<!{letter})(?<![{marks}])(?:{elided}){_APOSTROPHE}(?=[^\W\u02bc])",
-        rf"{inside_word}{_HYPHEN}{clitic}",
+        rf"(?<!{letter})(?:{elided}){_APOSTROPHE}(?=[^\W\u02bc])",
+        rf"{_HYPHEN}(?<={behind}{_HYPHEN}){clitic}",
     ]
     if not quoted:
         alone = f"(?i:{_ITALIAN})" if language in ("it", "ca") else _ELIDED
@@ -173,13 +174,13 @@ def _full_pattern(language: str | None, marks: str, quoted: bool) -> str:
         french.append(_ALONE_FRENCH if language else _ALONE)
     english = [
         rf"(?i:{_NEGATED})(?=[nN]{_APOSTROPHE}[tT]{end})",
-        rf"{inside_word}[nN]{_APOSTROPHE}[tT]{end}|(?<!\S)[nN]{_APOSTROPHE}[tT](?!\S)",
-        rf"{inside_word}{_APOSTROPHE}{contracted}|(?<!\S){_APOSTROPHE}(?i:{_CONTRACTED}|t)(?!\S)",
+        rf"[nN](?<={behind}[nN]){_APOSTROPHE}[tT]{end}|(?<!\S)[nN]{_APOSTROPHE}[tT](?!\S)",
+        rf"{_APOSTROPHE}(?<={behind}{_APOSTROPHE}){contracted}|(?<!\S){_APOSTROPHE}(?i:{_CONTRACTED}|t)(?!\S)",
     ]
     inside = [rf"{_HYPHEN}(?!{clitic})" if language != "en" else _HYPHEN]
     inside += [rf"{_APOSTROPHE}(?!{contracted})" if language != "fr" else _APOSTROPHE]
     return "|".join(
-        [_ADDRESS, _ESCAPED, rf"[{_CJK}][{marks}]*", _ABBREVIATION, _NUMBER, rf"(?i:{_WHOLE})(?!{letter})"]
+        [_ADDRESS, _ESCAPED, rf"[{_CJK}][{marks}]*", _ABBREVIATION, number, rf"(?i:{_WHOLE})(?!{letter})"]
         + (english if language != "fr" else [])
         + (french if language != "en" else [])
         + [rf"{word}(?:(?:{'|'.join(inside)}){word})*"]
@@ -187,19 +188,22 @@ def _full_pattern(language: str | None, marks: str, quoted: bool) -> str:
 
 
 @lru_cache(maxsize=64)
-def _pattern(language: str | None, special: bool, marked: bool, quoted: bool) -> re.Pattern[str]:
+def _pattern(language: str | None, special: bool, marked: bool, quoted: bool, emoji: bool) -> re.Pattern[str]:
     """Return the pattern for a kind of lines; the classes of combining marks take long to compile.
 
-    Most lines are not `special`: they have no apostrophe, hyphen, ``@/&<`` or CJK, and are cut fast.
+    Most lines are not `special`: they have no apostrophe, hyphen, ``@/&<`` or CJK, and are cut fast. Lines
+    with `emoji` of several characters take longest.
     """
     marks = mark_class() if marked else "\u0300"
-    plain = rf"{_ABBREVIATION}|{_NUMBER}|\w+(?:[{marks}\u00ad\u200c\u200d]+\w*)*"
+    number = f"(?:{_NUMBER})[{marks}]*" if marked else _NUMBER
+    plain = rf"{_ABBREVIATION}|{number}|\w+(?:[{marks}\u00ad\u200c\u200d]+\w*)*"
     words = _full_pattern(language, marks, quoted) if special else plain
-    if not marked:
-        return re.compile(rf"{words}|{_RUN}|[^{_GAP}][{marks}\ufe0f]*")
+    words += f"|(?:{_RUN})[{marks}]*" if marked else f"|{_RUN}"
+    if not emoji:
+        return re.compile(f"{words}|[^{_GAP}][{marks}\ufe0f]*")
     follows = f"[{marks}{_OF_PICTURE}]*"
-    emoji = f"{_PICTURE}{follows}(?:\u200d{_PICTURE}{follows})+"
-    return re.compile(f"{_KEYCAP}|(?:{words}|{_RUN})[{marks}]*|{_FLAG}|{emoji}|[^{_GAP}]{follows}")
+    joined = f"{_PICTURE}{follows}(?:\u200d{_PICTURE}{follows})+"
+    return re.compile(f"{_KEYCAP}|{words}|{_FLAG}|{joined}|[^{_GAP}]{follows}")
 
 
 class _Simple:
@@ -212,10 +216,14 @@ class _Simple:
         self._quoted = re.compile(rf"(?<!\S)['\u2019](?!(?i:{_CONTRACTED}|t)(?!\w))\w").search
         self._foreign = re.compile("[\u0300-\u1fff\u20d0-\U0010ffff]").search  # where there are marks
 
+        self._emoji = re.compile(f"[\u200d\u20e3\U0001f1e6-\U0001f1ff{_OF_PICTURE}]").search
+
     def _of(self, text: str) -> re.Pattern[str]:
         marked = not text.isascii() and self._foreign(text) is not None
+        emoji = marked and self._emoji(text) is not None
         special = self._special(text) is not None
-        return _pattern(self._language, special, marked, special and self._quoted(text) is not None)
+        quoted = special and self._quoted(text) is not None
+        return _pattern(self._language, special, marked, quoted, emoji)
 
     def split(self, text: str) -> list[str]:
         return self._of(text).findall(text)

@@ -169,7 +169,7 @@ def test_a_word_for_each_token(line, language):
 @example("a\u20d0 l\u2019\u20acu", "fr")
 def test_quicker_patterns_cut_as_the_full_one_does(line, language):
     found = load_tokenizer("simple", language).split(line)
-    assert found in [_pattern(language, True, True, quoted).findall(line) for quoted in (False, True)]
+    assert found in [_pattern(language, True, True, quoted, True).findall(line) for quoted in (False, True)]
 
 
 @given(raw_lines, st.sampled_from([None, "fr", "en"]))
