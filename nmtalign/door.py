@@ -65,9 +65,22 @@ def expand_home(path: Any) -> str:
     may be different things, such as a folder and a model at Hugging Face.
     """
     text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
-    if not isinstance(text, str) or not text:
+    if not isinstance(text, str) or not text or not _may_be_path(text):
         raise UsageError(f"expected the path of a file or folder, found {short(path)}")
     return os.path.expanduser(text)
+
+
+def _may_be_path(text: str) -> bool:
+    """Return whether the system could have a file of a name."""
+    try:
+        return b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:  # half of a character
+        return False
+
+
+def is_iterable(value: Any) -> bool:
+    """Return whether one can iterate over a value; an array of no axis only looks as if."""
+    return isinstance(value, Iterable) and getattr(value, "ndim", None) != 0
 
 
 def shipped(name: str) -> Path:

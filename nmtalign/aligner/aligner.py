@@ -21,7 +21,16 @@ from nmtalign.corpus.coverage import Coverage, one_word_lines
 from nmtalign.corpus.line_words import links_of_tokens, links_of_words, pair_of_words
 from nmtalign.corpus.parallel import default_workers, in_order
 from nmtalign.corpus.text import EncodedText, encode_lines, encode_text
-from nmtalign.door import ProgressLine, TableResult, expect_flag, expect_kind, one_line, place_of, short
+from nmtalign.door import (
+    ProgressLine,
+    TableResult,
+    expect_flag,
+    expect_kind,
+    is_iterable,
+    one_line,
+    place_of,
+    short,
+)
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, BothWords
 from nmtalign.links.given import GivenLinks, given_links
@@ -255,7 +264,8 @@ class Aligner(TableResult):
         UsageError
             If the aligner has no scorer of such a name.
         """
-        expect_kind(names, Iterable, "names of scorers")
+        if not is_iterable(names):
+            raise UsageError(f"expected names of scorers, found {short(names)}")
         scorer = self.scorer.only({names} if isinstance(names, str) else {str(name) for name in names})
         return replace(self, scorer=scorer, positions=self.positions.without_rescorer, expert=None)
 

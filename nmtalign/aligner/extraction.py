@@ -243,7 +243,8 @@ def make_extraction(
         if method is not None:
             raise UsageError("symmetrize joins the argmax of both directions; leave the extraction out")
         return Symmetrized(threshold, symmetrize)
-    method = method or ("posterior" if null else "mutual")
+    if method is None:
+        method = "posterior" if null else "mutual"
     if isinstance(method, str) and method in METHODS:
         raise UsageError(f"{method!r} joins the links of both directions; write `symmetrize={method}`")
     expect_choice(method, [name for name in EXTRACTIONS if name != Symmetrized.name], "extractions")

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -369,7 +370,7 @@ def with_extraction(
     """Return an aligner that chooses links as the settings say; without any, it is unchanged."""
     if extract is None and threshold is None and symmetrize is None:
         return aligner
-    if threshold == 0:
+    if isinstance(threshold, Real) and threshold == 0:
         raise UsageError("`threshold` must be above 0 and at most 1; 0 would link every word to every word")
     extraction = make_extraction(extract, threshold, symmetrize, null=aligner.positions.has_null)
     return replace(aligner, extraction=extraction)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from nmtalign.calls import check_call
-from nmtalign.door import as_path, begun, short
+from nmtalign.door import as_path, begun, is_iterable, short
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, GoldAlignment, Link, as_links
 from nmtalign.links.formats import (
@@ -159,7 +159,7 @@ def _each(given: Any, parse: Callable[[Any], Parsed], what: str) -> Iterator[Par
         rows = "a table of links does not count the pairs without links"
         advice = f"{rows}: give the batch that it was made of, or a column with a Pharaoh line for each pair"
         raise UsageError(f"expected {what} of each pair, found a table, {short(given)}; {advice}")
-    if not isinstance(given, Iterable) or isinstance(given, Mapping | Set):  # these have no order
+    if not is_iterable(given) or isinstance(given, Mapping | Set):  # these have no order
         advice = "; a single pair goes in a list: [pair]" if isinstance(given, _OF_ONE_PAIR) else ""
         raise UsageError(f"expected {what} of each pair, or a path, found {short(given)}{advice}")
     return _parsed(begun(given, what) if isinstance(given, Iterator) else given, parse)

@@ -23,6 +23,7 @@ from nmtalign.door import (
     expand_home,
     expect_names,
     expect_number,
+    is_iterable,
     number_of,
     numbers_of,
     one_line,
@@ -408,7 +409,7 @@ def _rows(pairs: Any, languages: Languages = (None, None)) -> Iterable[Any]:
         wanted = "expected sentence pairs (source, target), or a DataFrame of pandas"
         advice = "give the columns of both sides: (table['en'], table['fr'])"
         raise UsageError(f"{wanted}, found another table, {short(pairs)}; {advice}")
-    if isinstance(pairs, str | bytes | Path) or not isinstance(pairs, Iterable):
+    if isinstance(pairs, str | bytes | Path) or not is_iterable(pairs):
         wanted = "expected sentence pairs (source, target)"
         raise UsageError(f"{wanted}, found {short(pairs)}; nmtalign.read_bitext reads files")
     if isinstance(pairs, Mapping | Set):
@@ -425,7 +426,7 @@ def _may_be_side(given: Any) -> bool:
     """Return whether one of two may be all sentences of a side; a named tuple is a record, such as a pair."""
     if isinstance(given, str | bytes | Path | Mapping | Set) or hasattr(given, "_fields"):
         return False
-    return isinstance(given, Iterable)
+    return is_iterable(given)
 
 
 def _rows_of_two(both: tuple[Any, Any]) -> Iterable[Any]:
@@ -478,7 +479,7 @@ def _checked_sentences(side: Any, name: str) -> Iterable[Any]:
         raise UsageError(f"{expected}, found {short(side)}; give its column: table['en']")
     if isinstance(side, Bitext):
         raise UsageError(f"{expected}, found {short(side)}, which has both sides; give it alone")
-    if isinstance(side, Mapping | Set) or not isinstance(side, Iterable):
+    if isinstance(side, Mapping | Set) or not is_iterable(side):
         raise UsageError(f"{expected}, found {short(side)}; options have names")
     return begun(side, f"{name} sentences") if isinstance(side, Iterator) else side
 
