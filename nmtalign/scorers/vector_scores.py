@@ -168,13 +168,14 @@ class LearnedScore:
         """Read the weights from an npz file; a DataError says what is missing or does not fit."""
         path = as_path(path)
         with guarded_read(path):
-            given: dict[str, Reals] = {name: array.astype(float) for name, array in read_arrays(path).items()}
+            given = read_arrays(path)
             arrays = cls._completed(given, dimension)
         if not cls.axes.keys() <= arrays.keys():
             raise DataError(f"expected the arrays {cls.wanted}; found {sorted(given)}").at(path)
 
         def array(name: str, shape: Shape, low: float = -LARGEST, high: float = LARGEST) -> Reals:
-            return expect_array(arrays[name], "f", shape, low, high, name=f"{path}, {name}")
+            doubles = arrays[name].astype(np.float64)
+            return expect_array(doubles, "f", shape, low, high, name=f"{path}, {name}")
 
         null = float(array("null_probability", (), 1e-9, 0.999)) if "null_probability" in arrays else None
         return cls(**cls._checked(array, dimension), origin=path.name, null=null)

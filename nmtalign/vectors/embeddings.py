@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 from operator import add
@@ -29,6 +29,8 @@ from nmtalign.text.vocabulary import Vocabulary
 _SHORTEST_PREFIX = 4  # letters; shorter ones say little about a word's meaning
 _LONGEST = 1_000  # letters of a word by which it is compared
 _BLOCK = 2_048  # words composed of n-grams at a time, so that memory stays bounded
+_BLOCK_CHARS = 1 << 17  # characters of these words; a longer word stands alone
+MAX_NGRAM_CHARS = 64  # of fastText's sub-words, which have up to 6 by default
 _FNV_START, _FNV_PRIME = np.uint32(2166136261), np.uint32(16777619)
 
 
@@ -71,8 +73,12 @@ class CharacterNgrams:
         if self.matrix.ndim != 2 or self.matrix.dtype.kind != "f":
             raise DataError(f"expected sub-word vectors of shape (K, D), found {self.matrix.shape}")
         lengths = self.shortest, self.longest
-        if not all(type(n) is int for n in lengths) or not 0 <= self.shortest <= self.longest < 1 << 10:
-            raise DataError(f"sub-words of {self.shortest} to {self.longest} characters make no sense")
+        if (
+            not all(type(n) is int for n in lengths)
+            or not 0 <= self.shortest <= self.longest <= MAX_NGRAM_CHARS
+        ):
+            found = f"found {self.shortest!r:.60} to {self.longest!r:.60}"
+            raise DataError(f"expected sub-words of at most {MAX_NGRAM_CHARS} characters, {found}")
 
     def __str__(self) -> str:
         return f"{len(self.matrix):,} vectors of {self.shortest} to {self.longest} characters"
@@ -84,8 +90,7 @@ class CharacterNgrams:
         """
         shape = len(words), self.matrix.shape[1]
         result = np.zeros(shape, np.float32) if of_words is None else np.array(of_words, np.float32)
-        for begin in range(0, len(words) if len(self.matrix) else 0, _BLOCK):
-            block = slice(begin, begin + _BLOCK)
+        for block in word_blocks(words) if len(self.matrix) else ():
             buckets, counts = self._buckets(words[block])
             starts, sums = np.cumsum(counts) - counts, result[block]  # the sums are a view
             for nth in range(counts.max()):
@@ -112,6 +117,18 @@ class CharacterNgrams:
             hashes[: len(grown), size] = grown
         counts = np.add.reduceat(kept.sum(axis=1), np.cumsum(lengths) - lengths)
         return hashes[kept] % np.uint32(len(self.matrix)), counts
+
+
+def word_blocks(words: Sequence[str]) -> Iterator[slice]:
+    """Yield slices of at most `_BLOCK` words and `_BLOCK_CHARS` characters, that together cover all words."""
+    begin = chars = 0
+    for n, word in enumerate(words):
+        if n > begin and (n - begin == _BLOCK or chars + len(word) > _BLOCK_CHARS):
+            yield slice(begin, n)
+            begin, chars = n, 0
+        chars += len(word)
+    if begin < len(words):
+        yield slice(begin, len(words))
 
 
 def _as_stored(matrix: NDArray[Any]) -> NDArray[Any]:

@@ -41,6 +41,7 @@ from nmtalign.text.bitext import read_bitext
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.training.prior import read_word_list
+from nmtalign.vectors.embeddings import MAX_NGRAM_CHARS, CharacterNgrams, word_blocks
 from nmtalign.vectors.pickles import read_pickle
 from nmtalign.vectors.storage import load_embeddings, save_embeddings
 
@@ -193,6 +194,19 @@ def test_compressed_vectors_unpack_to_a_bound(
     (tmp_path / name).write_bytes(gzip.compress(start + b"x" * (1 << 22)))
     with pytest.raises(DataError, match="unpacks to over"):
         load_embeddings(tmp_path / name, format="gensim" if ".kv" in name else "word2vec")
+
+
+def test_long_words_are_composed_of_ngrams_a_few_at_a_time() -> None:
+    words = ["a", *[letter * 50_000 for letter in ascii_lowercase[:5]], "b" * 200_000, *"cd" * 1500]
+    blocks = list(word_blocks(words))
+    assert [word for block in blocks for word in words[block]] == words
+    for block in blocks:
+        chars = sum(map(len, words[block]))
+        assert len(words[block]) <= 2048
+        assert chars <= 1 << 17 or len(words[block]) == 1
+    assert len(blocks) == 6
+    with pytest.raises(DataError, match="expected sub-words of at most 64 characters, found 1 to 65"):
+        CharacterNgrams(np.ones((3, 2), np.float32), 1, MAX_NGRAM_CHARS + 1)
 
 
 def test_a_packed_pickle_has_one_budget(tmp_path: Path) -> None:
