@@ -12,7 +12,7 @@ from itertools import chain, islice
 from numbers import Integral, Real
 from pathlib import Path
 from reprlib import repr as shortened_repr
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 from nmtalign.calls import check_call, closest_name
 from nmtalign.errors import UsageError
@@ -78,7 +78,7 @@ def _may_be_path(text: str) -> bool:
         return False
 
 
-def is_iterable(value: Any) -> bool:
+def is_iterable(value: Any) -> TypeGuard[Iterable[Any]]:
     """Return whether one can iterate over a value; an array of no axis only looks as if."""
     return isinstance(value, Iterable) and getattr(value, "ndim", None) != 0
 

@@ -25,7 +25,17 @@ from nmtalign.corpus.buckets import PADDED, make_buckets
 from nmtalign.corpus.line_words import LineWords, joined_pair, links_of_words
 from nmtalign.corpus.sides import encode_pairs
 from nmtalign.corpus.text import EncodedText, encode_lines, whole_pairs
-from nmtalign.door import as_path, expand_home, expect_choice, expect_kind, parameter
+from nmtalign.door import (
+    as_path,
+    expand_home,
+    expect_choice,
+    expect_flag,
+    expect_kind,
+    expect_number,
+    is_iterable,
+    parameter,
+    short,
+)
 from nmtalign.encoders.cross_attention import Reading, Translator, best_reading, read_attention, translated
 from nmtalign.encoders.files import PairMatrix, WordPair, read_similarities, read_vectors
 from nmtalign.encoders.published import METHODS, USUAL, Method, attention_posteriors
@@ -39,7 +49,7 @@ from nmtalign.links.alignments import (
     BothWords,
     joined_batches,
 )
-from nmtalign.names import UNITS, ExtractionName, MethodName, SubwordMarks, Symmetrization, UnitName
+from nmtalign.names import MARKS, UNITS, ExtractionName, MethodName, SubwordMarks, Symmetrization, UnitName
 from nmtalign.positions.model import BucketPosteriors, Posteriors
 from nmtalign.text.bitext import Pair, Pairs, Sentences, are_lines, checked_pairs, words_between_spaces
 from nmtalign.text.tokenization import TextSettings
@@ -373,13 +383,33 @@ def open_linker(pairs: Iterator[WordPair], source: LinkSource) -> tuple[Linker, 
 
 
 def _reading(source: LinkSource) -> Reading:
+    """Return how attention is read; a UsageError for values of another type."""
+    shift = 0 if source.shift is None else source.shift
+    normalize = False if source.normalize is None else source.normalize
+    expect_number(shift, "`shift` -1, 0 or 1", least=-1, most=1, whole=True)
+    if source.pieces is not None:
+        expect_choice(source.pieces, MARKS, "marks of sub-words")
+    expect_flag(normalize, "normalize")
     return Reading(
-        layers=None if source.layers is None else tuple(source.layers),
-        heads=None if source.attention_heads is None else tuple(source.attention_heads),
-        shift=source.shift or 0,
+        layers=_numbers(source.layers, "layers"),
+        heads=_numbers(source.attention_heads, "attention_heads"),
+        shift=int(shift),
         pieces=source.pieces,
-        normalize=bool(source.normalize),
+        normalize=normalize,
     )
+
+
+def _numbers(given: Any, name: str) -> tuple[int, ...] | None:
+    """Return the numbers of layers or heads, from 0; one number stands for itself."""
+    if given is None:
+        return None
+    listed = list(given) if is_iterable(given) and not isinstance(given, str | bytes) else [given]
+    expected = f"`{name}` as numbers from 0, such as [0, 1]"
+    if not listed:
+        raise UsageError(f"expected {expected}, found none; leave it out for all")
+    for number in listed:
+        expect_number(number, expected, least=0, whole=True)
+    return tuple(map(int, listed))
 
 
 def _attention_linker(
@@ -407,7 +437,9 @@ def _matrices_linker(source: LinkSource, matrices: str | Path | Iterable[AnyArra
     if isinstance(matrices, str | Path):
         matrices = as_path(matrices)
     else:
-        expect_kind(matrices, Iterable, "a file of attention, or an array for each pair, as `matrices`")
+        if not is_iterable(matrices):
+            found = f"found {short(matrices)}"
+            raise UsageError(f"expected a file of attention, or an array for each pair, {found}")
         name = "matrices=arrays"
     read = partial(read_attention, matrices, reading, encoding=source.encoding or "utf-8")
     return _attention_linker(name, reading, read, source)

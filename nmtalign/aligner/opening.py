@@ -336,7 +336,8 @@ def vector_aligner(
         source, target = source.with_unknown(unknown), target.with_unknown(unknown)
     tune = temperature is None and vector_score.null is None
     scorer = VectorScorer(source, target, vector_score, tune=tune)
-    name = positions or ("diagonal" if score == "cosine" else "none")
+    default_positions = "diagonal" if isinstance(score, str) and score == "cosine" else "none"
+    name = default_positions if positions is None else positions
     text = TextSettings.from_dict(source.settings.get("text", {})).updated(tokenizer, lowercase, unicode)
     aligner = Aligner(scorer, _make_positions(name, diagonal, scorer), text=text)
     if languages is not None:

@@ -28,8 +28,8 @@ from nmtalign.arrays import (
     read_array,
     real_numbers,
 )
-from nmtalign.door import expect_kind
-from nmtalign.errors import DataError
+from nmtalign.door import is_iterable, short
+from nmtalign.errors import DataError, UsageError
 from nmtalign.files import file_in, named, read_lines
 from nmtalign.names import SIDES
 
@@ -204,7 +204,8 @@ def read_similarities(
     make = partial(_similarities, least)
     if isinstance(given, str | Path):
         return beside(pairs, read_npz(given), given, make, marks=True)
-    expect_kind(given, Iterable, "a file of similarities, or an array for each pair")
+    if not is_iterable(given):
+        raise UsageError(f"expected a file of similarities, or an array for each pair, found {short(given)}")
     arrays = (real_numbers(array, "similarities") for array in given)
     return beside(pairs, arrays, "similarities", make)
 

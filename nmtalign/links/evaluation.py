@@ -33,6 +33,7 @@ from nmtalign.links.given import (
     gold_inside,
 )
 
+MAX_SAMPLES = 1_000_000
 METRICS = ("precision", "recall", "f1", "aer")
 Links = Iterable[tuple[int, int]] | Alignment
 
@@ -134,7 +135,8 @@ class Bootstrap:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        expect_number(self.samples, "a number of bootstrap samples, 1 or more", least=1, whole=True)
+        wanted = f"a number of bootstrap samples from 1 to {MAX_SAMPLES:,}"
+        expect_number(self.samples, wanted, least=1, most=MAX_SAMPLES, whole=True)
         expect_number(self.seed, "a seed, a whole number from 0", least=0, whole=True)
         expect_number(self.confidence, "a confidence above 0 and below 1")
         if not 0 < self.confidence < 1:

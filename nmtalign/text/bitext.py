@@ -15,7 +15,7 @@ from functools import partial
 from itertools import islice, zip_longest
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, cast, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, overload
 
 from nmtalign.calls import check_call
 from nmtalign.door import (
@@ -419,7 +419,7 @@ def _rows(pairs: Any, languages: Languages = (None, None)) -> Iterable[Any]:
         return begun(pairs, "sentence pairs")
     if isinstance(pairs, tuple) and len(pairs) == 2 and all(map(_may_be_side, pairs)):
         return _rows_of_two(pairs)
-    return cast(Iterable[Any], pairs)
+    return pairs
 
 
 def _may_be_side(given: Any) -> bool:
