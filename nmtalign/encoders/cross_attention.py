@@ -19,7 +19,15 @@ import numpy as np
 
 from nmtalign.arrays import AnyArray, Floats, Longs, Reals, real_numbers
 from nmtalign.encoders.files import PairMatrix, WordPair, beside, read_matrices
-from nmtalign.encoders.transformer import Pieces, both_sides, computed, inputs, opened, packages
+from nmtalign.encoders.transformer import (
+    Pieces,
+    both_sides,
+    computed,
+    foreign_model,
+    inputs,
+    opened,
+    packages,
+)
 from nmtalign.errors import DataError
 from nmtalign.text.tokenization import join_pieces, word_numbers
 
@@ -207,7 +215,7 @@ class Translator:
         model, (pieces, _) = self._opened
         labels = [pair.labels for pair in batch]  # models make the input of their decoder of these
         tensors = inputs(batch, pieces, self.device, labels)
-        with torch.inference_mode():
+        with foreign_model(self.name), torch.inference_mode():
             layers = model(**tensors, output_attentions=True, use_cache=False).cross_attentions
             weights = torch.stack(layers, 1).float().cpu().numpy()  # (B, L, H, R, source sub-words)
         return [weights[n, :, :, : len(pair.labels), : len(pair.ids)] for n, pair in enumerate(batch)]

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import sqlite3
 import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from itertools import islice
@@ -30,6 +31,7 @@ from nmtalign.files import extra, fingerprint
 from nmtalign.names import DEVICES
 
 TOKENS, OF_DEVICE = 1024, 4096  # sub-words of a batch, with the padding; on a CPU more are slower
+MIN_WINDOW = 4  # sub-words of a window, with the special ones at both ends
 LONGEST = 512  # sub-words of a window, if the model has no limit
 KNOWN = 100_000  # words whose sub-words are remembered
 PRECISION = {"cpu": "float32", "cuda": "float16", "mps": "float32"}
@@ -62,6 +64,24 @@ def check_device(device: str) -> None:
         raise UsageError(f"there is no device {device} here; leave it out, or install a torch that has it")
 
 
+@contextmanager
+def foreign_model(name: str) -> Iterator[None]:
+    """Turn whatever the files of a model make transformers or torch do into a DataError that names the model.
+
+    Memory that runs out is raised as it is.
+    """
+    torch, _ = packages()
+    try:
+        yield
+    except (NmtalignError, MemoryError, torch.OutOfMemoryError):
+        raise
+    except Exception as error:
+        found = shorten(f"{type(error).__name__}: {error}", 200)
+        raise DataError(f"expected a model of the package transformers that can be run ({found})").at(
+            name
+        ) from error
+
+
 def opened(kind: str, name: str, device: str, *, download: bool = True, **settings: Any) -> tuple[Any, Any]:
     """Return the model, of a class of transformers, and the tokenizer of a name or folder; no code of theirs.
 
@@ -91,7 +111,11 @@ def limit_of(tokenizer: Any, model: Any) -> int:
     positions = getattr(model.config, "max_position_embeddings", None) or LONGEST
     table = getattr(getattr(model, "embeddings", None), "position_embeddings", None)
     padding = getattr(table, "padding_idx", None)  # positions of RoBERTa begin behind that of the padding
-    return int(min(tokenizer.model_max_length, positions - (0 if padding is None else padding + 1)))
+    limit = int(min(tokenizer.model_max_length, positions - (0 if padding is None else padding + 1)))
+    if limit < MIN_WINDOW:
+        expected = f"expected a model that reads at least {MIN_WINDOW} sub-words"
+        raise DataError(f"{expected}, found a limit of {limit}")
+    return limit
 
 
 def both_sides(
@@ -113,8 +137,13 @@ def both_sides(
             if not set(ids) - {None, tokenizer.unk_token_id}:
                 raise UsageError(f"{name} knows no language {language!r}")
         tokenizer.src_lang, tokenizer.tgt_lang = languages
-    limit = limit_of(tokenizer, model)
-    return Pieces(tokenizer, limit), Pieces(tokenizer, limit, target=True)
+    with foreign_model(name):
+        try:
+            limit = limit_of(tokenizer, model)
+        except DataError as error:
+            raise error.at(name) from None
+        rows = model.get_input_embeddings().num_embeddings
+    return Pieces(tokenizer, limit, name, rows), Pieces(tokenizer, limit, name, rows, target=True)
 
 
 class Window(NamedTuple):
@@ -132,6 +161,8 @@ class Pieces:
 
     tokenizer: Any
     limit: int  # sub-words of a window, special ones included
+    name: str = "the model"
+    rows: float = math.inf  # rows of its table of embeddings
     target: bool = False  # whether these are of the target side of a translation model
     _known: dict[str, list[int]] = field(default_factory=dict)
     _told: bool = False
@@ -161,6 +192,19 @@ class Pieces:
 
     def _ids(self, text: Any, **settings: Any) -> Any:
         return self.tokenizer(**{"text_target" if self.target else "text": text}, **settings)["input_ids"]
+
+    @property
+    def padding(self) -> int:
+        """The number of the padding, which the model does not look at; it may have no embedding."""
+        number = self.tokenizer.pad_token_id or 0
+        return number if number < self.rows else 0
+
+    def check(self, ids: Sequence[Sequence[int]]) -> None:
+        """Raise a DataError for sub-words that have no embedding: the tokenizer is that of another model."""
+        greatest = max(max(row, default=0) for row in ids)
+        if greatest >= self.rows:
+            expected = f"expected sub-words numbered below {self.rows:,}, as the model has embeddings"
+            raise DataError(f"{expected}, found {greatest:,}; is its tokenizer another's?").at(self.name)
 
     def inside(self, words: Sequence[str]) -> tuple[list[int], Longs]:
         """Return the sub-words of a sentence without special ones, and the word of each."""
@@ -251,7 +295,7 @@ class Encoder:
         torch, _ = packages()
         model, (pieces, _) = self._opened
         tensors = inputs(batch, pieces, self.device)
-        with torch.inference_mode():
+        with foreign_model(self.name), torch.inference_mode():
             layers = model(**tensors, output_hidden_states=True).hidden_states
             states = layers[self.layer].float().cpu().numpy()
         return [states[row, : len(window.ids)] for row, window in enumerate(batch)]
@@ -308,8 +352,9 @@ def inputs(
     """Return the inputs of a model: sub-words, a mask without the padding, and maybe labels, all padded."""
     torch, _ = packages()
     ids = [item.ids for item in batch]
+    pieces.check(ids)
     rows: dict[str, tuple[Sequence[Sequence[int]], int]]
-    rows = {"input_ids": (ids, pieces.tokenizer.pad_token_id or 0)}
+    rows = {"input_ids": (ids, pieces.padding)}
     rows["attention_mask"] = [[1] * len(row) for row in ids], 0
     if labels:
         rows["labels"] = labels, -100
