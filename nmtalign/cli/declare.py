@@ -261,8 +261,9 @@ def option(
     repeated. `type` narrows it, for example to a range or to a file.
     """
     words = names.split()
-    settings: dict[str, Any] = {"help": help, "type": type, "default": default, "required": required}
-    settings["callback"] = callback
+    settings: dict[str, Any] = {"help": help, "type": type, "required": required, "callback": callback}
+    if not required:
+        settings["default"] = default  # click takes a default of None for a value that was given
     if words[-1][0].isupper():
         settings["metavar"] = words.pop()
     declared = _Declared(click.Option, words, section, settings)

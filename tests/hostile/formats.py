@@ -491,11 +491,12 @@ def in_word2int(folder: Path) -> Iterator[Change]:
 
 
 _TMX = readers._TMX.encode()
+_GIZA = "".join(readers._GIZA.replace("(1)", f"({n})", 1) for n in range(1, 52)).encode()
 _XLIFF = readers._XLIFF.encode()
 ALIGN = "align --pairs {} -o out/l --pair-scores out/p"
 LINKS = (
     "evaluate l1 {0} --gold-format {1}",
-    "convert {0} --from {1} -o out/l",
+    "convert {0} --from {1} --to pharaoh -o out/l",
     "convert {0} --from {1} --to naacl -o out/n",
 )
 
@@ -545,9 +546,9 @@ FORMATS: dict[str, Format] = {
     ),
     "giza": links(
         "g.txt",
-        readers._GIZA.encode() * 51,
+        _GIZA,
         "giza",
-        lambda d: ((l, x + d[len(readers._GIZA) :]) for l, x in in_text(readers._GIZA.encode())),
+        lambda d: ((l, x + d[len(readers._GIZA) :]) for l, x in in_text(d[: len(readers._GIZA)])),
     ),
     "tsv": links(
         "g.txt",
@@ -562,7 +563,7 @@ FORMATS: dict[str, Format] = {
         in_lines_of_json,
     ),
     "model": model(save_learned),
-    "model over vectors": model(save_over_vectors(positions="hmm"), OF_MODEL[0], OF_MODEL[2]),
+    "model over vectors": model(save_over_vectors(positions="hmm"), OF_MODEL[0]),
     "model over vectors, softmax": model(
         save_over_vectors(positions="diagonal", diagonal=3.0, extract="transport", threshold=0.2), OF_MODEL[0]
     ),

@@ -531,7 +531,8 @@ def find(search: SearchOptions, linked: OptionalLinkedOptions, named: NamedAlign
             click.echo("\n" * (shown > 1) + "\n".join(_lines_about(printable(word), name, spotted)))
     if not shown:
         where = f"the {search.side} side of these" if search.side else "these"
-        raise DataError(f"{word!r} does not occur in {where} {corpus.pairs:,} pairs")
+        error = DataError(f"{word!r} does not occur in {where} {corpus.pairs:,} pairs")
+        raise error if search.index is None else error.at(search.index)
 
 
 def _corpus(
