@@ -147,12 +147,12 @@ def test_a_role_that_leads_nowhere_is_seen():
 # --- constants of SECURITY.md ---------------------------------------------------------------------
 
 LIMIT = re.compile(r"^\| (`[A-Za-z_.]+`(?:, `\w+`)*) \| (.+?) \| .+ \|$", re.MULTILINE)
-UNITS = {"": 1, " MiB": 1 << 20, " s": 1}
+UNITS = {"": 1, " KiB": 1 << 10, " MiB": 1 << 20, " s": 1}
 
 
 def value_of(text: str) -> float:
     """Return the number that a cell of the table states, such as ``64 MiB`` or ``1e9``."""
-    number, unit = re.fullmatch(r"([0-9,.e]+)( MiB| s)?", text).groups()
+    number, unit = re.fullmatch(r"([0-9,.e]+)( KiB| MiB| s)?", text).groups()
     return float(number.replace(",", "")) * UNITS[unit or ""]
 
 

@@ -15,7 +15,7 @@ from functools import partial
 from itertools import islice, zip_longest
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeGuard, overload
 
 from nmtalign.calls import check_call
 from nmtalign.door import (
@@ -33,6 +33,7 @@ from nmtalign.errors import DataError, UsageError
 from nmtalign.files import check_encoding, format_ending, is_text, side_by_side, try_lines
 from nmtalign.text.headers import sides_of
 from nmtalign.text.languages import language_tag
+from nmtalign.names import PairFormat
 from nmtalign.text.readers import ENDINGS, FORMATS, Line, Record, Select, read_records
 from nmtalign.text.tokenization import LONGEST_TEXT, SPACES, Languages, TextSettings
 
@@ -61,7 +62,7 @@ def read_bitext(
     source: str | Path,
     target: str | Path | None = None,
     *,
-    format: str = "auto",
+    format: Literal["auto", "moses"] | PairFormat = "auto",
     encoding: str = "utf-8",
     select: tuple[str | int, str | int] | None = None,
     on_error: OnError | None = None,
@@ -127,9 +128,9 @@ def read_bitext(
     elif format == "moses":
         raise UsageError("the format 'moses' is two files, but one was given")
     else:
-        if format == "auto":
-            format = ENDINGS.get(format_ending(files[0]), "auto")
-        read = partial(read_records, files[0], format, encoding, sides)
+        named_by_ending = ENDINGS.get(format_ending(files[0]), "auto")
+        read_as = named_by_ending if format == "auto" else format
+        read = partial(read_records, files[0], read_as, encoding, sides)
     return Bitext._from_files(partial(_settled, read, on_error), files)
 
 
