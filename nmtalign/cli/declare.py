@@ -276,10 +276,27 @@ def argument(*, type: click.ParamType[Any] | None = None, required: bool = True)
     return field(default=MISSING if required else None, metadata={_DECLARED: declared})
 
 
-def switch(names: str, help: str, *, section: str = RUNNING, **settings: Any) -> click.Option:
+def switch(
+    names: str,
+    help: str,
+    *,
+    callback: Callable[..., Any],
+    is_flag: bool = False,
+    type: click.ParamType[Any] | None = None,
+    metavar: str | None = None,
+) -> click.Option:
     """Return an option that acts by its callback; no command receives its value."""
-    made = click.Option(names.split(), help=help, expose_value=False, is_eager=True, **settings)
-    vars(made)["section"] = section
+    made = click.Option(
+        names.split(),
+        help=help,
+        callback=callback,
+        is_flag=is_flag,
+        type=type,
+        metavar=metavar,
+        expose_value=False,
+        is_eager=True,
+    )
+    vars(made)["section"] = RUNNING
     return made
 
 

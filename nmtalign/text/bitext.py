@@ -31,9 +31,9 @@ from nmtalign.door import (
 )
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import check_encoding, format_ending, is_text, side_by_side, try_lines
+from nmtalign.names import PairFormat
 from nmtalign.text.headers import sides_of
 from nmtalign.text.languages import language_tag
-from nmtalign.names import PairFormat
 from nmtalign.text.readers import ENDINGS, FORMATS, Line, Record, Select, read_records
 from nmtalign.text.tokenization import LONGEST_TEXT, SPACES, Languages, TextSettings
 
