@@ -157,7 +157,7 @@ def test_the_lowest_versions_are_those_promised():
     assert sorted(tried) == sorted(bound.replace(">=", "==").partition(",")[0] for bound in promised)
 
 
-LONGEST_FUNCTION, SHORT = 60, 20
+LONGEST_FUNCTION, SHORT = 70, 20
 ASK_NOTHING = ("aligner", "rescoring", "batch", "report", "cli")
 DOORS = {  # these take what users give, which may be one of several kinds
     "nmtalign.cli.declare",
@@ -213,7 +213,7 @@ def test_these_rules_can_fail():
     assert asked_classes(tree) == ["Alignment"]
 
 
-MOST_MODULES = 38  # of which a function runs when one pair is aligned, or a model is learned
+MOST_MODULES = 42  # of which a function runs when one pair is aligned, or a model is learned
 COUNT = """
 import sys
 from nmtalign.cli import main

@@ -230,6 +230,20 @@ class ModelOptions(Options):
         paths = [path] if isinstance(path, str) else list(path or ())
         return paths + [file for file in (self.vectors.parameters,) if file is not None]
 
+    def refuse_beside(self, source: SourceOptions) -> None:
+        """Raise UsageError if an option of an aligner is given although `source` gives the matrices."""
+        settings: dict[str, object] = {"model": self.model, "scorers": self.scorers}
+        settings |= {"lowercase": self.text.lowercase, "unicode": self.text.unicode}
+        for field in fields(self.vectors):
+            if field.name != "langs":
+                settings[field.name] = getattr(self.vectors, field.name)
+        given = [parameter(name) for name, value in settings.items() if value not in (None, False)]
+        if self.text.lowercase is False:
+            given.append("`lowercase`")
+        if given:
+            names = ", ".join(given)
+            raise UsageError(f"{names}: not with matrices of another program ({source.name}); remove {names}")
+
     def load(self) -> na.Aligner:
         """Open what the options name; without any, the bundled English-French model."""
         path = self.path
@@ -326,6 +340,13 @@ class SourceOptions(Options):
         "--units", "What --method links. Links of sub-words become links of words.  [subwords]"
     )
 
+    @property
+    def name(self) -> str:
+        """The option that names the matrices, as messages call it."""
+        sources = ("matrices", "translator", "token_vectors", "similarities")
+        given = [name for name in sources if getattr(self, name) is not None]
+        return parameter(given[0] if given else "encoder")
+
     def is_given(self, encoder: str | None) -> bool:
         """Return whether links come from another program; `report` and `heatmap` can show both kinds.
 
@@ -398,6 +419,7 @@ class SourceOptions(Options):
         from nmtalign.corpus.line_words import pair_of_words
         from nmtalign.corpus.text import encode_lines
 
+        options.refuse_beside(self)
         bitext, again = tee(bitext)
         linker, text, words = self.open(
             bitext,

@@ -334,7 +334,11 @@ def read_pickled_vectors(path: Path, unsafe_pickle: bool) -> Embeddings:
     """Read a pickled dictionary from words to vectors."""
     with reading(path) as file:
         data = file.read()
-        entries = pickle.loads(data) if unsafe_pickle else read_pickle(data, encoding="utf-8")
+        entries = (
+            pickle.loads(data)
+            if unsafe_pickle
+            else read_pickle(data, encoding="utf-8", file_size=path.stat().st_size)
+        )
         if not has_vectors(entries):
             raise DataError(_not_vectors(entries))
         return vectors_of_dictionary(entries)

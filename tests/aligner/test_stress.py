@@ -30,6 +30,7 @@ ASKED = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:the text is too small")
 @pytest.mark.filterwarnings("ignore:.*is one file given twice")
 @pytest.mark.parametrize("preset", ["fast", "default"])
 @pytest.mark.parametrize("name", TEXTS)

@@ -167,7 +167,7 @@ def test_a_model_writes_what_links_are_chosen_from(text):
 def test_what_cannot_be_written_is_refused(vectors, text, capsys, monkeypatch):
     align = "align", *text, "--vectors", vectors, "-o", "links"
     for options, message in (
-        (("--values", "forward"), "--values says what --attention FILE.npz holds; give it, too"),
+        (("--values", "forward"), "--values says what --attention FILE.npz contains; give it, too"),
         (("--attention", "a.txt"), "a.txt: expected a name ending in .npz for --attention"),
         (("--attention", "a.npz", "--out-shards", "shards"), "--out-shards: not with --attention"),
     ):

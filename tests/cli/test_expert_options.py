@@ -64,7 +64,11 @@ def test_positions_of_tokens(files: Path):
         ("align {files} --expert long", 3, "expected the links of the expert for 40 pairs, found more lines"),
         ("align {files} --expert outside", 3, "pair 40: the expert's link 90-0 lies outside of"),
         ("align {files} --expert text.en", 3, "text.en, line 1: expected links like 0-1 between spaces"),
-        ("align {files} --expert links --encoder e", 2, "--expert LINKS or --encoder NAME: give one of both"),
+        (
+            "align {files} --expert links --encoder e",
+            2,
+            "--expert LINKS and --encoder NAME contradict each other",
+        ),
     ],
 )
 def test_what_does_not_fit(files: Path, capsys, line: str, code: int, found: str):

@@ -90,7 +90,7 @@ def test_a_model_aligns(capsys, tmp_path):
     assert f"  {' '.join(partners)} " in out
     assert run(capsys, "find", word, source, target, "--model", tmp_path / "model")[1] == out
     code, _, err = run(capsys, "find", word, source, target, "--vectors", tmp_path / "model")
-    assert (code, "this is a learned model; give it as --model" in err) == (3, True)
+    assert (code, "this is a learned model; use --model" in err) == (3, True)
 
 
 def test_vectors_align(capsys, tmp_path):
@@ -100,15 +100,16 @@ def test_vectors_align(capsys, tmp_path):
     code, out, _ = run(capsys, "find", "cat", *texts, "--vectors", "en_fr_vectors")
     assert (code, "  chat " in out) == (0, True)
     code, _, err = run(capsys, "find", "cat", *texts, "--model", "en_fr_vectors")
-    assert (code, "it holds no model" in err) == (3, True)
+    assert (code, "found no model" in err) == (3, True)
 
 
 def test_nothing_found_is_an_error(capsys, files):
     code, out, err = run(capsys, "find", "zebra", *files)
     assert (code, out) == (3, "")
-    assert "'zebra' stands nowhere in these 4 pairs" in err
+    assert "'zebra' does not occur in these 4 pairs" in err
     assert (
-        "nowhere in the target side of these 4" in run(capsys, "find", "sits", *files, "--side", "target")[2]
+        "does not occur in the target side of these 4"
+        in run(capsys, "find", "sits", *files, "--side", "target")[2]
     )
 
 
@@ -118,8 +119,8 @@ def test_nothing_found_is_an_error(capsys, files):
         (["find", "x"], "expected SOURCE TARGET LINKS, or SOURCE TARGET with --model DIR or --vectors DIR"),
         (["find", "x", "source", "target"], "expected SOURCE TARGET LINKS"),
         (["find", "x", "source", "target", "links", "--model", "m"], "expected SOURCE TARGET LINKS"),
-        (["find", "x", "source", "--index", "corpus.db"], "--index DB holds texts and links"),
-        (["find", "x", "--index", "corpus.db", "--lowercase"], "--index DB holds texts and links"),
+        (["find", "x", "source", "--index", "corpus.db"], "--index DB contains texts and links"),
+        (["find", "x", "--index", "corpus.db", "--lowercase"], "--index DB contains texts and links"),
         (["index", "source", "target", "links", "-o", "-"], "an index is a file of its own"),
         (["index", "source", "target", "links", "-o", "links"], "would destroy what is read"),
         (["index", "source", "target", "links", "-o", "none/x.db"], "there is no folder none"),

@@ -130,7 +130,7 @@ def test_gold_links_stay_with_their_line(vectors: Path, pairs: Path, tmp_path: P
     [
         (["one"], 2, "expected two sentences, or --pairs FILE"),
         (["one", "un", "--lines", "1"], 2, "--lines chooses among the pairs of a file"),
-        (["PAIRS", "un", "--lines", "1"], 2, "found 'un', which is none"),
+        (["PAIRS", "un", "--lines", "1"], 2, "found 'un', which does not exist"),
         (["one", "un", "--positions", "hmm"], 2, "--positions hmm is fitted to a text"),
         (["--pairs", "PAIRS", "--lines", "9"], 3, "expected a pair in line 9, found only 4 pairs"),
         (["--pairs", "PAIRS", "--lines", "3-1"], 2, "ranges going up"),

@@ -369,7 +369,7 @@ def test_lexicon_of_links(capsys, tmp_path):
     assert run(capsys, "lexicon", source, target, links, "--word", "chien")[1].count("\n") == 2
     code, shown, err = run(capsys, "lexicon", source, target, links, "--word", "Chien")
     assert (code, shown) == (3, "")
-    assert "no translation of 'Chien' is as probable as --least" in err
+    assert "no translation of 'Chien' is as probable as --min-probability" in err
     code, shown, err = run(capsys, "lexicon", source, target, links, "-o", tmp_path / "lex")
     names = ", ".join(f"{tmp_path}/lex.{end}" for end in ("s2t", "t2s", "tsv"))
     assert (code, shown, err) == (0, "", f"nmtalign: 3 word pairs in {names}\n")

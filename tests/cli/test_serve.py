@@ -322,8 +322,8 @@ def test_a_port_that_is_taken_and_models_of_one_name(
     for folder in folders:
         toy_training().aligner.save(folder)
     for options, told in (
-        (("--model", folders[0], "--port", server.server_port), "give another, or 0 for any"),
-        (("--model", folders[0], "--model", folders[1]), "two folders have one name"),
+        (("--model", folders[0], "--port", server.server_port), "choose another port, or 0 for a free one"),
+        (("--model", folders[0], "--model", folders[1]), "two folders have the same name"),
         (("--model", "en_fr_vectors"), "it holds no model"),
         (("--vectors", folders[0]), "this is a learned model; give it as --model"),
     ):

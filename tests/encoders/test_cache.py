@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import nmtalign
-from nmtalign.aligner.links_from import similarity_linker
+from nmtalign.aligner.links_from import encoder_linker
 from nmtalign.cli import main
 from nmtalign.encoders import transformer
 from nmtalign.encoders.transformer import Encoder, EncoderSimilarities, Pieces
@@ -196,7 +196,7 @@ def test_no_more_is_read_than_a_block(tiny, monkeypatch):
     monkeypatch.setattr(transformer, "KNOWN", 10)
     read = []
     pairs = (read.append(n) or pair for n, pair in enumerate(TOY.words))
-    linker = similarity_linker("encoder", encoder=tiny, layer=1)
+    linker = encoder_linker(tiny, layer=1)
     whole = links_of(nmtalign.links_from(TOY.words, encoder=tiny, layer=1))
     batches = linker.batches(pairs)
     for n, batch in enumerate(islice(batches, 3), 1):

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import nmtalign
-from nmtalign.aligner.links_from import similarity_linker
+from nmtalign.aligner.links_from import encoder_linker
 from nmtalign.cli import main
 from nmtalign.encoders import transformer
 from nmtalign.encoders.transformer import Encoder, EncoderSimilarities, Pieces
@@ -177,7 +177,7 @@ def test_a_model_keeps_the_encoder_with_the_constant(stored, tiny, tmp_path):
     expected, again = links_of(advised.align_batch(TOY.words)), nmtalign.load(tmp_path / "model")
     assert again.description == advised.description
     assert f"expert=(encoder={tiny} layer=2 method=simalign-argmax precision=" in again.description
-    assert not again.expert.encoder.encoder_options["download"]
+    assert not again.expert.encoder.download
     assert links_of(again.align_batch(TOY.words)) == expected
     assert links_of(again.align_batch(TOY.words[7:9])) == expected[7:9]
     assert again.align(*TOY.pairs[8]).links == sorted(expected[8])
@@ -285,9 +285,7 @@ def test_words_that_the_tokenizer_loses(encoder, tmp_path):
             if units == "subwords":
                 word_of_piece = [[side.tolist() for side in own.word_of_piece] for own in found]
                 assert word_of_piece == [[[0, 2], [0]], [[], [0, 1]], [[], []]]
-    linker = replace(
-        similarity_linker("encoder", encoder="x"), read=EncoderSimilarities(encoder, units="subwords").read
-    )
+    linker = replace(encoder_linker("x"), read=EncoderSimilarities(encoder, units="subwords").read)
     assert links_of(next(linker.batches(pairs)))[1:] == [set(), set()]
 
 

@@ -283,10 +283,10 @@ def test_what_is_no_translation_model(marian, tmp_path):
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["--pieces", "bpe"], "--pieces: without meaning for --translator"),
+        (["--pieces", "bpe"], "--pieces does not apply to --translator"),
         (["--matrices", "m"], "expected one of --matrices, --translator, --encoder, --token-vectors,"),
         (["--matrices", "m"], "found --matrices and --translator"),
-        (["--method", "transport"], "--method: without meaning for --translator"),
+        (["--method", "transport"], "--method does not apply to --translator"),
         (["--shift", "-1"], "shift -1: a translation model has 0 (a word is predicted) or 1 (it is read)"),
         (["--layers", "7"], "there is no layer 7: found 2, counted from 0"),
         (["--langs", "en,fr"], "takes no languages"),

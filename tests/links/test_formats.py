@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from nmtalign.errors import DataError, UsageError
@@ -53,6 +53,11 @@ def lists_of(strategy, **size):
     return st.lists(strategy, max_size=4, **size)
 
 
+def has_zero_bytes(given_records):
+    """Return whether a word has a zero byte, by which files in UTF-16 are recognized."""
+    return any("\0" in word for record in given_records for word in (*record.source, *record.target))
+
+
 def through_a_file(given_records, format):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "links"
@@ -76,11 +81,13 @@ def test_naacl_comes_back_but_for_empty_pairs_at_the_end(given_records):
 
 @given(lists_of(records(possible=False)))
 def test_giza_comes_back_with_the_words(given_records):
+    assume(not has_zero_bytes(given_records))
     assert through_a_file(given_records, "giza") == given_records
 
 
 @given(lists_of(records(possible=False)))
 def test_tsv_comes_back_with_the_words(given_records):
+    assume(not has_zero_bytes(given_records))
     assert through_a_file(given_records, "tsv") == given_records
 
 

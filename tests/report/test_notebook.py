@@ -109,7 +109,7 @@ def test_a_heatmap_shows_itself_and_marks_the_links() -> None:
     assert [len(axes.collections) > 0 for axes in PAIR.heatmap(values="all").axes[:3]] == [True] * 3
     with pytest.raises(UsageError, match="expected one of the values forward, reverse, combined, all"):
         PAIR.heatmap(values="both")
-    assert "chosen link" not in [text.get_text() for text in PAIR.heatmap(links=None).texts]
+    assert "chosen link" not in [text.get_text() for text in PAIR.heatmap(links=[]).texts]
 
 
 def test_two_results_side_by_side() -> None:
