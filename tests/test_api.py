@@ -446,7 +446,7 @@ CALLS = {
     "a number of samples": (
         lambda: na.evaluate(["0-0"], ["0-0"], bootstrap=0),
         USAGE,
-        "a number of bootstrap samples, 1 or more, found 0",
+        "bootstrap samples from 1 to 1,000,000, found 0",
     ),
     "a metric": (lambda: na.evaluate(["0-0"], ["0-0"]).score("f2"), USAGE, "precision, .*found 'f2'"),
     "scorers by number": (lambda: na.load().with_scorers(3), USAGE, "expected names of scorers, found 3"),

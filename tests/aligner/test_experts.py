@@ -352,7 +352,7 @@ def test_links_that_do_not_fit(advised, expert, kind, found):
 def test_settings_that_contradict_each_other():
     with pytest.raises(UsageError, match="`expert` and `encoder` contradict each other"):
         nmtalign.train(TOY.pairs, expert=TOY.links, encoder="e")
-    with pytest.raises(UsageError, match="layer: only with an encoder"):
+    with pytest.raises(UsageError, match="`layer`: only with an encoder"):
         nmtalign.train(TOY.pairs, layer=3)
-    with pytest.raises(UsageError, match="device: only with an encoder"):
+    with pytest.raises(UsageError, match="`device`: only with an encoder"):
         nmtalign.load(device="cpu")

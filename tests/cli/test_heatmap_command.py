@@ -130,7 +130,7 @@ def test_gold_links_stay_with_their_line(vectors: Path, pairs: Path, tmp_path: P
     [
         (["one"], 2, "expected two sentences, or --pairs FILE"),
         (["one", "un", "--lines", "1"], 2, "--lines chooses among the pairs of a file"),
-        (["PAIRS", "un", "--lines", "1"], 2, "found 'un', which does not exist"),
+        (["PAIRS", "un", "--lines", "1"], 2, "found 'un', which is none"),
         (["one", "un", "--positions", "hmm"], 2, "--positions hmm is fitted to a text"),
         (["--pairs", "PAIRS", "--lines", "9"], 3, "expected a pair in line 9, found only 4 pairs"),
         (["--pairs", "PAIRS", "--lines", "3-1"], 2, "ranges going up"),
@@ -180,7 +180,7 @@ def test_files_without_lines_are_no_sentences_and_sentences_no_files(
     assert run(*draw, "--pairs", "pairs.tsv", "--lines", 1) == 0
     for command in ("align", "train", "report"):
         assert run(command, "the cat", "text.fr", "-o", "out") == 2
-        assert "expected the name of a file, found 'the cat', which is none" in capsys.readouterr().err
+        assert "expected the name of a file, found 'the cat', which does not exist" in capsys.readouterr().err
     assert run("align", "absent.en", "text.fr") == 3
     Path("the cat").write_text("the cat\n")
     assert run("align", "the cat", "text.fr", "-o", "out") == 0

@@ -324,7 +324,7 @@ def test_a_port_that_is_taken_and_models_of_one_name(
     for options, told in (
         (("--model", folders[0], "--port", server.server_port), "choose another port, or 0 for a free one"),
         (("--model", folders[0], "--model", folders[1]), "two folders have the same name"),
-        (("--model", "en_fr_vectors"), "it holds no model"),
+        (("--model", "en_fr_vectors"), "found no model"),
         (("--vectors", folders[0]), "this is a learned model; give it as --model"),
     ):
         with pytest.raises(SystemExit) as caught:
