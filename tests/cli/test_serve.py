@@ -325,7 +325,7 @@ def test_a_port_that_is_taken_and_models_of_one_name(
         (("--model", folders[0], "--port", server.server_port), "choose another port, or 0 for a free one"),
         (("--model", folders[0], "--model", folders[1]), "two folders have the same name"),
         (("--model", "en_fr_vectors"), "found no model"),
-        (("--vectors", folders[0]), "this is a learned model; give it as --model"),
+        (("--vectors", folders[0]), "this is a learned model; use --model"),
     ):
         with pytest.raises(SystemExit) as caught:
             main(["serve", *map(str, options)])
