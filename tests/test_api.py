@@ -493,7 +493,7 @@ CALLS = {
     "no vectors to save": (
         lambda: na.save_embeddings(3, "a"),
         USAGE,
-        "expected gensim's KeyedVectors or Embeddings, found 3",
+        "expected Embeddings, found 3",
     ),
     "no vectors to align": (
         lambda: na.vector_aligner(3, 4),
