@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -62,13 +63,26 @@ def links(page: Any) -> set[tuple[int, ...]]:
     return {tuple(map(int, key.split("-"))) for key in keys}
 
 
+def unless_redrawn(read: Callable[[], Any]) -> Any:
+    """Return what is read from the page, and read it again if the page was redrawn meanwhile."""
+    from selenium.common.exceptions import StaleElementReferenceException
+
+    for _ in range(30):
+        try:
+            return read()
+        except StaleElementReferenceException:
+            time.sleep(0.1)
+    return read()
+
+
 def test_typed_pairs_are_drawn_at_once(typing_page: Any) -> None:
     page = typing_page
     choose_models(page, "default", "")
     wait(page, "return document.querySelectorAll('.view').length === 0")
     made = toy_training("default").aligner.align(*EXAMPLE)
-    assert [text.split(" ")[0] for text in texts(page, ".source .token")] == EXAMPLE[0].split()
-    assert links(page) == {tuple(link) for link in made.links}
+    drawn = unless_redrawn(lambda: [text.split(" ")[0] for text in texts(page, ".source .token")])
+    assert drawn == EXAMPLE[0].split()
+    assert unless_redrawn(lambda: links(page)) == {tuple(link) for link in made.links}
     assert find(page, ".matrix svg")[0].is_displayed()
     assert not find(page, "aside")[0].is_displayed()
     boxes = find(page, "#typing textarea")
