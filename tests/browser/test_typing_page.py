@@ -79,6 +79,8 @@ def test_typed_pairs_are_drawn_at_once(typing_page: Any) -> None:
     page = typing_page
     choose_models(page, "default", "")
     wait(page, "return document.querySelectorAll('.view').length === 0")
+    wait(page, "return document.querySelectorAll('.source .token').length > 0")
+    time.sleep(1)  # the page may still draw the pair for the models of before
     made = toy_training("default").aligner.align(*EXAMPLE)
     drawn = unless_redrawn(lambda: [text.split(" ")[0] for text in texts(page, ".source .token")])
     assert drawn == EXAMPLE[0].split()
