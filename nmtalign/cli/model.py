@@ -237,9 +237,8 @@ class ModelOptions(Options):
         for field in fields(self.vectors):
             if field.name != "langs":
                 settings[field.name] = getattr(self.vectors, field.name)
-        given = [parameter(name) for name, value in settings.items() if value not in (None, False)]
-        if self.text.lowercase is False:
-            given.append("`lowercase`")
+        settings["unsafe_pickle"] = self.vectors.unsafe_pickle or None  # a switch that is off is not given
+        given = [parameter(name) for name, value in settings.items() if value is not None]
         if given:
             names = ", ".join(given)
             raise UsageError(f"{names}: not with matrices of another program ({source.name}); remove {names}")
