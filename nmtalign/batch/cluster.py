@@ -94,11 +94,9 @@ def _closed_at_the_end(resource: Any) -> Iterator[Any]:
 
 def _expect_workers(client: Client, scheduler: str | None) -> None:
     """Wait for the first worker; a cluster of this machine, which has no address, has to start one."""
-    from distributed.exceptions import WorkerStartTimeoutError
-
     try:
         client.wait_for_workers(1, timeout=START)
-    except WorkerStartTimeoutError:
+    except TimeoutError:
         if scheduler is None:
             raise WorkerError(f"no worker process started within {START} s; was memory short?") from None
         advice = f"start some: dask worker {scheduler}"
