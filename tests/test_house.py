@@ -36,6 +36,7 @@ FLOORS = {
     "text": 1,
     "links": 1,
     "arrays": 0,
+    "blas": 0,
     "calls": 0,
     "door": 0,
     "errors": 0,

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from nmtalign import blas
 from nmtalign.aligner.aligner import Aligner, check_languages, load_aligner
 from nmtalign.aligner.opening import fit_text, open_vectors, vector_aligner, vector_lengths
 from nmtalign.aligner.train import LearnOptions, learn
@@ -87,6 +88,7 @@ class LearnedAttention:
 
 
 @check_call("write learn_attention(pairs, vectors), or learn_attention((sources, targets), vectors)")
+@blas.one_thread()
 def learn_attention(
     bitext: Pairs,
     vectors: str | Path | tuple[Any, Any],

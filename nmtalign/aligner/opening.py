@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from nmtalign import blas
 from nmtalign.aligner.aligner import Aligner, load_aligner
 from nmtalign.aligner.experts import choose_expert
 from nmtalign.aligner.extraction import make_extraction
@@ -398,6 +399,7 @@ def fit_text(
 
 
 @check_call("write fit_to(aligner, pairs), or fit_to(aligner, sources, targets)")
+@blas.one_thread()
 def fit_to(aligner: Aligner, bitext: Pairs, targets: Sentences | None = None) -> Aligner:
     """Return an aligner over vectors, or with an encoder, fitted to the first pairs of a bitext.
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from nmtalign import blas
 from nmtalign.aligner.aligner import Aligner, check_languages, load_aligner, tokens_of
 from nmtalign.aligner.decoding import Decoder
 from nmtalign.aligner.experts import (
@@ -48,7 +49,7 @@ from nmtalign.state import is_model
 from nmtalign.text.bitext import Pair, Pairs, Sentences, are_lines, checked_pairs
 from nmtalign.text.tokenization import SPACES, Languages, TextSettings
 from nmtalign.training.bitext import bitext_warnings, encode_bitext
-from nmtalign.training.checkpoint import FILE, checkpoint_of
+from nmtalign.training.checkpoint import FILE, FILE_WITH_EXPERT, checkpoint_of
 from nmtalign.training.em import PRESETS, BitextFactory, Estimate, Estimator, Hyperparameters
 from nmtalign.training.em import preset as named_preset
 from nmtalign.training.prior import Prior, read_word_list, similar_words
@@ -345,6 +346,7 @@ class TrainingResult(NamedTuple):
     align: Callable[[], AlignedBatch]  # links count what those of `Aligner.align_batch` do
 
 
+@blas.one_thread()
 def learn(pairs: Iterable[Pair], options: LearnOptions | None = None) -> TrainingResult:
     """Learn an aligner from checked sentence pairs, read once; the result can also align them.
 
@@ -469,7 +471,7 @@ def estimate(
             counts = expert_word_counts(bitext.prior_links, *sides, expert.trust.weight)
             prior = replace(prior, words=[*prior.words, *counts])
         estimator.set_prior(prior)
-        name = f"primed-{FILE}"
+        name = FILE_WITH_EXPERT
     checkpoint = checkpoint_of(options.checkpoints, *sides, options.hyperparameters, prior, name=name)
     return estimator.run(checkpoint)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -239,10 +238,3 @@ class EngineOptions(Options):
         from nmtalign.corpus.parallel import default_workers
 
         return stack.enter_context(connected(self.scheduler, default_workers(self.workers)))
-
-
-def one_blas_thread() -> None:
-    """Keep BLAS to one thread, unless the user chose a number; works only before NumPy is imported."""
-    # many small products from several threads are many times slower when each of them asks for all cores
-    for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ.setdefault(name, "1")

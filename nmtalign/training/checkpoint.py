@@ -1,11 +1,12 @@
-"""Checkpoints of training: plain arrays in a file, and a hash of the settings and the text."""
+"""Checkpoints of training, in a folder that exists until the run has written all its files."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,15 @@ from nmtalign.arrays import AnyArray, read_arrays
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.door import as_path
 from nmtalign.errors import DataError
-from nmtalign.files import file_in
+from nmtalign.files import file_in, fingerprint, read_json
 from nmtalign.output import whole_file
 
 Arrays = dict[str, AnyArray]
 
 SECONDS = 10.0  # between two checkpoints
-FILE = "checkpoint.npz"
+FILE, FILE_WITH_EXPERT = "checkpoint.npz", "checkpoint-with-expert.npz"
+CHECKPOINT_FILES = (FILE, FILE_WITH_EXPERT)
+RECORD = "run.json"
 _KEY = "key"
 
 
@@ -69,13 +72,69 @@ def checkpoint_of(
     return Checkpoint(as_path(folder) / name, key.hexdigest())
 
 
-def remove_checkpoints(folder: str | Path) -> None:
-    """Remove the checkpoints in a folder, and the folder if nothing else is in it."""
-    folder = as_path(folder)
-    for path in folder.glob(f"*{FILE}"):  # with those that a killed run left
-        path.unlink(missing_ok=True)
-    if folder.is_dir() and not any(folder.iterdir()):
-        folder.rmdir()
+@dataclass(frozen=True)
+class TrainingRun:
+    """The state of a run of ``nmtalign train``: a record of its command, next to the checkpoints.
+
+    The record tells whether a checkpoint, or a finished model, was written by the same command. `command`
+    describes everything that the model is learned from.
+    """
+
+    folder: Path
+    command: str
+
+    def start(self) -> None:
+        """Write the record; remove what a run of another command left."""
+        if self._record().get("command") != self._command_hash:
+            self.remove()
+            self._write({"command": self._command_hash})
+
+    def model_is_saved(self, model: Path) -> None:
+        """Record that the model is complete, but not yet the files of links."""
+        self._write({"command": self._command_hash, "model": fingerprint(file_in(model, "meta.json"))})
+
+    def has_saved(self, model: Path) -> bool:
+        """Return whether an earlier run of the same command has saved the model that this folder holds."""
+        record = self._record()
+        if record.get("command") != self._command_hash or "model" not in record:
+            return False
+        try:
+            return bool(record["model"] == fingerprint(file_in(model, "meta.json")))
+        except (OSError, DataError):
+            return False
+
+    @property
+    def resumable(self) -> bool:
+        """Whether the same command would find a checkpoint, or a model that it has saved."""
+        record = self._record()
+        if record.get("command") != self._command_hash:
+            return False
+        has_checkpoint = any((self.folder / name).is_file() for name in CHECKPOINT_FILES)
+        return has_checkpoint or "model" in record
+
+    def remove(self) -> None:
+        """Remove the files of a run, and the folder if it has no others."""
+        paths = [path for name in (*CHECKPOINT_FILES, RECORD) for path in self.folder.glob(f"*{name}")]
+        for path in paths:  # with partial files, which a killed run has left
+            path.unlink(missing_ok=True)
+        if self.folder.is_dir() and not any(self.folder.iterdir()):
+            self.folder.rmdir()
+
+    @property
+    def _command_hash(self) -> str:
+        return hashlib.sha256(self.command.encode("utf-8", "surrogatepass")).hexdigest()
+
+    def _record(self) -> dict[str, Any]:
+        """Return the record, empty if there is none or it is damaged."""
+        try:
+            return read_json(self.folder / RECORD)
+        except (OSError, DataError):
+            return {}
+
+    def _write(self, record: Mapping[str, Any]) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with whole_file(self.folder / RECORD) as partial:
+            Path(partial).write_text(json.dumps(record), encoding="utf-8")
 
 
 def _feed(key: Any, value: object) -> None:

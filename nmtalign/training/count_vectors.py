@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from nmtalign import blas
 from nmtalign.arrays import Floats, Reals
 from nmtalign.calls import check_call
 from nmtalign.corpus.text import encode_text
@@ -26,6 +27,7 @@ PREFIXES = (6, 5, 4, 3)  # letters by which words without links find related wor
 
 
 @check_call()
+@blas.one_thread()
 def count_embeddings(
     lexicon: Lexicon, *, dimension: int = 128, minimum: int = 1, subwords: bool = False, seed: int = 1
 ) -> tuple[Embeddings, Embeddings]:

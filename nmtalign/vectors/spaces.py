@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nmtalign import blas
 from nmtalign.arrays import Longs, Reals
 from nmtalign.door import expect_choice
 from nmtalign.errors import DataError, UsageError
@@ -168,6 +169,7 @@ class MappedSpaces(NamedTuple):
         return f"{text} with mean cosine {self.cosine:.3f}"
 
 
+@blas.one_thread()
 def map_spaces(
     source: Embeddings,
     target: Embeddings,

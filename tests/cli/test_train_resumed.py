@@ -14,7 +14,7 @@ import pytest
 
 from nmtalign.corpus.sides import encode
 from nmtalign.corpus.text import encode_text
-from nmtalign.training.checkpoint import Checkpoint, checkpoint_of, remove_checkpoints
+from nmtalign.training.checkpoint import Checkpoint, TrainingRun, checkpoint_of
 from nmtalign.training.em import PRESETS, Estimator, Hyperparameters
 from nmtalign.training.prior import Prior
 from tests.aligner.toy_language import toy_bitext
@@ -65,12 +65,18 @@ def undisturbed(bitext, tmp_path_factory: pytest.TempPathFactory) -> dict[str, b
 @pytest.mark.parametrize(
     ("module", "name", "call", "states", "told"),
     [
-        ("nmtalign.training.em", "Estimator._hmm_iteration", 3, ["checkpoint.npz"], "iteration 3 of"),
+        (
+            "nmtalign.training.em",
+            "Estimator._hmm_iteration",
+            3,
+            ["checkpoint.npz", "run.json"],
+            "iteration 3 of",
+        ),
         (
             "nmtalign.output",
             "os.replace",
-            2,
-            [".partial-checkpoint.npz", "checkpoint.npz"],
+            3,
+            [".partial-checkpoint.npz", "checkpoint.npz", "run.json"],
             "iteration 2 of",
         ),
     ],
@@ -147,9 +153,77 @@ def test_a_state_that_does_not_fit_is_made_again(tmp_path: Path, monkeypatch, na
         np.testing.assert_array_equal(one.counts, other.counts)
 
 
-def test_other_files_beside_states_are_left_alone(tmp_path: Path):
-    for name in ("checkpoint.npz", "thesis.tex"):
+@pytest.fixture(scope="module")
+def undisturbed_links(bitext, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    folder = tmp_path_factory.mktemp("links")
+    assert run("train", *bitext, "-o", folder / "model", "--links", folder / "links", "-q", *OPTIONS) == 0
+    return (folder / "links").read_bytes()
+
+
+def stop_before_the_links(bitext, model: Path, links: Path) -> list[str]:
+    """Kill a run that has saved its model and not yet written its links; return the command."""
+    arguments = [str(word) for word in ("train", *bitext, "-o", model, "--links", links, *OPTIONS)]
+    place = ("nmtalign.cli.running", "write_whole", "1")
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, *place, *arguments], check=False, capture_output=True
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()
+    assert model.is_dir()
+    assert not links.exists()
+    return arguments
+
+
+def test_the_links_are_written_by_the_same_command_after_the_model_was_saved(
+    bitext, undisturbed, undisturbed_links, tmp_path: Path
+):
+    arguments = stop_before_the_links(bitext, tmp_path / "model", tmp_path / "links")
+    assert run(*arguments) == 0
+    assert contents(tmp_path / "model") == undisturbed
+    assert (tmp_path / "links").read_bytes() == undisturbed_links
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["links", "model"]
+
+
+def test_another_command_does_not_replace_the_model_of_a_stopped_run(bitext, tmp_path: Path, capsys):
+    model = tmp_path / "model"
+    arguments = stop_before_the_links(bitext, model, tmp_path / "links")
+    before = contents(model)
+    assert run(*arguments, "--preset", "fast") == 2
+    assert "holds a model" in capsys.readouterr().err
+    assert contents(model) == before
+    assert run(*arguments) == 0
+
+
+def test_a_stopped_run_does_not_replace_a_model_that_came_later(bitext, tmp_path: Path, capsys):
+    model = tmp_path / "model"
+    arguments = stop_before_the_links(bitext, model, tmp_path / "links")
+    (model / "meta.json").write_text((model / "meta.json").read_text() + "\n")
+    assert run(*arguments) == 2
+    assert "holds a model" in capsys.readouterr().err
+
+
+def interrupt(*arguments: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_run_without_a_checkpoint_leaves_nothing(bitext, tmp_path: Path, monkeypatch, capsys):
+    monkeypatch.setattr(Estimator, "run", interrupt)
+    assert run("train", *bitext, "-o", tmp_path / "model") == 1
+    assert capsys.readouterr().err.endswith("error: interrupted\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_checkpoint_of_another_command_does_not_promise_that_the_run_is_resumed(
+    bitext, tmp_path: Path, monkeypatch
+):
+    TrainingRun(tmp_path / "model.state", "another command").start()
+    (tmp_path / "model.state" / "checkpoint.npz").write_bytes(b"of another command")
+    monkeypatch.setattr(Estimator, "run", interrupt)
+    assert run("train", *bitext, "-o", tmp_path / "model") == 1
+
+
+def test_other_files_beside_a_state_are_left_alone(tmp_path: Path):
+    for name in ("checkpoint.npz", "run.json", "thesis.tex"):
         (tmp_path / name).write_text("important")
-    remove_checkpoints(tmp_path)
+    TrainingRun(tmp_path, "command").remove()
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
-    remove_checkpoints(tmp_path / "nothing")
+    TrainingRun(tmp_path / "nothing", "command").remove()

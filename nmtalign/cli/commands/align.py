@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import tee
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import nmtalign as na
+from nmtalign import blas
 from nmtalign.cli import model, running, texts
 from nmtalign.cli.bad_records import ErrorOptions, without_cut_words
 from nmtalign.cli.declare import OUTPUT, Options, OutputPrefix, command, option
@@ -168,7 +169,7 @@ def align(
 
     Example: nmtalign align text.en text.fr -o links.txt --table links.tsv
     """
-    running.one_blas_thread()
+    blas.start_with_one_thread()
     from nmtalign.aligner.opening import fit_text
     from nmtalign.text.bitext import LengthLimit
     from nmtalign.text.tokenization import SPACES
@@ -357,7 +358,7 @@ def links_from(
 
     Example: nmtalign links-from text.en text.fr --encoder bert-base-multilingual-cased -o links.txt
     """
-    running.one_blas_thread()
+    blas.start_with_one_thread()
     from nmtalign.batch.stream import links_of_source
     from nmtalign.text.tokenization import SPACES
 
@@ -382,19 +383,27 @@ def links_from(
         chunks = links_of_source(linker, pairs, words, text, marks=source.pieces, unit=unit)
         stack.enter_context(closing(chunks))
         sinks = outputs.sinks(paths, stack)
-        with _resumable(encoder):
+        with _kept_in_cache(encoder):
             written = _write_chunks(chunks, progress, sinks)
     _say_done(bitext, outputs.output, progress, written)
     errors.say(bad)
     detail(linker.description, event="settings")
 
 
-def _resumable(encoder: model.EncoderOptions) -> AbstractContextManager[None]:
-    """Say of an encoder that is stopped how the work is kept, or would have been."""
+@contextmanager
+def _kept_in_cache(encoder: model.EncoderOptions) -> Iterator[None]:
+    """Say of an encoder that is stopped whether its work is kept, or how it would have been."""
     from nmtalign.batch.shards import resumable
 
-    if encoder.encoder is None:
-        return nullcontext()
-    if encoder.cache is None:
-        return _explained("--cache FILE keeps what the encoder found")
-    return resumable(Path(encoder.cache), by=(KeyboardInterrupt,), again="the same command")
+    try:
+        yield
+    except KeyboardInterrupt:
+        if encoder.encoder is None:
+            raise
+        if encoder.cache is None:
+            with _explained("--cache FILE keeps what the encoder found"):
+                raise
+        if not Path(encoder.cache).exists():  # nothing was computed yet
+            raise
+        with resumable(Path(encoder.cache), again="the same command"):
+            raise

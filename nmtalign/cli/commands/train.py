@@ -11,15 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import nmtalign as na
+from nmtalign import blas
 from nmtalign.cli import model, running, texts
 from nmtalign.cli.declare import INPUT, OUTPUT, FileType, Number, Options, command, option
 from nmtalign.cli.messages import Stages, log, log_option, quiet_option, warn
 from nmtalign.cli.texts import BitextOptions, TextOptions
-from nmtalign.errors import StoppedError, UsageError
+from nmtalign.errors import UsageError, WorkerError
 from nmtalign.names import PresetName
 
 if TYPE_CHECKING:
     from nmtalign.aligner.train import LearnOptions
+    from nmtalign.training.checkpoint import TrainingRun
 
 OLDER_MODEL = FileType(writes=False, instead_of="output")  # a model that the new one may replace
 
@@ -114,21 +116,24 @@ def train(
 ) -> None:
     """Learn an alignment model from a bitext: two files, line by line, or one file with both sides (--pairs).
 
-    A run that was stopped resumes when the same command is given again; until it ends, DIR.state holds its
-    checkpoints.
+    A run that was stopped resumes when the same command is given again. Its checkpoints are in DIR.state,
+    which is removed when the model and all other files are written.
 
     Example: nmtalign train text.en text.fr -o model --links links.txt
     """
-    running.one_blas_thread()
+    blas.start_with_one_thread()
     from nmtalign.aligner.train import checked_against_corrections, learn
     from nmtalign.output import expect_folder_of
     from nmtalign.state import expect_room_for_model
     from nmtalign.text.bitext import LengthLimit
-    from nmtalign.training.checkpoint import remove_checkpoints
+    from nmtalign.training.checkpoint import TrainingRun
 
-    output = outputs.output
+    output = Path(outputs.output)
     paths = outputs.link_files
-    expect_room_for_model(output, overwrite=outputs.force)
+    options_of_model = (bitext, tokenization, learning, vectors, expert)
+    run = TrainingRun(Path(f"{output}.state"), repr(options_of_model))
+    overwrite = outputs.force or run.has_saved(output)
+    expect_room_for_model(output, overwrite=overwrite)
     for path in paths.values():
         expect_folder_of(path)
     if paths and engine.engine == "dask" and "-" in bitext.files:
@@ -137,10 +142,10 @@ def train(
     settings = _open(bitext, tokenization, learning, vectors, expert, engine)
     limit = LengthLimit(tokenization.max_length, bitext.files)
     without_long_pairs = partial(limit.pairs, text=settings.text, languages=languages)
-    state = f"{output.rstrip('/')}.state"
     progress = Stages("pairs", bitext.files, _costs(settings, aligns=bool(paths)))
-    settings = replace(settings, checkpoints=state, report=progress.stage, warn=warn)
-    with _explained(state), ExitStack() as stack:
+    settings = replace(settings, checkpoints=run.folder, report=progress.stage, warn=warn)
+    with _resumable(run), ExitStack() as stack:
+        run.start()
         client = engine.client(stack)
         stack.enter_context(progress)
         if client is not None:
@@ -154,8 +159,8 @@ def train(
         pairs = model.with_expert(pairs, expert.expert, bitext.encoding)
         result = learn(without_long_pairs(pairs), settings)
         aligner = replace(result.aligner, workers=engine.workers)
-        aligner.save(output, overwrite=outputs.force)
-        remove_checkpoints(state)
+        aligner.save(output, overwrite=overwrite)
+        run.model_is_saved(output)
         progress.stage(f"model in {output}{limit}")
         if paths:
             if client is None or aligner.expert is not None:
@@ -168,7 +173,8 @@ def train(
                 batch = joined_batches([part.batch for part in align_on_cluster(client, aligner, chunks)])
             formats = running.batch_texts()
             running.write_whole({path: [formats[name](batch)] for name, path in paths.items()})
-    _say_what_is_next(bitext, output, outputs.links)
+        run.remove()
+    _say_what_is_next(bitext, outputs.output, outputs.links)
 
 
 def _open(
@@ -206,15 +212,22 @@ def _open(
 
 
 @contextmanager
-def _explained(state: str) -> Iterator[None]:
-    """Say how a run that was stopped goes on, if there is a checkpoint."""
+def _resumable(run: TrainingRun) -> Iterator[None]:
+    """Raise a StoppedError if something stops the run from outside and the same command can resume it."""
+    from nmtalign.batch.shards import resumable
+
     try:
         yield
-    except KeyboardInterrupt:
-        if not Path(state).is_dir():
+    except (KeyboardInterrupt, OSError, WorkerError):
+        if not run.resumable:
+            run.remove()
             raise
-        where = f"{state} holds the state of training; the same command goes on from there"
-        raise StoppedError(f"interrupted\nnmtalign: {where}") from None
+        with resumable(run.folder, again="the same command"):
+            raise
+    except BaseException:
+        if not run.resumable:
+            run.remove()
+        raise
 
 
 def _costs(settings: LearnOptions, *, aligns: bool) -> list[float]:

@@ -12,10 +12,10 @@ import click
 from click.core import ParameterSource
 
 import nmtalign as na
+from nmtalign import blas
 from nmtalign.cli import model, texts
 from nmtalign.cli.declare import INPUT, OUTPUT, Options, Whole, argument, command, option
 from nmtalign.cli.messages import Progress, log, printable, show, warn
-from nmtalign.cli.running import one_blas_thread
 from nmtalign.cli.texts import BitextOptions, TextOptions
 from nmtalign.door import place_of
 from nmtalign.errors import UsageError
@@ -436,7 +436,7 @@ def attention(
 
     Example: nmtalign vectors attention text.en text.fr --vectors vectors --score bahdanau
     """
-    one_blas_thread()
+    blas.start_with_one_thread()
     from nmtalign.output import expect_new_file
 
     given = vectors.path
