@@ -77,6 +77,8 @@ class LazyGroup(click.Group):
                 return super().invoke(ctx)
         except KeyboardInterrupt:
             raise NmtalignError("interrupted") from None
+        except EOFError as error:  # click would take it for Ctrl-D
+            raise RuntimeError(class_and_text(error)) from error
         except BrokenPipeError:
             if not has_outputs(ctx):  # the reader of a list, such as `head`, has closed it
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
