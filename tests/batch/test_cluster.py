@@ -282,3 +282,83 @@ def test_a_scheduler_that_goes_ends_the_run(tmp_path, monkeypatch):
         cluster.close()
         with pytest.raises(WorkerError, match="scheduler"):
             list(chunks)
+
+
+def test_a_result_that_comes_as_the_workers_are_counted_is_taken(client, monkeypatch):
+    monkeypatch.setattr(cluster_module, "CHECK", 0.005)
+    processes = cluster_module.ClusterProcesses(client)
+    delays = [0.001 * n for n in range(30)]
+    results = processes.in_order(lambda delay: processes.keep(sleep_and_return, delay), delays)
+    assert [result for _, result in results] == delays
+
+
+def sleep_and_return(seconds: float) -> float:
+    time.sleep(seconds)
+    return seconds
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no SIGSTOP here")
+def test_a_worker_that_is_paused_keeps_its_result(monkeypatch):
+    monkeypatch.setattr(cluster_module, "CHECK", 0.2)
+    with connected(None, 2) as client:
+        processes = cluster_module.ClusterProcesses(client)
+        future = processes.keep(bytes, 3_000_000)
+        wait_for(future.done)
+        (address,) = next(iter(client.who_has([future]).values()))
+        process = workers(client)[address]
+        os.kill(process, signal.SIGSTOP)
+        threading.Timer(1.5, os.kill, (process, signal.SIGCONT)).start()
+        assert len(processes._answer(future)) == 3_000_000
+
+
+def test_an_error_of_the_call_is_no_time_out_of_the_cluster(client):
+    processes = cluster_module.ClusterProcesses(client)
+    with pytest.raises(TimeoutError, match="of the call"):
+        list(processes.in_order(lambda text: processes.keep(raise_timeout, text), ["of the call"]))
+
+
+def raise_timeout(text: str) -> None:
+    raise TimeoutError(text)
+
+
+@pytest.mark.parametrize(
+    ("address", "says"),
+    [
+        ("tcp://127.0.0.1:9", "no program listens there"),
+        ("tcp://no-such-host.invalid:8786", "host is not found"),
+    ],
+)
+def test_a_refused_connection_is_not_called_silence(address, says, monkeypatch):
+    monkeypatch.setattr(cluster_module, "AGAIN", 0)
+    with pytest.raises(UsageError, match=says), connected(address, 1):
+        pass
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
+def test_a_killed_scheduler_is_one_line_of_the_log(text, tmp_path):
+    for side, path in zip(("en", "fr"), text, strict=True):
+        (tmp_path / side).write_bytes(path.read_bytes() * 100)
+    start = "from distributed import LocalCluster; import time\n"
+    start += "cluster = LocalCluster(n_workers=1, processes=False, protocol='tcp', dashboard_address=':0')\n"
+    start += "print(cluster.scheduler_address, flush=True); time.sleep(600)"
+    program = [sys.executable, "-c", start]
+    scheduler = subprocess.Popen(
+        program, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=tmp_path
+    )
+    try:
+        address = scheduler.stdout.readline().strip()
+        arguments = [tmp_path / "en", tmp_path / "fr", "-o", tmp_path / "links", "--log-json"]
+        arguments += ["--engine", "dask", "--scheduler", address]
+        program = [sys.executable, "-m", "nmtalign", "align", *map(str, arguments)]
+        with open(tmp_path / "log", "w+") as log:
+            process = subprocess.Popen(program, stderr=log)
+            wait_for(lambda: "pairs" in (tmp_path / "log").read_text())
+            scheduler.kill()
+            assert process.wait(timeout=60) == 1
+    finally:
+        scheduler.kill()
+        scheduler.wait()
+    lines = (tmp_path / "log").read_text().splitlines()
+    assert all(line.startswith("{") for line in lines), lines
+    assert "the scheduler of the cluster is lost" in lines[-1]
+    assert not (tmp_path / "links").exists()
