@@ -15,15 +15,29 @@ from __future__ import annotations
 import errno
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 _LINE_BREAK = re.compile("[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
-FILES_USED_UP = (errno.EMFILE, errno.ENFILE)  # a process, or the machine, may open no more
-DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # the disk, a quota, or the largest size of a file
+TOO_MANY_OPEN_FILES = (errno.EMFILE, errno.ENFILE)  # a process, or the machine, may open no more
+DISK_FULL_ERRNOS = (
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EFBIG,
+)  # the disk, a quota, or the largest size of a file
 # Errors that may be gone when the same command is given again. A missing file or permission stays missing.
-PASSING = (*FILES_USED_UP, *DISK_FULL, errno.EAGAIN, errno.EIO, errno.ENOMEM, errno.ESTALE, errno.ETIMEDOUT)
+TRANSIENT_ERRNOS = (
+    *TOO_MANY_OPEN_FILES,
+    *DISK_FULL_ERRNOS,
+    errno.EAGAIN,
+    errno.EIO,
+    errno.ENOMEM,
+    errno.ESTALE,
+    errno.ETIMEDOUT,
+)
 
 
-def text_of(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """Return the text of an error for a message; an error without a text shows its class.
 
     Examples
@@ -96,3 +110,12 @@ class StoppedError(NmtalignError):
     """Stopped part-way; the part that is done is kept and can be resumed."""
 
     exit_code = 4
+
+
+@contextmanager
+def require_extra(name: str, need: str, advice: str = "") -> Iterator[None]:
+    """Name the extra of nmtalign to install where an import in the block fails; `need` says what for."""
+    try:
+        yield
+    except ImportError:
+        raise UsageError(f"{need}: pip install 'nmtalign[{name}]'{advice}") from None

@@ -849,7 +849,7 @@ def test_a_bitext_can_be_sent_to_another_process(tmp_path):
 
 
 def test_learned_attention_takes_its_own_options_only(shipped):
-    pairs, vectors = [("the black cat", "le chat noir")] * 10, na.place_of("en_fr_vectors")
+    pairs, vectors = [("the black cat", "le chat noir")] * 10, na.resolve_path("en_fr_vectors")
     for options in ({"threshold": 0.5}, {"units": "16"}, {"score": "cosine"}):
         with pytest.raises(na.UsageError, match=r"expected|has no option"):
             na.learn_attention(pairs, vectors, model=shipped, **options)

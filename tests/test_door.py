@@ -95,7 +95,7 @@ PUBLIC_NAMES = {
     "count_embeddings",
     "cut",
     "learn_attention",
-    "place_of",
+    "resolve_path",
     "vector_aligner",
     "write_report",
     "Embeddings",

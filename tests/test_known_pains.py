@@ -25,7 +25,7 @@ import pytest
 
 from nmtalign.cli import main
 from nmtalign.errors import DataError
-from nmtalign.files import open_text
+from nmtalign.files.text_files import open_text
 from nmtalign.links.alignments import AlignedBatch, Alignment, GoldAlignment
 from nmtalign.links.formats import (
     LinkRecord,

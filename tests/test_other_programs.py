@@ -23,14 +23,14 @@ import pytest
 import nmtalign
 from nmtalign.attention import diagonal_prior
 from nmtalign.cli import main
-from nmtalign.door import shipped
+from nmtalign.files.paths import bundled_path
 from nmtalign.links.symmetrization import METHODS, symmetrize_many
 from tests.aligner.toy_language import links_of
 from tests.conftest import REPOSITORY
 
 OTHERS = Path(os.environ.get("NMTALIGN_OTHER_PROGRAMS", Path(sys.prefix) / "others"))
 DOCS = REPOSITORY / "docs"
-SAMPLE = shipped("en_fr_sample")
+SAMPLE = bundled_path("en_fr_sample")
 TEXT = [str(SAMPLE / f"text.tok.{side}") for side in ("en", "fr")]
 
 

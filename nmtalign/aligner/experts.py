@@ -19,18 +19,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from nmtalign.arrays import Doubles, Flags, Reals
-from nmtalign.corpus.parallel import in_order
+from nmtalign.corpus.parallel import parallel_map
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText
-from nmtalign.door import expand_home, expect_kind, parameter
 from nmtalign.errors import DataError, UsageError
+from nmtalign.files.paths import expand_home
 from nmtalign.links.alignments import AlignedBatch, Link, joined_batches
-from nmtalign.links.given import batch_of_links
+from nmtalign.links.inputs import batch_of_links
 from nmtalign.names import MethodName
 from nmtalign.positions.model import BucketPosteriors, Posteriors
 from nmtalign.state import State, Stored
 from nmtalign.text.bitext import Pair, SentencePair, Words, words_between_spaces
 from nmtalign.text.tokenization import LONGEST_TEXT
+from nmtalign.validation import check_type, quote_parameter
 
 if TYPE_CHECKING:
     from nmtalign.aligner.links_from import Linker
@@ -209,12 +210,12 @@ class Expert:
     @classmethod
     def from_state(cls, stored: Stored) -> Expert:
         """Return what :meth:`state` was made of; the encoder is opened when needed, never downloaded."""
-        trust = Trust(*(stored.number(name, low=0, high=BELOW_1) for name in Trust._fields))
+        trust = Trust(*(stored.number(name, minimum=0, maximum=BELOW_1) for name in Trust._fields))
         if "encoder" not in stored.meta:
             return cls(None, trust)
         encoder = EncoderLinks(
             name=stored.text("encoder"),
-            layer=stored.integer("layer", low=0, high=1000),
+            layer=stored.integer("layer", minimum=0, maximum=1000),
             download=False,
             method=cast(MethodName, stored.text("method")),
         )
@@ -237,7 +238,7 @@ def choose_expert(
     Raises UsageError if both an encoder and links are given, or settings of an encoder without one.
     """
     settings = {"layer": layer, "device": device, "cache": cache}
-    given = [parameter(name) for name, value in settings.items() if value is not None]
+    given = [quote_parameter(name) for name, value in settings.items() if value is not None]
     if encoder is not None:
         if has_links:
             raise UsageError("`expert` and `encoder` contradict each other; give one of them")
@@ -262,7 +263,7 @@ def _encoder_expert(
     cache: str | Path | None,
 ) -> Expert:
     """Return an encoder as an expert; the encoder of the older expert keeps its trust."""
-    expect_kind(encoder, (str, Path), "the name or folder of an encoder")
+    check_type(encoder, (str, Path), "the name or folder of an encoder")
     new = EncoderLinks(
         name=expand_home(encoder),
         layer=EncoderLinks.layer if layer is None else layer,
@@ -284,7 +285,7 @@ def trust_of(bucket_posteriors: Callable[[int], BucketPosteriors], text: Encoded
         comparable = linked & sure.any(axis=1, keepdims=True) & sure.any(axis=0)
         return np.array([(linked & sure).sum(), comparable.sum(), sure.sum()], float)
 
-    counts_of_buckets = in_order(counts, range(len(text.buckets)), workers, work=text.cells)
+    counts_of_buckets = parallel_map(counts, range(len(text.buckets)), workers, work=text.cells)
     both, comparable, sure = sum(counts_of_buckets, np.zeros(3)).tolist()
     precision = (both + PRIOR_RIGHT) / (comparable + PRIOR_LINKS)
     return Trust(precision, (both + PRIOR_RECALLED) / (sure + PRIOR_LINKS))

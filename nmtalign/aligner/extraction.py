@@ -13,13 +13,13 @@ import numpy as np
 
 from nmtalign.arrays import AnyArray, Flags, Reals
 from nmtalign.corpus.buckets import Bucket
-from nmtalign.door import expect_choice, expect_number
 from nmtalign.errors import UsageError
-from nmtalign.links.extraction import beside_links, best_cells, itermax, match, transport
+from nmtalign.links.selection import adjacent_link_cells, best_cells, itermax, match, transport
 from nmtalign.links.symmetrization import METHODS, symmetrize_matrices
 from nmtalign.positions.hmm import THRESHOLD
 from nmtalign.positions.model import CellIndices, Posteriors, SoftmaxPosteriors
 from nmtalign.state import State, Stored
+from nmtalign.validation import check_choice, check_number
 
 BucketAttention = Posteriors | SoftmaxPosteriors
 
@@ -45,7 +45,7 @@ class Extraction:
 
     def __post_init__(self) -> None:
         if self.threshold is not None:
-            expect_number(self.threshold, "a threshold from 0 to 1", least=0, most=1)
+            check_number(self.threshold, "a threshold from 0 to 1", minimum=0, maximum=1)
 
     def __str__(self) -> str:
         return f"extract={self.name}" + ("" if self.least is None else f" threshold={self.least:g}")
@@ -171,19 +171,19 @@ class _Stacked(Extraction):
 
 
 class Itermax(_Stacked):
-    """Iterated mutual argmax, :func:`nmtalign.links.extraction.itermax`."""
+    """Iterated mutual argmax, :func:`nmtalign.links.selection.itermax`."""
 
     name, stacked = "itermax", staticmethod(itermax)
 
 
 class Match(_Stacked):
-    """Maximum-weight matching, :func:`nmtalign.links.extraction.match`."""
+    """Maximum-weight matching, :func:`nmtalign.links.selection.match`."""
 
     name, one_to_one, stacked = "match", True, staticmethod(match)
 
 
 class Transport(_Stacked):
-    """Optimal transport, :func:`nmtalign.links.extraction.transport`; the threshold applies to the plan."""
+    """Optimal transport, :func:`nmtalign.links.selection.transport`; the threshold applies to the plan."""
 
     name, filters = "transport", False
 
@@ -201,7 +201,7 @@ class Symmetrized(_Stacked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        expect_choice(self.method, METHODS, "methods to symmetrize")
+        check_choice(self.method, METHODS, "methods to symmetrize")
 
     @property
     def rule(self) -> str:
@@ -247,7 +247,7 @@ def make_extraction(
         method = "posterior" if null else "mutual"
     if isinstance(method, str) and method in METHODS:
         raise UsageError(f"{method!r} joins the links of both directions; write `symmetrize={method}`")
-    expect_choice(method, [name for name in EXTRACTIONS if name != Symmetrized.name], "extractions")
+    check_choice(method, [name for name in EXTRACTIONS if name != Symmetrized.name], "extractions")
     return EXTRACTIONS[method](threshold)
 
 
@@ -257,7 +257,7 @@ def grown(links: Flags, forward: Reals, reverse: Reals) -> Flags:
     A target word without a link is linked to s if p(s|t) is above `SECOND` and a neighbor of it is linked to
     s; a source word without a link likewise, by p(t|s).
     """
-    after, before, source_after, source_before = beside_links(links)
+    after, before, source_after, source_before = adjacent_link_cells(links)
     of_target = (after | before) & (forward > SECOND)
     of_source = (source_after | source_before) & (reverse > SECOND)
     return np.asarray(of_target | of_source)

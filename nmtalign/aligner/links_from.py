@@ -25,22 +25,13 @@ from nmtalign.corpus.buckets import PADDED, make_buckets
 from nmtalign.corpus.line_words import LineWords, joined_pair, links_of_words
 from nmtalign.corpus.sides import encode_pairs
 from nmtalign.corpus.text import EncodedText, encode_lines, whole_pairs
-from nmtalign.door import (
-    as_path,
-    expand_home,
-    expect_choice,
-    expect_flag,
-    expect_kind,
-    expect_number,
-    is_iterable,
-    parameter,
-    short,
-)
+from nmtalign.display import short_repr
 from nmtalign.encoders.cross_attention import Reading, Translator, best_reading, read_attention, translated
-from nmtalign.encoders.files import PairMatrix, WordPair, read_similarities, read_vectors
+from nmtalign.encoders.matrix_files import PairMatrix, WordPair, read_similarities, read_vectors
 from nmtalign.encoders.published import METHODS, USUAL, Method, attention_posteriors
 from nmtalign.encoders.transformer import Encoder, EncoderSimilarities, check_device, packages
 from nmtalign.errors import UsageError
+from nmtalign.files.paths import as_path, expand_home
 from nmtalign.links.alignments import (
     AlignedBatch,
     AlignedPair,
@@ -53,6 +44,14 @@ from nmtalign.names import MARKS, UNITS, ExtractionName, MethodName, SubwordMark
 from nmtalign.positions.model import BucketPosteriors, Posteriors
 from nmtalign.text.bitext import Pair, Pairs, Sentences, are_lines, checked_pairs, words_between_spaces
 from nmtalign.text.tokenization import TextSettings
+from nmtalign.validation import (
+    check_bool,
+    check_choice,
+    check_number,
+    check_type,
+    is_iterable,
+    quote_parameter,
+)
 
 PAIRS = 256  # whose matrices are held in memory
 
@@ -99,16 +98,16 @@ class LinkSource:
         given = [field.name for field in fields(self) if getattr(self, field.name) is not None]
         sources = [name for name in _SETTINGS if name in given]
         if len(sources) != 1:
-            found = " and ".join(map(parameter, sources)) or "none; give one by its name"
-            raise UsageError(f"expected one of {', '.join(map(parameter, _SETTINGS))}, found {found}")
+            found = " and ".join(map(quote_parameter, sources)) or "none; give one by its name"
+            raise UsageError(f"expected one of {', '.join(map(quote_parameter, _SETTINGS))}, found {found}")
         [source] = sources
         unsuitable = [name for name in given if name not in (source, *_SETTINGS[source])]
         if unsuitable:
-            names = ", ".join(map(parameter, unsuitable))
+            names = ", ".join(map(quote_parameter, unsuitable))
             verb = "does" if len(unsuitable) == 1 else "do"
-            raise UsageError(f"{names} {verb} not apply to {parameter(source)}; remove {names}")
+            raise UsageError(f"{names} {verb} not apply to {quote_parameter(source)}; remove {names}")
         if source in ("encoder", "translator"):
-            expect_kind(getattr(self, source), (str, Path), f"the name or folder of the {source}")
+            check_type(getattr(self, source), (str, Path), f"the name or folder of the {source}")
 
     @property
     def has_head(self) -> bool:
@@ -386,10 +385,10 @@ def _reading(source: LinkSource) -> Reading:
     """Return how attention is read; a UsageError for values of another type."""
     shift = 0 if source.shift is None else source.shift
     normalize = False if source.normalize is None else source.normalize
-    expect_number(shift, "`shift` -1, 0 or 1", least=-1, most=1, whole=True)
+    check_number(shift, "`shift` -1, 0 or 1", minimum=-1, maximum=1, integer=True)
     if source.pieces is not None:
-        expect_choice(source.pieces, MARKS, "marks of sub-words")
-    expect_flag(normalize, "normalize")
+        check_choice(source.pieces, MARKS, "marks of sub-words")
+    check_bool(normalize, "normalize")
     return Reading(
         layers=_numbers(source.layers, "layers"),
         heads=_numbers(source.attention_heads, "attention_heads"),
@@ -408,7 +407,7 @@ def _numbers(given: Any, name: str) -> tuple[int, ...] | None:
     if not listed:
         raise UsageError(f"expected {expected}, found none; leave it out for all")
     for number in listed:
-        expect_number(number, expected, least=0, whole=True)
+        check_number(number, expected, minimum=0, integer=True)
     return tuple(map(int, listed))
 
 
@@ -438,7 +437,7 @@ def _matrices_linker(source: LinkSource, matrices: str | Path | Iterable[AnyArra
         matrices = as_path(matrices)
     else:
         if not is_iterable(matrices):
-            found = f"found {short(matrices)}"
+            found = f"found {short_repr(matrices)}"
             raise UsageError(f"expected a file of attention, or an array for each pair, {found}")
         name = "matrices=arrays"
     read = partial(read_attention, matrices, reading, encoding=source.encoding or "utf-8")
@@ -513,12 +512,12 @@ def _similarity_linker(source: LinkSource) -> Linker:
 
 
 def _published_method(name: MethodName | None) -> Method:
-    expect_choice(name or USUAL, METHODS, "methods")
+    check_choice(name or USUAL, METHODS, "methods")
     return METHODS[name or USUAL]
 
 
 def _checked_units(units: UnitName | None) -> UnitName:
-    expect_choice(units or UNITS[0], UNITS, "units")
+    check_choice(units or UNITS[0], UNITS, "units")
     return units or UNITS[0]
 
 

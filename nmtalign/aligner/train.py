@@ -34,13 +34,14 @@ from nmtalign.corpus.line_words import gold_of_tokens, links_of_tokens, links_of
 from nmtalign.corpus.parallel import default_workers
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText, cut_long_pairs, encode_text, line_words_of
-from nmtalign.door import ProgressLine, expect_flag, expect_number, place_of
 from nmtalign.errors import DataError, UsageError
+from nmtalign.files.paths import resolve_path
 from nmtalign.links.alignments import AlignedBatch, GoldAlignment, joined_batches
 from nmtalign.links.formats import are_corrections, read_corrections, read_gold, text_key
-from nmtalign.links.given import GivenGold, GivenLinks, given_gold, given_links
+from nmtalign.links.inputs import GivenGold, GivenLinks, given_gold, iter_links
 from nmtalign.names import MODEL, PresetName, UnicodeForm
 from nmtalign.positions.hmm import HiddenMarkov
+from nmtalign.progress import ProgressLine
 from nmtalign.rescoring.features import FREQUENT
 from nmtalign.rescoring.training import gold_of_pairs, learn_from_gold
 from nmtalign.scorers.dense import WEIGHT, check_vectors, learn_spectral, make_vectors_scorer
@@ -48,11 +49,12 @@ from nmtalign.scorers.mixture import Mixture
 from nmtalign.state import is_model
 from nmtalign.text.bitext import Pair, Pairs, Sentences, are_lines, checked_pairs
 from nmtalign.text.tokenization import SPACES, Languages, TextSettings
-from nmtalign.training.bitext import bitext_warnings, encode_bitext
 from nmtalign.training.checkpoint import FILE, FILE_WITH_EXPERT, checkpoint_of
 from nmtalign.training.em import PRESETS, BitextFactory, Estimate, Estimator, Hyperparameters
 from nmtalign.training.em import preset as named_preset
+from nmtalign.training.encoded_bitext import bitext_warnings, encode_bitext
 from nmtalign.training.prior import Prior, read_word_list, similar_words
+from nmtalign.validation import check_bool, check_number
 from nmtalign.vectors.embeddings import Embeddings
 
 SMALL = 2_000  # pairs up to which a model of other text that knows the words teaches more than the text
@@ -149,7 +151,7 @@ def train(
     [Link(source=0, target=0), Link(source=1, target=1)]
     """
     check_languages(languages)
-    expect_flag(progress, "progress")
+    check_bool(progress, "progress")
     rows = checked_pairs(bitext, targets, languages=languages)
     line, notes = ProgressLine(progress), list[str]()
     settings = open_options(
@@ -174,7 +176,7 @@ def train(
     try:
         pairs = checked_against_corrections(_shown(rows, line), gold)
         if expert is not None:
-            pairs = with_links(pairs, given_links(expert))
+            pairs = with_links(pairs, iter_links(expert))
         aligner = learn(pairs, settings).aligner
     finally:
         for note in notes:
@@ -294,7 +296,7 @@ def warm_start(
     Settings that are None are those of the model, if there is one. Raises UsageError if the model splits
     text in another way, or has no lexicon.
     """
-    folder = None if init is None else place_of(init)
+    folder = None if init is None else resolve_path(init)
     older = load_aligner(folder) if folder is not None and is_model(folder) else None
     default = TextSettings() if older is None else older.text
     chosen = default.updated(tokenizer, lowercase, unicode)
@@ -336,7 +338,7 @@ class LearnOptions:
             return
         if self.vectors is None:
             raise UsageError("a weight of vectors is for vectors beside the lexicon; add `vectors`")
-        expect_number(self.vectors_weight, "a weight of the vectors from 0 to 1", least=0, most=1)
+        check_number(self.vectors_weight, "a weight of the vectors from 0 to 1", minimum=0, maximum=1)
 
 
 class TrainingResult(NamedTuple):

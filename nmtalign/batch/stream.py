@@ -16,7 +16,7 @@ from nmtalign.aligner.aligner import Aligner
 from nmtalign.arrays import Flags, Reals, offsets_of
 from nmtalign.corpus.coverage import Coverage, one_word_lines
 from nmtalign.corpus.line_words import BothLineWords, LineWords, links_of_words, values_of_words
-from nmtalign.corpus.parallel import streamed
+from nmtalign.corpus.parallel import parallel_imap
 from nmtalign.corpus.text import EncodedText, encode_lines
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import AlignedBatch
@@ -25,7 +25,7 @@ from nmtalign.text.tokenization import SPACES, TextSettings, join_pieces, word_n
 
 if TYPE_CHECKING:
     from nmtalign.aligner.links_from import Linker
-    from nmtalign.encoders.files import WordPair
+    from nmtalign.encoders.matrix_files import WordPair
 
 PairMatrices = list[tuple[Reals, Flags]]
 
@@ -184,5 +184,5 @@ def align_chunks(
         return align_chunk(one, chunk, unit=unit, values=values)._replace(lines=[])
 
     sent, kept = tee(chunks)
-    for aligned, chunk in zip(streamed(without_lines, sent, workers), kept, strict=False):
+    for aligned, chunk in zip(parallel_imap(without_lines, sent, workers), kept, strict=False):
         yield aligned._replace(lines=chunk.lines)

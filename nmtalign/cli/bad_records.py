@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 from nmtalign.cli.declare import OUTPUT, Options, option
 from nmtalign.cli.messages import as_options, log, printable
 from nmtalign.errors import DataError, UsageError
-from nmtalign.output import Outputs
+from nmtalign.files.atomic_output import AtomicFiles
 
 if TYPE_CHECKING:
     from nmtalign.cli.texts import BitextOptions
@@ -75,7 +75,7 @@ class ErrorOptions(Options):
         "--error-report FILE", "List the records that --on-error skip-marked replaced.", type=OUTPUT
     )
 
-    def open(self, files: Outputs) -> BadRecords:
+    def open(self, files: AtomicFiles) -> BadRecords:
         """Open the report of bad records, if they are to be replaced."""
         path = self.error_report
         if (self.on_error == "skip-marked") != (path is not None):

@@ -14,7 +14,8 @@ import nmtalign as na
 from nmtalign.cli import declare
 from nmtalign.cli.declare import INPUT, Options, Whole, argument, option
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import check_encoding, format_ending, side_by_side
+from nmtalign.files.compressed import format_ending
+from nmtalign.files.text_files import check_encoding, zip_lines
 from nmtalign.names import TOKENIZERS, PairFormat, UnicodeForm
 
 if TYPE_CHECKING:
@@ -263,7 +264,7 @@ class OptionalLinkedOptions(WordFormOptions):
             raise UsageError("expected three files: SOURCE TARGET LINKS")
         pairs = na.read_bitext(self.source, self.target, encoding=self.encoding, on_error=bad.add)
         links_of_lines = read_links(self.links, encoding=self.encoding, on_error=bad.add)
-        lines = bad.track(side_by_side((pairs, links_of_lines), (self.source, self.links)))
+        lines = bad.track(zip_lines((pairs, links_of_lines), (self.source, self.links)))
         for number, (pair, links) in enumerate(lines, 1):
             linked = None if bad.has_current else self._checked(pair, links, number, bad, separator)
             yield linked or LinkedPair(pair._replace(source="", target=""), [], [], na.Alignment((), 0, 0))

@@ -26,7 +26,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from nmtalign.arrays import AnyArray
-from nmtalign.door import short
+from nmtalign.display import short_repr
 from nmtalign.errors import UsageError, WorkerError
 
 AHEAD = 1  # finished results that may wait for their turn in a process
@@ -45,7 +45,7 @@ def default_workers(workers: int | None = None) -> int:
     """Return `workers`, or the number of cores this process may use; UsageError if they are not 1 or more."""
     if workers is not None:
         if not isinstance(workers, Integral) or isinstance(workers, bool) or workers < 1:
-            raise UsageError(f"expected a whole number of workers, 1 or more, found {short(workers)}")
+            raise UsageError(f"expected a whole number of workers, 1 or more, found {short_repr(workers)}")
         return int(workers)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -55,7 +55,7 @@ def shared_zeros(size: int, kind: type[Any] = np.float64) -> AnyArray:
     return np.frombuffer(mmap.mmap(-1, max(size, 1) * np.dtype(kind).itemsize), kind, size)
 
 
-def in_order(
+def parallel_map(
     function: Callable[[Item], Value],
     items: Sequence[Item],
     workers: int,
@@ -78,7 +78,7 @@ def in_order(
     return map(then, _threaded(function, items, workers))
 
 
-def streamed(function: Callable[[Item], Value], items: Iterable[Item], workers: int) -> Iterator[Value]:
+def parallel_imap(function: Callable[[Item], Value], items: Iterable[Item], workers: int) -> Iterator[Value]:
     """Map with several processes or threads over a stream of items, with results in order.
 
     Items and results are pickled where there are processes; each of them works on one item at a time.

@@ -20,7 +20,7 @@ import numpy as np
 
 from nmtalign.arrays import Flags, Floats, Integers, Ints, Longs
 from nmtalign.corpus.buckets import Bucket
-from nmtalign.corpus.parallel import MUCH, in_order, shared_zeros
+from nmtalign.corpus.parallel import MUCH, parallel_map, shared_zeros
 from nmtalign.corpus.sides import EncodedSide
 
 PIECE = 1 << 22  # cells numbered at a time: 32 MB of keys
@@ -74,7 +74,7 @@ def _index_large(
         return piece[0], numbers_among(keys, of_piece)[ranks[:-1]]
 
     pieces = [*_pieces(buckets)]
-    for _ in in_order(numbered, pieces, workers, then=lambda piece: cells.write(*piece), work=MUCH):
+    for _ in parallel_map(numbered, pieces, workers, then=lambda piece: cells.write(*piece), work=MUCH):
         pass
     return kept_index(keys, targets, cells)
 
@@ -161,7 +161,7 @@ def _numbered(buckets: Sequence[Bucket], targets: int, workers: int = 1) -> tupl
         done[0] += len(keys)
         return keys
 
-    keys = in_order(sorted_cells, [*pairwise(cuts)], workers, then=number, work=len(numbers))
+    keys = parallel_map(sorted_cells, [*pairwise(cuts)], workers, then=number, work=len(numbers))
     return np.concatenate([np.zeros(1, np.int64), *keys]), numbers
 
 
@@ -275,7 +275,7 @@ def _kept_keys(source: EncodedSide, target: EncodedSide, workers: int) -> Longs:
         keys = (meet.row.astype(np.int64) + span[0]) * len(target.words) + meet.col
         return np.sort(keys[frequent_or_associated(keys, meet.data, source, target)])
 
-    return np.concatenate([np.zeros(1, np.int64), *in_order(kept, [*pairwise(cuts)], workers, work=MUCH)])
+    return np.concatenate([np.zeros(1, np.int64), *parallel_map(kept, [*pairwise(cuts)], workers, work=MUCH)])
 
 
 def kept_index(keys: Longs, targets: int, cells: Sequence[Ints]) -> PairIndex:

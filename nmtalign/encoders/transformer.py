@@ -24,11 +24,11 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from nmtalign.arrays import Floats, Integers, Longs
-from nmtalign.door import expect_choice
-from nmtalign.encoders.files import PairMatrix, WordPair, similar
-from nmtalign.errors import DataError, NmtalignError, UsageError, text_of
-from nmtalign.files import extra, fingerprint
+from nmtalign.encoders.matrix_files import PairMatrix, WordPair, similar
+from nmtalign.errors import DataError, NmtalignError, UsageError, error_text, require_extra
+from nmtalign.files.checksums import fingerprint
 from nmtalign.names import DEVICES
+from nmtalign.validation import check_choice
 
 TOKENS, OF_DEVICE = 1024, 4096  # sub-words of a batch, with the padding; on a CPU more are slower
 MIN_WINDOW = 4  # sub-words of a window, with the special ones at both ends
@@ -45,7 +45,9 @@ Stored = tuple[Floats, tuple[Integers, Integers]]  # the matrix, and the words o
 
 def packages() -> tuple[Any, Any]:
     """Return torch and transformers, silenced; a UsageError says how to install them."""
-    with extra("transformers", "an encoder or translation model needs the packages torch and transformers"):
+    with require_extra(
+        "transformers", "an encoder or translation model needs the packages torch and transformers"
+    ):
         import torch
         import transformers
     transformers.logging.set_verbosity_error()
@@ -55,7 +57,7 @@ def packages() -> tuple[Any, Any]:
 
 def check_device(device: str) -> None:
     """Raise a UsageError if a device is missing."""
-    expect_choice(device, DEVICES, "devices")
+    check_choice(device, DEVICES, "devices")
     if device == "cpu":
         return  # what the cache holds needs no package
     torch, _ = packages()
@@ -97,7 +99,7 @@ def opened(kind: str, name: str, device: str, *, download: bool = True, **settin
         settings |= {"dtype": PRECISION[device], **trust}
         model = getattr(transformers, kind).from_pretrained(name, **settings)
     except Exception as error:  # whatever a foreign folder makes transformers do
-        found = shorten(text_of(error), 200)
+        found = shorten(error_text(error), 200)
         raise DataError(f"expected a model of the package transformers ({found})").at(name) from error
     pieces = set(tokenizer.get_vocab()) - set(tokenizer.all_special_tokens)
     if not any(map(str.isalnum, "".join(pieces))):  # transformers makes an empty one where files are missing

@@ -21,17 +21,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.calls import check_call, check_constructor
-from nmtalign.door import TableResult, expect_kind, expect_names, expect_number
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import Alignment, GoldAlignment
-from nmtalign.links.given import (
+from nmtalign.links.inputs import (
     GivenGold,
     GivenLinks,
     expect_same_words,
     given_gold,
-    given_links,
     gold_inside,
+    iter_links,
 )
+from nmtalign.results import TableResult
+from nmtalign.validation import check_names, check_number, check_type
 
 MAX_SAMPLES = 1_000_000
 METRICS = ("precision", "recall", "f1", "aer")
@@ -90,7 +91,7 @@ class Counts(Scored):
 
     def score(self, metric: str) -> float:
         """Return one of `METRICS`."""
-        expect_names([metric], METRICS, "metrics")
+        check_names([metric], METRICS, "metrics")
         return float(_scores(np.array(astuple(self)))[metric])
 
 
@@ -136,9 +137,9 @@ class Bootstrap:
 
     def __post_init__(self) -> None:
         wanted = f"a number of bootstrap samples from 1 to {MAX_SAMPLES:,}"
-        expect_number(self.samples, wanted, least=1, most=MAX_SAMPLES, whole=True)
-        expect_number(self.seed, "a seed, a whole number from 0", least=0, whole=True)
-        expect_number(self.confidence, "a confidence above 0 and below 1")
+        check_number(self.samples, wanted, minimum=1, maximum=MAX_SAMPLES, integer=True)
+        check_number(self.seed, "a seed, a whole number from 0", minimum=0, integer=True)
+        check_number(self.confidence, "a confidence above 0 and below 1")
         if not 0 < self.confidence < 1:
             found = f"expected a confidence above 0 and below 1, such as 0.95, found {self.confidence}"
             raise UsageError(found)
@@ -181,13 +182,13 @@ class Evaluation(Scored, TableResult):
 
     def __post_init__(self) -> None:
         made = "(nmtalign.evaluate makes evaluations)"
-        expect_kind(self.sentences, Sequence, f"the counts of each sentence {made}")
+        check_type(self.sentences, Sequence, f"the counts of each sentence {made}")
         for counts in self.sentences:
-            expect_kind(counts, Counts, f"the counts of each sentence {made}")
-        expect_kind(self.intervals, Mapping, f"the interval of each score {made}")
+            check_type(counts, Counts, f"the counts of each sentence {made}")
+        check_type(self.intervals, Mapping, f"the interval of each score {made}")
         if missing := [metric for metric in METRICS if metric not in self.intervals]:
             raise UsageError(f"expected an interval of each score {made}, found none of {missing[0]}")
-        expect_kind(self.settings, str, f"settings as text {made}")
+        check_type(self.settings, str, f"settings as text {made}")
 
     def __repr__(self) -> str:
         names = {"AER": "aer", "precision": "precision", "recall": "recall"}
@@ -234,7 +235,7 @@ def _as_bootstrap(given: Any) -> Bootstrap:
         return Bootstrap()
     if isinstance(given, Integral) and not isinstance(given, bool):
         return Bootstrap(int(given))
-    expect_kind(given, Bootstrap, "a number of samples, or nmtalign.Bootstrap(samples=1000)")
+    check_type(given, Bootstrap, "a number of samples, or nmtalign.Bootstrap(samples=1000)")
     return cast(Bootstrap, given)
 
 
@@ -283,7 +284,7 @@ def evaluate(
     expect_same_words(alignments, golds)
     gold = given_gold(golds)
     known = len(gold) if isinstance(gold, Sequence) else None
-    sentences = count(given_links(alignments), gold_inside(gold, alignments), known=known)
+    sentences = count(iter_links(alignments), gold_inside(gold, alignments), known=known)
     drawn = _scores(bootstrap.draw(sentences))
     intervals = {metric: bootstrap.interval(drawn[metric]) for metric in METRICS}
     settings = f"pairs:{len(sentences)}|bootstrap:{bootstrap.samples}|confidence:{bootstrap.confidence:g}"

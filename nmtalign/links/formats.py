@@ -35,12 +35,16 @@ import numpy as np
 
 from nmtalign.arrays import Longs
 from nmtalign.calls import check_call
-from nmtalign.door import as_path, expect_choice, number_of
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import format_ending, named, parse_json, read_lines, try_lines
+from nmtalign.files.compressed import format_ending
+from nmtalign.files.json_files import parse_json
+from nmtalign.files.paths import as_path
+from nmtalign.files.read_errors import name_file_in_errors
+from nmtalign.files.text_files import read_lines, try_lines
 from nmtalign.links.alignments import AlignedBatch, BothWords, GoldAlignment, Link, links_inside
 from nmtalign.links.separators import expect_uncut
 from nmtalign.names import SIDES, ReadLinksFormat
+from nmtalign.validation import check_choice, normalize_index
 
 _SURE = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)
 _POSSIBLE = re.compile(r"(?<![^ ])(\d{1,9})[p?](\d{1,9})(?![^ ])", re.ASCII)
@@ -155,7 +159,7 @@ def _settled(
     path: str | Path, records: Iterator[Parsed | DataError], empty: Parsed, on_error: OnError | None
 ) -> Iterator[Parsed]:
     """Yield records; an error is raised, or with `on_error` it is passed on, and the record is empty."""
-    for record in named(path, records):
+    for record in name_file_in_errors(path, records):
         if not isinstance(record, DataError):
             yield record
         elif on_error is None:
@@ -411,7 +415,9 @@ def read_corrections(path: str | Path, *, encoding: str = "utf-8") -> dict[int, 
     All are of one text; a DataError names the line.
     """
     latest: dict[int, Correction] = {}
-    for number, correction in enumerate(named(path, _read_by_line(path, encoding, _parse_correction)), 1):
+    for number, correction in enumerate(
+        name_file_in_errors(path, _read_by_line(path, encoding, _parse_correction)), 1
+    ):
         if isinstance(correction, DataError):
             raise correction
         first = next(iter(latest.values()), correction)
@@ -461,7 +467,7 @@ class ReviewedGold(Sequence[GoldAlignment]):
     def __getitem__(self, n: int | slice) -> GoldAlignment | list[GoldAlignment]:
         if isinstance(n, slice):
             return [self[k] for k in range(self._pairs)[n]]
-        return self._golds.get(number_of(n, self._pairs), GoldAlignment((), ()))
+        return self._golds.get(normalize_index(n, self._pairs), GoldAlignment((), ()))
 
 
 # --- writing -------------------------------------------------------------------------------------
@@ -547,7 +553,7 @@ def read_records(
 
     With `on_error` the error of a line that is a pair of its own is passed on, and the pair has no links.
     """
-    expect_choice(format, _READERS, "formats of links")
+    check_choice(format, _READERS, "formats of links")
     empty = LinkRecord(GoldAlignment((), ()))
     return _settled(path, _READERS[format](path, encoding), empty, on_error)
 
@@ -604,7 +610,7 @@ def read_links(
 
 def format_record(record: LinkRecord, *, format: str, number: int) -> str:
     """Return the lines of one pair, each with its end; `number` counts pairs from 1."""
-    expect_choice(format, _WRITERS, "formats of links")
+    check_choice(format, _WRITERS, "formats of links")
     return _WRITERS[format](record, number)
 
 

@@ -31,9 +31,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nmtalign.arrays import Flags, Longs
-from nmtalign.door import expect_choice
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import Link
+from nmtalign.validation import check_choice
 
 _AROUND = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
 _CHUNK = 4096  # pairs that are grown together: long enough to share the loop, small enough to stay in cache
@@ -142,7 +142,7 @@ def _symmetrize(forward: Longs, reverse: Longs, count: int, method: str) -> Long
 
     The links that are given are in the order of pairs, those that are returned in that of all three.
     """
-    expect_choice(method, METHODS, "methods to symmetrize")
+    check_choice(method, METHODS, "methods to symmetrize")
     chunks = [np.zeros((3, 0), np.int64)]
     for start in range(0, count, _CHUNK):
         ends = start, start + _CHUNK

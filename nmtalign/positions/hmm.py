@@ -106,8 +106,8 @@ class TransitionModel:
     @classmethod
     def from_state(cls, stored: Stored, tables: str, classes: str, words: int) -> TransitionModel:
         """Return the model of two arrays of a state; `words` is the length of the classes."""
-        rows = stored.array(tables, "f", (None, 2 * MAX_JUMP + 1), low=0, high=1)
-        return cls(rows, stored.array(classes, "i", (words,), low=0, high=len(rows) - 1))
+        rows = stored.array(tables, "f", (None, 2 * MAX_JUMP + 1), minimum=0, maximum=1)
+        return cls(rows, stored.array(classes, "i", (words,), minimum=0, maximum=len(rows) - 1))
 
     def renumbered(self, numbers: Integers) -> TransitionModel:
         """Return the model for other word numbers; `numbers` holds the old number of each word, or -1."""
@@ -373,12 +373,12 @@ class HiddenMarkov(PositionModel):
     def from_state(cls, stored: Stored, vocabularies: Vocabularies) -> HiddenMarkov:
         fitted = None
         if stored.value("fitted", object) is not None:  # all words have one class
-            fitted, vocabularies = stored.integer("fitted", low=0), ({}, {})
+            fitted, vocabularies = stored.integer("fitted", minimum=0), ({}, {})
         models = []
         for side, numbers in zip(("source", "target"), vocabularies, strict=True):
             names, words = (f"{side}_tables", f"{side}_classes"), max(len(numbers), 1)
             models.append(TransitionModel.from_state(stored, *names, words))
-        null = stored.number("null", low=1e-9, high=0.999)
+        null = stored.number("null", minimum=1e-9, maximum=0.999)
         return cls((models[0], models[1]), vocabularies, null, stored.value("agree", bool), fitted)
 
     def transitions_of(self, source: EncodedSide, target: EncodedSide) -> BothTransitions:

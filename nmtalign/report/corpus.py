@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.corpus.line_words import links_of_words
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import side_by_side, unequal_lines
+from nmtalign.files.text_files import unequal_lines_error, zip_lines
 from nmtalign.links.alignments import AlignedPair, Alignment, GoldAlignment, Link
 from nmtalign.links.evaluation import Counts, Evaluation, evaluate
 from nmtalign.links.formats import read_gold, read_links
@@ -63,7 +63,7 @@ def read_corpus(
     systems = others or {}
     columns: list[Iterable[Any]] = [pairs]
     columns += (read_links(path, encoding=encoding) for path in systems.values())
-    rows = side_by_side(columns, ["the bitext", *systems.values()])
+    rows = zip_lines(columns, ["the bitext", *systems.values()])
     golds = None if gold is None else read_gold(gold, encoding=encoding)
     attention = iter(aligned or ())
     files = {**systems} if gold is None else {**systems, "gold": gold}
@@ -77,7 +77,7 @@ def read_corpus(
         record = Record(number, pair, golden, dict(zip(systems, links, strict=True)), *known)
         yield record._replace(files=files)
     if golds is not None and number != len(golds):
-        raise unequal_lines([number, len(golds)], ["the bitext", str(gold)])
+        raise unequal_lines_error([number, len(golds)], ["the bitext", str(gold)])
     if aligned is not None:
         next(attention, None)  # raises an error if attention of further pairs follows
 

@@ -24,13 +24,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.calls import check_call
-from nmtalign.door import as_path, expect_kind
 from nmtalign.errors import DataError, UsageError
+from nmtalign.files.atomic_output import AtomicFiles
+from nmtalign.files.paths import as_path
 from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix
 from nmtalign.links.evaluation import Counts, Evaluation
 from nmtalign.links.formats import Correction, TextKey, format_gold, read_corrections, text_key
-from nmtalign.links.given import GivenGold, given_gold
-from nmtalign.output import Outputs
+from nmtalign.links.inputs import GivenGold, given_gold
 from nmtalign.report.sample import (
     OWN,
     Figure,
@@ -47,6 +47,7 @@ from nmtalign.report.sample import (
     summarize,
 )
 from nmtalign.report.style import LIGHT, scale, visible
+from nmtalign.validation import check_type
 
 _NOTHING = AlignedPair(Alignment((), 0, 0), AlignmentMatrix(np.zeros((0, 0)), (), ()))
 REPORT, TYPING = "report.js", "tools/typing.js"  # a page begins with one of them
@@ -202,14 +203,14 @@ def write_report(
         golds = list(golds)
     if path.suffix in (".pdf", ".png", ".svg"):
         raise UsageError(f"{path}: a report is an HTML page; give a name like {path.stem}.html")
-    expect_kind(title, str, "a title")
-    expect_kind(text, (str, type(None)), "a name of the text")
-    expect_kind(systems, (Mapping, type(None)), "evaluations by the names of systems")
-    expect_kind(corpus, Sequence, "figures of a corpus")
+    check_type(title, str, "a title")
+    check_type(text, (str, type(None)), "a name of the text")
+    check_type(systems, (Mapping, type(None)), "evaluations by the names of systems")
+    check_type(corpus, Sequence, "figures of a corpus")
     for figure in corpus:
-        expect_kind(figure, Figure, "a figure of nmtalign.report.sample")
+        check_type(figure, Figure, "a figure of nmtalign.report.sample")
     for evaluation in (systems or {}).values():
-        expect_kind(evaluation, Evaluation, "an evaluation of a system")
+        check_type(evaluation, Evaluation, "an evaluation of a system")
     listed = numbered(pairs, golds)
     lines = None if golds is None else list(map(format_gold, golds))
     known = {} if corrections is None else read_corrections(corrections)
@@ -222,7 +223,7 @@ def write_report(
         systems=systems,
         text=text,
     )
-    with Outputs() as files:
+    with AtomicFiles() as files:
         files.text(path).write(page)
 
 

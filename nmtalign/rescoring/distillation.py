@@ -17,10 +17,10 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from nmtalign.arrays import Ints, Reals, blocks
+from nmtalign.arrays import Ints, Reals, block_slices
 from nmtalign.attention.scores import additive, additive_gradient, scaled_dot, scaled_dot_gradient
 from nmtalign.corpus.buckets import PADDED, Bucket
-from nmtalign.corpus.parallel import in_order
+from nmtalign.corpus.parallel import parallel_map
 from nmtalign.positions.model import BucketPosteriors
 from nmtalign.rescoring.network import Adam
 
@@ -112,7 +112,7 @@ class Part(NamedTuple):
 def parts_of(bucket: Bucket, given: BucketPosteriors) -> Iterator[Part]:
     """Yield parts of the pairs of a bucket in random order, without filler columns."""
     columns = np.random.default_rng(0).permutation(np.flatnonzero(bucket.pieces >= 0))
-    for some in blocks(len(columns), STEP // PARTS):
+    for some in block_slices(len(columns), STEP // PARTS):
         chosen = columns[some]
         forward, reverse = (
             np.ascontiguousarray(cells[..., chosen].transpose(2, 0, 1), dtype=np.float32)
@@ -208,7 +208,7 @@ def _copied(parameters: Any) -> Any:
 
 def _mean_loss(parameters: Any, vectors: tuple[Reals, Reals], parts: Sequence[Part], workers: int) -> float:
     loss = partial(loss_and_gradient, parameters, vectors, derive=False)
-    results = list(in_order(loss, parts, workers))
+    results = list(parallel_map(loss, parts, workers))
     return float(sum(result.loss for result in results) / max(sum(result.words for result in results), 1))
 
 
@@ -217,7 +217,7 @@ def _gradients(
 ) -> Iterator[list[Reals]]:
     """Yield the mean gradient of each step; those of parts are summed in their order."""
     derive = partial(loss_and_gradient, current, vectors)
-    for step in blocks(len(parts), PARTS):
-        results = list(in_order(derive, parts[step], workers))
+    for step in block_slices(len(parts), PARTS):
+        results = list(parallel_map(derive, parts[step], workers))
         words = np.float32(max(sum(result.words for result in results), 1))
         yield [sum(arrays) / words for arrays in zip(*(result.gradient for result in results), strict=True)]

@@ -21,10 +21,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nmtalign.arrays import Flags, Floats, Integers, blocks
+from nmtalign.arrays import Flags, Floats, Integers, block_slices
 from nmtalign.attention.weights import softmax
 from nmtalign.corpus.buckets import Bucket
-from nmtalign.links.extraction import beside_links
+from nmtalign.links.selection import adjacent_link_cells
 from nmtalign.names import SIDES
 from nmtalign.positions.hmm import THRESHOLD
 from nmtalign.positions.model import BucketPosteriors, PositionModel, Posteriors, TextScores
@@ -99,7 +99,7 @@ class Rescored(PositionModel):
         T, S, B = bucket.shape
         e = np.empty((T, S, B), np.float32)
         width = max(COLUMN_MULTIPLE, CELLS // (T * S) // COLUMN_MULTIPLE * COLUMN_MULTIPLE)
-        for some in blocks(B, width):
+        for some in block_slices(B, width):
             of_some = (np.ascontiguousarray(array[..., some]) for array in cells)
             inputs = inputs_of(part_of(bucket, some), known, *of_some)
             e[..., some] = self.network.scores(inputs).transpose(1, 2, 0)
@@ -119,10 +119,10 @@ class Rescored(PositionModel):
         return cls(
             stored.open("base", vocabularies),
             Network(*(stored.array(name, "f", shape) for name, shape in weights)),
-            stored.number("weight", low=0, high=1),
+            stored.number("weight", minimum=0, maximum=1),
             (tuple(stored.words("source_frequent")), tuple(stored.words("target_frequent"))),
-            stored.array("style", "f", (KINDS, C), low=0, high=1),
-            stored.number("gold_log_odds", low=-10, high=10),
+            stored.array("style", "f", (KINDS, C), minimum=0, maximum=1),
+            stored.number("gold_log_odds", minimum=-10, maximum=10),
         )
 
 
@@ -147,7 +147,7 @@ def free_words(joint: Floats, bucket: Bucket, ranks: Counts) -> Iterator[tuple[F
     """
     of_target, of_source = ranks[1][bucket.target][:, None], ranks[0][bucket.source]
     kinds = of_target, of_target, of_source, of_source
-    cells = beside_links((joint >= THRESHOLD) & bucket.inside)
+    cells = adjacent_link_cells((joint >= THRESHOLD) & bucket.inside)
     for free, rank in zip(cells, kinds, strict=True):
         yield free & bucket.inside, np.broadcast_to(rank, free.shape)
 

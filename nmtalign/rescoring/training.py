@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from nmtalign.arrays import Flags, blocks
+from nmtalign.arrays import Flags, block_slices
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.errors import DataError
@@ -119,7 +119,7 @@ def _loss(network: Network, held: Sequence[Batch]) -> float:
 def _run_epoch(network: Network, adam: Adam, batches: Sequence[Batch], anchor: Network) -> None:
     """Take the steps of one epoch."""
     steps = EPOCHS * -(-len(batches) // STEP)
-    for step in blocks(len(batches), STEP):
+    for step in block_slices(len(batches), STEP):
         inputs, targets, importance = zip(*batches[step], strict=True)
         together = Inputs(*(np.concatenate(parts) for parts in zip(*inputs, strict=True)))
         batch = Batch(together, np.concatenate(targets), np.concatenate(importance))

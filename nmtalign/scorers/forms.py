@@ -19,7 +19,7 @@ from operator import itemgetter
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.arrays import Bits, Floats, Ints, Longs, blocks
+from nmtalign.arrays import Bits, Floats, Ints, Longs, block_slices
 from nmtalign.corpus.sides import EncodedSide, look_up, number_words
 from nmtalign.corpus.word_pairs import PairIndex, distinct, words_of
 from nmtalign.text.tokenization import normal_form
@@ -158,7 +158,7 @@ def spelled_alike(source: Forms, target: Forms, at_source: Ints, at_target: Ints
     same = source.same(target)
     s, t = source.letter_pairs, target.letter_pairs
     result = np.asarray(same[at_source] == at_target, dtype=np.float32)
-    for block in blocks(len(result), BLOCK):
+    for block in block_slices(len(result), BLOCK):
         e, f = at_source[block], at_target[block]
         common = _ones([a.take(e) & b.take(f) for a, b in zip(s, t, strict=True)])
         some = np.flatnonzero(common > 1)  # most pairs share none or one

@@ -18,24 +18,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeGuard, overload
 
 from nmtalign.calls import check_call
-from nmtalign.door import (
-    begun,
-    expand_home,
-    expect_names,
-    expect_number,
-    is_iterable,
-    number_of,
-    numbers_of,
-    one_line,
-    short,
-)
+from nmtalign.display import short_repr, single_line
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import check_encoding, format_ending, is_text, side_by_side, try_lines
+from nmtalign.files.compressed import format_ending
+from nmtalign.files.paths import expand_home
+from nmtalign.files.text_files import check_encoding, is_encodable, try_lines, zip_lines
 from nmtalign.names import PairFormat
 from nmtalign.text.headers import sides_of
 from nmtalign.text.languages import language_tag
 from nmtalign.text.readers import ENDINGS, FORMATS, Line, Record, Select, read_records
 from nmtalign.text.tokenization import LONGEST_TEXT, SPACES, Languages, TextSettings
+from nmtalign.validation import (
+    check_names,
+    check_number,
+    is_iterable,
+    normalize_index,
+    reject_exhausted,
+    selected_indices,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,8 +114,10 @@ def read_bitext(
     """
     check_encoding(encoding)
     if not (on_error is None or callable(on_error)):
-        raise UsageError(f"expected a function that takes an error as `on_error`, found {short(on_error)}")
-    expect_names([format], ("auto", *FORMATS), "a bitext format")
+        raise UsageError(
+            f"expected a function that takes an error as `on_error`, found {short_repr(on_error)}"
+        )
+    check_names([format], ("auto", *FORMATS), "a bitext format")
     sides = _checked_select(select)
     files = [expand_home(path) for path in (source, target) if path is not None]
     read: Callable[[], Iterator[Record]]
@@ -123,7 +125,9 @@ def read_bitext(
         if format not in ("auto", "moses"):
             raise UsageError(f"the format {format!r} is one file, but two were given")
         if select is not None:
-            raise UsageError(f"`select` chooses the sides of one file, but two were given: {short(select)}")
+            raise UsageError(
+                f"`select` chooses the sides of one file, but two were given: {short_repr(select)}"
+            )
         read = partial(_read_two, files[0], files[1], encoding)
     elif format == "moses":
         raise UsageError("the format 'moses' is two files, but one was given")
@@ -142,7 +146,7 @@ def _checked_select(select: Any) -> Select:
     for side in sides:
         if not isinstance(side, str | Integral) or isinstance(side, bool):
             wanted = "two columns, keys or languages as `select`, such as ('en', 'fr') or (1, 2)"
-            raise UsageError(f"expected {wanted}, found {short(select)}")
+            raise UsageError(f"expected {wanted}, found {short_repr(select)}")
     return str(sides[0]), str(sides[1])
 
 
@@ -202,7 +206,7 @@ class Bitext(Sequence[SentencePair]):
     def __repr__(self) -> str:
         files = " and ".join(Path(file).name for file in self._files)
         count = "" if self._held is None else f" of {len(self._held):,} pairs"
-        return one_line(f"Bitext{count} from {files}" if files else f"Bitext{count}")
+        return single_line(f"Bitext{count} from {files}" if files else f"Bitext{count}")
 
     def __iter__(self) -> Iterator[SentencePair]:
         """Yield the pairs; what is held is known at the first one: ``list`` asks for the length before."""
@@ -230,9 +234,9 @@ class Bitext(Sequence[SentencePair]):
     def __getitem__(self, n: slice | list[int] | NDArray[Any]) -> Bitext: ...
 
     def __getitem__(self, n: int | slice | list[int] | NDArray[Any]) -> SentencePair | Bitext:
-        numbers = numbers_of(n, len(self))
+        numbers = selected_indices(n, len(self))
         if numbers is None:
-            return self._pairs[number_of(n, len(self))]
+            return self._pairs[normalize_index(n, len(self))]
         part = Bitext._from_files(self._read, self._files)
         part._held = [self._pairs[number] for number in numbers]
         return part
@@ -261,7 +265,7 @@ def _read_two(source: str | Path, target: str | Path, encoding: str) -> Iterator
         raise UsageError("only one side can come from standard input")
     files = source, target
     sides = (_told_of_both_sides(try_lines(path, encoding=encoding), path) for path in files)
-    for first, second in side_by_side(sides, files):
+    for first, second in zip_lines(sides, files):
         if isinstance(first, DataError):
             yield first
         else:
@@ -343,7 +347,7 @@ def _checked_row(row: Any, number: int, lines: bool | None) -> Pair:
         if not isinstance(row, tuple | list) or len(row) != 2:
             advice = f"; {_ONE_PAIR}" if isinstance(row, str) else ""
             advice = "; two sides go in a tuple: (sources, targets)" if _may_be_side(row) else advice
-            raise DataError(f"expected a pair (source, target), found {short(row)}{advice}")
+            raise DataError(f"expected a pair (source, target), found {short_repr(row)}{advice}")
         pair = checked_pair(*row)
         if lines is not None and lines is not isinstance(pair[0], str):
             kinds = ("lines of text", "lists of words")[:: 1 if lines else -1]
@@ -378,16 +382,21 @@ def _checked_side(side: Any, name: str) -> Sentence:
         if "\n" in side:
             found = f"found a line break in the {name}"
             raise DataError(f"expected one line a side, {found}; read_bitext reads files")
-        if not (side.isascii() or is_text(side)):
-            raise DataError(f"expected text, found half of a character in the {name}: {short(side)}")
+        if not (side.isascii() or is_encodable(side)):
+            raise DataError(f"expected text, found half of a character in the {name}: {short_repr(side)}")
         return side
     words = side.tolist() if hasattr(side, "tolist") else side  # an array, as tables hold them
     if not isinstance(words, list | tuple):
-        raise DataError(f"expected a line of text or a list of words as {name}, found {short(side)}")
+        raise DataError(f"expected a line of text or a list of words as {name}, found {short_repr(side)}")
     for word in words:
-        if not isinstance(word, str) or not word or "\n" in word or not (word.isascii() or is_text(word)):
+        if (
+            not isinstance(word, str)
+            or not word
+            or "\n" in word
+            or not (word.isascii() or is_encodable(word))
+        ):
             found = f"expected words, none empty or with a line break, in the {name}"
-            raise DataError(f"{found}, found {short(word)}")
+            raise DataError(f"{found}, found {short_repr(word)}")
     return words
 
 
@@ -409,15 +418,15 @@ def _rows(pairs: Any, languages: Languages = (None, None)) -> Iterable[Any]:
     if hasattr(pairs, "column_names") or hasattr(pairs, "iter_rows"):  # of pyarrow, of datasets, of polars
         wanted = "expected sentence pairs (source, target), or a DataFrame of pandas"
         advice = "give the columns of both sides: (table['en'], table['fr'])"
-        raise UsageError(f"{wanted}, found another table, {short(pairs)}; {advice}")
+        raise UsageError(f"{wanted}, found another table, {short_repr(pairs)}; {advice}")
     if isinstance(pairs, str | bytes | Path) or not is_iterable(pairs):
         wanted = "expected sentence pairs (source, target)"
-        raise UsageError(f"{wanted}, found {short(pairs)}; nmtalign.read_bitext reads files")
+        raise UsageError(f"{wanted}, found {short_repr(pairs)}; nmtalign.read_bitext reads files")
     if isinstance(pairs, Mapping | Set):
         wanted = "expected sentence pairs in an order, such as a list of (source, target)"
-        raise UsageError(f"{wanted}, found a {type(pairs).__name__}: {short(pairs)}")
+        raise UsageError(f"{wanted}, found a {type(pairs).__name__}: {short_repr(pairs)}")
     if isinstance(pairs, Iterator):
-        return begun(pairs, "sentence pairs")
+        return reject_exhausted(pairs, "sentence pairs")
     if isinstance(pairs, tuple) and len(pairs) == 2 and all(map(_may_be_side, pairs)):
         return _rows_of_two(pairs)
     return pairs
@@ -440,7 +449,7 @@ def _rows_of_two(both: tuple[Any, Any]) -> Iterable[Any]:
         if not all(map(_is_pair, zip(*both, strict=True))):
             return both
         raise UsageError(
-            f"expected pairs, or the sentences of both sides, found {short(both)}, which may be either; "
+            f"expected pairs, or the sentences of both sides, found {short_repr(both)}, which may be either; "
             "write two pairs as a list, [(source, target), (source, target)], "
             "two sides as two lists, ([source, source], [target, target])"
         )
@@ -475,14 +484,14 @@ def _checked_sentences(side: Any, name: str) -> Iterable[Any]:
     expected = f"expected the {name} sentences as a list"
     if isinstance(side, str | bytes | Path):
         advice = "align takes two lines of text, read_bitext reads two files, and options have names"
-        raise UsageError(f"{expected}, found {short(side)}; {advice}")
+        raise UsageError(f"{expected}, found {short_repr(side)}; {advice}")
     if hasattr(side, "itertuples"):  # of pandas
-        raise UsageError(f"{expected}, found {short(side)}; give its column: table['en']")
+        raise UsageError(f"{expected}, found {short_repr(side)}; give its column: table['en']")
     if isinstance(side, Bitext):
-        raise UsageError(f"{expected}, found {short(side)}, which has both sides; give it alone")
+        raise UsageError(f"{expected}, found {short_repr(side)}, which has both sides; give it alone")
     if isinstance(side, Mapping | Set) or not is_iterable(side):
-        raise UsageError(f"{expected}, found {short(side)}; options have names")
-    return begun(side, f"{name} sentences") if isinstance(side, Iterator) else side
+        raise UsageError(f"{expected}, found {short_repr(side)}; options have names")
+    return reject_exhausted(side, f"{name} sentences") if isinstance(side, Iterator) else side
 
 
 def _zip_sides(sources: Iterable[Any], targets: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
@@ -508,7 +517,7 @@ def _expect_no_pair(sentence: Any, number: int) -> None:
     if not isinstance(sentence, tuple) or len(sentence) != 2:
         return
     if any(isinstance(line, str) and " " in line for line in sentence):
-        found = f"expected a sentence of one side, found the pair {short(sentence)}"
+        found = f"expected a sentence of one side, found the pair {short_repr(sentence)}"
         raise DataError(f"pair {number:,}: {found}; give pairs as one list")
 
 
@@ -559,8 +568,8 @@ def cut(
     [2, 1]
     """
     for number, what in ((chunk, "number of pairs of a chunk"), (first, "number of the first pair")):
-        expect_number(number, f"a {what}, 1 or more", least=1, whole=True)
-    expect_number(cells, "a number of cells")
+        check_number(number, f"a {what}, 1 or more", minimum=1, integer=True)
+    check_number(cells, "a number of cells")
     rows = _rows(pairs) if targets is None else _pairs_of_sides(pairs, targets)
     return chunks_of(rows, chunk=chunk, first=first, cells=cells)
 

@@ -28,9 +28,13 @@ from typing import Any, NamedTuple, TypeVar
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
-from nmtalign.errors import DataError, UsageError, text_of
-from nmtalign.files import DAMAGE, extra, guarded_read, most_unpacked, open_binary, parse_json, try_lines
-from nmtalign.signatures import check_readable
+from nmtalign.errors import DataError, UsageError, error_text, require_extra
+from nmtalign.files.compressed import DECOMPRESSION_ERRORS, open_binary
+from nmtalign.files.file_signatures import check_readable
+from nmtalign.files.json_files import parse_json
+from nmtalign.files.limits import max_decompressed_size
+from nmtalign.files.read_errors import reraise_as_data_error
+from nmtalign.files.text_files import try_lines
 from nmtalign.text.headers import sides_of
 from nmtalign.text.languages import is_variant, language_tag
 
@@ -43,7 +47,7 @@ TableRow = tuple[int, list[str] | DataError]  # with the number of its first lin
 
 def read_records(path: str | Path, format: str, encoding: str, select: Select) -> Iterator[Record]:
     """Yield the records of a file that holds both sides; ``auto`` goes by its first line."""
-    with guarded_read(path):
+    with reraise_as_data_error(path):
         if format in _FILE_READERS:
             yield from _FILE_READERS[format](path, select)
             return
@@ -316,7 +320,7 @@ def _read_parquet(path: str | Path, select: Select) -> Iterator[Record]:
         raise UsageError("a Parquet file cannot come from standard input; name the file")
     columns = select or ("source", "target")
     file = _open_parquet(path, columns)
-    with guarded_read(path, "the Parquet file is damaged"):
+    with reraise_as_data_error(path, "the Parquet file is damaged"):
         batches = file.iter_batches(batch_size=10_000, columns=list(columns))
         rows = (zip(*(_values(batch, column) for column in columns), strict=True) for batch in batches)
         for number, (source, target) in enumerate(chain.from_iterable(rows), 1):
@@ -328,9 +332,9 @@ def _read_parquet(path: str | Path, select: Select) -> Iterator[Record]:
 
 
 def _open_parquet(path: str | Path, columns: tuple[str, str]) -> Any:
-    with extra("parquet", "a Parquet file needs the package pyarrow"):
+    with require_extra("parquet", "a Parquet file needs the package pyarrow"):
         from pyarrow.parquet import ParquetFile
-    with guarded_read(path, "expected a Parquet file"):
+    with reraise_as_data_error(path, "expected a Parquet file"):
         file = ParquetFile(path)
         _expect_in_proportion(file.metadata, columns, os.path.getsize(path))
         names = {column.path for column in (file.schema.column(n) for n in range(len(file.schema)))}
@@ -349,7 +353,7 @@ def _expect_in_proportion(metadata: Any, columns: tuple[str, str], size: int) ->
         for column in map(group.column, range(group.num_columns)):
             if column.path_in_schema in columns:
                 claimed += column.total_uncompressed_size
-    if claimed > most_unpacked(size):
+    if claimed > max_decompressed_size(size):
         raise DataError(f"the columns claim to unpack to {claimed:,} bytes; refused")
 
 
@@ -560,8 +564,8 @@ def _units(path: str | Path, root: str, names: set[str]) -> Iterator[tuple[int, 
             block = stream.read(_BLOCK)
         if not count and units.root != root:
             raise DataError(f"expected a file with the root element <{root}>, found <{units.root}>").at(path)
-    except DAMAGE as error:
-        raise DataError(f"the compressed file is damaged or cut off ({text_of(error)})").at(path) from None
+    except DECOMPRESSION_ERRORS as error:
+        raise DataError(f"the compressed file is damaged or cut off ({error_text(error)})").at(path) from None
     except (LookupError, ValueError) as error:  # of an encoding, unless it is a DataError
         if isinstance(error, DataError):
             raise error.at(path, line=units.parser.CurrentLineNumber) from None

@@ -24,11 +24,12 @@ from itertools import accumulate, chain, groupby
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from nmtalign.door import expand_home, expect_choice, short
-from nmtalign.errors import DataError, UsageError
-from nmtalign.files import extra
+from nmtalign.display import short_repr
+from nmtalign.errors import DataError, UsageError, require_extra
+from nmtalign.files.paths import expand_home
 from nmtalign.names import MARKS, UNICODE_FORMS, UnicodeForm
 from nmtalign.names import TOKENIZERS as NAMES
+from nmtalign.validation import check_choice
 
 Span = tuple[int, int]
 Languages = tuple[str | None, str | None]
@@ -239,7 +240,7 @@ class _Moses:
     """sacremoses without escaping; the positions are found again from left to right."""
 
     def __init__(self, language: str | None) -> None:
-        with extra("moses", "the tokenizer 'moses' needs the package sacremoses"):
+        with require_extra("moses", "the tokenizer 'moses' needs the package sacremoses"):
             from sacremoses import MosesTokenizer
         self._tokenize = MosesTokenizer(lang=language or "en").tokenize
         self._controls = dict.fromkeys(range(32), " ")
@@ -272,7 +273,7 @@ class _Icu(Tokenizer):
 
     def __init__(self, language: str | None) -> None:
         advice = "; 'simple' cuts Chinese and Japanese into single characters"
-        with extra("icu", "the tokenizer 'icu' needs the package icu4py", advice):
+        with require_extra("icu", "the tokenizer 'icu' needs the package icu4py", advice):
             from icu4py.breakers import WordBreaker
         self._segments: Callable[[str], Iterable[str]] = lambda text: WordBreaker(text, language or "en")
         self._gap = re.compile(f"[{_GAP}]+").fullmatch
@@ -291,7 +292,7 @@ class _SentencePiece:
 
     def __init__(self, file: str) -> None:
         file = expand_home(file)
-        with extra("sentencepiece", "the tokenizer 'sentencepiece' needs its package"):
+        with require_extra("sentencepiece", "the tokenizer 'sentencepiece' needs its package"):
             from sentencepiece import SentencePieceProcessor
         try:
             self._encode = SentencePieceProcessor(model_file=file).encode
@@ -320,7 +321,7 @@ LONGEST_TEXT = 2_000_000  # characters of a line that is cut into words
 def _check_tokenizer(name: str) -> None:
     tokenizer, colon, file = str(name).partition(":")
     if not (tokenizer == "sentencepiece" and file if colon else tokenizer in TOKENIZERS):
-        expect_choice(name, NAMES, "tokenizers")
+        check_choice(name, NAMES, "tokenizers")
 
 
 @lru_cache(maxsize=64)
@@ -363,8 +364,8 @@ class TextSettings:
     def __post_init__(self) -> None:
         _check_tokenizer(self.tokenizer)
         if not isinstance(self.lowercase, bool):
-            raise UsageError(f"expected True or False for lowercase, found {short(self.lowercase)}")
-        expect_choice(self.unicode, UNICODE_FORMS, "unicode forms")
+            raise UsageError(f"expected True or False for lowercase, found {short_repr(self.lowercase)}")
+        check_choice(self.unicode, UNICODE_FORMS, "unicode forms")
 
     def __str__(self) -> str:
         return f"{self.tokenizer}+{'lower' if self.lowercase else 'cased'}+{self.unicode}"
@@ -539,7 +540,7 @@ def word_numbers(pieces: Sequence[str], marks: str) -> list[int]:
     >>> word_numbers(["▁un", "happy", "▁", "cat"], "sentencepiece")
     [0, 0, 1, 1]
     """
-    expect_choice(marks, MARKS, "marks of sub-words")
+    check_choice(marks, MARKS, "marks of sub-words")
     if marks == "bpe":
         begins = (not piece.endswith("@@") for piece in pieces[:-1])
     else:

@@ -8,7 +8,7 @@ from itertools import repeat
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.door import short
+from nmtalign.display import short_repr
 from nmtalign.errors import DataError
 
 
@@ -65,9 +65,9 @@ class Vocabulary:
 
 def _checked_row(word: object, row: object) -> int:
     if not isinstance(word, str):
-        raise DataError(f"expected words as text, found {type(word).__name__} {short(word)}")
+        raise DataError(f"expected words as text, found {type(word).__name__} {short_repr(word)}")
     if isinstance(row, bool) or not isinstance(row, (int, np.integer)):
-        raise DataError(f"expected a whole number as the row of {word!r}, found {short(row)}")
+        raise DataError(f"expected a whole number as the row of {word!r}, found {short_repr(row)}")
     if not 0 <= row < 2**31:
         raise DataError(f"the row of {word!r} is {row}; rows count from 0 to 2^31 - 1")
     return int(row)

@@ -12,12 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from nmtalign.arrays import AnyArray, read_arrays
+from nmtalign.arrays import AnyArray
 from nmtalign.corpus.sides import EncodedSide
-from nmtalign.door import as_path
 from nmtalign.errors import DataError
-from nmtalign.files import file_in, fingerprint, read_json
-from nmtalign.output import whole_file
+from nmtalign.files.array_files import read_arrays
+from nmtalign.files.atomic_output import atomic_file
+from nmtalign.files.checksums import fingerprint
+from nmtalign.files.json_files import read_json
+from nmtalign.files.paths import as_path, file_inside
 
 Arrays = dict[str, AnyArray]
 
@@ -42,7 +44,7 @@ class Checkpoint:
     def read(self) -> Arrays | None:
         """Return the arrays, or None if no file has this key."""
         try:
-            arrays = read_arrays(file_in(self.path.parent, self.path.name))
+            arrays = read_arrays(file_inside(self.path.parent, self.path.name))
         except (OSError, DataError):
             return None  # a damaged checkpoint costs time only
         return arrays if np.array_equal(arrays.pop(_KEY, ()), self._key) else None
@@ -52,7 +54,7 @@ class Checkpoint:
         if time.monotonic() - self._written < SECONDS:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(self.path) as partial, open(partial, "wb") as file:
+        with atomic_file(self.path) as partial, open(partial, "wb") as file:
             np.savez(file, **{_KEY: self._key}, **arrays())  # type: ignore[arg-type]
         self._written = time.monotonic()
 
@@ -91,7 +93,7 @@ class TrainingRun:
 
     def model_is_saved(self, model: Path) -> None:
         """Record that the model is complete, but not yet the files of links."""
-        self._write({"command": self._command_hash, "model": fingerprint(file_in(model, "meta.json"))})
+        self._write({"command": self._command_hash, "model": fingerprint(file_inside(model, "meta.json"))})
 
     def has_saved(self, model: Path) -> bool:
         """Return whether an earlier run of the same command has saved the model that this folder holds."""
@@ -99,7 +101,7 @@ class TrainingRun:
         if record.get("command") != self._command_hash or "model" not in record:
             return False
         try:
-            return bool(record["model"] == fingerprint(file_in(model, "meta.json")))
+            return bool(record["model"] == fingerprint(file_inside(model, "meta.json")))
         except (OSError, DataError):
             return False
 
@@ -133,7 +135,7 @@ class TrainingRun:
 
     def _write(self, record: Mapping[str, Any]) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        with whole_file(self.folder / RECORD) as partial:
+        with atomic_file(self.folder / RECORD) as partial:
             Path(partial).write_text(json.dumps(record), encoding="utf-8")
 
 

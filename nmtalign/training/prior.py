@@ -19,7 +19,7 @@ from nmtalign.corpus.coverage import coverage
 from nmtalign.corpus.sides import EncodedSide, number_words
 from nmtalign.corpus.word_pairs import values_of
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import read_lines
+from nmtalign.files.text_files import read_lines
 from nmtalign.positions.hmm import BothTransitions
 from nmtalign.scorers.forms import FormPairs, cut, shorten
 from nmtalign.scorers.lexicon import FormCounts, FormPairCounts, Lexicon, StoredForms, sum_at

@@ -15,11 +15,11 @@ import numpy as np
 
 from nmtalign import blas
 from nmtalign.arrays import Longs, Reals
-from nmtalign.door import expect_choice
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import read_lines
+from nmtalign.files.text_files import read_lines
 from nmtalign.names import RETRIEVAL_SCORES
 from nmtalign.text.vocabulary import Vocabulary
+from nmtalign.validation import check_choice
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
 
 _CELLS = 1 << 26  # of one block of similarities: 256 MB in float32
@@ -100,7 +100,7 @@ def neighbors(
 
     A zero vector has none.
     """
-    expect_choice(score, RETRIEVAL_SCORES, "scores")
+    check_choice(score, RETRIEVAL_SCORES, "scores")
     queries, keys = unit_rows(source.vectors(words)), unit_rows(target.compact().matrix)
     csls = score == "csls"
     hubness = mean_of_nearest(keys, unit_rows(source.compact().matrix)) if csls else None

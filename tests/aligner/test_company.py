@@ -14,7 +14,7 @@ from nmtalign.aligner.links_from import Linker
 from nmtalign.aligner.opening import vector_aligner
 from nmtalign.corpus import text as text_module
 from nmtalign.corpus.text import encode_text
-from nmtalign.encoders.files import PairMatrix
+from nmtalign.encoders.matrix_files import PairMatrix
 from nmtalign.encoders.published import attention_posteriors
 from nmtalign.links.symmetrization import METHODS
 from nmtalign.text.vocabulary import Vocabulary

@@ -25,10 +25,10 @@ from nmtalign.aligner.train import LearnOptions, learn, prepare
 from nmtalign.batch.stream import align_chunks
 from nmtalign.corpus.sides import encode
 from nmtalign.corpus.text import encode_text
-from nmtalign.encoders.files import PairMatrix
+from nmtalign.encoders.matrix_files import PairMatrix
 from nmtalign.encoders.published import METHODS, soft_posteriors
 from nmtalign.errors import DataError, UsageError
-from nmtalign.links.given import batch_of_links
+from nmtalign.links.inputs import batch_of_links
 from nmtalign.positions.model import BucketPosteriors, Posteriors
 from nmtalign.text.bitext import SentencePair, cut
 from nmtalign.training.em import PRESETS

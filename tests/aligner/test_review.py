@@ -14,7 +14,7 @@ from nmtalign.aligner.train import train
 from nmtalign.corpus import buckets
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError
-from nmtalign.links.extraction import match
+from nmtalign.links.selection import match
 from nmtalign.scorers import forms
 from nmtalign.scorers.dense import make_dense_scorer
 from nmtalign.scorers.forms import letter_pairs

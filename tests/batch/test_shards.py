@@ -19,8 +19,8 @@ import pytest
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.batch import shards
 from nmtalign.batch.shards import ShardRun
-from nmtalign.door import shipped
 from nmtalign.errors import StoppedError, WorkerError
+from nmtalign.files.paths import bundled_path
 from tests.cli.running import run
 
 KILLS = int(os.environ.get("NMTALIGN_KILLS", "5"))
@@ -32,7 +32,7 @@ def text(tmp_path_factory) -> tuple[Path, Path]:
     """533 pairs, some with an empty side."""
     folder = tmp_path_factory.mktemp("text")
     for side, last in (("en", "\nno\n\n"), ("fr", "\nnon\nle\n")):
-        lines = (shipped("en_fr_sample") / f"text.tok.{side}").read_text(encoding="utf-8")
+        lines = (bundled_path("en_fr_sample") / f"text.tok.{side}").read_text(encoding="utf-8")
         (folder / side).write_text(lines * 2 + last, encoding="utf-8")
     return folder / "en", folder / "fr"
 

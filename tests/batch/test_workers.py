@@ -13,13 +13,13 @@ import pytest
 from nmtalign.aligner.opening import load
 from nmtalign.batch import stream as workers_module
 from nmtalign.batch.stream import align_chunks
-from nmtalign.door import shipped
+from nmtalign.files.paths import bundled_path
 from nmtalign.text.bitext import SentencePair, cut, read_bitext
 from tests.corpus.test_parallel import needs_fork, run_alone
 
 
 def sample() -> list[SentencePair]:
-    folder = shipped("en_fr_sample")
+    folder = bundled_path("en_fr_sample")
     return list(read_bitext(folder / "text.tok.en", folder / "text.tok.fr"))
 
 
@@ -55,7 +55,7 @@ def test_the_links_do_not_depend_on_the_number_of_workers(settings, forks):
 
 @pytest.mark.parametrize(("count", "size"), [(1, 7), (2, 200)])
 def test_no_process_starts_without_work_for_it(count, size, monkeypatch):
-    monkeypatch.setattr(workers_module, "streamed", None)
+    monkeypatch.setattr(workers_module, "parallel_imap", None)
     chunks = align_chunks(load(), cut(sample(), chunk=size), workers=count)
     assert sum(len(chunk.batch) for chunk in chunks) == len(sample())
 

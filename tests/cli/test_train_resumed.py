@@ -73,7 +73,7 @@ def undisturbed(bitext, tmp_path_factory: pytest.TempPathFactory) -> dict[str, b
             "iteration 3 of",
         ),
         (
-            "nmtalign.output",
+            "nmtalign.files.atomic_output",
             "os.replace",
             3,
             [".partial-checkpoint.npz", "checkpoint.npz", "run.json"],

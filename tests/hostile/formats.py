@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import nmtalign
-from nmtalign.arrays import read_arrays
+from nmtalign.files.array_files import read_arrays
 from nmtalign.state import fingerprints
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import CharacterNgrams

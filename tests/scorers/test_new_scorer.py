@@ -44,7 +44,7 @@ class Mirror:
 
     @classmethod
     def from_state(cls, stored: Stored, lexicon: Lexicon) -> Mirror:
-        return cls(stored.number("log_ratio"), stored.number("weight", low=0, high=1))
+        return cls(stored.number("log_ratio"), stored.number("weight", minimum=0, maximum=1))
 
 
 class MirrorScorer(Scorer):

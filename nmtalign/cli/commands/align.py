@@ -27,8 +27,8 @@ from nmtalign.cli.messages import (
 )
 from nmtalign.cli.texts import BitextOptions
 from nmtalign.errors import DataError, NmtalignError, UsageError
+from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.names import SIDES, CellValues, SubwordMarks
-from nmtalign.output import Outputs
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -90,7 +90,7 @@ class LinkOutputOptions(Options):
             paths |= {side: f"{self.tokens}.{side}" for side in SIDES}
         return paths
 
-    def sinks(self, paths: dict[str, str], stack: Outputs) -> Sinks:
+    def sinks(self, paths: dict[str, str], stack: AtomicFiles) -> Sinks:
         """Open the files of :attr:`paths`, and return a function for each that writes an aligned chunk."""
         return [
             running.open_sink(name, path, stack, escape_formulas=self.escape_formulas)
@@ -180,7 +180,7 @@ def align(
         raise UsageError("--expert LINKS and --encoder NAME contradict each other; give one of them")
     files = bitext.files if expert is None else [*bitext.files, expert]
     run = sharding.open(files, paths, escape_formulas=outputs.escape_formulas)
-    with Outputs() as stack:
+    with AtomicFiles() as stack:
         bad = errors.open(stack)
         progress = stack.enter_context(Progress("pairs", bitext.files))
         opened = bad.track(bitext.read(bad.add))
@@ -363,7 +363,7 @@ def links_from(
     from nmtalign.text.tokenization import SPACES
 
     paths = outputs.paths
-    with Outputs() as stack:
+    with AtomicFiles() as stack:
         bad = errors.open(stack)
         progress = stack.enter_context(Progress("pairs", bitext.files))
         opened: Iterator[SentencePair] = bad.track(bitext.read(bad.add))

@@ -28,10 +28,10 @@ from nmtalign.cli.messages import Progress, log, printable, quiet_option, show, 
 from nmtalign.cli.running import write_whole
 from nmtalign.cli.texts import LinkedOptions, LinkedPair, OptionalLinkedOptions, WordFormOptions
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import read_lines, side_by_side
+from nmtalign.files.atomic_output import AtomicFiles
+from nmtalign.files.text_files import read_lines, zip_lines
 from nmtalign.links.separators import tsv_cell, without_formula
 from nmtalign.names import ReadLinksFormat, Symmetrization, TagFormat, WrittenLinksFormat
-from nmtalign.output import Outputs
 
 if TYPE_CHECKING:
     from nmtalign.links.evaluation import Counts, Difference, Links
@@ -78,7 +78,7 @@ def symmetrize(directions: DirectionOptions, file: OutputFileOptions) -> None:
     def joined() -> Iterator[str]:
         files = directions.forward, directions.reverse
         links_of_files = [read_links(path, encoding=directions.encoding) for path in files]
-        lines = side_by_side(links_of_files, files)
+        lines = zip_lines(links_of_files, files)
         while chunk := list(islice(lines, _TOGETHER)):
             first = [pair[0] for pair in chunk]
             second = [pair[1] for pair in chunk]
@@ -116,7 +116,7 @@ def convert(converted: ConvertedOptions, errors: ErrorOptions, file: OutputFileO
         raise UsageError("give both --source and --target, or neither")
     if converted.source is None and (converted.lowercase is not None or converted.unicode is not None):
         raise UsageError("--lowercase and --unicode are for words of texts; give --source and --target too")
-    with Outputs() as outputs:
+    with AtomicFiles() as outputs:
         bad = errors.open(outputs)
         records = bad.track(_records(converted, bad))
         outputs.text(file.output).writelines(_converted(records, converted, bad))
@@ -217,7 +217,7 @@ def phrases(linked: LinkedOptions, errors: ErrorOptions, phrase: PhraseOptions) 
     from nmtalign.links.lexicon import BETWEEN_SIDES, format_phrases
 
     count = 0
-    with Outputs() as outputs, Progress("pairs", linked.files) as progress:
+    with AtomicFiles() as outputs, Progress("pairs", linked.files) as progress:
         bad = errors.open(outputs)
         paths = ["-"]
         if phrase.output is not None:
@@ -268,7 +268,7 @@ def project(
     def projected() -> Iterator[str]:
         lines = read_lines(tags, encoding=linked.encoding, on_error=bad.add)
         columns = linked.read(bad), lines
-        for number, (pair, line) in enumerate(side_by_side(columns, (linked.source, tags)), 1):
+        for number, (pair, line) in enumerate(zip_lines(columns, (linked.source, tags)), 1):
             text = ""
             if not bad.has_current:
                 try:
@@ -278,7 +278,7 @@ def project(
                     bad.add(error.at(tags, line=number))
             yield f"{text}\n"
 
-    with Outputs() as outputs, Progress("pairs", linked.files) as progress:
+    with AtomicFiles() as outputs, Progress("pairs", linked.files) as progress:
         bad = errors.open(outputs)
         outputs.text(file.output).writelines(progress.done_one_by_one(projected()))
     _say_written(f"annotations of {progress.done:,} lines", [file.output], progress)
@@ -383,7 +383,7 @@ def lexicon(linked: OptionalLinkedOptions, errors: ErrorOptions, listed: Lexicon
     uses_texts = bool(linked.files) or linked.lowercase is not None or linked.unicode is not None
     if uses_texts == (listed.model is not None) or any(map(os.path.isdir, linked.files)):
         raise UsageError("expected --model DIR alone, or three files: SOURCE TARGET LINKS")
-    with Outputs() as outputs:
+    with AtomicFiles() as outputs:
         bad = errors.open(outputs)
         plain = listed.output is not None or listed.priors is not None
         entries = _chosen(

@@ -21,8 +21,8 @@ from nmtalign.cli.declare import INPUT, OUTPUT, Numbers, Options, Whole, argumen
 from nmtalign.cli.messages import Progress, log, printable, warn
 from nmtalign.cli.texts import BitextOptions, OptionalLinkedOptions, PairsOptions
 from nmtalign.errors import DataError, UsageError
+from nmtalign.files.atomic_output import atomic_file
 from nmtalign.names import SIDES, CellValues, Side
-from nmtalign.output import whole_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -473,7 +473,7 @@ def index(linked: OptionalLinkedOptions, file: IndexFileOptions, named: NamedAli
     if output == "-":
         raise UsageError("-o - : an index is a file of its own; name it")
     pairs, text, languages = _corpus(linked, named)
-    with Progress("pairs", linked.files) as progress, whole_file(output) as partial:
+    with Progress("pairs", linked.files) as progress, atomic_file(output) as partial:
         write_index(partial, progress.count(pairs), text, languages)
 
 

@@ -123,8 +123,8 @@ def train(
     """
     blas.start_with_one_thread()
     from nmtalign.aligner.train import checked_against_corrections, learn
-    from nmtalign.output import expect_folder_of
-    from nmtalign.state import expect_room_for_model
+    from nmtalign.files.atomic_output import check_parent_folder
+    from nmtalign.state import check_model_replaceable
     from nmtalign.text.bitext import LengthLimit
     from nmtalign.training.checkpoint import TrainingRun
 
@@ -133,9 +133,9 @@ def train(
     options_of_model = (bitext, tokenization, learning, vectors, expert)
     run = TrainingRun(Path(f"{output}.state"), repr(options_of_model))
     overwrite = outputs.force or run.has_saved(output)
-    expect_room_for_model(output, overwrite=overwrite)
+    check_model_replaceable(output, overwrite=overwrite)
     for path in paths.values():
-        expect_folder_of(path)
+        check_parent_folder(path)
     if paths and engine.engine == "dask" and "-" in bitext.files:
         raise UsageError("--engine dask reads the bitext again for --links; give a file, not standard input")
     languages = tokenization.langs or (None, None)

@@ -12,8 +12,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from nmtalign.calls import check_call
-from nmtalign.door import as_path, begun, is_iterable, short
+from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError
+from nmtalign.files.atomic_output import AtomicFiles
+from nmtalign.files.paths import as_path
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, GoldAlignment, Link, as_links
 from nmtalign.links.formats import (
     LinkRecord,
@@ -24,7 +26,7 @@ from nmtalign.links.formats import (
     read_gold,
     read_links,
 )
-from nmtalign.output import Outputs
+from nmtalign.validation import is_iterable, reject_exhausted
 
 _LINE = re.compile(r"\d+[-p]\d+( \d+[-p]\d+)*")  # in Pharaoh format
 _OF_ONE_PAIR = (AlignedPair, Alignment, GoldAlignment, Set)
@@ -34,7 +36,7 @@ GivenLinks = AlignedBatch | Iterable[Links] | str | Path
 GivenGold = Iterable[GoldAlignment | Iterable[tuple[int, int]] | str] | str | Path
 
 
-def given_links(alignments: GivenLinks) -> Iterator[frozenset[Link]]:
+def iter_links(alignments: GivenLinks) -> Iterator[frozenset[Link]]:
     """Yield the links of each pair; a DataError names the first pair whose links are none."""
     if isinstance(alignments, AlignedBatch):
         return (frozenset(alignments.links(n)) for n in range(len(alignments)))
@@ -77,11 +79,11 @@ def write_links(path: str | Path, alignments: GivenLinks, *, format: str = "phar
     ...     Path(f"{folder}/links.txt").read_text()
     '0-0 1-2\\n\\n'
     """
-    with Outputs() as files:
+    with AtomicFiles() as files:
         file = files.text(as_path(path))
         of_words = format in ("giza", "words", "tsv") and not isinstance(alignments, str)
         pairs: Sequence[Any] = alignments if of_words and isinstance(alignments, Sequence) else ()
-        for number, (links, pair) in enumerate(zip_longest(given_links(alignments), pairs), 1):
+        for number, (links, pair) in enumerate(zip_longest(iter_links(alignments), pairs), 1):
             words = pair.tokens if isinstance(pair, AlignedPair) else (None, None)
             record = LinkRecord(GoldAlignment(links), *words)
             try:
@@ -92,7 +94,7 @@ def write_links(path: str | Path, alignments: GivenLinks, *, format: str = "phar
 
 
 def given_gold(golds: GivenGold) -> Iterable[GoldAlignment]:
-    """Return the gold links of each pair, given as in :func:`given_links`; links without a kind are sure.
+    """Return the gold links of each pair, given as in :func:`iter_links`; links without a kind are sure.
 
     Those of a file are a sequence, as those of corrections may claim many more pairs than there are.
     """
@@ -149,8 +151,10 @@ def as_gold(given: Any) -> GoldAlignment:
 def _expect_no_line(path: str | Path) -> None:
     """Raise UsageError for a Pharaoh line where a path or the lines of all pairs are expected."""
     if _LINE.fullmatch(str(path)) and not as_path(path).exists():
-        found = f"expected links of each pair, or a path, found the links of one pair, {short(str(path))}"
-        raise UsageError(f"{found}; lines go in a list: [{short(str(path))}]")
+        found = (
+            f"expected links of each pair, or a path, found the links of one pair, {short_repr(str(path))}"
+        )
+        raise UsageError(f"{found}; lines go in a list: [{short_repr(str(path))}]")
 
 
 def _each(given: Any, parse: Callable[[Any], Parsed], what: str) -> Iterator[Parsed]:
@@ -158,11 +162,11 @@ def _each(given: Any, parse: Callable[[Any], Parsed], what: str) -> Iterator[Par
     if hasattr(given, "itertuples") or hasattr(given, "iter_rows"):  # of pandas, of polars
         rows = "a table of links does not count the pairs without links"
         advice = f"{rows}: give the batch that it was made of, or a column with a Pharaoh line for each pair"
-        raise UsageError(f"expected {what} of each pair, found a table, {short(given)}; {advice}")
+        raise UsageError(f"expected {what} of each pair, found a table, {short_repr(given)}; {advice}")
     if not is_iterable(given) or isinstance(given, Mapping | Set):  # these have no order
         advice = "; a single pair goes in a list: [pair]" if isinstance(given, _OF_ONE_PAIR) else ""
-        raise UsageError(f"expected {what} of each pair, or a path, found {short(given)}{advice}")
-    return _parsed(begun(given, what) if isinstance(given, Iterator) else given, parse)
+        raise UsageError(f"expected {what} of each pair, or a path, found {short_repr(given)}{advice}")
+    return _parsed(reject_exhausted(given, what) if isinstance(given, Iterator) else given, parse)
 
 
 def _parsed(rows: Iterable[Any], parse: Callable[[Any], Parsed]) -> Iterator[Parsed]:

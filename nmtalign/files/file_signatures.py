@@ -91,7 +91,7 @@ WIDE_ENCODINGS = {
 }
 
 
-def compression_of(head: bytes) -> str | None:
+def detect_compression(head: bytes) -> str | None:
     """Return the ending, such as ``.gz``, that a compressed file with these first bytes should have."""
     matches = (ending for ending, pattern in _COMPRESSIONS.items() if pattern.match(head))
     return next(matches, None)
@@ -110,7 +110,7 @@ def check_readable(head: bytes, *, expected: str = "text") -> None:
             raise DataError(f"expected {expected}, found {kind}; {advice}")
 
 
-def encoding_of(head: bytes, encoding: str) -> str:
+def detect_encoding(head: bytes, encoding: str) -> str:
     """Return the encoding of a text file: that of its byte order mark, or `encoding`.
 
     ``utf-16`` without a byte order mark becomes ``utf-16-le`` or ``utf-16-be``. A DataError if the first

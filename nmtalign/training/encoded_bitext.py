@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from nmtalign.corpus.coverage import FEWEST, UNTOKENIZED, Coverage, copies, ends_in_punctuation, spaceless
-from nmtalign.corpus.parallel import streamed
+from nmtalign.corpus.parallel import parallel_imap
 from nmtalign.corpus.sides import EncodedSide, NumberedWords, side_encoders
 from nmtalign.errors import DataError
 from nmtalign.text.bitext import Chunk, Pair, Sentence, SentencePair, chunks_of
@@ -43,7 +43,7 @@ def encode_bitext(
     chunks = chunks_of(starmap(SentencePair, chain(first, rest)), chunk=PAIRS)
     parts = _hashed(chunks, digest, in_lines=in_lines)
     begin = list(islice(parts, 2))
-    for part in streamed(numbered, chain(begin, parts), workers if begin[1:] else 1):
+    for part in parallel_imap(numbered, chain(begin, parts), workers if begin[1:] else 1):
         for encoder, side in zip(encoders, part, strict=True):
             encoder.merge(side)
     return encoders[0].finish(), encoders[1].finish(), digest.hexdigest()

@@ -140,7 +140,7 @@ def transport(weights: ArrayLike, *, threshold: float = 0.5) -> Links:
     return np.asarray(plan * max(plan.shape[-2:]) >= threshold)
 
 
-def beside_links(links: Links) -> tuple[Links, Links, Links, Links]:
+def adjacent_link_cells(links: Links) -> tuple[Links, Links, Links, Links]:
     """Return the cells (T, S, ...) that link a word without a link to the partner of its neighbor.
 
     The four arrays are of a target word after and before the linked one, a source word after and before it.
