@@ -1,4 +1,4 @@
-"""How `align` and `train` run: in shards, in processes or on a cluster; and what writes their outputs."""
+"""How `align` and `train` run: in shards, in processes or on a cluster; and the outputs of commands."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import nmtalign as na
 from nmtalign.cli.declare import OUTPUT, Options, Whole, option
-from nmtalign.cli.model import ModelOptions
+from nmtalign.cli.messages import Progress, log
+from nmtalign.cli.model_options import ModelOptions
 from nmtalign.door import place_of, shipped
 from nmtalign.errors import UsageError
 from nmtalign.files import fingerprint
@@ -246,3 +247,18 @@ def one_blas_thread() -> None:
     # many small products from several threads are many times slower when each of them asks for all cores
     for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputFileOptions(Options):
+    """The file to write."""
+
+    section = "Output"
+
+    output: str = option("-o --output FILE", "File to write.", type=OUTPUT, default="-")
+
+
+def say_written(what: str, paths: list[str], progress: Progress) -> None:
+    """Say in one line what was written where."""
+    where = "" if "-" in paths else f" in {' and '.join(paths)}"
+    log(f"{what}{where}, {progress.seconds:.1f} s", event="written")

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 import nmtalign
+from nmtalign.applications.projection import parse_tags, project_tags
 from nmtalign.arrays import read_array, read_arrays
 from nmtalign.batch.shards import is_whole
 from nmtalign.cli.declare import read_config
@@ -28,7 +29,6 @@ from nmtalign.encoders.files import read_matrices
 from nmtalign.errors import DataError
 from nmtalign.files import read_json, read_lines
 from nmtalign.links.formats import parse_gold, read_records
-from nmtalign.links.projection import parse_tags, project_tags
 from nmtalign.scorers.vector_scores import BahdanauScore, ProjectedDot
 from nmtalign.state import fingerprints
 from nmtalign.text.bitext import read_bitext

@@ -29,12 +29,12 @@ from numpy.testing import assert_array_equal
 
 import nmtalign
 from nmtalign import arrays, cli, files
+from nmtalign.applications.projection import parse_tags, project_tags
 from nmtalign.arrays import read_array, read_arrays
 from nmtalign.corpus.concordance import Index, write_index
 from nmtalign.encoders.files import read_vectors
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.links.formats import read_records
-from nmtalign.links.projection import parse_tags, project_tags
 from nmtalign.state import fingerprints
 from nmtalign.text import readers as text_readers
 from nmtalign.text.bitext import read_bitext

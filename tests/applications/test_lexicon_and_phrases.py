@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nmtalign.links.lexicon import Entry, LinkCounts, association, format_phrases, phrase_pairs, shortlist
+from nmtalign.applications.bilingual_lexicon import Entry, LinkCounts, association, shortlist
+from nmtalign.applications.phrases import format_phrases, phrase_pairs
 
 
 def consistent(links, pair, longest):

@@ -1,4 +1,4 @@
-"""Tables of links: the maximum-likelihood lexicon of both directions, and phrase pairs.
+"""Bilingual lexicon: which words are linked, how often, and the probabilities of both directions.
 
 As in Moses, a word without a link counts as linked to the null word:
 
@@ -17,9 +17,6 @@ from nmtalign.calls import check_call
 from nmtalign.door import expect_kind, expect_number, short
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import links_inside
-from nmtalign.links.separators import expect_uncut
-
-BETWEEN_SIDES = "|||"  # of a phrase pair
 
 
 class Entry(NamedTuple):
@@ -120,57 +117,3 @@ def shortlist(entries: Iterable[Entry], *, reverse: bool = False, most: int = 10
     for _, group in groupby(rows, key=lambda row: row[0]):
         for given, other, probability in islice(group, most):
             yield f"{other} {given} {probability:.7f}\n"
-
-
-def phrase_pairs(
-    links: Iterable[tuple[int, int]], source_length: int, target_length: int, *, longest: int = 7
-) -> Iterator[tuple[int, int, int, int]]:
-    """Yield where source and target phrase of every pair that is consistent with the links begin and end.
-
-    A pair is consistent when at least one link lies inside it and none leads from inside to outside; words
-    without a link may stand at either end of it. A phrase has at most `longest` words on either side (Och and
-    Ney 2004; Koehn, Och and Marcu 2003).
-    """
-    by_source: list[list[int]] = [[] for _ in range(source_length)]
-    by_target: list[list[int]] = [[] for _ in range(target_length)]
-    for s, t in sorted(links):
-        by_source[s].append(t)
-        by_target[t].append(s)
-    for start in range(source_length):
-        first, last = target_length, -1
-        for end in range(start + 1, min(start + longest, source_length) + 1):
-            first, last = min([first, *by_source[end - 1]]), max([last, *by_source[end - 1]])
-            inside = all(start <= s < end for linked in by_target[first : last + 1] for s in linked)
-            if inside and 0 <= last < first + longest:
-                for target_phrase in _widened(by_target, first, last + 1, longest):
-                    yield start, end, *target_phrase
-
-
-def _widened(by_target: list[list[int]], first: int, end: int, longest: int) -> Iterator[tuple[int, int]]:
-    """Yield the target phrase, and the same with words without a link added at its ends."""
-    start = first
-    while start == first or (start >= 0 and not by_target[start]):
-        stop = end
-        while stop == end or (stop <= len(by_target) and not by_target[stop - 1]):
-            if stop - start <= longest:
-                yield start, stop
-            stop += 1
-        start -= 1
-
-
-def format_phrases(
-    source: Sequence[str], target: Sequence[str], links: Iterable[tuple[int, int]], *, longest: int = 7
-) -> str:
-    """Return the phrase pairs of a sentence pair as Moses' ``extract`` writes them, a line for each.
-
-    ``source words ||| target words ||| links inside the phrase``; a DataError if a word holds ``|||``, white
-    space or a line break.
-    """
-    expect_uncut(source, target, BETWEEN_SIDES)
-    chosen, lines = sorted(links), []
-    phrases = phrase_pairs(chosen, len(source), len(target), longest=longest)
-    for start, end, target_start, target_end in phrases:
-        inside = (f"{s - start}-{t - target_start}" for s, t in chosen if start <= s < end)
-        sides = " ".join(source[start:end]), " ".join(target[target_start:target_end])
-        lines.append(f"{sides[0]} ||| {sides[1]} ||| {' '.join(inside)}\n")
-    return "".join(lines)

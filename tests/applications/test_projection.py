@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nmtalign.errors import DataError
-from nmtalign.links.projection import (
+from nmtalign.applications.projection import (
     Span,
     labels_of_spans,
     parse_spans,
@@ -22,6 +21,7 @@ from nmtalign.links.projection import (
     spans_of_tags,
     unlinked,
 )
+from nmtalign.errors import DataError
 
 
 def projected_tags(line, target, links):

@@ -1,0 +1,57 @@
+"""``nmtalign phrases``: list the phrase pairs of a linked bitext."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nmtalign.cli.bad_records import ErrorOptions
+from nmtalign.cli.declare import Options, OutputPrefix, Whole, command, option
+from nmtalign.cli.messages import Progress, quiet_option
+from nmtalign.cli.running import say_written
+from nmtalign.cli.texts import LinkedOptions
+from nmtalign.output import Outputs
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhraseOptions(Options):
+    """Which phrases are listed, and the files."""
+
+    section = "Output"
+
+    output: str | None = option(
+        "-o --output PREFIX",
+        "Write PREFIX.extract and PREFIX.extract.inv.  [print one list]",
+        type=OutputPrefix(".extract", ".extract.inv"),
+    )
+    longest: int = option(
+        "--longest", "Maximum number of words on either side of a phrase pair.", type=Whole(min=1), default=7
+    )
+
+
+@command(quiet_option, name="phrases")
+def phrases_command(linked: LinkedOptions, errors: ErrorOptions, phrase: PhraseOptions) -> None:
+    """List the phrase pairs that are consistent with Pharaoh LINKS; words stand between spaces.
+
+    A line holds `source words ||| target words ||| links inside`, as Moses' extract writes it. With -o, the
+    files are PREFIX.extract and PREFIX.extract.inv, where the sides are swapped.
+
+    Example: nmtalign phrases text.en text.fr links.txt -o corpus
+    """
+    from nmtalign.applications.phrases import BETWEEN_SIDES, format_phrases
+
+    count = 0
+    with Outputs() as outputs, Progress("pairs", linked.files) as progress:
+        bad = errors.open(outputs)
+        paths = ["-"]
+        if phrase.output is not None:
+            paths = [f"{phrase.output}.extract", f"{phrase.output}.extract.inv"]
+        files = [outputs.text(path) for path in paths]
+        pairs = linked.read(bad, separator=BETWEEN_SIDES)
+        for _, source, target, links in progress.done_one_by_one(progress.track(pairs)):
+            sides = (source, target, links), (target, source, links.reversed())
+            for file, side in zip(files, sides, strict=False):
+                text = format_phrases(*side, longest=phrase.longest)
+                file.write(text)
+            count += text.count("\n")
+    say_written(f"{count:,} phrase pairs of {progress.done:,} sentence pairs", paths, progress)
+    errors.say(bad)
