@@ -8,7 +8,10 @@ from nmtalign.aligner.opening import fit_to as fit_to
 from nmtalign.aligner.opening import load as load
 from nmtalign.aligner.opening import vector_aligner as vector_aligner
 from nmtalign.aligner.train import train as train
-from nmtalign.applications.bilingual_lexicon import LinkCounts as LinkCounts
+from nmtalign.applications.bilingual_lexicon import lexicon as lexicon
+from nmtalign.applications.concordance import find as find
+from nmtalign.applications.phrases import phrases as phrases
+from nmtalign.applications.projection import project as project
 from nmtalign.batch.cluster import align_on_cluster as align_on_cluster
 from nmtalign.door import place_of as place_of
 from nmtalign.errors import DataError as DataError

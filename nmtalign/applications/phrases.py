@@ -1,63 +1,157 @@
-"""Phrase pairs that are consistent with the links of a sentence pair."""
+"""Phrase pairs that are consistent with the links of a sentence pair.
+
+:func:`phrases` returns those of a bitext as a table. The command writes a sentence pair at a time with
+:func:`format_phrases`, so its memory does not grow with the bitext.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
+from nmtalign.applications.linked_pairs import LinkedBitext, LinkedPair, read_linked_pairs
+from nmtalign.calls import check_call
+from nmtalign.door import expect_number
 from nmtalign.links.separators import expect_uncut
 
-BETWEEN_SIDES = "|||"  # of a phrase pair
+if TYPE_CHECKING:
+    import pandas as pd
+
+PHRASE_SEPARATOR = "|||"  # between the sides of a phrase pair in a file
+MAX_PHRASE_WORDS = 7  # on either side, unless told otherwise
 
 
-def phrase_pairs(
-    links: Iterable[tuple[int, int]], source_length: int, target_length: int, *, longest: int = 7
-) -> Iterator[tuple[int, int, int, int]]:
-    """Yield where source and target phrase of every pair that is consistent with the links begin and end.
+class PhrasePair(NamedTuple):
+    """Where the source and the target phrase begin and end, the ends not included."""
 
-    A pair is consistent when at least one link lies inside it and none leads from inside to outside; words
-    without a link may stand at either end of it. A phrase has at most `longest` words on either side (Och and
-    Ney 2004; Koehn, Och and Marcu 2003).
+    source_start: int
+    source_end: int
+    target_start: int
+    target_end: int
+
+
+def phrase_pairs(pair: LinkedPair, *, longest: int = MAX_PHRASE_WORDS) -> Iterator[PhrasePair]:
+    """Yield every phrase pair that is consistent with the links of a sentence pair.
+
+    A phrase pair is consistent if at least one link lies inside it and none leads from inside to outside;
+    words without a link may be at either end of it. A phrase has at most `longest` words on either side (Och
+    and Ney 2004; Koehn, Och and Marcu 2003).
     """
-    by_source: list[list[int]] = [[] for _ in range(source_length)]
-    by_target: list[list[int]] = [[] for _ in range(target_length)]
-    for s, t in sorted(links):
-        by_source[s].append(t)
-        by_target[t].append(s)
+    source_length = len(pair.source)
+    target_length = len(pair.target)
+    targets_of: list[list[int]] = [[] for _ in range(source_length)]
+    sources_of: list[list[int]] = [[] for _ in range(target_length)]
+    for s, t in pair.links:
+        targets_of[s].append(t)
+        sources_of[t].append(s)
     for start in range(source_length):
-        first, last = target_length, -1
+        # first and last target word that the source phrase is linked to
+        first = target_length
+        last = -1
         for end in range(start + 1, min(start + longest, source_length) + 1):
-            first, last = min([first, *by_source[end - 1]]), max([last, *by_source[end - 1]])
-            inside = all(start <= s < end for linked in by_target[first : last + 1] for s in linked)
-            if inside and 0 <= last < first + longest:
-                for target_phrase in _widened(by_target, first, last + 1, longest):
-                    yield start, end, *target_phrase
+            first = min([first, *targets_of[end - 1]])
+            last = max([last, *targets_of[end - 1]])
+            if last < 0 or last >= first + longest:
+                continue
+            if _lead_into(sources_of[first : last + 1], start, end):
+                for target_start, target_end in _widened(sources_of, first, last + 1, longest):
+                    yield PhrasePair(start, end, target_start, target_end)
 
 
-def _widened(by_target: list[list[int]], first: int, end: int, longest: int) -> Iterator[tuple[int, int]]:
+def _lead_into(sources_of_words: list[list[int]], start: int, end: int) -> bool:
+    """Return whether all links of some target words lead to source words from `start` up to `end`."""
+    for sources in sources_of_words:
+        for s in sources:
+            if not start <= s < end:
+                return False
+    return True
+
+
+def _widened(sources_of: list[list[int]], first: int, end: int, longest: int) -> Iterator[tuple[int, int]]:
     """Yield the target phrase, and the same with words without a link added at its ends."""
     start = first
-    while start == first or (start >= 0 and not by_target[start]):
+    while start == first or (start >= 0 and not sources_of[start]):
         stop = end
-        while stop == end or (stop <= len(by_target) and not by_target[stop - 1]):
+        while stop == end or (stop <= len(sources_of) and not sources_of[stop - 1]):
             if stop - start <= longest:
                 yield start, stop
             stop += 1
         start -= 1
 
 
-def format_phrases(
-    source: Sequence[str], target: Sequence[str], links: Iterable[tuple[int, int]], *, longest: int = 7
-) -> str:
-    """Return the phrase pairs of a sentence pair as Moses' ``extract`` writes them, a line for each.
+def format_phrases(pair: LinkedPair, *, longest: int = MAX_PHRASE_WORDS) -> str:
+    """Return the phrase pairs of a sentence pair as Moses' ``extract`` writes them, one per line.
 
-    ``source words ||| target words ||| links inside the phrase``; a DataError if a word holds ``|||``, white
-    space or a line break.
+    A line is ``source words ||| target words ||| links inside the phrase``. DataError is raised if a word
+    contains ``|||``, white space or a line break.
     """
-    expect_uncut(source, target, BETWEEN_SIDES)
-    chosen, lines = sorted(links), []
-    phrases = phrase_pairs(chosen, len(source), len(target), longest=longest)
-    for start, end, target_start, target_end in phrases:
-        inside = (f"{s - start}-{t - target_start}" for s, t in chosen if start <= s < end)
-        sides = " ".join(source[start:end]), " ".join(target[target_start:target_end])
-        lines.append(f"{sides[0]} ||| {sides[1]} ||| {' '.join(inside)}\n")
+    expect_uncut(pair.source, pair.target, PHRASE_SEPARATOR)
+    all_links = sorted(pair.links.links)
+    lines: list[str] = []
+    for phrase in phrase_pairs(pair, longest=longest):
+        source, target, links = _text_of(pair, phrase, all_links)
+        lines.append(f"{source} {PHRASE_SEPARATOR} {target} {PHRASE_SEPARATOR} {links}\n")
     return "".join(lines)
+
+
+def _text_of(pair: LinkedPair, phrase: PhrasePair, links: Sequence[tuple[int, int]]) -> tuple[str, str, str]:
+    """Return the source and the target phrase, and the links inside, which count from the phrase's start.
+
+    `links` are those of the sentence pair, in order.
+    """
+    source = " ".join(pair.source[phrase.source_start : phrase.source_end])
+    target = " ".join(pair.target[phrase.target_start : phrase.target_end])
+    inside: list[str] = []
+    for s, t in links:
+        if phrase.source_start <= s < phrase.source_end:  # then t is inside, too
+            inside.append(f"{s - phrase.source_start}-{t - phrase.target_start}")
+    return source, target, " ".join(inside)
+
+
+@check_call("write phrases(batch)")
+def phrases(pairs: LinkedBitext, *, longest: int = MAX_PHRASE_WORDS) -> pd.DataFrame:
+    """Return all phrase pairs that are consistent with the links of a bitext.
+
+    A phrase pair is consistent if at least one link lies inside it and no link leads out of it.
+
+    Parameters
+    ----------
+    pairs : AlignedBatch, or iterable
+        For each sentence pair an aligned pair, or a tuple (source, target, links). A sentence is a line,
+        whose words are separated by spaces, or a list of words; links are (source, target) positions from 0,
+        or a Pharaoh line.
+    longest : int
+        Maximum number of words on either side of a phrase pair.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per phrase pair: the number of the sentence pair, counted from 0, both phrases, the links
+        inside (positions count from the start of the phrases), and the positions at which the phrases start
+        and end, the end not included.
+
+    References
+    ----------
+    Och and Ney 2004, "The alignment template approach to statistical machine translation"; Koehn, Och and
+    Marcu 2003, "Statistical phrase-based translation".
+
+    Examples
+    --------
+    >>> import nmtalign as na
+    >>> table = na.phrases([("black cat", "chat noir", "0-1 1-0")])
+    >>> print(table[["source", "target", "links"]].to_string(index=False))
+       source    target   links
+        black      noir     0-0
+    black cat chat noir 0-1 1-0
+          cat      chat     0-0
+    """
+    import pandas as pd
+
+    expect_number(longest, "`longest`, a number of words from 1", least=1, whole=True)
+    rows = []
+    for number, pair in enumerate(read_linked_pairs(pairs)):
+        all_links = sorted(pair.links.links)
+        for phrase in phrase_pairs(pair, longest=longest):
+            rows.append((number, *_text_of(pair, phrase, all_links), *phrase))
+    columns = ["pair", "source", "target", "links", *PhrasePair._fields]
+    return pd.DataFrame(rows, columns=columns)

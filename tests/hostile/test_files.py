@@ -31,7 +31,7 @@ import nmtalign
 from nmtalign import arrays, cli, files
 from nmtalign.applications.projection import parse_tags, project_tags
 from nmtalign.arrays import read_array, read_arrays
-from nmtalign.corpus.concordance import Index, write_index
+from nmtalign.corpus.bitext_index import open_index, write_index
 from nmtalign.encoders.files import read_vectors
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.links.formats import read_records
@@ -545,7 +545,7 @@ def test_an_index_with_other_tables_is_refused(tmp_path: Path) -> None:
         endless = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r)"
         database.execute(f"CREATE VIEW words AS {endless} SELECT n AS side, n AS number, n AS word FROM r")
     with pytest.raises(DataError, match="expected the tables of an index"):
-        Index(tmp_path / "x")
+        open_index(tmp_path / "x")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")

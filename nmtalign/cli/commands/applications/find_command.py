@@ -20,11 +20,12 @@ from nmtalign.names import SIDES, Side
 from nmtalign.output import whole_file
 
 if TYPE_CHECKING:
-    from nmtalign.corpus.concordance import LinkedWords, Occurrence, Spotted
-    from nmtalign.text.tokenization import Languages, TextSettings
+    from nmtalign.applications.concordance import Occurrence, SearchResult
+    from nmtalign.corpus.bitext_index import IndexedPair, IndexLanguages
+    from nmtalign.text.tokenization import TextSettings
 
-_BAR = 30  # characters of the longest bar
-_AROUND = 9  # words on either side of those that are marked
+_MAX_BAR_CHARS = 30
+_CONTEXT_WORDS = 9  # on either side of those that are marked
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +73,7 @@ def index_command(linked: OptionalLinkedOptions, file: IndexFileOptions, named: 
 
     Example: nmtalign index text.en text.fr --model model -o corpus.db
     """
-    from nmtalign.corpus.concordance import write_index
+    from nmtalign.corpus.bitext_index import write_index
 
     output = file.output
     if output == "-":
@@ -103,7 +104,7 @@ class SearchOptions(Options):
 
 
 @command(name="find")
-def find_command(search: SearchOptions, linked: OptionalLinkedOptions, named: NamedAlignerOptions) -> None:
+def find_command(options: SearchOptions, linked: OptionalLinkedOptions, named: NamedAlignerOptions) -> None:
     """Show what WORD is translated by: how often, and in which lines.
 
     WORD may be several words that stand side by side, "prime minister". Its translation in a line are all
@@ -113,92 +114,117 @@ def find_command(search: SearchOptions, linked: OptionalLinkedOptions, named: Na
 
     Example: nmtalign find house --index corpus.db
     """
-    from nmtalign.corpus.concordance import Index
+    from nmtalign.applications.concordance import search
+    from nmtalign.corpus.bitext_index import build_index, open_index
 
-    word = search.word
-    if search.index is None:
-        corpus = Index.of(*_corpus(linked, named))
+    word = options.word
+    if options.index is None:
+        index = build_index(*_corpus(linked, named))
     elif linked.files or linked.lowercase is not None or linked.unicode is not None or named.is_given:
         raise UsageError("--index DB contains texts and links; leave out other texts, links and models")
     else:
-        corpus = Index(search.index)
+        index = open_index(options.index)
     shown = 0
-    for name in SIDES if search.side is None else (search.side,):
-        spotted = corpus.find(
+    for side in SIDES if options.side is None else (options.side,):
+        result = search(
+            index,
             word,
-            SIDES.index(name),
-            translation=search.translation,
-            limit=search.limit,
-            most=search.context,
+            side,
+            translation=options.translation,
+            max_translations=options.limit,
+            max_places=options.context,
         )
-        if spotted.total:
+        if result.place_count:
+            text = "\n".join(_lines_about(printable(word), side, result))
+            click.echo(f"\n{text}" if shown else text)
             shown += 1
-            click.echo("\n" * (shown > 1) + "\n".join(_lines_about(printable(word), name, spotted)))
     if not shown:
-        where = f"the {search.side} side of these" if search.side else "these"
-        error = DataError(f"{word!r} does not occur in {where} {corpus.pairs:,} pairs")
-        raise error if search.index is None else error.at(search.index)
+        where = f"the {options.side} side of these" if options.side else "these"
+        error = DataError(f"{word!r} does not occur in {where} {index.pair_count:,} pairs")
+        raise error if options.index is None else error.at(options.index)
 
 
 def _corpus(
     linked: OptionalLinkedOptions, named: NamedAlignerOptions
-) -> tuple[Iterator[LinkedWords], TextSettings, Languages]:
+) -> tuple[Iterator[IndexedPair], TextSettings, IndexLanguages]:
     """Return the pairs with their links, the settings that split them into words, and their languages."""
     if named.is_given == (linked.links is not None) or linked.target is None:
         raise UsageError("expected SOURCE TARGET LINKS, or SOURCE TARGET with --model DIR or --vectors DIR")
     aligner = named.load()
     if aligner is None:
-        pairs = ((source, target, links.links) for _, source, target, links in linked.read(BadRecords()))
-        return pairs, linked.text, (None, None)
+        pairs = (pair for _, pair in linked.read(BadRecords()))
+        indexed = ((pair.source, pair.target, pair.links.links) for pair in pairs)
+        return indexed, linked.text, (None, None)
     text = aligner.text.updated(lowercase=linked.lowercase, unicode=linked.unicode)
     aligner = replace(aligner, text=text)
     return _aligned(aligner, linked), aligner.text, aligner.languages
 
 
-def _aligned(aligner: na.Aligner, linked: OptionalLinkedOptions) -> Iterator[LinkedWords]:
+def _aligned(aligner: na.Aligner, linked: OptionalLinkedOptions) -> Iterator[IndexedPair]:
+    """Yield the tokens of each pair of the texts, and the links that an aligner chooses."""
     from nmtalign.batch.stream import align_chunks
     from nmtalign.text.bitext import chunks_of
 
     assert linked.source is not None
     pairs = na.read_bitext(linked.source, linked.target, encoding=linked.encoding)
     for chunk in align_chunks(aligner, chunks_of(pairs), workers=1, unit="tokens"):
-        yield from zip(*chunk.tokens(), map(chunk.batch.links, range(len(chunk.batch))), strict=True)
+        source_words, target_words = chunk.tokens()
+        for n in range(len(chunk.batch)):
+            yield source_words[n], target_words[n], chunk.batch.links(n)
 
 
-def _lines_about(word: str, side: str, spotted: Spotted) -> Iterator[str]:
+def _lines_about(word: str, side: Side, result: SearchResult) -> Iterator[str]:
     """Yield the lines that show what was found: a head, translations with bars, lines of context."""
-    yield f"{click.style(word, bold=True)}: {spotted.total:,} in the {side}"
-    most = spotted.translations[0][1]
-    for text, count in spotted.translations:
-        name, bar = printable(text) or "(no link)", "█" * max(1, round(_BAR * count / most))
-        yield f"  {_padded(name, 24)} {count:>9,} {count / spotted.total:>7.1%}  {bar}"
-    if others := spotted.different - len(spotted.translations):
-        count = spotted.total - sum(count for _, count in spotted.translations)
-        yield f"  {_padded(f'({others:,} others)', 24)} {count:>9,} {count / spotted.total:>7.1%}"
-    if 0 < len(spotted.lines) < spotted.among:
-        yield f"\n  {len(spotted.lines):,} of {spotted.among:,} places, drawn at random, the same each time:"
-    for occurrence in spotted.lines:
-        yield f"\n{occurrence.line:>9,}  {_in_context(occurrence, 0)}"
+    yield f"{click.style(word, bold=True)}: {result.place_count:,} in the {side}"
+    _, largest = result.translations[0]
+    remaining = result.place_count
+    for text, count in result.translations:
+        bar = "█" * max(1, round(_MAX_BAR_CHARS * count / largest))
+        yield f"{_counted(printable(text) or '(no link)', count, result.place_count)}  {bar}"
+        remaining -= count
+    if others := result.translation_count - len(result.translations):
+        yield _counted(f"({others:,} others)", remaining, result.place_count)
+    drawn = len(result.occurrences)
+    if 0 < drawn < result.candidates:
+        yield f"\n  {drawn:,} of {result.candidates:,} places, drawn at random, the same each time:"
+    for occurrence in result.occurrences:
+        line = occurrence.pair + 1
+        yield f"\n{line:>9,}  {_in_context(occurrence, 0)}"
         yield f"{'':>9}  {_in_context(occurrence, 1)}"
+
+
+def _counted(name: str, count: int, total: int) -> str:
+    """Return the line of a translation, without its bar."""
+    return f"  {_padded(name, 24)} {count:>9,} {count / total:>7.1%}"
 
 
 def _padded(text: str, width: int) -> str:
     """Return a text with spaces up to a width; wide letters take two columns, marks none."""
-    columns = sum(0 if combining(c) else 1 + (east_asian_width(c) in "WF") for c in text)
+    columns = 0
+    for character in text:
+        if not combining(character):
+            columns += 2 if east_asian_width(character) in ("W", "F") else 1
     return text + " " * (width - columns)
 
 
 def _in_context(occurrence: Occurrence, side: int) -> str:
     """Return the words of a sentence around those that are marked."""
-    words, marked = occurrence.words[side], occurrence.marked[side]
-    if not marked:  # about where the other side is
-        other = occurrence.marked[1 - side][0] / max(1, len(occurrence.words[1 - side]))
-        first = last = int(other * len(words))
-    else:
+    words = occurrence.words[side]
+    marked = occurrence.positions[side]
+    if marked:
         first, last = marked[0], marked[-1]
-    start, end = max(0, first - _AROUND), min(len(words), last + _AROUND + 1)
-    shown = [
-        click.style(f"[{printable(word)}]", bold=True) if n in marked else printable(word)
-        for n, word in enumerate(words[start:end], start)
-    ]
-    return " ".join(["…"] * (start > 0) + shown + ["…"] * (end < len(words)))
+    else:  # show the words that are as far in the sentence as the marked ones of the other side
+        other = 1 - side
+        fraction = occurrence.positions[other][0] / max(1, len(occurrence.words[other]))
+        first = last = int(fraction * len(words))
+    start = max(0, first - _CONTEXT_WORDS)
+    end = min(len(words), last + _CONTEXT_WORDS + 1)
+    shown: list[str] = []
+    for position in range(start, end):
+        word = printable(words[position])
+        shown.append(click.style(f"[{word}]", bold=True) if position in marked else word)
+    if start > 0:
+        shown.insert(0, "…")
+    if end < len(words):
+        shown.append("…")
+    return " ".join(shown)

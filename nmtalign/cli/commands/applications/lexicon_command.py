@@ -5,24 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
-import nmtalign as na
 from nmtalign.cli import texts
 from nmtalign.cli.bad_records import BadRecords, ErrorOptions
 from nmtalign.cli.declare import INPUT, OUTPUT, Number, Options, OutputPrefix, Whole, command, option
 from nmtalign.cli.messages import log, quiet_option, show
 from nmtalign.cli.texts import OptionalLinkedOptions
-from nmtalign.errors import DataError, UsageError
-from nmtalign.links.separators import tsv_cell, without_formula
+from nmtalign.errors import UsageError
 from nmtalign.output import Outputs
 
 if TYPE_CHECKING:
-    from nmtalign.applications.bilingual_lexicon import Entry
-
-_HEADER = "source\ttarget\tlinks\tp(target|source)\tp(source|target)\tassociation"
+    from nmtalign.applications.bilingual_lexicon import LexiconEntry
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +64,7 @@ def lexicon_command(linked: OptionalLinkedOptions, errors: ErrorOptions, listed:
 
     Example: nmtalign lexicon --model model -o lex
     """
-    from nmtalign.applications import bilingual_lexicon as lexicons
+    from nmtalign.applications.bilingual_lexicon import TABLE_HEADER, choose_entries, most_frequent
 
     uses_texts = bool(linked.files) or linked.lowercase is not None or linked.unicode is not None
     if uses_texts == (listed.model is not None) or any(map(os.path.isdir, linked.files)):
@@ -77,73 +72,65 @@ def lexicon_command(linked: OptionalLinkedOptions, errors: ErrorOptions, listed:
     with Outputs() as outputs:
         bad = errors.open(outputs)
         plain = listed.output is not None or listed.priors is not None
-        entries = _chosen(
-            _entries(linked, listed.model, bad, plain=plain), listed.word, listed.min_probability
-        )
-        row = partial(_row, escape_formulas=listed.escape_formulas)
-        files: dict[str, Iterable[str]] = {}
-        if listed.output is not None:
-            files[f"{listed.output}.s2t"] = lexicons.shortlist(entries, most=listed.limit)
-            files[f"{listed.output}.t2s"] = lexicons.shortlist(entries, reverse=True, most=listed.limit)
-            files[f"{listed.output}.tsv"] = (f"{line}\n" for line in chain([_HEADER], map(row, entries)))
-        if listed.priors is not None:
-            files[listed.priors] = lexicons.priors(entries)
+        if listed.model is None:
+            entries = _entries_of_links(linked, bad, plain=plain)
+        else:
+            entries = _entries_of_model(listed.model, bad, plain=plain)
+        chosen = choose_entries(entries, min_probability=listed.min_probability, word=listed.word)
+        files = _files(chosen, listed)
         for path, lines in files.items():
             outputs.text(path).writelines(lines)
     if files:
-        log(f"{len(entries):,} word pairs in {', '.join(files)}", event="written")
+        log(f"{len(chosen):,} word pairs in {', '.join(files)}", event="written")
     else:
-        most_linked = sorted(entries, key=lambda entry: -entry.links)[: listed.limit]
-        show("\n".join([_HEADER, *map(row, most_linked)]))
+        rows = _rows(most_frequent(chosen, listed.limit), listed)
+        show("\n".join([TABLE_HEADER, *rows]))
     errors.say(bad)
 
 
-def _chosen(entries: Iterable[Entry], word: str | None, least: float) -> list[Entry]:
-    """Return the entries that are probable enough, of one word if it is given."""
-    chosen = [entry for entry in entries if max(entry.forward, entry.reverse) >= least]
-    if word is None:
-        return chosen
-    of_word = [entry for entry in chosen if word in (entry.source, entry.target)]
-    if not of_word:
-        lower = "; a model contains words in lower case" if word != word.lower() else ""
-        raise DataError(f"no translation of {word!r} is as probable as --min-probability{lower}")
-    return of_word
+def _files(entries: list[LexiconEntry], listed: LexiconOptions) -> dict[str, Iterable[str]]:
+    """Return the lines of each file that is written, by its path."""
+    from nmtalign.applications.bilingual_lexicon import TABLE_HEADER, format_priors, format_shortlist
+
+    files: dict[str, Iterable[str]] = {}
+    if listed.output is not None:
+        files[f"{listed.output}.s2t"] = format_shortlist(entries, limit=listed.limit)
+        files[f"{listed.output}.t2s"] = format_shortlist(entries, reverse=True, limit=listed.limit)
+        rows = chain([TABLE_HEADER], _rows(entries, listed))
+        files[f"{listed.output}.tsv"] = (f"{row}\n" for row in rows)
+    if listed.priors is not None:
+        files[listed.priors] = format_priors(entries)
+    return files
 
 
-def _entries(
-    linked: OptionalLinkedOptions, model: str | None, bad: BadRecords, *, plain: bool
-) -> Iterable[Entry]:
-    """Return the linked words of a bitext, or the word pairs that a learned lexicon has linked.
+def _rows(entries: Iterable[LexiconEntry], listed: LexiconOptions) -> Iterator[str]:
+    """Yield each entry as a row of the table."""
+    from nmtalign.applications.bilingual_lexicon import format_row
 
-    Records with words that `plain` files cannot hold are bad.
-    """
-    if model is not None:
-        return _entries_of_model(model, bad, plain=plain)
-    counts = na.LinkCounts()
-    for _, source, target, links in linked.read(bad, separator="" if plain else None):
-        counts.add(source, target, links)
-    return counts.entries()
+    for entry in entries:
+        yield format_row(entry, escape_formulas=listed.escape_formulas)
 
 
-def _entries_of_model(model: str, bad: BadRecords, *, plain: bool) -> Iterator[Entry]:
+def _entries_of_links(
+    linked: OptionalLinkedOptions, bad: BadRecords, *, plain: bool
+) -> Iterable[LexiconEntry]:
+    """Return the linked words of a bitext. Pairs with words that `plain` files cannot contain are bad."""
+    from nmtalign.applications.bilingual_lexicon import count_links
+
+    lines = linked.read(bad, separator="" if plain else None)
+    return count_links(pair for _, pair in lines).entries()
+
+
+def _entries_of_model(model: str, bad: BadRecords, *, plain: bool) -> Iterator[LexiconEntry]:
+    """Yield the word pairs that a model has linked. Those that `plain` files cannot contain are bad."""
     from nmtalign.aligner.aligner import load_aligner
-    from nmtalign.applications.bilingual_lexicon import Entry
+    from nmtalign.applications.bilingual_lexicon import entries_of_model
     from nmtalign.links.separators import find_cut
 
-    for pair in bad.track(load_aligner(model).lexicon.translations()):
-        found = find_cut([pair.source], [pair.target]) if plain else None
+    for entry in bad.track(entries_of_model(load_aligner(model))):
+        found = find_cut([entry.source], [entry.target]) if plain else None
         if found is None:
-            yield Entry(*pair)
+            yield entry
         else:
-            bad.add_cut(found[1], model)
-
-
-def _row(entry: Entry, *, escape_formulas: bool) -> str:
-    """Return the cells of one line; expected counts have two digits after the point."""
-    words = entry.source, entry.target
-    if escape_formulas:
-        words = without_formula(entry.source), without_formula(entry.target)
-    links = f"{entry.links:.2f}".removesuffix(".00")
-    association = "" if entry.association is None else f"{entry.association:.2f}"
-    cells = *map(tsv_cell, words), links, f"{entry.forward:.4f}", f"{entry.reverse:.4f}", association
-    return "\t".join(cells)
+            _, problem = found
+            bad.add_cut(problem, model)

@@ -37,7 +37,7 @@ def phrases_command(linked: LinkedOptions, errors: ErrorOptions, phrase: PhraseO
 
     Example: nmtalign phrases text.en text.fr links.txt -o corpus
     """
-    from nmtalign.applications.phrases import BETWEEN_SIDES, format_phrases
+    from nmtalign.applications.phrases import PHRASE_SEPARATOR, format_phrases
 
     count = 0
     with Outputs() as outputs, Progress("pairs", linked.files) as progress:
@@ -46,12 +46,12 @@ def phrases_command(linked: LinkedOptions, errors: ErrorOptions, phrase: PhraseO
         if phrase.output is not None:
             paths = [f"{phrase.output}.extract", f"{phrase.output}.extract.inv"]
         files = [outputs.text(path) for path in paths]
-        pairs = linked.read(bad, separator=BETWEEN_SIDES)
-        for _, source, target, links in progress.done_one_by_one(progress.track(pairs)):
-            sides = (source, target, links), (target, source, links.reversed())
-            for file, side in zip(files, sides, strict=False):
-                text = format_phrases(*side, longest=phrase.longest)
-                file.write(text)
+        lines = linked.read(bad, separator=PHRASE_SEPARATOR)
+        for _, pair in progress.done_one_by_one(progress.track(lines)):
+            text = format_phrases(pair, longest=phrase.longest)
+            files[0].write(text)
             count += text.count("\n")
+            if len(files) > 1:
+                files[1].write(format_phrases(pair.reversed(), longest=phrase.longest))
     say_written(f"{count:,} phrase pairs of {progress.done:,} sentence pairs", paths, progress)
     errors.say(bad)
