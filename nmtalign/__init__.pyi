@@ -8,6 +8,10 @@ from nmtalign.aligner.opening import fit_to as fit_to
 from nmtalign.aligner.opening import load as load
 from nmtalign.aligner.opening import vector_aligner as vector_aligner
 from nmtalign.aligner.train import train as train
+from nmtalign.applications.bilingual_lexicon import lexicon as lexicon
+from nmtalign.applications.concordance import find as find
+from nmtalign.applications.phrases import phrases as phrases
+from nmtalign.applications.projection import project as project
 from nmtalign.batch.cluster import align_on_cluster as align_on_cluster
 from nmtalign.errors import DataError as DataError
 from nmtalign.errors import NmtalignError as NmtalignError
@@ -24,7 +28,6 @@ from nmtalign.links.evaluation import Evaluation as Evaluation
 from nmtalign.links.evaluation import evaluate as evaluate
 from nmtalign.links.formats import read_gold as read_gold
 from nmtalign.links.inputs import write_links as write_links
-from nmtalign.links.lexicon import LinkCounts as LinkCounts
 from nmtalign.report.heatmap import draw_heatmap as draw_heatmap
 from nmtalign.report.heatmap import save_heatmaps as save_heatmaps
 from nmtalign.report.html import write_report as write_report

@@ -22,7 +22,8 @@ from _corpora import read_pairs
 from benchmark_corpus import TEXTS
 
 import nmtalign
-from nmtalign.corpus.concordance import Index, write_index
+from nmtalign.applications.concordance import search
+from nmtalign.corpus.bitext_index import open_index, write_index
 from nmtalign.text.tokenization import TextSettings
 
 RARE = 3  # occurrences in one copy
@@ -67,11 +68,11 @@ def main() -> None:
         size = sum(len(f"{' '.join(s)}\n{' '.join(t)}\n".encode()) for s, t, _ in linked) / len(linked) * made
         print(f"{made:,} pairs: {path.stat().st_size / 1e6:,.0f} MB of {size / 1e6:,.0f} MB text, built in")
         print(f"{wall:,.0f} s, {cpu:,.0f} CPU seconds, some of which make the copies")
-        index, opened, _ = timed(lambda: Index(path))
+        index, opened, _ = timed(lambda: open_index(path))
         print(f"opened in {opened:.2f} s\n{'query':<24} {'places':>10} {'seconds':>8} {'CPU s':>8}")
         for query in ("the", "of the", "house", "house of commons", "prime minister", "fisheries"):
-            found, wall, cpu = timed(partial(index.find, query, 0, limit=12))
-            print(f"{query:<24} {found.total:>10,} {wall:>8.3f} {cpu:>8.3f}")
+            found, wall, cpu = timed(partial(search, index, query, "source", max_translations=12))
+            print(f"{query:<24} {found.place_count:>10,} {wall:>8.3f} {cpu:>8.3f}")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from _corpora import normalized, read_pairs, sampled, write_text
 from benchmark_corpus import TEXTS
 
-from nmtalign.cli.commands.look import report
+from nmtalign.cli.commands.report_command import report_command
 from tests.browser.conftest import FLAGS
 
 BY_VALUE = "const node = document.querySelector('{}'); node.value = '{}'; node.dispatchEvent(new Event('{}'))"
@@ -93,7 +93,7 @@ def main() -> None:
         page = Path(folder, "report.html")
         sides = [str(Path(folder, name)) for name in ("src", "tgt")]
         start = time.process_time()
-        report.main([*sides, "--sample", str(options.pairs), "-o", str(page)], standalone_mode=False)
+        report_command.main([*sides, "--sample", str(options.pairs), "-o", str(page)], standalone_mode=False)
         print(f"write: {time.process_time() - start:.1f} CPU s, {page.stat().st_size / 1e6:.1f} MB")
         use(page, options.pairs)
 

@@ -35,6 +35,7 @@ ROOT = Path(__file__).resolve().parent.parent
 AREAS = {  # code, and its tests, the quick ones first; its examples are run as well
     "attention": (["attention"], ["tests/attention"]),
     "links": (["links"], ["tests/links"]),
+    "applications": (["applications"], ["tests/applications"]),
     "aligner": (
         ["aligner", "positions", "training/e_step.py", "training/em.py"],
         [

@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from nmtalign.cli.commands.look import report
+from nmtalign.cli.commands.report_command import report_command
 from nmtalign.files.paths import bundled_path
 from tests.browser.conftest import FLAGS
 
@@ -48,7 +48,7 @@ def main() -> None:
         page = Path(folder, "report.html")
         texts = [str(sample / f"text.tok.{language}") for language in ("en", "fr")]
         gold = ["--gold", str(sample / "gold.pharaoh"), "--lines", options.line, "-o", str(page)]
-        report.main([*texts, *gold], standalone_mode=False)
+        report_command.main([*texts, *gold], standalone_mode=False)
         take(page, options.picture)
 
 

@@ -197,10 +197,8 @@ def test_vectors_of_gensim_go_in_and_out():
 
 def test_each_object_shows_itself_in_one_short_line(shipped, batch, bitext):
     pair, long = batch[0], shipped.align("the cat " * 90, "le chat " * 90)
-    counts = na.LinkCounts()
-    counts.add(["a"] * 90, ["b"] * 90, {(n, n) for n in range(90)})
     gold = na.GoldAlignment({(n, n) for n in range(90)}, {(n, n) for n in range(90)})
-    objects = [shipped, pair, long, long.alignment, long.matrix, batch, bitext, bitext[:2], gold, counts]
+    objects = [shipped, pair, long, long.alignment, long.matrix, batch, bitext, bitext[:2], gold]
     objects += [
         shipped.lexicon,
         shipped.scorer,
@@ -563,11 +561,11 @@ CALLS = {
         "expected another batch, found 3",
     ),
     "counts of a link outside": (
-        lambda: na.LinkCounts().add(["a"], ["b"], {(3, 3)}),
+        lambda: na.lexicon([("a", "b", "0-0"), ("a", "b", {(3, 3)})]),
         DATA,
-        "link 3-3 is outside a pair of 1 source and 1 target words",
+        "pair 1: link 3-3 is outside a pair of 1 source and 1 target words",
     ),
-    "counts of a link before": (lambda: na.LinkCounts().add(["a"], ["b"], {(-1, 0)}), DATA, "link -1-0"),
+    "counts of a link before": (lambda: na.lexicon([("a", "b", {(-1, 0)})]), DATA, "pair 0: link -1-0"),
     "vectors of one language": (
         lambda: na.load(na.Embeddings.of(["a"], np.eye(1)).to_gensim()),
         USAGE,
@@ -609,7 +607,59 @@ CALLS = {
         DATA,
         "words on both sides to fit to, found none",
     ),
-    "letters to count": (lambda: na.LinkCounts().add("ab", "cd", []), USAGE, "list of words, found 'ab'"),
+    "one pair to count": (
+        lambda: na.lexicon(na.load().align("a", "b")),
+        USAGE,
+        r"found one pair; a single pair goes in a list: \[pair\]",
+    ),
+    "one tuple to count": (
+        lambda: na.lexicon(("a", "b", "0-0")),
+        DATA,
+        r"pair 0: expected \(source, target, links\), found 'a'",
+    ),
+    "a table to count": (
+        lambda: na.phrases(na.load().align_batch(PAIRS).table()),
+        USAGE,
+        "found a table, DataFrame of shape .*pass a batch",
+    ),
+    "links without words to count": (
+        lambda: na.lexicon(na.AlignedBatch([0, 1], [0], [0], [1.0], [0.0])),
+        USAGE,
+        "this batch holds links without words",
+    ),
+    "annotations of fewer pairs": (
+        lambda: na.project([("a", "b", "0-0")] * 2, ["O"], format="bio"),
+        DATA,
+        "annotations of each pair, found those of only 1",
+    ),
+    "annotations of more pairs": (
+        lambda: na.project([("a", "b", "0-0")], ["O", "O"], format="bio"),
+        DATA,
+        "annotations of each of 1 pairs, found more",
+    ),
+    "labels of other words": (
+        lambda: na.project([("a", "b", "0-0")] * 2, ["O", "O O"], format="bio"),
+        DATA,
+        "pair 1: expected a label for each of 1 source words, found 2",
+    ),
+    "a format of annotations": (
+        lambda: na.project([("a", "b", "0-0")], ["O"], format="iob"),
+        USAGE,
+        "expected one of the formats xml, bio, spans, found 'iob'; did you mean 'bio'",
+    ),
+    "a span outside": (
+        lambda: na.project([("a", "b", "0-0")], [[(0, 2, "X")]], format="spans"),
+        DATA,
+        r"pair 0: expected spans like \(0, 2, 'NAME'\) within 1 words, found \(0, 2, 'X'\)",
+    ),
+    "a word to find": (lambda: na.find([("a", "b", "0-0")], 5), USAGE, "expected words as text, .*found 5"),
+    "a side to find": (lambda: na.find([("a", "b", "")], "a", side="left"), USAGE, "one of the sides"),
+    "an index of no file": (lambda: na.find("nothing.db", "a"), DATA, "found no file"),
+    "a word of no lexicon": (
+        lambda: na.lexicon([("a", "b", "0-0")], word="c"),
+        DATA,
+        "no translation of 'c' is as probable as `min_probability`",
+    ),
     "an encoder that links by number": (
         lambda: na.links_from(PAIRS, encoder=3),
         USAGE,
@@ -641,13 +691,13 @@ CALLS = {
         "expected a GoldAlignment, found {",
     ),
     "a title of a page": (lambda: na.show([na.load().align("a", "b")], title=3), USAGE, "a title, found 3"),
-    "counts of no links": (lambda: na.LinkCounts().add(["a"], ["b"], None), DATA, "links as pairs .* None"),
+    "counts of no links": (lambda: na.lexicon([(["a"], ["b"], None)]), DATA, "links as pairs .* None"),
     "counts of truth values": (
-        lambda: na.LinkCounts().add(["a"], ["b"], [(False, 0)]),
+        lambda: na.lexicon([("a", "b", [(False, 0)])]),
         DATA,
         "links as pairs .*False",
     ),
-    "counts of text": (lambda: na.LinkCounts().add(["a"], ["b"], "0-0"), DATA, "links as pairs .*'0-0'"),
+    "counts of text": (lambda: na.lexicon([("a", "b", "0:0")]), DATA, "links like 0-1 .*'0:0'"),
     "presets in a list": (lambda: na.train(PAIRS, preset=["fast"]), USAGE, r"presets .*found \['fast'\]"),
     "sides of two files": (
         lambda: na.read_bitext("a", "b", select=("1", "2")),
@@ -733,8 +783,18 @@ VALUES_REFUSED = {  # a call with one value, and values that it refuses
     "shipped vectors": (na.load_embeddings, ("en_fr_vectors",)),
     "dimension": (lambda x: na.count_embeddings(na.load().lexicon, dimension=x), ("a", True, 0, None)),
     "seed": (lambda x: na.count_embeddings(na.load().lexicon, seed=x), ("a", True, -1, None)),
-    "counted words": (lambda x: na.LinkCounts().add(x, ["b"], []), (None, 5, "ab")),
-    "least": (lambda x: na.LinkCounts().entries(least=x), (None, "a", True, float("nan"))),
+    "counted words": (lambda x: na.lexicon([(x, ["b"], [])]), (None, 5, [1], {"a"})),
+    "counted pairs": (na.lexicon, (None, 5, "ab", {"a": 1}, [5], [("a", "b")])),
+    "a minimum of links": (lambda x: na.lexicon([], min_links=x), (None, "a", True, float("nan"))),
+    "a minimum probability": (lambda x: na.lexicon([], min_probability=x), (None, "a", True, 2)),
+    "the word of a lexicon": (lambda x: na.lexicon([], word=x), (5, ["a"])),
+    "longest phrases": (lambda x: na.phrases([], longest=x), (None, 0, 1.5, "a", True)),
+    "annotations": (lambda x: na.project([("a", "b", "")], x, format="bio"), (None, 5, "O", [5], [[1]])),
+    "spans": (lambda x: na.project([("a", "b", "")], [x], format="spans"), (None, 5, [5], [(0, 1, 2)])),
+    "tagged lines": (lambda x: na.project([("a", "b", "")], [x]), (None, 5, ["a"], "c")),
+    "found words": (lambda x: na.find([("a", "b", "")], x), (None, 5, ["a"], "\udce9")),
+    "a translation to find": (lambda x: na.find([("a", "b", "")], "a", translation=x), (5, ["b"])),
+    "places to find": (lambda x: na.find([("a", "b", "")], "a", limit=x), (-1, 1.5, True, "a")),
     "length": (lambda x: na.Alignment([], x, 1), (None, "a", 1.5, True, -1)),
     "tokens": (lambda x: na.AlignmentMatrix(np.eye(2), x, ["a", "b"]), (None, 5, [1, 2], [None, "a"])),
     "other systems": (lambda x: na.SamplePair(1, pairs()[0], others={"x": x}), ([(0, 0)], 5, None)),

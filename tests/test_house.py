@@ -21,7 +21,8 @@ import nmtalign
 PACKAGE = Path(nmtalign.__file__).parent
 REPOSITORY = Path(__file__).resolve().parent.parent
 FLOORS = {
-    "cli": 8,
+    "cli": 9,
+    "applications": 8,
     "report": 7,
     "batch": 7,
     "aligner": 6,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from nmtalign import names
 from nmtalign.aligner.extraction import EXTRACTIONS, Symmetrized
-from nmtalign.cli.commands import links
 from nmtalign.encoders.published import METHODS
 from nmtalign.links import formats, symmetrization
 from nmtalign.positions.model import SOFTMAX_POSITIONS
@@ -23,5 +22,4 @@ def test_every_name_can_be_chosen_and_no_other():
     assert {*names.PAIR_FORMATS, "moses"} == set(readers.FORMATS)  # moses is two files
     assert tuple(formats._READERS) == names.READ_LINKS
     assert set(names.WRITTEN_LINKS) == set(formats._WRITERS)
-    assert tuple(links._PROJECTIONS) == names.TAG_FORMATS
     assert set(names.WRITTEN_VECTORS) < set(names.READ_VECTORS) == set(storage.READ_VECTORS)

@@ -186,7 +186,7 @@ def test_values_of_the_security_page_are_numbers():
 def test_floors_are_the_same_in_docstrings_page_and_rule():
     page = (REPOSITORY / "ARCHITECTURE.md").read_text(encoding="utf-8")
     drawn = {}
-    for number, line in re.findall(r"^([0-8])  (\S.+)$", page, re.MULTILINE):
+    for number, line in re.findall(r"^([0-9])  (\S.+)$", page, re.MULTILINE):
         names = line if number == "0" else re.split(r" {3,}", line)[0]
         drawn |= {re.split(r"[/.]", name)[0]: int(number) for name in names.split()}
     assert drawn == FLOORS

@@ -1,4 +1,4 @@
-"""Floor 8: the command line. Commands are loaded when called, so ``nmtalign --help`` stays fast."""
+"""Floor 9: the command line. Commands are loaded when called, so ``nmtalign --help`` stays fast."""
 
 from __future__ import annotations
 
@@ -29,23 +29,27 @@ from nmtalign.errors import (
 
 # name -> (module, attribute, one line of help)
 COMMANDS = {
-    name: (f"nmtalign.cli.commands.{module}", name.replace("-", "_"), text)
+    name: (f"nmtalign.cli.commands.{module}_command", f"{name.replace('-', '_')}_command", text)
     for name, module, text in (
         ("demo", "demo", "Align, evaluate and draw the shipped sample."),
         ("align", "align", "Align a bitext: links, probabilities, table."),
         ("links-from", "align", "Links from attention or similarities of another program."),
         ("train", "train", "Learn an alignment model from a bitext."),
-        ("evaluate", "links", "Precision, recall, F1 and AER against gold links."),
-        ("symmetrize", "links", "Join the links of two directions."),
-        ("convert", "links", "Convert link files: Pharaoh, NAACL, GIZA A3, ..."),
-        ("phrases", "links", "Phrase pairs consistent with the links, as Moses extracts them."),
-        ("project", "links", "Project tags, labels or spans over links to the target."),
-        ("heatmap", "look", "Draw attention weights and links as a picture."),
-        ("report", "look", "Write an HTML report of an aligned corpus."),
+        ("evaluate", "evaluate", "Precision, recall, F1 and AER against gold links."),
+        ("symmetrize", "symmetrize", "Join the links of two directions."),
+        ("convert", "convert", "Convert link files: Pharaoh, NAACL, GIZA A3, ..."),
+        (
+            "phrases",
+            "applications.phrases",
+            "Phrase pairs consistent with the links, as Moses extracts them.",
+        ),
+        ("project", "applications.project", "Project tags, labels or spans over links to the target."),
+        ("heatmap", "heatmap", "Draw attention weights and links as a picture."),
+        ("report", "report", "Write an HTML report of an aligned corpus."),
         ("vectors", "vectors", "Show, convert, learn and map word vectors."),
-        ("lexicon", "links", "List translations with probabilities."),
-        ("find", "look", "Translations of a word, with the lines where it stands."),
-        ("index", "look", "Make the index of a corpus that find searches."),
+        ("lexicon", "applications.lexicon", "List translations with probabilities."),
+        ("find", "applications.find", "Translations of a word, with the lines where it stands."),
+        ("index", "applications.find", "Make the index of a corpus that find searches."),
         ("serve", "serve", "Align pairs in the browser as they are typed."),
     )
 }

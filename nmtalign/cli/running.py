@@ -1,4 +1,4 @@
-"""How `align` and `train` run: in shards, in processes or on a cluster; and what writes their outputs."""
+"""How `align` and `train` run: in shards, in processes or on a cluster; and the outputs of commands."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import nmtalign as na
 from nmtalign.cli.declare import OUTPUT, Options, Whole, option
-from nmtalign.cli.model import ModelOptions
+from nmtalign.cli.messages import Progress, log
+from nmtalign.cli.model_options import ModelOptions
 from nmtalign.errors import UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.checksums import fingerprint
@@ -238,3 +239,18 @@ class EngineOptions(Options):
         from nmtalign.corpus.parallel import default_workers
 
         return stack.enter_context(connected(self.scheduler, default_workers(self.workers)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputFileOptions(Options):
+    """The file to write."""
+
+    section = "Output"
+
+    output: str = option("-o --output FILE", "File to write.", type=OUTPUT, default="-")
+
+
+def say_written(what: str, paths: list[str], progress: Progress) -> None:
+    """Say in one line what was written where."""
+    where = "" if "-" in paths else f" in {' and '.join(paths)}"
+    log(f"{what}{where}, {progress.seconds:.1f} s", event="written")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import click
 
 import nmtalign as na
+from nmtalign.applications.linked_pairs import LinkedPair
 from nmtalign.cli import declare
 from nmtalign.cli.declare import INPUT, Options, Whole, argument, option
 from nmtalign.errors import DataError, UsageError
@@ -229,13 +230,11 @@ def languages_of_files(source: str | None, target: str | None) -> tuple[str, str
 ADVICE = "links count words between spaces: give the text that was aligned, or what align --tokens wrote"
 
 
-class LinkedPair(NamedTuple):
-    """A sentence pair as it stands in the files, its words, and their links."""
+class LinkedLine(NamedTuple):
+    """One line of a linked bitext: the sentences as they are in the files, and their words with links."""
 
-    pair: SentencePair
-    source: list[str]
-    target: list[str]
-    links: na.Alignment
+    lines: SentencePair
+    pair: LinkedPair
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,7 +251,7 @@ class OptionalLinkedOptions(WordFormOptions):
         """The files that were named."""
         return [path for path in (self.source, self.target, self.links) if path is not None]
 
-    def read(self, bad: BadRecords, *, separator: str | None = None) -> Iterator[LinkedPair]:
+    def read(self, bad: BadRecords, *, separator: str | None = None) -> Iterator[LinkedLine]:
         """Yield the sentence pairs with their links, one for each line of all three files.
 
         With a `separator`, pairs are bad if a word cannot be written into a plain file that has it between
@@ -265,9 +264,10 @@ class OptionalLinkedOptions(WordFormOptions):
         pairs = na.read_bitext(self.source, self.target, encoding=self.encoding, on_error=bad.add)
         links_of_lines = read_links(self.links, encoding=self.encoding, on_error=bad.add)
         lines = bad.track(zip_lines((pairs, links_of_lines), (self.source, self.links)))
+        empty = LinkedPair([], [], na.Alignment((), 0, 0))
         for number, (pair, links) in enumerate(lines, 1):
             linked = None if bad.has_current else self._checked(pair, links, number, bad, separator)
-            yield linked or LinkedPair(pair._replace(source="", target=""), [], [], na.Alignment((), 0, 0))
+            yield linked or LinkedLine(pair._replace(source="", target=""), empty)
 
     def _checked(
         self,
@@ -276,7 +276,7 @@ class OptionalLinkedOptions(WordFormOptions):
         number: int,
         bad: BadRecords,
         separator: str | None,
-    ) -> LinkedPair | None:
+    ) -> LinkedLine | None:
         """Return a pair with its links; None for a bad one."""
         from nmtalign.links.separators import find_cut
 
@@ -290,7 +290,8 @@ class OptionalLinkedOptions(WordFormOptions):
             bad.add_cut(problem, str((self.source, self.target)[side]), number)
             return None
         try:
-            return LinkedPair(pair, source, target, na.Alignment(links, len(source), len(target)))
+            alignment = na.Alignment(links, len(source), len(target))
+            return LinkedLine(pair, LinkedPair(source, target, alignment))
         except DataError as error:
             bad.add(DataError(f"{error}; {ADVICE}").at(str(self.links), line=number))
             return None

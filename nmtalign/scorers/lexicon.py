@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -45,14 +45,21 @@ from nmtalign.positions.model import Emissions
 from nmtalign.scorers.forms import EVERY, FormPairs, cut, forms_of, make_form_pairs
 from nmtalign.state import State, Stored
 
-if TYPE_CHECKING:
-    from nmtalign.links.lexicon import Entry
-
 BLOCK = 1 << 16  # word pairs that a thread works on at a time
 RAREST = 1e-3  # expected null count of a word that was never unaligned
 UNKNOWN_RATIO = 0.2  # of two forms, one of them unknown: other kinds of form or the positions decide
 MAX_COUNT = 10**12  # of words or links of a training text
 MAX_LETTERS = 1000  # of a form
+
+
+class CountedWordPair(NamedTuple):
+    """A word pair of the lexicon with its expected number of links."""
+
+    source: str
+    target: str
+    links: float
+    forward: float  # p(target|source)
+    reverse: float  # p(source|target)
 
 
 class FormCounts(NamedTuple):
@@ -354,10 +361,8 @@ class Lexicon:
         """Return the most frequent source and target words; words are numbered by falling frequency."""
         return self.source_words[1 : count + 1], self.target_words[1 : count + 1]
 
-    def translations(self) -> Iterator[Entry]:
+    def translations(self) -> Iterator[CountedWordPair]:
         """Yield the linked word pairs by falling count; UsageError if whole words have no counts."""
-        from nmtalign.links.lexicon import Entry
-
         whole = self.whole
         if whole is None:
             raise UsageError("this lexicon counts parts of words only; it has no translations to list")
@@ -369,7 +374,7 @@ class Lexicon:
         order = np.lexsort((target, source, -links))
         columns = (column[order].tolist() for column in (source, target, links, forward, reverse))
         for s, t, *numbers in zip(*columns, strict=True):
-            yield Entry(self.source_words[s], self.target_words[t], *numbers)
+            yield CountedWordPair(self.source_words[s], self.target_words[t], *numbers)
 
     def looked_up(self, source: EncodedSide, target: EncodedSide, pairs: PairIndex) -> CountedForms:
         """Return the pairs of forms of a text, with the learned counts."""

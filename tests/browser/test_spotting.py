@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix
-from nmtalign.corpus.concordance import Index
+from nmtalign.applications.concordance import search
+from nmtalign.corpus.bitext_index import build_index
+from nmtalign.names import SIDES
 from nmtalign.report.sample import SamplePair
 from nmtalign.text.tokenization import TextSettings
 from tests.browser.conftest import wait
@@ -138,17 +140,18 @@ def test_the_page_finds_what_the_index_finds(open_report: Open) -> None:
         (p.aligned.matrix.source_tokens, p.aligned.matrix.target_tokens, list(p.aligned.alignment))
         for p in pairs
     ]
-    index, page = Index.of(linked, TextSettings()), open_report(pairs)
-    for side, name in ((0, "s"), (1, "t")):
-        for word in linked[0][side][:5]:
+    index, page = build_index(linked, TextSettings()), open_report(pairs)
+    for number, side in enumerate(SIDES):
+        for word in linked[0][number][:5]:
             page.execute_script(
                 "const w = document.getElementById('concordance-words');"
                 "const s = document.getElementById('concordance-side');"
                 "w.value = arguments[0]; s.value = arguments[1]; s.dispatchEvent(new Event('change'))",
                 word,
-                name,
+                side[0],
             )
-            found = [f"{unit or '(no link)'}: {count}" for unit, count in index.find(word, side).translations]
+            translations = search(index, word, side).translations
+            found = [f"{unit or '(no link)'}: {count}" for unit, count in translations]
             assert sorted(shown(page)[1]) == sorted(found)
 
 

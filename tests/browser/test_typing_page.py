@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from nmtalign.cli.commands.serve import Server
+from nmtalign.cli.commands.serve_command import Server
 from tests.aligner.toy_language import toy_bitext, toy_training
 from tests.browser.conftest import wait
 from tests.browser.test_report_page import find, point_at, texts

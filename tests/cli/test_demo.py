@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nmtalign.cli import main
-from nmtalign.cli.commands.demo import _RESULTS
+from nmtalign.cli.commands.demo_command import _RESULTS
 from nmtalign.files.paths import bundled_path
 from nmtalign.links.evaluation import evaluate
 from nmtalign.links.formats import read_gold, read_links

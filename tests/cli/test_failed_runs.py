@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 from nmtalign.cli import main
-from nmtalign.cli.commands import demo, look
+from nmtalign.cli.commands import demo_command, report_command
 from nmtalign.encoders import transformer
 from nmtalign.links.formats import format_pharaoh
 from nmtalign.report.heatmap import draw_heatmap
@@ -208,7 +208,7 @@ def work(folder: Path, arguments: list[str], stderr: int, limit: int | None) -> 
         transformer.Encoder.check = lambda encoder: None
         transformer.Encoder.identity = []
         transformer.Encoder.vectors = vectors
-        demo.PAGES, look.SAMPLE = (1,), 3
+        demo_command.PAGES, report_command.SAMPLE = (1,), 3
         if limit is not None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
         main(arguments)

@@ -22,8 +22,8 @@ import pytest
 
 from nmtalign import Aligner, load
 from nmtalign.cli import main
-from nmtalign.cli.commands import serve as server_module
-from nmtalign.cli.commands.serve import LARGEST, Server
+from nmtalign.cli.commands import serve_command
+from nmtalign.cli.commands.serve_command import LARGEST, Server
 from nmtalign.report.style import visible
 from nmtalign.text.tokenization import TextSettings
 from tests.aligner.toy_language import toy_bitext, toy_training
@@ -224,8 +224,8 @@ def test_huge_bodies_are_not_read(server: Server, length: str, status: int) -> N
 
 
 def test_a_body_that_does_not_come_holds_nobody_up(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert server_module._Handler.timeout == server_module.SECONDS
-    monkeypatch.setattr(server_module._Handler, "timeout", 0.1)
+    assert serve_command._Handler.timeout == serve_command.SECONDS
+    monkeypatch.setattr(serve_command._Handler, "timeout", 0.1)
     own = f"127.0.0.1:{server.server_port}"
     head = (
         f"POST /pairs HTTP/1.1\r\nHost: {own}\r\nOrigin: http://{own}\r\nContent-Type: application/json\r\n"
@@ -252,7 +252,7 @@ def drip(connection: socket.socket, text: bytes, pause: float) -> float:
 def test_a_byte_at_a_time_holds_a_thread_for_a_bounded_time(
     server: Server, monkeypatch: pytest.MonkeyPatch, start: str
 ) -> None:
-    monkeypatch.setattr(server_module._Handler, "timeout", 0.3)
+    monkeypatch.setattr(serve_command._Handler, "timeout", 0.3)
     own = f"127.0.0.1:{server.server_port}"
     head = f"Host: {own}\r\nOrigin: http://{own}\r\nContent-Type: application/json\r\n"
     with socket.create_connection(("127.0.0.1", server.server_port), timeout=10) as connection:
@@ -262,7 +262,7 @@ def test_a_byte_at_a_time_holds_a_thread_for_a_bounded_time(
 
 
 def test_connections_beyond_a_number_are_closed(server: Server) -> None:
-    taken = [server.free.acquire(timeout=10) for _ in range(server_module.MOST_AT_ONCE)]
+    taken = [server.free.acquire(timeout=10) for _ in range(serve_command.MOST_AT_ONCE)]
     assert all(taken)  # those of other tests are over
     with socket.create_connection(("127.0.0.1", server.server_port), timeout=10) as connection:
         assert connection.recv(100) == b""
@@ -302,7 +302,7 @@ def test_vectors_have_the_score_that_is_asked_for(monkeypatch, capsys) -> None:
         served.update(aligners)
         raise OSError("taken")
 
-    monkeypatch.setattr(server_module, "Server", no_server)
+    monkeypatch.setattr(serve_command, "Server", no_server)
     for options in ((), ("--score", "dot")):
         with pytest.raises(SystemExit):
             main(["serve", "--model", "en_fr_model", "--vectors", "en_fr_vectors", *options])

@@ -20,16 +20,17 @@ from typing import Any
 import numpy as np
 
 import nmtalign
+from nmtalign.applications.concordance import search
+from nmtalign.applications.projection import parse_tags, project_tags
 from nmtalign.batch.shards import is_whole
 from nmtalign.cli.declare import read_config
-from nmtalign.corpus.concordance import Index, write_index
+from nmtalign.corpus.bitext_index import open_index, write_index
 from nmtalign.encoders.matrix_files import read_matrices
 from nmtalign.errors import DataError
 from nmtalign.files.array_files import read_array, read_arrays
 from nmtalign.files.json_files import read_json
 from nmtalign.files.text_files import read_lines
 from nmtalign.links.formats import parse_gold, read_records
-from nmtalign.links.projection import parse_tags, project_tags
 from nmtalign.scorers.vector_scores import BahdanauScore, ProjectedDot
 from nmtalign.state import fingerprints
 from nmtalign.text.bitext import read_bitext
@@ -263,7 +264,7 @@ READERS = {
     "marian": Reader("x", read_matrices, (b"0.9,0.1 0.2,0.8\nun ||| 1\n",)),
     "fairseq": Reader("x", read_matrices, (b"S-0\tthe\nA-0\t0.9,0.1 0.2,0.8\nA-1\t1\n",)),
     "opennmt": Reader("x", read_matrices, (_OPENNMT.encode(),)),
-    "index": Reader("x.db", lambda path: Index(path).find("cat", 0), (_index(),)),
+    "index": Reader("x.db", lambda path: search(open_index(path), "cat", "source"), (_index(),)),
     "tags": Reader("x", _project, (b'the <b x="1">cat <i/>sat</b>\n',), named=False),
     "word list": Reader("x", partial(read_word_list, text=TextSettings()), (b"the\tle\t0.5\ncat chat\n",)),
     "dictionary": Reader("x", read_dictionary, (b"the\tle\ncat chat\n",)),

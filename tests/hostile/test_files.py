@@ -29,7 +29,8 @@ from numpy.testing import assert_array_equal
 
 import nmtalign
 from nmtalign import cli
-from nmtalign.corpus.concordance import Index, write_index
+from nmtalign.applications.projection import parse_tags, project_tags
+from nmtalign.corpus.bitext_index import open_index, write_index
 from nmtalign.encoders.matrix_files import read_vectors
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.files import limits
@@ -39,7 +40,6 @@ from nmtalign.files.paths import file_inside
 from nmtalign.files.read_errors import reraise_as_data_error
 from nmtalign.files.text_files import read_lines
 from nmtalign.links.formats import read_records
-from nmtalign.links.projection import parse_tags, project_tags
 from nmtalign.state import fingerprints
 from nmtalign.text import readers as text_readers
 from nmtalign.text.bitext import read_bitext
@@ -550,7 +550,7 @@ def test_an_index_with_other_tables_is_refused(tmp_path: Path) -> None:
         endless = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r)"
         database.execute(f"CREATE VIEW words AS {endless} SELECT n AS side, n AS number, n AS word FROM r")
     with pytest.raises(DataError, match="expected the tables of an index"):
-        Index(tmp_path / "x")
+        open_index(tmp_path / "x")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 import nmtalign
+from nmtalign.applications.concordance import search
 from nmtalign.batch.shards import is_whole
-from nmtalign.corpus.concordance import Index, write_index
+from nmtalign.corpus.bitext_index import open_index, write_index
 from nmtalign.encoders.matrix_files import read_vectors
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.checksums import fingerprint
@@ -204,7 +205,7 @@ def test_an_index_opens_no_file_beside_it(tmp_path: Path) -> None:
     write_index(tmp_path / "x.db", [(["cat"], ["chat"], {(0, 0)})], TextSettings())
     for ending in ("journal", "wal"):
         os.mkfifo(tmp_path / f"x.db-{ending}")
-    assert Index(tmp_path / "x.db").find("cat", 0).translations == [("chat", 1)]
+    assert search(open_index(tmp_path / "x.db"), "cat", "source").translations == [("chat", 1)]
 
 
 def test_an_index_has_the_tokenizer_in_it(tmp_path: Path) -> None:
@@ -217,7 +218,7 @@ def test_an_index_has_the_tokenizer_in_it(tmp_path: Path) -> None:
     assert [token.text for token in text.tokens("cats")] == ["cat", "s"]
     write_index(tmp_path / "x.db", [(["cat", "s"], ["chats"], {(0, 0)})], text)
     (tmp_path / "x.model").unlink()
-    assert Index(tmp_path / "x.db").find("cats", 0).translations == [("chats", 1)]
+    assert search(open_index(tmp_path / "x.db"), "cats", "source").translations == [("chats", 1)]
 
 
 @pytest.mark.parametrize("name", ["/dev/zero", "../x.model", "x.model"])
@@ -228,14 +229,14 @@ def test_an_index_names_no_file_outside(name: str, tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "x.db") as database:
         database.execute("UPDATE about SET text = ?", (text,))
     with pytest.raises(DataError, match=r"x\.db: expected an index"):
-        Index(tmp_path / "x.db")
+        open_index(tmp_path / "x.db")
 
 
 def test_an_index_writes_its_files_nowhere_else(tmp_path: Path) -> None:
     write_index(tmp_path / "x.db", [(["cat"], ["chat"], {(0, 0)})], TextSettings())
     with sqlite3.connect(tmp_path / "x.db") as database:
         database.execute("INSERT INTO files VALUES (?, ?)", (str(tmp_path / "written"), b"bytes"))
-    Index(tmp_path / "x.db")
+    open_index(tmp_path / "x.db")
     assert [path.name for path in tmp_path.iterdir()] == ["x.db"]
 
 
@@ -280,12 +281,12 @@ def test_damaged_indexes(case: str, tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "x.db") as database:
         database.execute(command, (value,))
     with pytest.raises(DataError, match=r"x\.db: "):
-        Index(tmp_path / "x.db").find("cat", 0, translation="chat")
+        search(open_index(tmp_path / "x.db"), "cat", "source", translation="chat")
 
 
 def test_words_that_are_no_text_are_the_fault_of_the_caller(tmp_path: Path) -> None:
     write_index(tmp_path / "x.db", [(["cat"], ["chat"], {(0, 0)})], TextSettings())
-    index = Index(tmp_path / "x.db")
+    index = open_index(tmp_path / "x.db")
     for query, translation in (("\udce9", None), ("cat", "\udce9")):
         with pytest.raises(UsageError, match="expected words as text, in UTF-8, found"):
-            index.find(query, 0, translation=translation)
+            search(index, query, "source", translation=translation)

@@ -3,8 +3,19 @@
 Nothing here is executed; `tests/test_misuses.py` reads what mypy says.
 """
 
-from nmtalign.cli import model, running, texts
-from nmtalign.cli.commands import align, demo, links, look, serve, train, vectors
+from nmtalign.cli import model_options, running, texts
+from nmtalign.cli.commands import (
+    align_command,
+    demo_command,
+    evaluate_command,
+    heatmap_command,
+    report_command,
+    serve_command,
+    symmetrize_command,
+    train_command,
+    vectors_command,
+)
+from nmtalign.cli.commands.applications import find_command, lexicon_command
 
 
 def read_bitext(options: texts.BitextOptions, text: texts.TextOptions, linked: texts.LinkedOptions) -> None:
@@ -17,7 +28,7 @@ def read_bitext(options: texts.BitextOptions, text: texts.TextOptions, linked: t
     linked.link  # rejected
 
 
-def read_model(options: model.ModelOptions, source: model.SourceOptions) -> None:
+def read_model(options: model_options.ModelOptions, source: model_options.SourceOptions) -> None:
     options.links.threshold
     options.links.treshold  # rejected
     options.threshold  # rejected
@@ -44,7 +55,7 @@ def read_running(engine: running.EngineOptions, shards: running.ShardOptions) ->
     shards.shards  # rejected
 
 
-def read_align(outputs: align.AlignOutputOptions, errors: align.BadRecordOptions) -> None:
+def read_align(outputs: align_command.AlignOutputOptions, errors: align_command.BadRecordOptions) -> None:
     outputs.output.upper()
     outputs.outptu  # rejected
     outputs.attention.upper()  # rejected
@@ -55,7 +66,7 @@ def read_align(outputs: align.AlignOutputOptions, errors: align.BadRecordOptions
     errors.stict  # rejected
 
 
-def read_train(outputs: train.OutputOptions, learning: train.LearningOptions) -> None:
+def read_train(outputs: train_command.OutputOptions, learning: train_command.LearningOptions) -> None:
     outputs.force
     outputs.forced  # rejected
     learning.preset == "fast"
@@ -63,7 +74,11 @@ def read_train(outputs: train.OutputOptions, learning: train.LearningOptions) ->
     learning.priors  # rejected
 
 
-def read_look(picture: look.PictureOptions, page: look.PageOptions, search: look.SearchOptions) -> None:
+def read_pictures(
+    picture: heatmap_command.PictureOptions,
+    page: report_command.PageOptions,
+    search: find_command.SearchOptions,
+) -> None:
     picture.dpi + 1
     picture.dpis  # rejected
     picture.values == "parts"
@@ -76,7 +91,9 @@ def read_look(picture: look.PictureOptions, page: look.PageOptions, search: look
 
 
 def read_links(
-    scored: links.ScoredOptions, directions: links.DirectionOptions, lexicon: links.LexiconOptions
+    scored: evaluate_command.ScoredOptions,
+    directions: symmetrize_command.DirectionOptions,
+    lexicon: lexicon_command.LexiconOptions,
 ) -> None:
     scored.gold_format == "naacl"
     scored.gold_format == "nacl"  # rejected
@@ -87,7 +104,7 @@ def read_links(
     lexicon.least  # rejected
 
 
-def read_vectors(reading: vectors.ReadingOptions, counting: vectors.CountingOptions) -> None:
+def read_vectors(reading: vectors_command.ReadingOptions, counting: vectors_command.CountingOptions) -> None:
     reading.format == "fasttext"
     reading.format == "glove"  # rejected
     reading.limits  # rejected
@@ -95,7 +112,7 @@ def read_vectors(reading: vectors.ReadingOptions, counting: vectors.CountingOpti
     counting.dimensions  # rejected
 
 
-def read_others(served: serve.ServedOptions, results: demo.ResultsOptions) -> None:
+def read_others(served: serve_command.ServedOptions, results: demo_command.ResultsOptions) -> None:
     served.score == "dot"
     served.score == "dots"  # rejected
     served.models  # rejected

@@ -120,3 +120,31 @@ na.count_embeddings(aligner.lexicon, dimension=64)
 na.count_embeddings(aligner.lexicon, dimensions=64)  # rejected
 na.resolve_path("en_fr_model")
 na.resolve_path(5)  # rejected
+
+linked = [("the cat", "le chat", "0-0 1-1")]
+na.project(batch, ["O B-X"], format="bio")
+na.project(batch, [["O", "B-X"]], format="bio")[0][1].upper()
+na.project(batch, ["O B-X"], format="iob")  # rejected
+na.project(batch, ["O B-X"], fmt="bio")  # rejected
+na.project(batch, [[(0, 1, "X")]], format="spans")[0][0].label
+na.project(batch, [[(0, 1, "X")]], format="bio")  # rejected
+na.project(batch, ["the <b>cat</b>"])[0].upper()
+na.project(batch, [["the", "cat"]])  # rejected
+na.project(batch)  # rejected
+na.lexicon(batch, min_links=2, min_probability=0.1).head()
+na.lexicon(linked, word="cat").head()
+na.lexicon(aligner)
+na.lexicon(batch, least=2)  # rejected
+na.lexicon(batch, min_probability="high")  # rejected
+na.lexicon("model")  # rejected
+na.lexicon(pair)  # rejected
+na.phrases(batch, longest=5).head()
+na.phrases(linked)
+na.phrases(batch, max_length=5)  # rejected
+na.phrases(batch, longest="5")  # rejected
+na.find(batch, "the cat", side="source", translation="le chat", limit=10).head()
+na.find("corpus.db", "cat")
+na.find(batch, ["the", "cat"])  # rejected
+na.find(batch, "cat", side="left")  # rejected
+na.find(batch, "cat", context=3)  # rejected
+na.find(batch)  # rejected

@@ -24,7 +24,7 @@ import click
 
 import nmtalign as na
 from nmtalign.cli.declare import INPUT, Options, Whole, command, option
-from nmtalign.cli.model import check_folder
+from nmtalign.cli.model_options import check_folder
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.files.json_files import parse_json
 from nmtalign.names import SIDES, ScoreName
@@ -92,8 +92,8 @@ class ServerOptions(Options):
     )
 
 
-@command()
-def serve(served: ServedOptions, server: ServerOptions) -> None:
+@command(name="serve")
+def serve_command(served: ServedOptions, server: ServerOptions) -> None:
     """Serve a page that aligns pairs as they are typed: curves, matrix, each scorer; until Ctrl-C.
 
     Only browsers on this machine can open the page; other sites cannot use it. Nothing that you type is

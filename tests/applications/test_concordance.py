@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nmtalign.corpus import concordance
-from nmtalign.corpus.concordance import GAP, Index, write_index
+from nmtalign.applications.concordance import GAP_SIGN, search
+from nmtalign.corpus import bitext_index
+from nmtalign.corpus.bitext_index import build_index, open_index, write_index
 from nmtalign.errors import DataError, UsageError
+from nmtalign.names import SIDES
 from nmtalign.text.tokenization import TextSettings
 
 TEXT = TextSettings()
@@ -41,7 +43,7 @@ def slowly(pairs, query, side):
     counts, places, units = Counter(), [], []
     lower = [[TEXT.normalized(pair[k]) for k in (0, 1)] for pair in pairs]
     wanted = TEXT.normalized(query)
-    for number, (pair, forms) in enumerate(zip(pairs, lower, strict=True), 1):
+    for number, (pair, forms) in enumerate(zip(pairs, lower, strict=True)):
         for start in range(len(pair[side]) - len(query) + 1):
             own = list(range(start, start + len(query)))
             if [forms[side][i] for i in own] != wanted:
@@ -58,63 +60,84 @@ def slowly(pairs, query, side):
 
 @given(bitexts(), st.lists(st.sampled_from(["a", "b", "É", "c"]), min_size=1, max_size=3), st.integers(0, 1))
 def test_the_index_finds_what_plain_loops_find(pairs, query, side):
-    with mock.patch.object(concordance, "BLOCK", 2):
-        index = Index.of(pairs, TEXT)
-        found = index.find(" ".join(query), side, most=100)
+    with mock.patch.object(bitext_index, "PAIRS_PER_BLOCK", 2):
+        index = build_index(pairs, TEXT)
+        found = search(index, " ".join(query), SIDES[side], max_places=100)
         counts, places, units = slowly(pairs, query, side)
-        names = [(" ".join(GAP if word is None else word for word in unit), n) for unit, n in counts.items()]
-        assert (found.total, sorted(found.translations)) == (len(places), sorted(names))
-        assert found.different == len(counts)
-        assert index.find(" ".join(query), side, limit=1).translations == found.translations[:1]
-        assert [(line.line, line.marked) for line in found.lines] == places
-        assert [line.words for line in found.lines] == [tuple(pairs[n - 1][:2]) for n, _ in places]
+        names = [
+            (" ".join(GAP_SIGN if word is None else word for word in unit), n) for unit, n in counts.items()
+        ]
+        assert (found.place_count, sorted(found.translations)) == (len(places), sorted(names))
+        assert found.translation_count == len(counts)
+        assert (
+            search(index, " ".join(query), SIDES[side], max_translations=1).translations
+            == found.translations[:1]
+        )
+        assert [(line.pair, line.positions) for line in found.occurrences] == places
+        assert [line.words for line in found.occurrences] == [tuple(pairs[n][:2]) for n, _ in places]
         assert [count for _, count in found.translations] == sorted(counts.values(), reverse=True)
         for text, _ in names:
-            lines = index.find(" ".join(query), side, translation=text, most=100).lines
-            plain = " ".join(word for word in text.split(" ") if word != GAP) or text
-            assert [line.line for line in lines] == [n for n, found in units if found in (text, plain)]
+            lines = search(index, " ".join(query), SIDES[side], translation=text, max_places=100).occurrences
+            plain = " ".join(word for word in text.split(" ") if word != GAP_SIGN) or text
+            assert [line.pair for line in lines] == [n for n, found in units if found in (text, plain)]
 
 
 def test_case_words_and_gaps():
-    index = Index.of(PAIRS, TEXT)
-    assert index.find("HOUSE", 0).translations == [("", 1), ("chambre", 1), ("maison", 1)]
-    assert index.find("not", 0).translations == [("ne … pas", 1), ("ne pas", 1)]
-    assert [line.line for line in index.find("not", 0, translation="ne pas").lines] == [2, 3]
-    assert [line.line for line in index.find("house", 0, translation="").lines] == [4]
-    assert index.find("ne", 1).translations == [("not", 2)]
-    assert index.find("a house", 0).translations == [("une maison", 1)]
-    assert index.find("house a", 0).total == index.find("zebra", 0).total == index.find("", 0).total == 0
-    assert index.find("house", 0, translation="zebra").lines == []
-    assert (index.find("house", 0, most=0).lines, index.find("house", 0, translation="").among) == ([], 1)
+    index = build_index(PAIRS, TEXT)
+    assert search(index, "HOUSE", "source").translations == [("", 1), ("chambre", 1), ("maison", 1)]
+    assert search(index, "not", "source").translations == [("ne … pas", 1), ("ne pas", 1)]
+    assert [line.pair for line in search(index, "not", "source", translation="ne pas").occurrences] == [1, 2]
+    assert [line.pair for line in search(index, "house", "source", translation="").occurrences] == [3]
+    assert search(index, "ne", "target").translations == [("not", 2)]
+    assert search(index, "a house", "source").translations == [("une maison", 1)]
+    assert (
+        search(index, "house a", "source").place_count
+        == search(index, "zebra", "source").place_count
+        == search(index, "", "source").place_count
+        == 0
+    )
+    assert search(index, "house", "source", translation="zebra").occurrences == []
+    assert (
+        search(index, "house", "source", max_places=0).occurrences,
+        search(index, "house", "source", translation="").candidates,
+    ) == ([], 1)
 
 
 @pytest.mark.parametrize("wanted", [None, "y"])
 def test_lines_are_a_sample_of_the_places_whatever_the_blocks(wanted):
     pairs = [(["x", "x"], ["y", "z"], [(0, 0), (1, n % 2)]) for n in range(400)]
-    every = Index.of(pairs, TEXT).find("x", 0, translation=wanted, most=1000)
-    found = Index.of(pairs, TEXT).find("x", 0, translation=wanted, most=40)
-    assert (len(every.lines), every.among) == (found.among, found.among) == ([800, 600][wanted == "y"],) * 2
-    assert len(found.lines) == 40 == len({(place.line, *place.marked[0]) for place in found.lines})
-    assert all(place in every.lines for place in found.lines)
-    assert found.lines == sorted(found.lines)
-    quarters = Counter((place.line - 1) // 100 for place in found.lines)
+    every = search(build_index(pairs, TEXT), "x", "source", translation=wanted, max_places=1000)
+    found = search(build_index(pairs, TEXT), "x", "source", translation=wanted, max_places=40)
+    assert (
+        (len(every.occurrences), every.candidates)
+        == (found.candidates, found.candidates)
+        == ([800, 600][wanted == "y"],) * 2
+    )
+    assert (
+        len(found.occurrences)
+        == 40
+        == len({(place.pair, *place.positions[0]) for place in found.occurrences})
+    )
+    assert all(place in every.occurrences for place in found.occurrences)
+    assert found.occurrences == sorted(found.occurrences)
+    quarters = Counter(place.pair // 100 for place in found.occurrences)
     assert min(quarters[k] for k in range(4)) >= 4  # of 10 that are expected
-    with mock.patch.object(concordance, "BLOCK", 7):
-        assert Index.of(pairs, TEXT).find("x", 0, translation=wanted, most=40) == found
+    with mock.patch.object(bitext_index, "PAIRS_PER_BLOCK", 7):
+        assert search(build_index(pairs, TEXT), "x", "source", translation=wanted, max_places=40) == found
 
 
 def test_a_query_is_cut_as_the_text_was():
     text = TextSettings("simple")
-    index = Index.of([(["water"], ["l'", "eau"], [(0, 0), (0, 1)])], text, ("en", "fr"))
-    assert index.find("l'eau", 1).total == index.find("l' eau", 1).total == 1
+    index = build_index([(["water"], ["l'", "eau"], [(0, 0), (0, 1)])], text, ("en", "fr"))
+    assert search(index, "l'eau", "target").place_count == search(index, "l' eau", "target").place_count == 1
 
 
 def test_an_index_on_disk_is_the_one_in_memory(tmp_path):
     path = tmp_path / "odd ?#% name.db"
     assert write_index(path, PAIRS, TEXT) == 4
     before = path.read_bytes()
-    assert Index(path).find("house", 0) == Index.of(PAIRS, TEXT).find("house", 0)
-    assert Index(path).pairs == 4
+    assert search(open_index(path), "house", "source") == search(build_index(PAIRS, TEXT), "house", "source")
+    assert open_index(path).pair_count == 4
     assert path.read_bytes() == before
 
 
@@ -126,9 +149,9 @@ def test_the_same_pairs_make_the_same_file(tmp_path):
 
 def test_long_sentences_and_many_words():
     words = [f"w{n}" for n in range(70_000)]
-    index = Index.of([(words, words, [(n, n) for n in range(70_000)])], TEXT)
-    assert index.find("w69999", 0).lines[0].marked == ([69_999], [69_999])
-    assert index.find("w300 w301", 0).translations == [("w300 w301", 1)]
+    index = build_index([(words, words, [(n, n) for n in range(70_000)])], TEXT)
+    assert search(index, "w69999", "source").occurrences[0].positions == ([69_999], [69_999])
+    assert search(index, "w300 w301", "source").translations == [("w300 w301", 1)]
 
 
 def other_database(path):
@@ -158,25 +181,25 @@ def damaged(path):
 def test_what_is_no_index_is_refused(tmp_path, make, told):
     make(tmp_path / "x.db")
     with pytest.raises(DataError, match=f"x.db: expected an index that `nmtalign index`.*{told}"):
-        Index(tmp_path / "x.db").find("house", 0)
+        search(open_index(tmp_path / "x.db"), "house", "source")
 
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ({"side": 2}, "expected side 0, the source, or 1, the target, found 2"),
-        ({"side": "source"}, "found 'source'"),
-        ({"query": 5}, "expected words as text, in UTF-8, found 5"),
+        ({"side": 2}, "expected one of the sides source, target, found 2"),
+        ({"side": "sorce"}, "did you mean 'source'"),
+        ({"words": 5}, "expected words as text, in UTF-8, found 5"),
         ({"translation": ["maison"]}, r"expected words as text, in UTF-8, found \['maison'\]"),
-        ({"most": -1}, "0 or more, found -1"),
-        ({"limit": "many"}, "0 or more, found 'many'"),
+        ({"max_places": -1}, "0 or more, found -1"),
+        ({"max_translations": "many"}, "0 or more, found 'many'"),
     ],
 )
 def test_what_cannot_be_sought_is_not_called_damage(tmp_path, arguments, told):
     write_index(tmp_path / "x.db", PAIRS, TEXT)
-    for index in (Index(tmp_path / "x.db"), Index.of(PAIRS, TEXT)):
+    for index in (open_index(tmp_path / "x.db"), build_index(PAIRS, TEXT)):
         with pytest.raises(UsageError, match=told):
-            index.find(**{"query": "house", "side": 0, **arguments})
+            search(index, **{"words": "house", "side": "source", **arguments})
 
 
 @pytest.mark.parametrize("error", [IndexError, TypeError, KeyError, AttributeError])

@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nmtalign.links.lexicon import Entry, LinkCounts, association, format_phrases, phrase_pairs, shortlist
+import nmtalign as na
+from nmtalign.applications.bilingual_lexicon import (
+    LexiconEntry,
+    LinkCounts,
+    association,
+    format_shortlist,
+)
+from nmtalign.applications.linked_pairs import LinkedPair, read_linked_pairs
+from nmtalign.applications.phrases import format_phrases, phrase_pairs
 
 
 def consistent(links, pair, longest):
@@ -22,7 +30,8 @@ def consistent(links, pair, longest):
 
 @given(st.frozensets(st.tuples(st.integers(0, 4), st.integers(0, 5))), st.integers(1, 6))
 def test_phrase_pairs_are_those_of_the_definition(links, longest):
-    found = list(phrase_pairs(links, 5, 6, longest=longest))
+    pair = LinkedPair(["s"] * 5, ["t"] * 6, na.Alignment(links, 5, 6))
+    found = list(phrase_pairs(pair, longest=longest))
     spans = [[(a, b) for a, b in combinations_with_replacement(range(n + 1), 2) if a < b] for n in (5, 6)]
     expected = [(*x, *y) for x in spans[0] for y in spans[1] if consistent(links, (*x, *y), longest)]
     assert sorted(found) == sorted(expected)
@@ -30,7 +39,8 @@ def test_phrase_pairs_are_those_of_the_definition(links, longest):
 
 
 def test_phrases_as_moses_writes_them():
-    text = format_phrases(["the", "black", "cat"], ["le", "chat", "noir"], {(0, 0), (1, 2), (2, 1)})
+    pair, empty = read_linked_pairs([("the black cat", "le chat noir", "0-0 1-2 2-1"), ("", "", "")])
+    text = format_phrases(pair)
     assert text.splitlines() == [
         "the ||| le ||| 0-0",
         "the black cat ||| le chat noir ||| 0-0 1-2 2-1",
@@ -38,7 +48,7 @@ def test_phrases_as_moses_writes_them():
         "black cat ||| chat noir ||| 0-1 1-0",
         "cat ||| chat ||| 0-0",
     ]
-    assert format_phrases([], [], set()) == ""
+    assert format_phrases(empty) == ""
 
 
 sentences = st.lists(
@@ -55,7 +65,7 @@ def test_probabilities_are_counts_over_counts(corpus):
     counts, linked, given_source = LinkCounts(), [], []
     for source, target, drawn in corpus:
         links = {(s, t) for s, t in drawn if s < len(source) and t < len(target)}
-        counts.add(source, target, links)
+        counts.add(LinkedPair(source, target, na.Alignment(links, len(source), len(target))))
         linked += [(source[s], target[t]) for s, t in links]
         given_source += [source[s] for s, _ in links]
         given_source += [word for n, word in enumerate(source) if all(s != n for s, _ in links)]
@@ -89,6 +99,6 @@ def test_a_word_that_is_always_linked_alone():
 
 
 def test_shortlists_are_pruned_and_sorted():
-    entries = [Entry("s", target, n, n / 10, 1.0, 0.0) for n, target in enumerate("cba", 1)]
-    assert list(shortlist(entries, most=2)) == ["a s 0.3000000\n", "b s 0.2000000\n"]
-    assert list(shortlist(entries, reverse=True)) == [f"s {t} 1.0000000\n" for t in "abc"]
+    entries = [LexiconEntry("s", target, n, n / 10, 1.0, 0.0) for n, target in enumerate("cba", 1)]
+    assert list(format_shortlist(entries, limit=2)) == ["a s 0.3000000\n", "b s 0.2000000\n"]
+    assert list(format_shortlist(entries, reverse=True)) == [f"s {t} 1.0000000\n" for t in "abc"]

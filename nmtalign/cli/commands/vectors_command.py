@@ -13,7 +13,7 @@ from click.core import ParameterSource
 
 import nmtalign as na
 from nmtalign import blas
-from nmtalign.cli import model, texts
+from nmtalign.cli import model_options, texts
 from nmtalign.cli.declare import INPUT, OUTPUT, Options, Whole, argument, command, option
 from nmtalign.cli.messages import Progress, log, printable, show, warn
 from nmtalign.cli.texts import BitextOptions, TextOptions
@@ -44,10 +44,10 @@ class ReadingOptions(Options):
     section = "Input"
 
     format: Literal["auto"] | ReadVectorsFormat = option("--from", "Format of the vectors.", default="auto")
-    limit: int | None = model.limit_option()
+    limit: int | None = model_options.limit_option()
     encoding: str = texts.encoding_option(of_vectors=True)
     errors: DecodingErrors | None = option("--errors", "How to treat bytes of another encoding.")
-    unsafe_pickle: bool = model.unsafe_pickle_option()
+    unsafe_pickle: bool = model_options.unsafe_pickle_option()
 
     def read(
         self, path: str | Path, format: Literal["auto"] | ReadVectorsFormat | None = None
@@ -80,8 +80,8 @@ class FolderOptions(Options):
         save_pair(source, target, self.output, languages=languages, format=self.to, overwrite=self.force)
 
 
-@click.group()
-def vectors() -> None:
+@click.group("vectors")
+def vectors_command() -> None:
     """Show, convert, learn, map and evaluate word vectors, and learn attention over them.
 
     Example: nmtalign vectors info en_fr_vectors
@@ -98,8 +98,8 @@ class ShownOptions(Options):
     text: str | None = option("--text FILE", "Also count which words of this text have a vector.", type=INPUT)
 
 
-@command()
-def info(shown: ShownOptions, reading: ReadingOptions, tokenization: TextOptions) -> None:
+@command(name="info")
+def vectors_info(shown: ShownOptions, reading: ReadingOptions, tokenization: TextOptions) -> None:
     """Show what word vectors hold: words, dimensions, lengths.
 
     PATH is a file or folder of word vectors, or a folder with those of two languages. Shipped vectors have
@@ -160,8 +160,8 @@ class ConvertedOptions(Options):
     force: bool = option("--force", "Replace existing vectors.", default=False)
 
 
-@command()
-def convert(reading: ReadingOptions, converted: ConvertedOptions) -> None:
+@command(name="convert")
+def vectors_convert(reading: ReadingOptions, converted: ConvertedOptions) -> None:
     """Write the vectors at PATH in another format.
 
     `folder` is our own: it opens fast and keeps sub-words. For `word2int` OUTPUT is
@@ -216,8 +216,8 @@ class CountingOptions(Options):
         )
 
 
-@command()
-def learn(
+@command(name="learn")
+def vectors_learn(
     bitext: BitextOptions,
     tokenization: LearnedTextOptions,
     folder: FolderOptions,
@@ -283,7 +283,7 @@ class MappingOptions(Options):
 
 
 @command(name="map")
-def map_(reading: ReadingOptions, folder: FolderOptions, mapping: MappingOptions) -> None:
+def vectors_map(reading: ReadingOptions, folder: FolderOptions, mapping: MappingOptions) -> None:
     """Map the word vectors of two languages into one space.
 
     The seeds are the pairs of a dictionary, or the words that both languages write alike.
@@ -337,8 +337,8 @@ class DictionaryOptions(Options):
     encoding: str = texts.encoding_option()
 
 
-@command()
-def evaluate(space: SpaceOptions, looked_up: DictionaryOptions) -> None:
+@command(name="evaluate")
+def vectors_evaluate(space: SpaceOptions, looked_up: DictionaryOptions) -> None:
     """Look up a dictionary among the nearest neighbors.
 
     A line of DICTIONARY is `word translation`. The command prints the precision at 1, 5 and 10, and how many
@@ -366,8 +366,8 @@ class NeighborOptions(Options):
     count: int = option("--count", "Neighbors of a word.", type=Whole(min=1), default=10)
 
 
-@command()
-def neighbors(space: SpaceOptions, listed: NeighborOptions) -> None:
+@command(name="neighbors")
+def vectors_neighbors(space: SpaceOptions, listed: NeighborOptions) -> None:
     """List the nearest words of the other language, with their scores.
 
     Example: nmtalign vectors neighbors en_fr_vectors house cat
@@ -420,11 +420,11 @@ class LearnedAttentionOptions(Options):
         return resolve_path(vectors) / FILES[self.score]
 
 
-@command()
-def attention(
+@command(name="attention")
+def vectors_attention(
     bitext: BitextOptions,
     tokenization: TextOptions,
-    vectors: model.VectorOptions,
+    vectors: model_options.VectorOptions,
     learning: LearnedAttentionOptions,
 ) -> None:
     """Learn the parameters of an attention score over word vectors.
@@ -464,5 +464,13 @@ def attention(
     log(f"{learned} in {progress.seconds:.1f} s in {path}")
 
 
-for _command in (info, convert, evaluate, neighbors, learn, map_, attention):
-    vectors.add_command(_command)
+for _command in (
+    vectors_info,
+    vectors_convert,
+    vectors_evaluate,
+    vectors_neighbors,
+    vectors_learn,
+    vectors_map,
+    vectors_attention,
+):
+    vectors_command.add_command(_command)

@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 import nmtalign as na
-from nmtalign.cli.commands.align import align
-from nmtalign.cli.commands.links import evaluate
-from nmtalign.cli.commands.look import SAMPLE, report
+from nmtalign.cli.commands.align_command import align_command
+from nmtalign.cli.commands.evaluate_command import evaluate_command
+from nmtalign.cli.commands.report_command import SAMPLE, report_command
 from nmtalign.cli.declare import OUTPUT, Options, command, option
 from nmtalign.cli.messages import show
 from nmtalign.files.paths import bundled_path
@@ -30,8 +30,8 @@ class ResultsOptions(Options):
     output: str = option("-o --output DIR", "Folder for the results.", type=OUTPUT, default="out")
 
 
-@command()
-def demo(results: ResultsOptions) -> None:
+@command(name="demo")
+def demo_command(results: ResultsOptions) -> None:
     """Align the shipped English-French sample, evaluate and draw the links.
 
     The shipped model aligns the sample; Bahdanau attention over word vectors aligns it again, and its
@@ -45,16 +45,16 @@ def demo(results: ResultsOptions) -> None:
     text = {"source": str(sample / "text.tok.en"), "target": str(sample / "text.tok.fr")}
     gold, links = str(sample / "gold.pharaoh"), str(folder / "links.txt")
     files = {"probabilities": str(folder / "probabilities.txt"), "table": str(folder / "links.tsv")}
-    context.invoke(align, **text, output=links, **files)
+    context.invoke(align_command, **text, output=links, **files)
     show(f"\nAgainst the gold links of {sample}:")
-    context.invoke(evaluate, links=links, gold=gold)
+    context.invoke(evaluate_command, links=links, gold=gold)
     title = "The English-French sample"
-    context.invoke(report, **text, gold=gold, output=str(folder / "report.html"), title=title)
+    context.invoke(report_command, **text, gold=gold, output=str(folder / "report.html"), title=title)
     show(f"\nBy Bahdanau attention over word vectors, {vectors}/word2int_en.pkl and others:")
     links = str(folder / "attention_links.txt")
     files = {"attention": str(folder / "attention.npz"), "table": str(folder / "attention_links.tsv")}
-    context.invoke(align, **text, vectors=str(vectors), score="bahdanau", output=links, **files)
-    context.invoke(evaluate, links=links, gold=gold)
+    context.invoke(align_command, **text, vectors=str(vectors), score="bahdanau", output=links, **files)
+    context.invoke(evaluate_command, links=links, gold=gold)
     _draw(sample, folder)
     show("\nOpen:")
     for name, what in _RESULTS.items():

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import nmtalign as na
 from nmtalign import blas
-from nmtalign.cli import model, running, texts
+from nmtalign.cli import model_options, running, texts
 from nmtalign.cli.bad_records import ErrorOptions, without_cut_words
 from nmtalign.cli.declare import OUTPUT, Options, OutputPrefix, command, option
 from nmtalign.cli.messages import (
@@ -145,15 +145,15 @@ class ExpertLinksOptions(Options):
 
     section = "Expert, whose links vote"
 
-    expert: str | None = model.expert_option()
+    expert: str | None = model_options.expert_option()
 
 
-@command(quiet_option, verbose_option, log_option)
-def align(
+@command(quiet_option, verbose_option, log_option, name="align")
+def align_command(
     bitext: BitextOptions,
     errors: BadRecordOptions,
     outputs: AlignOutputOptions,
-    options: model.ModelOptions,
+    options: model_options.ModelOptions,
     expert_links: ExpertLinksOptions,
     engine: running.EngineOptions,
     sharding: running.ShardOptions,
@@ -191,7 +191,7 @@ def align(
         words_of = partial(counted.pieces_of_pair, languages=aligner.languages)
         if expert is not None:
             aligner = aligner.with_given_links()
-            pairs = model.with_expert(
+            pairs = model_options.with_expert(
                 pairs, expert, bitext.encoding, marked=bad.are_marked, words_of=words_of
             )
         if engine.engine == "dask" and not aligner.allows_processes:
@@ -329,26 +329,26 @@ class SourceTextOptions(Options):
         "--langs XX,YY",
         "Languages, as a translation model calls them.",
         type=texts.LANGUAGES,
-        section=model.SECTION,
+        section=model_options.SECTION,
     )
 
 
 @dataclass(frozen=True, kw_only=True)
-class SourceEncoderOptions(model.EncoderOptions):
+class SourceEncoderOptions(model_options.EncoderOptions):
     """An encoder whose similarities become links."""
 
-    section = model.SECTION
+    section = model_options.SECTION
 
 
-@command(quiet_option, verbose_option, log_option)
-def links_from(
+@command(quiet_option, verbose_option, log_option, name="links-from")
+def links_from_command(
     bitext: BitextOptions,
     errors: ErrorOptions,
     text_options: SourceTextOptions,
     outputs: LinkOutputOptions,
-    extraction: model.ExtractionOptions,
+    extraction: model_options.ExtractionOptions,
     encoder: SourceEncoderOptions,
-    source: model.SourceOptions,
+    source: model_options.SourceOptions,
 ) -> None:
     """Choose links from attention (--matrices, --translator) or from similarities of words (--encoder,
     --token-vectors, --similarities), which another program or model has found.
@@ -368,7 +368,9 @@ def links_from(
         progress = stack.enter_context(Progress("pairs", bitext.files))
         opened: Iterator[SentencePair] = bad.track(bitext.read(bad.add))
         if outputs.have_plain_words:
-            counted = SPACES if outputs.tokens is None else model.text_of_source(text_options.tokenizer)
+            counted = (
+                SPACES if outputs.tokens is None else model_options.text_of_source(text_options.tokenizer)
+            )
             opened = without_cut_words(opened, counted.pieces_of_pair, bitext, bad)
         pairs, again = tee(progress.track(opened))
         linker, text, words = source.open(
@@ -391,7 +393,7 @@ def links_from(
 
 
 @contextmanager
-def _kept_in_cache(encoder: model.EncoderOptions) -> Iterator[None]:
+def _kept_in_cache(encoder: model_options.EncoderOptions) -> Iterator[None]:
     """Say of an encoder that is stopped whether its work is kept, or how it would have been."""
     from nmtalign.batch.shards import resumable
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import nmtalign as na
 from nmtalign import blas
-from nmtalign.cli import model, running, texts
+from nmtalign.cli import model_options, running, texts
 from nmtalign.cli.declare import INPUT, OUTPUT, FileType, Number, Options, command, option
 from nmtalign.cli.messages import Stages, log, log_option, quiet_option, warn
 from nmtalign.cli.texts import BitextOptions, TextOptions
@@ -79,7 +79,7 @@ class LearningOptions(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MixedVectorOptions(model.VectorFileOptions):
+class MixedVectorOptions(model_options.VectorFileOptions):
     """Word vectors that are mixed with the lexicon."""
 
     vectors_weight: float | None = option(
@@ -88,12 +88,12 @@ class MixedVectorOptions(model.VectorFileOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainExpertOptions(model.EncoderOptions):
+class TrainExpertOptions(model_options.EncoderOptions):
     """An expert to learn from."""
 
     section = "Expert, whose links are prior counts and vote"
 
-    expert: str | None = model.expert_option()
+    expert: str | None = model_options.expert_option()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,8 +104,8 @@ class TrainTextOptions(TextOptions):
     langs: tuple[str, str] | None = texts.languages_option()
 
 
-@command(quiet_option, log_option)
-def train(
+@command(quiet_option, log_option, name="train")
+def train_command(
     bitext: BitextOptions,
     tokenization: TrainTextOptions,
     outputs: OutputOptions,
@@ -156,7 +156,7 @@ def train(
             settings = replace(settings, make_bitext=make_bitext)
         lines = progress.count(bitext.read(), then=progress.next_stage)
         pairs = checked_against_corrections(lines, learning.gold, encoding=bitext.encoding)
-        pairs = model.with_expert(pairs, expert.expert, bitext.encoding)
+        pairs = model_options.with_expert(pairs, expert.expert, bitext.encoding)
         result = learn(without_long_pairs(pairs), settings)
         aligner = replace(result.aligner, workers=engine.workers)
         aligner.save(output, overwrite=overwrite)

@@ -1,0 +1,293 @@
+"""Bilingual lexicon: which words are linked, how often, and the probabilities of both directions.
+
+As in Moses, a word without a link counts as linked to the null word:
+
+    p(t|s) = c(s, t) / (sum over t' of c(s, t') + c(s, null))        and p(s|t) in the same way
+
+:func:`lexicon` returns the table. The command adds one pair after the other to :class:`LinkCounts`, which
+grows with the number of different word pairs, not with the length of the bitext.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import groupby, islice
+from math import log
+from typing import TYPE_CHECKING, NamedTuple
+
+import nmtalign as na
+from nmtalign.applications.linked_pairs import LinkedBitext, LinkedPair, read_linked_pairs
+from nmtalign.calls import check_call
+from nmtalign.errors import DataError
+from nmtalign.links.separators import tsv_cell, without_formula
+from nmtalign.validation import check_number, check_type
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MAX_TRANSLATIONS = 100  # of a word in a shortlist, unless told otherwise
+MIN_PRIOR_COUNT = 0.0001  # smaller counts would be written as 0
+TABLE_HEADER = "source\ttarget\tlinks\tp(target|source)\tp(source|target)\tassociation"
+_COLUMNS = (
+    "source",
+    "target",
+    "count",
+    "p_target_given_source",
+    "p_source_given_target",
+    "association",
+)
+
+
+class LexiconEntry(NamedTuple):
+    """Two words that are linked somewhere."""
+
+    source: str
+    target: str
+    links: float  # number of links between the two words; of a model, the expected number
+    forward: float  # p(target|source)
+    reverse: float  # p(source|target)
+    association: float | None = None  # G², negative if linked less often than by chance; None of a model
+
+
+# --- counting -------------------------------------------------------------------------------------
+
+
+class LinkCounts:
+    """Counts of linked words, added sentence pair by sentence pair."""
+
+    def __init__(self) -> None:
+        # None is the null word
+        self._counts: Counter[tuple[str | None, str | None]] = Counter()
+
+    def add(self, pair: LinkedPair) -> None:
+        """Count the links of one sentence pair, and its words without a link."""
+        linked_source: set[int] = set()
+        linked_target: set[int] = set()
+        word_pairs: list[tuple[str | None, str | None]] = []
+        for s, t in pair.links.links:
+            linked_source.add(s)
+            linked_target.add(t)
+            word_pairs.append((pair.source[s], pair.target[t]))
+        for s, word in enumerate(pair.source):
+            if s not in linked_source:
+                word_pairs.append((word, None))
+        for t, word in enumerate(pair.target):
+            if t not in linked_target:
+                word_pairs.append((None, word))
+        self._counts.update(word_pairs)
+
+    def entries(self, *, min_links: float = 1) -> list[LexiconEntry]:
+        """Return the words with at least `min_links` links, by source word, most frequent target first."""
+        counts = self._counts
+        source_total: Counter[str | None] = Counter()
+        target_total: Counter[str | None] = Counter()
+        for (source, target), links in counts.items():
+            source_total[source] += links
+            target_total[target] += links
+        all_links = counts.total() - source_total[None] - target_total[None]
+        entries: list[LexiconEntry] = []
+        for (source, target), links in counts.items():
+            if source is None or target is None or links < min_links:
+                continue
+            entry = LexiconEntry(
+                source=source,
+                target=target,
+                links=links,
+                forward=links / source_total[source],
+                reverse=links / target_total[target],
+                association=association(
+                    links,
+                    source_total[source] - counts[source, None],
+                    target_total[target] - counts[None, target],
+                    all_links,
+                ),
+            )
+            entries.append(entry)
+        return sorted(entries, key=lambda entry: (entry.source, -entry.links, entry.target))
+
+
+def association(joint: int, source_links: int, target_links: int, all_links: int) -> float:
+    """Return the log-likelihood ratio G² of two words from their numbers of links.
+
+    ``G² = 2 sum of O log(O / E)`` over the four cells of a table: linked with the source word or not, linked
+    with the target word or not (Dunning 1993, "Accurate methods for the statistics of surprise and
+    coincidence"). It is negative if the two are linked less often than by chance.
+    """
+    other_source = all_links - source_links
+    other_target = all_links - target_links
+    observed = (
+        joint,
+        source_links - joint,
+        target_links - joint,
+        all_links - source_links - target_links + joint,
+    )
+    # expected counts, times all_links
+    expected = (
+        source_links * target_links,
+        source_links * other_target,
+        other_source * target_links,
+        other_source * other_target,
+    )
+    terms = [o * log(o * all_links / e) for o, e in zip(observed, expected, strict=True) if o]
+    ratio = 2 * sum(terms)
+    is_attracted = joint * all_links >= source_links * target_links
+    return ratio if is_attracted else -ratio
+
+
+def entries_of_model(aligner: na.Aligner) -> Iterator[LexiconEntry]:
+    """Yield the word pairs that a learned aligner has linked, by falling expected count."""
+    for pair in aligner.lexicon.translations():
+        yield LexiconEntry(*pair)
+
+
+# --- choosing -------------------------------------------------------------------------------------
+
+
+def choose_entries(
+    entries: Iterable[LexiconEntry], *, min_probability: float = 0.0, word: str | None = None
+) -> list[LexiconEntry]:
+    """Return the entries whose probability in either direction is at least `min_probability`.
+
+    With a `word`, only its entries are returned; DataError is raised if there are none.
+    """
+    chosen = [entry for entry in entries if max(entry.forward, entry.reverse) >= min_probability]
+    if word is None:
+        return chosen
+    of_word = [entry for entry in chosen if word in (entry.source, entry.target)]
+    if not of_word:
+        hint = "; a model contains words in lower case" if word != word.lower() else ""
+        raise DataError(f"no translation of {word!r} is as probable as `min_probability`{hint}")
+    return of_word
+
+
+def most_frequent(entries: Iterable[LexiconEntry], limit: int) -> list[LexiconEntry]:
+    """Return the `limit` entries with the most links; those with equal numbers keep their order."""
+    return sorted(entries, key=lambda entry: -entry.links)[:limit]
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def format_priors(entries: Iterable[LexiconEntry]) -> Iterator[str]:
+    """Yield links as priors that eflomal reads: ``LEX source target links``, separated by tabs."""
+    for entry in entries:
+        if entry.links >= MIN_PRIOR_COUNT:
+            yield f"LEX\t{entry.source}\t{entry.target}\t{entry.links:.4f}\n"
+
+
+def format_shortlist(
+    entries: Iterable[LexiconEntry], *, reverse: bool = False, limit: int = MAX_TRANSLATIONS
+) -> Iterator[str]:
+    """Yield the lines of a Marian shortlist, ``target source p(target|source)``: at most `limit` per source.
+
+    With `reverse`, yield the lines of ``lex.t2s`` instead of ``lex.s2t``: ``source target p(source|target)``.
+    """
+    if reverse:
+        rows = [(entry.target, entry.source, entry.reverse) for entry in entries]
+    else:
+        rows = [(entry.source, entry.target, entry.forward) for entry in entries]
+    rows.sort(key=lambda row: (row[0], -row[2], row[1]))
+    for _, rows_of_word in groupby(rows, key=lambda row: row[0]):
+        for word, translation, probability in islice(rows_of_word, limit):
+            yield f"{translation} {word} {probability:.7f}\n"
+
+
+def format_row(entry: LexiconEntry, *, escape_formulas: bool = False) -> str:
+    """Return an entry as the cells of a TSV row under `TABLE_HEADER`, without a line end.
+
+    Expected counts have two decimals. `escape_formulas` puts an apostrophe before words that a spreadsheet
+    would take for formulas.
+    """
+    source, target = entry.source, entry.target
+    if escape_formulas:
+        source, target = without_formula(source), without_formula(target)
+    cells = (
+        tsv_cell(source),
+        tsv_cell(target),
+        f"{entry.links:.2f}".removesuffix(".00"),
+        f"{entry.forward:.4f}",
+        f"{entry.reverse:.4f}",
+        "" if entry.association is None else f"{entry.association:.2f}",
+    )
+    return "\t".join(cells)
+
+
+# --- the public function --------------------------------------------------------------------------
+
+
+@check_call("write lexicon(batch), or lexicon(aligner)")
+def lexicon(
+    pairs: LinkedBitext | na.Aligner,
+    *,
+    min_links: float = 1,
+    min_probability: float = 0.0,
+    word: str | None = None,
+) -> pd.DataFrame:
+    """Return a bilingual lexicon: the words that are linked in a bitext, or that an aligner has learned.
+
+    Words without a link count as linked to the null word, as in Moses, so the probabilities of a word may
+    sum to less than 1.
+
+    Parameters
+    ----------
+    pairs : AlignedBatch, iterable, or Aligner
+        For each sentence pair an aligned pair, or a tuple (source, target, links). A sentence is a line,
+        whose words are separated by spaces, or a list of words; links are (source, target) positions from 0,
+        or a Pharaoh line. Of a learned aligner, the word pairs that it has linked in training.
+    min_links : float
+        Minimum number of links between the two words.
+    min_probability : float
+        Minimum probability, in either direction.
+    word : str, optional
+        Only the translations of this word, of either language.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per word pair: both words, the number of their links (of an aligner, the expected number),
+        p(target|source), p(source|target), and the log-likelihood ratio G² of the two words, which is
+        negative if they are linked less often than by chance (unknown, NaN, of an aligner). The rows of a
+        bitext are sorted by source word and falling count, those of an aligner by falling count.
+
+    Raises
+    ------
+    DataError
+        If a link is outside of its sentence pair, or `word` has no translation.
+
+    References
+    ----------
+    Dunning 1993, "Accurate methods for the statistics of surprise and coincidence".
+
+    Examples
+    --------
+    >>> import nmtalign as na
+    >>> table = na.lexicon([("the cat", "le chat", "0-0 1-1"), ("the", "la", "0-0")])
+    >>> print(table.iloc[:, :4].to_string(index=False))
+    source target  count  p_target_given_source
+       cat   chat      1                    1.0
+       the     la      1                    0.5
+       the     le      1                    0.5
+    """
+    import pandas as pd
+
+    check_number(min_links, "`min_links`, a number of links")
+    check_number(min_probability, "`min_probability`, a probability from 0 to 1", minimum=0, maximum=1)
+    if word is not None:
+        check_type(word, str, "a `word` as text")
+    entries: Iterable[LexiconEntry]
+    if isinstance(pairs, na.Aligner):
+        entries = (entry for entry in entries_of_model(pairs) if entry.links >= min_links)
+    else:
+        entries = count_links(pairs).entries(min_links=min_links)
+    chosen = choose_entries(entries, min_probability=min_probability, word=word)
+    table = pd.DataFrame(chosen, columns=list(_COLUMNS))
+    return table.astype({"association": float})
+
+
+def count_links(pairs: LinkedBitext) -> LinkCounts:
+    """Return the counts of the linked words of all pairs."""
+    counts = LinkCounts()
+    for pair in read_linked_pairs(pairs):
+        counts.add(pair)
+    return counts

@@ -1,0 +1,378 @@
+"""Concordance: the translations of words in a linked bitext, and the places where they occur.
+
+Searches are array arithmetic on the blocks of an index (:mod:`nmtalign.corpus.bitext_index`), which is on
+disk or in memory. :func:`find` returns the places as a table; :func:`search` also counts the translations,
+which is what the command shows.
+
+Véronis and Langlais 2000, "Evaluation of parallel text alignment systems"; Simard 2003, "Translation spotting
+for translation memories".
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from nmtalign.applications.linked_pairs import LinkedBitext, read_linked_pairs
+from nmtalign.arrays import Integers, Longs
+from nmtalign.calls import check_call
+from nmtalign.corpus.bitext_index import UNKNOWN_FORM, BitextIndex, Block, build_index, open_index
+from nmtalign.display import short_repr
+from nmtalign.errors import UsageError
+from nmtalign.files.text_files import is_encodable
+from nmtalign.names import SIDES, Side
+from nmtalign.validation import check_choice, check_number
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SAMPLE_SEED = 1  # of the places that are drawn
+MAX_PLACES = 10  # that are drawn, unless told otherwise
+GAP_SIGN = "…"  # between words of a translation that are not adjacent
+GAP_FORM = -1  # in place of the number of a form
+
+Unit = tuple[int, ...]  # forms of the words of a query or of a translation, with `GAP_FORM` between them
+
+
+class Occurrence(NamedTuple):
+    """A place where the words that are searched occur."""
+
+    pair: int  # number of the sentence pair, from 0
+    words: tuple[list[str], list[str]]  # source and target sentence
+    positions: tuple[list[int], list[int]]  # of the searched words and of their translation, by side
+
+
+class SearchResult(NamedTuple):
+    """The translations of the words that are searched, and places where these occur."""
+
+    place_count: int  # places of the words
+    translation_count: int  # different translations
+    translations: list[tuple[str, int]]  # with their counts, most frequent first; "" stands for no link
+    occurrences: list[Occurrence]  # in the order of the bitext
+    candidates: int  # places from which the occurrences were drawn: all, or those with one translation
+
+
+class _PlaceInBlock(NamedTuple):
+    """A place, as numbers within its block."""
+
+    pair: int
+    start: int  # position of the first searched word in its sentence
+    partners: list[int]  # positions of the translation in the other sentence
+
+
+class _Matches:
+    """The places of a query in a block, and the forms of the other side that they are linked to.
+
+    There are P places, and L linked words of all places together, one place after the other.
+    """
+
+    def __init__(self, block: Block, query: Unit, side: int, form_ids: Sequence[Integers]) -> None:
+        self.offsets, tokens, link_ends = block.side(side)
+        self.other_offsets, other_tokens, other_link_ends = block.side(1 - side)
+        self.starts = _starts_of(query, form_ids[side][tokens], self.offsets)  # (P,)
+        # a link from one of the first words to a word before the text would wrap around: hence the padding
+        is_start = np.zeros(len(tokens) + len(query), bool)
+        is_start[self.starts] = True
+        cell_base = max(1, len(other_tokens))
+        cells: list[Longs] = []  # place * cell_base + linked word of the other side
+        for k in range(len(query)):
+            linked = np.flatnonzero(is_start[link_ends - k])  # links of the k-th word of a place
+            places = np.searchsorted(self.starts, link_ends[linked] - k)
+            cells.append(places * cell_base + other_link_ends[linked])
+        # without repetitions, by place and then by position
+        distinct_cells = np.unique(np.concatenate(cells))
+        places, self.partners = np.divmod(distinct_cells, cell_base)  # (L,)
+        self.partner_forms = form_ids[1 - side][other_tokens[self.partners]]  # (L,)
+        self.sizes = np.bincount(places, minlength=len(self.starts))  # (P,) linked words of each place
+        self.ends = np.cumsum(self.sizes)  # (P,)
+
+    def count_translations(self) -> Counter[Unit]:
+        """Return how often each translation occurs."""
+        is_single = self.sizes == 1
+        forms, numbers = np.unique(self.partner_forms[self.ends[is_single] - 1], return_counts=True)
+        counts = Counter[Unit]()
+        for form, number in zip(forms.tolist(), numbers.tolist(), strict=True):
+            counts[(form,)] = number
+        counts[()] = int((self.sizes == 0).sum())
+        partners = self.partners.tolist()
+        partner_forms = self.partner_forms.tolist()
+        has_several = self.sizes > 1
+        ends = self.ends[has_several].tolist()
+        sizes = self.sizes[has_several].tolist()
+        for end, size in zip(ends, sizes, strict=True):
+            unit = _with_gaps(partner_forms[end - size : end], partners[end - size : end])
+            counts[unit] += 1
+        return +counts  # without zeros
+
+    def translated_by(self, units: Iterable[Unit]) -> list[int]:
+        """Return the numbers of the places that have one of some translations, gaps left aside."""
+        chosen = set[int]()
+        for unit in units:
+            same_size = np.flatnonzero(self.sizes == len(unit))
+            starts = self.ends[same_size] - len(unit)
+            rows = starts[:, None] + np.arange(len(unit))
+            is_equal = (self.partner_forms[rows] == np.array(unit, np.int64)).all(axis=1)
+            chosen.update(same_size[is_equal].tolist())
+        return sorted(chosen)
+
+    def place(self, number: int) -> _PlaceInBlock:
+        """Return a place by its number."""
+        start = self.starts[number]
+        pair = int(np.searchsorted(self.offsets, start, "right")) - 1
+        end = self.ends[number]
+        partners = self.partners[end - self.sizes[number] : end] - self.other_offsets[pair]
+        return _PlaceInBlock(pair, int(start - self.offsets[pair]), partners.tolist())
+
+
+def _starts_of(query: Unit, forms: Integers, offsets: Longs) -> Longs:
+    """Return where the forms of a query occur side by side within one sentence."""
+    candidates = max(0, len(forms) - len(query) + 1)
+    is_equal = [forms[k : candidates + k] == form for k, form in enumerate(query)]
+    starts = np.flatnonzero(np.all(is_equal, axis=0))
+    sentence_ends = offsets[np.searchsorted(offsets, starts, "right")]
+    return starts[starts + len(query) <= sentence_ends]
+
+
+def _with_gaps(forms: Sequence[int], positions: Sequence[int]) -> Unit:
+    """Return the forms of a translation with `GAP_FORM` between those that are not adjacent."""
+    unit = [forms[0]]
+    for k in range(1, len(forms)):
+        if positions[k] != positions[k - 1] + 1:
+            unit.append(GAP_FORM)
+        unit.append(forms[k])
+    return tuple(unit)
+
+
+# --- searching ------------------------------------------------------------------------------------
+
+
+def search(
+    index: BitextIndex,
+    words: str,
+    side: Side,
+    *,
+    translation: str | None = None,
+    max_translations: int | None = None,
+    max_places: int | None = MAX_PLACES,
+) -> SearchResult:
+    """Return the translations of one word, or of adjacent words, of a side.
+
+    With a `translation`, only places that have it are returned, whether or not its words are adjacent. At
+    most `max_translations` are listed, and `max_places` are drawn at random, the same each time; None means
+    all. Words that do not occur are not an error.
+    """
+    _check_query(words, side, translation, max_translations, max_places)
+    query_side = SIDES.index(side)
+    with index.reading():
+        forms, blocks = _look_up_query(index, words, query_side)
+        units = None if translation is None else _units_of(index, translation, 1 - query_side)
+        counts = Counter[Unit]()
+        drawn: list[tuple[float, int, _PlaceInBlock]] = []  # random key, number of the block, place
+        candidates = 0
+        random = np.random.default_rng(SAMPLE_SEED)
+        for block_number in blocks:
+            matches = _Matches(index.block(block_number), forms, query_side, index.form_ids)
+            counts.update(matches.count_translations())
+            places = range(len(matches.starts)) if units is None else matches.translated_by(units)
+            candidates += len(places)
+            keys = random.random(len(places))
+            for k in np.argsort(keys)[:max_places].tolist():
+                drawn.append((keys[k], block_number, matches.place(places[k])))
+            if max_places is not None:
+                drawn = sorted(drawn)[:max_places]
+        by_count = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
+        listed = [
+            (_text_of_unit(index, unit, 1 - query_side), count) for unit, count in by_count[:max_translations]
+        ]
+        ordered = sorted((block_number, place) for _, block_number, place in drawn)
+        occurrences = list(_occurrences(index, ordered, len(forms), query_side))
+    return SearchResult(
+        place_count=counts.total(),
+        translation_count=len(counts),
+        translations=listed,
+        occurrences=occurrences,
+        candidates=candidates,
+    )
+
+
+def _check_query(
+    words: str, side: Side, translation: str | None, max_translations: int | None, max_places: int | None
+) -> None:
+    """Raise UsageError if nothing can be searched with these arguments."""
+    for text in (words, translation or ""):
+        if not isinstance(text, str) or not is_encodable(text):
+            raise UsageError(f"expected words as text, in UTF-8, found {short_repr(text)}")
+    check_choice(side, SIDES, "sides")
+    for limit in (max_translations, max_places):
+        if limit is not None:
+            check_number(limit, "a number of translations or places, 0 or more", minimum=0, integer=True)
+
+
+def _look_up_query(index: BitextIndex, words: str, side: int) -> tuple[Unit, list[int]]:
+    """Return the forms of a query, and the blocks that contain all of them.
+
+    The query is split at spaces; if these words do not occur, it is split as the bitext was.
+    """
+    found = [index.look_up(word, side) for word in words.split(" ") if word]
+    if any(form == UNKNOWN_FORM for form, _ in found):
+        found = [index.look_up(token, side) for token in index.tokens(words, side)]
+    forms = tuple(form for form, _ in found)
+    if not forms:
+        return forms, []
+    blocks = reduce(np.intersect1d, [blocks for _, blocks in found])
+    return forms, blocks.tolist()
+
+
+def _units_of(index: BitextIndex, translation: str, side: int) -> set[Unit]:
+    """Return the forms of a translation, with and without gaps: ``…`` may be a word of the text."""
+    words = [word for word in translation.split(" ") if word]
+    without_gaps = [word for word in words if word != GAP_SIGN] or words
+    units = set[Unit]()
+    for unit in (words, without_gaps):
+        units.add(tuple(index.look_up(word, side)[0] for word in unit))
+    return units
+
+
+def _text_of_unit(index: BitextIndex, unit: Unit, side: int) -> str:
+    """Return a translation as text, in lower case."""
+    words = [GAP_SIGN if form == GAP_FORM else index.word(form, side) for form in unit]
+    return " ".join(index.normalized(words))
+
+
+def _occurrences(
+    index: BitextIndex, places: Iterable[tuple[int, _PlaceInBlock]], query_length: int, query_side: int
+) -> Iterator[Occurrence]:
+    """Yield the sentences and positions of places; each block is read once."""
+    for block_number, places_of_block in groupby(places, key=lambda entry: entry[0]):
+        block = index.block(block_number)
+        for _, place in places_of_block:
+            sentences: list[list[str]] = []
+            for side in (0, 1):
+                offsets, tokens, _ = block.side(side)
+                sentence = tokens[offsets[place.pair] : offsets[place.pair + 1]]
+                sentences.append(index.words(sentence.tolist(), side))
+            searched = list(range(place.start, place.start + query_length))
+            positions = (searched, place.partners) if query_side == 0 else (place.partners, searched)
+            number = index.pair_number(block_number, place.pair)
+            yield Occurrence(number, (sentences[0], sentences[1]), positions)
+
+
+# --- the public function --------------------------------------------------------------------------
+
+
+@check_call("write find(batch, 'prime minister')")
+def find(
+    pairs: LinkedBitext | str | Path,
+    words: str,
+    *,
+    side: Side | None = None,
+    translation: str | None = None,
+    limit: int | None = None,
+) -> pd.DataFrame:
+    """Return a concordance: where words occur in a linked bitext, and what they are linked to.
+
+    The translation of words at a place are all words of the other side that one of them is linked to. Case
+    makes no difference.
+
+    Parameters
+    ----------
+    pairs : AlignedBatch, iterable, or path
+        For each sentence pair an aligned pair, or a tuple (source, target, links). A sentence is a line,
+        whose words are separated by spaces, or a list of words; links are (source, target) positions from 0,
+        or a Pharaoh line. A path is that of an index that ``nmtalign index`` has written.
+    words : str
+        One word, or several that are adjacent.
+    side : {"source", "target"}, optional
+        The side of `words`; both if omitted.
+    translation : str, optional
+        Only places with this translation; ``""`` is no link.
+    limit : int, optional
+        At most so many places of a side, drawn at random, the same each time; all if omitted.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per place, in the order of the bitext, the source side first: the number of the pair, counted
+        from 0; the side of the words; their translation in lower case, ``…`` between words that are not
+        adjacent, empty without a link; both sentences; and on each side the positions of the words or of
+        their translation. Without a place there are no rows.
+
+    References
+    ----------
+    Véronis and Langlais 2000, "Evaluation of parallel text alignment systems".
+
+    Examples
+    --------
+    >>> import nmtalign as na
+    >>> pairs = [("the house", "la maison", "0-0 1-1"), ("house rules", "le règlement", "1-0 1-1")]
+    >>> table = na.find(pairs, "house")
+    >>> print(table[["pair", "translation", "source"]].to_string(index=False))
+     pair translation      source
+        0      maison   the house
+        1             house rules
+    >>> na.find(pairs, "rules")["translation"].value_counts().to_dict()
+    {'le règlement': 1}
+    """
+    import pandas as pd
+
+    if side is not None:
+        check_choice(side, SIDES, "sides")
+    if isinstance(pairs, str | Path):
+        index = open_index(pairs)
+    else:
+        index = build_index(
+            (pair.source, pair.target, sorted(pair.links.links)) for pair in read_linked_pairs(pairs)
+        )
+    rows = []
+    for name in SIDES if side is None else (side,):
+        result = search(index, words, name, translation=translation, max_places=limit)
+        for occurrence in result.occurrences:
+            rows.append(_row_of(occurrence, name, index))
+    return pd.DataFrame(rows, columns=list(ConcordanceRow._fields))
+
+
+class ConcordanceRow(NamedTuple):
+    """A row of the table that :func:`find` returns."""
+
+    pair: int
+    side: Side
+    translation: str
+    source: str
+    target: str
+    source_positions: list[int]
+    target_positions: list[int]
+
+
+def _row_of(occurrence: Occurrence, side: Side, index: BitextIndex) -> ConcordanceRow:
+    """Return an occurrence as a row."""
+    other = 1 - SIDES.index(side)
+    source, target = occurrence.words
+    source_positions, target_positions = occurrence.positions
+    translation = _words_with_gaps(occurrence.words[other], occurrence.positions[other])
+    return ConcordanceRow(
+        pair=occurrence.pair,
+        side=side,
+        translation=" ".join(index.normalized(translation)),
+        source=" ".join(source),
+        target=" ".join(target),
+        source_positions=source_positions,
+        target_positions=target_positions,
+    )
+
+
+def _words_with_gaps(words: Sequence[str], positions: Sequence[int]) -> list[str]:
+    """Return the words at some positions, with `GAP_SIGN` between those that are not adjacent."""
+    chosen: list[str] = []
+    previous = None
+    for position in positions:
+        if previous is not None and position != previous + 1:
+            chosen.append(GAP_SIGN)
+        chosen.append(words[position])
+        previous = position
+    return chosen

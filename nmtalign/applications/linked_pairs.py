@@ -1,0 +1,89 @@
+"""Sentence pairs with the links of their words: what every application reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from typing import Any, NamedTuple
+
+import nmtalign as na
+from nmtalign.display import short_repr
+from nmtalign.errors import DataError, UsageError
+from nmtalign.validation import is_iterable, reject_exhausted
+
+Sentence = str | Sequence[str]  # a line, whose words are separated by spaces, or words
+PairLinks = str | Iterable[tuple[int, int]]  # a Pharaoh line, or (source, target) positions
+LinkedBitext = Iterable["na.AlignedPair | tuple[Sentence, Sentence, PairLinks]"]
+
+_ADVICE = "pass a batch, aligned pairs, or tuples (source, target, links)"
+
+
+class LinkedPair(NamedTuple):
+    """The words of both sides of a sentence pair, and their links."""
+
+    source: Sequence[str]
+    target: Sequence[str]
+    links: na.Alignment
+
+    def reversed(self) -> LinkedPair:
+        """Return the pair with source and target swapped."""
+        return LinkedPair(self.target, self.source, self.links.reversed())
+
+
+def read_linked_pairs(pairs: LinkedBitext) -> Iterator[LinkedPair]:
+    """Yield the words and links of each pair; an error names the pair, counted from 0.
+
+    >>> [pair] = read_linked_pairs([("the cat", "le chat", "0-0 1-1")])
+    >>> pair.source, sorted(pair.links.links)[1]
+    (['the', 'cat'], Link(source=1, target=1))
+    """
+    if hasattr(pairs, "itertuples") or hasattr(pairs, "iter_rows"):  # a DataFrame of pandas or polars
+        raise UsageError(f"expected sentence pairs with links, found a table, {short_repr(pairs)}; {_ADVICE}")
+    if isinstance(pairs, na.AlignedPair):
+        raise UsageError("expected sentence pairs, found one pair; a single pair goes in a list: [pair]")
+    if not is_iterable(pairs) or isinstance(pairs, str | Mapping | Set):
+        raise UsageError(f"expected sentence pairs with links, found {short_repr(pairs)}; {_ADVICE}")
+    if isinstance(pairs, Iterator):
+        pairs = reject_exhausted(pairs, "sentence pairs with links")
+    return _checked_pairs(pairs)
+
+
+def _checked_pairs(pairs: Iterable[Any]) -> Iterator[LinkedPair]:
+    """Yield each pair as a :class:`LinkedPair`."""
+    for number, pair in enumerate(pairs):
+        try:
+            yield _as_linked_pair(pair)
+        except DataError as error:
+            raise error.at(f"pair {number:,}") from None
+
+
+def _as_linked_pair(pair: Any) -> LinkedPair:
+    """Return the words and links of one pair."""
+    if isinstance(pair, LinkedPair):
+        return pair
+    if isinstance(pair, na.AlignedPair):
+        return LinkedPair(*pair.tokens, pair.alignment)
+    if not isinstance(pair, tuple | list) or len(pair) != 3:
+        raise DataError(f"expected (source, target, links), found {short_repr(pair)}; {_ADVICE}")
+    source = _words(pair[0])
+    target = _words(pair[1])
+    return LinkedPair(source, target, _alignment(pair[2], len(source), len(target)))
+
+
+def _words(sentence: Any) -> list[str]:
+    """Return the words of a line or a list of words."""
+    if isinstance(sentence, str):
+        return [word for word in sentence.split(" ") if word]
+    if not isinstance(sentence, Sequence) or not all(isinstance(word, str) for word in sentence):
+        raise DataError(f"expected a sentence as text or as a list of words, found {short_repr(sentence)}")
+    return list(sentence)
+
+
+def _alignment(links: Any, source_length: int, target_length: int) -> na.Alignment:
+    """Return the links of a pair of sentences; raise DataError if a link is outside of them."""
+    from nmtalign.links.formats import parse_pharaoh
+
+    if isinstance(links, na.Alignment):
+        links = links.links
+    if isinstance(links, str):
+        links = parse_pharaoh(links)
+    return na.Alignment(links, source_length, target_length)

@@ -1,0 +1,1 @@
+"""Commands of the applications: each calls a function of :mod:`nmtalign.applications`."""

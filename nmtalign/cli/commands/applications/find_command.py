@@ -1,0 +1,230 @@
+"""``nmtalign find`` and ``index``: show how words are translated, with example lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+from unicodedata import combining, east_asian_width
+
+import click
+
+import nmtalign as na
+from nmtalign.cli import model_options
+from nmtalign.cli.bad_records import BadRecords
+from nmtalign.cli.declare import INPUT, OUTPUT, Options, Whole, argument, command, option
+from nmtalign.cli.messages import Progress, printable
+from nmtalign.cli.texts import OptionalLinkedOptions
+from nmtalign.errors import DataError, UsageError
+from nmtalign.files.atomic_output import atomic_file
+from nmtalign.names import SIDES, Side
+
+if TYPE_CHECKING:
+    from nmtalign.applications.concordance import Occurrence, SearchResult
+    from nmtalign.corpus.bitext_index import IndexedPair, IndexLanguages
+    from nmtalign.text.tokenization import TextSettings
+
+_MAX_BAR_CHARS = 30
+_CONTEXT_WORDS = 9  # on either side of those that are marked
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamedAlignerOptions(Options):
+    """An aligner that makes the links."""
+
+    section = "Model"
+
+    model: str | None = option("--model DIR", "A learned model, instead of LINKS.", type=INPUT)
+    vectors: str | None = option("--vectors DIR", "Word vectors, instead of LINKS.", type=INPUT)
+
+    @property
+    def is_given(self) -> bool:
+        """Whether an option names an aligner."""
+        return self.model is not None or self.vectors is not None
+
+    def load(self) -> na.Aligner | None:
+        """Open the aligner; None if no option names one."""
+        if self.model is not None and self.vectors is not None:
+            raise UsageError("--model and --vectors contradict each other; give one of them")
+        if self.model is not None:
+            model_options.check_folder("model", self.model)
+            return na.load(self.model)
+        if self.vectors is not None:
+            model_options.check_folder("vectors", self.vectors)
+            return na.load(self.vectors)
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexFileOptions(Options):
+    """The index to write."""
+
+    section = "Output"
+
+    output: str = option("-o --output DB", "The index, one SQLite file.", type=OUTPUT, required=True)
+
+
+@command(name="index")
+def index_command(linked: OptionalLinkedOptions, file: IndexFileOptions, named: NamedAlignerOptions) -> None:
+    """Write the index of a linked bitext, in which `find` finds the translations of a word at once.
+
+    LINKS are Pharaoh links between the words of SOURCE and TARGET, which stand between spaces. With --model
+    DIR or --vectors DIR instead, an aligner cuts the texts into tokens, and aligns these.
+
+    Example: nmtalign index text.en text.fr --model model -o corpus.db
+    """
+    from nmtalign.corpus.bitext_index import write_index
+
+    output = file.output
+    if output == "-":
+        raise UsageError("-o - : an index is a file of its own; name it")
+    pairs, text, languages = _corpus(linked, named)
+    with Progress("pairs", linked.files) as progress, atomic_file(output) as partial:
+        write_index(partial, progress.count(pairs), text, languages)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchOptions(Options):
+    """What is searched, and how much of it is shown."""
+
+    section = "Output"
+
+    word: str = argument()
+    index: str | None = option(
+        "--index DB", "File of `index`, instead of texts.", type=INPUT, section="Input"
+    )
+    side: Side | None = option("--side", "Side of WORD.  [both]")
+    translation: str | None = option(
+        "--translation WORDS", "Lines with this translation only; '' for no link."
+    )
+    limit: int = option("--limit", "Show at most N translations.", type=Whole(min=1), default=12)
+    context: int = option(
+        "--context N", "Show at most N places, drawn at random.", type=Whole(min=0), default=10
+    )
+
+
+@command(name="find")
+def find_command(options: SearchOptions, linked: OptionalLinkedOptions, named: NamedAlignerOptions) -> None:
+    """Show what WORD is translated by: how often, and in which lines.
+
+    WORD may be several words that stand side by side, "prime minister". Its translation in a line are all
+    words that it is linked to; "…" stands between those that are not neighbors. Case makes no difference.
+
+    The bitext is SOURCE TARGET LINKS, SOURCE TARGET --model DIR (or --vectors DIR), or --index DB.
+
+    Example: nmtalign find house --index corpus.db
+    """
+    from nmtalign.applications.concordance import search
+    from nmtalign.corpus.bitext_index import build_index, open_index
+
+    word = options.word
+    if options.index is None:
+        index = build_index(*_corpus(linked, named))
+    elif linked.files or linked.lowercase is not None or linked.unicode is not None or named.is_given:
+        raise UsageError("--index DB contains texts and links; leave out other texts, links and models")
+    else:
+        index = open_index(options.index)
+    shown = 0
+    for side in SIDES if options.side is None else (options.side,):
+        result = search(
+            index,
+            word,
+            side,
+            translation=options.translation,
+            max_translations=options.limit,
+            max_places=options.context,
+        )
+        if result.place_count:
+            text = "\n".join(_lines_about(printable(word), side, result))
+            click.echo(f"\n{text}" if shown else text)
+            shown += 1
+    if not shown:
+        where = f"the {options.side} side of these" if options.side else "these"
+        error = DataError(f"{word!r} does not occur in {where} {index.pair_count:,} pairs")
+        raise error if options.index is None else error.at(options.index)
+
+
+def _corpus(
+    linked: OptionalLinkedOptions, named: NamedAlignerOptions
+) -> tuple[Iterator[IndexedPair], TextSettings, IndexLanguages]:
+    """Return the pairs with their links, the settings that split them into words, and their languages."""
+    if named.is_given == (linked.links is not None) or linked.target is None:
+        raise UsageError("expected SOURCE TARGET LINKS, or SOURCE TARGET with --model DIR or --vectors DIR")
+    aligner = named.load()
+    if aligner is None:
+        pairs = (pair for _, pair in linked.read(BadRecords()))
+        indexed = ((pair.source, pair.target, pair.links.links) for pair in pairs)
+        return indexed, linked.text, (None, None)
+    text = aligner.text.updated(lowercase=linked.lowercase, unicode=linked.unicode)
+    aligner = replace(aligner, text=text)
+    return _aligned(aligner, linked), aligner.text, aligner.languages
+
+
+def _aligned(aligner: na.Aligner, linked: OptionalLinkedOptions) -> Iterator[IndexedPair]:
+    """Yield the tokens of each pair of the texts, and the links that an aligner chooses."""
+    from nmtalign.batch.stream import align_chunks
+    from nmtalign.text.bitext import chunks_of
+
+    assert linked.source is not None
+    pairs = na.read_bitext(linked.source, linked.target, encoding=linked.encoding)
+    for chunk in align_chunks(aligner, chunks_of(pairs), workers=1, unit="tokens"):
+        source_words, target_words = chunk.tokens()
+        for n in range(len(chunk.batch)):
+            yield source_words[n], target_words[n], chunk.batch.links(n)
+
+
+def _lines_about(word: str, side: Side, result: SearchResult) -> Iterator[str]:
+    """Yield the lines that show what was found: a head, translations with bars, lines of context."""
+    yield f"{click.style(word, bold=True)}: {result.place_count:,} in the {side}"
+    _, largest = result.translations[0]
+    remaining = result.place_count
+    for text, count in result.translations:
+        bar = "█" * max(1, round(_MAX_BAR_CHARS * count / largest))
+        yield f"{_counted(printable(text) or '(no link)', count, result.place_count)}  {bar}"
+        remaining -= count
+    if others := result.translation_count - len(result.translations):
+        yield _counted(f"({others:,} others)", remaining, result.place_count)
+    drawn = len(result.occurrences)
+    if 0 < drawn < result.candidates:
+        yield f"\n  {drawn:,} of {result.candidates:,} places, drawn at random, the same each time:"
+    for occurrence in result.occurrences:
+        line = occurrence.pair + 1
+        yield f"\n{line:>9,}  {_in_context(occurrence, 0)}"
+        yield f"{'':>9}  {_in_context(occurrence, 1)}"
+
+
+def _counted(name: str, count: int, total: int) -> str:
+    """Return the line of a translation, without its bar."""
+    return f"  {_padded(name, 24)} {count:>9,} {count / total:>7.1%}"
+
+
+def _padded(text: str, width: int) -> str:
+    """Return a text with spaces up to a width; wide letters take two columns, marks none."""
+    columns = 0
+    for character in text:
+        if not combining(character):
+            columns += 2 if east_asian_width(character) in ("W", "F") else 1
+    return text + " " * (width - columns)
+
+
+def _in_context(occurrence: Occurrence, side: int) -> str:
+    """Return the words of a sentence around those that are marked."""
+    words = occurrence.words[side]
+    marked = occurrence.positions[side]
+    if marked:
+        first, last = marked[0], marked[-1]
+    else:  # show the words that are as far in the sentence as the marked ones of the other side
+        other = 1 - side
+        fraction = occurrence.positions[other][0] / max(1, len(occurrence.words[other]))
+        first = last = int(fraction * len(words))
+    start = max(0, first - _CONTEXT_WORDS)
+    end = min(len(words), last + _CONTEXT_WORDS + 1)
+    shown: list[str] = []
+    for position in range(start, end):
+        word = printable(words[position])
+        shown.append(click.style(f"[{word}]", bold=True) if position in marked else word)
+    if start > 0:
+        shown.insert(0, "…")
+    if end < len(words):
+        shown.append("…")
+    return " ".join(shown)

@@ -1,0 +1,136 @@
+"""``nmtalign lexicon``: list the translations of words."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from nmtalign.cli import texts
+from nmtalign.cli.bad_records import BadRecords, ErrorOptions
+from nmtalign.cli.declare import INPUT, OUTPUT, Number, Options, OutputPrefix, Whole, command, option
+from nmtalign.cli.messages import log, quiet_option, show
+from nmtalign.cli.texts import OptionalLinkedOptions
+from nmtalign.errors import UsageError
+from nmtalign.files.atomic_output import AtomicFiles
+
+if TYPE_CHECKING:
+    from nmtalign.applications.bilingual_lexicon import LexiconEntry
+
+
+@dataclass(frozen=True, kw_only=True)
+class LexiconOptions(Options):
+    """Which translations are listed, and the files."""
+
+    section = "Output"
+
+    word: str | None = option("--word WORD", "The translations of one word only, of either language.")
+    output: str | None = option(
+        "-o --output PREFIX", "Write three files, show nothing.", type=OutputPrefix(".s2t", ".t2s", ".tsv")
+    )
+    priors: str | None = option(
+        "--priors FILE", "Write links as eflomal's priors, lines of LEX source target links.", type=OUTPUT
+    )
+    escape_formulas: bool = texts.formula_option()
+    limit: int = option(
+        "--limit",
+        "Write at most N translations per word to the shortlists; without -o, print at most N rows.",
+        type=Whole(min=1),
+        default=100,
+    )
+    min_probability: float = option(
+        "--min-probability",
+        "Minimum probability of a translation, in either direction.",
+        type=Number(0),
+        default=0.01,
+    )
+    model: str | None = option(
+        "--model DIR", "A learned model, instead of texts and links.", type=INPUT, section="Model"
+    )
+
+
+@command(quiet_option, name="lexicon")
+def lexicon_command(linked: OptionalLinkedOptions, errors: ErrorOptions, listed: LexiconOptions) -> None:
+    """List translations with their probabilities: those of a model, or those that LINKS show.
+
+    LINKS are Pharaoh links between the words of SOURCE and TARGET, which stand between spaces; words without
+    a link count as linked to the null word.
+
+    PREFIX.s2t has lines `target source p(target|source)`, PREFIX.t2s lines `source target p(source|target)`;
+    PREFIX.tsv has one line a word pair with its links (those of a model are expected counts), both
+    probabilities, and for LINKS the log-likelihood ratio of the two words.
+
+    Example: nmtalign lexicon --model model -o lex
+    """
+    from nmtalign.applications.bilingual_lexicon import TABLE_HEADER, choose_entries, most_frequent
+
+    uses_texts = bool(linked.files) or linked.lowercase is not None or linked.unicode is not None
+    if uses_texts == (listed.model is not None) or any(map(os.path.isdir, linked.files)):
+        raise UsageError("expected --model DIR alone, or three files: SOURCE TARGET LINKS")
+    with AtomicFiles() as outputs:
+        bad = errors.open(outputs)
+        plain = listed.output is not None or listed.priors is not None
+        if listed.model is None:
+            entries = _entries_of_links(linked, bad, plain=plain)
+        else:
+            entries = _entries_of_model(listed.model, bad, plain=plain)
+        chosen = choose_entries(entries, min_probability=listed.min_probability, word=listed.word)
+        files = _files(chosen, listed)
+        for path, lines in files.items():
+            outputs.text(path).writelines(lines)
+    if files:
+        log(f"{len(chosen):,} word pairs in {', '.join(files)}", event="written")
+    else:
+        rows = _rows(most_frequent(chosen, listed.limit), listed)
+        show("\n".join([TABLE_HEADER, *rows]))
+    errors.say(bad)
+
+
+def _files(entries: list[LexiconEntry], listed: LexiconOptions) -> dict[str, Iterable[str]]:
+    """Return the lines of each file that is written, by its path."""
+    from nmtalign.applications.bilingual_lexicon import TABLE_HEADER, format_priors, format_shortlist
+
+    files: dict[str, Iterable[str]] = {}
+    if listed.output is not None:
+        files[f"{listed.output}.s2t"] = format_shortlist(entries, limit=listed.limit)
+        files[f"{listed.output}.t2s"] = format_shortlist(entries, reverse=True, limit=listed.limit)
+        rows = chain([TABLE_HEADER], _rows(entries, listed))
+        files[f"{listed.output}.tsv"] = (f"{row}\n" for row in rows)
+    if listed.priors is not None:
+        files[listed.priors] = format_priors(entries)
+    return files
+
+
+def _rows(entries: Iterable[LexiconEntry], listed: LexiconOptions) -> Iterator[str]:
+    """Yield each entry as a row of the table."""
+    from nmtalign.applications.bilingual_lexicon import format_row
+
+    for entry in entries:
+        yield format_row(entry, escape_formulas=listed.escape_formulas)
+
+
+def _entries_of_links(
+    linked: OptionalLinkedOptions, bad: BadRecords, *, plain: bool
+) -> Iterable[LexiconEntry]:
+    """Return the linked words of a bitext. Pairs with words that `plain` files cannot contain are bad."""
+    from nmtalign.applications.bilingual_lexicon import count_links
+
+    lines = linked.read(bad, separator="" if plain else None)
+    return count_links(pair for _, pair in lines).entries()
+
+
+def _entries_of_model(model: str, bad: BadRecords, *, plain: bool) -> Iterator[LexiconEntry]:
+    """Yield the word pairs that a model has linked. Those that `plain` files cannot contain are bad."""
+    from nmtalign.aligner.aligner import load_aligner
+    from nmtalign.applications.bilingual_lexicon import entries_of_model
+    from nmtalign.links.separators import find_cut
+
+    for entry in bad.track(entries_of_model(load_aligner(model))):
+        found = find_cut([entry.source], [entry.target]) if plain else None
+        if found is None:
+            yield entry
+        else:
+            _, problem = found
+            bad.add_cut(problem, model)

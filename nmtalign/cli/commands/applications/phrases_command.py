@@ -1,0 +1,57 @@
+"""``nmtalign phrases``: list the phrase pairs of a linked bitext."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nmtalign.cli.bad_records import ErrorOptions
+from nmtalign.cli.declare import Options, OutputPrefix, Whole, command, option
+from nmtalign.cli.messages import Progress, quiet_option
+from nmtalign.cli.running import say_written
+from nmtalign.cli.texts import LinkedOptions
+from nmtalign.files.atomic_output import AtomicFiles
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhraseOptions(Options):
+    """Which phrases are listed, and the files."""
+
+    section = "Output"
+
+    output: str | None = option(
+        "-o --output PREFIX",
+        "Write PREFIX.extract and PREFIX.extract.inv.  [print one list]",
+        type=OutputPrefix(".extract", ".extract.inv"),
+    )
+    longest: int = option(
+        "--longest", "Maximum number of words on either side of a phrase pair.", type=Whole(min=1), default=7
+    )
+
+
+@command(quiet_option, name="phrases")
+def phrases_command(linked: LinkedOptions, errors: ErrorOptions, phrase: PhraseOptions) -> None:
+    """List the phrase pairs that are consistent with Pharaoh LINKS; words stand between spaces.
+
+    A line holds `source words ||| target words ||| links inside`, as Moses' extract writes it. With -o, the
+    files are PREFIX.extract and PREFIX.extract.inv, where the sides are swapped.
+
+    Example: nmtalign phrases text.en text.fr links.txt -o corpus
+    """
+    from nmtalign.applications.phrases import PHRASE_SEPARATOR, format_phrases
+
+    count = 0
+    with AtomicFiles() as outputs, Progress("pairs", linked.files) as progress:
+        bad = errors.open(outputs)
+        paths = ["-"]
+        if phrase.output is not None:
+            paths = [f"{phrase.output}.extract", f"{phrase.output}.extract.inv"]
+        files = [outputs.text(path) for path in paths]
+        lines = linked.read(bad, separator=PHRASE_SEPARATOR)
+        for _, pair in progress.done_one_by_one(progress.track(lines)):
+            text = format_phrases(pair, longest=phrase.longest)
+            files[0].write(text)
+            count += text.count("\n")
+            if len(files) > 1:
+                files[1].write(format_phrases(pair.reversed(), longest=phrase.longest))
+    say_written(f"{count:,} phrase pairs of {progress.done:,} sentence pairs", paths, progress)
+    errors.say(bad)

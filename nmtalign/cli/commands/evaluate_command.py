@@ -1,0 +1,179 @@
+"""``nmtalign evaluate``: score links against gold links."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import nmtalign as na
+from nmtalign.cli import texts
+from nmtalign.cli.declare import INPUT, Number, Options, Whole, argument, command, option
+from nmtalign.cli.messages import log, printable, show, warn
+from nmtalign.errors import DataError
+from nmtalign.names import ReadLinksFormat
+
+if TYPE_CHECKING:
+    from nmtalign.links.evaluation import Counts, Difference, Links
+
+CLEAR = 0.1  # of the error rate: so much lower after a shift, positions are counted otherwise
+_SHARE = Number(0, 1, min_open=True, max_open=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoredOptions(Options):
+    """The links that are scored, and the gold links."""
+
+    section = "Input"
+
+    links: str = argument(type=INPUT)
+    gold: str = argument(type=INPUT)
+    links_format: ReadLinksFormat = option(
+        "--links-format", "Format of LINKS and of --compare.", default="pharaoh"
+    )
+    gold_format: ReadLinksFormat = option(
+        "--gold-format",
+        "Format of GOLD; in pharaoh (from 0) and talp (from 1), 3-4 is sure and 3p4 possible.",
+        default="pharaoh",
+    )
+    compare: str | None = option("--compare LINKS2", "Test the difference to these links.", type=INPUT)
+    encoding: str = texts.encoding_option()
+    by_sentence: bool = option(
+        "--by-sentence",
+        "First print a table with the scores of each sentence pair.",
+        default=False,
+        section="Output",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class IntervalOptions(Options):
+    """The bootstrap that estimates intervals."""
+
+    section = "Intervals"
+
+    samples: int = option("--samples", "Bootstrap samples.", type=Whole(1), default=1000)
+    confidence: float = option(
+        "--confidence", "Confidence level of the intervals.", type=_SHARE, default=0.95
+    )
+    seed: int = option("--seed", "Seed of the bootstrap.", type=Whole(min=0), default=1)
+
+
+@command(name="evaluate")
+def evaluate_command(scored: ScoredOptions, intervals: IntervalOptions) -> None:
+    """Score LINKS against GOLD: precision, recall, F1 and alignment error rate, in percent.
+
+    Example: nmtalign evaluate links.txt gold.pharaoh
+    """
+    from nmtalign.links import evaluation
+    from nmtalign.links.formats import are_corrections, read_links
+
+    links, gold, compare = scored.links, scored.gold, scored.compare
+    golds = na.read_gold(gold, format=scored.gold_format, encoding=scored.encoding)
+    systems = {
+        path: list(read_links(path, format=scored.links_format, encoding=scored.encoding))
+        for path in (links, compare)
+        if path is not None
+    }
+    if scored.gold_format == "pharaoh" and are_corrections(gold):
+        golds, systems = _reviewed(gold, golds, systems, scored.encoding)
+    bootstrap = evaluation.Bootstrap(
+        samples=intervals.samples, confidence=intervals.confidence, seed=intervals.seed
+    )
+    results = {}
+    for path, system in systems.items():
+        try:
+            results[path] = evaluation.evaluate(system, golds, bootstrap=bootstrap)
+        except DataError as error:
+            raise error.at(path) from None
+        _warn_of_shift(path, system, golds, results[path].aer)
+        _warn_of_undefined(path, gold, results[path].counts)
+    if scored.by_sentence:
+        _print_sentences(results)
+    if compare is None:
+        _print_summary(results[links], bootstrap.confidence)
+    else:
+        _print_comparison(results, evaluation.compare(*results.values(), bootstrap=bootstrap))
+    settings = f"{results[links].settings}|format:{scored.links_format}|gold:{scored.gold_format}"
+    show(f"settings    {settings}|version:{na.__version__}")
+
+
+def _reviewed(
+    gold: str,
+    golds: Sequence[na.GoldAlignment],
+    systems: dict[str, list[frozenset[na.Link]]],
+    encoding: str,
+) -> tuple[Sequence[na.GoldAlignment], dict[str, list[frozenset[na.Link]]]]:
+    """Return the gold and the links of the pairs that were reviewed, of files with a line for each."""
+    from nmtalign.links.formats import read_corrections
+
+    if any(len(system) != len(golds) for system in systems.values()):
+        return golds, systems  # refused as gold of any other length
+    numbers = sorted(read_corrections(gold, encoding=encoding))
+    log(f"scored on the {len(numbers):,} of {len(golds):,} pairs that were reviewed", event="reviewed")
+    at = [n - 1 for n in numbers]
+    return [golds[n] for n in at], {path: [system[n] for n in at] for path, system in systems.items()}
+
+
+def _warn_of_shift(path: str, system: Sequence[Links], golds: Sequence[na.GoldAlignment], aer: float) -> None:
+    """Warn where links fit the gold better one position on or back: one of the files counts from 1."""
+    from nmtalign.links.evaluation import Counts, count
+
+    for step, moved in (1, "higher"), (-1, "lower"):
+        shifted = [{(source + step, target + step) for source, target in links} for links in system]
+        shifted_aer = sum(count(shifted, golds), Counts()).aer
+        if shifted_aer < aer - CLEAR:
+            hint = "does one of the files count from 1, as talp does? --links-format and --gold-format say so"
+            error = f"the error of {path} would be {100 * shifted_aer:.1f} %"
+            warn(f"with all positions one {moved}, {error}; {hint}")
+
+
+def _warn_of_undefined(path: str, gold: str, counts: Counts) -> None:
+    """Say why scores are undefined."""
+    if not counts.links:
+        warn(f"{path} has no links, so precision and F1 are undefined")
+    if not counts.sure:
+        warn(f"{gold} has no sure links, so recall and F1 are undefined")
+
+
+def _print_sentences(results: dict[str, na.Evaluation]) -> None:
+    """One row for each sentence pair and link file, between tabs; NaN is an unknown score."""
+    from nmtalign.links.evaluation import METRICS
+
+    counted = ("links", "sure", "in_sure", "in_possible")
+    show("\t".join(("file", "line", *METRICS, *counted)))
+    for path, result in results.items():
+        for number, counts in enumerate(result.sentences, 1):
+            scores = (f"{100 * getattr(counts, metric):.2f}" for metric in METRICS)
+            numbers = (getattr(counts, column) for column in counted)
+            show("\t".join(map(str, (printable(path), number, *scores, *numbers))))
+    show()
+
+
+def _percent(value: float, interval: tuple[float, float], sign: str = "") -> str:
+    if math.isnan(value):
+        return "undefined"
+    low, high = interval
+    return f"{100 * value:{sign}6.2f}  [{100 * low:{sign}.2f}, {100 * high:{sign}.2f}]"
+
+
+def _print_summary(result: na.Evaluation, confidence: float) -> None:
+    show(f"            percent [{100 * confidence:g} % interval]")
+    for metric, interval in result.intervals.items():
+        show(f"{metric:<12}{_percent(result.score(metric), interval)}")
+    counts = result.counts
+    links = f"{counts.links} ({counts.in_possible} possible, {counts.in_sure} sure)"
+    show(f"pairs {len(result.sentences)}, links {links}, sure gold links {counts.sure}")
+
+
+def _print_comparison(results: dict[str, na.Evaluation], differences: dict[str, Difference]) -> None:
+    """The scores of both files, the second minus the first, and how likely that is by chance."""
+    rows = [["", *map(printable, results), "difference", "p"]]
+    for metric, difference in differences.items():
+        scores = [_percent(result.score(metric), result.intervals[metric]) for result in results.values()]
+        percent = _percent(difference.value, difference.interval, "+")
+        rows.append([metric, *scores, percent, "" if math.isnan(difference.p) else f"{difference.p:.4f}"])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        show("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())

@@ -1,0 +1,156 @@
+"""``nmtalign report``: write a page of aligned pairs."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import nmtalign as na
+from nmtalign.cli import declare
+from nmtalign.cli.declare import INPUT, OUTPUT, Options, Whole, command, option
+from nmtalign.cli.messages import Progress, log, warn
+from nmtalign.cli.records import RecordOptions, pick, warn_of_unknown_words
+from nmtalign.cli.texts import BitextOptions
+from nmtalign.errors import UsageError
+
+if TYPE_CHECKING:
+    from nmtalign.links.formats import TextKey
+    from nmtalign.report.corpus import Record
+    from nmtalign.report.sample import Figure
+    from nmtalign.text.bitext import SentencePair
+
+SAMPLE = 200  # pairs shown when nothing else is asked for
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampleOptions(Options):
+    """Which pairs of a corpus are shown."""
+
+    section = "Input"
+
+    sample: int | None = option("--sample N", f"Show N random pairs.  [{SAMPLE}]", type=Whole(min=1))
+    sample_seed: int = option("--sample-seed", "Seed of --sample.", type=Whole(min=0), default=1)
+    worst: int | None = option("--worst N", "Show the N worst pairs of the corpus.", type=Whole(min=1))
+    by: str | None = option("--by WHAT", "Worst by score, gold or the NAME of a system.  [score]")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageOptions(Options):
+    """The page, and the links with which it compares."""
+
+    section = "Output"
+
+    output: str = option("-o --output HTML", "The report.", type=OUTPUT, required=True)
+    title: str = option("--title", "Title of the page.", default="Word alignment")
+    compare: tuple[str, ...] = option(
+        "--compare NAME=LINKS", "Links of another system.", type=declare.COMPARED, section="Input"
+    )
+    corrections: str | None = option(
+        "--corrections JSONL", "Links corrected in a report of this text.", type=INPUT, section="Input"
+    )
+
+
+@command(name="report")
+def report_command(
+    bitext: BitextOptions, drawn: SampleOptions, page: PageOptions, chosen: RecordOptions
+) -> None:
+    """Write an HTML report of aligned pairs: words and curves, weights, gold, other systems, figures.
+
+    The file holds everything it needs and loads nothing from a network.
+
+    Example: nmtalign report text.en text.fr -o report.html --gold gold.txt --worst 50 --by gold
+    """
+    from nmtalign.links.formats import TextKey
+    from nmtalign.report.corpus import show
+
+    by_hand = {"--lines": chosen.lines, "--sample": drawn.sample, "--worst": drawn.worst}
+    given = [name for name, value in by_hand.items() if value]
+    if len(given) > 1:
+        raise UsageError(f"{' and '.join(given)} contradict each other; choose the pairs in one way")
+    if drawn.by is not None and drawn.worst is None:
+        raise UsageError("--by is what the --worst pairs are the worst by; give --worst N")
+    with Progress("pairs", bitext.files) as progress:
+        key = TextKey(chosen.source.pieces)
+        pairs = _with_key(progress.count(bitext.read()), key)
+        aligner, records = chosen.open(pairs, bitext.encoding, _systems(page.compare))
+        gold: list[str] = []
+        if chosen.gold is not None:
+            records = _noted(records, gold)
+        kept, figures, evaluations = _choose(records, aligner, chosen.lines, drawn)
+        with Progress("pairs shown") as shown_progress:
+            shown = show(shown_progress.done_one_by_one(warn_of_unknown_words(kept, aligner)), aligner)
+        deque(pairs if chosen.gold is None else records, maxlen=0)  # to its end
+        total = progress.done
+        na.write_report(
+            page.output,
+            shown,
+            title=page.title,
+            corrections=page.corrections,
+            gold=gold or [""] * total,
+            corpus=figures,
+            systems=evaluations,
+            text=str(key),
+        )
+    with_scorers = sum(bool(pair.parts) for pair in shown)
+    if 0 < with_scorers < len(shown):
+        warn(f"only the first {with_scorers:,} pairs have the weights of each scorer, to keep the page small")
+    of = f" of {total:,}" if len(shown) < total else ""
+    drawn_by = " at random" if of and chosen.lines is None and drawn.worst is None else ""
+    text = (
+        f"{len(shown):,}{of} pairs{drawn_by} in {page.output}, {progress.seconds:.1f} s; open it in a browser"
+    )
+    log(text, event="report", pairs=len(shown))
+
+
+def _with_key(pairs: Iterable[SentencePair], key: TextKey) -> Iterator[SentencePair]:
+    """Yield sentence pairs, and add the words between the spaces of each to the key of the text."""
+    from nmtalign.text.tokenization import SPACES
+
+    for pair in pairs:
+        key.add(*SPACES.words_of_pair(pair))
+        yield pair
+
+
+def _noted(records: Iterator[Record], lines: list[str]) -> Iterator[Record]:
+    """Yield records, and note the gold links of each as a line."""
+    from nmtalign.links.formats import format_gold
+
+    for record in records:
+        lines.append(format_gold(record.gold) if record.gold else "")
+        yield record
+
+
+def _systems(compare: tuple[str, ...]) -> dict[str, str]:
+    """Parse NAME=LINKS."""
+    from nmtalign.report.sample import OWN
+
+    systems: dict[str, str] = {}
+    for entry in compare:
+        name, _, path = entry.partition("=")
+        if not (name and path):
+            raise UsageError(f"--compare wants NAME=LINKS, found {entry!r}")
+        if name in systems or name in ("gold", "score", OWN):
+            raise UsageError(f"--compare: the name {name!r} is taken; give each system a name of its own")
+        systems[name] = path
+    return systems
+
+
+def _choose(
+    records: Iterator[Record], aligner: na.Aligner | None, lines: Sequence[int] | None, drawn: SampleOptions
+) -> tuple[list[Record], list[Figure], dict[str, na.Evaluation] | None]:
+    """Return the records to show, and figures and evaluations of the whole corpus where it was aligned."""
+    from nmtalign.report.corpus import random_sample, worst_sample
+    from nmtalign.report.sample import OWN, Figure, evaluation_figures
+
+    if lines is not None:
+        return list(pick(records, lines)), [], None
+    if drawn.worst is None:
+        return random_sample(records, drawn.sample or SAMPLE, seed=drawn.sample_seed), [], None
+    by = drawn.by or "score"
+    worst = worst_sample(records, drawn.worst, aligner, by=by)
+    figures = [Figure("Pairs in the corpus", f"{worst.size:,}", f"the worst by {by} are shown")]
+    if OWN in worst.evaluations:
+        figures += evaluation_figures(worst.evaluations[OWN], where=" of the corpus")
+    return worst.records, figures, worst.evaluations

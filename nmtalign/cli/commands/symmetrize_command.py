@@ -1,0 +1,54 @@
+"""``nmtalign symmetrize``: join the links of two directions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from nmtalign.cli import texts
+from nmtalign.cli.declare import INPUT, Options, argument, command, option
+from nmtalign.cli.running import OutputFileOptions, write_whole
+from nmtalign.files.text_files import zip_lines
+from nmtalign.names import Symmetrization
+
+_TOGETHER = 16_384  # pairs read, joined and written at a time
+
+
+@dataclass(frozen=True, kw_only=True)
+class DirectionOptions(Options):
+    """The links of both directions, and how they are joined."""
+
+    section = "Links"
+
+    forward: str = argument(type=INPUT)
+    reverse: str = argument(type=INPUT)
+    reversed: bool = option(
+        "--reversed", "The links of REVERSE are target-source: swap them.", default=False, section="Input"
+    )
+    encoding: str = texts.encoding_option()
+    method: Symmetrization = option("--method", "How the links are joined.", default="grow-diag-final-and")
+
+
+@command(name="symmetrize")
+def symmetrize_command(directions: DirectionOptions, file: OutputFileOptions) -> None:
+    """Join the Pharaoh links of two directions, line by line; both are source-target.
+
+    Example: nmtalign symmetrize forward.txt reverse.txt --method grow-diag-final-and -o links.txt
+    """
+    from nmtalign.links.formats import format_pharaoh, read_links
+    from nmtalign.links.symmetrization import symmetrize_many
+
+    def joined() -> Iterator[str]:
+        files = directions.forward, directions.reverse
+        links_of_files = [read_links(path, encoding=directions.encoding) for path in files]
+        lines = zip_lines(links_of_files, files)
+        while chunk := list(islice(lines, _TOGETHER)):
+            first = [pair[0] for pair in chunk]
+            second = [pair[1] for pair in chunk]
+            if directions.reversed:
+                second = [frozenset((s, t) for t, s in links) for links in second]
+            for links in symmetrize_many(first, second, directions.method):
+                yield f"{format_pharaoh(links)}\n"
+
+    write_whole({file.output: joined()})

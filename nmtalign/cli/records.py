@@ -1,0 +1,75 @@
+"""The pairs that a picture or a page shows, with their gold links."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice, tee
+from typing import TYPE_CHECKING
+
+import nmtalign as na
+from nmtalign.cli import model_options
+from nmtalign.cli.declare import INPUT, Numbers, Options, option
+from nmtalign.cli.messages import warn
+from nmtalign.errors import DataError
+
+if TYPE_CHECKING:
+    from nmtalign.report.corpus import Record
+    from nmtalign.text.bitext import SentencePair
+
+TOGETHER = 200  # records whose words are counted together
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordOptions(Options):
+    """Which pairs, their gold links, and what aligns them: an aligner, or another program."""
+
+    section = "Input"
+
+    lines: tuple[int, ...] | None = option("--lines", "These pairs only, like 3,7-9.", type=Numbers(1))
+    gold: str | None = option("--gold FILE", "Gold links, one line per pair.", type=INPUT)
+    options: model_options.ModelOptions
+    source: model_options.SourceOptions
+
+    def open(
+        self,
+        bitext: Iterator[SentencePair],
+        encoding: str,
+        systems: Mapping[str, str] | None = None,
+    ) -> tuple[na.Aligner | None, Iterator[Record]]:
+        """Return the records, and the aligner if there is one; `systems` are files of links by name."""
+        from nmtalign.aligner.opening import fit_text
+        from nmtalign.report.corpus import read_corpus
+
+        if self.source.is_given(self.options.encoder.encoder):
+            bitext, again = tee(bitext)
+            aligned = self.source.inspect(again, encoding=encoding, options=self.options)
+            records = read_corpus(bitext, aligned=aligned, gold=self.gold, others=systems, encoding=encoding)
+            return None, records
+        aligner, bitext = fit_text(self.options.load(), bitext)
+        return aligner, read_corpus(bitext, gold=self.gold, others=systems, encoding=encoding)
+
+
+def pick(records: Iterable[Record], lines: Sequence[int]) -> Iterator[Record]:
+    """Yield the records that `lines` (sorted, from 1) names; read no further than the last."""
+    number = 0
+    for number, record in enumerate(records, 1):
+        if number in lines:
+            yield record
+        if number == lines[-1]:
+            return
+    missing = next(line for line in lines if line > number)
+    raise DataError(f"expected a pair in line {missing}, found only {number:,} pairs")
+
+
+def warn_of_unknown_words(records: Iterable[Record], aligner: na.Aligner | None) -> Iterator[Record]:
+    """Yield records; warn at the end if too few of their words are known for links that can be trusted."""
+    from nmtalign.corpus.coverage import Coverage
+
+    records, known = iter(records), Coverage()
+    while chunk := list(islice(records, TOGETHER)):
+        if aligner is not None:
+            known = known.joined(aligner.covered([record.pair for record in chunk]))
+        yield from chunk
+    if why := known.warning:
+        warn(why)
