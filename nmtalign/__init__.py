@@ -26,7 +26,7 @@ _NAMES = {
     "report.notebook": "show",
     "report.sample": "SamplePair",
     "report.tables": "link_table",
-    "text.bitext": "read_bitext Bitext cut",
+    "text.bitext": "read_bitext Bitext iter_chunks",
     "training.count_vectors": "count_embeddings",
     "vectors.embeddings": "Embeddings",
     "vectors.storage": "load_embeddings save_embeddings",

@@ -8,7 +8,9 @@ from typing import Any
 
 MAX_REPR_CHARS = 180  # characters of a result in one line
 # Control characters other than tab and line feed, line breaks, and what turns the direction of text
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_TERMINAL_CONTROLS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 
 
 def single_line(text: str) -> str:
@@ -39,4 +41,4 @@ def escape_controls(text: str) -> str:
     >>> escape_controls("a\x1b[2Jb\u202e\tc")
     'a\\x1b[2Jb\\u202e\tc'
     """
-    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    return _TERMINAL_CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)

@@ -52,7 +52,7 @@ def error_text(error: BaseException) -> str:
     return text.strip() or type(error).__name__
 
 
-def class_and_text(error: BaseException) -> str:
+def class_and_error_text(error: BaseException) -> str:
     """Return the class of an error that was not raised on purpose, and its text if it has one."""
     kind = type(error).__name__
     return f"{kind}: {error}" if str(error).strip() else kind

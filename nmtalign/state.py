@@ -39,7 +39,7 @@ FORMAT = "nmtalign model"
 VERSION = 6
 _DAMAGED = "; the file is damaged or of another model: copy the folder again, or learn the model again"
 
-Arrays = Mapping[str, NDArray[Any]]
+NamedArrays = Mapping[str, NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +48,8 @@ class State:
 
     kind: str  # which class makes the part again
     values: Mapping[str, Any] = field(default_factory=dict)  # plain, for JSON
-    arrays: Arrays = field(default_factory=dict)  # small ones, which are packed together
-    large: Arrays = field(default_factory=dict)  # which have a file each
+    arrays: NamedArrays = field(default_factory=dict)  # small ones, which are packed together
+    large: NamedArrays = field(default_factory=dict)  # which have a file each
     words: Mapping[str, Sequence[str]] = field(default_factory=dict)  # word lists
     files: Mapping[str, str | Path] = field(default_factory=dict)  # that are copied under a name
     parts: Mapping[str, State] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class State:
         for name, array in self.large.items():
             write_array(folder / f"{prefix}{name}.npy", array)
         for name, words in self.words.items():
-            _write_words(words, folder / f"{prefix}{name}.txt")
+            _write_word_list(words, folder / f"{prefix}{name}.txt")
         for name, path in self.files.items():
             shutil.copyfile(path, folder / f"{prefix}{name}")
         parts = {name: part._written(folder, f"{prefix}{name}.", packed) for name, part in self.parts.items()}
@@ -75,7 +75,7 @@ class State:
         return {"kind": self.kind, **self.values, "lists": counts, "parts": parts}
 
 
-def _write_words(words: Sequence[str], path: Path) -> None:
+def _write_word_list(words: Sequence[str], path: Path) -> None:
     """Write a word a line; DataError for a word that a line cannot keep."""
     for number, word in enumerate(words):
         if "\n" in word or not is_encodable(word):
@@ -90,7 +90,7 @@ class Stored:
 
     folder: Path
     meta: Mapping[str, Any]
-    packed: Arrays  # of arrays.npz
+    packed: NamedArrays  # of arrays.npz
     kinds: Mapping[str, tuple[str, str]]  # module and class of each kind of part
     file: Callable[[str], Path]  # gives the path of a file of the folder by its name, if it may be opened
     prefix: str = ""  # of the names of the part's files and arrays
@@ -218,7 +218,7 @@ def open_state(folder: Path, opened: Callable[[Stored], Any], kinds: Mapping[str
     A DataError if the folder is not a model or is of another format, a part is missing or not the one that
     was saved, or an array is not of the type, shape and range that it should be.
     """
-    meta = _read_meta(folder)
+    meta = _read_model_meta(folder)
     damaged = "this model is damaged or incomplete; copy the folder again, or learn it again"
     with reraise_as_data_error(folder, damaged):
         check_files(folder, meta["files"])
@@ -230,7 +230,7 @@ def open_state(folder: Path, opened: Callable[[Stored], Any], kinds: Mapping[str
             raise DataError(str(error)).at(folder / "meta.json") from None
 
 
-def _read_meta(folder: Path) -> dict[str, Any]:
+def _read_model_meta(folder: Path) -> dict[str, Any]:
     path = folder / "meta.json"
     if not path.exists():
         raise DataError("expected a model folder with a meta.json; there is none").at(folder)

@@ -93,7 +93,7 @@ PUBLIC_NAMES = {
     "SamplePair",
     "align_on_cluster",
     "count_embeddings",
-    "cut",
+    "iter_chunks",
     "learn_attention",
     "resolve_path",
     "vector_aligner",

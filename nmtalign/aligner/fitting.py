@@ -28,7 +28,7 @@ from nmtalign.positions.hmm import NULL
 from nmtalign.progress import ProgressLine
 from nmtalign.rescoring.distillation import KINDS, Part, learn_parameters, parts_of
 from nmtalign.scorers.vector_scores import FILES, BahdanauScore, ProjectedDot, VectorScore
-from nmtalign.text.bitext import Pair, Pairs, checked_pairs
+from nmtalign.text.bitext import Pair, Pairs, check_pairs
 from nmtalign.validation import check_bool, check_names, check_number, check_type
 from nmtalign.vectors.storage import pair_languages
 
@@ -164,7 +164,7 @@ def learn_attention(
         lowercase=lowercase,
         unicode=unicode,
     )
-    pairs = list(checked_pairs(bitext))
+    pairs = list(check_pairs(bitext))
     words = [student.words_of(pair) for pair in pairs]
     teacher, name = _teacher(model, pairs, words, LearnOptions(text=student.text, workers=workers))
     chosen = _chosen(words)

@@ -38,7 +38,7 @@ from nmtalign.names import (
 from nmtalign.positions.hmm import unfitted_hmm
 from nmtalign.positions.model import DIAGONAL, PositionModel, SoftmaxPositions
 from nmtalign.state import is_model
-from nmtalign.text.bitext import Pair, Pairs, Sentences, checked_pairs
+from nmtalign.text.bitext import Pair, Pairs, Sentences, check_pairs
 from nmtalign.text.tokenization import Languages, TextSettings
 from nmtalign.validation import check_names, check_number, check_type, quote_parameter
 
@@ -424,7 +424,7 @@ def fit_to(aligner: Aligner, bitext: Pairs, targets: Sentences | None = None) ->
     'positions=hmm(fitted on 9 pairs)'
     """
     check_type(aligner, Aligner, "an aligner, as in fit_to(aligner, pairs)")
-    fitted = fit_text(aligner, checked_pairs(bitext, targets, languages=aligner.languages))[0]
+    fitted = fit_text(aligner, check_pairs(bitext, targets, languages=aligner.languages))[0]
     if fitted.needs_fitting:
         raise DataError("expected sentence pairs with words on both sides to fit to, found none")
     return fitted

@@ -23,7 +23,7 @@ from nmtalign.errors import (
     TOO_MANY_OPEN_FILES,
     DataError,
     NmtalignError,
-    class_and_text,
+    class_and_error_text,
     error_text,
 )
 
@@ -141,7 +141,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     except Exception as error:
         what = "memory ran out" if isinstance(error, MemoryError) else "this was not foreseen"
         hint = "--debug shows where" if "debug" not in switched else "please report it"
-        _end(f"{what} ({class_and_text(error)}); {hint}", NmtalignError.exit_code)
+        _end(f"{what} ({class_and_error_text(error)}); {hint}", NmtalignError.exit_code)
 
 
 def _catch_signals() -> None:

@@ -21,8 +21,8 @@ from nmtalign.files.compressed import open_binary
 from nmtalign.files.read_errors import reraise_as_data_error
 
 _DOUBLE_BYTES = 8  # bytes of a number in double precision
-_EXPECTED = "not a readable file of arrays"
-_NUMBER = re.compile(r"(\d{1,9})$", re.ASCII)
+_NOT_ARRAYS = "not a readable file of arrays"
+_TRAILING_NUMBER = re.compile(r"(\d{1,9})$", re.ASCII)
 
 
 class NpzReader(ExitStack):
@@ -36,7 +36,7 @@ class NpzReader(ExitStack):
     def __init__(self, path: str | Path) -> None:
         super().__init__()
         self._path = path
-        with reraise_as_data_error(path, _EXPECTED):
+        with reraise_as_data_error(path, _NOT_ARRAYS):
             if is_npy_file(path):
                 raise DataError("expected named arrays (.npz, by numpy.savez), found a single one (.npy)")
             self._file = self.enter_context(zipfile.ZipFile(path))
@@ -52,7 +52,7 @@ class NpzReader(ExitStack):
 
     def read(self, name: str) -> AnyArray:
         """Return an array."""
-        with reraise_as_data_error(f"{self._path}, {name}", _EXPECTED):
+        with reraise_as_data_error(f"{self._path}, {name}", _NOT_ARRAYS):
             if name not in self._members:
                 raise DataError(f"expected an array named {name!r}, found {', '.join(self.names) or 'none'}")
             info = self._members[name]
@@ -81,7 +81,7 @@ def sort_by_trailing_number(names: Sequence[str], path: str | Path) -> list[str]
     """Return the names of arrays by the number that they end with: from 0 or from 1, without gaps."""
     numbered = {}
     for name in names:
-        number = _NUMBER.search(name)
+        number = _TRAILING_NUMBER.search(name)
         if number is None or int(number[1]) in numbered:
             twice = "" if number is None else ", whose number another has"
             expected = "expected names that end with the number of the pair"
@@ -132,7 +132,7 @@ def read_array(path: str | Path) -> AnyArray:
         with NpzReader(path) as archive:
             only = len(archive.names) == 1 and "embeddings" not in archive.names
             return archive.read(archive.names[0] if only else "embeddings")
-    with reraise_as_data_error(path, _EXPECTED), open(path, "rb") as file:
+    with reraise_as_data_error(path, _NOT_ARRAYS), open(path, "rb") as file:
         _check_header(file, os.path.getsize(path))
         file.seek(0)
         return np.asarray(np.load(file, allow_pickle=False))

@@ -24,7 +24,7 @@ from nmtalign.files.paths import as_path, expand_home
 from nmtalign.files.read_errors import unreadable_file_error
 
 CompressedFile = io.FileIO | io.BufferedReader  # the bytes of a compressed file
-_BLOCK = 1 << 17
+_BUFFER_BYTES = 1 << 17
 _ZSTD_INPUT_BYTES = 1 << 9  # packed bytes given to zstandard at a time: they unpack to at most 16 MB
 # What the decompressors raise on a damaged or cut-off file.
 DECOMPRESSION_ERRORS = (EOFError, OSError, lzma.LZMAError, zlib.error)
@@ -66,7 +66,7 @@ def _open_input(path: str | Path) -> BinaryIO:
             raise
         raise unreadable_file_error(error) from None
     _open_inputs.add(file)
-    stream: io.BufferedReader = io.BufferedReader(file, _BLOCK)
+    stream: io.BufferedReader = io.BufferedReader(file, _BUFFER_BYTES)
     try:
         # The content decides: a file may have lost its ending, or have that of another compression.
         head, ending = stream.peek(HEAD_BYTES), Path(path).suffix.lower()
@@ -85,7 +85,7 @@ def _open_input(path: str | Path) -> BinaryIO:
 
 def open_decompressed(file: CompressedFile, ending: str) -> io.BufferedReader:
     """Return what a file holds that is packed as an ending such as ``.gz`` says."""
-    return io.BufferedReader(_BoundedReader(_DECOMPRESSORS[ending](file), file), _BLOCK)
+    return io.BufferedReader(_BoundedReader(_DECOMPRESSORS[ending](file), file), _BUFFER_BYTES)
 
 
 class _BoundedReader(io.RawIOBase):
@@ -117,7 +117,7 @@ class _BoundedReader(io.RawIOBase):
         self._file.close()
 
 
-def _zstandard() -> Any:
+def _import_zstandard() -> Any:
     with require_extra("zst", "a .zst file needs the package zstandard"):
         import zstandard
     return zstandard
@@ -127,7 +127,7 @@ class _ZstandardReader(io.RawIOBase):
     """Unpacks frame after frame; zstandard's own reader takes a cut-off file for its end."""
 
     def __init__(self, file: CompressedFile) -> None:
-        zstandard = _zstandard()
+        zstandard = _import_zstandard()
         self._file = file
         self._error = zstandard.ZstdError
         self._start = zstandard.ZstdDecompressor().decompressobj
@@ -243,5 +243,5 @@ _COMPRESSORS: dict[str, Callable[[io.BufferedWriter], Any]] = {
     ".gz": lambda file: gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0),
     ".bz2": partial(bz2.BZ2File, mode="wb"),
     ".xz": partial(lzma.LZMAFile, mode="wb"),
-    ".zst": lambda file: _zstandard().ZstdCompressor().stream_writer(file, closefd=False),
+    ".zst": lambda file: _import_zstandard().ZstdCompressor().stream_writer(file, closefd=False),
 }

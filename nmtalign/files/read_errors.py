@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from nmtalign.errors import TOO_MANY_OPEN_FILES, DataError, NmtalignError, class_and_text
+from nmtalign.errors import TOO_MANY_OPEN_FILES, DataError, NmtalignError, class_and_error_text
 
-T = TypeVar("T")
+FileRecord = TypeVar("FileRecord")
 
 
 @contextmanager
@@ -30,7 +30,7 @@ def reraise_as_data_error(path: str | Path, expected: str = "the file is damaged
             raise
         if isinstance(error, OSError) and str(error.filename) == str(path):
             raise unreadable_file_error(error) from None
-        raise DataError(f"{expected} ({class_and_text(error)})").at(path) from error
+        raise DataError(f"{expected} ({class_and_error_text(error)})").at(path) from error
 
 
 def unreadable_file_error(error: OSError) -> DataError:
@@ -39,7 +39,7 @@ def unreadable_file_error(error: OSError) -> DataError:
     return DataError(f"{error.strerror or error}{hint}").at(str(error.filename))
 
 
-def name_file_in_errors(path: str | Path, records: Iterator[T]) -> Iterator[T]:
+def name_file_in_errors(path: str | Path, records: Iterator[FileRecord]) -> Iterator[FileRecord]:
     """Yield the records of a file, with the errors of :func:`reraise_as_data_error`."""
     with reraise_as_data_error(path):
         yield from records

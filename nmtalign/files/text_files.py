@@ -19,7 +19,7 @@ from nmtalign.files import limits
 from nmtalign.files.compressed import DECOMPRESSION_ERRORS, open_binary
 from nmtalign.files.file_signatures import HEAD_BYTES, WIDE_ENCODINGS, check_readable, detect_encoding
 
-_BLOCK = 1 << 17
+_READ_BYTES = 1 << 17
 _LONE_RETURNS = (
     "expected lines that end in \\n or \\r\\n, found only carriage returns (\\r), as old Macs wrote them; "
     "convert the line ends: tr '\\r' '\\n' < OLD > NEW"
@@ -117,7 +117,7 @@ def check_encoding(name: str) -> None:
 def _blocks(stream: BinaryIO) -> Iterator[bytes]:
     """Yield the bytes of a stream as they come, without waiting for a full block."""
     read = getattr(stream, "read1", stream.read)
-    while block := read(_BLOCK):
+    while block := read(_READ_BYTES):
         yield block
 
 

@@ -17,7 +17,7 @@ from nmtalign.calls import check_call
 from nmtalign.display import short_repr
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import links_inside
-from nmtalign.links.separators import expect_uncut
+from nmtalign.links.separators import check_unsplit
 from nmtalign.validation import check_number, check_type
 
 BETWEEN_SIDES = "|||"  # of a phrase pair
@@ -167,7 +167,7 @@ def format_phrases(
     ``source words ||| target words ||| links inside the phrase``; a DataError if a word holds ``|||``, white
     space or a line break.
     """
-    expect_uncut(source, target, BETWEEN_SIDES)
+    check_unsplit(source, target, BETWEEN_SIDES)
     chosen, lines = sorted(links), []
     phrases = phrase_pairs(chosen, len(source), len(target), longest=longest)
     for start, end, target_start, target_end in phrases:

@@ -20,7 +20,7 @@ from nmtalign.errors import DataError
 Links = Flags
 
 
-def _checked(weights: ArrayLike) -> Reals:
+def _as_weights(weights: ArrayLike) -> Reals:
     matrix = np.asarray(weights)
     if matrix.ndim not in (2, 3):
         raise DataError(f"expected weights of shape (T, S) or (B, T, S), found {matrix.shape}")
@@ -56,7 +56,7 @@ def best_cells(weights: Reals, axis: int, source_lengths: Longs, target_lengths:
 
 def mutual_argmax(weights: ArrayLike) -> Links:
     """Mutual argmax: mark the cells that are the greatest of their row and the greatest of their column."""
-    matrix = _checked(weights)
+    matrix = _as_weights(weights)
     T, S = matrix.shape[-2:]
     stacked = np.moveaxis(matrix.reshape(math.prod(matrix.shape[:-2]), T, S), 0, -1)  # (T, S, B)
     lengths = np.full(stacked.shape[-1], S), np.full(stacked.shape[-1], T)
@@ -73,7 +73,7 @@ def itermax(weights: ArrayLike, *, iterations: int = 2, discount: float = 0.9) -
     Sabet, Dufter, Yvon and Schütze 2020, "SimAlign", algorithm 1). Weights are not negative, so that
     discounting lowers them: probabilities, or (1 + cosine) / 2.
     """
-    matrix = _checked(weights)
+    matrix = _as_weights(weights)
     if (matrix < 0).any():
         raise DataError("itermax needs weights that are not negative; use (1 + cosine) / 2 for cosines")
     links = mutual_argmax(matrix)
@@ -93,7 +93,7 @@ def match(weights: ArrayLike) -> Links:
     """
     from scipy.optimize import linear_sum_assignment
 
-    matrix = _checked(weights)
+    matrix = _as_weights(weights)
     T, S = matrix.shape[-2:]
     chosen = np.zeros(matrix.shape, dtype=bool)
     if matrix.size == 0:
@@ -115,7 +115,7 @@ def sinkhorn(weights: ArrayLike, *, regularization: float = 0.1, iterations: int
     2013, "Sinkhorn distances", algorithm 1, in the logarithm). The regularization is in the units of the
     weights; the smaller, the nearer to a one-to-one plan.
     """
-    plan = _checked(weights).astype(np.float64) / regularization
+    plan = _as_weights(weights).astype(np.float64) / regularization
     if plan.size == 0:
         return plan
     T, S = plan.shape[-2:]

@@ -22,7 +22,7 @@ from nmtalign.display import short_repr
 from nmtalign.errors import UsageError
 from nmtalign.files.paths import as_path
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix
-from nmtalign.links.evaluation import METRICS, Evaluation, compare
+from nmtalign.links.evaluation import METRICS, Evaluation, compare_evaluations
 from nmtalign.report.heatmap import (
     FORMATS,
     check_format,
@@ -285,7 +285,7 @@ def _(first: Aligner, second: Any) -> Any:
 def _(first: Evaluation, second: Any) -> Any:
     check_type(second, Evaluation, "another evaluation")
     rows = []
-    for metric, difference in compare(first, second).items():
+    for metric, difference in compare_evaluations(first, second).items():
         scores = getattr(first, metric), getattr(second, metric)
         rows.append((*scores, difference.value, *difference.interval, difference.p))
     columns = ["first", "second", "difference", "low", "high", "p"]

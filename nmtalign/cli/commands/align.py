@@ -171,7 +171,7 @@ def align(
     running.one_blas_thread()
     from nmtalign.aligner.opening import fit_text
     from nmtalign.text.bitext import LengthLimit
-    from nmtalign.text.tokenization import SPACES
+    from nmtalign.text.tokenization import SPACE_SETTINGS
 
     paths = outputs.paths
     expert = expert_links.expert
@@ -186,7 +186,7 @@ def align(
         pairs, limit = progress.track(opened), LengthLimit(errors.max_length, bitext.files)
         unit = outputs.pieces or ("words" if outputs.tokens is None else "tokens")
         aligner = replace(options.load(), workers=engine.workers)
-        counted = aligner.text if unit == "tokens" else SPACES
+        counted = aligner.text if unit == "tokens" else SPACE_SETTINGS
         words_of = partial(counted.pieces_of_pair, languages=aligner.languages)
         if expert is not None:
             aligner = aligner.with_given_links()
@@ -245,12 +245,14 @@ def _aligned(
     """Align the pairs on a cluster or by processes."""
     from nmtalign.batch.stream import align_chunks
     from nmtalign.corpus.parallel import default_workers
-    from nmtalign.text.bitext import CHUNK_SIZE, KEPT_CELLS, chunks_of
+    from nmtalign.text.bitext import MAX_MATRIX_CELLS, PAIRS_PER_CHUNK, chunk_pairs
 
     workers = default_workers(aligner.workers) if aligner.allows_processes else 1  # an encoder uses all cores
-    size = CHUNK_SIZE if workers == 1 else CHUNK_SIZE // 2  # of small chunks, no core is idle for long
-    max_cells = math.inf if values is None else KEPT_CELLS
-    chunks = run.missing(pairs) if run else chunks_of(pairs, chunk=size, cells=max_cells)
+    size = (
+        PAIRS_PER_CHUNK if workers == 1 else PAIRS_PER_CHUNK // 2
+    )  # of small chunks, no core is idle for long
+    max_cells = math.inf if values is None else MAX_MATRIX_CELLS
+    chunks = run.missing(pairs) if run else chunk_pairs(pairs, chunk_size=size, cells=max_cells)
     if client is None:
         return align_chunks(aligner, chunks, workers=workers, unit=unit, values=values)
     from nmtalign.batch.cluster import align_on_cluster
@@ -359,7 +361,7 @@ def links_from(
     """
     running.one_blas_thread()
     from nmtalign.batch.stream import links_of_source
-    from nmtalign.text.tokenization import SPACES
+    from nmtalign.text.tokenization import SPACE_SETTINGS
 
     paths = outputs.paths
     with AtomicFiles() as stack:
@@ -367,7 +369,9 @@ def links_from(
         progress = stack.enter_context(Progress("pairs", bitext.files))
         opened: Iterator[SentencePair] = bad.track(bitext.read(bad.add))
         if outputs.have_plain_words:
-            counted = SPACES if outputs.tokens is None else model.text_of_source(text_options.tokenizer)
+            counted = (
+                SPACE_SETTINGS if outputs.tokens is None else model.text_of_source(text_options.tokenizer)
+            )
             opened = without_cut_words(opened, counted.pieces_of_pair, bitext, bad)
         pairs, again = tee(progress.track(opened))
         linker, text, words = source.open(
