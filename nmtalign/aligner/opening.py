@@ -40,7 +40,7 @@ from nmtalign.positions.model import DIAGONAL, PositionModel, SoftmaxPositions
 from nmtalign.state import is_model
 from nmtalign.text.bitext import Pair, Pairs, Sentences, check_pairs
 from nmtalign.text.tokenization import Languages, TextSettings
-from nmtalign.validation import check_names, check_number, check_type, quote_parameter
+from nmtalign.validation import check_choices, check_number, check_type, quote_parameter
 
 if TYPE_CHECKING:
     from nmtalign.scorers.given_vectors import VectorScorer
@@ -349,7 +349,7 @@ def vector_aligner(
 
 def _make_positions(name: str, strength: float | None, scorer: VectorScorer) -> PositionModel:
     """Return a position model by name; `strength` is that of a diagonal."""
-    check_names([name], POSITIONS, "positions")
+    check_choices([name], POSITIONS, "positions")
     if name == "hmm":
         if strength is not None:
             raise UsageError("positions hmm learn their transitions; leave the strength of a diagonal out")

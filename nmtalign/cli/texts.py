@@ -20,7 +20,8 @@ from nmtalign.names import TOKENIZERS, PairFormat, UnicodeForm
 
 if TYPE_CHECKING:
     from nmtalign.cli.bad_records import BadRecords
-    from nmtalign.text.bitext import OnError, SentencePair
+    from nmtalign.errors import OnError
+    from nmtalign.text.bitext import SentencePair
     from nmtalign.text.tokenization import TextSettings
 
 

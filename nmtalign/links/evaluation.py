@@ -32,7 +32,7 @@ from nmtalign.links.inputs import (
     iter_links,
 )
 from nmtalign.results import TableResult
-from nmtalign.validation import check_names, check_number, check_type
+from nmtalign.validation import check_choices, check_number, check_type
 
 MAX_SAMPLES = 1_000_000
 METRICS = ("precision", "recall", "f1", "aer")
@@ -91,7 +91,7 @@ class Counts(HasScores):
 
     def score(self, metric: str) -> float:
         """Return one of `METRICS`."""
-        check_names([metric], METRICS, "metrics")
+        check_choices([metric], METRICS, "metrics")
         return float(_scores_of_counts(np.array(astuple(self)))[metric])
 
 

@@ -35,7 +35,7 @@ import numpy as np
 
 from nmtalign.arrays import Longs
 from nmtalign.calls import check_call
-from nmtalign.errors import DataError, UsageError
+from nmtalign.errors import DataError, OnError, UsageError
 from nmtalign.files.compressed import format_ending
 from nmtalign.files.json_files import parse_json
 from nmtalign.files.paths import as_path
@@ -62,8 +62,7 @@ _GIZA_HEADER = re.compile(
 WORD_SEPARATORS = {"giza": "", "words": "<sep>", "tsv": ""}  # besides white space, where words are plain text
 _PAIR_NUMBER_KEYS = ("pair", "line", "index")  # keys of JSON under which an object may state which pair it is
 _CORRECTION_FIELDS = {"pair": int, "pairs": int, "text": str, "by": str, "at": str}
-Parsed = TypeVar("Parsed")
-OnError = Callable[[DataError], object]
+ParsedLine = TypeVar("ParsedLine")
 
 MAX_EMPTY_PAIRS = 1_000_000  # pairs of a file without a line of their own
 MAX_SHARED_CHARS = 100  # of a line whose gold links are remembered
@@ -149,8 +148,8 @@ def format_gold(gold: GoldAlignment, *, first: int = 0) -> str:
 
 
 def _read_by_line(
-    path: str | Path, encoding: str, parse: Callable[[str], Parsed]
-) -> Iterator[Parsed | DataError]:
+    path: str | Path, encoding: str, parse: Callable[[str], ParsedLine]
+) -> Iterator[ParsedLine | DataError]:
     """Yield what each line holds, or in its place the error of a line."""
     for number, line in enumerate(try_lines(path, encoding=encoding), 1):
         try:
@@ -160,8 +159,8 @@ def _read_by_line(
 
 
 def _handle_errors(
-    path: str | Path, records: Iterator[Parsed | DataError], empty: Parsed, on_error: OnError | None
-) -> Iterator[Parsed]:
+    path: str | Path, records: Iterator[ParsedLine | DataError], empty: ParsedLine, on_error: OnError | None
+) -> Iterator[ParsedLine]:
     """Yield records; an error is raised, or with `on_error` it is passed on, and the record is empty."""
     for record in name_file_in_errors(path, records):
         if not isinstance(record, DataError):
@@ -389,7 +388,7 @@ class TextFingerprint:
     It depends on the words and the order of all pairs. Of words that are joined in another way, as `pieces`
     says, the positions are others, so the key is another one.
 
-    >>> key = TextKey()
+    >>> key = TextFingerprint()
     >>> for pair in (["the", "cat"], ["le", "chat"]), (["a", "dog"], ["un", "chien"]):
     ...     key.add(*pair)
     >>> len(str(key))

@@ -17,8 +17,6 @@ from numpy.typing import ArrayLike
 from nmtalign.arrays import Flags, Longs, Reals
 from nmtalign.errors import DataError
 
-Links = Flags
-
 
 def _as_weights(weights: ArrayLike) -> Reals:
     matrix = np.asarray(weights)
@@ -31,7 +29,7 @@ def _as_weights(weights: ArrayLike) -> Reals:
     return matrix
 
 
-def best_cells(weights: Reals, axis: int, source_lengths: Longs, target_lengths: Longs) -> Links:
+def best_cells(weights: Reals, axis: int, source_lengths: Longs, target_lengths: Longs) -> Flags:
     """Mark the greatest cell of each row (axis 1) or column (axis 0) in a padded stack (T, S, B) of matrices.
 
     Cells beyond the lengths (B,) are padding and are never marked, nor are cells of weight -inf.
@@ -54,7 +52,7 @@ def best_cells(weights: Reals, axis: int, source_lengths: Longs, target_lengths:
     return np.asarray(best, dtype=bool)
 
 
-def mutual_argmax(weights: ArrayLike) -> Links:
+def mutual_argmax(weights: ArrayLike) -> Flags:
     """Mutual argmax: mark the cells that are the greatest of their row and the greatest of their column."""
     matrix = _as_weights(weights)
     T, S = matrix.shape[-2:]
@@ -64,7 +62,7 @@ def mutual_argmax(weights: ArrayLike) -> Links:
     return np.asarray(np.moveaxis(best, -1, 0).reshape(matrix.shape))
 
 
-def itermax(weights: ArrayLike, *, iterations: int = 2, discount: float = 0.9) -> Links:
+def itermax(weights: ArrayLike, *, iterations: int = 2, discount: float = 0.9) -> Flags:
     """Itermax: mutual argmax, iterated with discounted weights.
 
     After the first iteration, cells whose row and column both have a link are out, cells where one of
@@ -85,7 +83,7 @@ def itermax(weights: ArrayLike, *, iterations: int = 2, discount: float = 0.9) -
     return links
 
 
-def match(weights: ArrayLike) -> Links:
+def match(weights: ArrayLike) -> Flags:
     """Maximum-weight bipartite matching: one-to-one links with the greatest sum of weights (Melamed 2000).
 
     Cells with weight 0 or less are never linked. Among matchings whose sums differ by less than 1e-9 of the
@@ -130,7 +128,7 @@ def _logsumexp(matrix: Reals, axis: int) -> Reals:
     return np.asarray(top + np.log(np.exp(matrix - top).sum(axis=axis, keepdims=True)))
 
 
-def transport(weights: ArrayLike, *, threshold: float = 0.5) -> Links:
+def transport(weights: ArrayLike, *, threshold: float = 0.5) -> Flags:
     """Extraction by optimal transport: link the cells that carry much of the plan.
 
     A cell of :func:`sinkhorn`'s plan can carry at most min(1/S, 1/T); a cell that carries `threshold` of
@@ -140,7 +138,7 @@ def transport(weights: ArrayLike, *, threshold: float = 0.5) -> Links:
     return np.asarray(plan * max(plan.shape[-2:]) >= threshold)
 
 
-def adjacent_link_cells(links: Links) -> tuple[Links, Links, Links, Links]:
+def adjacent_link_cells(links: Flags) -> tuple[Flags, Flags, Flags, Flags]:
     """Return the cells (T, S, ...) that link a word without a link to the partner of its neighbor.
 
     The four arrays are of a target word after and before the linked one, a source word after and before it.

@@ -26,7 +26,7 @@ from nmtalign.links.selection import best_cells
 from nmtalign.names import SIDES
 from nmtalign.report.style import visible
 from nmtalign.text.bitext import MAX_MATRIX_CELLS
-from nmtalign.validation import check_names, check_number, check_type, reject_exhausted
+from nmtalign.validation import check_choices, check_number, check_type, reject_exhausted
 
 READABLE = 20  # words of a sentence that shows an error at a glance
 TRANSLATIONS = 1000  # most of them in a report
@@ -113,7 +113,7 @@ class SamplePair:
         """Return the links of one of `parts` alone; of a head the best source of each target word."""
         if part in self.choices:
             return sorted(self.choices[part].links)
-        check_names([part], self.parts, "parts")
+        check_choices([part], self.parts, "parts")
         return [(s, t) for t, s in enumerate(_best(self.parts[part], None)) if s >= 0]
 
 
@@ -361,9 +361,9 @@ def verdict(systems: Mapping[str, Evaluation], differences: Mapping[tuple[str, s
     Systems come best first; a difference is by how much the AER of the second is above that of the first.
 
     >>> half, whole = (evaluate([links] * 9, ["0-0 1-1"] * 9) for links in ("0-0", "0-0 1-1"))
-    >>> verdict({"B": whole, "A": half}, {("B", "A"): compare(whole, half)["aer"]})
+    >>> verdict({"B": whole, "A": half}, {("B", "A"): compare_evaluations(whole, half)["aer"]})
     'Fewer errors in B than in A: AER 0.0 for 33.3 %, p = .001'
-    >>> verdict({"A": half, "B": half}, {("A", "B"): compare(half, half)["aer"]})
+    >>> verdict({"A": half, "B": half}, {("A", "B"): compare_evaluations(half, half)["aer"]})
     'The difference is within chance: AER of A 33.3 %, of B (33.3 %, p = 1)'
     """
     best, *others = systems

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeGuard, overload
 
 from nmtalign.calls import check_call
 from nmtalign.display import short_repr, single_line
-from nmtalign.errors import DataError, UsageError
+from nmtalign.errors import DataError, OnError, UsageError
 from nmtalign.files.compressed import format_ending
 from nmtalign.files.paths import expand_home
 from nmtalign.files.text_files import check_encoding, is_encodable, try_lines, zip_lines
@@ -36,7 +36,7 @@ from nmtalign.text.readers import (
 )
 from nmtalign.text.tokenization import MAX_TEXT_CHARS, SPACE_SETTINGS, Languages, TextSettings
 from nmtalign.validation import (
-    check_names,
+    check_choices,
     check_number,
     is_iterable,
     normalize_index,
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-OnError = Callable[[DataError], None]
 Words = Sequence[str]
 Sentence = str | Words
 Pair = tuple[Sentence, Sentence]
@@ -124,7 +123,7 @@ def read_bitext(
         raise UsageError(
             f"expected a function that takes an error as `on_error`, found {short_repr(on_error)}"
         )
-    check_names([format], ("auto", *PAIR_FILE_FORMATS), "a bitext format")
+    check_choices([format], ("auto", *PAIR_FILE_FORMATS), "a bitext format")
     sides = _check_select(select)
     files = [expand_home(path) for path in (source, target) if path is not None]
     read: Callable[[], Iterator[PairOrError]]
@@ -330,9 +329,9 @@ def check_pairs(
     are the sentences of the source side. `lines` says whether all are lines of text, or all lists of words;
     left out: as the first one is. What :func:`nmtalign.read_bitext` returns is checked already.
 
-    >>> list(checked_pairs((["a house", "a car"], ["une maison", "une auto"])))
+    >>> list(check_pairs((["a house", "a car"], ["une maison", "une auto"])))
     [('a house', 'une maison'), ('a car', 'une auto')]
-    >>> list(checked_pairs(["a house"], ["une maison"]))
+    >>> list(check_pairs(["a house"], ["une maison"]))
     [('a house', 'une maison')]
     """
     if targets is not None:

@@ -53,10 +53,10 @@ def find_side_columns(names: Sequence[str]) -> SideColumns | None:
 
     A DataError if more than one column could be a side.
 
-    >>> sides_of(["id", "Target text", "Source text"])
-    Sides(source=2, target=1, is_certain=True)
-    >>> sides_of(["en", "fr"]), sides_of(["a cat", "un chat"])
-    (Sides(source=0, target=1, is_certain=False), None)
+    >>> find_side_columns(["id", "Target text", "Source text"])
+    SideColumns(source=2, target=1, is_certain=True)
+    >>> find_side_columns(["en", "fr"]), find_side_columns(["a cat", "un chat"])
+    (SideColumns(source=0, target=1, is_certain=False), None)
     """
     if "source" in names and "target" in names:
         return SideColumns(names.index("source"), names.index("target"), is_certain=True)

@@ -106,7 +106,7 @@ _CJK = (
     "\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
 )
 # White space, controls and invisible marks separate words and belong to none.
-_GAP = r"\s\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u2060\ufeff"
+_GAP_CHARS = r"\s\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u2060\ufeff"
 _APOSTROPHE = "['\u2019\u02bc]"
 _HYPHEN = "[-\u2010\u2011]"
 _ELIDED = "[LlDdJjMmTtSsNnCcÇç]|[Qq][Uu]|(?i:jusqu|lorsqu|puisqu|quoiqu|aujourd)"
@@ -208,10 +208,10 @@ def _pattern(language: str | None, special: bool, marked: bool, quoted: bool, em
     words = _full_pattern(language, marks, quoted) if special else plain
     words += f"|(?:{_RUN})[{marks}]*" if marked else f"|{_RUN}"
     if not emoji:
-        return re.compile(f"{words}|[^{_GAP}][{marks}\ufe0f]*")
+        return re.compile(f"{words}|[^{_GAP_CHARS}][{marks}\ufe0f]*")
     follows = f"[{marks}{_PICTURE_MODIFIERS}]*"
     joined = f"{_PICTURE}{follows}(?:\u200d{_PICTURE}{follows})+"
-    return re.compile(f"{_KEYCAP}|{words}|{_FLAG}|{joined}|[^{_GAP}]{follows}")
+    return re.compile(f"{_KEYCAP}|{words}|{_FLAG}|{joined}|[^{_GAP_CHARS}]{follows}")
 
 
 class _SimpleTokenizer:
@@ -283,7 +283,7 @@ class _IcuTokenizer(Tokenizer):
         with require_extra("icu", "the tokenizer 'icu' needs the package icu4py", advice):
             from icu4py.breakers import WordBreaker
         self._segments: Callable[[str], Iterable[str]] = lambda text: WordBreaker(text, language or "en")
-        self._gap = re.compile(f"[{_GAP}]+").fullmatch
+        self._gap = re.compile(f"[{_GAP_CHARS}]+").fullmatch
 
     def spans(self, text: str) -> list[Span]:
         segments = list(self._segments(re.sub("[\ud800-\udfff]", "\ufffd", text)))
@@ -526,7 +526,7 @@ def words_containing(starts: Iterable[int], line: str) -> list[int]:
     """Return the word between ASCII spaces that each token of a line begins in.
 
     >>> line = "l'eau  froide."
-    >>> words_at([token.start for token in TextSettings("simple").tokens(line)], line)
+    >>> words_containing([token.start for token in TextSettings("simple").tokens(line)], line)
     [0, 0, 1, 1]
     """
     ends = [end for _, end in _SpaceTokenizer().spans(line)]

@@ -88,5 +88,5 @@ def test_pairs_of_a_batch_count_from_its_end_too_and_others_are_errors():
     assert [batch.links(n) for n in (-1, -2, -3)] == [batch.links(n) for n in (2, 1, 0)]
     assert batch.links(-1) == [(1, 1), (2, 2)]
     for outside in (3, -4):
-        with pytest.raises(IndexError, match=f"one of 3 pairs, from 0, found {outside}"):
+        with pytest.raises(IndexError, match=f"pair index {outside} is out of range for 3 pairs"):
             batch.links(outside)
