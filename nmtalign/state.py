@@ -44,18 +44,18 @@ NamedArrays = Mapping[str, NDArray[Any]]
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """What a part is made of."""
+    """The content of a part, from which its class can make it again."""
 
-    kind: str  # which class makes the part again
-    values: Mapping[str, Any] = field(default_factory=dict)  # plain, for JSON
-    arrays: NamedArrays = field(default_factory=dict)  # small ones, which are packed together
-    large: NamedArrays = field(default_factory=dict)  # which have a file each
+    kind: str  # names the class, see `KINDS` of the aligner
+    values: Mapping[str, Any] = field(default_factory=dict)  # plain values, for JSON
+    arrays: NamedArrays = field(default_factory=dict)  # small arrays, stored in one file
+    large: NamedArrays = field(default_factory=dict)  # large arrays, a file each
     words: Mapping[str, Sequence[str]] = field(default_factory=dict)  # word lists
-    files: Mapping[str, str | Path] = field(default_factory=dict)  # that are copied under a name
+    files: Mapping[str, str | Path] = field(default_factory=dict)  # files to copy, by their new name
     parts: Mapping[str, State] = field(default_factory=dict)
 
     def write(self, folder: Path) -> dict[str, Any]:
-        """Write arrays and word lists into a folder; return all else, for JSON."""
+        """Write arrays, word lists and files into a folder; return the other values, for JSON."""
         packed: dict[str, NDArray[Any]] = {}
         meta = self._written(folder, "", packed)
         if packed:
@@ -76,7 +76,7 @@ class State:
 
 
 def _write_word_list(words: Sequence[str], path: Path) -> None:
-    """Write a word a line; DataError for a word that a line cannot keep."""
+    """Write one word per line; raise DataError for a word that contains a line end or a surrogate."""
     for number, word in enumerate(words):
         if "\n" in word or not is_encodable(word):
             found = f"word {number}, {word[:60]!r}, holds a line end or half a character"
@@ -86,14 +86,14 @@ def _write_word_list(words: Sequence[str], path: Path) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Stored:
-    """A state as a folder holds it; what is read is checked, and an error is a DataError with its place."""
+    """A state that was read from a folder; each method checks a value, and its DataError names the place."""
 
     folder: Path
     meta: Mapping[str, Any]
-    packed: NamedArrays  # of arrays.npz
+    packed: NamedArrays  # the arrays of arrays.npz
     kinds: Mapping[str, tuple[str, str]]  # module and class of each kind of part
-    file: Callable[[str], Path]  # gives the path of a file of the folder by its name, if it may be opened
-    prefix: str = ""  # of the names of the part's files and arrays
+    file: Callable[[str], Path]  # returns the path of a file by its name, or raises DataError
+    prefix: str = ""  # the names of the files and arrays of this part begin with it
 
     def part(self, name: str) -> Stored:
         """Return the state of a part."""
@@ -105,7 +105,7 @@ class Stored:
         return list(self.meta["parts"])
 
     def open(self, name: str, *context: Any) -> Any:
-        """Return a part; `context` is what its class wants to know besides."""
+        """Return a part; `context` is passed on to ``from_state`` of its class."""
         stored = self.part(name)
         kind = stored.text("kind")
         if kind not in self.kinds:
@@ -119,7 +119,7 @@ class Stored:
         return self.folder / "meta.json"
 
     def value(self, name: str, kind: type) -> Any:
-        """Return a plain value of a type."""
+        """Return a plain value if it is an instance of `kind`."""
         value = self.meta.get(name)
         if not isinstance(value, kind):
             found = f"expected {kind.__name__} as {name!r}, found {type(value).__name__}"
@@ -184,7 +184,7 @@ class Stored:
 
 
 def is_model(folder: str | Path) -> bool:
-    """Tell whether a folder holds a model, of whatever version."""
+    """Return whether a folder contains a model, of any version."""
     folder = as_path(folder)
     if not (folder / "meta.json").exists():
         return False
@@ -196,7 +196,7 @@ def is_model(folder: str | Path) -> bool:
 
 
 def check_model_replaceable(folder: str | Path, *, overwrite: bool) -> None:
-    """Refuse a folder with other files than those of a model, and with these but for `overwrite`."""
+    """Raise UsageError if saving a model would destroy other files, or a model without `overwrite`."""
     meta = read_json(as_path(folder) / "meta.json") if is_model(folder) else {}
     files = meta.get("files")
     names = ["meta.json", *files] if isinstance(files, dict) else []
@@ -212,11 +212,13 @@ def save_state(state: State, folder: str | Path, *, overwrite: bool = False) -> 
         (new / "meta.json").write_text(text, encoding="utf-8", newline="\n")
 
 
-def open_state(folder: Path, opened: Callable[[Stored], Any], kinds: Mapping[str, tuple[str, str]]) -> Any:
-    """Return what `opened` makes of the state in a folder; `kinds` as `KINDS` of the aligner.
+def open_state(
+    folder: Path, from_state: Callable[[Stored], Any], kinds: Mapping[str, tuple[str, str]]
+) -> Any:
+    """Return the object that `from_state` makes of the state in a folder; `kinds` are those of the aligner.
 
-    A DataError if the folder is not a model or is of another format, a part is missing or not the one that
-    was saved, or an array is not of the type, shape and range that it should be.
+    A DataError if the folder is not a model of this format, if a file is missing or has changed, or if an
+    array has another type, shape or range than expected.
     """
     meta = _read_model_meta(folder)
     damaged = "this model is damaged or incomplete; copy the folder again, or learn it again"
@@ -225,8 +227,8 @@ def open_state(folder: Path, opened: Callable[[Stored], Any], kinds: Mapping[str
         path_of = partial(file_inside, folder, listed=meta["files"])
         packed = read_arrays(path_of("arrays.npz")) if (folder / "arrays.npz").exists() else {}
         try:
-            return opened(Stored(folder, meta, packed, kinds, path_of))
-        except UsageError as error:  # of a value that the folder gives, not the caller
+            return from_state(Stored(folder, meta, packed, kinds, path_of))
+        except UsageError as error:  # a wrong value in the folder, not in the call
             raise DataError(str(error)).at(folder / "meta.json") from None
 
 
@@ -255,7 +257,7 @@ def fingerprints(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def check_files(folder: Path, expected: Mapping[str, Mapping[str, Any]]) -> None:
-    """Refuse files of other sizes or bytes than `expected`, which is as :func:`fingerprints` gives them."""
+    """Raise DataError if the size or the bytes of a file differ from `expected`, see :func:`fingerprints`."""
     for name, wanted in expected.items():
         path = file_inside(folder, name)
         size = path.stat().st_size

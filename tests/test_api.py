@@ -824,7 +824,7 @@ def test_a_call_that_makes_no_sense_is_refused(case, tmp_path, monkeypatch):
 def test_a_model_is_saved_into_a_new_folder_or_over_an_older_model_alone(shipped, tmp_path):
     na.train(PAIRS, workers=1).save(tmp_path / "model")
     older = {path.name: path.read_bytes() for path in (tmp_path / "model").iterdir()}
-    refused(lambda: shipped.save(tmp_path / "model"), USAGE, "holds a model; replace it")
+    refused(lambda: shipped.save(tmp_path / "model"), USAGE, "contains a model; pass")
     assert {path.name: path.read_bytes() for path in (tmp_path / "model").iterdir()} == older
     (tmp_path / "file").write_text("mine")
     refused(lambda: shipped.save(tmp_path / "file", overwrite=True), USAGE, "is a file")

@@ -14,9 +14,10 @@ FileRecord = TypeVar("FileRecord")
 
 @contextmanager
 def reraise_as_data_error(path: str | Path, expected: str = "the file is damaged") -> Iterator[None]:
-    """Turn all that a file written by others makes its reader raise into a DataError that names the file.
+    """Turn any exception in the block into a DataError that names the file.
 
-    Arguments of the caller are to be checked before: whatever goes wrong inside is the fault of the file.
+    Check the arguments of the caller before the block: in the block, every exception is attributed to the
+    file, which others have written. `expected` begins the message, such as "expected JSON".
     """
     try:
         yield
@@ -34,12 +35,12 @@ def reraise_as_data_error(path: str | Path, expected: str = "the file is damaged
 
 
 def unreadable_file_error(error: OSError) -> DataError:
-    """Return the error of the system about a file, such as that it is not there, as bad data."""
+    """Return an error of the system about a file, such as a missing file, as a DataError."""
     hint = ", expected a file" if isinstance(error, IsADirectoryError) else ""
     return DataError(f"{error.strerror or error}{hint}").at(str(error.filename))
 
 
 def name_file_in_errors(path: str | Path, records: Iterator[FileRecord]) -> Iterator[FileRecord]:
-    """Yield the records of a file, with the errors of :func:`reraise_as_data_error`."""
+    """Yield the records of a file; exceptions become errors of :func:`reraise_as_data_error`."""
     with reraise_as_data_error(path):
         yield from records

@@ -260,7 +260,7 @@ def test_missing_files_are_named(bitext, vectors, tmp_path, capsys):
     assert run("align", *bitext, "--vectors", tmp_path / "nothing") == 3
     assert "nothing: " in capsys.readouterr().err
     assert run("align", *bitext, "--vectors", vectors, "-o", tmp_path / "no" / "links") == 2
-    assert "there is no folder" in capsys.readouterr().err
+    assert "does not exist; create it first" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("option", ["--model", "--vectors", "--encoder", "--translator"])
