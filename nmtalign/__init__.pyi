@@ -35,7 +35,7 @@ from nmtalign.report.notebook import show as show
 from nmtalign.report.sample import SamplePair as SamplePair
 from nmtalign.report.tables import link_table as link_table
 from nmtalign.text.bitext import Bitext as Bitext
-from nmtalign.text.bitext import cut as cut
+from nmtalign.text.bitext import iter_chunks as iter_chunks
 from nmtalign.text.bitext import read_bitext as read_bitext
 from nmtalign.training.count_vectors import count_embeddings as count_embeddings
 from nmtalign.vectors.embeddings import Embeddings as Embeddings

@@ -13,14 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 from nmtalign.display import short_repr
 from nmtalign.errors import DataError
 
-# shapes stand in comments where a type is used
+# These names give the type of the entries; comments give the shape.
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
-Reals = NDArray[np.floating]  # of either precision
+Reals = NDArray[np.floating]  # single or double precision
 Codes = NDArray[np.int8]
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
-Integers = NDArray[np.integer]  # of any size
+Integers = NDArray[np.integer]  # any size
 Bits = NDArray[np.uint64]
 Flags = NDArray[np.bool_]
 AnyArray = NDArray[Any]
@@ -34,7 +34,10 @@ NUMERIC_KINDS = "biuf"  # kinds of numbers
 
 
 def as_real_array(values: Any, what: str) -> AnyArray:
-    """Return an array of real numbers, also of a tensor that requires a gradient; DataError for others."""
+    """Return `values` as an array of real numbers; raise DataError if they are not numbers.
+
+    Tensors are accepted, also those that require a gradient. `what` describes the values in the message.
+    """
     try:
         array = np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
     except Exception:  # rows of unequal lengths, or whatever an array of another package raises
@@ -45,12 +48,12 @@ def as_real_array(values: Any, what: str) -> AnyArray:
 
 
 def offsets_of(lengths: ArrayLike) -> Longs:
-    """Return where runs of these lengths (N,) begin one by one, and where the last ends: (N + 1,)."""
+    """Return the offsets (N + 1,) of consecutive runs with these lengths (N,): starts, and the last end."""
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
 
 
 def block_slices(length: int, size: int) -> Iterator[slice]:
-    """Yield slices of `size` entries that together cover `length` entries."""
+    """Yield slices of `size` entries that cover `length` entries; the last slice may be shorter."""
     return (slice(start, start + size) for start in range(0, length, size))
 
 
@@ -69,7 +72,7 @@ def check_stored_array(
     may have any precision. None in `shape` is any length but 0. Errors begin with `name`.
     """
     what, types = _TYPES[kind]
-    if array.dtype not in [np.dtype(one) for one in types]:  # of this machine's byte order
+    if array.dtype not in [np.dtype(one) for one in types]:  # rejects another byte order, too
         raise DataError(f"expected {what}, found {array.dtype}").at(name)
     lengths = zip(array.shape, shape, strict=False)
     right = [length > 0 if wanted is None else length == wanted for length, wanted in lengths]
@@ -105,7 +108,7 @@ def check_stored_integer(
 
 
 def check_strictly_increasing(values: NDArray[np.integer], *, name: str | Path) -> None:
-    """Refuse numbers of which one is not greater than the one before."""
+    """Raise DataError unless each value is greater than the one before it."""
     wrong = np.flatnonzero(values[1:] <= values[:-1])
     if len(wrong):
         before, after = values[wrong[0] : wrong[0] + 2].tolist()

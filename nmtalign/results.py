@@ -1,6 +1,7 @@
-"""Base classes of results, which can be listed, compared, drawn and saved.
+"""Base classes of results: they add the methods that list, compare, draw and save a result.
 
-The report draws them: :func:`_drawing` imports it when a result is first shown.
+The methods call the functions of :mod:`nmtalign.report.notebook`. This module is below the report, so it does
+not import it: it asks the package for it when a result is first shown.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def _drawing() -> Any:
-    """Return what draws results: it stands above them, and the package opens it when a result is shown."""
+    """Return the module that draws results, which the package imports on demand."""
     return import_module("nmtalign")._drawing
 
 

@@ -39,23 +39,23 @@ FORMAT = "nmtalign model"
 VERSION = 6
 _DAMAGED = "; the file is damaged or of another model: copy the folder again, or learn the model again"
 
-Arrays = Mapping[str, NDArray[Any]]
+NamedArrays = Mapping[str, NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """What a part is made of."""
+    """The content of a part, from which its class can make it again."""
 
-    kind: str  # which class makes the part again
-    values: Mapping[str, Any] = field(default_factory=dict)  # plain, for JSON
-    arrays: Arrays = field(default_factory=dict)  # small ones, which are packed together
-    large: Arrays = field(default_factory=dict)  # which have a file each
+    kind: str  # names the class, see `KINDS` of the aligner
+    values: Mapping[str, Any] = field(default_factory=dict)  # plain values, for JSON
+    arrays: NamedArrays = field(default_factory=dict)  # small arrays, stored in one file
+    large: NamedArrays = field(default_factory=dict)  # large arrays, a file each
     words: Mapping[str, Sequence[str]] = field(default_factory=dict)  # word lists
-    files: Mapping[str, str | Path] = field(default_factory=dict)  # that are copied under a name
+    files: Mapping[str, str | Path] = field(default_factory=dict)  # files to copy, by their new name
     parts: Mapping[str, State] = field(default_factory=dict)
 
     def write(self, folder: Path) -> dict[str, Any]:
-        """Write arrays and word lists into a folder; return all else, for JSON."""
+        """Write arrays, word lists and files into a folder; return the other values, for JSON."""
         packed: dict[str, NDArray[Any]] = {}
         meta = self._written(folder, "", packed)
         if packed:
@@ -67,7 +67,7 @@ class State:
         for name, array in self.large.items():
             write_array(folder / f"{prefix}{name}.npy", array)
         for name, words in self.words.items():
-            _write_words(words, folder / f"{prefix}{name}.txt")
+            _write_word_list(words, folder / f"{prefix}{name}.txt")
         for name, path in self.files.items():
             shutil.copyfile(path, folder / f"{prefix}{name}")
         parts = {name: part._written(folder, f"{prefix}{name}.", packed) for name, part in self.parts.items()}
@@ -75,8 +75,8 @@ class State:
         return {"kind": self.kind, **self.values, "lists": counts, "parts": parts}
 
 
-def _write_words(words: Sequence[str], path: Path) -> None:
-    """Write a word a line; DataError for a word that a line cannot keep."""
+def _write_word_list(words: Sequence[str], path: Path) -> None:
+    """Write one word per line; raise DataError for a word that contains a line end or a surrogate."""
     for number, word in enumerate(words):
         if "\n" in word or not is_encodable(word):
             found = f"word {number}, {word[:60]!r}, holds a line end or half a character"
@@ -86,14 +86,14 @@ def _write_words(words: Sequence[str], path: Path) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Stored:
-    """A state as a folder holds it; what is read is checked, and an error is a DataError with its place."""
+    """A state that was read from a folder; each method checks a value, and its DataError names the place."""
 
     folder: Path
     meta: Mapping[str, Any]
-    packed: Arrays  # of arrays.npz
+    packed: NamedArrays  # the arrays of arrays.npz
     kinds: Mapping[str, tuple[str, str]]  # module and class of each kind of part
-    file: Callable[[str], Path]  # gives the path of a file of the folder by its name, if it may be opened
-    prefix: str = ""  # of the names of the part's files and arrays
+    file: Callable[[str], Path]  # returns the path of a file by its name, or raises DataError
+    prefix: str = ""  # the names of the files and arrays of this part begin with it
 
     def part(self, name: str) -> Stored:
         """Return the state of a part."""
@@ -105,7 +105,7 @@ class Stored:
         return list(self.meta["parts"])
 
     def open(self, name: str, *context: Any) -> Any:
-        """Return a part; `context` is what its class wants to know besides."""
+        """Return a part; `context` is passed on to ``from_state`` of its class."""
         stored = self.part(name)
         kind = stored.text("kind")
         if kind not in self.kinds:
@@ -119,7 +119,7 @@ class Stored:
         return self.folder / "meta.json"
 
     def value(self, name: str, kind: type) -> Any:
-        """Return a plain value of a type."""
+        """Return a plain value if it is an instance of `kind`."""
         value = self.meta.get(name)
         if not isinstance(value, kind):
             found = f"expected {kind.__name__} as {name!r}, found {type(value).__name__}"
@@ -184,7 +184,7 @@ class Stored:
 
 
 def is_model(folder: str | Path) -> bool:
-    """Tell whether a folder holds a model, of whatever version."""
+    """Return whether a folder contains a model, of any version."""
     folder = as_path(folder)
     if not (folder / "meta.json").exists():
         return False
@@ -196,7 +196,7 @@ def is_model(folder: str | Path) -> bool:
 
 
 def check_model_replaceable(folder: str | Path, *, overwrite: bool) -> None:
-    """Refuse a folder with other files than those of a model, and with these but for `overwrite`."""
+    """Raise UsageError if saving a model would destroy other files, or a model without `overwrite`."""
     meta = read_json(as_path(folder) / "meta.json") if is_model(folder) else {}
     files = meta.get("files")
     names = ["meta.json", *files] if isinstance(files, dict) else []
@@ -212,25 +212,27 @@ def save_state(state: State, folder: str | Path, *, overwrite: bool = False) -> 
         (new / "meta.json").write_text(text, encoding="utf-8", newline="\n")
 
 
-def open_state(folder: Path, opened: Callable[[Stored], Any], kinds: Mapping[str, tuple[str, str]]) -> Any:
-    """Return what `opened` makes of the state in a folder; `kinds` as `KINDS` of the aligner.
+def open_state(
+    folder: Path, from_state: Callable[[Stored], Any], kinds: Mapping[str, tuple[str, str]]
+) -> Any:
+    """Return the object that `from_state` makes of the state in a folder; `kinds` are those of the aligner.
 
-    A DataError if the folder is not a model or is of another format, a part is missing or not the one that
-    was saved, or an array is not of the type, shape and range that it should be.
+    A DataError if the folder is not a model of this format, if a file is missing or has changed, or if an
+    array has another type, shape or range than expected.
     """
-    meta = _read_meta(folder)
+    meta = _read_model_meta(folder)
     damaged = "this model is damaged or incomplete; copy the folder again, or learn it again"
     with reraise_as_data_error(folder, damaged):
         check_files(folder, meta["files"])
         path_of = partial(file_inside, folder, listed=meta["files"])
         packed = read_arrays(path_of("arrays.npz")) if (folder / "arrays.npz").exists() else {}
         try:
-            return opened(Stored(folder, meta, packed, kinds, path_of))
-        except UsageError as error:  # of a value that the folder gives, not the caller
+            return from_state(Stored(folder, meta, packed, kinds, path_of))
+        except UsageError as error:  # a wrong value in the folder, not in the call
             raise DataError(str(error)).at(folder / "meta.json") from None
 
 
-def _read_meta(folder: Path) -> dict[str, Any]:
+def _read_model_meta(folder: Path) -> dict[str, Any]:
     path = folder / "meta.json"
     if not path.exists():
         raise DataError("expected a model folder with a meta.json; there is none").at(folder)
@@ -255,7 +257,7 @@ def fingerprints(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def check_files(folder: Path, expected: Mapping[str, Mapping[str, Any]]) -> None:
-    """Refuse files of other sizes or bytes than `expected`, which is as :func:`fingerprints` gives them."""
+    """Raise DataError if the size or the bytes of a file differ from `expected`, see :func:`fingerprints`."""
     for name, wanted in expected.items():
         path = file_inside(folder, name)
         size = path.stat().st_size

@@ -14,12 +14,12 @@ from nmtalign.vectors import storage
 
 def test_every_name_can_be_chosen_and_no_other():
     assert set(names.EXTRACTIONS) == EXTRACTIONS.keys() - {Symmetrized.name}
-    assert names.SYMMETRIZATIONS == symmetrization.METHODS
+    assert names.SYMMETRIZATIONS == symmetrization.SYMMETRIZATION_METHODS
     assert tuple(METHODS) == names.METHODS
     assert (*SOFTMAX_POSITIONS, "hmm") == names.POSITIONS
     assert tuple(PRESETS) == names.PRESETS
-    assert set(names.TOKENIZERS) == {*tokenization.TOKENIZERS, "sentencepiece:FILE[,FILE]"}
-    assert {*names.PAIR_FORMATS, "moses"} == set(readers.FORMATS)  # moses is two files
+    assert set(names.TOKENIZERS) == {*tokenization.TOKENIZER_FACTORIES, "sentencepiece:FILE[,FILE]"}
+    assert {*names.PAIR_FORMATS, "moses"} == set(readers.PAIR_FILE_FORMATS)  # moses is two files
     assert tuple(formats._READERS) == names.READ_LINKS
     assert set(names.WRITTEN_LINKS) == set(formats._WRITERS)
     assert set(names.WRITTEN_VECTORS) < set(names.READ_VECTORS) == set(storage.READ_VECTORS)

@@ -41,7 +41,7 @@ def test_streams_and_devices_are_given_as_they_are(path):
 
 
 def test_a_missing_folder_is_named(tmp_path):
-    with pytest.raises(UsageError, match="there is no folder"), atomic_file(tmp_path / "no" / "links"):
+    with pytest.raises(UsageError, match="does not exist"), atomic_file(tmp_path / "no" / "links"):
         pass
 
 

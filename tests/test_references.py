@@ -83,7 +83,7 @@ def leads_to(owner: object, path: list[str]) -> bool:
 
 
 def whole_name_exists(name: str) -> bool:
-    """Return whether a name such as ``nmtalign.text.bitext.cut`` leads to a module or an object."""
+    """Return whether a name such as ``nmtalign.text.bitext.iter_chunks`` leads to a module or an object."""
     parts = name.split(".")
     for length in range(len(parts), 0, -1):
         try:

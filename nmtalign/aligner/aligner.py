@@ -17,7 +17,7 @@ from nmtalign.aligner.experts import Expert, trust_of, voted, with_links
 from nmtalign.aligner.extraction import Extraction, make_extraction
 from nmtalign.aligner.probabilities import LinkProbabilities, TrainingSize
 from nmtalign.calls import check_call, check_constructor
-from nmtalign.corpus.coverage import Coverage, one_word_lines
+from nmtalign.corpus.coverage import Coverage, warn_of_one_word_lines
 from nmtalign.corpus.line_words import links_of_tokens, links_of_words, pair_of_words
 from nmtalign.corpus.parallel import default_workers, parallel_map
 from nmtalign.corpus.text import EncodedText, encode_lines, encode_text
@@ -25,7 +25,7 @@ from nmtalign.display import short_repr, single_line
 from nmtalign.errors import UsageError
 from nmtalign.files.paths import resolve_path
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, BothWords
-from nmtalign.links.inputs import GivenLinks, iter_links
+from nmtalign.links.inputs import LinksInput, iter_links
 from nmtalign.positions.model import PositionModel, SoftmaxPositions, TextScores
 from nmtalign.progress import ProgressLine
 from nmtalign.results import TableResult
@@ -37,9 +37,9 @@ from nmtalign.text.bitext import (
     Pairs,
     Sentence,
     Sentences,
-    are_lines,
-    checked_pair,
-    checked_pairs,
+    check_pair,
+    check_pairs,
+    is_line_pair,
     words_between_spaces,
 )
 from nmtalign.text.tokenization import Languages, TextSettings
@@ -132,7 +132,7 @@ class Aligner(TableResult):
         UserWarning
             If few words are known, or the sides are swapped.
         """
-        pair = checked_pair(source, target)
+        pair = check_pair(source, target)
         self._with_warning(encode_text([self.words_of(pair)]), [pair])
         return self.align_pair(pair)
 
@@ -142,7 +142,7 @@ class Aligner(TableResult):
         pairs: Pairs,
         targets: Sentences | None = None,
         *,
-        expert: GivenLinks | None = None,
+        expert: LinksInput | None = None,
         workers: int | None = None,
         progress: bool = False,
     ) -> AlignedBatch:
@@ -177,7 +177,7 @@ class Aligner(TableResult):
             If few words of all pairs are known, or the sides are swapped.
         """
         check_bool(progress, "progress")
-        listed = list(checked_pairs(pairs, targets, languages=self.languages))
+        listed = list(check_pairs(pairs, targets, languages=self.languages))
         aligner = self if workers is None else replace(self, workers=workers)
         if expert is not None:
             aligner = aligner.with_given_links()
@@ -306,7 +306,7 @@ class Aligner(TableResult):
 
         Given links count `unit`, words or tokens; `first` is the number of the first pair, for errors.
         """
-        lines = [pair for pair in pairs if are_lines(pair)]
+        lines = [pair for pair in pairs if is_line_pair(pair)]
         sentences = [] if lines else [self.words_of(pair) for pair in pairs]
         text = self._encoded_lines(lines) if lines else encode_text(sentences)
         if self.expert is None:
@@ -348,7 +348,7 @@ class Aligner(TableResult):
         reasons: list[str | None] = [_sentences_as_words(pairs)]
         if not reasons[0]:
             known = self.scorer.coverage_of(text.source, text.target, text.segments)
-            reasons = [known.warning, one_word_lines(text)]
+            reasons = [known.warning, warn_of_one_word_lines(text)]
         for why in reasons:
             if why:
                 warnings.warn(why, stacklevel=4)
@@ -416,11 +416,11 @@ class Aligner(TableResult):
         """Return the words of both sides of a checked pair in the forms in which they are looked up."""
         forms = self.scorer.word_forms(self.text)
         if forms is None:
-            if are_lines(pair):
+            if is_line_pair(pair):
                 return self.text.words_of_pair(pair, self.languages)
             return self.text.normalized(pair[0]), self.text.normalized(pair[1])
         words: Any = pair
-        if are_lines(pair):
+        if is_line_pair(pair):
             words = self.text.without_folding().words_of_pair(pair, self.languages)
         return forms[0](words[0]), forms[1](words[1])
 
@@ -443,7 +443,7 @@ class _Pairs:
     def aligned(self, n: int) -> AlignedPair:
         """Align pair n alone, with its attention."""
         pair = self.pairs[n]
-        return self.aligner.align_lines([pair])[0] if are_lines(pair) else self.aligner.align_pair(pair)
+        return self.aligner.align_lines([pair])[0] if is_line_pair(pair) else self.aligner.align_pair(pair)
 
     def chosen(self, numbers: Sequence[int]) -> _Pairs:
         """Return some of the pairs."""
@@ -452,7 +452,7 @@ class _Pairs:
 
 def _sentences_as_words(pairs: Sequence[Pair]) -> str:
     """Return a warning if most words of the first pairs contain a space; empty if not."""
-    words = [word for pair in pairs[:LOOKED_AT] if not are_lines(pair) for side in pair for word in side]
+    words = [word for pair in pairs[:LOOKED_AT] if not is_line_pair(pair) for side in pair for word in side]
     with_space = [word for word in words if " " in word]
     if 2 * len(with_space) <= len(words):
         return ""
@@ -463,7 +463,7 @@ def _sentences_as_words(pairs: Sequence[Pair]) -> str:
 
 def tokens_of(pair: Pair, text: TextSettings, languages: Languages) -> BothWords:
     """Return the words of both sides of a checked pair as they were given."""
-    if not are_lines(pair):
+    if not is_line_pair(pair):
         return tuple(pair[0]), tuple(pair[1])
     source, target = text.tokens_of_pair(pair, languages)
     return tuple(token.text for token in source), tuple(token.text for token in target)

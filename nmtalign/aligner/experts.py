@@ -24,13 +24,13 @@ from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.paths import expand_home
-from nmtalign.links.alignments import AlignedBatch, Link, joined_batches
+from nmtalign.links.alignments import AlignedBatch, Link, concatenate_batches
 from nmtalign.links.inputs import batch_of_links
 from nmtalign.names import MethodName
 from nmtalign.positions.model import BucketPosteriors, Posteriors
 from nmtalign.state import State, Stored
 from nmtalign.text.bitext import Pair, SentencePair, Words, words_between_spaces
-from nmtalign.text.tokenization import LONGEST_TEXT
+from nmtalign.text.tokenization import MAX_TEXT_CHARS
 from nmtalign.validation import check_type, quote_parameter
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def with_links(
         expert_pair = ExpertPair(*cast(tuple[str, str], pair))  # or two lists of words
         expert_pair.links = frozenset() if marked and not any(pair) else links_of_pair
         longest = max(map(len, pair))  # a pair that is too long is left out, or refused, elsewhere
-        if file is not None and expert_pair.links and longest <= LONGEST_TEXT:
+        if file is not None and expert_pair.links and longest <= MAX_TEXT_CHARS:
             outside = _outside(expert_pair.links, *words_of(expert_pair))
             if outside:
                 raise error(f"pair {number:,}: {outside}")
@@ -132,7 +132,7 @@ class EncoderLinks:
 
     def of(self, words: Iterable[tuple[Words, Words]]) -> AlignedBatch:
         """Return the links of pairs of words, each with probability 1."""
-        return _certain(joined_batches([self._linker.align([]), *self._linker.batches(words)]))
+        return _certain(concatenate_batches([self._linker.align([]), *self._linker.batches(words)]))
 
     def links_and_counts(self, words: Iterable[tuple[Words, Words]]) -> tuple[AlignedBatch, AlignedBatch]:
         """Return the links of pairs of words, and soft counts of cells, from the same similarities.

@@ -15,7 +15,7 @@ from nmtalign.arrays import AnyArray, Flags, Reals
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.errors import UsageError
 from nmtalign.links.selection import adjacent_link_cells, best_cells, itermax, match, transport
-from nmtalign.links.symmetrization import METHODS, symmetrize_matrices
+from nmtalign.links.symmetrization import SYMMETRIZATION_METHODS, symmetrize_matrices
 from nmtalign.positions.hmm import THRESHOLD
 from nmtalign.positions.model import CellIndices, Posteriors, SoftmaxPosteriors
 from nmtalign.state import State, Stored
@@ -193,7 +193,7 @@ class Transport(_Stacked):
 
 @dataclass(frozen=True)
 class Symmetrized(_Stacked):
-    """The argmax of both directions, joined by a method of :data:`nmtalign.links.symmetrization.METHODS`."""
+    """The argmax of both directions, joined by one of the methods of :mod:`nmtalign.links.symmetrization`."""
 
     method: str = "grow-diag-final-and"
 
@@ -201,7 +201,7 @@ class Symmetrized(_Stacked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice(self.method, METHODS, "methods to symmetrize")
+        check_choice(self.method, SYMMETRIZATION_METHODS, "methods to symmetrize")
 
     @property
     def rule(self) -> str:
@@ -245,7 +245,7 @@ def make_extraction(
         return Symmetrized(threshold, symmetrize)
     if method is None:
         method = "posterior" if null else "mutual"
-    if isinstance(method, str) and method in METHODS:
+    if isinstance(method, str) and method in SYMMETRIZATION_METHODS:
         raise UsageError(f"{method!r} joins the links of both directions; write `symmetrize={method}`")
     check_choice(method, [name for name in EXTRACTIONS if name != Symmetrized.name], "extractions")
     return EXTRACTIONS[method](threshold)

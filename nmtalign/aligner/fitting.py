@@ -29,8 +29,8 @@ from nmtalign.positions.hmm import NULL
 from nmtalign.progress import ProgressLine
 from nmtalign.rescoring.distillation import KINDS, Part, learn_parameters, parts_of
 from nmtalign.scorers.vector_scores import FILES, BahdanauScore, ProjectedDot, VectorScore
-from nmtalign.text.bitext import Pair, Pairs, checked_pairs
-from nmtalign.validation import check_bool, check_names, check_number, check_type
+from nmtalign.text.bitext import Pair, Pairs, check_pairs
+from nmtalign.validation import check_bool, check_choices, check_number, check_type
 from nmtalign.vectors.storage import pair_languages
 
 UNITS = 128  # of learned attention
@@ -144,7 +144,7 @@ def learn_attention(
     >>> na.load("en_fr_vectors", score=learned.score).align("the cat", "le chat").links
     [Link(source=0, target=0), Link(source=1, target=1)]
     """
-    check_names([score], KINDS, "scores")
+    check_choices([score], KINDS, "scores")
     check_type(model, (Aligner, str, Path, type(None)), "an aligner, or the folder of a model")
     check_bool(progress, "progress")
     line = ProgressLine(progress)
@@ -166,7 +166,7 @@ def learn_attention(
         lowercase=lowercase,
         unicode=unicode,
     )
-    pairs = list(checked_pairs(bitext))
+    pairs = list(check_pairs(bitext))
     words = [student.words_of(pair) for pair in pairs]
     teacher, name = _teacher(model, pairs, words, LearnOptions(text=student.text, workers=workers))
     chosen = _chosen(words)

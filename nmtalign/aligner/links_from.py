@@ -21,8 +21,8 @@ from nmtalign.aligner.decoding import Decoder
 from nmtalign.aligner.extraction import Extraction, make_extraction
 from nmtalign.arrays import AnyArray, Flags, Floats, Reals
 from nmtalign.calls import check_call
-from nmtalign.corpus.buckets import PADDED, make_buckets
-from nmtalign.corpus.line_words import LineWords, joined_pair, links_of_words
+from nmtalign.corpus.buckets import PADDING_SCORE, make_buckets
+from nmtalign.corpus.line_words import LineWords, join_pair_tokens, links_of_words
 from nmtalign.corpus.sides import encode_pairs
 from nmtalign.corpus.text import EncodedText, encode_lines, whole_pairs
 from nmtalign.display import short_repr
@@ -38,11 +38,11 @@ from nmtalign.links.alignments import (
     Alignment,
     AlignmentMatrix,
     BothWords,
-    joined_batches,
+    concatenate_batches,
 )
 from nmtalign.names import MARKS, UNITS, ExtractionName, MethodName, SubwordMarks, Symmetrization, UnitName
 from nmtalign.positions.model import BucketPosteriors, Posteriors
-from nmtalign.text.bitext import Pair, Pairs, Sentences, are_lines, checked_pairs, words_between_spaces
+from nmtalign.text.bitext import Pair, Pairs, Sentences, check_pairs, is_line_pair, words_between_spaces
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.validation import (
     check_bool,
@@ -154,7 +154,7 @@ class Linker:
             return pair
         source, target = map(tuple, matrix.words)
         numbers = matrix.word_of_piece[0].tolist(), matrix.word_of_piece[1].tolist()
-        return joined_pair(pair, (source, target), numbers)
+        return join_pair_tokens(pair, (source, target), numbers)
 
     def _decoder(self, matrices: Sequence[PairMatrix]) -> Decoder:
         source, target = encode_pairs(map(_units, matrices))
@@ -171,7 +171,7 @@ class Linker:
             return stack
 
         def bucket_posteriors(k: int) -> BucketPosteriors:
-            posteriors = self.posteriors(stacked(k, "matrix", PADDED), text.buckets[k].inside)
+            posteriors = self.posteriors(stacked(k, "matrix", PADDING_SCORE), text.buckets[k].inside)
             return BucketPosteriors(posteriors, None)
 
         def linkable(k: int, ratios: Floats | None) -> Flags:
@@ -319,13 +319,13 @@ def links_from(
         symmetrize=symmetrize,
     )
     text = TextSettings(tokenizer, lowercase=False, unicode="none")
-    pairs, again = tee(checked_pairs(pairs, targets))
+    pairs, again = tee(check_pairs(pairs, targets))
     linker, words = open_linker((_words(pair, text) for pair in pairs), source)
-    batch = joined_batches(list(linker.batches(words)) or [linker.align([])])
+    batch = concatenate_batches(list(linker.batches(words)) or [linker.align([])])
     if pieces is not None:
         return batch
     given = list(again)
-    lines = [pair for pair in given if are_lines(pair)]
+    lines = [pair for pair in given if is_line_pair(pair)]
     linked = links_of_words(batch, encode_lines(lines, text).line_words if lines else None)
     return replace(linked, origin=_Linked(linked, given))
 
@@ -355,7 +355,7 @@ class _Linked(NamedTuple):
 
 
 def _words(pair: Pair, text: TextSettings) -> WordPair:
-    if are_lines(pair):
+    if is_line_pair(pair):
         return text.words_of_pair(pair, (None, None))
     return list(pair[0]), list(pair[1])
 

@@ -39,9 +39,9 @@ from nmtalign.names import (
 from nmtalign.positions.hmm import unfitted_hmm
 from nmtalign.positions.model import DIAGONAL, PositionModel, SoftmaxPositions
 from nmtalign.state import is_model
-from nmtalign.text.bitext import Pair, Pairs, Sentences, checked_pairs
+from nmtalign.text.bitext import Pair, Pairs, Sentences, check_pairs
 from nmtalign.text.tokenization import Languages, TextSettings
-from nmtalign.validation import check_names, check_number, check_type, quote_parameter
+from nmtalign.validation import check_choices, check_number, check_type, quote_parameter
 
 if TYPE_CHECKING:
     from nmtalign.scorers.given_vectors import VectorScorer
@@ -350,7 +350,7 @@ def vector_aligner(
 
 def _make_positions(name: str, strength: float | None, scorer: VectorScorer) -> PositionModel:
     """Return a position model by name; `strength` is that of a diagonal."""
-    check_names([name], POSITIONS, "positions")
+    check_choices([name], POSITIONS, "positions")
     if name == "hmm":
         if strength is not None:
             raise UsageError("positions hmm learn their transitions; leave the strength of a diagonal out")
@@ -426,7 +426,7 @@ def fit_to(aligner: Aligner, bitext: Pairs, targets: Sentences | None = None) ->
     'positions=hmm(fitted on 9 pairs)'
     """
     check_type(aligner, Aligner, "an aligner, as in fit_to(aligner, pairs)")
-    fitted = fit_text(aligner, checked_pairs(bitext, targets, languages=aligner.languages))[0]
+    fitted = fit_text(aligner, check_pairs(bitext, targets, languages=aligner.languages))[0]
     if fitted.needs_fitting:
         raise DataError("expected sentence pairs with words on both sides to fit to, found none")
     return fitted

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nmtalign.applications.linked_pairs import LinkedBitext, LinkedPair, read_linked_pairs
 from nmtalign.calls import check_call
-from nmtalign.links.separators import expect_uncut
+from nmtalign.links.separators import check_unsplit
 from nmtalign.validation import check_number
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def format_phrases(pair: LinkedPair, *, longest: int = MAX_PHRASE_WORDS) -> str:
     A line is ``source words ||| target words ||| links inside the phrase``. DataError is raised if a word
     contains ``|||``, white space or a line break.
     """
-    expect_uncut(pair.source, pair.target, PHRASE_SEPARATOR)
+    check_unsplit(pair.source, pair.target, PHRASE_SEPARATOR)
     all_links = sorted(pair.links.links)
     lines: list[str] = []
     for phrase in phrase_pairs(pair, longest=longest):

@@ -342,7 +342,7 @@ def align_on_cluster(
         The connection to the cluster.
     aligner : Aligner
     chunks : iterable of Chunk
-        The text, as :func:`nmtalign.cut` cuts it; read as it is needed.
+        The text, as :func:`nmtalign.iter_chunks` cuts it; read as it is needed.
     unit : {"words", "tokens"}
         What the links count: the words between spaces of the lines, or the tokens.
     values : str, optional

@@ -28,7 +28,7 @@ from nmtalign.files.compressed import open_binary
 from nmtalign.files.json_files import read_json
 from nmtalign.files.paths import file_inside
 from nmtalign.files.text_files import open_text
-from nmtalign.text.bitext import Chunk, SentencePair, chunks_of
+from nmtalign.text.bitext import Chunk, SentencePair, chunk_pairs
 
 try:
     import fcntl
@@ -130,7 +130,7 @@ class ShardRun(ExitStack):
                 return
             self.shards = number + 1
             if self._wanted(number):
-                yield from chunks_of(chain(head, shard), first=number * self.pairs + 1)
+                yield from chunk_pairs(chain(head, shard), first=number * self.pairs + 1)
             else:
                 deque(shard, maxlen=0)
 

@@ -23,7 +23,7 @@ from nmtalign.errors import (
     TOO_MANY_OPEN_FILES,
     DataError,
     NmtalignError,
-    class_and_text,
+    class_and_error_text,
     error_text,
 )
 
@@ -82,7 +82,7 @@ class LazyGroup(click.Group):
         except KeyboardInterrupt:
             raise NmtalignError("interrupted") from None
         except EOFError as error:  # click would take it for Ctrl-D
-            raise RuntimeError(class_and_text(error)) from error
+            raise RuntimeError(class_and_error_text(error)) from error
         except BrokenPipeError:
             if not has_outputs(ctx):  # the reader of a list, such as `head`, has closed it
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -147,7 +147,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     except Exception as error:
         what = "memory ran out" if isinstance(error, MemoryError) else "this was not foreseen"
         hint = "--debug shows where" if "debug" not in switched else "please report it"
-        _end(f"{what} ({class_and_text(error)}); {hint}", NmtalignError.exit_code)
+        _end(f"{what} ({class_and_error_text(error)}); {hint}", NmtalignError.exit_code)
 
 
 def _catch_signals() -> None:

@@ -437,12 +437,12 @@ class SourceOptions(Options):
 
 def _by_head(matrix: PairMatrix, pair: SentencePair, line_words: BothLineWords | None) -> Heads:
     """Return the attention of each head, between the words of the lines where tokens are others."""
-    from nmtalign.corpus.line_words import values_of_words
-    from nmtalign.text.tokenization import SPACES
+    from nmtalign.corpus.line_words import join_token_values
+    from nmtalign.text.tokenization import SPACE_SETTINGS
 
     heads = matrix.by_head()
     if line_words is None:
         return heads
-    shape = len(SPACES.words(pair.target)), len(SPACES.words(pair.source))
+    shape = len(SPACE_SETTINGS.words(pair.target)), len(SPACE_SETTINGS.words(pair.source))
     where = (line_words[0].sentence(0), line_words[1].sentence(0)), shape
-    return {name: values_of_words("forward", head, *where) for name, head in heads.items()}
+    return {name: join_token_values("forward", head, *where) for name, head in heads.items()}

@@ -21,7 +21,8 @@ from nmtalign.names import TOKENIZERS, PairFormat, UnicodeForm
 
 if TYPE_CHECKING:
     from nmtalign.cli.bad_records import BadRecords
-    from nmtalign.text.bitext import OnError, SentencePair
+    from nmtalign.errors import OnError
+    from nmtalign.text.bitext import SentencePair
     from nmtalign.text.tokenization import TextSettings
 
 
@@ -120,13 +121,13 @@ class BitextOptions(PairsOptions):
 
     def place(self, number: int, side: int) -> tuple[str, int | None]:
         """Return the file of a side of a pair, and its line, or with the file the number of the pair."""
-        from nmtalign.text.readers import ENDINGS
+        from nmtalign.text.readers import FORMAT_OF_ENDING
 
         if self.pairs is None:
             return str((self.source, self.target)[side]), number
         format: str | None = self.pairs_format
         if format == "auto":
-            format = ENDINGS.get(format_ending(self.pairs))
+            format = FORMAT_OF_ENDING.get(format_ending(self.pairs))
         if format in ("fast-align", "jsonl"):
             return self.pairs, number
         return f"{self.pairs}, pair {number:,}", None
@@ -188,9 +189,9 @@ class WordFormOptions(Options):
     @property
     def text(self) -> TextSettings:
         """Settings that split lines at spaces."""
-        from nmtalign.text.tokenization import SPACES
+        from nmtalign.text.tokenization import SPACE_SETTINGS
 
-        return SPACES.updated(lowercase=self.lowercase, unicode=self.unicode)
+        return SPACE_SETTINGS.updated(lowercase=self.lowercase, unicode=self.unicode)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -278,14 +279,14 @@ class OptionalLinkedOptions(WordFormOptions):
         separator: str | None,
     ) -> LinkedLine | None:
         """Return a pair with its links; None for a bad one."""
-        from nmtalign.links.separators import find_cut
+        from nmtalign.links.separators import find_split_word
 
         try:
             source, target = self.text.words_of_pair(pair)
         except DataError as error:  # a side is too long
             bad.add(error.at(f"{self.source} and {self.target}", line=number))
             return None
-        if separator is not None and (cut := find_cut(source, target, separator)):
+        if separator is not None and (cut := find_split_word(source, target, separator)):
             side, problem = cut
             bad.add_cut(problem, str((self.source, self.target)[side]), number)
             return None

@@ -21,22 +21,22 @@ from nmtalign.files.compressed import open_binary
 from nmtalign.files.read_errors import reraise_as_data_error
 
 _DOUBLE_BYTES = 8  # bytes of a number in double precision
-_EXPECTED = "not a readable file of arrays"
-_NUMBER = re.compile(r"(\d{1,9})$", re.ASCII)
+_NOT_ARRAYS = "not a readable file of arrays"
+_TRAILING_NUMBER = re.compile(r"(\d{1,9})$", re.ASCII)
 
 
 class NpzReader(ExitStack):
-    """The arrays of an .npz file, each read when it is asked for.
+    """Reads arrays of an .npz file by name.
 
-    A DataError if the file is no archive of plain numbers, has two arrays of one name, or claims to unpack to
-    more than `limits.FREE_ARRAY_BYTES` bytes and `limits.MAX_COMPRESSION_RATIO` times its size. A single
-    array counts as if it had double precision, because many are converted to it.
+    A DataError if the file is not an archive of numeric arrays, has two arrays of one name, or claims to
+    decompress to more than `limits.FREE_ARRAY_BYTES` bytes and `limits.MAX_COMPRESSION_RATIO` times its size.
+    A single array counts as if it had double precision, because many are converted to it.
     """
 
     def __init__(self, path: str | Path) -> None:
         super().__init__()
         self._path = path
-        with reraise_as_data_error(path, _EXPECTED):
+        with reraise_as_data_error(path, _NOT_ARRAYS):
             if is_npy_file(path):
                 raise DataError("expected named arrays (.npz, by numpy.savez), found a single one (.npy)")
             self._file = self.enter_context(zipfile.ZipFile(path))
@@ -48,11 +48,11 @@ class NpzReader(ExitStack):
             self._most = max(limits.FREE_ARRAY_BYTES, limits.MAX_COMPRESSION_RATIO * os.path.getsize(path))
             if claimed > self._most:
                 raise DataError(f"the archive claims to unpack to {claimed:,} bytes; refused")
-        self.names = list(self._members)  # in the order of the file
+        self.names = list(self._members)  # ordered as in the file
 
     def read(self, name: str) -> AnyArray:
         """Return an array."""
-        with reraise_as_data_error(f"{self._path}, {name}", _EXPECTED):
+        with reraise_as_data_error(f"{self._path}, {name}", _NOT_ARRAYS):
             if name not in self._members:
                 raise DataError(f"expected an array named {name!r}, found {', '.join(self.names) or 'none'}")
             info = self._members[name]
@@ -78,10 +78,13 @@ class NpzWriter(ExitStack):
 
 
 def sort_by_trailing_number(names: Sequence[str], path: str | Path) -> list[str]:
-    """Return the names of arrays by the number that they end with: from 0 or from 1, without gaps."""
+    """Return names of arrays, sorted by the number at their end.
+
+    A DataError unless the numbers begin with 0 or 1 and have no gaps.
+    """
     numbered = {}
     for name in names:
-        number = _NUMBER.search(name)
+        number = _TRAILING_NUMBER.search(name)
         if number is None or int(number[1]) in numbered:
             twice = "" if number is None else ", whose number another has"
             expected = "expected names that end with the number of the pair"
@@ -101,10 +104,10 @@ def read_arrays(path: str | Path) -> dict[str, AnyArray]:
 
 
 class NpyRowReader:
-    """The rows of a large .npy file, which stay there until they are asked for.
+    """Reads rows of a large .npy file when they are needed.
 
-    They are read, not mapped: the system ends a process that looks at a mapped file which has become shorter.
-    A DataError if the file is no array of plain numbers that lie row after row.
+    The file is not mapped into memory: if a mapped file becomes shorter, the system ends the process that
+    accesses it. A DataError if the file is not an array of numbers in row-major order.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -116,7 +119,7 @@ class NpyRowReader:
                 raise DataError("expected rows one after another; save numpy.ascontiguousarray of the array")
 
     def read(self, begin: int, end: int) -> AnyArray:
-        """Return some rows; a DataError if the file has become too short for them."""
+        """Return rows `begin` to `end`; a DataError if the file is now too short for them."""
         width = math.prod(self.shape[1:])
         offset = self._start + begin * width * self._dtype.itemsize
         with reraise_as_data_error(self._path):
@@ -132,33 +135,39 @@ def read_array(path: str | Path) -> AnyArray:
         with NpzReader(path) as archive:
             only = len(archive.names) == 1 and "embeddings" not in archive.names
             return archive.read(archive.names[0] if only else "embeddings")
-    with reraise_as_data_error(path, _EXPECTED), open(path, "rb") as file:
+    with reraise_as_data_error(path, _NOT_ARRAYS), open(path, "rb") as file:
         _check_header(file, os.path.getsize(path))
         file.seek(0)
         return np.asarray(np.load(file, allow_pickle=False))
 
 
 def write_array(path: str | Path, array: AnyArray) -> None:
-    """Write an .npy file; NumPy's own way is silent where the disk fills with the last bytes."""
+    """Write an .npy file.
+
+    NumPy's own function does not raise an error if the disk is full when the last bytes are written.
+    """
     with open_binary(path, "w") as file:
         only_writes: Any = SimpleNamespace(write=file.write)
         np.lib.format.write_array(only_writes, array, allow_pickle=False)
 
 
 def is_npz_file(path: str | Path) -> bool:
-    """Tell whether a file begins as an .npz file does."""
+    """Return whether a file begins like an .npz file."""
     with reraise_as_data_error(path), open(path, "rb") as file:
         return file.read(2) == b"PK"
 
 
 def is_npy_file(path: str | Path) -> bool:
-    """Tell whether a file begins as an .npy file does."""
+    """Return whether a file begins like an .npy file."""
     with reraise_as_data_error(path), open(path, "rb") as file:
         return file.read(6) == b"\x93NUMPY"
 
 
 def _check_header(file: IO[bytes], size: int) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Return shape, order and type of an array; refuse anything but numbers, and a shape too large."""
+    """Return shape, order and type of an array.
+
+    A DataError if the entries are not numbers, or the shape needs more bytes than the file has.
+    """
     version = np.lib.format.read_magic(file)
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, columns_first, dtype = read(file)

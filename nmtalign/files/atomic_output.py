@@ -17,7 +17,7 @@ from nmtalign.files.paths import as_path
 from nmtalign.files.text_files import open_text
 from nmtalign.validation import check_bool
 
-_HOW = "`overwrite=True`"
+_HOW_TO_REPLACE = "pass `overwrite=True` to replace it"
 _KEPT_NAME_CHARS = (
     40  # characters of a name that its partial file keeps: those of some languages take 4 bytes
 )
@@ -61,9 +61,10 @@ def _renamed(path: str | Path) -> Iterator[str | Path]:
 
 
 def check_parent_folder(path: str | Path) -> None:
-    """Refuse a file whose folder is not there; ``-`` has none."""
-    if not (folder := as_path(path).parent).is_dir():
-        raise UsageError(f"{path}: there is no folder {folder} to write into; make it first")
+    """Raise UsageError if the folder of an output file does not exist."""
+    folder = as_path(path).parent
+    if not folder.is_dir():
+        raise UsageError(f"{path}: the folder {folder} does not exist; create it first")
 
 
 class AtomicFiles(ExitStack):
@@ -122,28 +123,33 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
 
 
 def check_overwrite(path: str | Path, *, overwrite: bool) -> None:
-    """Refuse a file that is there; with `overwrite` none."""
+    """Raise UsageError if a file exists and `overwrite` is False."""
     check_bool(overwrite, "overwrite")
     if as_path(path).is_file() and not overwrite:
-        raise UsageError(f"{path} is there; replace it with {_HOW}, or give another name")
+        raise UsageError(f"{path} already exists; {_HOW_TO_REPLACE}, or choose another name")
 
 
-def check_replaceable(folder: str | Path, own: Collection[str], kind: str, *, overwrite: bool) -> None:
-    """Refuse a folder whose content would be lost.
+def check_replaceable(
+    folder: str | Path, replaceable: Collection[str], kind: str, *, overwrite: bool
+) -> None:
+    """Raise UsageError if writing a folder would destroy files.
 
-    `own` are the files in it, by their names, that belong to an older result of the same `kind`; with
-    `overwrite` they may be replaced, other files never.
+    `replaceable` are the names of the files that belong to an older result of the same `kind`: with
+    `overwrite` they may be replaced. Other files are never replaced.
     """
     check_bool(overwrite, "overwrite")
     folder = as_path(folder)
     if folder.exists() and not folder.is_dir():
-        raise UsageError(f"{folder} is a file; give a folder for {kind}")
-    paths = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
-    names = (path.relative_to(folder).as_posix() for path in paths)
-    if other := next((name for name in names if name not in own), None):
-        raise UsageError(f"{folder} holds other files ({other}); give a new or an empty folder for {kind}")
-    if own and not overwrite:
-        raise UsageError(f"{folder} holds {kind}; replace it with {_HOW}, or give another folder")
+        raise UsageError(f"{folder} is a file; choose a folder for {kind}")
+    for path in folder.rglob("*"):
+        is_folder = path.is_dir() and not path.is_symlink()
+        name = path.relative_to(folder).as_posix()
+        if not is_folder and name not in replaceable:
+            raise UsageError(
+                f"{folder} contains other files ({name}); choose a new or an empty folder for {kind}"
+            )
+    if replaceable and not overwrite:
+        raise UsageError(f"{folder} contains {kind}; {_HOW_TO_REPLACE}, or choose another folder")
 
 
 def create_partial_file(path: Path) -> Path:

@@ -23,19 +23,19 @@ from nmtalign.files.limits import max_decompressed_size
 from nmtalign.files.paths import as_path, expand_home
 from nmtalign.files.read_errors import unreadable_file_error
 
-CompressedFile = io.FileIO | io.BufferedReader  # the bytes of a compressed file
-_BLOCK = 1 << 17
-_ZSTD_INPUT_BYTES = 1 << 9  # packed bytes given to zstandard at a time: they unpack to at most 16 MB
-# What the decompressors raise on a damaged or cut-off file.
+CompressedFile = io.FileIO | io.BufferedReader  # open, at its beginning
+_BUFFER_BYTES = 1 << 17
+_ZSTD_INPUT_BYTES = 1 << 9  # so few compressed bytes decompress to at most 16 MB at a time
+# The decompressors raise these errors if a file is damaged or truncated.
 DECOMPRESSION_ERRORS = (EOFError, OSError, lzma.LZMAError, zlib.error)
-_open_inputs: WeakSet[io.FileIO] = WeakSet()  # that are being read
+_open_inputs: WeakSet[io.FileIO] = WeakSet()  # for progress
 
 
 def open_binary(path: str | Path, mode: str = "r") -> BinaryIO:
     """Open `path` as bytes; ``-`` is a standard stream.
 
-    What is read is unpacked if its first bytes or its ending say that it is compressed (.gz, .bz2, .xz,
-    .zst); what is written is packed as its ending says.
+    An input file is decompressed if its first bytes or its ending show that it is compressed (.gz, .bz2,
+    .xz, .zst). An output file is compressed according to its ending.
     """
     if str(path) == "-":
         return sys.stdin.buffer if mode == "r" else sys.stdout.buffer
@@ -43,18 +43,21 @@ def open_binary(path: str | Path, mode: str = "r") -> BinaryIO:
 
 
 def format_ending(path: str | Path) -> str:
-    """Return the ending that names the format: ``.tsv`` of ``pairs.tsv.gz``."""
+    """Return the ending that names the format, such as ``.tsv`` for ``pairs.tsv.gz``."""
     name = Path(path)
-    return Path(name.stem).suffix.lower() if name.suffix.lower() in _DECOMPRESSORS else name.suffix.lower()
+    if name.suffix.lower() in _DECOMPRESSORS:
+        name = Path(name.stem)
+    return name.suffix.lower()
 
 
 def fraction_read(paths: Sequence[str]) -> float | None:
-    """Return which share of their bytes is read of those files that are open; None where that is unknown."""
-    files = [
-        file for file in list(_open_inputs) if not file.closed and str(file.name) in paths and file.seekable()
-    ]
-    size = sum(os.fstat(file.fileno()).st_size for file in files)
-    return sum(file.tell() for file in files) / size if size else None
+    """Return the fraction of bytes already read from the open files among `paths`; None if unknown."""
+    size = read = 0
+    for file in list(_open_inputs):
+        if not file.closed and str(file.name) in paths and file.seekable():
+            size += os.fstat(file.fileno()).st_size
+            read += file.tell()
+    return read / size if size else None
 
 
 def _open_input(path: str | Path) -> BinaryIO:
@@ -66,14 +69,15 @@ def _open_input(path: str | Path) -> BinaryIO:
             raise
         raise unreadable_file_error(error) from None
     _open_inputs.add(file)
-    stream: io.BufferedReader = io.BufferedReader(file, _BLOCK)
+    stream: io.BufferedReader = io.BufferedReader(file, _BUFFER_BYTES)
     try:
         # The content decides: a file may have lost its ending, or have that of another compression.
-        head, ending = stream.peek(HEAD_BYTES), Path(path).suffix.lower()
-        found = detect_compression(head)
-        if found is None and ending in _DECOMPRESSORS:
+        head = stream.peek(HEAD_BYTES)
+        ending = Path(path).suffix.lower()
+        detected_ending = detect_compression(head)
+        if detected_ending is None and ending in _DECOMPRESSORS:
             check_readable(head, expected=f"a file compressed as {ending}")
-        ending = found or ending
+        ending = detected_ending or ending
         return open_decompressed(stream, ending) if ending in _DECOMPRESSORS else stream
     except DataError as error:
         stream.close()
@@ -84,76 +88,88 @@ def _open_input(path: str | Path) -> BinaryIO:
 
 
 def open_decompressed(file: CompressedFile, ending: str) -> io.BufferedReader:
-    """Return what a file holds that is packed as an ending such as ``.gz`` says."""
-    return io.BufferedReader(_BoundedReader(_DECOMPRESSORS[ending](file), file), _BLOCK)
+    """Return a reader of the decompressed bytes of a file; `ending`, such as ``.gz``, names the format."""
+    decompressor = _DECOMPRESSORS[ending](file)
+    return io.BufferedReader(_BoundedReader(decompressor, file), _BUFFER_BYTES)
 
 
 class _BoundedReader(io.RawIOBase):
-    """Unpacked bytes of a file, which is closed with them; refused where they are out of all proportion."""
+    """Decompressed bytes of a file; a DataError if they exceed :func:`limits.max_decompressed_size`.
 
-    def __init__(self, unpacker: Any, file: CompressedFile) -> None:
-        self._unpacker, self._file = unpacker, file
-        self._left = (
-            max_decompressed_size(os.fstat(file.fileno()).st_size) if file.seekable() else sys.maxsize
-        )
+    Closing the reader closes the file.
+    """
+
+    def __init__(self, decompressor: Any, file: CompressedFile) -> None:
+        self._decompressor = decompressor
+        self._file = file
+        self._bytes_left = sys.maxsize
+        if file.seekable():  # a pipe has no size
+            self._bytes_left = max_decompressed_size(os.fstat(file.fileno()).st_size)
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        size: int = self._unpacker.readinto(buffer)
-        self._left -= size
-        if self._left < 0:
-            bound = (
-                f"{limits.FREE_DECOMPRESSED_BYTES:,} bytes and {limits.MAX_COMPRESSION_RATIO} times its size"
-            )
-            error = DataError(f"the file unpacks to over {bound}; unpack it yourself if that is right")
+        size: int = self._decompressor.readinto(buffer)
+        self._bytes_left -= size
+        if self._bytes_left < 0:
+            free = limits.FREE_DECOMPRESSED_BYTES
+            limit = f"{free:,} bytes and {limits.MAX_COMPRESSION_RATIO} times its size"
+            error = DataError(f"the file unpacks to over {limit}; unpack it yourself if that is right")
             raise error.at(self._file.name)
         return size
 
     def close(self) -> None:
         super().close()
-        self._unpacker.close()
+        self._decompressor.close()
         self._file.close()
 
 
-def _zstandard() -> Any:
+def _import_zstandard() -> Any:
     with require_extra("zst", "a .zst file needs the package zstandard"):
         import zstandard
     return zstandard
 
 
 class _ZstandardReader(io.RawIOBase):
-    """Unpacks frame after frame; zstandard's own reader takes a cut-off file for its end."""
+    """Decompresses frame after frame.
+
+    zstandard's own reader does not raise an error if a file is truncated.
+    """
 
     def __init__(self, file: CompressedFile) -> None:
-        zstandard = _zstandard()
+        zstandard = _import_zstandard()
         self._file = file
         self._error = zstandard.ZstdError
         self._start = zstandard.ZstdDecompressor().decompressobj
         self._frame = self._start()
-        self._packed, self._unpacked = b"", io.BytesIO()
-        self._inside = False
+        self._compressed = b""
+        self._decompressed = io.BytesIO()
+        self._inside_frame = False
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        while not (size := self._unpacked.readinto(buffer)):
-            self._packed = self._packed or self._file.read(_ZSTD_INPUT_BYTES)
-            if not self._packed:
-                if self._inside:
+        while True:
+            size = self._decompressed.readinto(buffer)
+            if size:
+                return size
+            if not self._compressed:
+                self._compressed = self._file.read(_ZSTD_INPUT_BYTES) or b""
+            if not self._compressed:
+                if self._inside_frame:
                     raise EOFError("the last frame has no end")
                 return 0
-            self._unpack()
-        return size
+            self._decompress()
 
-    def _unpack(self) -> None:
+    def _decompress(self) -> None:
         try:
-            self._unpacked = io.BytesIO(self._frame.decompress(self._packed))
+            self._decompressed = io.BytesIO(self._frame.decompress(self._compressed))
         except self._error as error:
             raise EOFError(error_text(error)) from None
-        self._packed, self._inside = self._frame.unused_data, not self._frame.eof
+        self._compressed = self._frame.unused_data
+        self._inside_frame = not self._frame.eof
         if self._frame.eof:
             self._frame = self._start()
 
@@ -171,31 +187,31 @@ def _open_output(path: str | Path) -> BinaryIO:
     if path.is_dir():
         raise UsageError(f"{path}: this is a folder; name a file")
     ending = path.suffix.lower()
-    make_packer = _COMPRESSORS.get(ending)
+    make_compressor = _COMPRESSORS.get(ending)
     file: io.BufferedWriter = io.BufferedWriter(_OutputFile(path, "w"))
-    if make_packer is None:
+    if make_compressor is None:
         return file
     try:
-        packer = make_packer(file)
+        compressor = make_compressor(file)
     except UsageError:
         file.close()
         raise
-    return cast(BinaryIO, _CompressedWriter(packer, file))
+    return cast(BinaryIO, _CompressedWriter(compressor, file))
 
 
 class _OutputFile(io.FileIO):
-    """A file to write whose errors say which file it is; that of a full disk does not by itself."""
+    """An output file whose errors name it; the system's error of a full disk does not."""
 
     def write(self, data: Any) -> int:
-        """Write all, not only what there is room for: gzip does not look how much it was."""
-        rest = memoryview(data)
+        """Write all bytes, or raise an error: gzip does not check how many were written."""
+        unwritten = memoryview(data)
         with self._named_errors():
-            while rest:
-                rest = rest[super().write(rest) :]
+            while unwritten:
+                unwritten = unwritten[super().write(unwritten) :]
         return len(data)
 
     def close(self) -> None:
-        """Close the file; over a network, only this may find that the disk is full."""
+        """Close the file; on a network drive, only closing may show that the disk is full."""
         with self._named_errors():
             super().close()
 
@@ -209,39 +225,40 @@ class _OutputFile(io.FileIO):
 
 
 class _CompressedWriter(io.RawIOBase):
-    """Packs what is written into a file, which is closed with it.
+    """Compresses what is written; closing the writer closes the file.
 
-    A packer that opened the file itself would raise errors without its name.
+    A compressor that opened the file itself would raise errors without its name.
     """
 
-    def __init__(self, packer: Any, file: io.BufferedWriter) -> None:
-        self._packer, self._file = packer, file
+    def __init__(self, compressor: Any, file: io.BufferedWriter) -> None:
+        self._compressor = compressor
+        self._file = file
 
     def writable(self) -> bool:
         return True
 
     def write(self, data: Any) -> int:
-        self._packer.write(data)
+        self._compressor.write(data)
         return len(data)
 
     def flush(self) -> None:
-        if not self._packer.closed:
-            self._packer.flush()
+        if not self._compressor.closed:
+            self._compressor.flush()
 
     def close(self) -> None:
         if self.closed:
             return
         try:
-            self._packer.close()
+            self._compressor.close()
         finally:
             super().close()
             self._file.close()
 
 
-# The gzip header has neither a name nor a time: the same text gives the same bytes.
+# The gzip header contains neither a name nor a time, so that the same text gives the same bytes.
 _COMPRESSORS: dict[str, Callable[[io.BufferedWriter], Any]] = {
     ".gz": lambda file: gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0),
     ".bz2": partial(bz2.BZ2File, mode="wb"),
     ".xz": partial(lzma.LZMAFile, mode="wb"),
-    ".zst": lambda file: _zstandard().ZstdCompressor().stream_writer(file, closefd=False),
+    ".zst": lambda file: _import_zstandard().ZstdCompressor().stream_writer(file, closefd=False),
 }

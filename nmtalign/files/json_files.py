@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def parse_json(text: str) -> Any:
-    """Return the value of JSON; a DataError if it is none, is too deep, or holds half a character."""
+    """Return the value of JSON; raise DataError if it is invalid, too deep, or has half a character."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -32,15 +31,17 @@ def parse_json(text: str) -> Any:
 
 def is_nested_too_deep(value: Any) -> bool:
     """Return whether lists and objects are nested more than `limits.MAX_JSON_DEPTH` levels deep."""
-    level = [value]
+    level = [value]  # all values at one depth
     for _ in range(limits.MAX_JSON_DEPTH + 1):
-        lists = [part for part in level if isinstance(part, dict | list)]
-        level = [*chain.from_iterable(part.values() if isinstance(part, dict) else part for part in lists)]
-    return bool(lists)
+        containers = [part for part in level if isinstance(part, dict | list)]
+        level = []
+        for container in containers:
+            level += container.values() if isinstance(container, dict) else container
+    return bool(containers)
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Return the object that a small JSON file holds; a DataError if it holds anything else."""
+    """Return the object in a small JSON file; raise DataError if it contains anything else."""
     with reraise_as_data_error(path, "expected JSON"):
         value = parse_json(read_utf8(file_inside(path.parent, path.name)))
         if not isinstance(value, dict):

@@ -12,22 +12,25 @@ from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.read_errors import reraise_as_data_error
 
-DICTIONARY_SUFFIXES, MATRIX_SUFFIXES = (".pkl", ".json"), (".npz", ".npy")  # of the form word2int
-# of the data that comes with nmtalign: inside the installed package, or data/ of a checkout
+# Vectors in the format word2int are two files: a dictionary from words to rows, and a matrix.
+DICTIONARY_SUFFIXES = (".pkl", ".json")
+MATRIX_SUFFIXES = (".npz", ".npy")
+
+# Bundled data is in the installed package, or in data/ of a checkout.
 _PACKAGE = Path(__file__).parent.parent
 _DATA_FOLDERS = (_PACKAGE / "data", _PACKAGE.parent / "data")
 
 
 def as_path(path: Any) -> Path:
-    """Return a path, with the home folder for ``~``; UsageError for anything else, such as an open file."""
+    """Return `path` with ``~`` expanded; raise UsageError for other values, such as an open file."""
     return Path(expand_home(path))
 
 
 def expand_home(path: Any) -> str:
-    """Return a path, or the name of a model, with the home folder for ``~`` at its beginning.
+    """Return a path, or the name of a model, with ``~`` at its beginning expanded to the home folder.
 
-    Nothing else expands ``~``. Otherwise the name stays as it was written, because ``./name`` and ``name``
-    may be different things, such as a folder and a model at Hugging Face.
+    The name is otherwise unchanged, because ``./name`` and ``name`` may be different things, such as a folder
+    and a model at Hugging Face.
     """
     text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
     if not isinstance(text, str) or not text or not _may_be_path(text):
@@ -36,60 +39,72 @@ def expand_home(path: Any) -> str:
 
 
 def _may_be_path(text: str) -> bool:
-    """Return whether the system could have a file of a name."""
+    """Return whether the system accepts the text as the name of a file."""
     try:
         return b"\0" not in os.fsencode(text)
-    except UnicodeEncodeError:  # half of a character
+    except UnicodeEncodeError:  # a surrogate
         return False
 
 
 def bundled_path(name: str) -> Path:
-    """Return the path of a shipped file or folder; a UsageError if this installation has none of the name."""
+    """Return the path of a bundled file or folder; raise UsageError if it is not installed."""
     for folder in _DATA_FOLDERS:
         if (folder / name).exists():
             return folder / name
-    raise UsageError(f"this installation of nmtalign holds no data named {name!r}; name your own files")
+    raise UsageError(f"this installation of nmtalign has no data named {name!r}; name your own files")
 
 
 @check_call()
 def resolve_path(path: str | Path) -> Path:
-    """Return a path as it is, or where there is nothing of that name, the shipped folder that is called so.
+    """Return `path` if it exists, or else the bundled file or folder of that name.
+
+    If neither exists, `path` is returned unchanged.
 
     >>> resolve_path("en_fr_vectors").is_dir(), resolve_path("nothing/of/the/kind").exists()
     (True, False)
     """
     path = as_path(path)
-    paths = [path, *(folder / path for folder in _DATA_FOLDERS)]
-    return next((path for path in paths if path.exists()), path)
+    if path.exists():
+        return path
+    for folder in _DATA_FOLDERS:
+        if (folder / path).exists():
+            return folder / path
+    return path
 
 
 def is_word2int_path(path: Path) -> bool:
-    """Tell whether a file of vectors is a dictionary from words to rows or a matrix, by its name."""
-    return path.suffix in MATRIX_SUFFIXES or (
-        path.suffix in DICTIONARY_SUFFIXES and path.name.startswith("word2int")
-    )
+    """Return whether a name is that of a dictionary or a matrix of vectors in the format word2int."""
+    is_matrix = path.suffix in MATRIX_SUFFIXES
+    is_dictionary = path.suffix in DICTIONARY_SUFFIXES and path.name.startswith("word2int")
+    return is_matrix or is_dictionary
 
 
 def companion_paths(path: Path) -> list[Path]:
-    """Return the names that the dictionary of a matrix may have, or the matrix of a dictionary."""
-    name, other, endings = "word2int", "embeddings", MATRIX_SUFFIXES
+    """Return the possible paths of the dictionary that belongs to a matrix, and vice versa.
+
+    The companion of ``word2int_en.json`` is ``embeddings_en`` or ``en``, with an ending of a matrix.
+    """
     if path.suffix in MATRIX_SUFFIXES:
-        name, other, endings = other, name, DICTIONARY_SUFFIXES
-    middle = path.stem.removeprefix(name) if path.stem.startswith(name) else f"_{path.stem}"
-    stems = [f"{other}{middle}", *filter(None, [middle.lstrip("_-.")])]
+        prefix, companion_prefix, endings = "embeddings", "word2int", DICTIONARY_SUFFIXES
+    else:
+        prefix, companion_prefix, endings = "word2int", "embeddings", MATRIX_SUFFIXES
+    middle = path.stem.removeprefix(prefix) if path.stem.startswith(prefix) else f"_{path.stem}"
+    stems = [companion_prefix + middle]
+    bare_stem = middle.lstrip("_-.")
+    if bare_stem:
+        stems.append(bare_stem)
     return [path.with_name(stem + ending) for stem in stems for ending in endings]
 
 
 def file_inside(folder: Path, name: str, listed: Collection[str] | None = None) -> Path:
-    """Return the path of a file that a folder written by others makes us open.
+    """Return the path of a file in a folder that others have written.
 
-    A DataError unless the file is there, is plain (a pipe waits, a device has no end), lies inside the folder
-    wherever links lead, and is `listed`, where the folder has a list.
+    A DataError unless the file exists, is a plain file (a pipe would block, a device has no end), is inside
+    the folder after links are resolved, and is in `listed`, if the folder has such a list.
     """
     path = folder / name
-    with reraise_as_data_error(
-        path, "expected a plain file"
-    ):  # a name may be none, a link may lead to itself
+    # the name may be invalid, and a link may lead to itself
+    with reraise_as_data_error(path, "expected a plain file"):
         if not path.resolve().is_relative_to(folder.resolve()):
             raise DataError(f"expected a file inside the folder, found {name!r}, which leads out of it")
         if not path.is_file():

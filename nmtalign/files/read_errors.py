@@ -7,16 +7,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from nmtalign.errors import TOO_MANY_OPEN_FILES, DataError, NmtalignError, class_and_text
+from nmtalign.errors import TOO_MANY_OPEN_FILES, DataError, NmtalignError, class_and_error_text
 
-T = TypeVar("T")
+FileRecord = TypeVar("FileRecord")
 
 
 @contextmanager
 def reraise_as_data_error(path: str | Path, expected: str = "the file is damaged") -> Iterator[None]:
-    """Turn all that a file written by others makes its reader raise into a DataError that names the file.
+    """Turn any exception in the block into a DataError that names the file.
 
-    Arguments of the caller are to be checked before: whatever goes wrong inside is the fault of the file.
+    Check the arguments of the caller before the block: in the block, every exception is attributed to the
+    file, which others have written. `expected` begins the message, such as "expected JSON".
     """
     try:
         yield
@@ -30,16 +31,16 @@ def reraise_as_data_error(path: str | Path, expected: str = "the file is damaged
             raise
         if isinstance(error, OSError) and str(error.filename) == str(path):
             raise unreadable_file_error(error) from None
-        raise DataError(f"{expected} ({class_and_text(error)})").at(path) from error
+        raise DataError(f"{expected} ({class_and_error_text(error)})").at(path) from error
 
 
 def unreadable_file_error(error: OSError) -> DataError:
-    """Return the error of the system about a file, such as that it is not there, as bad data."""
+    """Return an error of the system about a file, such as a missing file, as a DataError."""
     hint = ", expected a file" if isinstance(error, IsADirectoryError) else ""
     return DataError(f"{error.strerror or error}{hint}").at(str(error.filename))
 
 
-def name_file_in_errors(path: str | Path, records: Iterator[T]) -> Iterator[T]:
-    """Yield the records of a file, with the errors of :func:`reraise_as_data_error`."""
+def name_file_in_errors(path: str | Path, records: Iterator[FileRecord]) -> Iterator[FileRecord]:
+    """Yield the records of a file; exceptions become errors of :func:`reraise_as_data_error`."""
     with reraise_as_data_error(path):
         yield from records

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import codecs
 import io
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from nmtalign.display import escape_controls
-from nmtalign.errors import DataError, UsageError, error_text
+from nmtalign.errors import DataError, OnError, UsageError, error_text
 from nmtalign.files import limits
 from nmtalign.files.compressed import DECOMPRESSION_ERRORS, open_binary
 from nmtalign.files.file_signatures import HEAD_BYTES, WIDE_ENCODINGS, check_readable, detect_encoding
 
-_BLOCK = 1 << 17
+_READ_BYTES = 1 << 17
 _LONE_RETURNS = (
     "expected lines that end in \\n or \\r\\n, found only carriage returns (\\r), as old Macs wrote them; "
     "convert the line ends: tr '\\r' '\\n' < OLD > NEW"
@@ -29,7 +29,7 @@ _LONE_RETURNS = (
 def open_text(path: str | Path, mode: str = "r") -> io.TextIOWrapper:
     """Open `path` as text, compressed as in :func:`open_binary`; ``-`` is standard input or output.
 
-    Line ends are neither translated on the way in nor on the way out.
+    Line ends are not translated, neither when reading nor when writing.
     """
     stream = open_binary(path, mode)
     if str(path) == "-":
@@ -38,9 +38,9 @@ def open_text(path: str | Path, mode: str = "r") -> io.TextIOWrapper:
 
 
 class _BorrowedStream(io.TextIOWrapper):
-    """Text over a stream that belongs to someone else: closing only flushes and lets go.
+    """Text over a standard stream, which stays open when this object is closed.
 
-    On a terminal, control characters of words are escaped.
+    On a terminal, control characters are escaped.
     """
 
     _released = False
@@ -55,14 +55,16 @@ class _BorrowedStream(io.TextIOWrapper):
 
 
 def read_lines(
-    path: str | Path, *, encoding: str = "utf-8", on_error: Callable[[DataError], object] | None = None
+    path: str | Path, *, encoding: str = "utf-8", on_error: OnError | None = None
 ) -> Iterator[str]:
     """Yield the lines of `path` without their end: ``\\n``, or ``\\r\\n`` as Windows writes it.
 
-    A byte order mark at the start is dropped, and decides on the encoding, whatever `encoding` says: files
-    in UTF-16 and UTF-8 can be read together. Any other character stays where it is, so the n-th line out is
-    the n-th line in. The file is read as it is consumed; a DataError names the line. With `on_error` it is
-    passed on, and the line is empty. A file of another kind, such as an archive or a PDF, is a DataError that
+    A byte order mark at the start overrides `encoding` and is removed, so that files in UTF-16 and UTF-8 can
+    be read together. All other characters are kept, so that the n-th line out is the n-th line in. The file
+    is read as it is consumed.
+
+    A DataError names a line that cannot be decoded; with `on_error` the error is passed to that function
+    instead, and the line is empty. A file of another kind, such as an archive or a PDF, is a DataError that
     names the kind.
     """
     for line in try_lines(path, encoding=encoding):
@@ -76,19 +78,19 @@ def read_lines(
 
 
 def try_lines(path: str | Path, *, encoding: str = "utf-8") -> Iterator[str | DataError]:
-    """Yield what :func:`read_lines` does, with the error in the place of a line that is not `encoding`."""
+    """Yield the lines of :func:`read_lines`; a line that cannot be decoded is replaced by its DataError."""
     check_encoding(encoding)
     stream = open_binary(path)
     number = 0
     try:
-        blocks, encoding = _recognized(_blocks(stream), encoding, path)
-        kept = "utf-8" if encoding in WIDE_ENCODINGS else encoding
-        for block in _whole_lines(blocks):
+        blocks, encoding = _detect_text_encoding(_iter_blocks(stream), encoding, path)
+        block_encoding = "utf-8" if encoding in WIDE_ENCODINGS else encoding
+        for block in _blocks_of_whole_lines(blocks):
             if number == 0 and b"\r" in block and b"\n" not in block:
                 raise DataError(_LONE_RETURNS).at(path)
             if len(block) >= limits.MAX_LINE_BYTES and b"\n" not in block[: limits.MAX_LINE_BYTES]:
                 raise DataError(f"expected at most {limits.MAX_LINE_BYTES:,} bytes").at(path, line=number + 1)
-            lines = _decoded(block, kept, named=encoding)
+            lines = _decode_lines(block, block_encoding, shown_encoding=encoding)
             if number == 0 and isinstance(lines[0], str):
                 lines[0] = lines[0].removeprefix("\ufeff")
             for line in lines:
@@ -103,7 +105,7 @@ def try_lines(path: str | Path, *, encoding: str = "utf-8") -> Iterator[str | Da
 
 
 def check_encoding(name: str) -> None:
-    """Raise UsageError unless Python knows the encoding, and lines in it can be told apart."""
+    """Raise UsageError unless Python knows the encoding, and lines in it end at a line feed byte."""
     try:
         wide = codecs.lookup(name).name in WIDE_ENCODINGS
         why = "" if wide or b"\n".decode(name) == "\n" else "in which lines end otherwise"
@@ -114,34 +116,39 @@ def check_encoding(name: str) -> None:
         raise UsageError(f"{expected}, found {name} ({why}); convert the file to UTF-8")
 
 
-def _blocks(stream: BinaryIO) -> Iterator[bytes]:
+def _iter_blocks(stream: BinaryIO) -> Iterator[bytes]:
     """Yield the bytes of a stream as they come, without waiting for a full block."""
     read = getattr(stream, "read1", stream.read)
-    while block := read(_BLOCK):
+    while block := read(_READ_BYTES):
         yield block
 
 
-def _recognized(blocks: Iterator[bytes], encoding: str, path: str | Path) -> tuple[Iterator[bytes], str]:
-    """Return the blocks of a text file, and the encoding that its first bytes tell.
+def _detect_text_encoding(
+    blocks: Iterator[bytes], encoding: str, path: str | Path
+) -> tuple[Iterator[bytes], str]:
+    """Return the blocks of a text file, and the encoding that its first bytes show.
 
-    UTF-16 and UTF-32 become UTF-8 here, so that lines end at one byte. A DataError if the file is not text.
+    UTF-16 and UTF-32 are converted to UTF-8, in which a line end is one byte. A DataError if the file is not
+    text.
     """
     head = b""
     for block in blocks:
         head += block
-        if len(head) >= HEAD_BYTES or b"\n" in head:  # who types a line waits for its links
+        if len(head) >= HEAD_BYTES or b"\n" in head:  # someone who types a line waits for its links
             break
     try:
         check_readable(head)
-        found = detect_encoding(head, encoding)
+        detected = detect_encoding(head, encoding)
     except DataError as error:
         raise error.at(path) from None
     blocks = chain([head], blocks)
-    return (_as_utf8(blocks, found, path) if found in WIDE_ENCODINGS else blocks), found
+    if detected in WIDE_ENCODINGS:
+        blocks = _as_utf8(blocks, detected, path)
+    return blocks, detected
 
 
 def _as_utf8(blocks: Iterator[bytes], encoding: str, path: str | Path) -> Iterator[bytes]:
-    """Yield text as UTF-8; half a character becomes bytes that are not UTF-8, an error of its line."""
+    """Yield text as UTF-8; half a character becomes an invalid byte, which is an error of its line."""
     decoder = codecs.getincrementaldecoder(encoding)("surrogatepass")
     try:
         for block in blocks:
@@ -154,8 +161,8 @@ def _as_utf8(blocks: Iterator[bytes], encoding: str, path: str | Path) -> Iterat
         yield b"\xff"
 
 
-def _whole_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield bytes in blocks that end where a line does, or are as long as no line may be."""
+def _blocks_of_whole_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield bytes in blocks that end with a line, or exceed the maximum length of a line."""
     parts, size = list[bytes](), 0
     for block in blocks:
         end = block.rfind(b"\n") + 1 or (len(block) if size >= limits.MAX_LINE_BYTES else 0)
@@ -168,8 +175,11 @@ def _whole_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
         yield b"".join(parts)
 
 
-def _decoded(block: bytes, encoding: str, *, named: str) -> list[str | DataError]:
-    """Return the lines of a block; an error, which calls the encoding `named`, in the place of a bad line."""
+def _decode_lines(block: bytes, encoding: str, *, shown_encoding: str) -> list[str | DataError]:
+    """Return the lines of a block; a line that cannot be decoded is replaced by its error.
+
+    Errors name `shown_encoding`, the encoding of the file.
+    """
     try:
         text = block.decode(encoding)
         in_blocks = text.count("\n") == block.count(b"\n")  # not so in some old encodings
@@ -178,17 +188,20 @@ def _decoded(block: bytes, encoding: str, *, named: str) -> list[str | DataError
     except UnicodeError as error:
         raise UsageError(f"text cannot be read as {encoding} ({error})") from None
     if not in_blocks:
-        return [_decoded_line(raw, encoding, named=named) for raw in io.BytesIO(block).readlines()]
+        return [
+            _decode_line(raw, encoding, shown_encoding=shown_encoding)
+            for raw in io.BytesIO(block).readlines()
+        ]
     lines: list[str | DataError] = [*text.replace("\r\n", "\n").split("\n")]
     return lines if lines[-1] else lines[:-1]
 
 
-def _decoded_line(raw: bytes, encoding: str, *, named: str) -> str | DataError:
+def _decode_line(raw: bytes, encoding: str, *, shown_encoding: str) -> str | DataError:
     try:
         line = raw.decode(encoding)
     except UnicodeDecodeError as error:
-        if named != encoding:
-            return DataError(f"expected {named} text, found half of a character")
+        if shown_encoding != encoding:
+            return DataError(f"expected {shown_encoding} text, found half of a character")
         byte = f"the byte 0x{raw[error.start]:02x} at column {error.start + 1}"
         advice = "convert the file, or name its encoding (`encoding=NAME`)"
         return DataError(f"expected {encoding} text, found {byte}; {advice}")
@@ -196,7 +209,7 @@ def _decoded_line(raw: bytes, encoding: str, *, named: str) -> str | DataError:
 
 
 def zip_lines(columns: Iterable[Iterable[Any]], files: Sequence[str | Path]) -> Iterator[tuple[Any, ...]]:
-    """Yield the lines of several files together; unequal numbers of lines are a DataError at the end."""
+    """Yield the lines of several files together; raise DataError at the end if one file has more lines."""
     longest, missing = 0, [0] * len(files)
     for row in zip_longest(*columns):
         longest += 1
@@ -209,14 +222,14 @@ def zip_lines(columns: Iterable[Iterable[Any]], files: Sequence[str | Path]) -> 
 
 
 def unequal_lines_error(counts: Iterable[int], files: Iterable[str | Path]) -> DataError:
-    """Return the error of files with these numbers of lines."""
+    """Return the error for files with different numbers of lines."""
     lines = " and ".join(f"{count:,} in {file}" for count, file in zip(counts, files, strict=True))
     advice = "a line is missing or too many, so the lines after it do not belong together"
     return DataError(f"expected as many lines in each file, found {lines}; {advice}")
 
 
 def is_encodable(text: str) -> bool:
-    """Tell whether text can be written: it holds no surrogate, which is half of a character."""
+    """Return whether text can be encoded; a surrogate, which is half of a character, cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -225,7 +238,7 @@ def is_encodable(text: str) -> bool:
 
 
 def read_utf8(path: Path) -> str:
-    """Return the text of a file, every line end as it is; a DataError if it is not UTF-8."""
+    """Return the text of a file with its line ends unchanged; raise DataError if it is not UTF-8."""
     try:
         return path.read_bytes().decode()
     except UnicodeDecodeError as error:

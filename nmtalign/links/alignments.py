@@ -51,7 +51,7 @@ def links_inside(links: Any, source_length: int, target_length: int) -> list[tup
 
 def _as_pairs(links: Any) -> list[tuple[int, int]]:
     try:
-        return [(_position(s), _position(t)) for s, t in links]
+        return [(_as_position(s), _as_position(t)) for s, t in links]
     except (TypeError, ValueError):
         wanted = "expected links as pairs (source, target) of whole numbers"
         single = isinstance(links, tuple) and len(links) == 2 and all(isinstance(n, Integral) for n in links)
@@ -59,13 +59,13 @@ def _as_pairs(links: Any) -> list[tuple[int, int]]:
         raise DataError(f"{wanted}, found {short_repr(links)}{advice}") from None
 
 
-def _position(n: Any) -> int:
+def _as_position(n: Any) -> int:
     if isinstance(n, bool):
         raise TypeError
     return index(n)
 
 
-def _read_only(values: Any, name: str, shape: tuple[int | None, ...], kinds: str = "biuf") -> NDArray[Any]:
+def _as_read_only(values: Any, name: str, shape: tuple[int | None, ...], kinds: str = "biuf") -> NDArray[Any]:
     """Return values as an array that cannot be written to; a DataError if kind or shape are others.
 
     None in `shape` is any length.
@@ -82,7 +82,7 @@ def _read_only(values: Any, name: str, shape: tuple[int | None, ...], kinds: str
     return view
 
 
-def _values_of_fields(result: Any, kind: Any) -> tuple[Any, ...]:
+def _field_values(result: Any, kind: Any) -> tuple[Any, ...]:
     """Return the values from which a dataclass of some kind is made again."""
     return tuple(getattr(result, name) for name in kind.__dataclass_fields__)
 
@@ -265,7 +265,7 @@ class AlignmentMatrix(Viewable):
 
     def __reduce__(self) -> tuple[type[AlignmentMatrix], tuple[Any, ...]]:
         """Pickle the arguments: an array that is unpickled could be written to."""
-        return AlignmentMatrix, _values_of_fields(self, AlignmentMatrix)
+        return AlignmentMatrix, _field_values(self, AlignmentMatrix)
 
     def __repr__(self) -> str:
         return "AlignmentMatrix of {} target and {} source words".format(*self.weights.shape)
@@ -351,11 +351,11 @@ class AlignedPair(Viewable):
             check_type(self.score, Real, "a pair score")
         for name in ("forward", "reverse", "scores"):
             if getattr(self, name) is not None:
-                object.__setattr__(self, name, _read_only(getattr(self, name), name, (T, S)))
+                object.__setattr__(self, name, _as_read_only(getattr(self, name), name, (T, S)))
 
     def __reduce__(self) -> tuple[type[AlignedPair], tuple[Any, ...]]:
         """Pickle the arguments: arrays that are unpickled could be written to."""
-        return AlignedPair, _values_of_fields(self, AlignedPair)
+        return AlignedPair, _field_values(self, AlignedPair)
 
     def __repr__(self) -> str:
         return single_line("  ".join(f"{source}-{target}" for source, target, _ in self.words) or "no links")
@@ -460,7 +460,7 @@ class AlignedBatch(Sequence[AlignedPair], Result):
     origin: Origin | None = None
 
     def __post_init__(self) -> None:
-        offsets = _read_only(self.offsets, "offsets", (None,), "iu")
+        offsets = _as_read_only(self.offsets, "offsets", (None,), "iu")
         if not len(offsets) or offsets[0] != 0 or (np.diff(offsets) < 0).any():
             raise DataError(
                 f"expected offsets that begin with 0 and never fall, found {short_repr(self.offsets)}"
@@ -468,10 +468,10 @@ class AlignedBatch(Sequence[AlignedPair], Result):
         links, pairs = int(offsets[-1]), len(offsets) - 1
         checked = {
             "offsets": offsets,
-            "source": _read_only(self.source, "source", (links,), "iu"),
-            "target": _read_only(self.target, "target", (links,), "iu"),
-            "probability": _read_only(self.probability, "probability", (links,)),
-            "scores": _read_only(self.scores, "scores", (pairs,)),
+            "source": _as_read_only(self.source, "source", (links,), "iu"),
+            "target": _as_read_only(self.target, "target", (links,), "iu"),
+            "probability": _as_read_only(self.probability, "probability", (links,)),
+            "scores": _as_read_only(self.scores, "scores", (pairs,)),
         }
         for name in ("source", "target"):
             if links and checked[name].min() < 0:
@@ -481,7 +481,7 @@ class AlignedBatch(Sequence[AlignedPair], Result):
 
     def __reduce__(self) -> tuple[type[AlignedBatch], tuple[Any, ...]]:
         """Pickle the arguments: arrays that are unpickled could be written to."""
-        return AlignedBatch, _values_of_fields(self, AlignedBatch)
+        return AlignedBatch, _field_values(self, AlignedBatch)
 
     def __repr__(self) -> str:
         return f"AlignedBatch of {len(self):,} pairs, {len(self.source):,} links"
@@ -555,7 +555,7 @@ for _name in (*_OF_ATTENTION, "description", "extraction", "threshold", "second"
     setattr(_PairOfBatch, _name, property(attrgetter(f"_aligned.{_name}")))
 
 
-def joined_batches(batches: Sequence[AlignedBatch]) -> AlignedBatch:
+def concatenate_batches(batches: Sequence[AlignedBatch]) -> AlignedBatch:
     """Concatenate batches."""
     return AlignedBatch(
         offsets_of(np.concatenate([np.diff(batch.offsets) for batch in batches])),

@@ -24,22 +24,22 @@ from nmtalign.calls import check_call, check_constructor
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import Alignment, GoldAlignment
 from nmtalign.links.inputs import (
-    GivenGold,
-    GivenLinks,
-    expect_same_words,
-    given_gold,
-    gold_inside,
+    GoldInput,
+    LinksInput,
+    as_gold_sequence,
+    check_gold_inside,
+    check_same_words,
     iter_links,
 )
 from nmtalign.results import TableResult
-from nmtalign.validation import check_names, check_number, check_type
+from nmtalign.validation import check_choices, check_number, check_type
 
 MAX_SAMPLES = 1_000_000
 METRICS = ("precision", "recall", "f1", "aer")
-Links = Iterable[tuple[int, int]] | Alignment
+LinkPairs = Iterable[tuple[int, int]] | Alignment
 
 
-class Scored:
+class HasScores:
     """A result with the four scores."""
 
     def score(self, metric: str) -> float:
@@ -68,7 +68,7 @@ class Scored:
 
 
 @dataclass(frozen=True)
-class Counts(Scored):
+class Counts(HasScores):
     """Counts of any number of sentences, which add up: |A|, |S|, |A ∩ S| and |A ∩ P|."""
 
     links: int = 0
@@ -81,7 +81,7 @@ class Counts(Scored):
             raise DataError(f"expected in_sure <= sure and in_sure <= in_possible <= links, found {self}")
 
     @classmethod
-    def of(cls, links: Links, gold: GoldAlignment) -> Counts:
+    def of(cls, links: LinkPairs, gold: GoldAlignment) -> Counts:
         """Return the counts of one sentence pair."""
         chosen = frozenset(links)
         return cls(len(chosen), len(gold.sure), len(chosen & gold.sure), len(chosen & gold.possible))
@@ -91,11 +91,11 @@ class Counts(Scored):
 
     def score(self, metric: str) -> float:
         """Return one of `METRICS`."""
-        check_names([metric], METRICS, "metrics")
-        return float(_scores(np.array(astuple(self)))[metric])
+        check_choices([metric], METRICS, "metrics")
+        return float(_scores_of_counts(np.array(astuple(self)))[metric])
 
 
-def _scores(counts: NDArray[Any]) -> dict[str, NDArray[np.float64]]:
+def _scores_of_counts(counts: NDArray[Any]) -> dict[str, NDArray[np.float64]]:
     """Return each of `METRICS` of counts (..., 4), NaN where it is not known."""
     links, sure, in_sure, in_possible = np.moveaxis(counts, -1, 0)
     precision, recall = _ratio(in_possible, links), _ratio(in_sure, sure)
@@ -163,7 +163,7 @@ class Bootstrap:
 
 @check_constructor()
 @dataclass(frozen=True, repr=False)
-class Evaluation(Scored, TableResult):
+class Evaluation(HasScores, TableResult):
     """Scores of a corpus, which :func:`nmtalign.evaluate` returns.
 
     Attributes
@@ -206,8 +206,8 @@ class Evaluation(Scored, TableResult):
         return self.counts.score(metric)
 
 
-def count(
-    alignments: Iterable[Links], golds: Iterable[GoldAlignment], *, known: int | None = None
+def count_matches(
+    alignments: Iterable[LinkPairs], golds: Iterable[GoldAlignment], *, known: int | None = None
 ) -> tuple[Counts, ...]:
     """Return the counts of each sentence pair; a DataError if the numbers of pairs differ or are 0.
 
@@ -241,7 +241,7 @@ def _as_bootstrap(given: Any) -> Bootstrap:
 
 @check_call("write evaluate(alignments, golds, bootstrap=100)")
 def evaluate(
-    alignments: GivenLinks, golds: GivenGold, *, bootstrap: Bootstrap | int | None = None
+    alignments: LinksInput, golds: GoldInput, *, bootstrap: Bootstrap | int | None = None
 ) -> Evaluation:
     """Score alignments against gold links, with bootstrap intervals over sentences.
 
@@ -281,11 +281,11 @@ def evaluate(
     0.0
     """
     bootstrap = _as_bootstrap(bootstrap)
-    expect_same_words(alignments, golds)
-    gold = given_gold(golds)
+    check_same_words(alignments, golds)
+    gold = as_gold_sequence(golds)
     known = len(gold) if isinstance(gold, Sequence) else None
-    sentences = count(iter_links(alignments), gold_inside(gold, alignments), known=known)
-    drawn = _scores(bootstrap.draw(sentences))
+    sentences = count_matches(iter_links(alignments), check_gold_inside(gold, alignments), known=known)
+    drawn = _scores_of_counts(bootstrap.draw(sentences))
     intervals = {metric: bootstrap.interval(drawn[metric]) for metric in METRICS}
     settings = f"pairs:{len(sentences)}|bootstrap:{bootstrap.samples}|confidence:{bootstrap.confidence:g}"
     return Evaluation(sentences, intervals, f"{settings}|seed:{bootstrap.seed}")
@@ -300,7 +300,7 @@ class Difference:
     p: float  # probability of a difference at least as large in size if the two were equally good
 
 
-def compare(
+def compare_evaluations(
     first: Evaluation, second: Evaluation, *, bootstrap: Bootstrap | None = None
 ) -> dict[str, Difference]:
     """Test the differences of `METRICS` between two evaluations of the same sentences by paired bootstrap.
@@ -312,7 +312,7 @@ def compare(
     if [counts.sure for counts in first.sentences] != [counts.sure for counts in second.sentences]:
         raise DataError("the two evaluations are not about the same gold links")
     bootstrap = bootstrap or Bootstrap()
-    drawn = [_scores(bootstrap.draw(evaluation.sentences)) for evaluation in (first, second)]
+    drawn = [_scores_of_counts(bootstrap.draw(evaluation.sentences)) for evaluation in (first, second)]
     differences = {}
     for metric in METRICS:
         value, p = getattr(second, metric) - getattr(first, metric), np.nan

@@ -24,7 +24,7 @@ from nmtalign.links.alignments import AlignedPair, Alignment, GoldAlignment, Lin
 from nmtalign.links.evaluation import Counts, Evaluation, evaluate
 from nmtalign.links.formats import read_gold, read_links
 from nmtalign.report.sample import OWN, SamplePair, inside
-from nmtalign.text.bitext import KEPT_CELLS, SentencePair
+from nmtalign.text.bitext import MAX_MATRIX_CELLS, SentencePair
 
 CHUNK = 1000  # pairs aligned at a time
 BY_PART = 200  # pairs of a report whose scorers are shown one by one, as far as `WEIGHTS` go
@@ -168,10 +168,10 @@ def cells_of(record: Record, aligner: Aligner | None) -> int:
 
 
 def attention_of(record: Record, aligner: Aligner | None) -> AlignedPair:
-    """Return the attention that a record has, else that of the aligner; DataError above `KEPT_CELLS`."""
+    """Return the attention of a record, or else of the aligner; DataError above `MAX_MATRIX_CELLS`."""
     cells = cells_of(record, aligner)
-    if cells > KEPT_CELLS and record.aligned is None:
-        sizes = f"expected at most {KEPT_CELLS:,} weights (target by source words), found {cells:,}"
+    if cells > MAX_MATRIX_CELLS and record.aligned is None:
+        sizes = f"expected at most {MAX_MATRIX_CELLS:,} weights (target by source words), found {cells:,}"
         raise DataError(f"pair {record.number}: {sizes}; align gives the links alone")
     return _with_attention([record], aligner)[0]
 
@@ -206,7 +206,7 @@ def _all_alone(records: Sequence[Record], aligner: Aligner | None) -> list[Alone
 def show(records: Iterable[Record], aligner: Aligner | None = None) -> list[SamplePair]:
     """Align records for a report, with all weights; those of each scorer for the first `BY_PART` pairs.
 
-    Pairs that go beyond `KEPT_CELLS` weights in all are left out with a warning; a DataError if none is left.
+    Pairs beyond `MAX_MATRIX_CELLS` weights in all are left out with a warning; a DataError if none is left.
     """
     pairs: list[SamplePair] = []
     left_out: list[int] = []
@@ -224,7 +224,7 @@ def show(records: Iterable[Record], aligner: Aligner | None = None) -> list[Samp
             pairs.append(SamplePair(record.number, pair, record.gold, others, parts, choices))
     if left_out:
         more = f" and {len(left_out) - 1:,} others" if left_out[1:] else ""
-        limit = f"a page holds {KEPT_CELLS:,} weights (target by source words)"
+        limit = f"a page holds {MAX_MATRIX_CELLS:,} weights (target by source words)"
         text = f"pair {left_out[0]}{more}: no room, {limit}"
         if not pairs:
             raise DataError(f"{text}; align gives the links alone")
@@ -246,7 +246,7 @@ def _fitting(records: Iterable[Record], aligner: Aligner | None, left_out: list[
     """Yield the records that a page has room for, and note the numbers of the others."""
     cells = 0
     for record in records:
-        if cells + (more := cells_of(record, aligner)) > KEPT_CELLS:
+        if cells + (more := cells_of(record, aligner)) > MAX_MATRIX_CELLS:
             left_out.append(record.number)
         else:
             cells += more

@@ -25,7 +25,7 @@ from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import atomic_file
 from nmtalign.files.paths import as_path
 from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link
-from nmtalign.links.inputs import Links, as_gold
+from nmtalign.links.inputs import LinksOfPair, as_gold
 from nmtalign.names import SIDES
 from nmtalign.report.figures import FONT_TYPES
 from nmtalign.report.page import KINDS, LEGEND_CELL, LONGEST_LABEL, Board, Panels
@@ -74,7 +74,7 @@ def draw_heatmap(
     matrices: AlignmentMatrix | Mapping[str, AlignmentMatrix],
     *,
     links: Alignment | Iterable[tuple[int, int]] | None = None,
-    gold: GoldAlignment | Links | None = None,
+    gold: GoldAlignment | LinksOfPair | None = None,
     title: str = "",
     numbers: bool | None = None,
     linear: bool | None = None,
@@ -187,7 +187,7 @@ def draw_curves(
     matrix: AlignmentMatrix,
     *,
     links: Alignment | Iterable[tuple[int, int]] | None = None,
-    gold: GoldAlignment | Links | None = None,
+    gold: GoldAlignment | LinksOfPair | None = None,
     title: str = "",
     numbers: bool = False,
 ) -> Figure:
@@ -215,7 +215,7 @@ def draw_curves(
 
 
 def _kinds_of_links(
-    matrix: AlignmentMatrix, links: Iterable[tuple[int, int]] | None, gold: GoldAlignment | Links | None
+    matrix: AlignmentMatrix, links: Iterable[tuple[int, int]] | None, gold: GoldAlignment | LinksOfPair | None
 ) -> dict[Link, str]:
     """Return the links to draw, each with its key in `KINDS`."""
     chosen = _inside(links or (), matrix)
@@ -360,7 +360,9 @@ def _inside(links: Iterable[tuple[int, int]], matrix: AlignmentMatrix) -> set[Li
     return set(Alignment(links, S, T).links)
 
 
-def _gold_inside(gold: GoldAlignment | Links | None, matrix: AlignmentMatrix) -> tuple[set[Link], set[Link]]:
+def _gold_inside(
+    gold: GoldAlignment | LinksOfPair | None, matrix: AlignmentMatrix
+) -> tuple[set[Link], set[Link]]:
     """Return sure and possible links, none without gold."""
     if gold is None:
         return set(), set()

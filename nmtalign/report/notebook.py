@@ -22,7 +22,7 @@ from nmtalign.display import short_repr
 from nmtalign.errors import UsageError
 from nmtalign.files.paths import as_path
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix
-from nmtalign.links.evaluation import METRICS, Evaluation, compare
+from nmtalign.links.evaluation import METRICS, Evaluation, compare_evaluations
 from nmtalign.report.heatmap import (
     FORMATS,
     check_format,
@@ -34,7 +34,7 @@ from nmtalign.report.heatmap import (
 from nmtalign.report.html import html_cards, html_report
 from nmtalign.report.sample import SamplePair, numbered
 from nmtalign.report.tables import OF_MATRICES, link_table, save_matrices
-from nmtalign.validation import check_bool, check_names, check_type
+from nmtalign.validation import check_bool, check_choices, check_type
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -211,7 +211,7 @@ def to_heatmap(result: Any, *, values: str | None = None, curves: bool = False, 
     """
     check_bool(curves, "curves")
     known = [*signature(draw_curves if curves else draw_heatmap).parameters]
-    check_names(options, ("values", "curves", *known[1:]), "options")
+    check_choices(options, ("values", "curves", *known[1:]), "options")
     matrices = _matrices(result, values)
     links = _pair(result).alignment.links
     if not curves:
@@ -236,7 +236,7 @@ def save(result: Any, path: str | Path, **options: Any) -> None:
     if path.suffix.lower() in OF_MATRICES:
         if options.pop("curves", False):
             raise UsageError(f"{path}: curves are a picture; give a name ending in {', '.join(FORMATS)}")
-        check_names(options, ("values",), "options of numbers")
+        check_choices(options, ("values",), "options of numbers")
         save_matrices([(1, _matrices(result, options.get("values")))], path)
     else:
         save_heatmaps([to_heatmap(result, **options)], path)
@@ -285,7 +285,7 @@ def _(first: Aligner, second: Any) -> Any:
 def _(first: Evaluation, second: Any) -> Any:
     check_type(second, Evaluation, "another evaluation")
     rows = []
-    for metric, difference in compare(first, second).items():
+    for metric, difference in compare_evaluations(first, second).items():
         scores = getattr(first, metric), getattr(second, metric)
         rows.append((*scores, difference.value, *difference.interval, difference.p))
     columns = ["first", "second", "difference", "low", "high", "p"]

@@ -21,12 +21,12 @@ from nmtalign.calls import check_constructor
 from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedPair, Alignment, GoldAlignment, Link
-from nmtalign.links.evaluation import Difference, Evaluation, compare, evaluate
+from nmtalign.links.evaluation import Difference, Evaluation, compare_evaluations, evaluate
 from nmtalign.links.selection import best_cells
 from nmtalign.names import SIDES
 from nmtalign.report.style import visible
-from nmtalign.text.bitext import KEPT_CELLS
-from nmtalign.validation import check_names, check_number, check_type, reject_exhausted
+from nmtalign.text.bitext import MAX_MATRIX_CELLS
+from nmtalign.validation import check_choices, check_number, check_type, reject_exhausted
 
 READABLE = 20  # words of a sentence that shows an error at a glance
 TRANSLATIONS = 1000  # most of them in a report
@@ -113,7 +113,7 @@ class SamplePair:
         """Return the links of one of `parts` alone; of a head the best source of each target word."""
         if part in self.choices:
             return sorted(self.choices[part].links)
-        check_names([part], self.parts, "parts")
+        check_choices([part], self.parts, "parts")
         return [(s, t) for t, s in enumerate(_best(self.parts[part], None)) if s >= 0]
 
 
@@ -136,8 +136,10 @@ def numbered(
         return aligned
     if gold is not None and len(gold) != len(aligned):
         raise DataError(f"expected gold links for each of {len(aligned):,} pairs, found {len(gold):,}")
-    if sum(math.prod(map(len, pair.tokens)) for pair in aligned) > KEPT_CELLS:
-        raise UsageError(f"expected at most {KEPT_CELLS:,} weights for a page; choose pairs, as batch[:200]")
+    if sum(math.prod(map(len, pair.tokens)) for pair in aligned) > MAX_MATRIX_CELLS:
+        raise UsageError(
+            f"expected at most {MAX_MATRIX_CELLS:,} weights for a page; choose pairs, as batch[:200]"
+        )
     golds: Sequence[GoldAlignment | None] = gold or [None] * len(aligned)
     return list(map(SamplePair, count(1), aligned, golds))
 
@@ -359,9 +361,9 @@ def verdict(systems: Mapping[str, Evaluation], differences: Mapping[tuple[str, s
     Systems come best first; a difference is by how much the AER of the second is above that of the first.
 
     >>> half, whole = (evaluate([links] * 9, ["0-0 1-1"] * 9) for links in ("0-0", "0-0 1-1"))
-    >>> verdict({"B": whole, "A": half}, {("B", "A"): compare(whole, half)["aer"]})
+    >>> verdict({"B": whole, "A": half}, {("B", "A"): compare_evaluations(whole, half)["aer"]})
     'Fewer errors in B than in A: AER 0.0 for 33.3 %, p = .001'
-    >>> verdict({"A": half, "B": half}, {("A", "B"): compare(half, half)["aer"]})
+    >>> verdict({"A": half, "B": half}, {("A", "B"): compare_evaluations(half, half)["aer"]})
     'The difference is within chance: AER of A 33.3 %, of B (33.3 %, p = 1)'
     """
     best, *others = systems
@@ -415,7 +417,9 @@ def comparison_data(systems: Mapping[str, Evaluation]) -> dict[str, Any] | None:
         shares = (*map(one.score, ("precision", "recall", "aer")), (high - low) / 2)
         numbers = [None if math.isnan(x) else round(100 * x, 4) for x in shares]
         rows.append((visible(name), one.counts.links, *numbers))
-    compared = {(a, b): compare(ordered[a], ordered[b])["aer"] for a, b in combinations(ordered, 2)}
+    compared = {
+        (a, b): compare_evaluations(ordered[a], ordered[b])["aer"] for a, b in combinations(ordered, 2)
+    }
     differences = {}
     for (i, j), difference in zip(combinations(range(len(rows)), 2), compared.values(), strict=True):
         points = (round(100 * x, 4) for x in (difference.value, *difference.interval))

@@ -19,7 +19,7 @@ import numpy as np
 
 from nmtalign.arrays import Ints, Reals, block_slices
 from nmtalign.attention.scores import additive, additive_gradient, scaled_dot, scaled_dot_gradient
-from nmtalign.corpus.buckets import PADDED, Bucket
+from nmtalign.corpus.buckets import PADDING_SCORE, Bucket
 from nmtalign.corpus.parallel import parallel_map
 from nmtalign.positions.model import BucketPosteriors
 from nmtalign.rescoring.network import Adam
@@ -138,7 +138,7 @@ def loss_and_gradient(
     queries, keys = vectors[1][part.target], vectors[0][part.source]
     rows, columns = (np.asarray(side.any(axis=2)) for side in (queries, keys))
     inside = rows[:, :, None] & columns[:, None]
-    scores = np.where(inside, parameters.scores(queries, keys), np.float32(PADDED))
+    scores = np.where(inside, parameters.scores(queries, keys), np.float32(PADDING_SCORE))
     loss, upstream, by_null = 0.0, np.zeros_like(scores), []
     sides = (2, part.forward, part.target_null * rows), (1, part.reverse, part.source_null * columns)
     for (axis, wanted, null), logit in zip(sides, parameters.null, strict=True):

@@ -18,8 +18,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from nmtalign.arrays import Doubles, Flags, Floats, Reals, block_slices
-from nmtalign.corpus.buckets import PADDED
-from nmtalign.corpus.coverage import Coverage, coverage
+from nmtalign.corpus.buckets import PADDING_SCORE
+from nmtalign.corpus.coverage import Coverage, measure_coverage
 from nmtalign.corpus.sides import EncodedSide, WordForms
 from nmtalign.corpus.text import EncodedText, Segments, encode_text
 from nmtalign.errors import DataError
@@ -121,7 +121,7 @@ class VectorScorer(Scorer):
         self, source: EncodedSide, target: EncodedSide, segments: Segments | None = None
     ) -> Coverage:
         """Count the words that have a vector of their own; no other word can be linked."""
-        return coverage(source, target, self.vocabularies, segments, every_word=True)
+        return measure_coverage(source, target, self.vocabularies, segments, every_word=True)
 
     def word_forms(self, text: TextSettings) -> tuple[WordForms, WordForms]:
         return partial(self.source.forms, text=text), partial(self.target.forms, text=text)
@@ -203,14 +203,14 @@ class CellScores(TextScores):
     def scores(self, k: int) -> Doubles:
         bucket = self.text.buckets[k]
         if self.scorer.score.costly:
-            return np.where(bucket.inside, self._by_pair.take(self.text.index.cells[k]), PADDED)
+            return np.where(bucket.inside, self._by_pair.take(self.text.index.cells[k]), PADDING_SCORE)
         T, S, B = bucket.shape
         scores = np.empty((T, S, B))
         for columns in block_slices(B, max(1, GATHERED // ((T + S) * self.keys[0].size))):
             queries, keys = self.queries[bucket.target[:, columns].T], self.keys[bucket.source[:, columns].T]
             scores[..., columns] = self.scorer.score(queries, keys).transpose(1, 2, 0)
-        np.clip(scores, PADDED / 10, -PADDED / 10, out=scores)  # the padding scores lowest
-        scores[~bucket.inside] = PADDED
+        np.clip(scores, PADDING_SCORE / 10, -PADDING_SCORE / 10, out=scores)  # the padding scores lowest
+        scores[~bucket.inside] = PADDING_SCORE
         return scores
 
     def ratios(self, k: int) -> Floats:

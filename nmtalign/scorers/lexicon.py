@@ -38,7 +38,7 @@ from nmtalign.arrays import (
 )
 from nmtalign.corpus.parallel import parallel_map
 from nmtalign.corpus.sides import EncodedSide, look_up, number_words
-from nmtalign.corpus.word_pairs import PairIndex, values_of
+from nmtalign.corpus.word_pairs import PairIndex, lookup_values
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import SIDES
 from nmtalign.positions.model import Emissions
@@ -408,7 +408,7 @@ def _counts_of(
     missing = (at_source < 0) | (at_target < 0)
     keys = at_source * learned.shape[1] + at_target
     keys[missing] = -1
-    counts = values_of(learned.keys, learned.counts, keys)
+    counts = lookup_values(learned.keys, learned.counts, keys)
     unknown = np.flatnonzero(missing & (pairs.source > 0))
     by_chance = (of_source.linked + smoothing.pseudo_count)[pairs.source[unknown]]
     by_chance *= (of_target.linked + smoothing.pseudo_count)[pairs.target[unknown]] / smoothing.words

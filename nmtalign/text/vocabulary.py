@@ -25,7 +25,7 @@ class Vocabulary:
     __slots__ = ("_rows", "size", "words")
 
     def __init__(self, word2int: Mapping[str, int]) -> None:
-        self._rows = {word: _checked_row(word, row) for word, row in word2int.items()}
+        self._rows = {word: _check_vocabulary_row(word, row) for word, row in word2int.items()}
         self.words = sorted(self._rows, key=self._rows.__getitem__)
         self.size = self._rows[self.words[-1]] + 1 if self.words else 0
         for first, second in zip(self.words, self.words[1:], strict=False):
@@ -63,7 +63,7 @@ class Vocabulary:
         return f"Vocabulary({len(self)} words)"
 
 
-def _checked_row(word: object, row: object) -> int:
+def _check_vocabulary_row(word: object, row: object) -> int:
     if not isinstance(word, str):
         raise DataError(f"expected words as text, found {type(word).__name__} {short_repr(word)}")
     if isinstance(row, bool) or not isinstance(row, (int, np.integer)):

@@ -17,7 +17,7 @@ import numpy as np
 
 from nmtalign.corpus.parallel import default_workers, parallel_map
 from nmtalign.corpus.text import EncodedText
-from nmtalign.corpus.word_pairs import SHARED, PairIndex, index_pairs
+from nmtalign.corpus.word_pairs import SHARED_NUMBER, PairIndex, index_pairs
 from nmtalign.errors import DataError
 from nmtalign.files.read_errors import reraise_as_data_error
 from nmtalign.positions.e_step import MIN_LINK, EStep, ExpectedCounts, expected_counts
@@ -266,7 +266,7 @@ class Estimator:
     def _e_step(self, step: EStep) -> ExpectedCounts:
         counts = self.bitext.expected_counts(step)
         if not self.index.complete:
-            counts.pairs[SHARED] = 0
+            counts.pairs[SHARED_NUMBER] = 0
         return counts
 
     def _pruned(self, counts: FormPairCounts) -> FormPairCounts:

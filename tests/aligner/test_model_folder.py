@@ -345,7 +345,7 @@ def test_what_is_no_model_is_never_replaced(training, tmp_path: Path, name: str,
     path.parent.mkdir(exist_ok=True)
     path.write_text("{}")
     for place in (path, path.parent):
-        with pytest.raises(UsageError, match=r"is a file|holds other files"):
+        with pytest.raises(UsageError, match=r"is a file|contains other files"):
             training.aligner.save(place, overwrite=overwrite)
     assert [found for found in tmp_path.rglob("*") if found.is_file()] == [path]
     assert path.read_text() == "{}"
@@ -353,11 +353,11 @@ def test_what_is_no_model_is_never_replaced(training, tmp_path: Path, name: str,
 
 def test_a_model_is_replaced_by_request_only_and_alone(training, folder: Path):
     before = fingerprints(folder)
-    with pytest.raises(UsageError, match=r"holds a model; replace it with `overwrite=True`"):
+    with pytest.raises(UsageError, match=r"contains a model; pass `overwrite=True` to replace it"):
         training.aligner.save(folder)
     (folder / "bahdanau").mkdir()
     (folder / "bahdanau" / "thesis.txt").write_text("mine")
-    with pytest.raises(UsageError, match="holds other files"):
+    with pytest.raises(UsageError, match="contains other files"):
         training.aligner.save(folder, overwrite=True)
     (folder / "bahdanau" / "thesis.txt").unlink()
     assert fingerprints(folder) == before

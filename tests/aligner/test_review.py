@@ -68,7 +68,7 @@ def test_the_words_of_a_text_are_looked_up_once_for_all_parts(monkeypatch):
     found = []
     monkeypatch.setattr(forms, "letter_pairs", lambda forms: found.append(forms) or letter_pairs(forms))
     monkeypatch.setattr(aligner_module, "CELLS", 60)
-    monkeypatch.setattr(buckets, "BUCKET_CELLS", 50)
+    monkeypatch.setattr(buckets, "MAX_BUCKET_CELLS", 50)
     parts = aligner.align_batch(bitext)
     assert len(found) == 2 * len(aligner.lexicon.forms)  # the sides of each kind
     assert links_of(whole) == links_of(parts)

@@ -92,7 +92,7 @@ def test_an_older_file_is_kept_but_for_force(bitext, vectors, capsys):
     command = ["vectors", "attention", *bitext, "--vectors", vectors, "--score", "bahdanau"]
     assert run(*command) == 2
     said = capsys.readouterr().err
-    assert "bahdanau.npz is there; replace it with --force" in said
+    assert "bahdanau.npz already exists; pass --force to replace it" in said
     assert "pass" not in said  # refused before the work
     assert (vectors / "bahdanau.npz").read_bytes() == b"mine"
 
@@ -175,7 +175,7 @@ def test_python_takes_an_aligner_and_refuses_scores_without_parameters(vectors, 
     assert hmm.positions.null == na.train(pairs).positions.null
     assert hmm.scorer.score.scale == 1
     assert learned.save(vectors) == vectors / "scaled-dot.npz"
-    with pytest.raises(na.UsageError, match="is there; replace it"):
+    with pytest.raises(na.UsageError, match="already exists; pass"):
         learned.save(vectors)
     learned.save(vectors, overwrite=True)
     with pytest.raises(na.UsageError, match="bahdanau, scaled-dot, found 'cosine'"):

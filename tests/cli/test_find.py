@@ -123,7 +123,7 @@ def test_nothing_found_is_an_error(capsys, files):
         (["find", "x", "--index", "corpus.db", "--lowercase"], "--index DB contains texts and links"),
         (["index", "source", "target", "links", "-o", "-"], "an index is a file of its own"),
         (["index", "source", "target", "links", "-o", "links"], "would destroy what is read"),
-        (["index", "source", "target", "links", "-o", "none/x.db"], "there is no folder none"),
+        (["index", "source", "target", "links", "-o", "none/x.db"], "the folder none does not exist"),
     ],
 )
 def test_calls_that_make_no_sense(capsys, files, arguments, told, monkeypatch):

@@ -125,7 +125,7 @@ def test_a_folder_with_other_files_is_left_alone(bitext, tmp_path: Path, capsys)
     (tmp_path / "full").mkdir()
     write(tmp_path / "full" / "thesis.tex", ["important"])
     assert run("train", *bitext, "-o", tmp_path / "full") == 2
-    assert "holds other files" in capsys.readouterr().err
+    assert "contains other files" in capsys.readouterr().err
     assert [path.name for path in (tmp_path / "full").iterdir()] == ["thesis.tex"]
     assert run("train", *bitext, "-o", tmp_path / "full" / "thesis.tex") == 2
     assert "is a file" in capsys.readouterr().err

@@ -13,7 +13,13 @@ from dataclasses import replace
 import pytest
 
 from nmtalign.aligner.train import train
-from nmtalign.corpus.parallel import MUCH, default_workers, may_fork, parallel_imap, parallel_map
+from nmtalign.corpus.parallel import (
+    MIN_PARALLEL_CELLS,
+    default_workers,
+    may_fork,
+    parallel_imap,
+    parallel_map,
+)
 from nmtalign.errors import UsageError
 
 
@@ -62,7 +68,10 @@ def test_there_is_no_fork_beside_threads():
     thread.start()
     try:
         assert not may_fork()
-        assert list(parallel_map(lambda k: os.getpid(), range(3), 2, work=MUCH)) == [os.getpid()] * 3
+        assert (
+            list(parallel_map(lambda k: os.getpid(), range(3), 2, work=MIN_PARALLEL_CELLS))
+            == [os.getpid()] * 3
+        )
     finally:
         stop.set()
         thread.join()
@@ -82,8 +91,8 @@ def run_alone(code: str) -> str:
 def test_much_work_is_done_by_other_processes_in_order():
     out = run_alone("""
         import os
-        from nmtalign.corpus.parallel import MUCH, parallel_map
-        found = list(parallel_map(lambda k: (k, os.getpid()), range(11), 3, work=MUCH))
+        from nmtalign.corpus.parallel import MIN_PARALLEL_CELLS, parallel_map
+        found = list(parallel_map(lambda k: (k, os.getpid()), range(11), 3, work=MIN_PARALLEL_CELLS))
         assert [k for k, _ in found] == list(range(11))
         assert len({pid for _, pid in found}) == 3 and os.getpid() not in {pid for _, pid in found}
         print("done")
@@ -96,7 +105,7 @@ def test_errors_and_deaths_of_processes_are_seen():
     out = run_alone("""
         import multiprocessing, os
         from nmtalign.errors import DataError, NmtalignError
-        from nmtalign.corpus.parallel import MUCH, parallel_map
+        from nmtalign.corpus.parallel import MIN_PARALLEL_CELLS, parallel_map
 
         def fail(k):
             if k == 5:
@@ -111,12 +120,12 @@ def test_errors_and_deaths_of_processes_are_seen():
         seen = []
         for function in fail, die:
             try:
-                for k in parallel_map(function, range(9), 2, work=MUCH):
+                for k in parallel_map(function, range(9), 2, work=MIN_PARALLEL_CELLS):
                     seen.append(k)
             except NmtalignError as error:
                 print(type(error).__name__, error)
         print(seen[:5], seen[5:] in ([0, 1], [0, 1, 2, 3]))  # a process may die before it has given the last
-        results = parallel_map(lambda k: bytes(1_000_000), range(50), 2, work=MUCH)
+        results = parallel_map(lambda k: bytes(1_000_000), range(50), 2, work=MIN_PARALLEL_CELLS)
         next(results)
         results.close()  # what is not wanted any more is ended
         print(multiprocessing.active_children())
@@ -133,13 +142,13 @@ def test_errors_and_deaths_of_processes_are_seen():
 def test_what_comes_then_is_done_in_the_order_of_the_items_into_shared_arrays():
     out = run_alone("""
         import time
-        from nmtalign.corpus.parallel import MUCH, parallel_map, shared_zeros
+        from nmtalign.corpus.parallel import MIN_PARALLEL_CELLS, parallel_map, shared_zeros
 
         def slow(k):
             time.sleep(0.003 * (k % 3))
             return k
 
-        for workers, cells in (1, 0), (2, 0), (3, MUCH):
+        for workers, cells in (1, 0), (2, 0), (3, MIN_PARALLEL_CELLS):
             total = shared_zeros(1)
 
             def add(k):
@@ -164,16 +173,16 @@ def test_a_model_is_the_same_whoever_does_the_work(large: bool):
 
         if {large}:
             encoded_bitext.PAIRS = 30  # words are numbered in parts
-            pairs.LARGE = 1000  # numbers of cells lie in a file
+            pairs.MAX_UNSHARED_CELLS = 1000  # numbers of cells lie in a file
             aligner.CELLS = 500  # the text is aligned in parts
         toy, digests, forks, numbering = toy_bitext(80), set(), [], set()
         parallel_imap = encoded_bitext.parallel_imap
         encoded_bitext.parallel_imap = lambda work, items, n: (
             numbering.add(n) or parallel_imap(work, items, n)
         )
-        own = parallel._processes
-        parallel._processes = lambda *given: forks.append(1) or own(*given)
-        for parallel.MUCH in 1, 1 << 40:
+        own = parallel._forked_processes
+        parallel._forked_processes = lambda *given: forks.append(1) or own(*given)
+        for parallel.MIN_PARALLEL_CELLS in 1, 1 << 40:
             for workers in 1, 2, 3:
                 training = learn(toy.pairs, LearnOptions(workers=workers))
                 with tempfile.TemporaryDirectory() as folder:

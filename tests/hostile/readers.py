@@ -30,7 +30,7 @@ from nmtalign.errors import DataError
 from nmtalign.files.array_files import read_array, read_arrays
 from nmtalign.files.json_files import read_json
 from nmtalign.files.text_files import read_lines
-from nmtalign.links.formats import parse_gold, read_records
+from nmtalign.links.formats import parse_gold, read_link_records
 from nmtalign.scorers.vector_scores import BahdanauScore, ProjectedDot
 from nmtalign.state import fingerprints
 from nmtalign.text.bitext import read_bitext
@@ -155,7 +155,7 @@ def _bitext(format: str = "auto") -> Read:
 
 
 def _links(format: str) -> Read:
-    return lambda path: read_records(path, format=format)
+    return lambda path: read_link_records(path, format=format)
 
 
 _TMX = (

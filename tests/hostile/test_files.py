@@ -39,7 +39,7 @@ from nmtalign.files.json_files import read_json
 from nmtalign.files.paths import file_inside
 from nmtalign.files.read_errors import reraise_as_data_error
 from nmtalign.files.text_files import read_lines
-from nmtalign.links.formats import read_records
+from nmtalign.links.formats import read_link_records
 from nmtalign.state import fingerprints
 from nmtalign.text import readers as text_readers
 from nmtalign.text.bitext import read_bitext
@@ -388,7 +388,7 @@ def test_a_small_parquet_file_takes_little_memory(tmp_path: Path) -> None:
     before = arrow.total_allocated_bytes()
     tracemalloc.start()
     try:
-        rows = list(text_readers.read_records(path, "parquet", "utf-8", None))
+        rows = list(text_readers.read_pair_records(path, "parquet", "utf-8", None))
         assert {len(source) for source, _ in rows} == {500_000}
         assert tracemalloc.get_traced_memory()[1] < 10_000_000
         assert arrow.total_allocated_bytes() - before < 10_000_000
@@ -431,13 +431,13 @@ def test_damaged_parquet(place: int, tmp_path: Path) -> None:
 def test_links_in_json_are_whole_numbers_and_text(line: str, tmp_path: Path) -> None:
     (tmp_path / "x").write_text(line + "\n", encoding="utf-8")
     with pytest.raises(DataError, match="line 1"):
-        list(read_records(tmp_path / "x", format="jsonl"))
+        list(read_link_records(tmp_path / "x", format="jsonl"))
 
 
 def test_a_pair_number_out_of_all_proportion(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("999999999 1 1\n", encoding="utf-8")
     with pytest.raises(DataError, match="at most 1,000,000 pairs without a line"):
-        list(read_records(tmp_path / "x", format="naacl"))
+        list(read_link_records(tmp_path / "x", format="naacl"))
 
 
 def test_a_line_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -492,7 +492,7 @@ def test_a_small_file_takes_little_memory(
 def test_a_unit_is_limited_while_it_is_read(
     filling: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(text_readers, "LONGEST_UNIT", 20_000)
+    monkeypatch.setattr(text_readers, "MAX_UNIT_CHARS", 20_000)
     start = '<f><tu><tuv xml:lang="en"><seg>' if "tmx" in name else "<f><segment><source>"
     middle = '</seg></tuv><tuv xml:lang="fr"><seg>' if "tmx" in name else "</source><target>"
     end = "</seg></tuv></tu></f>" if "tmx" in name else "</target></segment></f>"
@@ -505,7 +505,7 @@ def test_a_unit_is_limited_while_it_is_read(
 
 
 def test_units_are_limited_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_readers, "LONGEST_UNIT", 2_000)
+    monkeypatch.setattr(text_readers, "MAX_UNIT_CHARS", 2_000)
     unit = "<segment><source>a</source><target>b</target></segment>"
     (tmp_path / "x.xliff").write_text(f"<f>{'x' * 5000}{unit * 100}</f>", encoding="utf-8")
     assert len(list(read_bitext(tmp_path / "x.xliff"))) == 100
@@ -523,7 +523,7 @@ def test_pairs_without_a_line_are_counted_together(tmp_path: Path) -> None:
     """A line for each millionth pair would make a million pairs of each."""
     (tmp_path / "x").write_text("400000 1 1\n800000 1 1\n1200000 1 1\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"line 3: expected .* at most 1,000,000 pairs without a line"):
-        deque(read_records(tmp_path / "x", format="naacl"), maxlen=0)
+        deque(read_link_records(tmp_path / "x", format="naacl"), maxlen=0)
 
 
 def test_short_lines_of_gold_that_are_equal_share_their_links(tmp_path: Path) -> None:
@@ -664,7 +664,7 @@ def test_what_is_not_foreseen_is_one_line(
     def fail(*given: object, **named: object) -> None:
         raise error
 
-    monkeypatch.setattr("nmtalign.links.formats.read_records", fail)
+    monkeypatch.setattr("nmtalign.links.formats.read_link_records", fail)
     (tmp_path / "links").write_text("0-0\n", encoding="utf-8")
     command = "convert", tmp_path / "links", "--from", "pharaoh", "--to", "talp"
     code, said = ended(capsys, *command)

@@ -94,7 +94,7 @@ def test_lines_do_not_depend_on_the_blocks_they_are_read_in(content, block):
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         path = Path(folder) / "a"
         path.write_bytes(content)
-        patch.setattr(text_files, "_BLOCK", block)
+        patch.setattr(text_files, "_READ_BYTES", block)
         if b"\r" in content and b"\n" not in content:
             with pytest.raises(DataError, match="found only carriage returns"):
                 list(text_files.try_lines(path))
@@ -132,7 +132,7 @@ def test_a_line_without_end_is_not_read_to_the_end(monkeypatch):
             assert self.read < 20
             return b"x" * size
 
-    monkeypatch.setattr(text_files, "_BLOCK", 100)
+    monkeypatch.setattr(text_files, "_READ_BYTES", 100)
     monkeypatch.setattr(limits, "MAX_LINE_BYTES", 1000)
     monkeypatch.setattr(text_files, "open_binary", lambda path: Endless())
     with pytest.raises(DataError, match="line 1: expected at most 1,000 bytes"):

@@ -77,9 +77,9 @@ def test_blocks_of_lines_are_numbered_as_their_words(pairs, tokenizer, form):
     text = TextSettings(tokenizer, unicode=form)
     expected = encode_pairs(text.words_of_pair(pair) for pair in pairs)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sides_module, "BLOCK", 2)
+        patch.setattr(sides_module, "PAIRS_PER_BLOCK", 2)
         patch.setattr(encoded_bitext, "PAIRS", 4)
-        patch.setattr(chunks, "CHARACTERS", 40)
+        patch.setattr(chunks, "MAX_CHUNK_CHARS", 40)
         *sides, _ = encoded_bitext.encode_bitext(pairs, text, (None, None))
         broken = [(f"{source}\n{source}", target) for source, target in pairs]
         others = encode_lines(broken, text, (None, None))
@@ -177,7 +177,7 @@ def test_one_pair_is_enough_for_an_older_model():
 
 
 def test_a_line_longer_than_a_piece_is_learned_from(monkeypatch: pytest.MonkeyPatch):
-    for name, words in (("UNCUT_WORDS", 60), ("CORE", 40), ("MARGIN", 20)):
+    for name, words in (("MAX_UNSPLIT_WORDS", 60), ("CORE_WORDS", 40), ("MARGIN_WORDS", 20)):
         monkeypatch.setattr(text_module, name, words)
     source, target = (" ".join(lines[:40]) for lines in (TOY.source, TOY.target))
     found = learn([*TOY.pairs[40:], (source, target)], LearnOptions(FAST, workers=1))

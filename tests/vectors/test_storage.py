@@ -102,7 +102,7 @@ def test_an_older_file_or_folder_is_replaced_by_request_only(format: str, tmp_pa
     save_embeddings(made(), path, format=format)
     before = contents(tmp_path)
     other = Embeddings(Vocabulary.from_words(["un"]), np.ones((1, 2), np.float32))
-    with pytest.raises(UsageError, match="replace it with `overwrite=True`"):
+    with pytest.raises(UsageError, match="pass `overwrite=True` to replace it"):
         save_embeddings(other, path, format=format)
     assert contents(tmp_path) == before
     save_embeddings(other, path, format=format, overwrite=True)

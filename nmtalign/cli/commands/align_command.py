@@ -172,7 +172,7 @@ def align_command(
     blas.start_with_one_thread()
     from nmtalign.aligner.opening import fit_text
     from nmtalign.text.bitext import LengthLimit
-    from nmtalign.text.tokenization import SPACES
+    from nmtalign.text.tokenization import SPACE_SETTINGS
 
     paths = outputs.paths
     expert = expert_links.expert
@@ -187,7 +187,7 @@ def align_command(
         pairs, limit = progress.track(opened), LengthLimit(errors.max_length, bitext.files)
         unit = outputs.pieces or ("words" if outputs.tokens is None else "tokens")
         aligner = replace(options.load(), workers=engine.workers)
-        counted = aligner.text if unit == "tokens" else SPACES
+        counted = aligner.text if unit == "tokens" else SPACE_SETTINGS
         words_of = partial(counted.pieces_of_pair, languages=aligner.languages)
         if expert is not None:
             aligner = aligner.with_given_links()
@@ -246,12 +246,14 @@ def _aligned(
     """Align the pairs on a cluster or by processes."""
     from nmtalign.batch.stream import align_chunks
     from nmtalign.corpus.parallel import default_workers
-    from nmtalign.text.bitext import CHUNK_SIZE, KEPT_CELLS, chunks_of
+    from nmtalign.text.bitext import MAX_MATRIX_CELLS, PAIRS_PER_CHUNK, chunk_pairs
 
     workers = default_workers(aligner.workers) if aligner.allows_processes else 1  # an encoder uses all cores
-    size = CHUNK_SIZE if workers == 1 else CHUNK_SIZE // 2  # of small chunks, no core is idle for long
-    max_cells = math.inf if values is None else KEPT_CELLS
-    chunks = run.missing(pairs) if run else chunks_of(pairs, chunk=size, cells=max_cells)
+    size = (
+        PAIRS_PER_CHUNK if workers == 1 else PAIRS_PER_CHUNK // 2
+    )  # of small chunks, no core is idle for long
+    max_cells = math.inf if values is None else MAX_MATRIX_CELLS
+    chunks = run.missing(pairs) if run else chunk_pairs(pairs, chunk_size=size, cells=max_cells)
     if client is None:
         return align_chunks(aligner, chunks, workers=workers, unit=unit, values=values)
     from nmtalign.batch.cluster import align_on_cluster
@@ -360,7 +362,6 @@ def links_from_command(
     """
     blas.start_with_one_thread()
     from nmtalign.batch.stream import links_of_source
-    from nmtalign.text.tokenization import SPACES
 
     paths = outputs.paths
     with AtomicFiles() as stack:
@@ -369,7 +370,9 @@ def links_from_command(
         opened: Iterator[SentencePair] = bad.track(bitext.read(bad.add))
         if outputs.have_plain_words:
             counted = (
-                SPACES if outputs.tokens is None else model_options.text_of_source(text_options.tokenizer)
+                SPACE_SETTINGS
+                if outputs.tokens is None
+                else model_options.text_of_source(text_options.tokenizer)
             )
             opened = without_cut_words(opened, counted.pieces_of_pair, bitext, bad)
         pairs, again = tee(progress.track(opened))

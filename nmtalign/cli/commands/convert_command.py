@@ -55,9 +55,9 @@ def convert_command(converted: ConvertedOptions, errors: ErrorOptions, file: Out
 
 def _records(converted: ConvertedOptions, bad: BadRecords) -> Iterator[LinkRecord]:
     """Return the records of LINKS, with the words of the texts if these are given."""
-    from nmtalign.links.formats import read_records
+    from nmtalign.links.formats import read_link_records
 
-    records = read_records(
+    records = read_link_records(
         converted.links, format=converted.format, encoding=converted.encoding, on_error=bad.add
     )
     if converted.source is None or converted.target is None:
@@ -96,13 +96,13 @@ def _with_words(
 
 def _converted(records: Iterator[LinkRecord], converted: ConvertedOptions, bad: BadRecords) -> Iterator[str]:
     """Yield the lines of each record; it has no words and links if the format cannot hold its words."""
-    from nmtalign.links.formats import SEPARATORS, LinkRecord, format_record
-    from nmtalign.links.separators import find_cut
+    from nmtalign.links.formats import WORD_SEPARATORS, LinkRecord, format_record
+    from nmtalign.links.separators import find_split_word
 
-    separator = SEPARATORS.get(converted.to)
+    separator = WORD_SEPARATORS.get(converted.to)
     for number, record in enumerate(records, 1):
         if separator is not None and record.source is not None and record.target is not None:
-            found = find_cut(record.source, record.target, separator)
+            found = find_split_word(record.source, record.target, separator)
             if found is not None:
                 side, problem = found
                 bad.add_cut(problem, *_place_of_words(converted, number, side))

@@ -15,7 +15,7 @@ from nmtalign.errors import DataError
 from nmtalign.names import ReadLinksFormat
 
 if TYPE_CHECKING:
-    from nmtalign.links.evaluation import Counts, Difference, Links
+    from nmtalign.links.evaluation import Counts, Difference, LinkPairs
 
 CLEAR = 0.1  # of the error rate: so much lower after a shift, positions are counted otherwise
 _SHARE = Number(0, 1, min_open=True, max_open=True)
@@ -94,7 +94,7 @@ def evaluate_command(scored: ScoredOptions, intervals: IntervalOptions) -> None:
     if compare is None:
         _print_summary(results[links], bootstrap.confidence)
     else:
-        _print_comparison(results, evaluation.compare(*results.values(), bootstrap=bootstrap))
+        _print_comparison(results, evaluation.compare_evaluations(*results.values(), bootstrap=bootstrap))
     settings = f"{results[links].settings}|format:{scored.links_format}|gold:{scored.gold_format}"
     show(f"settings    {settings}|version:{na.__version__}")
 
@@ -116,13 +116,15 @@ def _reviewed(
     return [golds[n] for n in at], {path: [system[n] for n in at] for path, system in systems.items()}
 
 
-def _warn_of_shift(path: str, system: Sequence[Links], golds: Sequence[na.GoldAlignment], aer: float) -> None:
+def _warn_of_shift(
+    path: str, system: Sequence[LinkPairs], golds: Sequence[na.GoldAlignment], aer: float
+) -> None:
     """Warn where links fit the gold better one position on or back: one of the files counts from 1."""
-    from nmtalign.links.evaluation import Counts, count
+    from nmtalign.links.evaluation import Counts, count_matches
 
     for step, moved in (1, "higher"), (-1, "lower"):
         shifted = [{(source + step, target + step) for source, target in links} for links in system]
-        shifted_aer = sum(count(shifted, golds), Counts()).aer
+        shifted_aer = sum(count_matches(shifted, golds), Counts()).aer
         if shifted_aer < aer - CLEAR:
             hint = "does one of the files count from 1, as talp does? --links-format and --gold-format say so"
             error = f"the error of {path} would be {100 * shifted_aer:.1f} %"

@@ -16,7 +16,7 @@ from nmtalign.cli.texts import BitextOptions
 from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:
-    from nmtalign.links.formats import TextKey
+    from nmtalign.links.formats import TextFingerprint
     from nmtalign.report.corpus import Record
     from nmtalign.report.sample import Figure
     from nmtalign.text.bitext import SentencePair
@@ -62,7 +62,7 @@ def report_command(
 
     Example: nmtalign report text.en text.fr -o report.html --gold gold.txt --worst 50 --by gold
     """
-    from nmtalign.links.formats import TextKey
+    from nmtalign.links.formats import TextFingerprint
     from nmtalign.report.corpus import show
 
     by_hand = {"--lines": chosen.lines, "--sample": drawn.sample, "--worst": drawn.worst}
@@ -72,7 +72,7 @@ def report_command(
     if drawn.by is not None and drawn.worst is None:
         raise UsageError("--by is what the --worst pairs are the worst by; give --worst N")
     with Progress("pairs", bitext.files) as progress:
-        key = TextKey(chosen.source.pieces)
+        key = TextFingerprint(chosen.source.pieces)
         pairs = _with_key(progress.count(bitext.read()), key)
         aligner, records = chosen.open(pairs, bitext.encoding, _systems(page.compare))
         gold: list[str] = []
@@ -104,12 +104,12 @@ def report_command(
     log(text, event="report", pairs=len(shown))
 
 
-def _with_key(pairs: Iterable[SentencePair], key: TextKey) -> Iterator[SentencePair]:
+def _with_key(pairs: Iterable[SentencePair], key: TextFingerprint) -> Iterator[SentencePair]:
     """Yield sentence pairs, and add the words between the spaces of each to the key of the text."""
-    from nmtalign.text.tokenization import SPACES
+    from nmtalign.text.tokenization import SPACE_SETTINGS
 
     for pair in pairs:
-        key.add(*SPACES.words_of_pair(pair))
+        key.add(*SPACE_SETTINGS.words_of_pair(pair))
         yield pair
 
 

@@ -167,10 +167,12 @@ def train_command(
                 batch = result.align()
             else:
                 from nmtalign.batch.cluster import align_on_cluster
-                from nmtalign.links.alignments import joined_batches
+                from nmtalign.links.alignments import concatenate_batches
 
-                chunks = na.cut(without_long_pairs(bitext.read()))  # read again
-                batch = joined_batches([part.batch for part in align_on_cluster(client, aligner, chunks)])
+                chunks = na.iter_chunks(without_long_pairs(bitext.read()))  # read again
+                batch = concatenate_batches(
+                    [part.batch for part in align_on_cluster(client, aligner, chunks)]
+                )
             formats = running.batch_texts()
             running.write_whole({path: [formats[name](batch)] for name, path in paths.items()})
         run.remove()

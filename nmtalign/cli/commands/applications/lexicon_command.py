@@ -125,10 +125,10 @@ def _entries_of_model(model: str, bad: BadRecords, *, plain: bool) -> Iterator[L
     """Yield the word pairs that a model has linked. Those that `plain` files cannot contain are bad."""
     from nmtalign.aligner.aligner import load_aligner
     from nmtalign.applications.bilingual_lexicon import entries_of_model
-    from nmtalign.links.separators import find_cut
+    from nmtalign.links.separators import find_split_word
 
     for entry in bad.track(entries_of_model(load_aligner(model))):
-        found = find_cut([entry.source], [entry.target]) if plain else None
+        found = find_split_word([entry.source], [entry.target]) if plain else None
         if found is None:
             yield entry
         else:
