@@ -140,7 +140,7 @@ def train_command(
     state = f"{output.rstrip('/')}.state"
     progress = Stages("pairs", bitext.files, _costs(settings, aligns=bool(paths)))
     settings = replace(settings, checkpoints=state, report=progress.stage, warn=warn)
-    with _explained(state), ExitStack() as stack:
+    with _explain_checkpoint(state), ExitStack() as stack:
         client = engine.client(stack)
         stack.enter_context(progress)
         if client is not None:
@@ -206,7 +206,7 @@ def _open(
 
 
 @contextmanager
-def _explained(state: str) -> Iterator[None]:
+def _explain_checkpoint(state: str) -> Iterator[None]:
     """Say how a run that was stopped goes on, if there is a checkpoint."""
     try:
         yield
