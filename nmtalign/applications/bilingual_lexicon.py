@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MAX_TRANSLATIONS = 100  # of a word in a shortlist, unless told otherwise
 MIN_PRIOR_COUNT = 0.0001  # smaller counts would be written as 0
 TABLE_HEADER = "source\ttarget\tlinks\tp(target|source)\tp(source|target)\tassociation"
-_COLUMNS = (
+LEXICON_COLUMNS = (
     "source",
     "target",
     "count",
@@ -281,7 +281,7 @@ def lexicon(
     else:
         entries = count_links(pairs).entries(min_links=min_links)
     chosen = choose_entries(entries, min_probability=min_probability, word=word)
-    table = pd.DataFrame(chosen, columns=list(_COLUMNS))
+    table = pd.DataFrame(chosen, columns=list(LEXICON_COLUMNS))
     return table.astype({"association": float})
 
 

@@ -10,11 +10,11 @@ from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError
 from nmtalign.validation import is_iterable, reject_exhausted
 
-Sentence = str | Sequence[str]  # a line, whose words are separated by spaces, or words
+LineOrWords = str | Sequence[str]  # a line, whose words are separated by spaces, or words
 PairLinks = str | Iterable[tuple[int, int]]  # a Pharaoh line, or (source, target) positions
-LinkedBitext = Iterable["na.AlignedPair | tuple[Sentence, Sentence, PairLinks]"]
+LinkedBitext = Iterable["na.AlignedPair | tuple[LineOrWords, LineOrWords, PairLinks]"]
 
-_ADVICE = "pass a batch, aligned pairs, or tuples (source, target, links)"
+ADVICE_ON_PAIRS = "pass a batch, aligned pairs, or tuples (source, target, links)"
 
 
 class LinkedPair(NamedTuple):
@@ -37,11 +37,13 @@ def read_linked_pairs(pairs: LinkedBitext) -> Iterator[LinkedPair]:
     (['the', 'cat'], Link(source=1, target=1))
     """
     if hasattr(pairs, "itertuples") or hasattr(pairs, "iter_rows"):  # a DataFrame of pandas or polars
-        raise UsageError(f"expected sentence pairs with links, found a table, {short_repr(pairs)}; {_ADVICE}")
+        raise UsageError(
+            f"expected sentence pairs with links, found a table, {short_repr(pairs)}; {ADVICE_ON_PAIRS}"
+        )
     if isinstance(pairs, na.AlignedPair):
         raise UsageError("expected sentence pairs, found one pair; a single pair goes in a list: [pair]")
     if not is_iterable(pairs) or isinstance(pairs, str | Mapping | Set):
-        raise UsageError(f"expected sentence pairs with links, found {short_repr(pairs)}; {_ADVICE}")
+        raise UsageError(f"expected sentence pairs with links, found {short_repr(pairs)}; {ADVICE_ON_PAIRS}")
     if isinstance(pairs, Iterator):
         pairs = reject_exhausted(pairs, "sentence pairs with links")
     return _checked_pairs(pairs)
@@ -63,13 +65,13 @@ def _as_linked_pair(pair: Any) -> LinkedPair:
     if isinstance(pair, na.AlignedPair):
         return LinkedPair(*pair.tokens, pair.alignment)
     if not isinstance(pair, tuple | list) or len(pair) != 3:
-        raise DataError(f"expected (source, target, links), found {short_repr(pair)}; {_ADVICE}")
-    source = _words(pair[0])
-    target = _words(pair[1])
+        raise DataError(f"expected (source, target, links), found {short_repr(pair)}; {ADVICE_ON_PAIRS}")
+    source = _words_of(pair[0])
+    target = _words_of(pair[1])
     return LinkedPair(source, target, _alignment(pair[2], len(source), len(target)))
 
 
-def _words(sentence: Any) -> list[str]:
+def _words_of(sentence: Any) -> list[str]:
     """Return the words of a line or a list of words."""
     if isinstance(sentence, str):
         return [word for word in sentence.split(" ") if word]

@@ -32,7 +32,7 @@ _TAG = re.compile(r"<(/?)([A-Za-z_][\w:.-]*+)([^<>]*+)>")
 _SPAN = re.compile(r"(\d{1,9})-(\d{1,9}):(.+)")
 
 
-class Span(NamedTuple):
+class LabeledSpan(NamedTuple):
     """The words from `start` up to `end` (not included), counted from 0, carry `label`."""
 
     start: int
@@ -43,7 +43,9 @@ class Span(NamedTuple):
 # --- spans and labels ----------------------------------------------------------------------------
 
 
-def project_spans(spans: Iterable[Span], links: Iterable[tuple[int, int]], target_length: int) -> list[Span]:
+def project_spans(
+    spans: Iterable[LabeledSpan], links: Iterable[tuple[int, int]], target_length: int
+) -> list[LabeledSpan]:
     """Return the spans of target words that the source spans are linked to, in order; no two share a word.
 
     A span goes to the words its words are linked to, and to words without a link between them. If words that
@@ -71,15 +73,15 @@ def project_spans(spans: Iterable[Span], links: Iterable[tuple[int, int]], targe
     return _spans_of_owners(owners)
 
 
-def _spans_of_owners(owners: Sequence[tuple[int, str] | None]) -> list[Span]:
+def _spans_of_owners(owners: Sequence[tuple[int, str] | None]) -> list[LabeledSpan]:
     """Return the runs of words that have the same owner."""
-    spans: list[Span] = []
+    spans: list[LabeledSpan] = []
     start = 0
     for owner, words in groupby(owners):
         end = start + len(list(words))
         if owner is not None:
             _, label = owner
-            spans.append(Span(start, end, label))
+            spans.append(LabeledSpan(start, end, label))
         start = end
     return spans
 
@@ -95,23 +97,23 @@ def _find_free(next_free: list[int], word: int) -> int:
     return word
 
 
-def spans_of_labels(labels: Sequence[str]) -> list[Span]:
+def spans_of_labels(labels: Sequence[str]) -> list[LabeledSpan]:
     """Return the spans of BIO labels: ``B-X`` begins, ``I-X`` continues, ``O`` is outside."""
-    spans: list[Span] = []
+    spans: list[LabeledSpan] = []
     previous = "O"
     for position, label in enumerate(labels):
         tag, _, name = label.partition("-")
         if tag == "I" and name and previous in (f"B-{name}", label):
             spans[-1] = spans[-1]._replace(end=position + 1)
         elif tag == "B" and name:
-            spans.append(Span(position, position + 1, name))
+            spans.append(LabeledSpan(position, position + 1, name))
         elif label != "O":
             raise DataError(f"expected B-X, I-X after B-X or I-X, or O for word {position}, found {label!r}")
         previous = label
     return spans
 
 
-def labels_of_spans(spans: Iterable[Span], length: int) -> list[str]:
+def labels_of_spans(spans: Iterable[LabeledSpan], length: int) -> list[str]:
     """Return BIO labels of `length` words."""
     labels = ["O"] * length
     for start, end, label in spans:
@@ -121,12 +123,12 @@ def labels_of_spans(spans: Iterable[Span], length: int) -> list[str]:
     return labels
 
 
-def parse_spans(line: str, length: int) -> list[Span]:
+def parse_spans(line: str, length: int) -> list[LabeledSpan]:
     """Return the spans of a line such as ``0-2:PER 4-5:LOC``, end not included, within `length` words."""
-    spans: list[Span] = []
+    spans: list[LabeledSpan] = []
     for part in _split(line):
         match = _SPAN.fullmatch(part)
-        span = None if match is None else Span(int(match[1]), int(match[2]), match[3])
+        span = None if match is None else LabeledSpan(int(match[1]), int(match[2]), match[3])
         if span is None or not span.start < span.end <= length:
             raise DataError(f"expected spans like 0-2:NAME within {length} words, found {part!r}")
         spans.append(span)
@@ -134,7 +136,7 @@ def parse_spans(line: str, length: int) -> list[Span]:
     return spans
 
 
-def _check_number_of_spans(spans: Iterable[Span], length: int) -> None:
+def _check_number_of_spans(spans: Iterable[LabeledSpan], length: int) -> None:
     """Raise DataError if so many spans overlap that their projection would take too long."""
     covered = sum(span.end - span.start for span in spans)
     if covered > MAX_SPANS_PER_WORD * length:
@@ -201,15 +203,15 @@ def parse_tags(line: str) -> tuple[list[str], Element]:
     return [plain[start:end] for start, end in places], root
 
 
-def spans_of_tags(line: Element) -> list[Span]:
+def spans_of_tags(line: Element) -> list[LabeledSpan]:
     """Return the words that each element of a tagged line goes around, in order."""
-    spans: list[Span] = []
+    spans: list[LabeledSpan] = []
     waiting = line.children[::-1]
     while waiting:
         element = waiting.pop()
         waiting += element.children[::-1]
         if element.start < element.end:
-            spans.append(Span(element.start, element.end, element.name))
+            spans.append(LabeledSpan(element.start, element.end, element.name))
     return spans
 
 
@@ -350,7 +352,7 @@ def _project_labels(labels: Sequence[str], pair: LinkedPair) -> tuple[list[str],
     return labels_of_spans(projected, target_length), count_unlinked(spans, pair.links)
 
 
-def count_unlinked(spans: Iterable[Span], links: Iterable[tuple[int, int]]) -> int:
+def count_unlinked(spans: Iterable[LabeledSpan], links: Iterable[tuple[int, int]]) -> int:
     """Return the number of spans of which no word has a link."""
     linked = {s for s, _ in links}
     return sum(linked.isdisjoint(range(span.start, span.end)) for span in spans)
@@ -371,7 +373,9 @@ def project(pairs: LinkedBitext, tags: Iterable[Labels], *, format: Literal["bio
 
 
 @overload
-def project(pairs: LinkedBitext, tags: Iterable[Spans], *, format: Literal["spans"]) -> list[list[Span]]: ...
+def project(
+    pairs: LinkedBitext, tags: Iterable[Spans], *, format: Literal["spans"]
+) -> list[list[LabeledSpan]]: ...
 
 
 @check_call("write project(batch, tags, format='bio')")
@@ -450,7 +454,7 @@ def project(pairs: LinkedBitext, tags: Iterable[Any], *, format: TagFormat = "xm
 
 def _project_annotation(
     annotation: Any, pair: LinkedPair, format: TagFormat
-) -> tuple[str | list[str] | list[Span], int]:
+) -> tuple[str | list[str] | list[LabeledSpan], int]:
     """Return annotations of the target, and how many annotations of the source have no link."""
     if format == "xml":
         if not isinstance(annotation, str):
@@ -465,18 +469,18 @@ def _project_annotation(
     return project_spans(spans, pair.links, len(pair.target)), count_unlinked(spans, pair.links)
 
 
-def _as_spans(annotation: Any, length: int) -> list[Span]:
+def _as_spans(annotation: Any, length: int) -> list[LabeledSpan]:
     """Return the spans of a line or of tuples (start, end, label) within `length` words."""
     if isinstance(annotation, str):
         return parse_spans(annotation, length)
     wanted = f"expected spans like (0, 2, 'NAME') within {length} words"
     if not isinstance(annotation, Sequence):
         raise DataError(f"{wanted}, found {short_repr(annotation)}")
-    spans: list[Span] = []
+    spans: list[LabeledSpan] = []
     for entry in annotation:
         try:
             start, end, label = entry
-            span = Span(index(start), index(end), label)
+            span = LabeledSpan(index(start), index(end), label)
         except (TypeError, ValueError):
             raise DataError(f"{wanted}, found {short_repr(entry)}") from None
         if not isinstance(label, str) or not 0 <= span.start < span.end <= length:

@@ -7,18 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal
 
 from nmtalign.cli.declare import OUTPUT, Options, option
-from nmtalign.cli.messages import as_options, log, printable
+from nmtalign.cli.messages import Item, as_options, log, printable
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 
 if TYPE_CHECKING:
     from nmtalign.cli.texts import BitextOptions
     from nmtalign.text.bitext import SentencePair
-
-Record = TypeVar("Record")
 
 
 class BadRecords:
@@ -55,7 +53,7 @@ class BadRecords:
         advice = "" if self.are_marked else ", or leave the pair out with `on_error=skip-marked`"
         self.add(DataError(f"{problem}{advice}").at(path, line=line))
 
-    def track(self, records: Iterable[Record]) -> Iterator[Record]:
+    def track(self, records: Iterable[Item]) -> Iterator[Item]:
         """Yield the records and count them, to know the number of a bad one."""
         for record in records:
             yield record

@@ -188,11 +188,11 @@ def _compare(first: _Use, second: _Use) -> None:
 
 def _same_file(first: list[str], second: list[str]) -> str | None:
     """Return a path of the second list that is one of the first, by whatever name or link."""
-    known = {key for path in first for key in _keys(path)}
-    return next((path for path in second if not known.isdisjoint(_keys(path))), None)
+    known = {key for path in first for key in _file_identities(path)}
+    return next((path for path in second if not known.isdisjoint(_file_identities(path))), None)
 
 
-def _keys(path: str) -> set[object]:
+def _file_identities(path: str) -> set[object]:
     """Return what identifies a file or folder; nothing for devices and pipes."""
     if path == "-":  # standard input or output
         return {path}
@@ -419,7 +419,7 @@ def command(
 # --- configuration -------------------------------------------------------------------------------
 
 
-NEAR = 0.8  # likeness of a word to the name of a command that is then taken to be meant
+MIN_NAME_SIMILARITY = 0.8  # likeness of a word to the name of a command that is then taken to be meant
 MAX_CONFIG_BYTES = 1 << 16
 MAX_CONFIG_DOTS = 1_000  # in a line; the time that a key takes grows with the square of its parts
 
@@ -567,6 +567,6 @@ def _misspelt_commands(context: click.Context) -> Iterator[tuple[str, str]]:
             words = rest.split("_")
             count = command.count("_") + 1
             head, option = "_".join(words[:count]), "_".join(words[count:])
-            if option and SequenceMatcher(None, head, command).ratio() >= NEAR:
+            if option and SequenceMatcher(None, head, command).ratio() >= MIN_NAME_SIMILARITY:
                 yield name, f"{prefix}{command}_{option}"
                 break

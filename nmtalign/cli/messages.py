@@ -87,7 +87,7 @@ def log(text: str, *, level: str = "info", event: str = "message", **values: Any
         write(f"{line_start()}nmtalign: {prefix}{text}")
 
 
-def show(text: str = "") -> None:
+def print_text(text: str = "") -> None:
     """Write lines of a list to standard output: as they are, or on a terminal without control characters."""
     click.echo(escape_controls(text) if sys.stdout.isatty() else text, color=True)
 
@@ -137,9 +137,9 @@ def warnings_to_stderr() -> Iterator[None]:
         yield
 
 
-Record = TypeVar("Record")
+Item = TypeVar("Item")
 
-_PAUSE = 0.2  # seconds between two writings on a terminal
+_TERMINAL_SECONDS = 0.2  # between two lines of progress on a terminal
 _TICK = 0.5  # seconds between two drawings of a bar
 _WIDTH = 24  # characters of the bar
 _INTERVAL = 15.0  # and elsewhere
@@ -187,7 +187,7 @@ class Progress:
         times = {"seconds": round(self.seconds, 3), f"{self.unit}_per_s": round(self.rate, 1)}
         return {self.unit: self.done, **times, "seconds_left": None if left is None else round(left, 1)}
 
-    def track(self, records: Iterable[Record]) -> Iterator[Record]:
+    def track(self, records: Iterable[Item]) -> Iterator[Item]:
         """Yield records of the inputs, and estimate from the files how many there are."""
         number = 0
         for number, record in enumerate(records, 1):
@@ -200,13 +200,13 @@ class Progress:
         """Write what was done, with the time since the start."""
         log(f"{self.seconds:7.1f} s  {line}", event="stage", seconds=round(self.seconds, 3))
 
-    def done_one_by_one(self, items: Iterable[Record]) -> Iterator[Record]:
+    def done_one_by_one(self, items: Iterable[Item]) -> Iterator[Item]:
         """Yield items, and count each as done when the next one is asked for."""
         for item in items:
             yield item
             self.advance(1)
 
-    def count(self, records: Iterable[Record], then: Callable[[], None] = lambda: None) -> Iterator[Record]:
+    def count(self, records: Iterable[Item], then: Callable[[], None] = lambda: None) -> Iterator[Item]:
         """Yield and count records of the inputs; call `then` at their end."""
         yield from self.done_one_by_one(self.track(records))
         then()
@@ -219,7 +219,7 @@ class Progress:
         self._first = self._first if self._last else last - count
         self._last = last
         now = time.perf_counter()
-        if now - self._written > (_PAUSE if shows_progress() else _INTERVAL):
+        if now - self._written > (_TERMINAL_SECONDS if shows_progress() else _INTERVAL):
             self._written = now
             if shows_progress():
                 self._draw()

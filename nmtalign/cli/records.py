@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from nmtalign.report.corpus import Record
     from nmtalign.text.bitext import SentencePair
 
-TOGETHER = 200  # records whose words are counted together
+RECORDS_PER_CHUNK = 200  # records whose words are counted together
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +67,7 @@ def warn_of_unknown_words(records: Iterable[Record], aligner: na.Aligner | None)
     from nmtalign.corpus.coverage import Coverage
 
     records, known = iter(records), Coverage()
-    while chunk := list(islice(records, TOGETHER)):
+    while chunk := list(islice(records, RECORDS_PER_CHUNK)):
         if aligner is not None:
             known = known.joined(aligner.covered([record.pair for record in chunk]))
         yield from chunk

@@ -80,7 +80,7 @@ class ShardOptions(Options):
         if part is None or not 0 < int(part[1]) <= int(part[2]):
             raise UsageError(f"--shard wants I/N with I from 1 to N, like 2/8; found {self.shard!r}")
         texts = {
-            kinds[output]: text_of(output, path, escape_formulas=escape_formulas)
+            kinds[output]: formatter_of_output(output, path, escape_formulas=escape_formulas)
             for output, path in paths.items()
         }
         inputs, numbers = [Path(path) for path in files], (int(part[1]), int(part[2]))
@@ -162,7 +162,7 @@ def rows_of(path: str, *, escape_formulas: bool) -> Callable[[AlignedChunk], Ite
     return rows
 
 
-def text_of(output: str, path: str, *, escape_formulas: bool) -> Callable[[AlignedChunk], str]:
+def formatter_of_output(output: str, path: str, *, escape_formulas: bool) -> Callable[[AlignedChunk], str]:
     """Return what makes the text of an output; `path` gives the format of a table."""
     from nmtalign.links.formats import format_guided_batch
     from nmtalign.report.tables import table_format, table_text
@@ -204,7 +204,7 @@ def open_sink(output: str, path: str, files: AtomicFiles, *, escape_formulas: bo
     if output == "table":
         write_rows, rows = open_table(path, files), rows_of(path, escape_formulas=escape_formulas)
         return lambda chunk: write_rows(rows(chunk))
-    file, text = files.text(path), text_of(output, path, escape_formulas=escape_formulas)
+    file, text = files.text(path), formatter_of_output(output, path, escape_formulas=escape_formulas)
     return lambda chunk: file.write(text(chunk))
 
 

@@ -147,7 +147,7 @@ class BitextOptions(PairsOptions):
         return iter(na.read_bitext(self.source, self.target, on_error=on_error, encoding=self.encoding))
 
 
-class Tokenizer(click.Choice[str]):
+class TokenizerType(click.Choice[str]):
     """The name of a tokenizer, with the files of its models where it has any."""
 
     def __init__(self) -> None:
@@ -164,7 +164,7 @@ class Tokenizer(click.Choice[str]):
 
 def _tokenizer_option(default: str) -> Any:
     help = f"How lines become words.  {default}"
-    return option("--tokenizer", help, type=Tokenizer(), section="Input")
+    return option("--tokenizer", help, type=TokenizerType(), section="Input")
 
 
 def _lowercase_option(default: str) -> Any:

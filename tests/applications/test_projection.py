@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nmtalign.applications.projection import (
-    Span,
+    LabeledSpan,
     count_unlinked,
     labels_of_spans,
     parse_spans,
@@ -37,7 +37,7 @@ def disjoint(drawn):
     spans, end = [], 0
     for a, b, label in sorted(drawn):
         if end <= a < b:
-            spans.append(Span(a, b, label))
+            spans.append(LabeledSpan(a, b, label))
             end = b
     return spans
 
@@ -74,7 +74,7 @@ def slowly_projected(spans, links, length):
 
 @given(cuts, links_of_six)
 def test_spans_over_each_other_are_projected_as_by_slow_loops(drawn, links):
-    spans = [Span(min(a, b), max(a, b) + 1, label) for a, b, label in drawn]
+    spans = [LabeledSpan(min(a, b), max(a, b) + 1, label) for a, b, label in drawn]
     found = [None] * 7
     for start, end, label in project_spans(spans, links, 7):
         found[start:end] = [label] * (end - start)
@@ -108,7 +108,7 @@ def test_spans_far_apart_end():
     spans = parse_spans(" ".join(f"{n}-{n + 1}:{n}" for n in range(MANY)), MANY)
     start = time.process_time()
     found = project_spans(spans, STAR | {(n, t) for n in range(MANY) for t in (0, 2 * MANY)}, 2 * MANY + 1)
-    assert found == [Span(0, 2 * MANY + 1, "0")]
+    assert found == [LabeledSpan(0, 2 * MANY + 1, "0")]
     assert time.process_time() - start < 10
     with pytest.raises(DataError, match="expected at most 100 spans over a word on the average, found more"):
         parse_spans(" ".join(["0-3:A"] * 100 + ["0-1:B"]), 3)
@@ -147,7 +147,7 @@ def test_bad_labels_are_refused(labels):
 def test_bad_spans_are_refused(line):
     with pytest.raises(DataError, match="expected spans like 0-2:NAME within 3 words"):
         parse_spans(line, 3)
-    assert parse_spans("0-3:A:B  1-2:C", 3) == [Span(0, 3, "A:B"), Span(1, 2, "C")]
+    assert parse_spans("0-3:A:B  1-2:C", 3) == [LabeledSpan(0, 3, "A:B"), LabeledSpan(1, 2, "C")]
 
 
 @st.composite
@@ -238,5 +238,5 @@ def test_a_target_with_tags_is_refused():
 
 def test_spans_of_tags_and_those_without_links():
     spans = spans_of_tags(parse_tags("the <b>black <i>cat</i></b> <br/> <u>sleeps</u>")[1])
-    assert spans == [Span(1, 3, "b"), Span(2, 3, "i"), Span(3, 4, "u")]
+    assert spans == [LabeledSpan(1, 3, "b"), LabeledSpan(2, 3, "i"), LabeledSpan(3, 4, "u")]
     assert count_unlinked(spans, {(1, 0), (3, 2)}) == 1

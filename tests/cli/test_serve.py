@@ -23,7 +23,7 @@ import pytest
 from nmtalign import Aligner, load
 from nmtalign.cli import main
 from nmtalign.cli.commands import serve_command
-from nmtalign.cli.commands.serve_command import LARGEST, Server
+from nmtalign.cli.commands.serve_command import MAX_REQUEST_BYTES, Server
 from nmtalign.report.style import visible
 from nmtalign.text.tokenization import TextSettings
 from tests.aligner.toy_language import toy_bitext, toy_training
@@ -211,7 +211,7 @@ def test_other_methods_are_refused(server: Server, method: str) -> None:
 
 @pytest.mark.parametrize(
     ("length", "status"),
-    [(str(LARGEST + 1), 413), ("9" * 400, 411), ("-1", 411), ("x", 411), ("1e3", 411), ("²", 411)],
+    [(str(MAX_REQUEST_BYTES + 1), 413), ("9" * 400, 411), ("-1", 411), ("x", 411), ("1e3", 411), ("²", 411)],
 )
 def test_huge_bodies_are_not_read(server: Server, length: str, status: int) -> None:
     own = f"127.0.0.1:{server.server_port}"
@@ -224,7 +224,7 @@ def test_huge_bodies_are_not_read(server: Server, length: str, status: int) -> N
 
 
 def test_a_body_that_does_not_come_holds_nobody_up(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert serve_command._Handler.timeout == serve_command.SECONDS
+    assert serve_command._Handler.timeout == serve_command.REQUEST_SECONDS
     monkeypatch.setattr(serve_command._Handler, "timeout", 0.1)
     own = f"127.0.0.1:{server.server_port}"
     head = (
@@ -262,7 +262,7 @@ def test_a_byte_at_a_time_holds_a_thread_for_a_bounded_time(
 
 
 def test_connections_beyond_a_number_are_closed(server: Server) -> None:
-    taken = [server.free.acquire(timeout=10) for _ in range(serve_command.MOST_AT_ONCE)]
+    taken = [server.free.acquire(timeout=10) for _ in range(serve_command.MAX_CONNECTIONS)]
     assert all(taken)  # those of other tests are over
     with socket.create_connection(("127.0.0.1", server.server_port), timeout=10) as connection:
         assert connection.recv(100) == b""

@@ -201,12 +201,12 @@ def align_command(
             pairs = without_cut_words(pairs, words_of, bitext, bad)
         aligner, pairs = fit_text(aligner, pairs, unit=unit)
         values = None if outputs.attention is None else outputs.values or aligner.default_values
-        chunks = _aligned(aligner, pairs, run, engine.client(stack), unit=unit, values=values)
+        chunks = _align_chunks(aligner, pairs, run, engine.client(stack), unit=unit, values=values)
         stack.enter_context(closing(chunks))
         settings = aligner.description
         if run is None:
             sinks = outputs.sinks(paths, stack)
-            writing = _explained("--out-shards DIR keeps what is done")
+            writing = _explain_state("--out-shards DIR keeps what is done")
         else:
             described = running.describe(
                 files,
@@ -235,7 +235,7 @@ def align_command(
     detail(settings, event="settings")
 
 
-def _aligned(
+def _align_chunks(
     aligner: na.Aligner,
     pairs: Iterator[SentencePair],
     run: ShardRun | None,
@@ -309,7 +309,7 @@ def _say_shards(run: ShardRun) -> None:
 
 
 @contextmanager
-def _explained(advice: str) -> Iterator[None]:
+def _explain_state(advice: str) -> Iterator[None]:
     """Name the option that would have kept the work of a run that Ctrl-C stopped."""
     try:
         yield
@@ -326,7 +326,9 @@ class SourceTextOptions(Options):
 
     section = "Input"
 
-    tokenizer: str | None = option("--tokenizer", "How lines become words.  [space]", type=texts.Tokenizer())
+    tokenizer: str | None = option(
+        "--tokenizer", "How lines become words.  [space]", type=texts.TokenizerType()
+    )
     langs: tuple[str, str] | None = option(
         "--langs XX,YY",
         "Languages, as a translation model calls them.",
@@ -362,6 +364,7 @@ def links_from_command(
     """
     blas.start_with_one_thread()
     from nmtalign.batch.stream import links_of_source
+    from nmtalign.text.tokenization import SPACE_SETTINGS
 
     paths = outputs.paths
     with AtomicFiles() as stack:
@@ -406,7 +409,7 @@ def _kept_in_cache(encoder: model_options.EncoderOptions) -> Iterator[None]:
         if encoder.encoder is None:
             raise
         if encoder.cache is None:
-            with _explained("--cache FILE keeps what the encoder found"):
+            with _explain_state("--cache FILE keeps what the encoder found"):
                 raise
         if not Path(encoder.cache).exists():  # nothing was computed yet
             raise

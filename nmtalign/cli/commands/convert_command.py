@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConvertedOptions(WordFormOptions):
+class ConvertedLinksOptions(WordFormOptions):
     """The links to convert, and their words."""
 
     links: str = argument(type=INPUT)
@@ -33,7 +33,7 @@ class ConvertedOptions(WordFormOptions):
 
 
 @command(name="convert")
-def convert_command(converted: ConvertedOptions, errors: ErrorOptions, file: OutputFileOptions) -> None:
+def convert_command(converted: ConvertedLinksOptions, errors: ErrorOptions, file: OutputFileOptions) -> None:
     """Convert LINKS between Pharaoh, talp, NAACL, GIZA A3, word pairs, JSONL and TSV.
 
     The formats giza, words and tsv (source, target, links) need --source and --target, unless LINKS
@@ -53,7 +53,7 @@ def convert_command(converted: ConvertedOptions, errors: ErrorOptions, file: Out
     errors.say(bad)
 
 
-def _records(converted: ConvertedOptions, bad: BadRecords) -> Iterator[LinkRecord]:
+def _records(converted: ConvertedLinksOptions, bad: BadRecords) -> Iterator[LinkRecord]:
     """Return the records of LINKS, with the words of the texts if these are given."""
     from nmtalign.links.formats import read_link_records
 
@@ -94,7 +94,9 @@ def _with_words(
         raise DataError(f"expected links for the {pairs} pairs of the texts, found more in {links}")
 
 
-def _converted(records: Iterator[LinkRecord], converted: ConvertedOptions, bad: BadRecords) -> Iterator[str]:
+def _converted(
+    records: Iterator[LinkRecord], converted: ConvertedLinksOptions, bad: BadRecords
+) -> Iterator[str]:
     """Yield the lines of each record; it has no words and links if the format cannot hold its words."""
     from nmtalign.links.formats import WORD_SEPARATORS, LinkRecord, format_record
     from nmtalign.links.separators import find_split_word
@@ -110,7 +112,7 @@ def _converted(records: Iterator[LinkRecord], converted: ConvertedOptions, bad: 
         yield format_record(record, format=converted.to, number=number)
 
 
-def _place_of_words(converted: ConvertedOptions, number: int, side: int) -> tuple[str, int | None]:
+def _place_of_words(converted: ConvertedLinksOptions, number: int, side: int) -> tuple[str, int | None]:
     """Return the file and the line that hold the words of a side of a record."""
     if converted.source is not None:
         return str((converted.source, converted.target)[side]), number

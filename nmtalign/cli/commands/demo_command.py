@@ -12,7 +12,7 @@ from nmtalign.cli.commands.align_command import align_command
 from nmtalign.cli.commands.evaluate_command import evaluate_command
 from nmtalign.cli.commands.report_command import SAMPLE, report_command
 from nmtalign.cli.declare import OUTPUT, Options, command, option
-from nmtalign.cli.messages import show
+from nmtalign.cli.messages import print_text
 from nmtalign.files.paths import bundled_path
 from nmtalign.names import VECTORS, ScoreName
 
@@ -46,19 +46,19 @@ def demo_command(results: ResultsOptions) -> None:
     gold, links = str(sample / "gold.pharaoh"), str(folder / "links.txt")
     files = {"probabilities": str(folder / "probabilities.txt"), "table": str(folder / "links.tsv")}
     context.invoke(align_command, **text, output=links, **files)
-    show(f"\nAgainst the gold links of {sample}:")
+    print_text(f"\nAgainst the gold links of {sample}:")
     context.invoke(evaluate_command, links=links, gold=gold)
     title = "The English-French sample"
     context.invoke(report_command, **text, gold=gold, output=str(folder / "report.html"), title=title)
-    show(f"\nBy Bahdanau attention over word vectors, {vectors}/word2int_en.pkl and others:")
+    print_text(f"\nBy Bahdanau attention over word vectors, {vectors}/word2int_en.pkl and others:")
     links = str(folder / "attention_links.txt")
     files = {"attention": str(folder / "attention.npz"), "table": str(folder / "attention_links.tsv")}
     context.invoke(align_command, **text, vectors=str(vectors), score="bahdanau", output=links, **files)
     context.invoke(evaluate_command, links=links, gold=gold)
-    _draw(sample, folder)
-    show("\nOpen:")
+    _draw_sample(sample, folder)
+    print_text("\nOpen:")
     for name, what in _RESULTS.items():
-        show(f"  {folder / name!s:<26} {what}")
+        print_text(f"  {folder / name!s:<26} {what}")
 
 
 _RESULTS = {
@@ -77,7 +77,7 @@ _RESULTS = {
 }
 
 
-def _draw(sample: Path, folder: Path) -> None:
+def _draw_sample(sample: Path, folder: Path) -> None:
     """Draw lines of the sample with their gold links, then one line as three aligners attend to it."""
     from nmtalign.report.heatmap import matrices_of
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import nmtalign as na
 from nmtalign.cli import texts
 from nmtalign.cli.declare import INPUT, Number, Options, Whole, argument, command, option
-from nmtalign.cli.messages import log, printable, show, warn
+from nmtalign.cli.messages import log, print_text, printable, warn
 from nmtalign.errors import DataError
 from nmtalign.names import ReadLinksFormat
 
@@ -96,7 +96,7 @@ def evaluate_command(scored: ScoredOptions, intervals: IntervalOptions) -> None:
     else:
         _print_comparison(results, evaluation.compare_evaluations(*results.values(), bootstrap=bootstrap))
     settings = f"{results[links].settings}|format:{scored.links_format}|gold:{scored.gold_format}"
-    show(f"settings    {settings}|version:{na.__version__}")
+    print_text(f"settings    {settings}|version:{na.__version__}")
 
 
 def _reviewed(
@@ -144,13 +144,13 @@ def _print_sentences(results: dict[str, na.Evaluation]) -> None:
     from nmtalign.links.evaluation import METRICS
 
     counted = ("links", "sure", "in_sure", "in_possible")
-    show("\t".join(("file", "line", *METRICS, *counted)))
+    print_text("\t".join(("file", "line", *METRICS, *counted)))
     for path, result in results.items():
         for number, counts in enumerate(result.sentences, 1):
             scores = (f"{100 * getattr(counts, metric):.2f}" for metric in METRICS)
             numbers = (getattr(counts, column) for column in counted)
-            show("\t".join(map(str, (printable(path), number, *scores, *numbers))))
-    show()
+            print_text("\t".join(map(str, (printable(path), number, *scores, *numbers))))
+    print_text()
 
 
 def _percent(value: float, interval: tuple[float, float], sign: str = "") -> str:
@@ -161,12 +161,12 @@ def _percent(value: float, interval: tuple[float, float], sign: str = "") -> str
 
 
 def _print_summary(result: na.Evaluation, confidence: float) -> None:
-    show(f"            percent [{100 * confidence:g} % interval]")
+    print_text(f"            percent [{100 * confidence:g} % interval]")
     for metric, interval in result.intervals.items():
-        show(f"{metric:<12}{_percent(result.score(metric), interval)}")
+        print_text(f"{metric:<12}{_percent(result.score(metric), interval)}")
     counts = result.counts
     links = f"{counts.links} ({counts.in_possible} possible, {counts.in_sure} sure)"
-    show(f"pairs {len(result.sentences)}, links {links}, sure gold links {counts.sure}")
+    print_text(f"pairs {len(result.sentences)}, links {links}, sure gold links {counts.sure}")
 
 
 def _print_comparison(results: dict[str, na.Evaluation], differences: dict[str, Difference]) -> None:
@@ -178,4 +178,4 @@ def _print_comparison(results: dict[str, na.Evaluation], differences: dict[str, 
         rows.append([metric, *scores, percent, "" if math.isnan(difference.p) else f"{difference.p:.4f}"])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
-        show("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        print_text("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())

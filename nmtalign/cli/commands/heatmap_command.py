@@ -105,12 +105,14 @@ def heatmap_command(bitext: SentenceOptions, look: PictureOptions, chosen: Recor
         records = progress.done_one_by_one(warn_of_unknown_words(_not_empty(records, files), aligner))
         most = math.inf if as_numbers else PICTURE_WORDS
         lacking: dict[str, None] = {}  # words without a vector, in order
-        shown = ((record.number, _shown(aligner, record, look, most, lacking)) for record in records)
+        shown = (
+            (record.number, _matrices_of_record(aligner, record, look, most, lacking)) for record in records
+        )
         if as_numbers:
             matrices = ((number or 1, of_pair) for number, (of_pair, *_) in shown)
             save_matrices(matrices, output, escape_formulas=look.escape_formulas)
         else:
-            na.save_heatmaps((_draw(number, pair, look) for number, pair in shown), output, dpi=look.dpi)
+            na.save_heatmaps((_draw_pair(number, pair, look) for number, pair in shown), output, dpi=look.dpi)
     count = progress.done
     what = f"matri{'x' if count == 1 else 'ces'}" if as_numbers else f"picture{'s'[: count > 1]}"
     without = f"; without a vector: {shorten(', '.join(lacking), LIST_CHARACTERS)}" if lacking else ""
@@ -163,7 +165,7 @@ def _expect_sentences(sides: SentencePair) -> None:
         raise UsageError(f"expected two sentences, found the file {sentence}; {advice}")
 
 
-def _shown(
+def _matrices_of_record(
     aligner: na.Aligner | None, record: Record, look: PictureOptions, most: float, lacking: dict[str, None]
 ) -> Shown:
     """Return the matrices of a pair by the titles of their panels, its links and its gold links.
@@ -179,8 +181,8 @@ def _shown(
     for tokens, unknown in zip(pair.tokens, pair.matrix.unknown or (), strict=False):
         lacking.update(dict.fromkeys(tokens[n] for n in sorted(unknown)))
     where = f"pair {record.number}: " if record.number else ""
-    rows = _kept(look.rows, T, most, f"{where}target words", "--rows")
-    columns = _kept(look.columns, S, most, f"{where}source words", "--columns")
+    rows = _choose_positions(look.rows, T, most, f"{where}target words", "--rows")
+    columns = _choose_positions(look.columns, S, most, f"{where}source words", "--columns")
     matrices = matrices_of(pair, None if look.values == "parts" else look.values)
     if look.values == "parts":
         [whole] = matrices.values()
@@ -190,7 +192,9 @@ def _shown(
     return cropped(matrices, pair.alignment, record.gold, rows, columns)
 
 
-def _kept(wanted: tuple[int, ...] | None, words: int, most: float, what: str, option: str) -> list[int]:
+def _choose_positions(
+    wanted: tuple[int, ...] | None, words: int, most: float, what: str, option: str
+) -> list[int]:
     """Return the positions of the words to show; a picture holds so many, so a long side is cropped."""
     if wanted is None and words > most:
         warn(f"{what}: {words:,}, the first {most} are drawn; choose others with {option}, like 0-{most - 1}")
@@ -200,7 +204,7 @@ def _kept(wanted: tuple[int, ...] | None, words: int, most: float, what: str, op
     return kept
 
 
-def _draw(number: int, shown: Shown, look: PictureOptions) -> Picture:
+def _draw_pair(number: int, shown: Shown, look: PictureOptions) -> Picture:
     from nmtalign.report.heatmap import draw_curves
     from nmtalign.report.style import DARK, LIGHT
 

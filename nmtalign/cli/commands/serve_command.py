@@ -117,10 +117,10 @@ def serve_command(served: ServedOptions, server: ServerOptions) -> None:
 # --- the server ----------------------------------------------------------------------------------
 
 HOST = "127.0.0.1"
-LARGEST = 100_000  # bytes of a request
+MAX_REQUEST_BYTES = 100_000
 MOST_PAIRS, MOST_WORDS = 20, 400  # of a request; words of a sentence
-SECONDS = 10.0  # that a whole request may take to come, and its answer to go
-MOST_AT_ONCE = 32  # connections; a browser has six
+REQUEST_SECONDS = 10.0  # that a whole request may take to come, and its answer to go
+MAX_CONNECTIONS = 32  # a browser opens six
 _HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "frame-ancestors 'none'",  # the page itself has a stricter one
@@ -134,14 +134,14 @@ class Server(ThreadingHTTPServer):
     """Serves a page for aligners by their names, which begins with an example; port 0 takes a free one."""
 
     daemon_threads = True
-    request_queue_size = MOST_AT_ONCE  # that wait to be let in
+    request_queue_size = MAX_CONNECTIONS  # that wait to be let in
 
     def __init__(self, aligners: Mapping[str, na.Aligner], example: tuple[str, str], port: int) -> None:
         from nmtalign.report.html import html_typing
 
         super().__init__((HOST, port), _Handler)
         self.aligners, self.aligning = aligners, Lock()
-        self.free = BoundedSemaphore(MOST_AT_ONCE)
+        self.free = BoundedSemaphore(MAX_CONNECTIONS)
         self.page = html_typing(list(aligners), example).encode()
         self.names = {f"{name}:{self.server_port}" for name in (HOST, "localhost")}
 
@@ -151,7 +151,7 @@ class Server(ThreadingHTTPServer):
         return f"http://{HOST}:{self.server_port}/"
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer in a thread of its own; close at once what is beyond `MOST_AT_ONCE`."""
+        """Answer in a thread of its own; close at once what is beyond `MAX_CONNECTIONS`."""
         if self.free.acquire(blocking=False):
             super().process_request(request, client_address)
         else:
@@ -189,7 +189,7 @@ class Server(ThreadingHTTPServer):
             found = f"{len(pairs)} pairs, the longest sentence of {longest} words"
             raise DataError(f"expected at most {MOST_PAIRS} pairs and {MOST_WORDS} words, found {found}")
         with self.aligning:
-            return report_data(_aligned(pairs, models))
+            return report_data(_align_typed_pairs(pairs, models))
 
     def _models(self, names: Any) -> dict[str, na.Aligner]:
         """Return the one model, or the two, that a request names."""
@@ -201,7 +201,7 @@ class Server(ThreadingHTTPServer):
         return {name: self.aligners[name] for name in names}
 
 
-def _aligned(pairs: list[SentencePair], models: Mapping[str, na.Aligner]) -> list[na.SamplePair]:
+def _align_typed_pairs(pairs: list[SentencePair], models: Mapping[str, na.Aligner]) -> list[na.SamplePair]:
     """Return pairs as the first model aligns them, beside the links and weights of the others.
 
     Where models cut the text into other tokens, all show the words between spaces.
@@ -244,7 +244,7 @@ class _Handler(BaseHTTPRequestHandler):
     """One request."""
 
     server: Server
-    timeout = SECONDS
+    timeout = REQUEST_SECONDS
     server_version, sys_version = "nmtalign", ""
 
     def setup(self) -> None:
@@ -265,8 +265,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "expected application/json")
         elif not (length.isascii() and length.isdigit() and len(length) < 10):
             self._refuse(HTTPStatus.LENGTH_REQUIRED, "expected a Content-Length")
-        elif int(length) > LARGEST:
-            self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"expected at most {LARGEST:,} bytes")
+        elif int(length) > MAX_REQUEST_BYTES:
+            self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"expected at most {MAX_REQUEST_BYTES:,} bytes")
         else:
             try:
                 self._send_json(HTTPStatus.OK, self.server.answer(self.rfile.read(int(length))))

@@ -15,7 +15,7 @@ import nmtalign as na
 from nmtalign import blas
 from nmtalign.cli import model_options, texts
 from nmtalign.cli.declare import INPUT, OUTPUT, Options, Whole, argument, command, option
-from nmtalign.cli.messages import Progress, log, printable, show, warn
+from nmtalign.cli.messages import Progress, log, print_text, printable, warn
 from nmtalign.cli.texts import BitextOptions, TextOptions
 from nmtalign.errors import UsageError
 from nmtalign.files.paths import resolve_path
@@ -115,10 +115,10 @@ def vectors_info(shown: ShownOptions, reading: ReadingOptions, tokenization: Tex
         if kind == "auto":
             kind = detect_format(side, encoding=reading.encoding)
         embeddings = reading.read(side, kind)
-        show("\n".join([f"{side}: {kind}", *_described(embeddings)]))
+        print_text("\n".join([f"{side}: {kind}", *_described(embeddings)]))
         if shown.text is not None:
             lines = read_lines(shown.text, encoding=reading.encoding)
-            show(f"  of {shown.text}: {_coverage(embeddings, lines, tokenization.text)}")
+            print_text(f"  of {shown.text}: {_coverage(embeddings, lines, tokenization.text)}")
 
 
 def _coverage(embeddings: na.Embeddings, lines: Iterable[str], settings: TextSettings) -> VectorCoverage:
@@ -149,7 +149,7 @@ def _described(embeddings: na.Embeddings) -> Iterator[str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConvertedOptions(Options):
+class ConvertedVectorsOptions(Options):
     """What is converted to what."""
 
     section = "Output"
@@ -161,7 +161,7 @@ class ConvertedOptions(Options):
 
 
 @command(name="convert")
-def vectors_convert(reading: ReadingOptions, converted: ConvertedOptions) -> None:
+def vectors_convert(reading: ReadingOptions, converted: ConvertedVectorsOptions) -> None:
     """Write the vectors at PATH in another format.
 
     `folder` is our own: it opens fast and keeps sub-words. For `word2int` OUTPUT is
@@ -353,7 +353,7 @@ def vectors_evaluate(space: SpaceOptions, looked_up: DictionaryOptions) -> None:
     source, target = space.load()
     entries = read_dictionary(looked_up.dictionary, encoding=looked_up.encoding)
     pairs = [(word, translation) for word, translation in map(text.normalized, entries)]
-    show(str(evaluate_dictionary(source, target, pairs, score=space.score)))
+    print_text(str(evaluate_dictionary(source, target, pairs, score=space.score)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -376,11 +376,11 @@ def vectors_neighbors(space: SpaceOptions, listed: NeighborOptions) -> None:
     from nmtalign.vectors.spaces import neighbors as find
 
     source, target = space.load()
-    show(f"word\tneighbor\t{space.score}")
+    print_text(f"word\tneighbor\t{space.score}")
     found = find(source, target, listed.words, count=listed.count, score=space.score)
     for word, nearest in found.items():
         for near, value in nearest:
-            show(f"{tsv_cell(word)}\t{tsv_cell(near)}\t{value:.4f}")
+            print_text(f"{tsv_cell(word)}\t{tsv_cell(near)}\t{value:.4f}")
         if not nearest:
             warn(f"{word!r} has no vector")
 

@@ -157,10 +157,10 @@ def _corpus(
         return indexed, linked.text, (None, None)
     text = aligner.text.updated(lowercase=linked.lowercase, unicode=linked.unicode)
     aligner = replace(aligner, text=text)
-    return _aligned(aligner, linked), aligner.text, aligner.languages
+    return _align_files(aligner, linked), aligner.text, aligner.languages
 
 
-def _aligned(aligner: na.Aligner, linked: OptionalLinkedOptions) -> Iterator[IndexedPair]:
+def _align_files(aligner: na.Aligner, linked: OptionalLinkedOptions) -> Iterator[IndexedPair]:
     """Yield the tokens of each pair of the texts, and the links that an aligner chooses."""
     from nmtalign.batch.stream import align_chunks
     from nmtalign.text.bitext import chunk_pairs
@@ -180,10 +180,10 @@ def _lines_about(word: str, side: Side, result: SearchResult) -> Iterator[str]:
     remaining = result.place_count
     for text, count in result.translations:
         bar = "█" * max(1, round(_MAX_BAR_CHARS * count / largest))
-        yield f"{_counted(printable(text) or '(no link)', count, result.place_count)}  {bar}"
+        yield f"{_line_of_translation(printable(text) or '(no link)', count, result.place_count)}  {bar}"
         remaining -= count
     if others := result.translation_count - len(result.translations):
-        yield _counted(f"({others:,} others)", remaining, result.place_count)
+        yield _line_of_translation(f"({others:,} others)", remaining, result.place_count)
     drawn = len(result.occurrences)
     if 0 < drawn < result.candidates:
         yield f"\n  {drawn:,} of {result.candidates:,} places, drawn at random, the same each time:"
@@ -193,7 +193,7 @@ def _lines_about(word: str, side: Side, result: SearchResult) -> Iterator[str]:
         yield f"{'':>9}  {_in_context(occurrence, 1)}"
 
 
-def _counted(name: str, count: int, total: int) -> str:
+def _line_of_translation(name: str, count: int, total: int) -> str:
     """Return the line of a translation, without its bar."""
     return f"  {_padded(name, 24)} {count:>9,} {count / total:>7.1%}"
 

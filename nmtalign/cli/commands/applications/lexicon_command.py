@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from nmtalign.cli import texts
 from nmtalign.cli.bad_records import BadRecords, ErrorOptions
 from nmtalign.cli.declare import INPUT, OUTPUT, Number, Options, OutputPrefix, Whole, command, option
-from nmtalign.cli.messages import log, quiet_option, show
+from nmtalign.cli.messages import log, print_text, quiet_option
 from nmtalign.cli.texts import OptionalLinkedOptions
 from nmtalign.errors import UsageError
 from nmtalign.files.atomic_output import AtomicFiles
@@ -83,8 +83,8 @@ def lexicon_command(linked: OptionalLinkedOptions, errors: ErrorOptions, listed:
     if files:
         log(f"{len(chosen):,} word pairs in {', '.join(files)}", event="written")
     else:
-        rows = _rows(most_frequent(chosen, listed.limit), listed)
-        show("\n".join([TABLE_HEADER, *rows]))
+        rows = _table_rows(most_frequent(chosen, listed.limit), listed)
+        print_text("\n".join([TABLE_HEADER, *rows]))
     errors.say(bad)
 
 
@@ -96,14 +96,14 @@ def _files(entries: list[LexiconEntry], listed: LexiconOptions) -> dict[str, Ite
     if listed.output is not None:
         files[f"{listed.output}.s2t"] = format_shortlist(entries, limit=listed.limit)
         files[f"{listed.output}.t2s"] = format_shortlist(entries, reverse=True, limit=listed.limit)
-        rows = chain([TABLE_HEADER], _rows(entries, listed))
+        rows = chain([TABLE_HEADER], _table_rows(entries, listed))
         files[f"{listed.output}.tsv"] = (f"{row}\n" for row in rows)
     if listed.priors is not None:
         files[listed.priors] = format_priors(entries)
     return files
 
 
-def _rows(entries: Iterable[LexiconEntry], listed: LexiconOptions) -> Iterator[str]:
+def _table_rows(entries: Iterable[LexiconEntry], listed: LexiconOptions) -> Iterator[str]:
     """Yield each entry as a row of the table."""
     from nmtalign.applications.bilingual_lexicon import format_row
 
