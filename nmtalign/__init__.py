@@ -14,6 +14,7 @@ _NAMES = {
     "aligner.opening": "load fit_to vector_aligner",
     "aligner.train": "train",
     "batch.cluster": "align_on_cluster",
+    "dictionaries.reading": "read_dictionary",
     "door": "place_of",
     "errors": "NmtalignError UsageError DataError",
     "links.alignments": "Link Alignment GoldAlignment AlignmentMatrix AlignedPair AlignedBatch",
