@@ -18,6 +18,7 @@ _NAMES_OF_MODULE = {
     "applications.phrases": "phrases",
     "applications.projection": "project",
     "batch.cluster": "align_on_cluster",
+    "dictionaries.reading": "read_dictionary",
     "files.paths": "resolve_path",
     "errors": "NmtalignError UsageError DataError",
     "links.alignments": "Link Alignment GoldAlignment AlignmentMatrix AlignedPair AlignedBatch",

@@ -33,6 +33,7 @@ FLOORS = {
     "positions": 4,
     "corpus": 3,
     "vectors": 2,
+    "dictionaries": 2,
     "attention": 1,
     "text": 1,
     "links": 1,

@@ -39,7 +39,7 @@ from nmtalign.files.paths import resolve_path
 from nmtalign.links.alignments import AlignedBatch, GoldAlignment, concatenate_batches
 from nmtalign.links.formats import are_corrections, pair_fingerprint, read_corrections, read_gold
 from nmtalign.links.inputs import GoldInput, LinksInput, as_gold_sequence, iter_links
-from nmtalign.names import MODEL, PresetName, UnicodeForm
+from nmtalign.names import MODEL, SIDES, PresetName, Side, UnicodeForm
 from nmtalign.positions.hmm import HiddenMarkov
 from nmtalign.progress import ProgressLine
 from nmtalign.rescoring.features import FREQUENT
@@ -50,11 +50,17 @@ from nmtalign.state import is_model
 from nmtalign.text.bitext import Pair, Pairs, Sentences, check_pairs, is_line_pair
 from nmtalign.text.tokenization import SPACE_SETTINGS, Languages, TextSettings
 from nmtalign.training.checkpoint import FILE, FILE_WITH_EXPERT, checkpoint_of
+from nmtalign.training.dictionary_prior import (
+    Dictionary,
+    GivenDictionaries,
+    dictionary_pairs,
+    open_dictionaries,
+)
 from nmtalign.training.em import PRESETS, BitextFactory, Estimate, Estimator, Hyperparameters
 from nmtalign.training.em import preset as named_preset
 from nmtalign.training.encoded_bitext import bitext_warnings, encode_bitext
-from nmtalign.training.prior import Prior, read_word_list, similar_words
-from nmtalign.validation import check_bool, check_number
+from nmtalign.training.prior import Prior, similar_words
+from nmtalign.validation import check_bool, check_choice, check_number
 from nmtalign.vectors.embeddings import Embeddings
 
 SMALL = 2_000  # pairs up to which a model of other text that knows the words teaches more than the text
@@ -75,7 +81,8 @@ def train(
     lowercase: bool | None = None,
     unicode: UnicodeForm | None = None,
     languages: Languages = (None, None),
-    prior: str | Path | None = None,
+    prior: GivenDictionaries | None = None,
+    headwords: Side | None = None,
     init: str | Path | None = None,
     vectors: str | Path | tuple[Any, Any] | None = None,
     vectors_weight: float | None = None,
@@ -106,8 +113,13 @@ def train(
         Form in which words are looked up. Left out: as for the model `init`, else ``nfc``.
     languages : (str or None, str or None), optional
         Codes such as ``("en", "fr")``, for tokenizers.
-    prior : path, optional
-        Bilingual word list: word, translation, weight if not 1.
+    prior : path, DataFrame, pairs, or a list of these, optional
+        Bilingual dictionaries: files of any format of :func:`read_dictionary`, tables with the columns
+        ``headword`` and ``translation``, or pairs of a headword and a translation. Both may have a weight:
+        a number of links, 1 if left out. Only words that can occur in the text count.
+    headwords : {"source", "target"}, optional
+        The side of the text whose language the headwords of the dictionaries are in. Left out: found for each
+        dictionary from the words of the text.
     init : path, optional
         An older model to continue, or a folder of aligned word vectors to start from.
     vectors : path or (Embeddings, Embeddings), optional
@@ -161,6 +173,7 @@ def train(
         unicode=unicode,
         languages=languages,
         prior=prior,
+        headwords=headwords,
         init=init,
         vectors=vectors,
         vectors_weight=vectors_weight,
@@ -198,7 +211,8 @@ def open_options(
     lowercase: bool | None = None,
     unicode: UnicodeForm | None = None,
     languages: Languages = (None, None),
-    prior: str | Path | None = None,
+    prior: GivenDictionaries | None = None,
+    headwords: Side | None = None,
     init: str | Path | None = None,
     vectors: str | Path | tuple[Any, Any] | None = None,
     vectors_weight: float | None = None,
@@ -217,14 +231,14 @@ def open_options(
 
     `limit` and `unsafe_pickle` are for files of vectors, `encoding` is that of text files.
     """
+    if headwords is not None:
+        check_choice(headwords, SIDES, "sides as `headwords`")
     opened_prior, text = warm_start(
-        prior,
         init,
         tokenizer=tokenizer,
         lowercase=lowercase,
         unicode=unicode,
         languages=languages,
-        encoding=encoding,
     )
     opened_vectors = None
     if vectors is not None:
@@ -234,6 +248,8 @@ def open_options(
         text=text,
         languages=languages,
         prior=opened_prior,
+        dictionaries=open_dictionaries(prior, encoding),
+        headwords=headwords,
         vectors=opened_vectors,
         vectors_weight=vectors_weight,
         gold=() if gold is None else _opened_gold(gold, encoding),
@@ -282,16 +298,14 @@ def checked_against_corrections(
 
 
 def warm_start(
-    words: str | Path | None,
     init: str | Path | None,
     *,
     tokenizer: str | None = None,
     lowercase: bool | None = None,
     unicode: UnicodeForm | None = None,
     languages: Languages = (None, None),
-    encoding: str = "utf-8",
 ) -> tuple[Prior | None, TextSettings]:
-    """Return the prior from a word list and from a model or aligned vectors, and how lines become words.
+    """Return the prior from a model or aligned vectors, and how lines become words.
 
     Settings that are None are those of the model, if there is one. Raises UsageError if the model splits
     text in another way, or has no lexicon.
@@ -300,16 +314,16 @@ def warm_start(
     older = load_aligner(folder) if folder is not None and is_model(folder) else None
     default = TextSettings() if older is None else older.text
     chosen = default.updated(tokenizer, lowercase, unicode)
-    word_pairs = [] if words is None else read_word_list(words, chosen, encoding=encoding)
     if older is None:
-        if folder is not None:
-            word_pairs += similar_words(*open_vectors(folder, languages), chosen)
+        if folder is None:
+            return None, chosen
+        word_pairs = similar_words(*open_vectors(folder, languages), chosen)
         return (Prior(word_pairs) if word_pairs else None), chosen
     if default != chosen:
         found = f"{init} was learned with text={default}, found text={chosen}"
         raise UsageError(f"{found}; leave these options out, and they are the model's")
     transitions = getattr(older.positions.without_rescorer, "transitions", None)
-    return Prior(word_pairs, older.lexicon, transitions), chosen
+    return Prior((), older.lexicon, transitions), chosen
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -319,7 +333,9 @@ class LearnOptions:
     hyperparameters: Hyperparameters = PRESETS["default"]
     text: TextSettings = field(default_factory=TextSettings)  # how lines become words
     languages: Languages = (None, None)
-    prior: Prior | None = None  # a bilingual word list, an older model, or both
+    prior: Prior | None = None  # word pairs, an older model, or both
+    dictionaries: Sequence[Dictionary] = ()  # their word pairs join the prior when the text is known
+    headwords: Side | None = None  # the side that all dictionaries have headwords of; None finds it
     vectors: BothVectors | None = None  # in one space, mixed with the lexicon
     vectors_weight: float | None = None  # in the log-linear interpolation, from 0 (none) to 1
     gold: Sequence[GoldAlignment] = ()  # of all pairs, or of the last ones, to train a rescorer
@@ -357,6 +373,7 @@ def learn(pairs: Iterable[Pair], options: LearnOptions | None = None) -> Trainin
     """
     options = options or LearnOptions()
     bitext = prepare(pairs, options)
+    options = replace(options, prior=bitext.prior)
     estimator = Estimator(
         bitext.text,
         options.hyperparameters,
@@ -387,6 +404,7 @@ class PreparedBitext(NamedTuple):
     text: EncodedText  # both sides with long pairs cut into pieces
     # those of an expert, or cells of graded similarities, whose probabilities are prior counts of word pairs
     prior_links: AlignedBatch | None
+    prior: Prior | None  # that of the options, with the word pairs of dictionaries
 
 
 def prepare(pairs: Iterable[Pair], options: LearnOptions) -> PreparedBitext:
@@ -405,10 +423,10 @@ def prepare(pairs: Iterable[Pair], options: LearnOptions) -> PreparedBitext:
         "sha256": digest,
     }
     gold = _numbered_gold(options, source, target)
-    prior = options.prior or Prior()
+    prior = _with_dictionaries(options, source, target)
     for warning in bitext_warnings(source, target) + _advice_to_continue(source, target, options):
         options.warn(warning)
-    if prior.swapped(source, target):
+    if prior is not None and prior.swapped(source, target):
         options.warn("the sides look like those of the older model the other way round; are they swapped?")
     line_words = line_words_of(source, target)
     voting = prior_links = None
@@ -420,12 +438,29 @@ def prepare(pairs: Iterable[Pair], options: LearnOptions) -> PreparedBitext:
         voting, prior_links = links[0], links[-1]  # an encoder gives soft counts besides its links
         if not any(len(batch.source) for batch, *_ in batches):
             options.warn("the expert links no words of the bitext")
-    source, target = prior.extend(source, target)
+    if prior is not None:
+        source, target = prior.extend(source, target)
     if options.vectors is not None:
         check_vectors(options.vectors, (source.words, target.words), options.text)
     cut = split_long_pairs(source, target)
     text = EncodedText(*cut, make_buckets(cut[0], cut[1]), line_words, voting)
-    return PreparedBitext(source, target, gold, corpus, text, prior_links)
+    return PreparedBitext(source, target, gold, corpus, text, prior_links, prior)
+
+
+def _with_dictionaries(options: LearnOptions, source: EncodedSide, target: EncodedSide) -> Prior | None:
+    """Return the prior with the word pairs of the dictionaries that the text can have."""
+    if not options.dictionaries:
+        return options.prior
+    pairs = dictionary_pairs(
+        options.dictionaries,
+        (source, target),
+        options.text,
+        options.languages,
+        headwords=options.headwords,
+        report=options.report,
+        warn=options.warn,
+    )
+    return replace(options.prior or Prior(), dictionary=pairs)
 
 
 def _numbered_gold(
@@ -452,7 +487,7 @@ def _linked(
 def _advice_to_continue(source: EncodedSide, target: EncodedSide, options: LearnOptions) -> list[str]:
     """Return a line of advice if a text is small, and the shipped model could be continued with it."""
     pairs = len(source.lengths)
-    if options.prior is not None or not MIN_PAIRS <= pairs <= SMALL:
+    if options.prior is not None or options.dictionaries or not MIN_PAIRS <= pairs <= SMALL:
         return []
     model = load_aligner(MODEL)
     if options.text not in (TextSettings(), model.text):  # chosen, so that `init` would be refused

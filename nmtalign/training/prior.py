@@ -1,25 +1,22 @@
-"""Priors of training: a bilingual word list, or an older model as a warm start.
+"""Priors of training: word pairs of dictionaries and vectors, or an older model as a warm start.
 
 Both become pseudo-counts, which every EM iteration adds to the expected counts.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from nmtalign.arrays import Floats, Longs
 from nmtalign.corpus.coverage import measure_coverage
-from nmtalign.corpus.sides import EncodedSide, number_words
+from nmtalign.corpus.sides import EncodedSide, look_up, number_words
 from nmtalign.corpus.word_pairs import lookup_values
-from nmtalign.errors import DataError, UsageError
-from nmtalign.files.text_files import read_lines
+from nmtalign.errors import UsageError
 from nmtalign.positions.hmm import BothTransitions
 from nmtalign.scorers.forms import FormPairs, cut, shorten
 from nmtalign.scorers.lexicon import FormCounts, FormPairCounts, Lexicon, StoredForms, sum_at
@@ -28,9 +25,6 @@ from nmtalign.vectors.embeddings import Embeddings, unit_rows
 from nmtalign.vectors.spaces import mutual_neighbors
 
 MOST = 50_000  # words of given vectors that are searched for translations
-MOST_WEIGHT = 1e9  # of a line of a word list
-# number of columns and first column of the lines in eflomal's priors that are not for the lexicon
-_OTHER_PRIORS = {(3, "HMMF"), (3, "HMMR"), (4, "FERF"), (4, "FERR")}
 WORDS_A_SENTENCE = 20  # assumed jumps from words for each jump from the start of a sentence
 
 
@@ -41,6 +35,8 @@ class Prior:
     words: Sequence[tuple[str, str, float]] = ()  # the weight is a joint count
     lexicon: Lexicon | None = None  # of an older model
     transitions: BothTransitions | None = None  # of the same
+    # of dictionaries: word pairs like `words`, which do not become words of the vocabularies
+    dictionary: Sequence[tuple[str, str, float]] = ()
 
     def extend(self, source: EncodedSide, target: EncodedSide) -> tuple[EncodedSide, EncodedSide]:
         """Return the sides with the words of the prior added to their vocabularies."""
@@ -117,6 +113,9 @@ def form_prior(form_pairs: FormPairs, prior: Prior) -> FormPrior:
     listed = [number[0][s[of_source]] * width + number[1][t[of_target]] for s, t, _ in prior.words]
     keys = np.array(listed, dtype=np.int64)
     counts = np.array([weight for *_, weight in prior.words], dtype=np.float32)
+    if prior.dictionary:
+        more_keys, more_counts = _dictionary_counts(form_pairs, prior.dictionary, number)
+        keys, counts = np.concatenate([keys, more_keys]), np.concatenate([counts, more_counts])
     sides = [FormCounts(np.zeros(len(forms)), np.zeros(len(forms)), 0.0) for forms in number]
     if (older := prior.lexicon) is not None:
         learned = older.with_letters(form_pairs.letters) or older.whole
@@ -138,6 +137,20 @@ def form_prior(form_pairs: FormPairs, prior: Prior) -> FormPrior:
     return FormPrior(distinct, summed, (sides[0], sides[1]))
 
 
+def _dictionary_counts(
+    form_pairs: FormPairs,
+    dictionary: Sequence[tuple[str, str, float]],
+    number: tuple[dict[str, int], dict[str, int]],
+) -> tuple[Longs, Floats]:
+    """Return the keys and the weights of those word pairs whose forms of one kind both occur in the text."""
+    of_source, of_target = map(cut, form_pairs.letters)
+    source = look_up(number[0], (word[of_source] for word, _, _ in dictionary))
+    target = look_up(number[1], (word[of_target] for _, word, _ in dictionary))
+    weights = np.array([weight for *_, weight in dictionary], dtype=np.float32)
+    both = (source >= 0) & (target >= 0)
+    return source[both] * len(number[1]) + target[both], weights[both]
+
+
 def similar_words(source: Embeddings, target: Embeddings, text: TextSettings) -> list[tuple[str, str, float]]:
     """Return the mutual nearest neighbors by CSLS (Conneau et al. 2018), with their cosines.
 
@@ -150,34 +163,3 @@ def similar_words(source: Embeddings, target: Embeddings, text: TextSettings) ->
     first, second = (text.normalized(side.vocabulary.words) for side in sides)
     cells = zip(pairs.tolist(), cosines.tolist(), strict=True)
     return [(first[s], second[t], cosine) for (s, t), cosine in cells if cosine > 0]
-
-
-def read_word_list(
-    path: str | Path, text: TextSettings, *, encoding: str = "utf-8"
-) -> list[tuple[str, str, float]]:
-    """Read a bilingual word list (word, translation, optional weight; tabs or spaces) or eflomal's priors.
-
-    `text` normalizes the words. A DataError names the first line of another format. Of eflomal's priors only
-    the lines ``LEX`` are used; a warning counts the others.
-    """
-    entries, others = [], 0
-    for number, line in enumerate(read_lines(path, encoding=encoding), 1):
-        columns = line.split("\t" if "\t" in line else " ")
-        if not line.strip() or (len(columns), columns[0]) in _OTHER_PRIORS:
-            others += bool(line.strip())
-            continue
-        if len(columns) == 4 and columns[0] == "LEX":
-            del columns[0]
-        try:
-            weight = float(columns[2]) if len(columns) > 2 else 1.0
-        except ValueError:
-            weight = -1.0
-        if not (2 <= len(columns) <= 3 and columns[0] and columns[1] and 0 < weight <= MOST_WEIGHT):
-            wanted = f"expected a word, its translation and perhaps a weight above 0, to {MOST_WEIGHT:g}"
-            raise DataError(f"{wanted}, found {line!r}").at(path, line=number)
-        source, target = text.normalized(columns[:2])
-        entries.append((source, target, weight))
-    if others:
-        left_out = f"{path}: {others:,} lines of jumps and fertilities (HMMF, HMMR, FERF, FERR) are left out"
-        warnings.warn(left_out, stacklevel=2)
-    return entries

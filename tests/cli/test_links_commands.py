@@ -9,11 +9,10 @@ import sys
 import pytest
 
 from nmtalign.cli import main
+from nmtalign.dictionaries.reading import read_dictionary
 from nmtalign.links.formats import format_pharaoh, parse_pharaoh
 from nmtalign.links.symmetrization import SYMMETRIZATION_METHODS, symmetrize_many
 from nmtalign.names import READ_LINKS
-from nmtalign.text.tokenization import TextSettings
-from nmtalign.training.prior import read_word_list
 
 
 def run(capsys, *arguments):
@@ -432,9 +431,9 @@ def test_priors_of_eflomal_come_back(capsys, tmp_path):
     assert (code, out) == (0, "")
     lines = (tmp_path / "priors").read_text(encoding="utf-8").splitlines()
     assert "LEX\thouse\tmaison\t2.0000" in lines
-    assert read_word_list(tmp_path / "priors", TextSettings()) == [
+    assert list(read_dictionary(tmp_path / "priors").itertuples(index=False, name=None)) == [
         (source, target, float(count)) for _, source, target, count in (line.split("\t") for line in lines)
     ]
     write(tmp_path / "priors", *lines, "HMMF\t-1\t3", "HMMR\t2\t1.5", "FERF\thouse\t1\t2", "FERR\tla\t1\t1")
     with pytest.warns(UserWarning, match="4 lines of jumps and fertilities"):
-        assert len(read_word_list(tmp_path / "priors", TextSettings())) == len(lines)
+        assert len(read_dictionary(tmp_path / "priors")) == len(lines)

@@ -10,7 +10,7 @@ import click
 import pytest
 
 from nmtalign.cli import COMMANDS, group
-from nmtalign.cli.declare import FileType, Number, OutputPrefix, Whole
+from nmtalign.cli.declare import FileType, NamedInput, Number, OutputPrefix, Whole
 from nmtalign.cli.texts import Tokenizer
 from nmtalign.files.paths import bundled_path
 from tests.cli.running import run
@@ -99,7 +99,7 @@ def named(param: click.Parameter, path: str) -> str:
     """Write a value of a parameter that names a file."""
     if isinstance(param.type, Tokenizer):
         return f"sentencepiece:other.model,{path}"
-    return f"a={path}" if param.multiple else path
+    return f"a={path}" if isinstance(param.type, NamedInput) else path
 
 
 @pytest.mark.parametrize(("name", "output", "other"), PAIRS)

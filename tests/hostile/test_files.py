@@ -31,6 +31,7 @@ import nmtalign
 from nmtalign import cli
 from nmtalign.applications.projection import parse_tags, project_tags
 from nmtalign.corpus.bitext_index import open_index, write_index
+from nmtalign.dictionaries.reading import read_dictionary
 from nmtalign.encoders.matrix_files import read_vectors
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.files import limits
@@ -45,7 +46,6 @@ from nmtalign.text import readers as text_readers
 from nmtalign.text.bitext import read_bitext
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
-from nmtalign.training.prior import read_word_list
 from nmtalign.vectors.embeddings import MAX_NGRAM_CHARS, CharacterNgrams, word_blocks
 from nmtalign.vectors.pickles import read_pickle
 from nmtalign.vectors.storage import load_embeddings, save_embeddings
@@ -534,7 +534,7 @@ def test_short_lines_of_gold_that_are_equal_share_their_links(tmp_path: Path) ->
 def test_a_word_list_without_measure(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("the le 1e308\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"line 1: .*a weight above 0, to 1e"):
-        read_word_list(tmp_path / "x", TextSettings())
+        read_dictionary(tmp_path / "x")
 
 
 def test_many_tags_take_little_time_and_deep_ones_are_refused() -> None:

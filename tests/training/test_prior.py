@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.aligner.train import LearnOptions, learn, train
-from nmtalign.errors import DataError, UsageError
+from nmtalign.errors import UsageError
 from nmtalign.scorers.forms import FormPairs
 from nmtalign.scorers.lexicon import FormCounts, FormPairCounts
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.training.em import PRESETS
-from nmtalign.training.prior import FormPrior, Prior, read_word_list, similar_words
+from nmtalign.training.prior import FormPrior, Prior, similar_words
 from nmtalign.vectors.embeddings import Embeddings
 from tests.aligner.toy_language import toy_bitext, toy_training
 
@@ -96,20 +95,6 @@ def test_training_links_are_those_of_the_model():
     own, again = found.align(), found.aligner.align_batch(toy_bitext(60).words)
     np.testing.assert_array_equal(own.source, again.source)
     np.testing.assert_array_equal(own.probability, again.probability)
-
-
-def test_word_lists(tmp_path: Path):
-    path = tmp_path / "list.txt"
-    path.write_text("Haus house\nneu\tnew\t2.5\n\n", encoding="utf-8")
-    assert read_word_list(path, TextSettings()) == [("haus", "house", 1.0), ("neu", "new", 2.5)]
-
-
-@pytest.mark.parametrize("line", ["alone", "a\tb\tmany", "a b 0", "a b -1", "a b nan", "a b c d", "\tb"])
-def test_bad_word_lists_name_the_line(tmp_path: Path, line: str):
-    path = tmp_path / "list.txt"
-    path.write_text(f"good bien\n{line}\n", encoding="utf-8")
-    with pytest.raises(DataError, match="line 2"):
-        read_word_list(path, TextSettings())
 
 
 def test_swapped_sides_are_noticed():

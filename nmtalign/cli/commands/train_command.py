@@ -17,7 +17,7 @@ from nmtalign.cli.declare import INPUT, OUTPUT, FileType, Number, Options, comma
 from nmtalign.cli.messages import Stages, log, log_option, quiet_option, warn
 from nmtalign.cli.texts import BitextOptions, TextOptions
 from nmtalign.errors import UsageError, WorkerError
-from nmtalign.names import PresetName
+from nmtalign.names import PresetName, Side
 
 if TYPE_CHECKING:
     from nmtalign.aligner.train import LearnOptions
@@ -55,6 +55,17 @@ class OutputOptions(Options):
         return {name: path for name, path in files.items() if path is not None}
 
 
+class DictionaryInput(FileType):
+    """A dictionary, which may have several files."""
+
+    def paths(self, value: str) -> list[str]:
+        from nmtalign.dictionaries.indexed_dictionaries import indexed_files
+
+        files = None if value == "-" else indexed_files(Path(value))
+        others = () if files is None else (files.index, files.text, files.info)
+        return [value, *(str(path) for path in others if path is not None)]
+
+
 @dataclass(frozen=True, kw_only=True)
 class LearningOptions(Options):
     """How a model is learned, and what else than the bitext it is learned from."""
@@ -68,10 +79,14 @@ class LearningOptions(Options):
         section="Input",
     )
     preset: PresetName = option("--preset", "Learn faster, or more accurately.", default="default")
-    prior: str | None = option(
+    prior: tuple[str, ...] = option(
         "--prior FILE",
-        "Start from a word list (word, translation, weight) or from eflomal's priors.",
-        type=INPUT,
+        "Use a bilingual dictionary or word list; may be repeated. The content tells the format.",
+        type=DictionaryInput(writes=False),
+        default=(),
+    )
+    headwords: Side | None = option(
+        "--headwords SIDE", "Side of the text that the headwords are of.  [found by the words]"
     )
     init: str | None = option(
         "--init DIR", "Start from a model and its tokenizer, or from word vectors.", type=OLDER_MODEL
@@ -196,7 +211,8 @@ def _open(
         lowercase=tokenization.lowercase,
         unicode=tokenization.unicode,
         languages=tokenization.langs or (None, None),
-        prior=learning.prior,
+        prior=learning.prior or None,
+        headwords=learning.headwords,
         init=learning.init,
         vectors=vectors.path,
         vectors_weight=vectors.vectors_weight,

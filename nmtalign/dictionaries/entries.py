@@ -1,0 +1,95 @@
+"""Entries of bilingual dictionaries, and the phrases that are left when their glosses are cleaned.
+
+A reader yields an :class:`Entry` for each entry of a file, and a DataError in the place of a malformed one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from nmtalign.errors import DataError
+
+MAX_ALTERNATIVES = 1_000  # headwords, or translations, of an entry
+MAX_PHRASE_CHARS = 200  # longer translations are explanations
+
+
+class Entry(NamedTuple):
+    """An entry as the file has it."""
+
+    line: int  # where it begins, or its number in files without lines; counted from 1
+    headwords: Sequence[str]
+    glosses: Sequence[str]
+    weight: float = 1.0
+    is_clean: bool = False  # whether the glosses are phrases already
+
+    @property
+    def translations(self) -> list[str]:
+        """The phrases of the glosses."""
+        if self.is_clean:
+            return list(self.glosses)
+        return [phrase for gloss in self.glosses for phrase in phrases_of(gloss)]
+
+
+Wanted = Callable[[str], bool]  # whether the translations of a headword are wanted
+# an entry, or what is wrong with it; None for an entry that is not wanted, because entries are counted
+Record = Entry | DataError | None
+
+
+def every_headword(headword: str) -> bool:
+    """Want each entry."""
+    return True
+
+
+# Text in brackets explains a translation: (of a person), [ugs.], <n>, {m}.
+_BRACKETED = re.compile(
+    r"\((?:[^()]|\([^()]*\))*\)|（[^（）]*）|\[[^\[\]]*\]|<[^<>]*>|\{[^{}]*\}|〈[^〈〉]*〉|【[^【】]*】"
+)
+_HAS_BRACKET = re.compile(r"[(（\[<{〈【]").search
+_SEPARATORS = re.compile(r"[;,；，、/|]|\s=\s")
+_REMARK = re.compile(
+    r"\s*(CL:|see (also )?\S|also (written|pr\.)|(old |erhua |Japanese )?variant of|abbr\. (for|of|to)"
+    r"|used in|same as|EntL\d)"
+)
+_NUMBER = re.compile(r"\s*\d{1,3}[.)]\s+")
+_PARTICLE = re.compile(r"(?:to|To)\s+(?=\S)")
+_STRESS = re.compile("(?<=[\u0400-\u04ff])[\u0300\u0301]")  # marks of stress on Cyrillic letters
+_EDGES = ' \t\u3000.:!?;…~*"“”«»'
+
+
+def phrases_of(gloss: str) -> Iterator[str]:
+    """Yield the translations in a gloss, without remarks, numbers and the *to* of English infinitives.
+
+    >>> list(phrases_of("1. to abandon (a plan), give up; [obs.] forsake"))
+    ['abandon', 'give up', 'forsake']
+    """
+    if _REMARK.match(gloss):
+        return
+    gloss = without_brackets(gloss)
+    for piece in _SEPARATORS.split(gloss):
+        piece = _NUMBER.sub("", piece, count=1).strip(_EDGES)
+        piece = _PARTICLE.sub("", piece, count=1) if piece[:2] in ("to", "To") else piece
+        if piece and len(piece) <= MAX_PHRASE_CHARS:
+            yield piece
+
+
+def without_brackets(text: str) -> str:
+    """Return a text without what is in brackets, and without marks of stress on Cyrillic letters."""
+    if not text.isascii():
+        text = _STRESS.sub("", text)
+    return _BRACKETED.sub(" ", text) if _HAS_BRACKET(text) else text
+
+
+def check_size(entry: Entry) -> Record:
+    """Return the entry, or an error if it has too many headwords or translations."""
+    most = max(len(entry.headwords), len(entry.glosses))
+    if most > MAX_ALTERNATIVES:
+        return DataError(f"expected at most {MAX_ALTERNATIVES:,} headwords and translations, found {most:,}")
+    return entry
+
+
+def without_empty(texts: Iterable[str]) -> list[str]:
+    """Return the texts that have a character other than spaces, stripped."""
+    stripped = [text.strip() for text in texts]
+    return [text for text in stripped if text]

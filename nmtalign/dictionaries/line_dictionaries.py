@@ -1,0 +1,228 @@
+"""Dictionaries with one entry per line: CC-CEDICT, EDICT, Wiktionary extracts, word lists, eflomal's priors.
+
+The first lines decide on the format. EDICT files are in EUC-JP unless they are valid UTF-8.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from nmtalign.dictionaries.entries import Entry, Record, Wanted, without_brackets, without_empty
+from nmtalign.errors import DataError
+from nmtalign.files.json_files import parse_json
+from nmtalign.files.text_files import try_lines
+
+MAX_WEIGHT = 1e9  # of an entry
+_FIRST_LINES = 200  # that decide on the format
+
+NumberedLines = Iterator[tuple[int, str | DataError]]
+
+_CEDICT = re.compile(r"(\S+) (\S+) \[[^\]]*\] /(.*)/\s*").fullmatch
+_EDICT = re.compile(r"(\S+) (?:\[([^\]]*)\] )?/(.*)/\s*").fullmatch
+_EDICT_HEADWORDS = re.compile(r"[^ \[\];]+").findall
+_EDICT_HEADER = "？？？"
+# the number of columns and the first column of the lines in eflomal's priors that are not about words
+_OTHER_PRIORS = {(3, "HMMF"), (3, "HMMR"), (4, "FERF"), (4, "FERR")}
+
+
+class LineFormat(NamedTuple):
+    """A format with one entry per line."""
+
+    name: str
+    matches: Callable[[str], object]  # whether a line could be an entry
+    read: Callable[[NumberedLines, str | Path, Wanted], Iterator[Record]]
+
+
+def read_lines_of(path: str | Path, encoding: str, wanted: Wanted) -> Iterator[Record]:
+    """Yield the entries of a text file."""
+    lines: NumberedLines = enumerate(try_lines(path, encoding=encoding), 1)
+    first = list(islice(lines, _FIRST_LINES))
+    if encoding == "utf-8" and any(isinstance(line, DataError) for _, line in first):
+        japanese = enumerate(try_lines(path, encoding="euc-jp"), 1)
+        first_japanese = list(islice(japanese, _FIRST_LINES))
+        if _format_of(first_japanese).name == "edict":
+            lines, first = japanese, first_japanese
+    return _format_of(first).read(chain(first, lines), path, wanted)
+
+
+def _format_of(first: list[tuple[int, str | DataError]]) -> LineFormat:
+    """Return the format that half of the first lines, or more, have."""
+    texts = [line for _, line in first if isinstance(line, str)]
+    texts = [text for text in texts if text.strip() and not text.startswith("#")]
+    for candidate in _FORMATS:
+        matching = sum(bool(candidate.matches(text)) for text in texts)
+        if matching and 2 * matching >= len(texts):
+            return candidate
+    return _WORD_LIST
+
+
+def _read_cedict(lines: NumberedLines, path: str | Path, wanted: Wanted) -> Iterator[Record]:
+    for number, line in lines:
+        if isinstance(line, DataError):
+            yield line
+            continue
+        headwords = line.split(" ", 2)[:2]
+        if _is_unwanted(headwords, line, wanted):
+            yield None
+        elif line.startswith("#") or not line.strip():
+            continue
+        elif (found := _CEDICT(line)) is None:
+            yield _malformed("traditional simplified [pinyin] /translation/", line).at(path, line=number)
+        else:
+            yield Entry(number, list(dict.fromkeys(headwords)), found[3].split("/"))
+
+
+def _read_edict(lines: NumberedLines, path: str | Path, wanted: Wanted) -> Iterator[Record]:
+    for number, line in lines:
+        if isinstance(line, DataError):
+            yield line
+            continue
+        before = line.partition("/")[0]
+        before = without_brackets(before.replace("[", ";").replace("]", "")) if "(" in before else before
+        headwords = _EDICT_HEADWORDS(before)
+        if _is_unwanted(headwords, line, wanted):
+            yield None
+        elif not line.strip() or line.lstrip().startswith(_EDICT_HEADER):
+            continue
+        elif (found := _EDICT(line)) is None:
+            yield _malformed("word [reading] /translation/", line).at(path, line=number)
+        else:
+            yield Entry(number, headwords, found[3].split("/"))
+
+
+def _is_unwanted(headwords: list[str], line: str, wanted: Wanted) -> bool:
+    """Return whether a line looks like an entry, none of whose headwords is wanted; this is a quick check."""
+    return line[-1:] == "/" and " /" in line and not any(map(wanted, headwords))
+
+
+def _malformed(wanted: str, line: str) -> DataError:
+    return DataError(f"expected {wanted}, found {line[:60]!r}")
+
+
+# --- Wiktionary extracts -------------------------------------------------------------------------
+
+
+def _read_wiktionary(lines: NumberedLines, path: str | Path, wanted: Wanted) -> Iterator[Record]:
+    """Yield the entries of an extract by wiktextract: translations, or glosses where there are none."""
+    for number, line in lines:
+        if isinstance(line, DataError):
+            yield line
+        elif line.strip():
+            try:
+                entry = _wiktionary_entry(number, parse_json(line))
+            except DataError as error:
+                yield error.at(path, line=number)
+            else:
+                if entry.glosses:
+                    yield entry if wanted(entry.headwords[0]) else None
+
+
+def _wiktionary_entry(number: int, value: Any) -> Entry:
+    word = value.get("word") if isinstance(value, dict) else None
+    if not isinstance(word, str):
+        redirect = isinstance(value, dict) and "redirect" in value
+        if redirect:
+            return Entry(number, (), ())
+        raise DataError("expected an object with a word")
+    senses = _objects(value, "senses")
+    listed = _objects(value, "translations")
+    for sense in senses:
+        listed += _objects(sense, "translations")
+    translations = without_empty(_strings(listed, "word"))
+    if translations:
+        return Entry(number, (word,), [without_brackets(text).strip() for text in translations], 1.0, True)
+    glosses = []
+    for sense in senses:
+        texts = sense.get("glosses")
+        if isinstance(texts, list) and texts and not _is_inflection(sense):
+            glosses.append(texts[-1])  # those before are of the senses that this one is a part of
+    return Entry(number, (word,), [gloss for gloss in glosses if isinstance(gloss, str)])
+
+
+def _objects(value: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    """Return the objects of a list that an object may have."""
+    listed = value.get(name)
+    return [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
+
+
+def _strings(objects: list[dict[str, Any]], name: str) -> list[str]:
+    values = [item.get(name) for item in objects]
+    return [value for value in values if isinstance(value, str)]
+
+
+def _is_inflection(sense: dict[str, Any]) -> bool:
+    """Return whether a sense only says of which word this is a form."""
+    return "form_of" in sense or "alt_of" in sense
+
+
+# --- word lists ----------------------------------------------------------------------------------
+
+
+def _read_word_list(lines: NumberedLines, path: str | Path, wanted: Wanted) -> Iterator[Record]:
+    """Yield the pairs of a word list: word, translation, perhaps a weight; between tabs, else spaces."""
+    for number, line in lines:
+        if isinstance(line, DataError):
+            yield line
+            continue
+        headword, tab, translation = line.partition("\t")
+        if tab and headword and translation and "\t" not in translation and not wanted(headword):
+            yield None
+        elif line.strip():
+            columns = line.split("\t" if tab else " ")
+            yield _word_list_entry(number, columns, line, path, wanted)
+
+
+def _read_eflomal(lines: NumberedLines, path: str | Path, wanted: Wanted) -> Iterator[Record]:
+    """Yield the pairs of the lines ``LEX``; a warning counts the lines of jumps and fertilities."""
+    others = 0
+    for number, line in lines:
+        if isinstance(line, DataError):
+            yield line
+            continue
+        columns = line.split("\t" if "\t" in line else " ")
+        if (len(columns), columns[0]) in _OTHER_PRIORS:
+            others += 1
+        elif len(columns) == 4 and columns[0] == "LEX":
+            yield _word_list_entry(number, columns[1:], line, path, wanted)
+        elif line.strip():
+            yield _word_list_entry(number, columns, line, path, wanted)
+    if others:
+        left_out = f"{path}: {others:,} lines of jumps and fertilities (HMMF, HMMR, FERF, FERR) are left out"
+        warnings.warn(left_out, stacklevel=2)
+
+
+def _word_list_entry(number: int, columns: list[str], line: str, path: str | Path, wanted: Wanted) -> Record:
+    try:
+        weight = float(columns[2]) if len(columns) > 2 else 1.0
+    except ValueError:
+        weight = -1.0
+    if not (2 <= len(columns) <= 3 and columns[0] and columns[1] and 0 < weight <= MAX_WEIGHT):
+        expected = f"expected a word, its translation and perhaps a weight above 0, to {MAX_WEIGHT:g}"
+        return DataError(f"{expected}, found {line[:80]!r}").at(path, line=number)
+    if not wanted(columns[0]):
+        return None
+    is_word = " " not in columns[1].strip()  # a word is taken as it is: it may be a comma
+    return Entry(number, (columns[0],), (columns[1],), weight, is_word)
+
+
+def _is_eflomal(line: str) -> bool:
+    columns = line.split("\t" if "\t" in line else " ")
+    return (len(columns), columns[0]) in _OTHER_PRIORS or (len(columns) == 4 and columns[0] == "LEX")
+
+
+def _is_json(line: str) -> bool:
+    return line.startswith("{") and line.rstrip().endswith("}")
+
+
+_FORMATS = (
+    LineFormat("wiktionary", _is_json, _read_wiktionary),
+    LineFormat("cedict", _CEDICT, _read_cedict),
+    LineFormat("edict", _EDICT, _read_edict),
+    LineFormat("eflomal", _is_eflomal, _read_eflomal),
+)
+_WORD_LIST = LineFormat("word-list", bool, _read_word_list)

@@ -1,0 +1,242 @@
+"""Prior counts from bilingual dictionaries: the word pairs whose words can occur in a text.
+
+A word can occur if the text has a word with the same first letters, because forms of a word share them.
+Other entries are left out as they are read. An entry of several words, such as *give up - renoncer*, counts
+for each pair of their content words.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from nmtalign.corpus.sides import EncodedSide
+from nmtalign.dictionaries.entries import Entry, Wanted
+from nmtalign.dictionaries.line_dictionaries import MAX_WEIGHT
+from nmtalign.dictionaries.reading import DictionaryFile
+from nmtalign.display import short_repr
+from nmtalign.errors import UsageError
+from nmtalign.names import SIDES, Side
+from nmtalign.text.tokenization import Languages, TextSettings
+from nmtalign.validation import check_number
+
+PREFIX_LETTERS = 4  # that a word of an entry and a word of the text share
+MAX_COMBINATIONS = 4  # content words of the headword times those of the translation
+FUNCTION_WORD_SHARE = 0.01  # of the phrases with several words; content words are rarer
+MIN_FUNCTION_WORD_COUNT = 20
+
+WordPair = tuple[str, str, float]  # source word, target word, weight
+GivenDictionary = Any  # a path, a DataFrame, or pairs of a headword and its translation
+GivenDictionaries = GivenDictionary | Sequence[GivenDictionary]
+
+
+@dataclass(frozen=True)
+class DictionaryRows:
+    """A dictionary in memory."""
+
+    path: str  # what messages call it
+    rows: Sequence[tuple[str, str, float]]  # headword, translation, weight
+
+    def entries(self, wanted: Wanted) -> Iterator[Entry]:
+        """Yield the entries of wanted headwords."""
+        for number, (headword, translation, weight) in enumerate(self.rows, 1):
+            if wanted(headword):
+                yield Entry(number, (headword,), (translation,), weight, is_clean=True)
+
+
+Dictionary = DictionaryFile | DictionaryRows
+
+
+def open_dictionaries(given: GivenDictionaries | None, encoding: str = "utf-8") -> list[Dictionary]:
+    """Return the dictionaries that a user gives; a DataError now if there is no such file."""
+    if given is None:
+        return []
+    if isinstance(given, str | Path):
+        file = DictionaryFile(given, encoding)
+        file.check()
+        return [file]
+    if hasattr(given, "columns"):
+        return [_rows_of(given)]
+    if not isinstance(given, Sequence):
+        raise UsageError(f"expected a path, a DataFrame or pairs as `prior`, found {short_repr(given)}")
+    if given and _is_row(given[0]):
+        return [_rows_of(given)]
+    return [dictionary for one in given for dictionary in open_dictionaries(one, encoding)]
+
+
+def _is_row(value: object) -> bool:
+    """Return whether a value is a headword and its translation, perhaps with a weight."""
+    return (
+        isinstance(value, tuple | list)
+        and 2 <= len(value) <= 3
+        and all(isinstance(x, str) for x in value[:2])
+    )
+
+
+def _rows_of(given: Any) -> DictionaryRows:
+    """Return the dictionary of a DataFrame or of pairs."""
+    if hasattr(given, "columns"):
+        names = list(given.columns)
+        if len(names) < 2:
+            raise UsageError(f"expected a headword and a translation in each row, found the columns {names}")
+        chosen = ["headword", "translation"] if {"headword", "translation"} <= set(names) else names[:2]
+        chosen += ["weight"] if "weight" in names[2:] or "weight" in set(names) - set(chosen) else []
+        given = list(zip(*(given[name].tolist() for name in chosen), strict=True))
+    rows = []
+    for number, row in enumerate(given):
+        if not _is_row(row):
+            raise UsageError(
+                f"row {number} of `prior`: expected a headword and a translation, found {short_repr(row)}"
+            )
+        weight = row[2] if len(row) > 2 else 1.0
+        check_number(weight, f"row {number} of `prior`: a weight above 0", minimum=1e-9, maximum=MAX_WEIGHT)
+        rows.append((row[0], row[1], float(weight)))
+    return DictionaryRows("prior", rows)
+
+
+class _Row(NamedTuple):
+    """A headword and a translation of it, in the form in which words are looked up."""
+
+    headword: str
+    translation: str
+    weight: float
+
+
+def dictionary_pairs(
+    dictionaries: Iterable[Dictionary],
+    sides: tuple[EncodedSide, EncodedSide],
+    text: TextSettings,
+    languages: Languages = (None, None),
+    *,
+    headwords: Side | None = None,
+    report: Callable[[str], None],
+    warn: Callable[[str], None],
+) -> list[WordPair]:
+    """Return the word pairs of dictionaries whose words can occur on the two sides of a text.
+
+    `headwords` is the side whose language the headwords are in; None finds it for each dictionary.
+    """
+    vocabularies = [_Vocabulary(side.words) for side in sides]
+    counts: dict[tuple[str, str], float] = {}
+    for dictionary in dictionaries:
+        rows = _wanted_rows(dictionary, vocabularies, text, headwords)
+        side = headwords or _side_of_headwords(rows, vocabularies)
+        pairs = _word_pairs(rows, side, vocabularies, text, languages)
+        if pairs:
+            report(f"{dictionary.path}: {len(pairs):,} word pairs for this text, headwords of the {side}")
+        else:
+            warn(
+                f"{dictionary.path}: no entry has words of both sides of the text; is it of these languages?"
+            )
+        for pair, weight in pairs.items():
+            counts[pair] = counts.get(pair, 0.0) + weight
+    return [(source, target, weight) for (source, target), weight in counts.items()]
+
+
+class _Vocabulary:
+    """The words of a side, and their first letters."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self.words = set(words)
+        self.prefixes = {word[:PREFIX_LETTERS] for word in words if word}
+
+    def may_have(self, word: str) -> bool:
+        """Return whether the text may have a form of the word."""
+        return word[:PREFIX_LETTERS] in self.prefixes
+
+
+def _wanted_rows(
+    dictionary: Dictionary, vocabularies: Sequence[_Vocabulary], text: TextSettings, headwords: Side | None
+) -> list[_Row]:
+    """Return the translations of those headwords that have a word which may occur in the text."""
+    chosen = SIDES if headwords is None else (headwords,)
+    prefixes: set[str] = set()
+    for name in chosen:
+        prefixes |= vocabularies[SIDES.index(name)].prefixes
+    splits_words = not text.cuts_at_spaces
+    letters = {prefix[0] for prefix in prefixes} if splits_words else set()
+
+    def wanted(headword: str) -> bool:
+        word = text.folded(headword)
+        if word[:PREFIX_LETTERS] in prefixes or word[:1] in letters:
+            return True
+        return " " in word and any(part[:PREFIX_LETTERS] in prefixes for part in word.split(" "))
+
+    found: list[tuple[str, str, float]] = []
+    for entry in dictionary.entries(wanted):
+        translations = entry.translations
+        for headword in entry.headwords:
+            if wanted(headword):
+                found += [(headword, translation, entry.weight) for translation in translations]
+    if not found:
+        return []
+    first, second, weights = zip(*found, strict=True)
+    return list(map(_Row, text.normalized(first), text.normalized(second), weights))
+
+
+def _side_of_headwords(rows: Iterable[_Row], vocabularies: Sequence[_Vocabulary]) -> Side:
+    """Return the side that has the headwords, where the other one has the translations of more of them."""
+    source, target = (vocabulary.words for vocabulary in vocabularies)
+    as_source = as_target = 0
+    for headword, translation, _ in rows:
+        as_source += headword in source and translation in target
+        as_target += headword in target and translation in source
+    return "target" if as_target > as_source else "source"
+
+
+def _word_pairs(
+    rows: Sequence[_Row],
+    side: Side,
+    vocabularies: Sequence[_Vocabulary],
+    text: TextSettings,
+    languages: Languages,
+) -> dict[tuple[str, str], float]:
+    """Return the weight of each pair of a source and a target word."""
+    order = (0, 1) if side == "source" else (1, 0)  # the sides of headwords and of translations
+    columns = [row.headword for row in rows], [row.translation for row in rows]
+    phrases = [
+        _content_words(_split(column, text, n, languages[n]))
+        for n, column in zip(order, columns, strict=True)
+    ]
+    first, second = vocabularies[order[0]], vocabularies[order[1]]
+    weights: dict[tuple[str, str], float] = {}
+    for headword, translation, row in zip(*phrases, rows, strict=True):
+        combinations = len(headword) * len(translation)
+        if combinations > MAX_COMBINATIONS:
+            continue
+        for word in filter(first.may_have, headword):
+            for other in filter(second.may_have, translation):
+                pair = (word, other) if side == "source" else (other, word)
+                weights[pair] = max(weights.get(pair, 0.0), row.weight / combinations)
+    return weights
+
+
+def _split(phrases: Sequence[str], text: TextSettings, side: int, language: str | None) -> list[list[str]]:
+    """Return the words of each phrase, split as those of the text."""
+    if text.cuts_at_spaces:
+        return [phrase.split() for phrase in phrases]
+    tokens, lengths = text.tokens_of_lines(phrases, side, language)
+    words, place, result = text.normalized(tokens), 0, []
+    for length in lengths:
+        result.append(words[place : place + length])
+        place += length
+    return result
+
+
+def _content_words(phrases: Sequence[list[str]]) -> list[list[str]]:
+    """Return the phrases of several words without function words, unless these are all that they have.
+
+    Function words are those that many of these phrases have.
+    """
+    several = [words for words in phrases if len(words) > 1]
+    counts = Counter(word for words in several for word in words)
+    most = max(MIN_FUNCTION_WORD_COUNT, FUNCTION_WORD_SHARE * len(several))
+    function_words = {word for word, count in counts.items() if count > most}
+    result = []
+    for words in phrases:
+        content = [word for word in words if word not in function_words] if len(words) > 1 else words
+        result.append(content or words)
+    return result

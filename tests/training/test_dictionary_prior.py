@@ -1,0 +1,147 @@
+"""A dictionary decides what a text leaves open, whichever side has its headwords."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import nmtalign as na
+from nmtalign.aligner.train import LearnOptions, learn, open_options, prepare
+from nmtalign.corpus.sides import encode_pairs
+from nmtalign.errors import DataError, UsageError
+from nmtalign.names import Side
+from nmtalign.text.tokenization import TextSettings
+from nmtalign.training.dictionary_prior import WordPair, dictionary_pairs, open_dictionaries
+
+UNDECIDED = [("red car", "auto rot")] * 10
+STRAIGHT, CROSSED = {(0, 0), (1, 1)}, {(0, 1), (1, 0)}
+
+
+def links(**more: object) -> set[tuple[int, int]]:
+    return set(na.train(UNDECIDED, workers=1, **more).align("red car", "auto rot").alignment.links)
+
+
+def pairs_of(
+    given: object,
+    source: str,
+    target: str,
+    *,
+    headwords: Side | None = None,
+    text: TextSettings | None = None,
+    said: list[str] | None = None,
+) -> set[WordPair]:
+    said = [] if said is None else said
+    sides = encode_pairs([(source.split(), target.split())])
+    options = {"headwords": headwords, "report": said.append, "warn": said.append}
+    return set(dictionary_pairs(open_dictionaries(given), sides, text or TextSettings(), **options))
+
+
+def test_all_kinds_of_dictionaries_decide_the_links(tmp_path: Path) -> None:
+    rows = [("red", "rot"), ("car", "auto")]
+    (tmp_path / "x.tsv").write_text("red\trot\ncar\tAuto\n", encoding="utf-8")
+    assert links(prior=rows) == links(prior=tmp_path / "x.tsv") == CROSSED
+    assert links(prior=pd.DataFrame(rows, columns=["en", "de"])) == CROSSED
+    assert links(prior=na.read_dictionary(tmp_path / "x.tsv")) == CROSSED
+    assert links(prior=[("red", "auto", 3), ("car", "rot", 3)]) == STRAIGHT
+
+
+def test_several_dictionaries_are_used_together(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("red rot\n", encoding="utf-8")
+    given = [
+        tmp_path / "x",
+        [("car", "auto")],
+        pd.DataFrame([("red", "rot", 2.0)], columns=["a", "b", "weight"]),
+    ]
+    assert pairs_of(given, "red car", "auto rot") == {("red", "rot", 3.0), ("car", "auto", 1.0)}
+
+
+def test_headwords_are_found_on_either_side() -> None:
+    said: list[str] = []
+    rows = [("rot", "red"), ("auto", "car"), ("car", "rot")]
+    found = pairs_of(rows, "red car", "auto rot", said=said)
+    assert found == {("red", "rot", 1.0), ("car", "auto", 1.0)}
+    assert said == ["prior: 2 word pairs for this text, headwords of the target"]
+    assert pairs_of(rows, "red car", "auto rot", headwords="source") == {("car", "rot", 1.0)}
+    assert links(prior=rows) == CROSSED
+
+
+def test_words_of_an_entry_with_several_words_share_its_weight() -> None:
+    rows = [("give up", "baisser les bras"), ("car", "auto neuve"), ("one two three", "un deux")]
+    source, target = "give up car one two three", "baisser les bras auto neuve un deux"
+    assert pairs_of([("give up", "baisser bras")], source, target) == {
+        (s, t, 0.25) for s in ("give", "up") for t in ("baisser", "bras")
+    }
+    assert pairs_of(rows, source, target) == {("car", "auto", 0.5), ("car", "neuve", 0.5)}  # others: too many
+
+
+def test_function_words_of_long_phrases_do_not_count() -> None:
+    rows = [(f"w{n}x", f"le t{n}x") for n in range(100)]
+    source, target = (" ".join(f"{letter}{n}x" for n in range(100)) for letter in "wt")
+    assert pairs_of(rows, source, f"le {target}") == {(f"w{n}x", f"t{n}x", 1.0) for n in range(100)}
+
+
+def test_entries_without_words_of_the_text_are_left_out() -> None:
+    rows = [("moon", "Mond"), ("cars", "Autos"), ("rash", "rot")]
+    found = pairs_of(rows, "red car", "auto rot")
+    assert found == set()
+    found = pairs_of(rows, "redder cars", "autos rot")
+    assert found == {("cars", "autos", 1.0)}
+    aligner = na.train(UNDECIDED, prior=[*rows, ("red", "rot")], workers=1)
+    assert aligner.lexicon.source_words == ["", "red", "car"]
+
+
+def test_forms_of_a_word_share_its_entries() -> None:
+    assert pairs_of([("abandon", "renoncer")], "about", "renoncera") == set()
+    assert pairs_of([("abandon", "renoncer")], "abandoned", "renonçait") == {("abandon", "renoncer", 1.0)}
+
+
+def test_phrases_are_split_as_the_text_is() -> None:
+    sides = encode_pairs([(["中", "国"], ["china"])])
+    text = TextSettings("simple")
+    found = dictionary_pairs(open_dictionaries([("中国", "China")]), sides, text, report=print, warn=print)
+    assert set(found) == {("中", "china", 0.5), ("国", "china", 0.5)}
+
+
+def test_a_dictionary_of_other_languages_is_told() -> None:
+    with pytest.warns(UserWarning, match="prior: no entry has words of both sides of the text"):
+        na.train(UNDECIDED, prior=[("moon", "Mond")], workers=1)
+
+
+def test_a_missing_file_is_an_error_before_the_text_is_read(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="No such file"):
+        open_options(prior=tmp_path / "none")
+
+
+@pytest.mark.parametrize(
+    "given", [5, {("a", "b")}, [("a", "b"), ("c",)], [("a", "b", -1)], [5], pd.DataFrame({"a": ["b"]})]
+)
+def test_what_is_not_a_dictionary_is_a_usage_error(given: object) -> None:
+    with pytest.raises(UsageError):
+        open_options(prior=given)
+    with pytest.raises(UsageError, match="headwords"):
+        open_options(prior=[("a", "b")], headwords="left")  # type: ignore[arg-type]
+
+
+def test_a_large_dictionary_is_quick_and_leaves_the_model_small(tmp_path: Path) -> None:
+    lines = [f"w{n}o\tt{n}o\n" for n in range(1000, 200_000)]
+    (tmp_path / "x").write_text("".join([*lines, "red\trot\ncar\tauto\n"]), encoding="utf-8")
+    dictionaries = open_dictionaries(tmp_path / "x")
+    begin = time.process_time()
+    prepared = prepare(UNDECIDED, LearnOptions(dictionaries=dictionaries, workers=1))
+    assert time.process_time() - begin < 2  # 0.4 s
+    assert prepared.prior is not None
+    assert len(prepared.prior.dictionary) == 2
+    result = learn(UNDECIDED, LearnOptions(dictionaries=dictionaries, workers=1))
+    assert len(result.aligner.lexicon.source_words) == 3
+
+
+def test_malformed_entries_are_told_by_train(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("red\trot\ncar\tauto\nalone\n", encoding="utf-8")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert links(prior=tmp_path / "x") == CROSSED
+    assert any("1 of 3 entries are malformed and left out" in str(warning.message) for warning in caught)
