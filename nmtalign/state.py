@@ -199,7 +199,7 @@ def save_state(state: State, folder: str | Path, *, overwrite: bool = False) -> 
 
 
 def open_state(folder: Path, opened: Callable[[Stored], Any], kinds: Mapping[str, tuple[str, str]]) -> Any:
-    """Return what `opened` makes of the state in a folder; `kinds` as `KINDS` of the aligner.
+    """Return what `opened` makes of the state in a folder; `kinds` as `PART_CLASSES` of the aligner.
 
     A DataError if the folder is not a model or is of another format, a part is missing or not the one that
     was saved, or an array is not of the type, shape and range that it should be.

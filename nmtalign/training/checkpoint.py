@@ -18,10 +18,10 @@ from nmtalign.errors import DataError
 from nmtalign.files import file_in
 from nmtalign.output import whole_file
 
-Arrays = dict[str, AnyArray]
+CheckpointArrays = dict[str, AnyArray]
 
-SECONDS = 10.0  # between two checkpoints
-FILE = "checkpoint.npz"
+SECONDS_BETWEEN_CHECKPOINTS = 10.0  # between two checkpoints
+CHECKPOINT_FILE = "checkpoint.npz"
 _KEY = "key"
 
 
@@ -36,7 +36,7 @@ class Checkpoint:
         self._key = np.frombuffer(key.encode(), np.uint8)
         self._written = time.monotonic()
 
-    def read(self) -> Arrays | None:
+    def read(self) -> CheckpointArrays | None:
         """Return the arrays, or None if no file has this key."""
         try:
             arrays = read_arrays(file_in(self.path.parent, self.path.name))
@@ -45,8 +45,8 @@ class Checkpoint:
         return arrays if np.array_equal(arrays.pop(_KEY, ()), self._key) else None
 
     def write_if_due(self, arrays: Callable[[], Mapping[str, AnyArray]]) -> None:
-        """Write what `arrays` returns if the last checkpoint is `SECONDS` old."""
-        if time.monotonic() - self._written < SECONDS:
+        """Write what `arrays` returns if the last checkpoint is `SECONDS_BETWEEN_CHECKPOINTS` old."""
+        if time.monotonic() - self._written < SECONDS_BETWEEN_CHECKPOINTS:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(self.path) as partial, open(partial, "wb") as file:
@@ -55,7 +55,11 @@ class Checkpoint:
 
 
 def checkpoint_of(
-    folder: str | Path | None, source: EncodedSide, target: EncodedSide, *others: object, name: str = FILE
+    folder: str | Path | None,
+    source: EncodedSide,
+    target: EncodedSide,
+    *others: object,
+    name: str = CHECKPOINT_FILE,
 ) -> Checkpoint | None:
     """Return the checkpoint of a training run in a folder; None without a folder.
 
@@ -65,30 +69,30 @@ def checkpoint_of(
     if folder is None:
         return None
     key = hashlib.sha256()
-    _feed(key, (source, target, *others))
+    _update_hash(key, (source, target, *others))
     return Checkpoint(as_path(folder) / name, key.hexdigest())
 
 
 def remove_checkpoints(folder: str | Path) -> None:
     """Remove the checkpoints in a folder, and the folder if nothing else is in it."""
     folder = as_path(folder)
-    for path in folder.glob(f"*{FILE}"):  # with those that a killed run left
+    for path in folder.glob(f"*{CHECKPOINT_FILE}"):  # with those that a killed run left
         path.unlink(missing_ok=True)
     if folder.is_dir() and not any(folder.iterdir()):
         folder.rmdir()
 
 
-def _feed(key: Any, value: object) -> None:
+def _update_hash(key: Any, value: object) -> None:
     """Hash a value with its parts."""
     if isinstance(value, np.ndarray):
         key.update(f"{value.dtype.str} {value.shape}".encode())
         key.update(np.ascontiguousarray(value).tobytes())
     elif is_dataclass(value):
         for part in fields(value):
-            _feed(key, getattr(value, part.name))
+            _update_hash(key, getattr(value, part.name))
     elif isinstance(value, tuple | list):
         key.update(f"({len(value)}".encode())
         for part in value:
-            _feed(key, part)
+            _update_hash(key, part)
     else:
         key.update(f"{value!r},".encode("utf-8", "surrogatepass"))

@@ -22,7 +22,7 @@ from nmtalign.errors import DataError, UsageError
 from nmtalign.files import read_lines
 from nmtalign.positions.hmm import BothTransitions
 from nmtalign.scorers.forms import FormPairs, cut, shorten
-from nmtalign.scorers.lexicon import FormCounts, FormPairCounts, Lexicon, StoredForms, sum_at
+from nmtalign.scorers.learned_lexicon import FormCounts, FormPairCounts, Lexicon, StoredForms, sum_at
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
 from nmtalign.vectors.spaces import mutual_neighbors

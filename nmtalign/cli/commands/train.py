@@ -19,7 +19,7 @@ from nmtalign.errors import StoppedError, UsageError
 from nmtalign.names import PresetName
 
 if TYPE_CHECKING:
-    from nmtalign.aligner.train import LearnOptions
+    from nmtalign.aligner.learning import LearnOptions
 
 OLDER_MODEL = FileType(writes=False, instead_of="output")  # a model that the new one may replace
 
@@ -120,7 +120,7 @@ def train(
     Example: nmtalign train text.en text.fr -o model --links links.txt
     """
     running.one_blas_thread()
-    from nmtalign.aligner.train import checked_against_corrections, learn
+    from nmtalign.aligner.learning import checked_against_corrections, learn
     from nmtalign.output import expect_folder_of
     from nmtalign.state import expect_room_for_model
     from nmtalign.text.bitext import LengthLimit
@@ -180,7 +180,7 @@ def _open(
     engine: running.EngineOptions,
 ) -> LearnOptions:
     """Open the files that the options name."""
-    from nmtalign.aligner.train import open_options
+    from nmtalign.aligner.learning import open_options
 
     return open_options(
         preset=learning.preset,

@@ -33,19 +33,19 @@ from nmtalign.corpus.sides import EncodedSide, look_up, number_words
 from nmtalign.corpus.word_pairs import PairIndex, values_of
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import SIDES
-from nmtalign.positions.model import Emissions
+from nmtalign.positions.position_model import Emissions
 from nmtalign.scorers.forms import EVERY, FormPairs, cut, forms_of, make_form_pairs
 from nmtalign.state import State, Stored
 
 if TYPE_CHECKING:
     from nmtalign.links.lexicon import Entry
 
-BLOCK = 1 << 16  # word pairs that a thread works on at a time
-RAREST = 1e-3  # expected null count of a word that was never unaligned
+WORD_PAIRS_PER_BLOCK = 1 << 16  # word pairs that a thread works on at a time
+MIN_NULL_COUNT = 1e-3  # expected null count of a word that was never unaligned
 UNKNOWN_RATIO = 0.2  # of two forms, one of them unknown: other kinds of form or the positions decide
 MAX_COUNT = 10**12  # of words or links of a training text
-MAX_LETTERS = 1000  # of a form
-_RANGES: dict[str, dict[str, float]] = {  # of the fields of Smoothing, in order
+MAX_FORM_LETTERS = 1000  # of a form
+_SMOOTHING_RANGES: dict[str, dict[str, float]] = {  # of the fields of Smoothing, in order
     "words": {"low": 1, "high": MAX_COUNT},
     "pseudo_count": {"low": 1e-6, "high": 1e6},
     "floor": {"low": 0, "high": 1},
@@ -73,7 +73,7 @@ class FormCounts(NamedTuple):
 
     def null_ratios(self, words: float, pseudo_count: float) -> Doubles:
         """Return p(form | null) / p(form) of each form, at most 1,000."""
-        by_null = (self.null + RAREST) / (self.all_null + 1)
+        by_null = (self.null + MIN_NULL_COUNT) / (self.all_null + 1)
         return np.minimum(1000.0, by_null / ((self.linked + pseudo_count) / words))
 
 
@@ -144,7 +144,7 @@ def ratios(form_pairs: FormPairs, counts: FormPairCounts, smoothing: Smoothing, 
 
 def _in_blocks(function: Callable[[slice], None], size: int, workers: int) -> None:
     """Call a function in several threads, with slices that together cover an array of `size` entries."""
-    deque(in_order(function, [*blocks(size, BLOCK)], workers), maxlen=0)
+    deque(in_order(function, [*blocks(size, WORD_PAIRS_PER_BLOCK)], workers), maxlen=0)
 
 
 class CountedForms(NamedTuple):
@@ -223,7 +223,7 @@ class StoredForms(NamedTuple):
     @classmethod
     def from_state(cls, stored: Stored, words: tuple[int, int]) -> StoredForms:
         """Return the counts of a state; `words` are the sizes of both vocabularies."""
-        first, second = stored.integers("letters", 2, low=-MAX_LETTERS, high=MAX_LETTERS)
+        first, second = stored.integers("letters", 2, low=-MAX_FORM_LETTERS, high=MAX_FORM_LETTERS)
         source, target = (
             FormCounts.from_state(stored, side, None if letters else size)
             for side, size, letters in zip(SIDES, words, (first, second), strict=True)
@@ -294,7 +294,7 @@ class Lexicon:
             stored.array("source_counts", "i", (V[0],), low=0, high=MAX_COUNT),
             stored.array("target_counts", "i", (V[1],), low=0, high=MAX_COUNT),
             [StoredForms.from_state(stored.part(name), V) for name in stored.parts()],
-            Smoothing(*(stored.number(name, **bounds) for name, bounds in _RANGES.items())),
+            Smoothing(*(stored.number(name, **bounds) for name, bounds in _SMOOTHING_RANGES.items())),
             stored.number("spelling", low=0, high=1000),
         )
         lexicon._check_forms(stored)
@@ -363,7 +363,7 @@ class Lexicon:
         for s, t, *numbers in zip(*columns, strict=True):
             yield Entry(self.source_words[s], self.target_words[t], *numbers)
 
-    def looked_up(self, source: EncodedSide, target: EncodedSide, pairs: PairIndex) -> CountedForms:
+    def lookup(self, source: EncodedSide, target: EncodedSide, pairs: PairIndex) -> CountedForms:
         """Return the pairs of forms of a text, with the learned counts."""
         forms, counts = [], []
         for n, learned in enumerate(self.forms):
