@@ -25,19 +25,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.arrays import (
-    Shape,
-    expect_array,
-    expect_number,
-    expect_whole,
-    read_array,
-    read_arrays,
-    write_array,
-)
-from nmtalign.door import as_path
+from nmtalign.arrays import Shape, check_stored_array, check_stored_integer, check_stored_number
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import file_in, fingerprint, guarded_read, is_text, read_json, read_utf8
-from nmtalign.output import expect_room, whole_folder
+from nmtalign.files.array_files import read_array, read_arrays, write_array
+from nmtalign.files.atomic_output import atomic_folder, check_replaceable
+from nmtalign.files.checksums import fingerprint
+from nmtalign.files.json_files import read_json
+from nmtalign.files.paths import as_path, file_inside
+from nmtalign.files.read_errors import reraise_as_data_error
+from nmtalign.files.text_files import is_encodable, read_utf8
 
 FORMAT = "nmtalign model"
 VERSION = 6
@@ -82,7 +78,7 @@ class State:
 def _write_words(words: Sequence[str], path: Path) -> None:
     """Write a word a line; DataError for a word that a line cannot keep."""
     for number, word in enumerate(words):
-        if "\n" in word or not is_text(word):
+        if "\n" in word or not is_encodable(word):
             found = f"word {number}, {word[:60]!r}, holds a line end or half a character"
             raise DataError(f"{found}; a word list cannot keep the word")
     path.write_text("".join(f"{word}\n" for word in words), encoding="utf-8", newline="\n")
@@ -136,33 +132,33 @@ class Stored:
 
     def number(self, name: str, **bounds: float) -> float:
         """Return a finite number; `bounds` are its `low` and `high`."""
-        return expect_number(self.meta.get(name), **bounds, name=self._meta)
+        return check_stored_number(self.meta.get(name), **bounds, name=self._meta)
 
     def integer(self, name: str, **bounds: float) -> int:
         """Return a whole number; `bounds` are its `low` and `high`."""
-        return expect_whole(self.meta.get(name), **bounds, name=self._meta)
+        return check_stored_integer(self.meta.get(name), **bounds, name=self._meta)
 
     def integers(self, name: str, count: int, **bounds: float) -> list[int]:
         """Return a list of `count` whole numbers; `bounds` are their `low` and `high`."""
         values = self.value(name, list)
         if len(values) != count:
             raise DataError(f"expected {count} numbers as {name!r}, found {len(values)}").at(self._meta)
-        return [expect_whole(value, **bounds, name=self._meta) for value in values]
+        return [check_stored_integer(value, **bounds, name=self._meta) for value in values]
 
     def array(self, name: str, kind: str, shape: Shape, **bounds: float) -> NDArray[Any]:
         """Return a packed array; for the parameters see :func:`nmtalign.arrays.expect_array`."""
         entry = f"{self.folder / 'arrays.npz'}, {self.prefix}{name}"
-        return expect_array(self.packed[self.prefix + name], kind, shape, **bounds, name=entry)
+        return check_stored_array(self.packed[self.prefix + name], kind, shape, **bounds, name=entry)
 
     def large(self, name: str, kind: str, shape: Shape, **bounds: float) -> NDArray[Any]:
         """Return an array that has a file of its own."""
         path = self.file(f"{self.prefix}{name}.npy")
-        return expect_array(read_array(path), kind, shape, **bounds, name=path)
+        return check_stored_array(read_array(path), kind, shape, **bounds, name=path)
 
     def words(self, name: str) -> list[str]:
         """Return a word list."""
         path = self.file(f"{self.prefix}{name}.txt")
-        count = expect_whole(self.meta["lists"][name], low=0, name=self._meta)
+        count = check_stored_integer(self.meta["lists"][name], low=0, name=self._meta)
         words = read_utf8(path).split("\n")[:-1]
         if len(words) != count:
             raise DataError(f"expected {count} words, found {len(words)}").at(path)
@@ -174,7 +170,7 @@ def is_model(folder: str | Path) -> bool:
     folder = as_path(folder)
     if not (folder / "meta.json").exists():
         return False
-    file = file_in(folder, "meta.json")
+    file = file_inside(folder, "meta.json")
     try:
         return read_json(file).get("format") == FORMAT
     except (OSError, DataError):
@@ -186,13 +182,13 @@ def expect_room_for_model(folder: str | Path, *, overwrite: bool) -> None:
     meta = read_json(as_path(folder) / "meta.json") if is_model(folder) else {}
     files = meta.get("files")
     names = ["meta.json", *files] if isinstance(files, dict) else []
-    expect_room(folder, names, "a model", overwrite=overwrite)
+    check_replaceable(folder, names, "a model", overwrite=overwrite)
 
 
 def save_state(state: State, folder: str | Path, *, overwrite: bool = False) -> None:
     """Write the state of an aligner for :meth:`nmtalign.aligner.aligner.Aligner.save`."""
     expect_room_for_model(folder, overwrite=overwrite)
-    with whole_folder(folder) as new:
+    with atomic_folder(folder) as new:
         meta = {"format": FORMAT, "version": VERSION, **state.write(new)}
         text = json.dumps(meta | {"files": fingerprints(new)}, ensure_ascii=False, indent=1) + "\n"
         (new / "meta.json").write_text(text, encoding="utf-8", newline="\n")
@@ -206,9 +202,9 @@ def open_state(folder: Path, opened: Callable[[Stored], Any], kinds: Mapping[str
     """
     meta = _read_meta(folder)
     damaged = "this model is damaged or incomplete; copy the folder again, or learn it again"
-    with guarded_read(folder, damaged):
+    with reraise_as_data_error(folder, damaged):
         expect_files(folder, meta["files"])
-        path_of = partial(file_in, folder, listed=meta["files"])
+        path_of = partial(file_inside, folder, listed=meta["files"])
         packed = read_arrays(path_of("arrays.npz")) if (folder / "arrays.npz").exists() else {}
         try:
             return opened(Stored(folder, meta, packed, kinds, path_of))
@@ -243,7 +239,7 @@ def fingerprints(folder: Path) -> dict[str, dict[str, Any]]:
 def expect_files(folder: Path, expected: Mapping[str, Mapping[str, Any]]) -> None:
     """Refuse files of other sizes or bytes than `expected`, which is as :func:`fingerprints` gives them."""
     for name, wanted in expected.items():
-        path = file_in(folder, name)
+        path = file_inside(folder, name)
         size = path.stat().st_size
         if size != wanted["bytes"]:
             raise DataError(f"expected {wanted['bytes']:,} bytes, found {size:,}{_DAMAGED}").at(path)

@@ -20,7 +20,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from nmtalign.arrays import AnyArray, Doubles, Floats, Integers, Ints, Longs
-from nmtalign.corpus.buckets import LONG, Bucket
+from nmtalign.corpus.buckets import MIN_LONG_WORDS, Bucket
 from nmtalign.corpus.sides import EncodedSide, look_up
 from nmtalign.positions.position_model import BucketPosteriors, PositionModel, Posteriors, TextScores
 from nmtalign.state import State, Stored
@@ -51,7 +51,7 @@ class Transitions:
     @cached_property
     def _matrices(self) -> Floats | None:
         """The transitions by pair, (B, S + 1, S), for long sentences, where matrix products are faster."""
-        if self.transition.shape[1] < LONG:
+        if self.transition.shape[1] < MIN_LONG_WORDS:
             return None
         return np.ascontiguousarray(self.transition.transpose(2, 0, 1))
 

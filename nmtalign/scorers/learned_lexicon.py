@@ -27,10 +27,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import AnyArray, Doubles, Floats, Integers, Longs, blocks, expect_rising
-from nmtalign.corpus.parallel import in_order
+from nmtalign.arrays import (
+    AnyArray,
+    Doubles,
+    Floats,
+    Integers,
+    Longs,
+    block_slices,
+    check_strictly_increasing,
+)
+from nmtalign.corpus.parallel import parallel_map
 from nmtalign.corpus.sides import EncodedSide, look_up, number_words
-from nmtalign.corpus.word_pairs import PairIndex, values_of
+from nmtalign.corpus.word_pairs import PairIndex, lookup_values
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import SIDES
 from nmtalign.positions.position_model import Emissions
@@ -144,7 +152,7 @@ def ratios(form_pairs: FormPairs, counts: FormPairCounts, smoothing: Smoothing, 
 
 def _in_blocks(function: Callable[[slice], None], size: int, workers: int) -> None:
     """Call a function in several threads, with slices that together cover an array of `size` entries."""
-    deque(in_order(function, [*blocks(size, WORD_PAIRS_PER_BLOCK)], workers), maxlen=0)
+    deque(parallel_map(function, [*block_slices(size, WORD_PAIRS_PER_BLOCK)], workers), maxlen=0)
 
 
 class CountedForms(NamedTuple):
@@ -235,7 +243,7 @@ class StoredForms(NamedTuple):
             raise DataError(found).at(f"{stored.folder / 'arrays.npz'}, {stored.prefix}pairs")
         targets = stored.large("targets", "i", (pairs,), low=0, high=forms - 1)
         keys = np.repeat(np.arange(len(of_source)) * forms, of_source) + targets
-        expect_rising(keys, name=stored.folder / f"{stored.prefix}targets.npy")
+        check_strictly_increasing(keys, name=stored.folder / f"{stored.prefix}targets.npy")
         counts = stored.large("counts", "f", (pairs,), low=0, high=MAX_COUNT)
         return cls((first, second), keys, counts, (source, target))
 
@@ -395,7 +403,7 @@ def _counts_of(
     missing = (at_source < 0) | (at_target < 0)
     keys = at_source * learned.shape[1] + at_target
     keys[missing] = -1
-    counts = values_of(learned.keys, learned.counts, keys)
+    counts = lookup_values(learned.keys, learned.counts, keys)
     unknown = np.flatnonzero(missing & (pairs.source > 0))
     by_chance = (of_source.linked + smoothing.pseudo_count)[pairs.source[unknown]]
     by_chance *= (of_target.linked + smoothing.pseudo_count)[pairs.target[unknown]] / smoothing.words

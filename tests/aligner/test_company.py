@@ -7,6 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from nmtalign.encoders.matrix_files import PairMatrix
 
 from nmtalign import names
 from nmtalign.aligner.extraction_methods import make_extraction
@@ -14,9 +15,8 @@ from nmtalign.aligner.links_from import Linker
 from nmtalign.aligner.opening import vector_aligner
 from nmtalign.corpus import text as text_module
 from nmtalign.corpus.text import encode_text
-from nmtalign.encoders.files import PairMatrix
 from nmtalign.encoders.published import attention_posteriors
-from nmtalign.links.symmetrization import METHODS
+from nmtalign.links.symmetrization import SYMMETRIZATION_METHODS
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
 from tests.aligner.batches import check_alone
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:(only|the sides are swapped)")  
 
 WORDS = [f"w{n}" for n in range(30)]
 EXTRACTIONS = [make_extraction(name) for name in names.EXTRACTIONS]
-EXTRACTIONS += [make_extraction(symmetrize=name) for name in METHODS]
+EXTRACTIONS += [make_extraction(symmetrize=name) for name in SYMMETRIZATION_METHODS]
 SCORES = ["dot", "scaled-dot", "cosine", "bahdanau"]
 POSITIONS = ["none", "diagonal", "hmm"]
 

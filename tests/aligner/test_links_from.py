@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from nmtalign.encoders.matrix_files import PairMatrix, read_matrices
 
 from nmtalign.aligner.extraction_methods import make_extraction
 from nmtalign.aligner.links_from import Linker
 from nmtalign.encoders.cross_attention import AttentionReduction
-from nmtalign.encoders.files import PairMatrix, read_matrices
 from nmtalign.encoders.published import attention_posteriors
 from nmtalign.errors import DataError
 

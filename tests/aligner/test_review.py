@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from nmtalign.links.selection import match
 
 from nmtalign.aligner import aligner as aligner_module
 from nmtalign.aligner.aligner import Aligner
@@ -14,7 +15,6 @@ from nmtalign.aligner.learning import train
 from nmtalign.corpus import buckets
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError
-from nmtalign.links.extraction import match
 from nmtalign.scorers import forms
 from nmtalign.scorers.dense import make_dense_scorer
 from nmtalign.scorers.forms import letter_pairs

@@ -13,7 +13,13 @@ from dataclasses import replace
 import pytest
 
 from nmtalign.aligner.learning import train
-from nmtalign.corpus.parallel import MUCH, default_workers, in_order, may_fork, streamed
+from nmtalign.corpus.parallel import (
+    MIN_PARALLEL_CELLS,
+    default_workers,
+    may_fork,
+    parallel_imap,
+    parallel_map,
+)
 from nmtalign.errors import UsageError
 
 
@@ -23,7 +29,7 @@ def test_results_come_in_the_order_of_the_items(workers: int):
         time.sleep(0.002 * (k % 3))
         return k * k
 
-    assert list(in_order(slow, range(30), workers)) == [k * k for k in range(30)]
+    assert list(parallel_map(slow, range(30), workers)) == [k * k for k in range(30)]
 
 
 @pytest.mark.parametrize("workers", [-1, 0, 1.5, "2", True])
@@ -41,7 +47,7 @@ def test_workers_that_cannot_be_are_refused_wherever_they_are_given(workers, lea
 
 def test_an_error_in_a_thread_is_seen():
     with pytest.raises(ZeroDivisionError):
-        list(in_order(lambda k: 1 // (k - 3), range(10), 2))
+        list(parallel_map(lambda k: 1 // (k - 3), range(10), 2))
 
 
 def test_few_results_wait():
@@ -52,7 +58,7 @@ def test_few_results_wait():
             started[0] += 1
         return k
 
-    for k in in_order(count, range(100), 2):
+    for k in parallel_map(count, range(100), 2):
         assert started[0] <= k + 7
 
 
@@ -62,7 +68,10 @@ def test_there_is_no_fork_beside_threads():
     thread.start()
     try:
         assert not may_fork()
-        assert list(in_order(lambda k: os.getpid(), range(3), 2, work=MUCH)) == [os.getpid()] * 3
+        assert (
+            list(parallel_map(lambda k: os.getpid(), range(3), 2, work=MIN_PARALLEL_CELLS))
+            == [os.getpid()] * 3
+        )
     finally:
         stop.set()
         thread.join()
@@ -200,7 +209,7 @@ def test_items_are_read_as_they_are_needed(workers: int):
             read[0] += 1
             yield k
 
-    for k, found in enumerate(streamed(lambda k: k * k, items(), workers)):
+    for k, found in enumerate(parallel_imap(lambda k: k * k, items(), workers)):
         assert found == k * k
         assert read[0] <= k + 2 * workers + 1
 
