@@ -9,10 +9,10 @@ __version__ = "0.1.0"
 
 _NAMES_OF_MODULE = {
     "aligner.aligner": "Aligner",
-    "aligner.fitting": "learn_attention",
+    "aligner.attention_learning": "learn_attention",
     "aligner.links_from": "links_from",
     "aligner.opening": "load fit_to vector_aligner",
-    "aligner.train": "train",
+    "aligner.learning": "train",
     "applications.bilingual_lexicon": "lexicon",
     "applications.concordance": "find",
     "applications.phrases": "phrases",

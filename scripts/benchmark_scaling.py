@@ -37,7 +37,7 @@ from nmtalign.corpus.text import EncodedText, whole_pairs
 from nmtalign.links.formats import format_pharaoh_batch
 from nmtalign.text.bitext import SentencePair, iter_chunks, read_bitext
 from nmtalign.training.distributed import DistributedBitext, Shard
-from nmtalign.training.em import Estimator, preset
+from nmtalign.training.em import Estimator, preset_hyperparameters
 
 TEXT_BYTES = 64  # of the links of a pair on disk, about; twice that with probabilities
 
@@ -162,7 +162,7 @@ class Spread(NamedTuple):
 
 
 def spread(sides: tuple[EncodedSide, EncodedSide]) -> Spread:
-    settings, processes = preset("default"), Counting()
+    settings, processes = preset_hyperparameters("default"), Counting()
     start = time.process_time()
     text = EncodedText(*sides, whole_pairs(*sides), make_buckets(*sides))
     estimator = Estimator(text, settings, make_bitext=partial(DistributedBitext, processes=processes))

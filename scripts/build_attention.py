@@ -35,7 +35,7 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, default=DATA / "en_fr_vectors")
     arguments = parser.parse_args()
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before NumPy is imported
-    from nmtalign.aligner.fitting import learn_attention
+    from nmtalign.aligner.attention_learning import learn_attention
     from nmtalign.names import LEARNED_SCORES
 
     bitext = [pair for item in PAIRS.items() for pair in pairs_of(arguments.bitexts, *item)]

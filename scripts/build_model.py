@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from nmtalign.aligner.train import LearnOptions, learn
+from nmtalign.aligner.learning import LearnOptions, learn
 from nmtalign.text.bitext import SentencePair, read_bitext
 from nmtalign.text.tokenization import TextSettings
-from nmtalign.training.em import preset
+from nmtalign.training.em import preset_hyperparameters
 
 BITEXTS = ("laws", "tatoeba", "tico19")
 PRUNE = 0.1
@@ -36,7 +36,7 @@ def main() -> None:
     aligner = learn(
         _pairs(arguments.bitexts),
         LearnOptions(
-            hyperparameters=replace(preset("default"), prune=PRUNE, spectral_weight=SPECTRAL),
+            hyperparameters=replace(preset_hyperparameters("default"), prune=PRUNE, spectral_weight=SPECTRAL),
             text=TextSettings("simple"),
             languages=("en", "fr"),
             report=print,

@@ -29,10 +29,10 @@ from _corpora import FAMILIES, Pairs, corpora, lines_of, parse_links, sampled
 from benchmark_aligners import markdown
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.aligner.probabilities import LARGEST, LINK_COEFFICIENTS, STEPS
-from nmtalign.aligner.train import LearnOptions, learn
+from nmtalign.aligner.learning import LearnOptions, learn
+from nmtalign.aligner.probabilities import BISECTION_STEPS, LINK_COEFFICIENTS, MAX_GOLD_LOG_ODDS
 from nmtalign.corpus.text import encode_text
-from nmtalign.training.em import PRESETS
+from nmtalign.training.em import PRESET_HYPERPARAMETERS
 
 BINS, NEWTON = 10, 100
 Gold = list[tuple[set[str], set[str]]]
@@ -123,7 +123,7 @@ def families(data: Path) -> Iterator[tuple[str, Pairs, Pairs, Path]]:
 
 def learned(pairs: Pairs, preset: str) -> Aligner:
     words = [(source.split(" "), target.split(" ")) for source, target in pairs]
-    return learn(words, LearnOptions(PRESETS[preset])).aligner
+    return learn(words, LearnOptions(PRESET_HYPERPARAMETERS[preset])).aligner
 
 
 def links_of(family: str, name: str, new: bool, aligner: Aligner, pairs: Pairs, gold: Gold) -> Links:
@@ -215,8 +215,11 @@ def with_own_constants(texts: Sequence[Links], features: Features) -> Callable[[
     raised = {}
     for family in {text.family for text in texts}:
         a = fitted([text for text in texts if text.family != family], features, True)
-        own, (low, high) = [text for text in texts if text.family == family], (-LARGEST, LARGEST)
-        for _ in range(STEPS):
+        own, (low, high) = (
+            [text for text in texts if text.family == family],
+            (-MAX_GOLD_LOG_ODDS, MAX_GOLD_LOG_ODDS),
+        )
+        for _ in range(BISECTION_STEPS):
             a_raised = a + (low + high) / 2 * (np.arange(len(a)) == 0)
             found = curve(a_raised, features, True)
             below = np.mean([(found(text) - text.right).mean() for text in own]) < 0

@@ -25,9 +25,9 @@ import numpy as np
 from build_attention import DATA, PAIRS, pairs_of
 
 import nmtalign as na
-from nmtalign.aligner.fitting import learn_attention
-from nmtalign.rescoring.distillation import KINDS, AdditiveParameters, DotParameters
+from nmtalign.aligner.attention_learning import learn_attention
 from nmtalign.scorers.vector_scores import make_score, score_in
+from nmtalign.training.attention_parameters import PARAMETER_CLASSES, AdditiveParameters, DotParameters
 
 SAMPLE = DATA / "en_fr_sample"
 VECTORS = DATA / "en_fr_vectors"
@@ -49,8 +49,8 @@ class BothParameters(NamedTuple):
     @classmethod
     def start(cls, dimension: int, units: int, lengths: Any) -> BothParameters:
         """Return both starts, each with half of the sharpness."""
-        *dot, first = DotParameters.start(dimension, units, lengths)
-        *additive, second = AdditiveParameters.start(dimension, units, lengths)
+        *dot, first = DotParameters.init(dimension, units, lengths)
+        *additive, second = AdditiveParameters.init(dimension, units, lengths)
         W_q, W_k = (array * np.float32(0.5**0.5) for array in dot)
         additive[2] = additive[2] / 2
         return cls(W_q, W_k, *additive, (first + second) / 2)
@@ -134,7 +134,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, nargs="+", default=[2_000, 10_000])
     parser.add_argument("--units", type=int, nargs="+", default=[32, 128, 256])
     arguments = parser.parse_args()
-    KINDS["both"] = BothParameters
+    PARAMETER_CLASSES["both"] = BothParameters
     row(*HEAD)
     row(*["---"] * len(HEAD))
     for score in ("cosine", "dot", "scaled-dot"):
@@ -144,7 +144,7 @@ def main() -> None:
     whole, total = [pairs_of(arguments.bitexts, *item) for item in PAIRS.items()], sum(PAIRS.values())
     for count in arguments.pairs:
         bitext = [pair for part in whole for pair in part[:: max(1, total // count)]]
-        for score in KINDS:
+        for score in PARAMETER_CLASSES:
             for units in arguments.units if score == "bahdanau" else [128]:
                 start = time.perf_counter()
                 learned = learn_attention(bitext, VECTORS, score=score, model=na.load(), units=units)

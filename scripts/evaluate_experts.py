@@ -34,12 +34,12 @@ import numpy as np
 from _corpora import FAMILIES, Corpus, corpora, lines_of, parse_links, score
 
 import nmtalign
-from nmtalign.aligner.experts import METHOD, EncoderLinks, Expert
-from nmtalign.aligner.extraction import make_extraction
+from nmtalign.aligner.experts import ENCODER_METHOD, EncoderLinks, Expert
+from nmtalign.aligner.extraction_methods import make_extraction
+from nmtalign.aligner.learning import LearnOptions, learn
 from nmtalign.aligner.links_from import Linker
-from nmtalign.aligner.train import LearnOptions, learn
 from nmtalign.encoders.matrix_files import PairMatrix
-from nmtalign.encoders.published import METHODS
+from nmtalign.encoders.published import PUBLISHED_METHODS
 from nmtalign.links.selection import mutual_argmax
 
 KINDS = ("moved", "hard", "consistent", "missing", "crowded", "graded")
@@ -173,8 +173,10 @@ def encoder_of(corpus: Corpus, alike: list[np.ndarray]) -> Expert:
             yield PairMatrix(([], []), np.zeros((0, 0))) if own is None else PairMatrix((source, target), own)
 
     encoder = EncoderLinks("similarities", {})
-    extraction = make_extraction(METHODS[METHOD].extract)
-    encoder.__dict__["_linker"] = Linker("similarities", read, METHODS[METHOD].posteriors, extraction)
+    extraction = make_extraction(PUBLISHED_METHODS[ENCODER_METHOD].extract)
+    encoder.__dict__["_linker"] = Linker(
+        "similarities", read, PUBLISHED_METHODS[ENCODER_METHOD].posteriors, extraction
+    )
     return Expert(encoder)
 
 

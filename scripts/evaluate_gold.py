@@ -26,11 +26,11 @@ from _corpora import lines_of, score
 from benchmark_aligners import markdown
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.aligner.train import LearnOptions, prepare, teach
-from nmtalign.aligner.train import learn as learn_aligner
+from nmtalign.aligner.learning import LearnOptions, prepare, train_rescorer
+from nmtalign.aligner.learning import learn as learn_aligner
 from nmtalign.links.alignments import GoldAlignment
 from nmtalign.links.formats import format_pharaoh, parse_gold, read_gold
-from nmtalign.training.em import PRESETS
+from nmtalign.training.em import PRESET_HYPERPARAMETERS
 
 SETS = ("bicici_deen_100+10k", "golden_enes_100+5k", "golden_enfr_100+10k", "a10k")
 Words = list[tuple[list[str], list[str]]]
@@ -40,13 +40,15 @@ def learn(folder: Path, preset: str) -> tuple[Aligner, Words]:
     """Learn an aligner from a corpus; return it and the words of the corpus."""
     text = list(zip(lines_of(folder / "src"), lines_of(folder / "tgt"), strict=True))
     words = [(s.split(), t.split()) for s, t in text]
-    return replace(learn_aligner(words, LearnOptions(PRESETS[preset], workers=1)).aligner, workers=1), words
+    return replace(
+        learn_aligner(words, LearnOptions(PRESET_HYPERPARAMETERS[preset], workers=1)).aligner, workers=1
+    ), words
 
 
 def taught(aligner: Aligner, pairs: Words, gold: list[GoldAlignment]) -> Aligner:
     """Return the aligner with a rescorer that learned from the gold links of pairs."""
     options = LearnOptions(gold=gold, workers=1)
-    return teach(aligner, prepare(pairs, options), options)
+    return train_rescorer(aligner, prepare(pairs, options), options)
 
 
 def links(aligner: Aligner, pairs: Words) -> list[str]:
@@ -104,7 +106,7 @@ def main() -> None:
     )
     parser.add_argument("work", type=Path)
     parser.add_argument("--sets", nargs="+", default=SETS)
-    parser.add_argument("--preset", choices=list(PRESETS), default="default")
+    parser.add_argument("--preset", choices=list(PRESET_HYPERPARAMETERS), default="default")
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--taught", nargs="+", type=int, default=[50, 1000], help="gold lines that teach")
     parser.add_argument("--seed", type=int, default=0, help="of the folds")

@@ -23,8 +23,8 @@ from _corpora import lines_of
 from scipy.optimize import minimize
 
 from nmtalign.aligner import decoding
+from nmtalign.aligner.learning import LearnOptions, learn
 from nmtalign.aligner.probabilities import pair_features
-from nmtalign.aligner.train import LearnOptions, learn
 from nmtalign.text.tokenization import TextSettings
 
 DOCUMENTS = (5, 15, 50)  # lines

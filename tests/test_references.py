@@ -276,12 +276,12 @@ def test_names_are_in_the_files_that_the_architecture_names():
 
 
 def test_a_name_that_is_gone_is_not_among_the_names_of_the_code():
-    assert {"learn", "prepare", "TextScores", "voted", "hmm", "positions"} <= names_of_the_code()
+    assert {"learn", "prepare", "TextScores", "with_expert_votes", "hmm", "positions"} <= names_of_the_code()
     assert not names_of_the_code() & {"compose", "link_probabilities", "guarded_write"}
 
 
 FILE = re.compile(r"[\w./-]*[\w-]\.(?:py|js|css|md|ipynb)|[a-z_]+(?:/[a-z_]+)*/")
-MEMBER = re.compile(r"([a-z_0-9]+(?:/[a-z_0-9]+)+)\.(\w+)")  # aligner/extraction.grown
+MEMBER = re.compile(r"([a-z_0-9]+(?:/[a-z_0-9]+)+)\.(\w+)")  # aligner/extraction_methods.second_word_links
 ROOTS = (
     *(PACKAGE, PACKAGE / "report", PACKAGE / "report" / "assets"),
     *(REPOSITORY, REPOSITORY / "scripts", DOCS),

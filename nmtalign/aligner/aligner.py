@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from nmtalign.aligner.decoding import BucketLinks, Decoder
-from nmtalign.aligner.experts import Expert, trust_of, voted, with_links
-from nmtalign.aligner.extraction import Extraction, make_extraction
+from nmtalign.aligner.experts import Expert, estimate_trust, with_expert_votes, with_links
+from nmtalign.aligner.extraction_methods import Extraction, make_extraction
 from nmtalign.aligner.probabilities import LinkProbabilities, TrainingSize
 from nmtalign.calls import check_call, check_constructor
 from nmtalign.corpus.coverage import Coverage, warn_of_one_word_lines
@@ -26,10 +26,10 @@ from nmtalign.errors import UsageError
 from nmtalign.files.paths import resolve_path
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, BothWords
 from nmtalign.links.inputs import LinksInput, iter_links
-from nmtalign.positions.model import PositionModel, SoftmaxPositions, TextScores
+from nmtalign.positions.position_model import PositionModel, SoftmaxPositions, TextScores
 from nmtalign.progress import ProgressLine
 from nmtalign.results import TableResult
-from nmtalign.scorers.lexicon import Lexicon
+from nmtalign.scorers.learned_lexicon import Lexicon
 from nmtalign.scorers.scorer import Scorer
 from nmtalign.state import State, Stored, open_state, save_state
 from nmtalign.text.bitext import (
@@ -45,23 +45,23 @@ from nmtalign.text.bitext import (
 from nmtalign.text.tokenization import Languages, TextSettings
 from nmtalign.validation import check_bool, check_type, is_iterable
 
-KINDS: dict[str, tuple[str, str]] = {  # of parts: module and class, imported when one is opened
+PART_CLASSES: dict[str, tuple[str, str]] = {  # of parts: module and class, imported when one is opened
     "mixture": ("nmtalign.scorers.mixture", "Mixture"),
-    "lexicon": ("nmtalign.scorers.lexicon", "Lexicon"),
+    "lexicon": ("nmtalign.scorers.learned_lexicon", "Lexicon"),
     "dense": ("nmtalign.scorers.dense", "DenseScorer"),
     "vectors": ("nmtalign.scorers.given_vectors", "VectorScorer"),
     "embeddings": ("nmtalign.vectors.embeddings", "Embeddings"),
     "dot": ("nmtalign.scorers.vector_scores", "DotScore"),
     "bahdanau": ("nmtalign.scorers.vector_scores", "BahdanauScore"),
     "projected-dot": ("nmtalign.scorers.vector_scores", "ProjectedDot"),
-    "softmax": ("nmtalign.positions.model", "SoftmaxPositions"),
+    "softmax": ("nmtalign.positions.position_model", "SoftmaxPositions"),
     "hmm": ("nmtalign.positions.hmm", "HiddenMarkov"),
     "rescored": ("nmtalign.rescoring.rescorer", "Rescored"),
-    "extraction": ("nmtalign.aligner.extraction", "Extraction"),
+    "extraction": ("nmtalign.aligner.extraction_methods", "Extraction"),
     "expert": ("nmtalign.aligner.experts", "Expert"),
 }
-LOOKED_AT = 1_000  # pairs in which sentences are sought in the place of words
-CELLS = 1 << 23  # of the buckets of a text that are scored at a time
+MAX_PAIRS_CHECKED = 1_000  # pairs in which sentences are sought in the place of words
+CELLS_PER_PART = 1 << 23  # of the buckets of a text that are scored at a time
 
 
 @check_constructor()
@@ -274,7 +274,7 @@ class Aligner(TableResult):
         """Return the aligner with the trust in its expert that its own posteriors of a text give."""
         assert self.expert is not None
         bucket_posteriors = self.positions.posteriors_of(self.scorer.score_text(text))
-        trust = trust_of(bucket_posteriors, text, default_workers(self.workers))
+        trust = estimate_trust(bucket_posteriors, text, default_workers(self.workers))
         return replace(self, expert=replace(self.expert, trust=trust))
 
     def state(self) -> State:
@@ -355,11 +355,11 @@ class Aligner(TableResult):
         return text
 
     def align_text(self, text: EncodedText, done: Callable[[int], None] | None = None) -> AlignedBatch:
-        """Align the tokens of a text; memory depends on `CELLS`, the cells that a worker scores at a time.
+        """Align the tokens of a text; a worker scores about `CELLS_PER_PART` cells at a time.
 
         `done` is called with numbers of pairs (of pieces of long pairs) that are aligned.
         """
-        workers, parts = default_workers(self.workers), list(text.parts(CELLS))
+        workers, parts = default_workers(self.workers), list(text.parts(CELLS_PER_PART))
 
         def links(part: EncodedText, workers: int) -> Iterator[BucketLinks]:
             return self.decoder_of(replace(part)).links_of_buckets(workers)  # of a copy, to free its index
@@ -384,7 +384,7 @@ class Aligner(TableResult):
             raise UsageError("this aligner has to be fitted first: aligner = fit_to(aligner, text)")
         bucket_posteriors = self.positions.posteriors_of(scores)
         if self.expert is not None and self.expert.trust is not None:
-            bucket_posteriors = voted(bucket_posteriors, scores.text, self.expert.trust)
+            bucket_posteriors = with_expert_votes(bucket_posteriors, scores.text, self.expert.trust)
         size, probabilities = TrainingSize.of(scores.training_words), None
         if scores.vocabularies is not None:  # encoders and given vectors have not learned from any text
             source, target = scores.training_counts
@@ -452,7 +452,9 @@ class _Pairs:
 
 def _sentences_as_words(pairs: Sequence[Pair]) -> str:
     """Return a warning if most words of the first pairs contain a space; empty if not."""
-    words = [word for pair in pairs[:LOOKED_AT] if not is_line_pair(pair) for side in pair for word in side]
+    words = [
+        word for pair in pairs[:MAX_PAIRS_CHECKED] if not is_line_pair(pair) for side in pair for word in side
+    ]
     with_space = [word for word in words if " " in word]
     if 2 * len(with_space) <= len(words):
         return ""
@@ -474,7 +476,7 @@ def load_aligner(folder: str | Path) -> Aligner:
 
     Errors are those of :func:`nmtalign.state.open_state`.
     """
-    aligner: Aligner = open_state(resolve_path(folder), Aligner.from_state, KINDS)
+    aligner: Aligner = open_state(resolve_path(folder), Aligner.from_state, PART_CLASSES)
     return aligner
 
 

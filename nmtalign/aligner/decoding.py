@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.aligner.extraction import BucketAttention, Extraction
+from nmtalign.aligner.extraction_methods import BucketAttention, Extraction
 from nmtalign.aligner.probabilities import (
     LinkProbabilities,
     TrainingSize,
@@ -33,8 +33,8 @@ from nmtalign.links.alignments import (
     UnknownWords,
 )
 from nmtalign.names import VALUES
-from nmtalign.positions.hmm import THRESHOLD
-from nmtalign.positions.model import BucketPosteriors, CellIndices, TextScores
+from nmtalign.positions.hmm import DEFAULT_THRESHOLD
+from nmtalign.positions.position_model import BucketPosteriors, CellIndices, TextScores
 
 
 class BucketLinks(NamedTuple):
@@ -64,7 +64,9 @@ class Decoder(NamedTuple):
     text: EncodedText
     bucket_posteriors: Callable[[int], BucketPosteriors]  # gives the posteriors of the bucket of a number
     extraction: Extraction
-    linkable: Callable[[int, Floats | None], Flags]  # :meth:`nmtalign.positions.model.TextScores.linkable`
+    linkable: Callable[
+        [int, Floats | None], Flags
+    ]  # :meth:`nmtalign.positions.position_model.TextScores.linkable`
     scores: TextScores | None = None  # before the position model
     has_null: bool = False  # whether there is a null word, and with it evidence
     size: TrainingSize = TrainingSize()
@@ -102,7 +104,7 @@ class Decoder(NamedTuple):
         (t, s, b), probability = self.extraction.links(posteriors, bucket)
         if self.extraction.second is None:
             return (t, s, b), probability
-        second = np.flatnonzero(probability < probability.dtype.type(THRESHOLD))
+        second = np.flatnonzero(probability < probability.dtype.type(DEFAULT_THRESHOLD))
         sides = (self.text.source, bucket.source, s), (self.text.target, bucket.target, t)
         kept = np.ones(len(probability), dtype=bool)
         for side, numbers, at in sides:

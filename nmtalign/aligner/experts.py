@@ -27,7 +27,7 @@ from nmtalign.files.paths import expand_home
 from nmtalign.links.alignments import AlignedBatch, Link, concatenate_batches
 from nmtalign.links.inputs import batch_of_links
 from nmtalign.names import MethodName
-from nmtalign.positions.model import BucketPosteriors, Posteriors
+from nmtalign.positions.position_model import BucketPosteriors, Posteriors
 from nmtalign.state import State, Stored
 from nmtalign.text.bitext import Pair, SentencePair, Words, words_between_spaces
 from nmtalign.text.tokenization import MAX_TEXT_CHARS
@@ -36,15 +36,15 @@ from nmtalign.validation import check_type, quote_parameter
 if TYPE_CHECKING:
     from nmtalign.aligner.links_from import Linker
 
-METHOD: MethodName = "simalign-argmax"  # of an encoder: few links, most of them right
-BELOW_1 = 1 - 1e-12  # precision and recall of an expert that is always right are less
-PAIRS = 500  # whose links an encoder makes at a time
-LEAST_COUNT = 0.01  # of a cell, soft; with 0.001 a prior has up to twice the pairs and is no better
-SURE = 0.9  # least posterior of a link that the aligner is sure of
-POWER = 4  # of the precision: the weight of the expert's links as prior counts
-VOTE = 1.5  # times the log odds that precision and recall stand for
+ENCODER_METHOD: MethodName = "simalign-argmax"  # of an encoder: few links, most of them right
+MAX_TRUST = 1 - 1e-12  # precision and recall of an expert that is always right are less
+PAIRS_PER_ENCODER_CALL = 500  # whose links an encoder makes at a time
+MIN_SOFT_COUNT = 0.01  # of a cell, soft; with 0.001 a prior has up to twice the pairs and is no better
+MIN_SURE_POSTERIOR = 0.9  # least posterior of a link that the aligner is sure of
+PRECISION_EXPONENT = 4  # of the precision: the weight of the expert's links as prior counts
+VOTE_SCALE = 1.5  # times the log odds that precision and recall stand for
 # pseudo-observations: where a text is too small to tell, an expert that somebody names has .8 and .6
-PRIOR_LINKS, PRIOR_RIGHT, PRIOR_RECALLED = 5, 4, 3
+PSEUDO_LINKS, PSEUDO_RIGHT, PSEUDO_RECALLED = 5, 4, 3
 
 
 class ExpertPair(SentencePair):
@@ -107,7 +107,7 @@ class EncoderLinks:
     device: str | None = None
     cache: str | Path | None = None
     download: bool = True  # whether the encoder may be fetched now
-    method: MethodName = METHOD
+    method: MethodName = ENCODER_METHOD
 
     @cached_property
     def _linker(self) -> Linker:
@@ -140,11 +140,11 @@ class EncoderLinks:
         The count of two words is the greatest of :func:`nmtalign.encoders.published.soft_posteriors` of their
         sub-words.
         """
-        from nmtalign.aligner.extraction import Threshold
+        from nmtalign.aligner.extraction_methods import Threshold
         from nmtalign.encoders.published import soft_posteriors
 
         similarities = list(self._linker.read(words))
-        soft = replace(self._linker, posteriors=soft_posteriors, extraction=Threshold(LEAST_COUNT))
+        soft = replace(self._linker, posteriors=soft_posteriors, extraction=Threshold(MIN_SOFT_COUNT))
         return _certain(self._linker.align(similarities)), soft.align(similarities)
 
 
@@ -161,17 +161,17 @@ class Trust(NamedTuple):
     @property
     def linked_log_odds(self) -> float:
         """What a link of the expert adds to the log odds of a cell."""
-        return VOTE * max(0.0, math.log(self.precision / (1 - self.precision)))
+        return VOTE_SCALE * max(0.0, math.log(self.precision / (1 - self.precision)))
 
     @property
     def unlinked_log_odds(self) -> float:
         """What no link of the expert adds to the log odds of a cell; at most 0."""
-        return VOTE * math.log(1 - self.recall)
+        return VOTE_SCALE * math.log(1 - self.recall)
 
     @property
     def weight(self) -> float:
         """The prior count of a link; hardly any of an expert that is mostly wrong."""
-        return self.precision**POWER
+        return self.precision**PRECISION_EXPONENT
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -210,7 +210,7 @@ class Expert:
     @classmethod
     def from_state(cls, stored: Stored) -> Expert:
         """Return what :meth:`state` was made of; the encoder is opened when needed, never downloaded."""
-        trust = Trust(*(stored.number(name, minimum=0, maximum=BELOW_1) for name in Trust._fields))
+        trust = Trust(*(stored.number(name, minimum=0, maximum=MAX_TRUST) for name in Trust._fields))
         if "encoder" not in stored.meta:
             return cls(None, trust)
         encoder = EncoderLinks(
@@ -276,19 +276,21 @@ def _encoder_expert(
     return Expert(new, older.trust)
 
 
-def trust_of(bucket_posteriors: Callable[[int], BucketPosteriors], text: EncodedText, workers: int) -> Trust:
+def estimate_trust(
+    bucket_posteriors: Callable[[int], BucketPosteriors], text: EncodedText, workers: int
+) -> Trust:
     """Return the trust in the expert of a text, from the posteriors of its buckets without votes."""
 
     def counts(k: int) -> Doubles:
         weights, annotated = text.expert_cells(k)
-        linked, sure = weights > 0, (bucket_posteriors(k).posteriors.joint > SURE) & annotated
+        linked, sure = weights > 0, (bucket_posteriors(k).posteriors.joint > MIN_SURE_POSTERIOR) & annotated
         comparable = linked & sure.any(axis=1, keepdims=True) & sure.any(axis=0)
         return np.array([(linked & sure).sum(), comparable.sum(), sure.sum()], float)
 
     counts_of_buckets = parallel_map(counts, range(len(text.buckets)), workers, work=text.cells)
     both, comparable, sure = sum(counts_of_buckets, np.zeros(3)).tolist()
-    precision = (both + PRIOR_RIGHT) / (comparable + PRIOR_LINKS)
-    return Trust(precision, (both + PRIOR_RECALLED) / (sure + PRIOR_LINKS))
+    precision = (both + PSEUDO_RIGHT) / (comparable + PSEUDO_LINKS)
+    return Trust(precision, (both + PSEUDO_RECALLED) / (sure + PSEUDO_LINKS))
 
 
 def expert_word_counts(
@@ -305,7 +307,7 @@ def expert_word_counts(
     return [(source.words[s], target.words[t], count) for s, t, count in entries if count > 0]
 
 
-def voted(
+def with_expert_votes(
     bucket_posteriors: Callable[[int], BucketPosteriors], text: EncodedText, trust: Trust
 ) -> Callable[[int], BucketPosteriors]:
     """Return a function that computes the posteriors of a bucket with the votes of the text's expert."""

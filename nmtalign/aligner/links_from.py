@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nmtalign.aligner.decoding import Decoder
-from nmtalign.aligner.extraction import Extraction, make_extraction
+from nmtalign.aligner.extraction_methods import Extraction, make_extraction
 from nmtalign.arrays import AnyArray, Flags, Floats, Reals
 from nmtalign.calls import check_call
 from nmtalign.corpus.buckets import PADDING_SCORE, make_buckets
@@ -26,10 +26,16 @@ from nmtalign.corpus.line_words import LineWords, join_pair_tokens, links_of_wor
 from nmtalign.corpus.sides import encode_pairs
 from nmtalign.corpus.text import EncodedText, encode_lines, whole_pairs
 from nmtalign.display import short_repr
-from nmtalign.encoders.cross_attention import Reading, Translator, best_reading, read_attention, translated
+from nmtalign.encoders.cross_attention import (
+    AttentionReduction,
+    Translator,
+    best_reduction,
+    read_attention,
+    translator_attention,
+)
 from nmtalign.encoders.matrix_files import PairMatrix, WordPair, read_similarities, read_vectors
-from nmtalign.encoders.published import METHODS, USUAL, Method, attention_posteriors
-from nmtalign.encoders.transformer import Encoder, EncoderSimilarities, check_device, packages
+from nmtalign.encoders.published import DEFAULT_METHOD, PUBLISHED_METHODS, Method, attention_posteriors
+from nmtalign.encoders.transformer import Encoder, EncoderSimilarities, check_device, import_packages
 from nmtalign.errors import UsageError
 from nmtalign.files.paths import as_path, expand_home
 from nmtalign.links.alignments import (
@@ -41,7 +47,7 @@ from nmtalign.links.alignments import (
     concatenate_batches,
 )
 from nmtalign.names import MARKS, UNITS, ExtractionName, MethodName, SubwordMarks, Symmetrization, UnitName
-from nmtalign.positions.model import BucketPosteriors, Posteriors
+from nmtalign.positions.position_model import BucketPosteriors, Posteriors
 from nmtalign.text.bitext import Pair, Pairs, Sentences, check_pairs, is_line_pair, words_between_spaces
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.validation import (
@@ -53,10 +59,10 @@ from nmtalign.validation import (
     quote_parameter,
 )
 
-PAIRS = 256  # whose matrices are held in memory
+PAIRS_IN_MEMORY = 256  # whose matrices are held in memory
 
 _ATTENTION_SETTINGS = ("layers", "attention_heads", "shift", "extract", "threshold", "symmetrize")
-_SETTINGS = {  # which settings apply to which source
+_SETTINGS_OF_SOURCE = {  # which settings apply to which source
     "matrices": (*_ATTENTION_SETTINGS, "pieces", "normalize", "encoding"),
     "translator": (*_ATTENTION_SETTINGS, "languages", "device"),
     "encoder": ("method", "units", "layer", "languages", "device", "cache", "download"),
@@ -96,12 +102,14 @@ class LinkSource:
 
     def __post_init__(self) -> None:
         given = [field.name for field in fields(self) if getattr(self, field.name) is not None]
-        sources = [name for name in _SETTINGS if name in given]
+        sources = [name for name in _SETTINGS_OF_SOURCE if name in given]
         if len(sources) != 1:
             found = " and ".join(map(quote_parameter, sources)) or "none; give one by its name"
-            raise UsageError(f"expected one of {', '.join(map(quote_parameter, _SETTINGS))}, found {found}")
+            raise UsageError(
+                f"expected one of {', '.join(map(quote_parameter, _SETTINGS_OF_SOURCE))}, found {found}"
+            )
         [source] = sources
-        unsuitable = [name for name in given if name not in (source, *_SETTINGS[source])]
+        unsuitable = [name for name in given if name not in (source, *_SETTINGS_OF_SOURCE[source])]
         if unsuitable:
             names = ", ".join(map(quote_parameter, unsuitable))
             verb = "does" if len(unsuitable) == 1 else "do"
@@ -123,7 +131,7 @@ class Linker:
     read: Callable[[Iterable[WordPair]], Iterator[PairMatrix]]
     posteriors: Callable[[Reals, Flags], Posteriors]
     extraction: Extraction
-    reading: Reading | None = None  # how attention was read; None for similarities
+    reading: AttentionReduction | None = None  # how attention was read; None for similarities
     chosen_by_text: bool = False  # whether the text chose the attention head
 
     @property
@@ -132,9 +140,9 @@ class Linker:
         return f"{self.name} {self.extraction}"
 
     def batches(self, pairs: Iterable[WordPair]) -> Iterator[AlignedBatch]:
-        """Yield the links of pairs of words, as they are read, `PAIRS` pairs in a batch."""
+        """Yield the links of pairs of words, as they are read, `PAIRS_IN_MEMORY` pairs in a batch."""
         matrices = self.read(pairs)
-        while part := list(islice(matrices, PAIRS)):
+        while part := list(islice(matrices, PAIRS_IN_MEMORY)):
             yield self.align(part)
 
     def align(self, matrices: Sequence[PairMatrix]) -> AlignedBatch:
@@ -145,7 +153,7 @@ class Linker:
     def pair(self, matrix: PairMatrix) -> AlignedPair:
         """Return the links of one pair with its attention."""
         default_values = "combined" if self.reading is None else "forward"  # of similarities, of attention
-        source, target = map(tuple, _units(matrix))
+        source, target = map(tuple, _linked_units(matrix))
         decoder, unknown = self._decoder([matrix]), [matrix.unlinked]
         [pair] = decoder.pairs(
             [(source, target)], self.description, unknown=unknown, default_values=default_values
@@ -157,7 +165,7 @@ class Linker:
         return join_pair_tokens(pair, (source, target), numbers)
 
     def _decoder(self, matrices: Sequence[PairMatrix]) -> Decoder:
-        source, target = encode_pairs(map(_units, matrices))
+        source, target = encode_pairs(map(_linked_units, matrices))
         text = EncodedText(source, target, whole_pairs(source, target), make_buckets(source, target))
 
         def stacked(k: int, name: str, rest: float) -> AnyArray:
@@ -180,7 +188,7 @@ class Linker:
         return Decoder(text, bucket_posteriors, self.extraction, linkable)
 
 
-def _units(matrix: PairMatrix) -> WordPair:
+def _linked_units(matrix: PairMatrix) -> WordPair:
     """Return what the matrix is of; sub-words have no text, which no method asks for."""
     if matrix.word_of_piece is None:
         return matrix.words
@@ -320,7 +328,7 @@ def links_from(
     )
     text = TextSettings(tokenizer, lowercase=False, unicode="none")
     pairs, again = tee(check_pairs(pairs, targets))
-    linker, words = open_linker((_words(pair, text) for pair in pairs), source)
+    linker, words = open_linker((_words_of_pair(pair, text) for pair in pairs), source)
     batch = concatenate_batches(list(linker.batches(words)) or [linker.align([])])
     if pieces is not None:
         return batch
@@ -354,7 +362,7 @@ class _Linked(NamedTuple):
         return _Linked(replace(self.batch, origin=None)[list(numbers)], [self.pairs[n] for n in numbers])
 
 
-def _words(pair: Pair, text: TextSettings) -> WordPair:
+def _words_of_pair(pair: Pair, text: TextSettings) -> WordPair:
     if is_line_pair(pair):
         return text.words_of_pair(pair, (None, None))
     return list(pair[0]), list(pair[1])
@@ -381,7 +389,7 @@ def open_linker(pairs: Iterator[WordPair], source: LinkSource) -> tuple[Linker, 
     return _similarity_linker(source), pairs
 
 
-def _reading(source: LinkSource) -> Reading:
+def _reduction_of(source: LinkSource) -> AttentionReduction:
     """Return how attention is read; a UsageError for values of another type."""
     shift = 0 if source.shift is None else source.shift
     normalize = False if source.normalize is None else source.normalize
@@ -389,16 +397,16 @@ def _reading(source: LinkSource) -> Reading:
     if source.pieces is not None:
         check_choice(source.pieces, MARKS, "marks of sub-words")
     check_bool(normalize, "normalize")
-    return Reading(
-        layers=_numbers(source.layers, "layers"),
-        heads=_numbers(source.attention_heads, "attention_heads"),
+    return AttentionReduction(
+        layers=_layer_numbers(source.layers, "layers"),
+        heads=_layer_numbers(source.attention_heads, "attention_heads"),
         shift=int(shift),
         pieces=source.pieces,
         normalize=normalize,
     )
 
 
-def _numbers(given: Any, name: str) -> tuple[int, ...] | None:
+def _layer_numbers(given: Any, name: str) -> tuple[int, ...] | None:
     """Return the numbers of layers or heads, from 0; one number stands for itself."""
     if given is None:
         return None
@@ -413,7 +421,7 @@ def _numbers(given: Any, name: str) -> tuple[int, ...] | None:
 
 def _attention_linker(
     name: str,
-    reading: Reading,
+    reading: AttentionReduction,
     read: Callable[[Iterable[WordPair]], Iterator[PairMatrix]],
     source: LinkSource,
     *,
@@ -432,7 +440,7 @@ def _attention_linker(
 
 def _matrices_linker(source: LinkSource, matrices: str | Path | Iterable[AnyArray]) -> Linker:
     """Return a Linker of attention in a file, or of one array for each pair."""
-    reading, name = _reading(source), f"matrices={matrices}"
+    reading, name = _reduction_of(source), f"matrices={matrices}"
     if isinstance(matrices, str | Path):
         matrices = as_path(matrices)
     else:
@@ -448,17 +456,17 @@ def _translator_linker(
     pairs: Iterator[WordPair], source: LinkSource, translator_name: str
 ) -> tuple[Linker, Iterator[WordPair]]:
     """Return a Linker of the attention of a translation model, and all the pairs."""
-    packages()  # raises an error before the text is read if they are missing
+    import_packages()  # raises an error before the text is read if they are missing
     device = source.device or "cpu"
     check_device(device)
     translator = Translator(translator_name, source.languages, device)
-    reading = _reading(source)
+    reading = _reduction_of(source)
     if reading.shift < 0:
         raise UsageError("shift -1: a translation model has 0 (a word is predicted) or 1 (it is read)")
     if not source.has_head:
-        reading, pairs = best_reading(translator, pairs)
+        reading, pairs = best_reduction(translator, pairs)
     reading = replace(reading, normalize=True)
-    read = partial(translated, translator, reading)
+    read = partial(translator_attention, translator, reading)
     name = f"translator={translator_name}"
     linker = _attention_linker(name, reading, read, source, chosen_by_text=not source.has_head)
     return linker, pairs
@@ -512,8 +520,8 @@ def _similarity_linker(source: LinkSource) -> Linker:
 
 
 def _published_method(name: MethodName | None) -> Method:
-    check_choice(name or USUAL, METHODS, "methods")
-    return METHODS[name or USUAL]
+    check_choice(name or DEFAULT_METHOD, PUBLISHED_METHODS, "methods")
+    return PUBLISHED_METHODS[name or DEFAULT_METHOD]
 
 
 def _checked_units(units: UnitName | None) -> UnitName:
@@ -530,7 +538,7 @@ def _method_linker(
     """Return a Linker whose links a published method chooses."""
     published = _published_method(method)
     return Linker(
-        name=f"{name} method={method or USUAL}{units}",
+        name=f"{name} method={method or DEFAULT_METHOD}{units}",
         read=read,
         posteriors=published.posteriors,
         extraction=make_extraction(published.extract, published.threshold),

@@ -18,7 +18,7 @@ import numpy as np
 from nmtalign import blas
 from nmtalign.aligner.aligner import Aligner, load_aligner
 from nmtalign.aligner.experts import choose_expert
-from nmtalign.aligner.extraction import make_extraction
+from nmtalign.aligner.extraction_methods import make_extraction
 from nmtalign.arrays import Reals
 from nmtalign.calls import check_call
 from nmtalign.corpus.parallel import default_workers
@@ -37,7 +37,7 @@ from nmtalign.names import (
     UnknownPolicy,
 )
 from nmtalign.positions.hmm import unfitted_hmm
-from nmtalign.positions.model import DIAGONAL, PositionModel, SoftmaxPositions
+from nmtalign.positions.position_model import DIAGONAL_STRENGTH, PositionModel, SoftmaxPositions
 from nmtalign.state import is_model
 from nmtalign.text.bitext import Pair, Pairs, Sentences, check_pairs
 from nmtalign.text.tokenization import Languages, TextSettings
@@ -48,9 +48,11 @@ if TYPE_CHECKING:
     from nmtalign.scorers.vector_scores import VectorScore
     from nmtalign.vectors.embeddings import Embeddings
 
-FIRST = 20_000  # words that stand for all
-UNEVEN = 0.2  # deviation of lengths, over their mean, from which on cosines do better than dot products
-FITTED = 5_000  # pairs of a text to which transitions are fitted
+SAMPLE_WORDS = 20_000  # words that stand for all
+MAX_LENGTH_VARIATION = (
+    0.2  # deviation of lengths, over their mean, from which on cosines do better than dot products
+)
+MAX_FITTING_PAIRS = 5_000  # pairs of a text to which transitions are fitted
 AnyPair = TypeVar("AnyPair", bound=Pair)
 
 
@@ -168,7 +170,7 @@ def load(
             vectors = load_pair(folder, languages=languages, limit=limit, unsafe_pickle=unsafe_pickle)
             if parameters is None and isinstance(score, str):
                 score = score_in(folder, score, vectors[0].dimension)
-        _warn_about(vectors, score or "cosine")
+        _warn_about_spaces(vectors, score or "cosine")
         aligner = vector_aligner(
             *vectors,
             score=score or "cosine",
@@ -251,19 +253,19 @@ def open_vectors(
     return load_pair(resolve_path(vectors), languages=chosen, limit=limit, unsafe_pickle=unsafe_pickle)
 
 
-def _warn_about(vectors: tuple[Embeddings, Embeddings], score: str | VectorScore) -> None:
+def _warn_about_spaces(vectors: tuple[Embeddings, Embeddings], score: str | VectorScore) -> None:
     """Warn where two vectors do not look like one space, or their lengths spoil dot products."""
     if score == "bahdanau" or not isinstance(score, str):  # its projections may bring any two spaces together
         return
     from nmtalign.vectors.spaces import warn_if_unrelated
 
-    source, target = (side.first(FIRST) for side in vectors)
+    source, target = (side.first(SAMPLE_WORDS) for side in vectors)
     warn_if_unrelated(source, target)
     if score == "cosine":
         return
     lengths = vector_lengths(source.matrix), vector_lengths(target.matrix)
     relative_deviation = max(of_side.std() / of_side.mean() for of_side in lengths)
-    if relative_deviation > UNEVEN:
+    if relative_deviation > MAX_LENGTH_VARIATION:
         percent = f"{100 * relative_deviation:.0f} %"
         warnings.warn(
             f"the lengths of the vectors differ by {percent} of their mean: dot products favor the long"
@@ -359,9 +361,9 @@ def _make_positions(name: str, strength: float | None, scorer: VectorScorer) -> 
         from nmtalign.scorers.vector_scores import cosine_scale
 
         # for dot products of any size, what the default is for cosines
-        source, target = (side.first(FIRST).matrix for side in (scorer.source, scorer.target))
+        source, target = (side.first(SAMPLE_WORDS).matrix for side in (scorer.source, scorer.target))
         length = float(vector_lengths(source).mean()) * float(vector_lengths(target).mean())
-        strength = DIAGONAL * length * scorer.score.scale / cosine_scale(scorer.source.dimension)
+        strength = DIAGONAL_STRENGTH * length * scorer.score.scale / cosine_scale(scorer.source.dimension)
     return SoftmaxPositions(name, strength)
 
 
@@ -390,7 +392,7 @@ def fit_text(
     rest = iter(pairs)
     if not aligner.needs_fitting:
         return aligner, rest
-    first = list(islice(rest, FITTED))
+    first = list(islice(rest, MAX_FITTING_PAIRS))
     words = [sides for pair in first if all(sides := aligner.words_of(pair))]
     if aligner.positions.unfitted and words:
         scorer, positions = aligner.scorer.fitted(words, default_workers(aligner.workers))

@@ -3,7 +3,7 @@
 The evidence e of a link is the log likelihood ratio r' of its words, counted without one of their links, so
 that no pair is evidence for itself. The size of the training text is
 
-    m = log10 of its source words / 10,000, from LEAST to MOST words
+    m = log10 of its source words / 10,000, from MIN_TRAINING_WORDS to MAX_TRAINING_WORDS words
 
 **Links.** A model that aligns the text it was learned from has counted each link that it judges, and so
 believes its links too much; on other text its posteriors are right as they are. Other text shows: of nearly
@@ -18,7 +18,7 @@ it the probabilities of the links of the gold pairs sum to the number of right o
 **Sentence pairs.** With the posteriors of both directions,
 
     v = sum over cells of (p(s|t) + p(t|s)) max(0, log r'(s, t)) / (S + T)
-    n = log of (S + T) / 2, at most log LONGEST
+    n = log of (S + T) / 2, at most log MAX_MEAN_LENGTH
     z = |log((T + 1/2) / (c S + 1/2))| sqrt(min(S, T)), at most MAX_LENGTH_DEVIATION
 
     p(parallel) = 1 / (1 + exp(-(b0 + b1 v + b2 n + b3 z + b4 v n + b5 m)))
@@ -41,12 +41,15 @@ from nmtalign.corpus.buckets import Bucket
 
 LINK_COEFFICIENTS = -0.7, 0.29, 0.62, 0.54  # a0 to a3
 PAIR_COEFFICIENTS = 2.588, 3.152, -2.69, -0.6784, 1.105, -2.956  # b0 to b5
-LARGEST, STEPS = 3.0, 30  # greatest |d|, and halvings of its interval
-SUREST = 1e-6  # least distance of a probability from 0 and 1
-FEW = 10  # links for each unit of d, so that few gold links move little
-LONGEST = 500  # words
+MAX_GOLD_LOG_ODDS, BISECTION_STEPS = 3.0, 30  # greatest |d|, and halvings of its interval
+MIN_PROBABILITY = 1e-6  # least distance of a probability from 0 and 1
+PSEUDO_LINKS_PER_LOG_ODDS = 10  # links for each unit of d, so that few gold links move little
+MAX_MEAN_LENGTH = 500  # words
 MAX_LENGTH_DEVIATION = 6.0
-LEAST, MOST = 3_000, 350_000  # words of a training text: the range to which the coefficients are fitted
+MIN_TRAINING_WORDS, MAX_TRAINING_WORDS = (
+    3_000,
+    350_000,
+)  # words of a training text: the range to which the coefficients are fitted
 
 
 class TrainingSize(NamedTuple):
@@ -63,7 +66,7 @@ class TrainingSize(NamedTuple):
     @property
     def log_size(self) -> float:
         """The size m."""
-        return float(np.log10(min(max(self.words, LEAST), MOST) / 10_000))
+        return float(np.log10(min(max(self.words, MIN_TRAINING_WORDS), MAX_TRAINING_WORDS) / 10_000))
 
 
 class LinkProbabilities(NamedTuple):
@@ -75,7 +78,7 @@ class LinkProbabilities(NamedTuple):
 
     def of_training_text(self, posterior: Reals, evidence: Reals) -> Doubles:
         """Return the probability of links (L,) of the training text, rising with posterior and evidence."""
-        p = np.clip(np.asarray(posterior, np.float64), SUREST, 1 - SUREST)
+        p = np.clip(np.asarray(posterior, np.float64), MIN_PROBABILITY, 1 - MIN_PROBABILITY)
         constant, of_posterior, of_evidence, of_size = LINK_COEFFICIENTS
         logit = constant + of_posterior * np.log(p / (1 - p)) + of_evidence * np.asarray(evidence, np.float64)
         return np.asarray(np.minimum(p, 1 / (1 + np.exp(-logit - of_size * self.size - self.gold_log_odds))))
@@ -89,11 +92,13 @@ class LinkProbabilities(NamedTuple):
 
     def fit_gold_log_odds(self, posterior: Reals, evidence: Reals, right: Reals) -> float:
         """Return d from the links (L,) of gold pairs; `right` is 1 for right ones, 0 for others."""
-        low, high = -LARGEST, LARGEST
-        for _ in range(STEPS):
+        low, high = -MAX_GOLD_LOG_ODDS, MAX_GOLD_LOG_ODDS
+        for _ in range(BISECTION_STEPS):
             middle = (low + high) / 2
             sum_ = self._replace(gold_log_odds=middle).of_training_text(posterior, evidence).sum()
-            low, high = (middle, high) if sum_ + FEW * middle < right.sum() else (low, middle)
+            low, high = (
+                (middle, high) if sum_ + PSEUDO_LINKS_PER_LOG_ODDS * middle < right.sum() else (low, middle)
+            )
         return (low + high) / 2
 
 
@@ -116,7 +121,7 @@ def parallel_probability(
     """
     features = pair_features(evidence, source_lengths, target_lengths, size)
     logit = (features * np.array(PAIR_COEFFICIENTS)[:, None]).sum(axis=0)
-    probability = np.clip(1 / (1 + np.exp(-np.clip(logit, -30, 30))), SUREST, 1 - SUREST)
+    probability = np.clip(1 / (1 + np.exp(-np.clip(logit, -30, 30))), MIN_PROBABILITY, 1 - MIN_PROBABILITY)
     return np.where((source_lengths > 0) & (target_lengths > 0), probability, 0.0)
 
 
@@ -127,7 +132,7 @@ def pair_features(
     S, T = source_lengths.astype(np.float64), target_lengths.astype(np.float64)
     words = np.maximum(S + T, 1)
     v = evidence / words
-    n = np.log(np.minimum(words / 2, LONGEST))
+    n = np.log(np.minimum(words / 2, MAX_MEAN_LENGTH))
     z = np.abs(np.log((T + 0.5) / (size.length_ratio * S + 0.5))) * np.sqrt(np.minimum(S, T))
     z = np.minimum(z, MAX_LENGTH_DEVIATION)
     return np.stack([np.ones_like(v), v, n, z, v * n, np.full_like(v, size.log_size)])

@@ -5,29 +5,33 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-_NAMES = {
-    "scores": "dot scaled_dot cosine unit additive additive_projected additive_concatenated"
+_NAMES_BY_MODULE = {
+    "scores": "dot scaled_dot cosine l2_normalize additive additive_projected additive_concatenated"
     " scaled_dot_gradient additive_gradient AdditiveGradient",
     "weights": "softmax mask_scores sparsemax entmax15 causal_mask padding_mask softmax_gradient",
-    "mechanism": "attend Attended self_attention cross_attention MultiHead multi_head linear glorot"
+    "mechanism": "attend AttentionOutput self_attention cross_attention MultiHead multi_head linear glorot"
     " map_arrays",
-    "positions": "sinusoidal position_table add_positions concatenate_positions diagonal_prior",
+    "position_encodings": "sinusoidal position_table add_positions concatenate_positions diagonal_prior",
     "transformer_layers": "layer_norm LayerNorm feed_forward FeedForward TransformerBlock encoder_block"
-    " decoder_block Decoded Transformer transformer Transformed",
+    " decoder_block DecoderOutput Transformer transformer TransformerOutput",
     "recurrent": "GRU gru RecurrentEncoder recurrent_encoder Bahdanau Annotations annotate Step decode_step"
     " align_sentence",
 }
-_HOME = {name: f"nmtalign.attention.{module}" for module, names in _NAMES.items() for name in names.split()}
+_MODULE_OF_NAME = {
+    name: f"nmtalign.attention.{module}"
+    for module, names in _NAMES_BY_MODULE.items()
+    for name in names.split()
+}
 
-__all__ = list(_HOME)
+__all__ = list(_MODULE_OF_NAME)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name not in _MODULE_OF_NAME:
         from nmtalign.calls import unknown_attribute
 
         raise AttributeError(unknown_attribute(__name__, name, __all__))
-    return getattr(importlib.import_module(_HOME[name]), name)
+    return getattr(importlib.import_module(_MODULE_OF_NAME[name]), name)
 
 
 def __dir__() -> list[str]:

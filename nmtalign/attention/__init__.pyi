@@ -1,6 +1,6 @@
 """The names of the library, for type checkers: at run time they are imported when they are asked for."""
 
-from nmtalign.attention.mechanism import Attended as Attended
+from nmtalign.attention.mechanism import AttentionOutput as AttentionOutput
 from nmtalign.attention.mechanism import MultiHead as MultiHead
 from nmtalign.attention.mechanism import attend as attend
 from nmtalign.attention.mechanism import cross_attention as cross_attention
@@ -9,11 +9,11 @@ from nmtalign.attention.mechanism import linear as linear
 from nmtalign.attention.mechanism import map_arrays as map_arrays
 from nmtalign.attention.mechanism import multi_head as multi_head
 from nmtalign.attention.mechanism import self_attention as self_attention
-from nmtalign.attention.positions import add_positions as add_positions
-from nmtalign.attention.positions import concatenate_positions as concatenate_positions
-from nmtalign.attention.positions import diagonal_prior as diagonal_prior
-from nmtalign.attention.positions import position_table as position_table
-from nmtalign.attention.positions import sinusoidal as sinusoidal
+from nmtalign.attention.position_encodings import add_positions as add_positions
+from nmtalign.attention.position_encodings import concatenate_positions as concatenate_positions
+from nmtalign.attention.position_encodings import diagonal_prior as diagonal_prior
+from nmtalign.attention.position_encodings import position_table as position_table
+from nmtalign.attention.position_encodings import sinusoidal as sinusoidal
 from nmtalign.attention.recurrent import GRU as GRU
 from nmtalign.attention.recurrent import Annotations as Annotations
 from nmtalign.attention.recurrent import Bahdanau as Bahdanau
@@ -31,15 +31,15 @@ from nmtalign.attention.scores import additive_gradient as additive_gradient
 from nmtalign.attention.scores import additive_projected as additive_projected
 from nmtalign.attention.scores import cosine as cosine
 from nmtalign.attention.scores import dot as dot
+from nmtalign.attention.scores import l2_normalize as l2_normalize
 from nmtalign.attention.scores import scaled_dot as scaled_dot
 from nmtalign.attention.scores import scaled_dot_gradient as scaled_dot_gradient
-from nmtalign.attention.scores import unit as unit
-from nmtalign.attention.transformer_layers import Decoded as Decoded
+from nmtalign.attention.transformer_layers import DecoderOutput as DecoderOutput
 from nmtalign.attention.transformer_layers import FeedForward as FeedForward
 from nmtalign.attention.transformer_layers import LayerNorm as LayerNorm
-from nmtalign.attention.transformer_layers import Transformed as Transformed
 from nmtalign.attention.transformer_layers import Transformer as Transformer
 from nmtalign.attention.transformer_layers import TransformerBlock as TransformerBlock
+from nmtalign.attention.transformer_layers import TransformerOutput as TransformerOutput
 from nmtalign.attention.transformer_layers import decoder_block as decoder_block
 from nmtalign.attention.transformer_layers import encoder_block as encoder_block
 from nmtalign.attention.transformer_layers import feed_forward as feed_forward

@@ -16,15 +16,15 @@ from nmtalign.display import short_repr
 from nmtalign.errors import UsageError
 
 Array: TypeAlias = Any  # any array that follows the standard; NumPy's, PyTorch's, CuPy's, JAX's
-_PLAIN = (np.ndarray, np.generic, list, tuple, int, float)
+_NUMPY_TYPES = (np.ndarray, np.generic, list, tuple, int, float)
 
 
 def namespace(*arrays: Array) -> Any:
     """Return the module that works on `arrays`: ``numpy``, or the one that array-api-compat finds."""
-    if all(isinstance(array, _PLAIN) for array in arrays):
+    if all(isinstance(array, _NUMPY_TYPES) for array in arrays):
         return np
     for array in arrays:
-        if not isinstance(array, _PLAIN) and not _is_array(array):
+        if not isinstance(array, _NUMPY_TYPES) and not _is_array(array):
             raise UsageError(f"expected an array of numbers, found {short_repr(array)}")
     names = [type(array).__name__ for array in arrays]
     mixed = UsageError(f"expected arrays of one library, found {', '.join(names)}")
@@ -83,9 +83,9 @@ def as_numpy(value: Any) -> Array:
 def converted(array: Array, like: Array, kind: type) -> Array:
     """Return a mask or bias, maybe a list, as an array of a kind in the library and place of `like`."""
     array = without_table(array)
-    if not isinstance(array, _PLAIN):
+    if not isinstance(array, _NUMPY_TYPES):
         namespace(array, like)  # an error unless it is an array of the same library
-    return as_like(as_numpy(array).astype(kind), like) if isinstance(array, _PLAIN) else array
+    return as_like(as_numpy(array).astype(kind), like) if isinstance(array, _NUMPY_TYPES) else array
 
 
 def as_like(value: Any, like: Array | None) -> Array:

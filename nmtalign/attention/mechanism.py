@@ -39,7 +39,7 @@ Seed: TypeAlias = int | np.random.Generator
 StateDict: TypeAlias = Mapping[str, Any]  # of PyTorch: names to tensors
 
 
-class Attended(NamedTuple):
+class AttentionOutput(NamedTuple):
     """What attention gives: ``context`` (..., T, D_v) and the ``weights`` (..., T, S) that made it."""
 
     context: Array
@@ -56,7 +56,7 @@ def attend(
     normalize: Callable[[Array], Array] = softmax,
     mask: Array | None = None,
     bias: Array | None = None,
-) -> Attended:
+) -> AttentionOutput:
     r"""Attention in its three steps: scores, weights, and the context :math:`c_t = \sum_s \alpha_{ts} v_s`.
 
     Parameters
@@ -76,7 +76,7 @@ def attend(
 
     Returns
     -------
-    Attended
+    AttentionOutput
         A context lies between the smallest and the largest value, entry by entry; it is 0 for a query
         that may look nowhere.
 
@@ -104,7 +104,7 @@ def attend(
         expect_to_fit("bias", bias, scores)
         scores = scores + bias
     weights = normalize(mask_scores(scores, mask))
-    return Attended(xp.matmul(weights, values), weights)
+    return AttentionOutput(xp.matmul(weights, values), weights)
 
 
 @check_call()
@@ -118,7 +118,7 @@ def self_attention(
     normalize: Callable[[Array], Array] = softmax,
     mask: Array | None = None,
     bias: Array | None = None,
-) -> Attended:
+) -> AttentionOutput:
     r"""Sequence-stacked self-attention, :math:`\mathrm{softmax}(X W_Q (X W_K)^\top / \sqrt{D})\, X W_V`.
 
     It is :func:`cross_attention` of the words X (..., N, D_in) with themselves; ``mask=causal_mask(N)`` gives
@@ -147,7 +147,7 @@ def cross_attention(
     normalize: Callable[[Array], Array] = softmax,
     mask: Array | None = None,
     bias: Array | None = None,
-) -> Attended:
+) -> AttentionOutput:
     """Cross-attention: queries from the target words, keys and values from the source words.
 
     The target words (..., T, D_t) and source words (..., S, D_s) are multiplied by W_Q (D_t, D), W_K (D_s, D)
@@ -208,7 +208,7 @@ def map_arrays(function: Callable[[Array], Array], parameters: Any) -> Any:
     Examples
     --------
     >>> from nmtalign.attention import LayerNorm
-    >>> map_arrays(lambda a: a.astype("float32"), LayerNorm.start(2)).gain
+    >>> map_arrays(lambda a: a.astype("float32"), LayerNorm.init(2)).gain
     array([1., 1.], dtype=float32)
     """
     if isinstance(parameters, tuple):
@@ -276,7 +276,7 @@ class MultiHead(Parameters):
             )
 
     @classmethod
-    def start(cls, D: int, heads: int, *, seed: Seed) -> MultiHead:
+    def init(cls, D: int, heads: int, *, seed: Seed) -> MultiHead:
         """Return Glorot-drawn matrices (D, D) and biases of 0."""
         expect_sizes(D=D)
         random = generator(seed)
@@ -316,7 +316,7 @@ def multi_head(
     bias: Array | None = None,
     score: Score = scaled_dot,
     normalize: Callable[[Array], Array] = softmax,
-) -> Attended:
+) -> AttentionOutput:
     r"""Multi-head attention: H attentions side by side, then a projection, :math:`[c_1; \dots; c_H] W_O`.
 
     Each head divides its scores by :math:`\sqrt{D/H}` (Vaswani et al. 2017, section 3.2.2).
@@ -332,12 +332,12 @@ def multi_head(
 
     Returns
     -------
-    Attended
+    AttentionOutput
         The context (..., T, D_out), and the weights of every head (..., H, T, S).
 
     Examples
     --------
-    >>> multi_head(MultiHead.start(4, heads=2, seed=0), np.ones((3, 4))).weights.shape
+    >>> multi_head(MultiHead.init(4, heads=2, seed=0), np.ones((3, 4))).weights.shape
     (2, 3, 3)
     """
     expect_parameters(MultiHead, parameters)
@@ -356,7 +356,7 @@ def multi_head(
         score=score,
         normalize=normalize,
     )
-    return Attended(linear(_merge_heads(context), p.W_O, p.b_O), weights)
+    return AttentionOutput(linear(_merge_heads(context), p.W_O, p.b_O), weights)
 
 
 @check_call()

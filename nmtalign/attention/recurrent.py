@@ -63,7 +63,7 @@ class GRU(Parameters):
             expect_axis(name, matrix, -1, 3 * self.U.shape[0], "the state, three times over")
 
     @classmethod
-    def start(cls, D: int, A: int, *, seed: Seed, reset_after: bool = True) -> GRU:
+    def init(cls, D: int, A: int, *, seed: Seed, reset_after: bool = True) -> GRU:
         """Return Glorot-drawn matrices, each gate by itself, and biases of 0."""
         expect_sizes(D=D, A=A)
         random = generator(seed)
@@ -117,7 +117,7 @@ def gru(
 
     Examples
     --------
-    >>> gru(GRU.start(3, 2, seed=0), np.zeros((5, 3))).shape
+    >>> gru(GRU.init(3, 2, seed=0), np.zeros((5, 3))).shape
     (5, 2)
     """
     expect_parameters(GRU, parameters)
@@ -177,13 +177,13 @@ class RecurrentEncoder:
                 expect_parameters(GRU, unit)
 
     @classmethod
-    def start(
+    def init(
         cls, D: int, A: int, *, layers: int, seed: Seed, bidirectional: bool = True, reset_after: bool = True
     ) -> RecurrentEncoder:
         """Return Glorot-drawn parameters."""
         expect_sizes(D=D, A=A, layers=layers)
         random, directions = generator(seed), range(1 + bidirectional)
-        start = partial(GRU.start, A=A, seed=random, reset_after=reset_after)
+        start = partial(GRU.init, A=A, seed=random, reset_after=reset_after)
         sizes = [D] + [len(directions) * A] * (layers - 1)
         return cls(tuple(tuple(start(size) for _ in directions) for size in sizes))
 
@@ -208,7 +208,7 @@ def recurrent_encoder(parameters: RecurrentEncoder, words: Array, *, mask: Array
 
     Examples
     --------
-    >>> recurrent_encoder(RecurrentEncoder.start(3, 2, layers=2, seed=0), np.zeros((5, 3))).shape
+    >>> recurrent_encoder(RecurrentEncoder.init(3, 2, layers=2, seed=0), np.zeros((5, 3))).shape
     (5, 4)
     """
     expect_parameters(RecurrentEncoder, parameters)
@@ -248,13 +248,13 @@ class Bahdanau(Parameters):
         expect_parameters(GRU, self.decoder)
 
     @classmethod
-    def start(cls, D_s: int, D_t: int, A: int, Q: int, *, seed: Seed) -> Bahdanau:
+    def init(cls, D_s: int, D_t: int, A: int, Q: int, *, seed: Seed) -> Bahdanau:
         """Return Glorot-drawn parameters, with the reset gate of the paper (before the product)."""
         expect_sizes(D_s=D_s, D_t=D_t, A=A, Q=Q)
         random = generator(seed)
         return cls(
-            RecurrentEncoder.start(D_s, A, layers=1, seed=random, reset_after=False),
-            GRU.start(D_t + 2 * A, A, seed=random, reset_after=False),
+            RecurrentEncoder.init(D_s, A, layers=1, seed=random, reset_after=False),
+            GRU.init(D_t + 2 * A, A, seed=random, reset_after=False),
             *(glorot(random, *shape) for shape in ((A, Q), (2 * A, Q), (Q,), (A, A))),
         )
 
@@ -338,7 +338,7 @@ def align_sentence(parameters: Bahdanau, source: Array, target: Array, *, mask: 
 
     Examples
     --------
-    >>> parameters = Bahdanau.start(3, 4, A=5, Q=6, seed=0)
+    >>> parameters = Bahdanau.init(3, 4, A=5, Q=6, seed=0)
     >>> align_sentence(parameters, np.ones((7, 3)), np.ones((2, 4))).weights.shape
     (2, 7)
     """

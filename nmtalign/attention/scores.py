@@ -29,7 +29,9 @@ from nmtalign.attention._arrays import (
 from nmtalign.calls import check_call
 from nmtalign.errors import UsageError
 
-_BLOCK = 1 << 18  # numbers of the (T, S, A) tensor held at once: 1 MiB of float32 stays in a core's cache
+_NUMBERS_PER_BLOCK = (
+    1 << 18
+)  # numbers of the (T, S, A) tensor held at once: 1 MiB of float32 stays in a core's cache
 
 
 @check_call()
@@ -68,12 +70,12 @@ def scaled_dot(queries: Array, keys: Array) -> Array:
 
 
 @check_call()
-def unit(vectors: Array) -> Array:
+def l2_normalize(vectors: Array) -> Array:
     """Return `vectors` (..., D) with length 1 (L2 norm); a zero vector stays zero.
 
     Examples
     --------
-    >>> unit([[3.0, 4.0], [0.0, 0.0]])
+    >>> l2_normalize([[3.0, 4.0], [0.0, 0.0]])
     array([[0.6, 0.8],
            [0. , 0. ]])
     """
@@ -92,7 +94,7 @@ def cosine(queries: Array, keys: Array) -> Array:
     >>> cosine([[2.0, 0.1]], [[2, 4], [1, 2], [2, 0.1]]).round(3)
     array([[0.491, 0.491, 1.   ]])
     """
-    return dot(unit(queries), unit(keys))
+    return dot(l2_normalize(queries), l2_normalize(keys))
 
 
 def _projected(xp: Any, name: str, rows: Array, matrix: Array, bias: Array | None = None) -> Array:
@@ -150,7 +152,7 @@ def additive_projected(queries: Array, keys: Array, v: Array) -> Array:
     expect_axis("projected queries", queries, -1, v.shape[0], "v")
     if queries.ndim == 1:
         return additive_projected(queries[None, :], keys, v)[..., 0, :]
-    T, rows = queries.shape[-2], max(1, _BLOCK // max(1, math.prod(keys.shape)))
+    T, rows = queries.shape[-2], max(1, _NUMBERS_PER_BLOCK // max(1, math.prod(keys.shape)))
     blocks = []
     for start in range(0, max(1, T), rows):
         a = _activations(xp, queries[..., start : min(start + rows, T), :], keys)

@@ -30,7 +30,7 @@ from nmtalign.attention._arrays import (
     namespace,
 )
 from nmtalign.attention.mechanism import (
-    Attended,
+    AttentionOutput,
     MultiHead,
     Parameters,
     Seed,
@@ -55,20 +55,20 @@ from nmtalign.validation import check_choice
 class LayerNorm(Parameters):
     r"""Parameters of layer normalization: ``gain`` (D,), ``bias`` (D,) or None, and ``epsilon``.
 
-    `of_deviation` says whether epsilon is added to the standard deviation, :math:`\sigma + \epsilon`, or to
+    `eps_on_std` says whether epsilon is added to the standard deviation, :math:`\sigma + \epsilon`, or to
     the variance under the root, :math:`\sqrt{\sigma^2 + \epsilon}`, as in PyTorch.
     """
 
     gain: Array
     bias: Array | None = None
     epsilon: float = 1e-5
-    of_deviation: bool = False
+    eps_on_std: bool = False
 
     @classmethod
-    def start(cls, D: int, *, of_deviation: bool = False) -> LayerNorm:
+    def init(cls, D: int, *, eps_on_std: bool = False) -> LayerNorm:
         """Return gain 1 and bias 0."""
         expect_sizes(D=D)
-        return cls(np.ones(D), np.zeros(D), of_deviation=of_deviation)
+        return cls(np.ones(D), np.zeros(D), eps_on_std=eps_on_std)
 
     @classmethod
     def from_torch(cls, state: StateDict, *, epsilon: float = 1e-5) -> LayerNorm:
@@ -80,15 +80,15 @@ class LayerNorm(Parameters):
 def layer_norm(parameters: LayerNorm, x: Array) -> Array:
     r"""Layer normalization of each word by itself: :math:`\gamma\,(x-\mu)/\sqrt{\sigma^2+\epsilon}+\beta`.
 
-    With `of_deviation` it divides by :math:`\sigma+\epsilon`.
+    With `eps_on_std` it divides by :math:`\sigma+\epsilon`.
     With gain 1 and bias 0 every vector of x (..., D) gets mean 0 and variance
     :math:`\sigma^2 / (\sigma^2 + \epsilon)` (Ba, Kiros & Hinton 2016, "Layer Normalization", eq. 4).
 
     Examples
     --------
-    >>> layer_norm(LayerNorm.start(2), [[1.0, 3.0]]).round(3)
+    >>> layer_norm(LayerNorm.init(2), [[1.0, 3.0]]).round(3)
     array([[-1.,  1.]])
-    >>> layer_norm(LayerNorm([1.0, 1.0], epsilon=1.0, of_deviation=True), [[1.0, 3.0]])
+    >>> layer_norm(LayerNorm([1.0, 1.0], epsilon=1.0, eps_on_std=True), [[1.0, 3.0]])
     array([[-0.5,  0.5]])
     """
     expect_parameters(LayerNorm, parameters)
@@ -98,7 +98,7 @@ def layer_norm(parameters: LayerNorm, x: Array) -> Array:
         expect_axis(name, array, -1, x.shape[-1], f"x of shape {tuple(x.shape)}")
     centered = x - xp.mean(x, axis=-1, keepdims=True)
     variance = xp.mean(centered * centered, axis=-1, keepdims=True)
-    spread = xp.sqrt(variance) + p.epsilon if p.of_deviation else xp.sqrt(variance + p.epsilon)
+    spread = xp.sqrt(variance) + p.epsilon if p.eps_on_std else xp.sqrt(variance + p.epsilon)
     normed = centered / spread * p.gain
     return normed if p.bias is None else normed + p.bias
 
@@ -122,7 +122,7 @@ class FeedForward(Parameters):
         check_choice(self.activation, _ACTIVATIONS, "activations")
 
     @classmethod
-    def start(cls, D: int, F: int, *, seed: Seed, activation: str = "relu") -> FeedForward:
+    def init(cls, D: int, F: int, *, seed: Seed, activation: str = "relu") -> FeedForward:
         """Return Glorot-drawn matrices and biases of 0."""
         expect_sizes(D=D, F=F)
         random = generator(seed)
@@ -190,7 +190,7 @@ class TransformerBlock:
             raise UsageError(f"expected {count} norms, one for each sub-layer, found {len(self.norms)}")
 
     @classmethod
-    def start(
+    def init(
         cls,
         D: int,
         heads: int,
@@ -204,10 +204,10 @@ class TransformerBlock:
         """Return Glorot-drawn matrices, biases of 0 and gains of 1; a `decoder` has cross-attention."""
         expect_sizes(D=D, F=F)
         random = generator(seed)
-        attention = MultiHead.start(D, heads, seed=random)
-        cross = MultiHead.start(D, heads, seed=random) if decoder else None
-        norms = (LayerNorm.start(D),) * (3 if decoder else 2)
-        inner = FeedForward.start(D, F, seed=random, activation=activation)
+        attention = MultiHead.init(D, heads, seed=random)
+        cross = MultiHead.init(D, heads, seed=random) if decoder else None
+        norms = (LayerNorm.init(D),) * (3 if decoder else 2)
+        inner = FeedForward.init(D, F, seed=random, activation=activation)
         return cls(attention, inner, norms, cross, pre_norm)
 
     @classmethod
@@ -241,20 +241,24 @@ def _expect_all(kind: type, parts: Any, what: str) -> None:
         expect_parameters(kind, part)
 
 
-def _residual(p: TransformerBlock, number: int, x: Array, sublayer: Callable[[Array], Attended]) -> Attended:
+def _residual(
+    p: TransformerBlock, number: int, x: Array, sublayer: Callable[[Array], AttentionOutput]
+) -> AttentionOutput:
     """Residual connection around a sub-layer f: ``x + f(norm(x))`` in pre-norm, else ``norm(x + f(x))``."""
     norm = p.norms[number]
     y, weights = sublayer(layer_norm(norm, x) if p.pre_norm else x)
     expect_axis("words", x, -1, y.shape[-1], "the parameters of the block")
-    return Attended(x + y if p.pre_norm else layer_norm(norm, x + y), weights)
+    return AttentionOutput(x + y if p.pre_norm else layer_norm(norm, x + y), weights)
 
 
 def _feed_forward(p: TransformerBlock, x: Array) -> Array:
-    return _residual(p, -1, x, lambda words: Attended(feed_forward(p.feed_forward, words), None)).context
+    return _residual(
+        p, -1, x, lambda words: AttentionOutput(feed_forward(p.feed_forward, words), None)
+    ).context
 
 
 @check_call()
-def encoder_block(parameters: TransformerBlock, x: Array, *, mask: Array | None = None) -> Attended:
+def encoder_block(parameters: TransformerBlock, x: Array, *, mask: Array | None = None) -> AttentionOutput:
     """Encoder block: multi-head self-attention and feed-forward, each with residual and normalization.
 
     Gives the words (..., S, D) and the weights of each head (..., H, S, S). The mask, for instance a padding
@@ -263,16 +267,16 @@ def encoder_block(parameters: TransformerBlock, x: Array, *, mask: Array | None 
 
     Examples
     --------
-    >>> encoder_block(TransformerBlock.start(4, 2, 8, seed=0), np.eye(4)).context.shape
+    >>> encoder_block(TransformerBlock.init(4, 2, 8, seed=0), np.eye(4)).context.shape
     (4, 4)
     """
     expect_parameters(TransformerBlock, parameters)
     p, x = parameters, as_floats(x)[1]
     x, weights = _residual(p, 0, x, partial(multi_head, p.self_attention, mask=mask))
-    return Attended(_feed_forward(p, x), weights)
+    return AttentionOutput(_feed_forward(p, x), weights)
 
 
-class Decoded(NamedTuple):
+class DecoderOutput(NamedTuple):
     """What a decoder block gives: the words, and the weights of each head of its two attentions."""
 
     words: Array  # (..., T, D)
@@ -288,7 +292,7 @@ def decoder_block(
     *,
     mask: Array | None = None,
     memory_mask: Array | None = None,
-) -> Decoded:
+) -> DecoderOutput:
     """Decoder block: causal self-attention, cross-attention to the encoder's output, and feed-forward.
 
     A decoder-only block has no cross-attention (Radford et al. 2018, "Improving Language Understanding by
@@ -307,10 +311,10 @@ def decoder_block(
 
     Examples
     --------
-    >>> block = TransformerBlock.start(4, 2, 8, decoder=True, seed=0)
+    >>> block = TransformerBlock.init(4, 2, 8, decoder=True, seed=0)
     >>> decoder_block(block, np.eye(4), np.ones((3, 4))).cross_weights.shape
     (2, 4, 3)
-    >>> decoder_block(TransformerBlock.start(4, 2, 8, seed=0), np.eye(4)).words.shape  # decoder-only
+    >>> decoder_block(TransformerBlock.init(4, 2, 8, seed=0), np.eye(4)).words.shape  # decoder-only
     (4, 4)
     """
     expect_parameters(TransformerBlock, parameters)
@@ -323,13 +327,13 @@ def decoder_block(
     mask = past if mask is None else mask & past
     x, self_weights = _residual(p, 0, x, partial(multi_head, p.self_attention, mask=mask))
     if p.cross_attention is None and memory is None:
-        return Decoded(_feed_forward(p, x), self_weights, None)
+        return DecoderOutput(_feed_forward(p, x), self_weights, None)
     if p.cross_attention is None or memory is None:
         lacking = "a memory" if memory is None else "a block with cross-attention"
         raise UsageError(f"expected {lacking}; cross-attention and memory come together")
     from_memory = partial(multi_head, p.cross_attention, keys=memory, mask=memory_mask)
     x, cross_weights = _residual(p, 1, x, from_memory)
-    return Decoded(_feed_forward(p, x), self_weights, cross_weights)
+    return DecoderOutput(_feed_forward(p, x), self_weights, cross_weights)
 
 
 @check_constructor()
@@ -349,7 +353,7 @@ class Transformer:
         expect_parameters(LayerNorm, self.decoder_norm)
 
     @classmethod
-    def start(
+    def init(
         cls,
         D: int,
         heads: int,
@@ -362,16 +366,16 @@ class Transformer:
     ) -> Transformer:
         """Return Glorot-drawn matrices, biases of 0 and gains of 1, with `layers` blocks in each stack.
 
-        `pre_norm` and `activation` are those of :meth:`TransformerBlock.start`.
+        `pre_norm` and `activation` are those of :meth:`TransformerBlock.init`.
         """
         expect_sizes(layers=layers)
         random = generator(seed)
         start = partial(
-            TransformerBlock.start, D, heads, F, seed=random, pre_norm=pre_norm, activation=activation
+            TransformerBlock.init, D, heads, F, seed=random, pre_norm=pre_norm, activation=activation
         )
         encoder = tuple(start() for _ in range(layers))
         decoder = tuple(start(decoder=True) for _ in range(layers))
-        return cls(encoder, decoder, LayerNorm.start(D), LayerNorm.start(D))
+        return cls(encoder, decoder, LayerNorm.init(D), LayerNorm.init(D))
 
     @classmethod
     def from_torch(
@@ -404,7 +408,7 @@ def _torch_layers(state: StateDict) -> list[dict[str, Any]]:
     return [torch_part(state, f"layers.{index}.") for index in range(count)]
 
 
-class Transformed(NamedTuple):
+class TransformerOutput(NamedTuple):
     """What the forward pass gives; the weights are tuples, one entry for each block."""
 
     words: Array  # (..., T, D)
@@ -422,7 +426,7 @@ def transformer(
     *,
     source_mask: Array | None = None,
     target_mask: Array | None = None,
-) -> Transformed:
+) -> TransformerOutput:
     """Full encoder-decoder forward pass with its three kinds of attention (Vaswani et al. 2017, Figure 1).
 
     Target word t depends on all source words and on the target words 0 to t.
@@ -437,7 +441,7 @@ def transformer(
 
     Examples
     --------
-    >>> parameters = Transformer.start(4, 2, 8, layers=2, seed=0)
+    >>> parameters = Transformer.init(4, 2, 8, layers=2, seed=0)
     >>> transformer(parameters, np.ones((3, 4)), np.eye(4)).words.shape
     (4, 4)
     """
@@ -451,7 +455,7 @@ def transformer(
     for block in p.decoder:
         decoded.append(decoder_block(block, words, memory, mask=target_mask, memory_mask=source_mask))
         words = decoded[-1].words
-    return Transformed(
+    return TransformerOutput(
         layer_norm(p.decoder_norm, words),
         memory,
         tuple(block.weights for block in encoded),

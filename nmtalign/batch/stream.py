@@ -144,10 +144,10 @@ def links_of_source(
     For `unit` see :func:`align_chunk`; `marks` says how the words are marked sub-words, if the linker joins
     them. A DataError if the source has fewer or more than there are pairs, or does not fit one.
     """
-    from nmtalign.aligner.links_from import PAIRS
+    from nmtalign.aligner.links_from import PAIRS_IN_MEMORY
 
     given = linker.read(words)
-    for part in chunk_pairs(pairs, chunk_size=PAIRS):
+    for part in chunk_pairs(pairs, chunk_size=PAIRS_IN_MEMORY):
         matrices = list(islice(given, len(part.lines)))
         batch, shown = linker.align(matrices), text
         if unit == "words" and not marks:

@@ -18,27 +18,27 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nmtalign.arrays import AnyArray, Floats, Longs, Reals, as_real_array
-from nmtalign.encoders.matrix_files import PairMatrix, WordPair, beside, read_matrices
+from nmtalign.encoders.matrix_files import PairMatrix, WordPair, match_pairs, read_matrices
 from nmtalign.encoders.transformer import (
     Pieces,
     both_sides,
-    computed,
-    foreign_model,
-    inputs,
-    opened,
-    packages,
+    import_packages,
+    model_inputs,
+    name_model_in_errors,
+    open_model,
+    run_in_batches,
 )
 from nmtalign.errors import DataError
 from nmtalign.text.tokenization import join_pieces, word_numbers
 
-PAIRS = 64  # pairs whose weights are in memory
-TOKENS = 1024  # source sub-words of a batch: the weights are L H R times as many numbers
-FEW, CHOSEN = 20, 300  # least pairs to choose a head, and most pairs used
-ROUNDED = 1e-3  # tolerance of row sums, because programs write few decimals
+FORCED_PAIRS_IN_MEMORY = 64  # pairs whose weights are in memory
+MAX_SOURCE_SUBWORDS = 1024  # source sub-words of a batch: the weights are L H R times as many numbers
+MIN_HEAD_PAIRS, MAX_HEAD_PAIRS = 20, 300  # least pairs to choose a head, and most pairs used
+ROW_SUM_TOLERANCE = 1e-3  # tolerance of row sums, because programs write few decimals
 
 
 @dataclass(frozen=True)
-class Reading:
+class AttentionReduction:
     """How attention becomes one weight for each pair of words."""
 
     # those that are averaged, from 0; all if None
@@ -88,7 +88,7 @@ class Reading:
 
     def by_head(self, attention: AnyArray, source: Sequence[str], target: Sequence[str]) -> dict[str, Reals]:
         """Return the weights that :meth:`weights` would of each head alone; none where there is one head."""
-        shape = _numbers(attention).shape
+        shape = _checked_weights(attention).shape
         layers, heads = (self.layers or range(shape[0])), (self.heads or range(shape[1]))
         if len(layers) * len(heads) == 1:
             return {}
@@ -102,7 +102,7 @@ class Reading:
 
     def _averaged(self, attention: AnyArray, S: int, T: int) -> Reals:
         """Return the mean over the chosen layers and heads, as many rows and columns as there are."""
-        weights = _numbers(attention)
+        weights = _checked_weights(attention)
         for axis, name, numbers in ((0, "layer", self.layers), (1, "head", self.heads)):
             if numbers is not None:
                 if max(numbers) >= (count := weights.shape[axis]):
@@ -122,7 +122,7 @@ class Reading:
 
     def _check_sums(self, sums: Reals) -> None:
         """Raise a DataError for rows whose sum is neither 1 nor 0, from sums of shape (layers, heads, T)."""
-        wrong = np.argwhere((np.abs(sums - 1) > ROUNDED) & (sums != 0))
+        wrong = np.argwhere((np.abs(sums - 1) > ROW_SUM_TOLERANCE) & (sums != 0))
         if not len(wrong):
             return
         layer, head, row = wrong[0].tolist()
@@ -181,15 +181,15 @@ class Translator:
     @cached_property
     def _opened(self) -> tuple[Any, tuple[Pieces, Pieces]]:
         kind = "AutoModelForSeq2SeqLM"
-        model, tokenizer = opened(kind, self.name, self.device, attn_implementation="eager")
+        model, tokenizer = open_model(kind, self.name, self.device, attn_implementation="eager")
         return model, both_sides(self.name, model, tokenizer, self.languages)
 
     def attention(self, pairs: Iterable[WordPair]) -> Iterator[CrossAttention]:
         """Yield the attention of each pair; one too long for the model gets zeros, with a warning."""
         rest, number = iter(pairs), 1
-        while part := list(islice(rest, PAIRS)):
+        while part := list(islice(rest, FORCED_PAIRS_IN_MEMORY)):
             all_forced = [self._forced(number + n, pair) for n, pair in enumerate(part)]
-            results = computed(self._run, all_forced, TOKENS, self.device)
+            results = run_in_batches(self._run, all_forced, MAX_SOURCE_SUBWORDS, self.device)
             weights = {forced.number: cells for forced, cells in results}
             for forced, (source, _) in zip(all_forced, part, strict=True):
                 columns = np.where(forced.words < 0, len(source), forced.words)
@@ -211,11 +211,11 @@ class Translator:
 
     def _run(self, batch: Sequence[_Forced]) -> list[Floats]:
         """Return the weights (L, H, R, source sub-words) of each pair."""
-        torch, _ = packages()
+        torch, _ = import_packages()
         model, (pieces, _) = self._opened
         labels = [pair.labels for pair in batch]  # models make the input of their decoder of these
-        tensors = inputs(batch, pieces, self.device, labels)
-        with foreign_model(self.name), torch.inference_mode():
+        tensors = model_inputs(batch, pieces, self.device, labels)
+        with name_model_in_errors(self.name), torch.inference_mode():
             layers = model(**tensors, output_attentions=True, use_cache=False).cross_attentions
             weights = torch.stack(layers, 1).float().cpu().numpy()  # (B, L, H, R, source sub-words)
         return [weights[n, :, :, : len(pair.labels), : len(pair.ids)] for n, pair in enumerate(batch)]
@@ -223,44 +223,48 @@ class Translator:
 
 def read_attention(
     given: str | Path | Iterable[AnyArray],
-    reading: Reading,
+    reading: AttentionReduction,
     pairs: Iterable[WordPair],
     *,
     encoding: str = "utf-8",
 ) -> Iterator[PairMatrix]:
     """Yield the weights of each pair of pieces, read or given as arrays; DataError if they do not fit."""
     if isinstance(given, str | Path):
-        return beside(pairs, read_matrices(given, encoding=encoding), given, reading.pair, marks=True)
+        return match_pairs(pairs, read_matrices(given, encoding=encoding), given, reading.pair, marks=True)
     arrays = (as_real_array(array, "attention weights") for array in given)
-    return beside(pairs, arrays, "matrices", reading.pair)
+    return match_pairs(pairs, arrays, "matrices", reading.pair)
 
 
-def translated(translator: Translator, reading: Reading, pairs: Iterable[WordPair]) -> Iterator[PairMatrix]:
+def translator_attention(
+    translator: Translator, reading: AttentionReduction, pairs: Iterable[WordPair]
+) -> Iterator[PairMatrix]:
     """Yield the cross-attention of a translation model for each pair of words."""
     words, again, asked = tee(pairs, 3)
     weights = (
         attention.of_words(len(target), reading.shift)  # (L, H, T, S + 1)
         for (_, target), attention in zip(again, translator.attention(asked), strict=True)
     )
-    return beside(words, weights, translator.name, replace(reading, shift=0).pair)
+    return match_pairs(words, weights, translator.name, replace(reading, shift=0).pair)
 
 
-def best_reading(translator: Translator, pairs: Iterator[WordPair]) -> tuple[Reading, Iterator[WordPair]]:
+def best_reduction(
+    translator: Translator, pairs: Iterator[WordPair]
+) -> tuple[AttentionReduction, Iterator[WordPair]]:
     """Return which layer and head aligns best by the first pairs of a text, and the whole text.
 
-    Fewer than `FEW` pairs choose none: the mean of all is read, with a warning.
+    Fewer than `MIN_HEAD_PAIRS` pairs choose none: the mean of all is read, with a warning.
     """
-    first = list(islice(pairs, CHOSEN))
+    first = list(islice(pairs, MAX_HEAD_PAIRS))
     rest = chain(first, pairs)
-    if len(first) < FEW:
+    if len(first) < MIN_HEAD_PAIRS:
         names = "name `layers`, `attention_heads`, `shift`"
         warnings.warn(f"too few pairs to choose a head by: the mean of all; {names}", stacklevel=2)
-        return Reading(), rest
-    (_, best), *_ = ranked(first, translator.attention(first))
+        return AttentionReduction(), rest
+    (_, best), *_ = rank_heads(first, translator.attention(first))
     return best, rest
 
 
-def _numbers(attention: AnyArray) -> Reals:
+def _checked_weights(attention: AnyArray) -> Reals:
     """Return weights of shape (layers, heads, T, S)."""
     if attention.dtype.kind not in "fiub" or attention.ndim not in (2, 4):
         found = f"{attention.dtype} of shape {attention.shape}"
@@ -283,7 +287,9 @@ def likelihood_gain(source: Longs, target: Longs) -> float:
     return float(np.where(source > 0, np.log(ratio), 0).mean()) if len(target) else 0.0
 
 
-def ranked(pairs: Sequence[WordPair], attentions: Iterable[CrossAttention]) -> list[tuple[float, Reading]]:
+def rank_heads(
+    pairs: Sequence[WordPair], attentions: Iterable[CrossAttention]
+) -> list[tuple[float, AttentionReduction]]:
     """Return each head, each mean of a layer, of both shifts, with its gain; the largest gain first."""
     numbers: tuple[dict[str, int], dict[str, int]] = {"": 0}, {}
     links: list[Longs] = []  # of each pair, shape (2, L, H + 1, T): numbers of source words
@@ -304,5 +310,5 @@ def ranked(pairs: Sequence[WordPair], attentions: Iterable[CrossAttention]) -> l
     for shift, layer, head in np.ndindex(*every.shape[:3]):
         heads = None if head == every.shape[2] - 1 else (head,)
         gain = likelihood_gain(every[shift, layer, head], words)
-        readings.append((gain, Reading((layer,), heads, shift)))
+        readings.append((gain, AttentionReduction((layer,), heads, shift)))
     return sorted(readings, key=lambda entry: -entry[0])

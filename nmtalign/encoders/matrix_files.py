@@ -34,11 +34,11 @@ from nmtalign.validation import is_iterable
 WordPair = tuple[Sequence[str], Sequence[str]]  # source and target
 Lines = Iterable[tuple[int, str]]
 Tokens = tuple[Reals, Integers | None]  # vectors of words, or of sub-words and the word of each
-Side = tuple[int, Callable[[int], Tokens]]
-Item = TypeVar("Item")
+SideReader = tuple[int, Callable[[int], Tokens]]
+Content = TypeVar("Content")
 
-LOOK = 1_000  # first lines of a text that show its format
-ROUNDED = 1e-5  # cosines in single precision are so far beyond -1 at most
+FORMAT_LINES = 1_000  # first lines of a text that show its format
+COSINE_TOLERANCE = 1e-5  # cosines in single precision are so far beyond -1 at most
 LINKABLE = "linkable"  # arrays whose names begin so mark cells of the pair with the number at the end
 _BEFORE = " ||| "  # Marian writes the translation, this, and the weights
 _FAIRSEQ = re.compile(r"(?P<kind>[A-Z])-(?P<pair>\d{1,9})\t(?P<rows>.*)")
@@ -63,11 +63,11 @@ class PairMatrix(NamedTuple):
         return frozenset(source), frozenset(target)
 
 
-def beside(
+def match_pairs(
     pairs: Iterable[WordPair],
-    arrays: Iterator[Item],
+    arrays: Iterator[Content],
     path: str | Path,
-    make: Callable[[WordPair, Item], PairMatrix],
+    make: Callable[[WordPair, Content], PairMatrix],
     *,
     marks: bool = False,
 ) -> Iterator[PairMatrix]:
@@ -100,12 +100,12 @@ def _read_linkable(path: str | Path) -> Iterator[Flags | None]:
     if str(path) == "-" or not is_npz_file(path):
         yield from repeat(None)
     with NpzReader(path) as archive:
-        for name in _of_pairs(archive, path):
+        for name in _names_of_pairs(archive, path):
             marks = f"{LINKABLE}-{name.rpartition('-')[2]}"
             yield archive.read(marks) if marks in archive.names else None
 
 
-def _of_pairs(archive: NpzReader, path: str | Path) -> list[str]:
+def _names_of_pairs(archive: NpzReader, path: str | Path) -> list[str]:
     return sort_by_trailing_number(
         [name for name in archive.names if not name.startswith(f"{LINKABLE}-")], path
     )
@@ -114,7 +114,7 @@ def _of_pairs(archive: NpzReader, path: str | Path) -> list[str]:
 def read_npz(path: str | Path) -> Iterator[Reals]:
     """Yield the arrays of an .npz file by the number that their names end with, but for `LINKABLE` ones."""
     with NpzReader(path) as archive:
-        yield from map(archive.read, _of_pairs(archive, path))
+        yield from map(archive.read, _names_of_pairs(archive, path))
 
 
 def read_matrices(path: str | Path, *, encoding: str = "utf-8") -> Iterator[Reals]:
@@ -130,16 +130,16 @@ def read_matrices(path: str | Path, *, encoding: str = "utf-8") -> Iterator[Real
 
     A DataError if a file is of no such kind, a name has no number, or a line holds something else.
     """
-    return name_file_in_errors(path, _matrices(path, encoding))
+    return name_file_in_errors(path, _read_any_form(path, encoding))
 
 
-def _matrices(path: str | Path, encoding: str) -> Iterator[Reals]:
+def _read_any_form(path: str | Path, encoding: str) -> Iterator[Reals]:
     if str(path) != "-" and is_npz_file(path):
         return read_npz(path)
     if str(path) != "-" and is_npy_file(path):
         return iter([read_array(path)])
     lines = enumerate(read_lines(path, encoding=encoding), 1)
-    head = list(islice(lines, LOOK))
+    head = list(islice(lines, FORMAT_LINES))
     read = _read_marian
     if any(_FAIRSEQ.fullmatch(line) for _, line in head):
         read = _read_fairseq
@@ -150,10 +150,10 @@ def _matrices(path: str | Path, encoding: str) -> Iterator[Reals]:
 
 def _read_marian(lines: Lines, path: str | Path) -> Iterator[Reals]:
     for number, line in lines:
-        yield _rows(line.rpartition(_BEFORE)[2], path, number)
+        yield _parse_rows(line.rpartition(_BEFORE)[2], path, number)
 
 
-def _rows(text: str, path: str | Path, line: int) -> Reals:
+def _parse_rows(text: str, path: str | Path, line: int) -> Reals:
     """Parse ``0.9,0.1 0.2,0.8``."""
     rows = [row.split(",") for row in text.split(" ") if row]
     try:
@@ -178,7 +178,7 @@ def _read_fairseq(lines: Lines, path: str | Path) -> Iterator[Reals]:
         if re.search(r"\d-\d", rows):
             found = "expected weights, found links; run fairseq with --print-alignment soft"
             raise DataError(found).at(path, line=number)
-        yield _rows(rows, path, number)
+        yield _parse_rows(rows, path, number)
 
 
 def _read_opennmt(lines: Lines, path: str | Path) -> Iterator[Reals]:
@@ -204,13 +204,13 @@ def read_similarities(
     """
     make = partial(_similarities, least)
     if isinstance(given, str | Path):
-        return beside(pairs, read_npz(given), given, make, marks=True)
+        return match_pairs(pairs, read_npz(given), given, make, marks=True)
     if not is_iterable(given):
         raise UsageError(
             f"expected a file of similarities, or an array for each pair, found {short_repr(given)}"
         )
     arrays = (as_real_array(array, "similarities") for array in given)
-    return beside(pairs, arrays, "similarities", make)
+    return match_pairs(pairs, arrays, "similarities", make)
 
 
 def _similarities(least: float, words: WordPair, array: Reals) -> PairMatrix:
@@ -220,7 +220,7 @@ def _similarities(least: float, words: WordPair, array: Reals) -> PairMatrix:
     if array.shape != (T, S) or array.dtype.kind not in "biuf":
         raise DataError(f"expected {T} target by {S} source words, found {array.dtype} {array.shape}")
     matrix = _finite(array)
-    if matrix.min() < least - ROUNDED:
+    if matrix.min() < least - COSINE_TOLERANCE:
         raise DataError(f"expected similarities of at least {least}, found {matrix.min():.6g}")
     return PairMatrix(words, matrix)
 
@@ -242,7 +242,7 @@ def cosines(source: Reals, target: Reals) -> Floats:
 
 
 @np.errstate(invalid="ignore", over="ignore")  # `_finite` tells
-def similar(words: WordPair, tokens: Sequence[Tokens], product: str, units: str) -> PairMatrix:
+def pair_similarities(words: WordPair, tokens: Sequence[Tokens], product: str, units: str) -> PairMatrix:
     """Return cosines, or dot products, of source and target: of sub-words, or of the means of words."""
     source, target = (vectors for vectors, _ in tokens)
     pieces: tuple[Integers, Integers] | None = None
@@ -281,7 +281,7 @@ def read_vectors(
         found = f"{counts[0]} source and {counts[1]} target lines"
         raise DataError(f"expected vectors of both sides of each pair, found {found}").at(path)
     tokens = ([read(n) for read in sides] for n in range(counts[0]))
-    return beside(pairs, tokens, path, lambda words, vectors: _products(words, vectors, product, units))
+    return match_pairs(pairs, tokens, path, lambda words, vectors: _products(words, vectors, product, units))
 
 
 def _products(words: WordPair, tokens: Sequence[Tokens], product: str, units: str) -> PairMatrix:
@@ -292,10 +292,10 @@ def _products(words: WordPair, tokens: Sequence[Tokens], product: str, units: st
         if vectors.ndim != 2 or count != len(side) or vectors.shape[1] != tokens[0][0].shape[-1]:
             expected = f"expected vectors of {len(side)} {name} words, all of one length"
             raise DataError(f"{expected}, found an array of {vectors.shape} of {count} words")
-    return similar(words, tokens, product, units)
+    return pair_similarities(words, tokens, product, units)
 
 
-def _of_archive(path: Path, side: str) -> Side:
+def _of_archive(path: Path, side: str) -> SideReader:
     """Return how many sentences a side has, and what gives the vectors of a sentence."""
     if not is_npz_file(path):
         raise DataError("expected an .npz file or a folder with token vectors").at(path)
@@ -309,7 +309,7 @@ def _of_archive(path: Path, side: str) -> Side:
     return len(vectors), lambda n: (archive.read(vectors[n]), archive.read(words[n]) if words else None)
 
 
-def _of_folder(path: Path, side: str) -> Side:
+def _of_folder(path: Path, side: str) -> SideReader:
     rows, words, sizes = (path / f"{side}{part}.npy" for part in ("", "_words", "_lengths"))
     if not rows.exists():
         raise DataError(f"expected a file {rows.name} with the vectors of all words").at(path)

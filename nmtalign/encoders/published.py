@@ -14,7 +14,7 @@ import numpy as np
 from nmtalign.arrays import Flags, Reals
 from nmtalign.attention.weights import entmax15, softmax
 from nmtalign.corpus.buckets import PADDING_SCORE
-from nmtalign.positions.model import Posteriors
+from nmtalign.positions.position_model import Posteriors
 
 
 class Method(NamedTuple):
@@ -54,7 +54,7 @@ class Method(NamedTuple):
         return Posteriors(forward, reverse, joint, scores=similarities)
 
 
-METHODS = {
+PUBLISHED_METHODS = {
     "simalign-argmax": Method("mutual"),
     "simalign-itermax": Method("itermax"),
     "simalign-match": Method("match"),
@@ -62,9 +62,9 @@ METHODS = {
     "awesome-align-entmax": Method("threshold", 0.0, entmax15),
     "transport": Method("transport"),
 }
-USUAL = "simalign-itermax"
-SHARPNESS = 4  # logits of a similarity that is a standard deviation greater
-SAME = 1e-6  # deviation below which similarities are equal but for rounding
+DEFAULT_METHOD = "simalign-itermax"
+SOFT_SHARPNESS = 4  # logits of a similarity that is a standard deviation greater
+MIN_DEVIATION = 1e-6  # deviation below which similarities are equal but for rounding
 
 
 def soft_posteriors(similarities: Reals, inside: Flags) -> Posteriors:
@@ -77,7 +77,7 @@ def soft_posteriors(similarities: Reals, inside: Flags) -> Posteriors:
     mean = np.sum(similarities, axis=(0, 1), where=inside) / cells
     centered = np.where(inside, similarities - mean, 0)
     deviation = np.sqrt(np.sum(centered**2, axis=(0, 1)) / cells)
-    sharp = np.where(inside, SHARPNESS * centered / np.maximum(deviation, SAME), PADDING_SCORE)
+    sharp = np.where(inside, SOFT_SHARPNESS * centered / np.maximum(deviation, MIN_DEVIATION), PADDING_SCORE)
     forward, reverse = (softmax(sharp, axis) * inside for axis in (1, 0))
     return Posteriors(forward, reverse, forward * reverse)
 

@@ -24,26 +24,31 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from nmtalign.arrays import Floats, Integers, Longs
-from nmtalign.encoders.matrix_files import PairMatrix, WordPair, similar
+from nmtalign.encoders.matrix_files import PairMatrix, WordPair, pair_similarities
 from nmtalign.errors import DataError, NmtalignError, UsageError, error_text, require_extra
 from nmtalign.files.checksums import fingerprint
 from nmtalign.names import DEVICES
 from nmtalign.validation import check_choice
 
-TOKENS, OF_DEVICE = 1024, 4096  # sub-words of a batch, with the padding; on a CPU more are slower
-MIN_WINDOW = 4  # sub-words of a window, with the special ones at both ends
-LONGEST = 512  # sub-words of a window, if the model has no limit
-KNOWN = 100_000  # words whose sub-words are remembered
+CPU_BATCH_TOKENS, GPU_BATCH_TOKENS = (
+    1024,
+    4096,
+)  # sub-words of a batch, with the padding; on a CPU more are slower
+MIN_WINDOW_SUBWORDS = 4  # sub-words of a window, with the special ones at both ends
+DEFAULT_WINDOW_SUBWORDS = 512  # sub-words of a window, if the model has no limit
+MAX_REMEMBERED_WORDS = 100_000  # words whose sub-words are remembered
 PRECISION = {"cpu": "float32", "cuda": "float16", "mps": "float32"}
-PAIRS = 256  # pairs whose vectors are in memory, and of one entry into the cache
-CELLS = 1 << 26  # greatest number of cells of a pair
+ENCODED_PAIRS_IN_MEMORY = 256  # pairs whose vectors are in memory, and of one entry into the cache
+MAX_PAIR_CELLS = 1 << 26  # greatest number of cells of a pair
 _STACKS = ("layer", "layers", "block")  # what encoders call their layers
 
 Subwords = tuple[Floats, Longs]  # vectors (L, D) and the word of each, (L,)
-Stored = tuple[Floats, tuple[Integers, Integers]]  # the matrix, and the words of sub-words if it is of these
+CacheEntry = tuple[
+    Floats, tuple[Integers, Integers]
+]  # the matrix, and the words of sub-words if it is of these
 
 
-def packages() -> tuple[Any, Any]:
+def import_packages() -> tuple[Any, Any]:
     """Return torch and transformers, silenced; a UsageError says how to install them."""
     with require_extra(
         "transformers", "an encoder or translation model needs the packages torch and transformers"
@@ -60,19 +65,19 @@ def check_device(device: str) -> None:
     check_choice(device, DEVICES, "devices")
     if device == "cpu":
         return  # what the cache holds needs no package
-    torch, _ = packages()
+    torch, _ = import_packages()
     there = {"cuda": torch.cuda.is_available, "mps": torch.backends.mps.is_available}
     if not there[device]():
         raise UsageError(f"there is no device {device} here; leave it out, or install a torch that has it")
 
 
 @contextmanager
-def foreign_model(name: str) -> Iterator[None]:
+def name_model_in_errors(name: str) -> Iterator[None]:
     """Turn whatever the files of a model make transformers or torch do into a DataError that names the model.
 
     Memory that runs out is raised as it is.
     """
-    torch, _ = packages()
+    torch, _ = import_packages()
     try:
         yield
     except (NmtalignError, MemoryError, torch.OutOfMemoryError):
@@ -84,12 +89,14 @@ def foreign_model(name: str) -> Iterator[None]:
         ) from error
 
 
-def opened(kind: str, name: str, device: str, *, download: bool = True, **settings: Any) -> tuple[Any, Any]:
+def open_model(
+    kind: str, name: str, device: str, *, download: bool = True, **settings: Any
+) -> tuple[Any, Any]:
     """Return the model, of a class of transformers, and the tokenizer of a name or folder; no code of theirs.
 
     A DataError if there is none, or its tokenizer has no sub-words.
     """
-    _, transformers = packages()
+    _, transformers = import_packages()
     check_device(device)
     if Path(name).is_absolute() and not Path(name).is_dir():
         raise DataError("expected a model of the package transformers; there is no such folder").at(name)
@@ -110,12 +117,12 @@ def opened(kind: str, name: str, device: str, *, download: bool = True, **settin
 
 def limit_of(tokenizer: Any, model: Any) -> int:
     """Return the greatest number of sub-words of a model."""
-    positions = getattr(model.config, "max_position_embeddings", None) or LONGEST
+    positions = getattr(model.config, "max_position_embeddings", None) or DEFAULT_WINDOW_SUBWORDS
     table = getattr(getattr(model, "embeddings", None), "position_embeddings", None)
     padding = getattr(table, "padding_idx", None)  # positions of RoBERTa begin behind that of the padding
     limit = int(min(tokenizer.model_max_length, positions - (0 if padding is None else padding + 1)))
-    if limit < MIN_WINDOW:
-        expected = f"expected a model that reads at least {MIN_WINDOW} sub-words"
+    if limit < MIN_WINDOW_SUBWORDS:
+        expected = f"expected a model that reads at least {MIN_WINDOW_SUBWORDS} sub-words"
         raise DataError(f"{expected}, found a limit of {limit}")
     return limit
 
@@ -139,7 +146,7 @@ def both_sides(
             if not set(ids) - {None, tokenizer.unk_token_id}:
                 raise UsageError(f"{name} knows no language {language!r}")
         tokenizer.src_lang, tokenizer.tgt_lang = languages
-    with foreign_model(name):
+    with name_model_in_errors(name):
         try:
             limit = limit_of(tokenizer, model)
         except DataError as error:
@@ -171,7 +178,7 @@ class Pieces:
 
     def of(self, words: Sequence[str]) -> list[list[int]]:
         """Return the sub-words of each word; warns once of words that the tokenizer makes nothing of."""
-        if len(self._known) > KNOWN:
+        if len(self._known) > MAX_REMEMBERED_WORDS:
             self._known.clear()
         new = [word for word in dict.fromkeys(words) if word not in self._known]
         if new:
@@ -248,12 +255,12 @@ class Encoder:
         return {field.name: getattr(self, field.name) for field in fields(self)}  # without the model
 
     def check(self) -> None:
-        """Open the encoder; errors are those of :func:`opened`, or a UsageError for a missing layer."""
+        """Open the encoder; errors are those of :func:`open_model`, or a UsageError for a missing layer."""
         self._opened  # noqa: B018
 
     @cached_property
     def _opened(self) -> tuple[Any, tuple[Pieces, Pieces]]:
-        model, tokenizer = opened("AutoModel", self.name, self.device, download=self.download)
+        model, tokenizer = open_model("AutoModel", self.name, self.device, download=self.download)
         sides = both_sides(self.name, model, tokenizer, self.languages)
         if hasattr(model, "encoder") and hasattr(model, "decoder"):
             model = model.get_encoder()
@@ -287,17 +294,17 @@ class Encoder:
                     self._told = True
                 vectors.append((np.zeros((len(ids), width), np.float32), word_of_piece))
                 windows += of_sentence
-        tokens = TOKENS if self.device == "cpu" else OF_DEVICE
-        for window, states in computed(self._run, windows, tokens, self.device):
+        tokens = CPU_BATCH_TOKENS if self.device == "cpu" else GPU_BATCH_TOKENS
+        for window, states in run_in_batches(self._run, windows, tokens, self.device):
             kept = window.positions >= 0
             vectors[window.sentence][0][window.positions[kept]] = states[kept]
         return list(zip(vectors[::2], vectors[1::2], strict=True))
 
     def _run(self, batch: Sequence[Window]) -> list[Floats]:
-        torch, _ = packages()
+        torch, _ = import_packages()
         model, (pieces, _) = self._opened
-        tensors = inputs(batch, pieces, self.device)
-        with foreign_model(self.name), torch.inference_mode():
+        tensors = model_inputs(batch, pieces, self.device)
+        with name_model_in_errors(self.name), torch.inference_mode():
             layers = model(**tensors, output_hidden_states=True).hidden_states
             states = layers[self.layer].float().cpu().numpy()
         return [states[row, : len(window.ids)] for row, window in enumerate(batch)]
@@ -330,12 +337,12 @@ class Sized(Protocol):
     def ids(self) -> list[int]: ...
 
 
-Item = TypeVar("Item", bound=Sized)
+SizedItem = TypeVar("SizedItem", bound=Sized)
 
 
-def computed(
-    run: Callable[[Sequence[Item]], list[Floats]], items: Sequence[Item], tokens: int, device: str
-) -> Iterator[tuple[Item, Floats]]:
+def run_in_batches(
+    run: Callable[[Sequence[SizedItem]], list[Floats]], items: Sequence[SizedItem], tokens: int, device: str
+) -> Iterator[tuple[SizedItem, Floats]]:
     """Yield each item with what `run` makes of it, the longest first.
 
     A batch has items of like length, of about so many sub-words (`tokens`) with the padding.
@@ -344,15 +351,15 @@ def computed(
     start = 0
     while start < len(order):
         batch = order[start : start + max(1, tokens // max(len(order[start].ids), 1))]
-        yield from zip(batch, _within_memory(run, batch, device), strict=True)
+        yield from zip(batch, _run_halving(run, batch, device), strict=True)
         start += len(batch)
 
 
-def inputs(
-    batch: Sequence[Item], pieces: Pieces, device: str, labels: Sequence[Sequence[int]] = ()
+def model_inputs(
+    batch: Sequence[SizedItem], pieces: Pieces, device: str, labels: Sequence[Sequence[int]] = ()
 ) -> dict[str, Any]:
     """Return the inputs of a model: sub-words, a mask without the padding, and maybe labels, all padded."""
-    torch, _ = packages()
+    torch, _ = import_packages()
     ids = [item.ids for item in batch]
     pieces.check(ids)
     rows: dict[str, tuple[Sequence[Sequence[int]], int]]
@@ -368,11 +375,11 @@ def inputs(
     return tensors
 
 
-def _within_memory(
-    run: Callable[[Sequence[Item]], list[Floats]], batch: Sequence[Item], device: str
+def _run_halving(
+    run: Callable[[Sequence[SizedItem]], list[Floats]], batch: Sequence[SizedItem], device: str
 ) -> list[Floats]:
     """Return what `run` makes of a batch; one too large for the device is halved."""
-    torch, _ = packages()
+    torch, _ = import_packages()
     try:
         return run(batch)
     except torch.OutOfMemoryError:
@@ -380,7 +387,7 @@ def _within_memory(
             found = f"out of memory on {device} with a sentence of {len(batch[0].ids)} sub-words"
             raise NmtalignError(f"{found}; use `device=cpu` or a smaller model") from None
     half = len(batch) // 2
-    return [*_within_memory(run, batch[:half], device), *_within_memory(run, batch[half:], device)]
+    return [*_run_halving(run, batch[:half], device), *_run_halving(run, batch[half:], device)]
 
 
 @dataclass(eq=False)
@@ -403,9 +410,9 @@ class EncoderSimilarities:
         return f"encoder={encoder.name} layer={encoder.layer}{languages}"
 
     def read(self, pairs: Iterable[WordPair]) -> Iterator[PairMatrix]:
-        """Yield the similarities of each pair; a DataError if a pair has more than `CELLS`."""
+        """Yield the similarities of each pair; a DataError if a pair has more than `MAX_PAIR_CELLS`."""
         numbered = enumerate(pairs, 1)
-        while part := dict(islice(numbered, PAIRS)):
+        while part := dict(islice(numbered, ENCODED_PAIRS_IN_MEMORY)):
             similarities = self._similarities({number: words for number, words in part.items() if all(words)})
             for number, words in part.items():
                 empty = PairMatrix(words, np.zeros((len(words[1]), len(words[0]))))
@@ -416,14 +423,14 @@ class EncoderSimilarities:
         if self.cache is None:
             return self._computed(pairs)
         keys, stored = {number: self._key(pair) for number, pair in pairs.items()}, {}
-        rows = _exchanged(self.cache, "SELECT value FROM similarities WHERE key = ?", zip(keys.values()))
+        rows = _run_on_cache(self.cache, "SELECT value FROM similarities WHERE key = ?", zip(keys.values()))
         for (number, words), row in zip(pairs.items(), rows, strict=True):
-            entry = None if row is None else _unpacked(row[0])
+            entry = None if row is None else _decode_entry(row[0])
             if entry is not None:
                 stored[number] = PairMatrix(words, entry[0], None if self.units == "words" else entry[1])
         new = self._computed({number: pair for number, pair in pairs.items() if number not in stored})
-        entries = [(keys[number], _packed(pair)) for number, pair in new.items()]
-        _exchanged(self.cache, "INSERT OR REPLACE INTO similarities VALUES (?, ?)", entries)
+        entries = [(keys[number], _encode_entry(pair)) for number, pair in new.items()]
+        _run_on_cache(self.cache, "INSERT OR REPLACE INTO similarities VALUES (?, ?)", entries)
         return stored | new
 
     def _computed(self, pairs: Mapping[int, WordPair]) -> dict[int, PairMatrix]:
@@ -431,11 +438,11 @@ class EncoderSimilarities:
         similarities = {}
         for (number, pair), sides in zip(pairs.items(), vectors, strict=True):
             sizes = map(len, pair) if self.units == "words" else (len(words) for _, words in sides)
-            if (cells := prod(sizes)) > CELLS:
-                expected = f"expected at most {CELLS:,} cells (target by source {self.units})"
+            if (cells := prod(sizes)) > MAX_PAIR_CELLS:
+                expected = f"expected at most {MAX_PAIR_CELLS:,} cells (target by source {self.units})"
                 raise DataError(f"pair {number}: {expected}, found {cells:,}; cut the pair into shorter ones")
             try:
-                similarities[number] = similar(pair, sides, self.product, self.units)
+                similarities[number] = pair_similarities(pair, sides, self.product, self.units)
             except DataError as error:
                 place = f"layer {self.encoder.layer} in {PRECISION[self.encoder.device]}"
                 raise DataError(f"pair {number}: {error}, by {place}; --device cpu is more precise") from None
@@ -444,7 +451,15 @@ class EncoderSimilarities:
     @cached_property
     def _identity(self) -> list[object]:
         encoder, precision = self.encoder, PRECISION[self.encoder.device]
-        how = [encoder.layer, encoder.languages, encoder.device, precision, LONGEST, self.product, self.units]
+        how = [
+            encoder.layer,
+            encoder.languages,
+            encoder.device,
+            precision,
+            DEFAULT_WINDOW_SUBWORDS,
+            self.product,
+            self.units,
+        ]
         return [*(encoder.identity if self.cache is not None else []), *how]
 
     def _key(self, pair: WordPair) -> str:
@@ -452,7 +467,7 @@ class EncoderSimilarities:
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _packed(pair: PairMatrix) -> bytes:
+def _encode_entry(pair: PairMatrix) -> bytes:
     """Return an entry: a checksum, T and S, how many numbers of words follow and these, the matrix."""
     numbers = np.concatenate(pair.word_of_piece or [[]])
     header = np.concatenate([pair.matrix.shape, [len(numbers)], numbers]).astype("<i4")
@@ -460,7 +475,7 @@ def _packed(pair: PairMatrix) -> bytes:
     return zlib.crc32(body).to_bytes(4, "little") + body
 
 
-def _unpacked(value: object) -> Stored | None:
+def _decode_entry(value: object) -> CacheEntry | None:
     """Return an entry; None for one that is damaged, or that nmtalign did not write."""
     if not isinstance(value, bytes) or len(value) < 16:
         return None
@@ -472,7 +487,7 @@ def _unpacked(value: object) -> Stored | None:
     return matrix, (numbers[:S], numbers[S:])
 
 
-def _exchanged(
+def _run_on_cache(
     path: str | Path, command: str, rows: Iterable[tuple[object, ...]]
 ) -> list[tuple[object] | None]:
     """Run a command for each row on a cache, a file of SQLite, and return what it answers."""

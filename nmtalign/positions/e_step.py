@@ -20,18 +20,18 @@ from nmtalign.corpus.parallel import parallel_map, shared_zeros
 from nmtalign.corpus.text import EncodedText
 from nmtalign.corpus.word_pairs import PairIndex
 from nmtalign.positions.hmm import (
-    NULL,
+    DEFAULT_NULL,
     BothTransitions,
     TransitionModel,
     estimate_transitions,
     hmm_posteriors,
     jump_counts,
 )
-from nmtalign.positions.model import Emissions, TextScores
+from nmtalign.positions.position_model import Emissions, TextScores
 
-ITERATIONS = 3  # in which transitions are fitted to given scores
-MIN_LINK = 1e-5  # less likely links are not counted; a higher threshold costs accuracy
-TINY = np.float32(1e-30)
+TRANSITION_ITERATIONS = 3  # in which transitions are fitted to given scores
+MIN_LINK_COUNT = 1e-5  # less likely links are not counted; a higher threshold costs accuracy
+MIN_SUM = np.float32(1e-30)
 
 
 class Sparse(NamedTuple):
@@ -107,8 +107,8 @@ def model1_counts(
     by_source = weights.sum(axis=0)  # (S, B)
     target_null = odds * bucket.source_lengths.astype(np.float32) * emissions.target_null[bucket.target]
     source_null = odds * bucket.target_lengths.astype(np.float32) * emissions.source_null[bucket.source]
-    per_target = 1 / np.maximum(by_target + target_null, TINY)
-    per_source = 1 / np.maximum(by_source + source_null, TINY)
+    per_target = 1 / np.maximum(by_target + target_null, MIN_SUM)
+    per_source = 1 / np.maximum(by_source + source_null, MIN_SUM)
     if mean:
         weights *= (per_target[:, None, :] + per_source) / 2
     else:
@@ -116,19 +116,19 @@ def model1_counts(
         weights *= per_target[:, None, :]
         weights *= per_source
     return BucketCounts(
-        _links(cells, weights),
-        Sparse(bucket.source, _unaligned(by_source * per_source)),
-        Sparse(bucket.target, _unaligned(by_target * per_target)),
+        _link_counts(cells, weights),
+        Sparse(bucket.source, _null_posterior(by_source * per_source)),
+        Sparse(bucket.target, _null_posterior(by_target * per_target)),
     )
 
 
-def _links(cells: Ints, counts: Floats) -> Sparse:
-    """Return the counts of the cells above `MIN_LINK`."""
-    kept = np.flatnonzero(counts > MIN_LINK)  # indexing by truth values is several times slower
+def _link_counts(cells: Ints, counts: Floats) -> Sparse:
+    """Return the counts of the cells above `MIN_LINK_COUNT`."""
+    kept = np.flatnonzero(counts > MIN_LINK_COUNT)  # indexing by truth values is several times slower
     return Sparse(cells.take(kept), counts.take(kept))
 
 
-def _unaligned(linked: Floats) -> Floats:
+def _null_posterior(linked: Floats) -> Floats:
     """Return the posterior of null; the sum of rounded posteriors may exceed 1."""
     return np.maximum(1 - linked, 0)
 
@@ -155,9 +155,9 @@ def hmm_counts(
         for direction, side, model in zip(both, states, transitions, strict=True)
     )
     return BucketCounts(
-        _links(cells, np.asarray(forward.posterior * reverse.posterior.transpose(1, 0, 2))),
-        Sparse(bucket.source, _unaligned(reverse.posterior.sum(axis=1))),
-        Sparse(bucket.target, _unaligned(forward.posterior.sum(axis=1))),
+        _link_counts(cells, np.asarray(forward.posterior * reverse.posterior.transpose(1, 0, 2))),
+        Sparse(bucket.source, _null_posterior(reverse.posterior.sum(axis=1))),
+        Sparse(bucket.target, _null_posterior(forward.posterior.sum(axis=1))),
         forward_jumps,
         reverse_jumps,
         float(forward.log_likelihood[real].sum() + reverse.log_likelihood[real].sum()),
@@ -202,18 +202,21 @@ def expected_counts(step: EStep, text: EncodedText, index: PairIndex, workers: i
 
 
 def fit_transitions(scores: TextScores, transitions: BothTransitions, workers: int) -> BothTransitions:
-    """Return the transitions after `ITERATIONS` of EM with the likelihood ratios of a text as emissions."""
+    """Fit transitions to a text whose likelihood ratios are the emissions.
+
+    EM runs for `TRANSITION_ITERATIONS` iterations.
+    """
     scores.prepare(ratios=True)
     text = scores.text
     ratios = np.zeros(len(text.index), np.float32)
     for k, cells in enumerate(text.index.cells):
         ratios[cells] = scores.ratios(k)  # all cells of a word pair have exactly the same ratio
-    for _ in range(ITERATIONS):
-        transitions, _ = iterated(text, ratios, transitions, workers)
+    for _ in range(TRANSITION_ITERATIONS):
+        transitions, _ = em_iteration(text, ratios, transitions, workers)
     return transitions
 
 
-def iterated(
+def em_iteration(
     text: EncodedText, ratios: Floats, transitions: BothTransitions, workers: int
 ) -> tuple[BothTransitions, Doubles]:
     """Return the transitions after one more EM iteration, and the joint counts of word pairs (P,)."""
@@ -221,7 +224,7 @@ def iterated(
     first, second = (
         model.renumbered(np.full(len(n), -1)) for model, n in zip(transitions, nulls, strict=True)
     )
-    step = EStep(NULL, Emissions(ratios, nulls[0], nulls[1]), (first, second))
+    step = EStep(DEFAULT_NULL, Emissions(ratios, nulls[0], nulls[1]), (first, second))
     counts = expected_counts(step, text, text.index, workers)
     forward = estimate_transitions(counts.forward_jumps, transitions[0])
     return (forward, estimate_transitions(counts.reverse_jumps, transitions[1])), counts.pairs

@@ -22,21 +22,21 @@ import numpy as np
 from nmtalign.arrays import AnyArray, Doubles, Floats, Integers, Ints, Longs
 from nmtalign.corpus.buckets import MIN_LONG_WORDS, Bucket
 from nmtalign.corpus.sides import EncodedSide, look_up
-from nmtalign.positions.model import BucketPosteriors, PositionModel, Posteriors, TextScores
+from nmtalign.positions.position_model import BucketPosteriors, PositionModel, Posteriors, TextScores
 from nmtalign.state import State, Stored
 
 MAX_JUMP = 512  # widest jump; wider jumps count as this one
-NEAR = 9  # counts of jumps of at least this width are smoothed
-STRENGTH = 50.0  # weight of the table of all words, in jumps, against the table of one word
-TINY = np.float32(1e-35)
-NULL = 0.1  # probability of the null word for models without a lexicon
-THRESHOLD = 0.55  # least joint probability of a link; chosen on the development sets
+MIN_SMOOTHED_JUMP = 9  # counts of jumps of at least this width are smoothed
+POOLED_JUMPS = 50.0  # weight of the table of all words, in jumps, against the table of one word
+MIN_TOTAL = np.float32(1e-35)
+DEFAULT_NULL = 0.1  # probability of the null word for models without a lexicon
+DEFAULT_THRESHOLD = 0.55  # least joint probability of a link; chosen on the development sets
 MIN_COMPLEMENT = np.float32(1e-6)  # least 1 - p of a posterior in single precision
-HEADROOM = 110  # bits that numbers below 1 may grow by; single precision has 128
-LOST = np.float32(1e-25)  # alphas below this share of the greatest become 0
-PERIOD = 3  # rescale every 3 words, at fixed positions: results do not depend on the other pairs
-STEPS = 2  # of posterior regularization; further steps agree better but remove no more errors
-SMOOTHING = np.float32(1e-2)  # added to posteriors and their complements before odds are taken
+MAX_GROWTH_BITS = 110  # bits that numbers below 1 may grow by; single precision has 128
+ALPHA_FLOOR = np.float32(1e-25)  # alphas below this share of the greatest become 0
+WORDS_PER_RESCALING = 3  # rescale every 3 words, at fixed positions: results do not depend on the other pairs
+AGREEMENT_STEPS = 2  # of posterior regularization; further steps agree better but remove no more errors
+ODDS_SMOOTHING = np.float32(1e-2)  # added to posteriors and their complements before odds are taken
 
 Vocabularies = tuple[Mapping[str, int], Mapping[str, int]]
 
@@ -138,7 +138,9 @@ def bucket_transitions(model: TransitionModel, source: Ints, lengths: Longs, nul
     end = np.clip(lengths - i + 1 + MAX_JUMP, 0, width - 1)  # entry of the jump to the end, (S + 1, B)
     flat = model.sums.ravel()
     row = classes * (width + 1)
-    inverse = (1 / np.maximum(flat[row + end + 1] - flat[row + start], TINY)).astype(np.float32)  # (S + 1, B)
+    inverse = (1 / np.maximum(flat[row + end + 1] - flat[row + start], MIN_TOTAL)).astype(
+        np.float32
+    )  # (S + 1, B)
     inverse[i > lengths] = 0
     width_columns = np.arange(1 - S, S + 1).clip(-MAX_JUMP, MAX_JUMP) + MAX_JUMP  # of the widths 1 - S to S
     by_width = np.ascontiguousarray(tables[:, width_columns].T)  # (2 S, K)
@@ -172,7 +174,7 @@ def jump_counts(
 
 def _smooth(counts: Doubles) -> Doubles:
     """Spread the counts of far jumps evenly over widths that grow with the distance, along the last axis."""
-    result, a = counts.copy(), NEAR
+    result, a = counts.copy(), MIN_SMOOTHED_JUMP
     while a <= MAX_JUMP:
         b = min(int(1.3 * a) + 1, MAX_JUMP)
         for low, high in ((MAX_JUMP + a, MAX_JUMP + b), (MAX_JUMP - b, MAX_JUMP - a)):
@@ -184,7 +186,8 @@ def _smooth(counts: Doubles) -> Doubles:
 def estimate_transitions(counts: Doubles, model: TransitionModel) -> TransitionModel:
     """M-step: return a transition model from expected jumps.
 
-    A word's own table is interpolated with that of all words, with weight ``n / (n + STRENGTH)`` for n jumps.
+    The table of a word with n jumps is interpolated with the table of all words. Its weight is
+    ``n / (n + POOLED_JUMPS)``.
     """
     smooth = _smooth(counts.reshape(model.tables.shape))
     pooled = smooth.sum(axis=0)
@@ -192,7 +195,7 @@ def estimate_transitions(counts: Doubles, model: TransitionModel) -> TransitionM
     pooled /= pooled.sum()
     n = smooth.sum(axis=1, keepdims=True)
     of_word = smooth / np.maximum(n, 1e-9)
-    weight = n / (n + STRENGTH)
+    weight = n / (n + POOLED_JUMPS)
     return TransitionModel((weight * of_word + (1 - weight) * pooled).astype(np.float32), model.classes)
 
 
@@ -212,8 +215,8 @@ def forward_backward(odds: Floats, transitions: Transitions, *, jumps: bool = Fa
 
     `odds` (T, S, B) are p(t|s) / (null p(t|null)), 0 in padded cells; null-aligned words and padding
     therefore change nothing. Alphas only grow from word to word. Before an overflow, alphas are divided by a
-    power of two, which is exact. Alphas below `LOST` of the greatest become 0: they do not change sums in
-    single precision, and subnormal numbers slow products down many times.
+    power of two, which is exact. Alphas below `ALPHA_FLOOR` of the greatest become 0: they do not change sums
+    in single precision, and subnormal numbers slow products down many times.
     """
     T, S, B = odds.shape
     growth = math.log2(1 + float(odds.max(initial=0)))  # bits that a word can add
@@ -231,15 +234,15 @@ def forward_backward(odds: Floats, transitions: Transitions, *, jumps: bool = Fa
         np.multiply(posterior[t], odds[t], out=emitted)
         after[0] = alpha[t, 0]
         np.add(alpha[t, 1:], emitted, out=after[1:])
-        ends_period = t % PERIOD == PERIOD - 1
-        if ends_period or growth * PERIOD > HEADROOM:
+        ends_period = t % WORDS_PER_RESCALING == WORDS_PER_RESCALING - 1
+        if ends_period or growth * WORDS_PER_RESCALING > MAX_GROWTH_BITS:
             powers = np.frexp(np.maximum.reduce(after, axis=0))[1]
             scales[t] = np.ldexp(np.float32(1), -powers)
             after *= scales[t]
             exponents += powers
         if ends_period:
-            np.multiply(after, after > LOST, out=after)
-    total = np.maximum(np.einsum("ib,ib->b", alpha[T], transitions.stop), TINY)
+            np.multiply(after, after > ALPHA_FLOOR, out=after)
+    total = np.maximum(np.einsum("ib,ib->b", alpha[T], transitions.stop), MIN_TOTAL)
     beta = transitions.stop / total  # (S + 1, B)
     ends = alpha[T] * beta
     emitted_beta = np.empty((T if jumps else 0, S, B), dtype=np.float32)
@@ -274,9 +277,9 @@ def hmm_posteriors(
     `ratios` (T, S, B) are the likelihood ratios of cells to chance, `null_ratios` (V + 1,) those of source
     and of target words under the null word, `null` is the probability of the null word.
 
-    With `agree`, `STEPS` steps of symmetric posterior regularization are taken (Ganchev et al. 2010, section
-    5.2). Among the distributions over alignments in which both directions give each link the same
-    probability, those nearest to the two models (in relative entropy) have the emissions ``r u`` and
+    With `agree`, `AGREEMENT_STEPS` steps of symmetric posterior regularization are taken (Ganchev et al.
+    2010, section 5.2). Among the distributions over alignments in which both directions give each link the
+    same probability, those nearest to the two models (in relative entropy) have the emissions ``r u`` and
     ``r / u``, with one u = exp λ for each cell. A step makes the odds of both directions equal, as if cells
     were independent::
 
@@ -296,7 +299,7 @@ def hmm_posteriors(
         return forward, reverse
 
     posteriors = unregularized = both(jumps=jumps and not agree)
-    for remaining_steps in reversed(range(STEPS if agree else 0)):
+    for remaining_steps in reversed(range(AGREEMENT_STEPS if agree else 0)):
         step = regularization_step(posteriors)
         odds[0] *= step
         odds[1] /= step.transpose(1, 0, 2)
@@ -318,8 +321,8 @@ def regularization_step(posteriors: BothPosteriors) -> Floats:
 
 def _odds(posterior: Floats) -> Floats:
     """Return the smoothed odds of posteriors."""
-    odds = posterior + SMOOTHING
-    odds /= (1 + SMOOTHING) - posterior
+    odds = posterior + ODDS_SMOOTHING
+    odds /= (1 + ODDS_SMOOTHING) - posterior
     return odds
 
 
@@ -408,4 +411,4 @@ class HiddenMarkov(PositionModel):
 def unfitted_hmm() -> HiddenMarkov:
     """Return a hidden Markov model that prefers one step ahead, for any words."""
     transitions = initial_transitions(0, 0), initial_transitions(0, 0)
-    return HiddenMarkov(transitions, ({}, {}), NULL, fitted_pairs=0)
+    return HiddenMarkov(transitions, ({}, {}), DEFAULT_NULL, fitted_pairs=0)

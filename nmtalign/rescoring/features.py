@@ -17,22 +17,24 @@ import numpy as np
 from nmtalign.arrays import Flags, Floats, Integers, Reals
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.sides import look_up, number_words
-from nmtalign.positions.model import TextScores
+from nmtalign.positions.position_model import TextScores
 
-Counts = tuple[Integers, Integers]
-Vectors = tuple[Floats, Floats]
+Ranks = tuple[Integers, Integers]
+WordValues = tuple[Floats, Floats]
 
-LEXICAL = 14  # features from the emissions
-POSTERIOR = 13  # further features from posteriors
-LOGIT = LEXICAL + POSTERIOR - 1  # the feature that is the log odds of the joint probability
-FREQUENT = 60  # words of a side that have a weight
-GRID, LARGEST = np.float32(65536), np.float32(32)
-SCALE = np.float32(0.4)  # factor of log ratios, for the size of the other features
-OUTSIDE = np.float32(-20)  # scaled log ratio outside of the matrix, under a maximum
-LOWEST = np.float32(-2)  # least feature of neighbors
-LEAST = np.float32(1e-6)  # ratio under a logarithm
-FLOOR = np.float32(1e-4)  # probability under a logarithm
-EXTREME = np.float32(12)  # log odds
+LEXICAL_FEATURES = 14  # features from the emissions
+POSTERIOR_FEATURES = 13  # further features from posteriors
+LOGIT_FEATURE = (
+    LEXICAL_FEATURES + POSTERIOR_FEATURES - 1
+)  # the feature that is the log odds of the joint probability
+MAX_WEIGHTED_WORDS = 60  # words of a side that have a weight
+GRID_STEPS_PER_UNIT, MAX_FEATURE = np.float32(65536), np.float32(32)
+LOG_RATIO_SCALE = np.float32(0.4)  # factor of log ratios, for the size of the other features
+OUTSIDE_LOG_RATIO = np.float32(-20)  # scaled log ratio outside of the matrix, under a maximum
+MIN_NEIGHBOR_FEATURE = np.float32(-2)  # least feature of neighbors
+MIN_LIKELIHOOD_RATIO = np.float32(1e-6)  # ratio under a logarithm
+MIN_LOG_PROBABILITY = np.float32(1e-4)  # probability under a logarithm
+MAX_LOG_ODDS = np.float32(12)  # log odds
 
 
 class Inputs(NamedTuple):
@@ -52,19 +54,22 @@ class Inputs(NamedTuple):
 
 def on_grid(values: Reals) -> Floats:
     """Return `values` rounded to multiples of 1/65536, from -32 to 32."""
-    return np.asarray(np.rint(np.clip(values, -LARGEST, LARGEST) * GRID) / GRID, np.float32)
+    return np.asarray(
+        np.rint(np.clip(values, -MAX_FEATURE, MAX_FEATURE) * GRID_STEPS_PER_UNIT) / GRID_STEPS_PER_UNIT,
+        np.float32,
+    )
 
 
-class Words(NamedTuple):
+class KnownWords(NamedTuple):
     """What is known about the words (V,) of a text."""
 
-    counts: Vectors  # log(count + 1) / 5 of source and target words in the training text
+    counts: WordValues  # log(count + 1) / 5 of source and target words in the training text
     same: Integers  # number of the target word with the spelling of a source word, or -1
-    frequent: Counts  # rank of source and target words among the frequent ones, from 1
-    nulls: Vectors  # likelihood ratios of source and target words under null
+    frequent: Ranks  # rank of source and target words among the frequent ones, from 1
+    nulls: WordValues  # likelihood ratios of source and target words under null
 
 
-def known_words(scores: TextScores, frequent: tuple[Sequence[str], Sequence[str]]) -> Words:
+def known_words(scores: TextScores, frequent: tuple[Sequence[str], Sequence[str]]) -> KnownWords:
     """Look up the words of a text."""
     source, target = scores.text.source.words, scores.text.target.words
     counts = [(np.log(np.asarray(side) + 1) / 5).astype(np.float32) for side in scores.training_counts]
@@ -73,18 +78,20 @@ def known_words(scores: TextScores, frequent: tuple[Sequence[str], Sequence[str]
         for few, words in zip(frequent, (source, target), strict=True)
     ]
     same = look_up(number_words(target), source)
-    return Words((counts[0], counts[1]), same, (ranks[0], ranks[1]), scores.null_ratios)
+    return KnownWords((counts[0], counts[1]), same, (ranks[0], ranks[1]), scores.null_ratios)
 
 
-def lexical_features(bucket: Bucket, known: Words, ratios: Floats) -> list[Floats]:
+def lexical_features(bucket: Bucket, known: KnownWords, ratios: Floats) -> list[Floats]:
     """Return features from likelihood ratios (T, S, B) and of null: arrays that broadcast to (T, S, B)."""
     inside = bucket.inside
-    ratio = np.where(inside, np.log(np.maximum(ratios, LEAST)) * SCALE, OUTSIDE)
+    ratio = np.where(
+        inside, np.log(np.maximum(ratios, MIN_LIKELIHOOD_RATIO)) * LOG_RATIO_SCALE, OUTSIDE_LOG_RATIO
+    )
     distance = _distance(bucket)
-    framed = _framed(ratio / 2, OUTSIDE / 2)
+    framed = _framed(ratio / 2, OUTSIDE_LOG_RATIO / 2)
     beside = np.maximum(framed[1:-1, :-2], framed[1:-1, 2:])
     above_below = np.maximum(framed[:-2, 1:-1], framed[2:, 1:-1])
-    framed[framed == OUTSIDE / 2] = 0
+    framed[framed == OUTSIDE_LOG_RATIO / 2] = 0
     target_null, source_null = known.nulls[1][bucket.target][:, None], known.nulls[0][bucket.source]
     return [
         distance,
@@ -92,15 +99,15 @@ def lexical_features(bucket: Bucket, known: Words, ratios: Floats) -> list[Float
         ratio,
         ratio - ratio.max(axis=1, keepdims=True),
         ratio - ratio.max(axis=0, keepdims=True),
-        np.maximum(beside, LOWEST),
-        np.maximum(above_below, LOWEST),
+        np.maximum(beside, MIN_NEIGHBOR_FEATURE),
+        np.maximum(above_below, MIN_NEIGHBOR_FEATURE),
         framed[:-2, :-2],
         framed[2:, 2:],
         known.counts[0][bucket.source],
         known.counts[1][bucket.target][:, None],
         (known.same[bucket.source] == bucket.target[:, None]).astype(np.float32),
-        np.log(np.maximum(target_null, LEAST)) * SCALE,
-        np.log(np.maximum(source_null, LEAST)) * SCALE,
+        np.log(np.maximum(target_null, MIN_LIKELIHOOD_RATIO)) * LOG_RATIO_SCALE,
+        np.log(np.maximum(source_null, MIN_LIKELIHOOD_RATIO)) * LOG_RATIO_SCALE,
     ]
 
 
@@ -124,8 +131,8 @@ def posterior_features(forward: Floats, reverse: Floats, joint: Floats) -> list[
     beside = np.maximum(framed[1:-1, :-2], framed[1:-1, 2:])
     above_below = np.maximum(framed[:-2, 1:-1], framed[2:, 1:-1])
     return [
-        np.log(np.maximum(forward, FLOOR)) / 4 + 1,
-        np.log(np.maximum(reverse, FLOOR)) / 4 + 1,
+        np.log(np.maximum(forward, MIN_LOG_PROBABILITY)) / 4 + 1,
+        np.log(np.maximum(reverse, MIN_LOG_PROBABILITY)) / 4 + 1,
         forward,
         reverse,
         framed[:-2, :-2] + framed[2:, 2:],
@@ -136,7 +143,7 @@ def posterior_features(forward: Floats, reverse: Floats, joint: Floats) -> list[
         1 - reverse.sum(axis=0, keepdims=True),
         forward.sum(axis=0, keepdims=True),
         reverse.sum(axis=1, keepdims=True),
-        np.clip(log_odds(joint), -EXTREME, EXTREME),
+        np.clip(log_odds(joint), -MAX_LOG_ODDS, MAX_LOG_ODDS),
     ]
 
 
@@ -146,7 +153,7 @@ def log_odds(probability: Floats) -> Floats:
     return np.log(np.maximum(probability, least)) - np.log(np.maximum(1 - probability, least))
 
 
-def inputs_of(bucket: Bucket, known: Words, ratios: Floats, *posteriors: Floats) -> Inputs:
+def make_inputs(bucket: Bucket, known: KnownWords, ratios: Floats, *posteriors: Floats) -> Inputs:
     """Return the inputs of the network for a bucket, from arrays (T, S, B)."""
     T, S, B = bucket.shape
     features = lexical_features(bucket, known, ratios) + posterior_features(*posteriors)
@@ -160,7 +167,7 @@ def inputs_of(bucket: Bucket, known: Words, ratios: Floats, *posteriors: Floats)
     )
 
 
-def part_of(bucket: Bucket, columns: slice) -> Bucket:
+def bucket_columns(bucket: Bucket, columns: slice) -> Bucket:
     """Return a bucket with some of the pairs."""
     return replace(
         bucket,

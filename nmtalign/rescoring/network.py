@@ -1,4 +1,4 @@
-"""The network of the rescorer, log odds of a link from additive attention over features; its optimizer.
+"""The network of the rescorer, log odds of a link from additive attention over features.
 
     e(t, s) = v . tanh(P phi(t, s) + b) + u . phi(t, s) + a[f_t] + c[e_s] + o
 
@@ -17,12 +17,19 @@ from typing import NamedTuple
 import numpy as np
 
 from nmtalign.arrays import Integers, Reals
-from nmtalign.rescoring.features import FREQUENT, LEXICAL, LOGIT, POSTERIOR, Inputs
+from nmtalign.rescoring.features import (
+    LEXICAL_FEATURES,
+    LOGIT_FEATURE,
+    MAX_WEIGHTED_WORDS,
+    POSTERIOR_FEATURES,
+    Inputs,
+)
 
-FEATURES = LEXICAL + POSTERIOR  # F
-HIDDEN = 16  # A of a network before the mean of several
-FINE = 2.0**18  # grid of weights of 22 bits; products with features of 21 bits leave 10 bits for the sum
-BETAS, EPSILON = (0.9, 0.99), 1e-8  # of Adam
+FEATURE_COUNT = LEXICAL_FEATURES + POSTERIOR_FEATURES  # F
+HIDDEN_UNITS = 16  # A of a network before the mean of several
+WEIGHT_STEPS_PER_UNIT = (
+    2.0**18
+)  # grid of weights of 22 bits; products with features of 21 bits leave 10 bits for the sum
 
 
 class Network(NamedTuple):
@@ -40,7 +47,12 @@ class Network(NamedTuple):
 
     def rounded(self) -> Network:
         """Return the network with weights on a grid, on which the sums of :meth:`scores` are exact."""
-        return Network(*((np.rint(weights * FINE) / FINE).astype(np.float32) for weights in self))
+        return Network(
+            *(
+                (np.rint(weights * WEIGHT_STEPS_PER_UNIT) / WEIGHT_STEPS_PER_UNIT).astype(np.float32)
+                for weights in self
+            )
+        )
 
     def scores(self, inputs: Inputs) -> Reals:
         """Return the log odds e of links, float32 (B, T, S)."""
@@ -59,8 +71,8 @@ class Network(NamedTuple):
             b=inner.sum(axis=0),
             v=slopes @ active,
             u=slopes @ rows,
-            a=_by_class(upstream, inputs.target_words, len(self.a)),
-            c=_by_class(upstream, inputs.source_words, len(self.c)),
+            a=_sum_by_class(upstream, inputs.target_words, len(self.a)),
+            c=_sum_by_class(upstream, inputs.source_words, len(self.c)),
             o=upstream.sum(keepdims=True).reshape(1),
         )
 
@@ -70,24 +82,26 @@ def _product(rows: Reals, weights: Reals) -> Reals:
     return np.asarray(rows.astype(np.float64) @ weights.astype(np.float64)).astype(weights.dtype)
 
 
-def _by_class(upstream: Reals, classes: Integers, size: int) -> Reals:
+def _sum_by_class(upstream: Reals, classes: Integers, size: int) -> Reals:
     """Return the sum of the gradient over the cells of each frequent word."""
     sums = np.bincount(np.broadcast_to(classes, upstream.shape).ravel(), upstream.ravel(), size)
     sums[0] = 0
     return sums.astype(upstream.dtype)
 
 
-def initial(seed: int) -> Network:
+def initial_network(seed: int) -> Network:
     """Return a network with random weights that starts nearly as the log odds of the joint probability."""
     random = np.random.default_rng(seed)
-    P, u = random.normal(0, 0.3, (FEATURES, HIDDEN)), np.zeros(FEATURES)
-    v = random.normal(0, 0.1 * HIDDEN**-0.5, (2, HIDDEN))[1]  # the numbers of the seeds that were measured
-    u[LOGIT] = 1
-    arrays = P, np.zeros(HIDDEN), v, u, *np.zeros((2, FREQUENT + 1)), np.zeros(1)
+    P, u = random.normal(0, 0.3, (FEATURE_COUNT, HIDDEN_UNITS)), np.zeros(FEATURE_COUNT)
+    v = random.normal(0, 0.1 * HIDDEN_UNITS**-0.5, (2, HIDDEN_UNITS))[
+        1
+    ]  # the numbers of the seeds that were measured
+    u[LOGIT_FEATURE] = 1
+    arrays = P, np.zeros(HIDDEN_UNITS), v, u, *np.zeros((2, MAX_WEIGHTED_WORDS + 1)), np.zeros(1)
     return Network(*(array.astype(np.float32) for array in arrays))
 
 
-def mean_of(networks: Sequence[Network]) -> Network:
+def mean_network(networks: Sequence[Network]) -> Network:
     """Return the network whose score is the mean of the scores of several."""
     n = np.float32(len(networks))
     parts = {name: [getattr(network, name) for network in networks] for name in Network._fields}
@@ -109,29 +123,9 @@ class Batch(NamedTuple):
     importance: Reals
 
 
-def loss_and_gradient(network: Network, batch: Batch) -> tuple[float, Network]:
+def batch_loss(network: Network, batch: Batch) -> tuple[float, Network]:
     """Return the mean binary cross-entropy over the cells of a minibatch, and its gradient."""
     e, y, m = network.scores(batch.inputs), batch.targets, batch.importance
     total = m.sum()
     loss = float((m * (np.logaddexp(0, e) - y * e)).sum() / total)
     return loss, network.gradient(batch.inputs, m * (sigmoid(e) - y) / total)
-
-
-class Adam:
-    """The Adam optimizer (Kingma and Ba 2015, algorithm 1), which changes the parameters in place."""
-
-    def __init__(self, parameters: Sequence[Reals]) -> None:
-        self.parameters = parameters
-        self.steps = 0
-        self.means = [np.zeros_like(p) for p in parameters]
-        self.squares = [np.zeros_like(p) for p in parameters]
-
-    def step(self, gradients: Sequence[Reals], rate: float) -> None:
-        """Take one step against the gradients, arrays of the shapes of the parameters."""
-        self.steps += 1
-        b1, b2 = BETAS
-        length = rate * (1 - b2**self.steps) ** 0.5 / (1 - b1**self.steps)
-        for p, g, m, v in zip(self.parameters, gradients, self.means, self.squares, strict=True):
-            m += (1 - b1) * (g - m)
-            v += (1 - b2) * (g * g - v)
-            p -= length * m / (np.sqrt(v) + EPSILON)

@@ -29,34 +29,37 @@ from nmtalign.corpus.sides import look_up
 from nmtalign.corpus.text import EncodedText, encode_text
 from nmtalign.errors import DataError
 from nmtalign.names import SIDES
-from nmtalign.positions.e_step import iterated
+from nmtalign.positions.e_step import em_iteration
 from nmtalign.positions.hmm import BothTransitions, unfitted_hmm
-from nmtalign.positions.model import SCORE_LIMIT
-from nmtalign.scorers.lexicon import Lexicon
+from nmtalign.positions.position_model import MAX_SCORE
+from nmtalign.scorers.learned_lexicon import Lexicon
 from nmtalign.scorers.scorer import LogRatios, Pairs
 from nmtalign.state import State, Stored
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
 
-TABLE_CELLS, LISTED_PAIRS = 1 << 22, 1 << 16  # word pairs scored at a time: in a full table, and in a list
-FREQUENT = 1024  # number of frequent words that log Z sums over
-CODE_LIMIT = 127  # greatest code
+CELLS_PER_TABLE, PAIRS_PER_LIST = (
+    1 << 22,
+    1 << 16,
+)  # word pairs scored at a time: in a full table, and in a list
+MAX_NORM_WORDS = 1024  # number of frequent words that log Z sums over
+MAX_CODE = 127  # greatest code
 
-DIMENSION = 32  # of spectral vectors
+SPECTRAL_DIMENSION = 32  # of spectral vectors
 SPECTRAL_SCALE = 14.0  # of cosines; chosen on the development sets, like the weight in the preset
 MIN_LINKS = 0.05  # smaller expected counts of links are noise
-SMOOTHING = 0.5  # added to the sums of links, so that words with few links get low scores
-EXTRA = 20  # directions beside the wanted ones
+COUNT_SMOOTHING = 0.5  # added to the sums of links, so that words with few links get low scores
+OVERSAMPLING = 20  # directions beside the wanted ones
 POWER_ITERATIONS = 3
-COLUMNS = 64  # multiplied at a time
+COLUMNS_PER_PRODUCT = 64  # multiplied at a time
 
 MAX_SCALE = 60.0
-SETTLED = 1 + 1e-6  # precision of a scale, as a factor
-TUNED = 1 << 13  # words of a side to which a temperature is fitted; one number needs fewer data
-MAX_ITERATIONS = 10  # of a temperature
-CLOSE = 0.02  # change of the log scale below which a temperature is found
-MAX_STEP = 4  # factor by which an iteration may change the scale of the scores
-WEIGHT = 0.45  # default, the least mean error in scripts/evaluate_vectors_head.py
+SCALE_PRECISION = 1 + 1e-6  # precision of a scale, as a factor
+MAX_TUNING_WORDS = 1 << 13  # words of a side to which a temperature is fitted; one number needs fewer data
+MAX_TUNING_ITERATIONS = 10  # of a temperature
+MIN_LOG_SCALE_CHANGE = 0.02  # change of the log scale below which a temperature is found
+MAX_SCALE_STEP = 4  # factor by which an iteration may change the scale of the scores
+VECTORS_WEIGHT = 0.45  # default, the least mean error in scripts/evaluate_vectors_head.py
 
 
 KnownVectors = tuple[Floats, Floats, Flags]  # of words: vectors (V, D), log Z (V,), which have a vector
@@ -82,17 +85,17 @@ class DenseScorer:
         pairs = text.index
         indices = np.flatnonzero(source[pairs.source] & target[pairs.target])
         ratios = np.empty(len(indices), dtype=np.float32)
-        for some in block_slices(len(indices), LISTED_PAIRS):
+        for some in block_slices(len(indices), PAIRS_PER_LIST):
             e, f = pairs.source[indices[some]], pairs.target[indices[some]]
             scores = np.einsum("nd,nd->n", keys[e], queries[f])
-            np.clip(scores, -SCORE_LIMIT, SCORE_LIMIT, out=scores)
+            np.clip(scores, -MAX_SCORE, MAX_SCORE, out=scores)
             ratios[some] = scores - (of_source[e] + of_target[f]) / 2
         return LogRatios(indices, ratios)
 
     def _known(self, side: int, words: Sequence[str]) -> KnownVectors:
         """Look up words of one side (0: source, 1: target); unknown words are treated as padding."""
         rows = look_up(self.lexicon.numbers[side], words, 0)
-        vectors = _vectors(self.codes[side][rows], self.scale)
+        vectors = _decode(self.codes[side][rows], self.scale)
         return vectors, self.norms[side][rows], np.any(vectors, axis=1)
 
     def state(self) -> State:
@@ -105,7 +108,7 @@ class DenseScorer:
 
     @classmethod
     def from_state(cls, stored: Stored, lexicon: Lexicon) -> DenseScorer:
-        V, top = (len(lexicon.source_words), len(lexicon.target_words)), CODE_LIMIT
+        V, top = (len(lexicon.source_words), len(lexicon.target_words)), MAX_CODE
         source = stored.large("source", "i", (V[0], None), minimum=-top, maximum=top)
         target = stored.large("target", "i", (V[1], source.shape[1]), minimum=-top, maximum=top)
         norms = stored.array("source_norms", "f", V[:1]), stored.array("target_norms", "f", V[1:])
@@ -118,9 +121,12 @@ def make_dense_scorer(
     name: str, lexicon: Lexicon, vectors: tuple[Reals, Reals], *, scale: float, weight: float
 ) -> DenseScorer:
     """Make a dense scorer of `vectors` (V, D) for the words of a lexicon; the vectors may have any length."""
-    codes = _rounded(vectors[0]), _rounded(vectors[1])
-    source, target = (_vectors(side, scale) for side in codes)
-    shares = [_shares(counts).astype(np.float32) for counts in (lexicon.source_counts, lexicon.target_counts)]
+    codes = _encode(vectors[0]), _encode(vectors[1])
+    source, target = (_decode(side, scale) for side in codes)
+    shares = [
+        _relative_frequencies(counts).astype(np.float32)
+        for counts in (lexicon.source_counts, lexicon.target_counts)
+    ]
     norms = (
         log_norms(source, target[: len(shares[1])], shares[1]),
         log_norms(target, source[: len(shares[0])], shares[0]),
@@ -128,7 +134,7 @@ def make_dense_scorer(
     return DenseScorer(name, lexicon, codes, norms, scale, weight)
 
 
-def _vectors(codes: Codes, scale: float) -> Floats:
+def _decode(codes: Codes, scale: float) -> Floats:
     """Return vectors of length sqrt(scale) in the direction of their codes; zero stays zero."""
     vectors = codes.astype(np.float32)
     lengths = np.sqrt(np.einsum("vd,vd->v", vectors, vectors))
@@ -136,23 +142,23 @@ def _vectors(codes: Codes, scale: float) -> Floats:
     return vectors
 
 
-def _rounded(vectors: Reals) -> Codes:
+def _encode(vectors: Reals) -> Codes:
     """Round the directions of vectors to integers from -127 to 127."""
     largest = np.abs(vectors).max(axis=1, initial=0, keepdims=True)
-    return np.rint(vectors * (CODE_LIMIT / np.where(largest > 0, largest, 1))).astype(np.int8)
+    return np.rint(vectors * (MAX_CODE / np.where(largest > 0, largest, 1))).astype(np.int8)
 
 
-def _shares(counts: Integers) -> Doubles:
+def _relative_frequencies(counts: Integers) -> Doubles:
     """Return the relative frequencies of the most frequent words, by word number."""
-    frequent = counts[: FREQUENT + 1]
+    frequent = counts[: MAX_NORM_WORDS + 1]
     return np.asarray(frequent / max(int(frequent.sum()), 1))
 
 
 def log_norms(keys: Floats, queries: Floats, shares: Floats) -> Floats:
     """Return ``log sum over f of p(f) exp(k . q_f)`` of keys (N, D), with queries (V, D) and p(f) (V,)."""
     result = np.empty(len(keys), dtype=np.float32)
-    for some in block_slices(len(keys), max(1, TABLE_CELLS // max(1, len(queries)))):
-        scores = np.clip(keys[some] @ queries.T, -SCORE_LIMIT, SCORE_LIMIT)
+    for some in block_slices(len(keys), max(1, CELLS_PER_TABLE // max(1, len(queries)))):
+        scores = np.clip(keys[some] @ queries.T, -MAX_SCORE, MAX_SCORE)
         result[some] = np.exp(scores, out=scores) @ shares
     return np.log(result, out=result)
 
@@ -165,7 +171,7 @@ def learn_spectral(lexicon: Lexicon, weight: float, *, seed: int = 0) -> DenseSc
     table = None if lexicon.whole is None else lexicon.whole.table(MIN_LINKS)
     if table is None or not table.nnz:
         return None
-    vectors = correspondence_analysis(table, DIMENSION, seed=seed)
+    vectors = correspondence_analysis(table, SPECTRAL_DIMENSION, seed=seed)
     return make_dense_scorer("spectral", lexicon, vectors, scale=SPECTRAL_SCALE, weight=weight)
 
 
@@ -193,7 +199,7 @@ def correspondence_analysis(
     source, target = (np.zeros((length, size), np.float32) for length in scaled.shape)
     if scaled.nnz:
         rows, columns = (np.flatnonzero(np.bincount(numbers)) for numbers in scaled.nonzero())
-        U, s, V = _singular(scaled[rows][:, columns].tocsr(), size, seed)
+        U, s, V = _singular_vectors(scaled[rows][:, columns].tocsr(), size, seed)
         source[rows, : len(s)], target[columns, : len(s)] = U * np.sqrt(s), V * np.sqrt(s)
     return source, target
 
@@ -205,22 +211,24 @@ def _scaled_counts(counts: Any) -> Any:
     table = coo_array(counts, dtype=np.float64)
     table.sum_duplicates()
     table.eliminate_zeros()
-    sums = (table.sum(axis=axis) + SMOOTHING for axis in (1, 0))
+    sums = (table.sum(axis=axis) + COUNT_SMOOTHING for axis in (1, 0))
     by_row, by_column = (1 / np.sqrt(np.where(margin > 0, margin, 1)) for margin in sums)
     row, column = table.coords
     values = (table.data * by_row[row] * by_column[column]).astype(np.float32)
     return coo_array((values, (row, column)), shape=table.shape).tocsr()
 
 
-def _singular(matrix: Any, size: int, seed: int) -> tuple[Floats, Floats, Floats]:
+def _singular_vectors(matrix: Any, size: int, seed: int) -> tuple[Floats, Floats, Floats]:
     """Return up to `size` singular vectors of a sparse A (E, F) and their values, largest first."""
     from scipy.linalg import qr
 
-    width = min(size + EXTRA, *matrix.shape)
-    transposed, starts = matrix.T.tocsr(), range(0, width, COLUMNS)
+    width = min(size + OVERSAMPLING, *matrix.shape)
+    transposed, starts = matrix.T.tocsr(), range(0, width, COLUMNS_PER_PRODUCT)
     basis = np.random.default_rng(seed).standard_normal((matrix.shape[1], width), dtype=np.float32)
     for _ in range(POWER_ITERATIONS):  # a few columns at a time, so that memory stays bounded
-        product = np.hstack([transposed @ (matrix @ basis[:, at : at + COLUMNS]) for at in starts])
+        product = np.hstack(
+            [transposed @ (matrix @ basis[:, at : at + COLUMNS_PER_PRODUCT]) for at in starts]
+        )
         basis, _ = qr(product, mode="economic")
     left, small = qr(matrix @ basis, mode="economic")
     U, s, Vt = np.linalg.svd(small)
@@ -228,7 +236,12 @@ def _singular(matrix: Any, size: int, seed: int) -> tuple[Floats, Floats, Floats
 
 
 def make_vectors_scorer(
-    lexicon: Lexicon, source: Embeddings, target: Embeddings, text: TextSettings, *, weight: float = WEIGHT
+    lexicon: Lexicon,
+    source: Embeddings,
+    target: Embeddings,
+    text: TextSettings,
+    *,
+    weight: float = VECTORS_WEIGHT,
 ) -> DenseScorer:
     """Make a scorer of given vectors for the words of a lexicon, and fit its scale to the links.
 
@@ -240,7 +253,7 @@ def make_vectors_scorer(
     )
     for side in vectors:
         side[0] = 0  # the padding
-    scale = fitted_scale(lexicon, vectors)
+    scale = fit_scale(lexicon, vectors)
     return make_dense_scorer("vectors", lexicon, vectors, scale=scale, weight=weight)
 
 
@@ -258,23 +271,23 @@ def check_vectors(
             raise DataError(f"the vectors know none of the {name} words; are the languages swapped?")
 
 
-def fitted_scale(lexicon: Lexicon, vectors: tuple[Reals, Reals]) -> float:
+def fit_scale(lexicon: Lexicon, vectors: tuple[Reals, Reals]) -> float:
     """Return the scale of cosines, from 1 to `MAX_SCALE`, with the greatest likelihood of frequent links.
 
     `vectors` (V, D) are unit rows, by word number.
     """
     if lexicon.whole is None:
         return 1.0
-    source, target = (np.asarray(side[: FREQUENT + 1], dtype=np.float64) for side in vectors)
-    shares = _shares(lexicon.source_counts), _shares(lexicon.target_counts)
+    source, target = (np.asarray(side[: MAX_NORM_WORDS + 1], dtype=np.float64) for side in vectors)
+    shares = _relative_frequencies(lexicon.source_counts), _relative_frequencies(lexicon.target_counts)
     s, t = np.divmod(lexicon.whole.keys, len(lexicon.target_words))
     kept = np.flatnonzero((s < len(source)) & (t < len(target)))
     kept = kept[np.any(source, axis=1)[s[kept]] & np.any(target, axis=1)[t[kept]]]
-    links = Links(s[kept], t[kept], lexicon.whole.counts[kept])
+    links = ExpectedLinks(s[kept], t[kept], lexicon.whole.counts[kept])
     return ScaleLikelihood(source @ target.T, shares).maximum(links)
 
 
-class Links(NamedTuple):
+class ExpectedLinks(NamedTuple):
     """Expected links: source words, target words and counts, each (L,)."""
 
     source: Integers
@@ -292,10 +305,10 @@ class ScaleLikelihood:
     def likelihood(self, scale: float) -> tuple[Reals, Reals, Reals]:
         """Return exp(b s) (V, V), and Z of source and of target words."""
         table = np.asarray(self.scores.dtype.type(scale) * self.scores)
-        np.exp(np.clip(table, -SCORE_LIMIT, SCORE_LIMIT, out=table), out=table)
+        np.exp(np.clip(table, -MAX_SCORE, MAX_SCORE, out=table), out=table)
         return table, table @ self.shares[1], self.shares[0] @ table
 
-    def derivatives(self, scale: float, links: Links) -> tuple[float, float]:
+    def derivatives(self, scale: float, links: ExpectedLinks) -> tuple[float, float]:
         """Return dL/db and -d2L/db2: observed minus expected scores of the links, and their variance."""
         likelihood, of_source, of_target = self.likelihood(scale)
         rows = np.bincount(links.source, links.counts, len(of_source))
@@ -311,16 +324,16 @@ class ScaleLikelihood:
         squares = float(weights.sum(dtype=np.float64))
         return slope, max(squares - float(rows @ means[0] ** 2 + columns @ means[1] ** 2), 1e-9)
 
-    def maximum(self, links: Links, *, low: float = 1.0, high: float = MAX_SCALE) -> float:
+    def maximum(self, links: ExpectedLinks, *, low: float = 1.0, high: float = MAX_SCALE) -> float:
         """Return the likeliest scale from `low` to `high`, by Newton's method, safeguarded by bisection."""
         scale = math.sqrt(low * high)
-        while high / low > SETTLED:
+        while high / low > SCALE_PRECISION:
             slope, curvature = self.derivatives(scale, links)
             low, high = (scale, high) if slope > 0 else (low, scale)
             last, scale = scale, scale + slope / curvature
             if not low < scale < high:
                 scale = math.sqrt(low * high)
-            elif abs(scale - last) < (SETTLED - 1) * last:
+            elif abs(scale - last) < (SCALE_PRECISION - 1) * last:
                 break
         return scale
 
@@ -337,24 +350,27 @@ def fit_temperature(
     error on nearly every text. After Vogel, Ney and Tillmann (1996).
     """
     sizes = np.cumsum([max(map(len, pair)) for pair in pairs])
-    text = encode_text(pairs[: max(1, int((sizes <= TUNED).sum()))])
+    text = encode_text(pairs[: max(1, int((sizes <= MAX_TUNING_WORDS).sum()))])
     shares = [(side.counts / side.counts.sum()).astype(np.float32) for side in (text.source, text.target)]
     table = ScaleLikelihood(scores(text), (shares[0], shares[1]))
-    scale, words, transitions = 1 / max(_deviation(table), 1e-9), text.index, unfitted_hmm().transitions
-    for _ in range(MAX_ITERATIONS):
+    scale, words, transitions = 1 / max(_score_deviation(table), 1e-9), text.index, unfitted_hmm().transitions
+    for _ in range(MAX_TUNING_ITERATIONS):
         likelihood, of_source, of_target = table.likelihood(scale)
         ratios = likelihood[words.source, words.target]
         ratios /= np.sqrt(of_source[words.source] * of_target[words.target])
         ratios[0] = 0  # the padding
-        transitions, links = iterated(text, ratios, transitions, workers)
-        slope, curvature = table.derivatives(scale, Links(words.source, words.target, links))
-        last, scale = scale, min(max(scale + slope / curvature, scale / MAX_STEP), scale * MAX_STEP)
-        if abs(math.log(scale / last)) < CLOSE:
+        transitions, links = em_iteration(text, ratios, transitions, workers)
+        slope, curvature = table.derivatives(scale, ExpectedLinks(words.source, words.target, links))
+        last, scale = (
+            scale,
+            min(max(scale + slope / curvature, scale / MAX_SCALE_STEP), scale * MAX_SCALE_STEP),
+        )
+        if abs(math.log(scale / last)) < MIN_LOG_SCALE_CHANGE:
             break
     return scale, transitions
 
 
-def _deviation(table: ScaleLikelihood) -> float:
+def _score_deviation(table: ScaleLikelihood) -> float:
     """Return the standard deviation of the scores of words drawn from the text."""
     source, target = table.shares
     mean = source @ table.scores @ target

@@ -25,8 +25,8 @@ from nmtalign.corpus.text import EncodedText, Segments, encode_text
 from nmtalign.errors import DataError
 from nmtalign.names import SIDES
 from nmtalign.positions.e_step import fit_transitions
-from nmtalign.positions.hmm import NULL, HiddenMarkov, unfitted_hmm
-from nmtalign.positions.model import SCORE_LIMIT, TextScores
+from nmtalign.positions.hmm import DEFAULT_NULL, HiddenMarkov, unfitted_hmm
+from nmtalign.positions.position_model import MAX_SCORE, TextScores
 from nmtalign.scorers.dense import fit_temperature
 from nmtalign.scorers.scorer import Pairs, Scorer
 from nmtalign.scorers.vector_scores import VectorScore
@@ -34,10 +34,10 @@ from nmtalign.state import State, Stored
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.embeddings import Embeddings
 
-GATHERED = 1 << 16  # entries of vectors gathered at a time; they fit the second-level cache
-REFERENCE, COSTLY_REFERENCE = 1024, 128  # number of frequent words that log Z sums over
-LEAST_SHARE = 1e-15  # of a reference word that a model has; each occurs
-ROWS = 4096  # words whose log Z is computed at a time
+NUMBERS_PER_GATHER = 1 << 16  # entries of vectors gathered at a time; they fit the second-level cache
+MAX_REFERENCE_WORDS, MAX_COSTLY_REFERENCE_WORDS = 1024, 128  # number of frequent words that log Z sums over
+MIN_REFERENCE_SHARE = 1e-15  # of a reference word that a model has; each occurs
+WORDS_PER_NORM_BLOCK = 4096  # words whose log Z is computed at a time
 
 
 class Reference(NamedTuple):
@@ -87,7 +87,7 @@ class VectorScorer(Scorer):
         references = []
         for side in SIDES if stored.meta["lists"] else ():
             words = stored.words(f"{side}_reference")
-            share = stored.array(f"{side}_share", "f", (len(words),), minimum=LEAST_SHARE, maximum=1)
+            share = stored.array(f"{side}_share", "f", (len(words),), minimum=MIN_REFERENCE_SHARE, maximum=1)
             references.append(Reference(words, share))
         score = stored.open("score", source.dimension)
         return cls(source, target, score, tuple(references) or None, stored.value("tune", bool))
@@ -105,12 +105,12 @@ class VectorScorer(Scorer):
             scale *= factor
         text = encode_text(pairs)
         references = tuple(
-            Reference(side.words[1:], side.counts[1:].astype(np.float64)).first(REFERENCE)
+            Reference(side.words[1:], side.counts[1:].astype(np.float64)).first(MAX_REFERENCE_WORDS)
             for side in (text.source, text.target)
         )
         scorer = replace(self, score=replace(self.score, scale=scale), references=references)
         transitions = fit_transitions(scorer.score_text(text), transitions, workers)
-        null = NULL if self.score.null is None else self.score.null
+        null = DEFAULT_NULL if self.score.null is None else self.score.null
         return scorer, HiddenMarkov(transitions, ({}, {}), null, fitted_pairs=len(pairs))
 
     @property
@@ -159,7 +159,7 @@ class VectorScorer(Scorer):
 
         The references are by default the first words of the vectors, with equal shares.
         """
-        limit = COSTLY_REFERENCE if self.score.costly else REFERENCE
+        limit = MAX_COSTLY_REFERENCE_WORDS if self.score.costly else MAX_REFERENCE_WORDS
         references = self.references
         if references is None:
             words = (side.first(limit).vocabulary.words for side in (self.source, self.target))
@@ -175,7 +175,7 @@ def _known(source: Floats, target: Floats) -> tuple[Flags, Flags]:
 
 def _log_mean(scores: Reals, share: Doubles) -> Floats:
     """Return the logarithm of the mean of exp(scores) over the last axis, row by row."""
-    likelihood = np.ascontiguousarray(np.clip(scores, -SCORE_LIMIT, SCORE_LIMIT))
+    likelihood = np.ascontiguousarray(np.clip(scores, -MAX_SCORE, MAX_SCORE))
     np.exp(likelihood, out=likelihood)
     likelihood *= share
     return np.asarray(np.log(likelihood.sum(axis=1)), dtype=np.float32)
@@ -206,7 +206,7 @@ class CellScores(TextScores):
             return np.where(bucket.inside, self._by_pair.take(self.text.index.cells[k]), PADDING_SCORE)
         T, S, B = bucket.shape
         scores = np.empty((T, S, B))
-        for columns in block_slices(B, max(1, GATHERED // ((T + S) * self.keys[0].size))):
+        for columns in block_slices(B, max(1, NUMBERS_PER_GATHER // ((T + S) * self.keys[0].size))):
             queries, keys = self.queries[bucket.target[:, columns].T], self.keys[bucket.source[:, columns].T]
             scores[..., columns] = self.scorer.score(queries, keys).transpose(1, 2, 0)
         np.clip(scores, PADDING_SCORE / 10, -PADDING_SCORE / 10, out=scores)  # the padding scores lowest
@@ -216,7 +216,7 @@ class CellScores(TextScores):
     def ratios(self, k: int) -> Floats:
         bucket = self.text.buckets[k]
         of_source, of_target = self._norms
-        logits = np.clip(self.scores(k), -SCORE_LIMIT, SCORE_LIMIT).astype(np.float32)
+        logits = np.clip(self.scores(k), -MAX_SCORE, MAX_SCORE).astype(np.float32)
         logits -= (of_source[bucket.source] + of_target[bucket.target][:, None]) / 2
         return np.asarray(np.exp(logits, out=logits) * bucket.inside)
 
@@ -237,7 +237,7 @@ class CellScores(TextScores):
         """Score of each word pair (P,), computed once because the score is costly."""
         pairs = self.text.index
         scores = np.empty(len(pairs))
-        for some in block_slices(len(pairs), max(1, GATHERED // self.keys[0].size)):
+        for some in block_slices(len(pairs), max(1, NUMBERS_PER_GATHER // self.keys[0].size)):
             queries, keys = self.queries[pairs.target[some]], self.keys[pairs.source[some]]
             scores[some] = self.scorer.score(queries[:, None], keys[:, None])[:, 0, 0]
         return scores
@@ -247,8 +247,8 @@ class CellScores(TextScores):
         """log Z of source and of target words."""
         score, ((source, target), shares) = self.scorer.score, self.scorer.compared
         of_keys, of_queries = np.empty(len(self.keys), np.float32), np.empty(len(self.queries), np.float32)
-        for some in block_slices(len(of_keys), ROWS):
+        for some in block_slices(len(of_keys), WORDS_PER_NORM_BLOCK):
             of_keys[some] = _log_mean(score(target, self.keys[some]).T, shares[1])
-        for some in block_slices(len(of_queries), ROWS):
+        for some in block_slices(len(of_queries), WORDS_PER_NORM_BLOCK):
             of_queries[some] = _log_mean(score(self.queries[some], source), shares[0])
         return of_keys, of_queries

@@ -15,9 +15,9 @@ from nmtalign.arrays import Flags, Floats, Longs
 from nmtalign.corpus.buckets import PADDING_SCORE
 from nmtalign.corpus.text import EncodedText
 from nmtalign.errors import UsageError
-from nmtalign.positions.model import Emissions, TextScores
-from nmtalign.scorers.lexicon import CountedForms, Lexicon, emission_ratios, mean_ratios
-from nmtalign.scorers.scorer import TINY, MixedScorer, Scorer
+from nmtalign.positions.position_model import Emissions, TextScores
+from nmtalign.scorers.learned_lexicon import CountedForms, Lexicon, emission_ratios, mean_ratios
+from nmtalign.scorers.scorer import MIN_RATIO, MixedScorer, Scorer
 from nmtalign.state import State, Stored
 
 
@@ -32,7 +32,7 @@ def interpolated(emissions: Emissions, scorers: Sequence[MixedScorer], text: Enc
         pairs = emissions.pairs.copy()
         mixed = pairs.take(indices)
         possible = mixed > 0  # ratios of 0 stay 0
-        np.log(np.maximum(mixed, TINY, out=mixed), out=mixed)
+        np.log(np.maximum(mixed, MIN_RATIO, out=mixed), out=mixed)
         mixed *= np.float32(1 - scorer.weight)
         mixed += values * np.float32(scorer.weight)
         np.exp(mixed, out=mixed)
@@ -95,7 +95,7 @@ class Mixture(Scorer):
 
     def score_text(self, text: EncodedText, form_counts: CountedForms | None = None) -> WordPairScores:
         """Return the scores of a text; `form_counts` are given for the training text, whose counts EM has."""
-        form_counts = form_counts or self.lexicon.looked_up(text.source, text.target, text.index)
+        form_counts = form_counts or self.lexicon.lookup(text.source, text.target, text.index)
         mixed = interpolated(emission_ratios(form_counts), self.others, text)
         less_a_link = [kind._replace(pairs=np.maximum(kind.pairs - 1, 0)) for kind in form_counts.counts]
         ratios_of_others = mean_ratios(form_counts._replace(counts=less_a_link))

@@ -13,14 +13,14 @@ from nmtalign.corpus.sides import EncodedSide, WordForms
 from nmtalign.corpus.text import EncodedText, Segments, encode_text
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import UnknownWords
-from nmtalign.positions.hmm import NULL, HiddenMarkov, unfitted_hmm
-from nmtalign.positions.model import TextScores
+from nmtalign.positions.hmm import DEFAULT_NULL, HiddenMarkov, unfitted_hmm
+from nmtalign.positions.position_model import TextScores
 from nmtalign.state import State
 from nmtalign.text.tokenization import TextSettings
 
 Words = Sequence[str]
 Pairs = Sequence[tuple[Words, Words]]
-TINY = np.float32(1e-30)  # least ratio under a logarithm
+MIN_RATIO = np.float32(1e-30)  # least ratio under a logarithm
 
 
 class EveryWord:
@@ -34,7 +34,7 @@ class Scorer:
     """Scores word pairs or cells: a lexicon with other scorers, given vectors, or a scorer of your own.
 
     A subclass has `names`, :meth:`score_text` and :meth:`state`, from which its class restores the scorer
-    (:data:`nmtalign.aligner.aligner.KINDS`); the rest has defaults.
+    (:data:`nmtalign.aligner.aligner.PART_CLASSES`); the rest has defaults.
     """
 
     lexicon: Any = None  # the lexicon, if there is one
@@ -93,7 +93,7 @@ class Scorer:
 
         scores = self.score_text(encode_text(pairs))
         transitions = fit_transitions(scores, unfitted_hmm().transitions, workers)
-        return self, HiddenMarkov(transitions, ({}, {}), NULL, fitted_pairs=len(pairs))
+        return self, HiddenMarkov(transitions, ({}, {}), DEFAULT_NULL, fitted_pairs=len(pairs))
 
     def unknown(self, source: Words, target: Words) -> UnknownWords | None:
         """Return the positions of words without a vector; None if words need no vectors."""

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from nmtalign.arrays import Reals, Shape, check_stored_array
-from nmtalign.attention.scores import additive_projected, dot, unit
+from nmtalign.attention.scores import additive_projected, dot, l2_normalize
 from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.array_files import read_arrays
@@ -28,11 +28,18 @@ from nmtalign.names import SCORES, ScoreName
 from nmtalign.state import State, Stored
 from nmtalign.validation import check_choice
 
-DOUBLE_PARTS = 3  # parts that keep all bits of double precision; single precision has one
-BITS = 26  # bits of an entry: a product has 52, and a double holds 53
-LARGEST = 1e9  # greatest Bahdanau weight; sums of products of greater weights may be infinite
-FILES = {"bahdanau": "bahdanau.npz", "scaled-dot": "scaled-dot.npz"}  # learned, in the folder of the vectors
-PLAIN = {"dot": "dot product", "scaled-dot": "plain scaled dot-product", "cosine": "cosine"}  # in pictures
+PARTS_OF_DOUBLES = 3  # parts that keep all bits of double precision; single precision has one
+BITS_PER_ENTRY = 26  # bits of an entry: a product has 52, and a double holds 53
+MAX_LEARNED_WEIGHT = 1e9  # greatest Bahdanau weight; sums of products of greater weights may be infinite
+PARAMETER_FILES = {
+    "bahdanau": "bahdanau.npz",
+    "scaled-dot": "scaled-dot.npz",
+}  # learned, in the folder of the vectors
+PICTURE_TITLES = {
+    "dot": "dot product",
+    "scaled-dot": "plain scaled dot-product",
+    "cosine": "cosine",
+}  # in pictures
 COSINE_SCALES = (8.0, 20.0)  # bounds of sqrt(D), the scale of Vaswani et al. (2017)
 
 
@@ -58,7 +65,7 @@ class DotScore:
     @property
     def caption(self) -> str:
         """The name of the score for pictures."""
-        return f"{PLAIN[self.name]}, scale {self.scale:.3g}"
+        return f"{PICTURE_TITLES[self.name]}, scale {self.scale:.3g}"
 
     def state(self) -> State:
         return State("dot", {"name": self.name, "scale": self.scale, "unit_length": self.unit_length})
@@ -70,7 +77,7 @@ class DotScore:
     def keys(self, vectors: Reals) -> Reals:
         """Return the vectors of source words (N, D) as exact parts (N, P, D), of length 1 for cosines."""
         wide = np.asarray(vectors, dtype=np.float64)
-        return exact_parts(np.asarray(unit(wide)) if self.unit_length else wide, parts_for(vectors))
+        return exact_parts(np.asarray(l2_normalize(wide)) if self.unit_length else wide, parts_for(vectors))
 
     queries = keys  # of target words
 
@@ -81,7 +88,7 @@ class DotScore:
 
 def parts_for(vectors: Reals) -> int:
     """Return the number of parts in which vectors are compared: double precision needs more than one."""
-    return DOUBLE_PARTS if np.asarray(vectors).dtype.itemsize > np.float32().itemsize else 1
+    return PARTS_OF_DOUBLES if np.asarray(vectors).dtype.itemsize > np.float32().itemsize else 1
 
 
 def exact_parts(vectors: Reals, count: int) -> Reals:
@@ -119,7 +126,7 @@ def exact_rows(vectors: Reals) -> Reals:
     products of two rows are multiples of 2^-52 p p', and at most p p' by Cauchy-Schwarz.
     """
     lengths = np.sqrt(np.einsum("nd,nd->n", vectors, vectors))
-    exponents = BITS - np.frexp(lengths)[1][:, None]
+    exponents = BITS_PER_ENTRY - np.frexp(lengths)[1][:, None]
     return np.asarray(np.ldexp(np.rint(np.ldexp(vectors, exponents)), -exponents))
 
 
@@ -176,7 +183,9 @@ class LearnedScore:
         if not cls.axes.keys() <= arrays.keys():
             raise DataError(f"expected the arrays {cls.wanted}; found {sorted(given)}").at(path)
 
-        def array(name: str, shape: Shape, low: float = -LARGEST, high: float = LARGEST) -> Reals:
+        def array(
+            name: str, shape: Shape, low: float = -MAX_LEARNED_WEIGHT, high: float = MAX_LEARNED_WEIGHT
+        ) -> Reals:
             doubles = arrays[name].astype(np.float64)
             return check_stored_array(doubles, "f", shape, low, high, name=f"{path}, {name}")
 
@@ -230,11 +239,11 @@ class BahdanauScore(LearnedScore):
 
     def queries(self, vectors: Reals) -> Reals:
         """Project the vectors of target words, (N, D) to (N, A)."""
-        return _projected(vectors, self.W) + self.b
+        return _project_rows(vectors, self.W) + self.b
 
     def keys(self, vectors: Reals) -> Reals:
         """Project the vectors of source words, (N, D) to (N, A)."""
-        return _projected(vectors, self.U)
+        return _project_rows(vectors, self.U)
 
     def __call__(self, queries: Reals, keys: Reals) -> Reals:
         """Return the scores (..., T, S) of queries (..., T, K) and keys (..., S, K)."""
@@ -256,18 +265,18 @@ class ProjectedDot(LearnedScore):
 
     def queries(self, vectors: Reals) -> Reals:
         """Project the vectors of target words, (N, D) to (N, A), and return exact parts (N, P, A)."""
-        return exact_parts(_projected(vectors, self.W_q), parts_for(vectors))
+        return exact_parts(_project_rows(vectors, self.W_q), parts_for(vectors))
 
     def keys(self, vectors: Reals) -> Reals:
         """Do the same for source words."""
-        return exact_parts(_projected(vectors, self.W_k), parts_for(vectors))
+        return exact_parts(_project_rows(vectors, self.W_k), parts_for(vectors))
 
     def __call__(self, queries: Reals, keys: Reals) -> Reals:
         """Return the scores (..., T, S) of queries (..., T, P, A) and keys (..., S, P, A)."""
         return products_of_parts(queries, keys) * (self.scale / math.sqrt(self.W_q.shape[1]))
 
 
-def _projected(vectors: Reals, weights: Reals) -> Reals:
+def _project_rows(vectors: Reals, weights: Reals) -> Reals:
     """Return vectors @ weights (D, A); the bits of a row do not depend on the other rows."""
     rows = np.asarray(vectors, dtype=np.float64)[:, None, :]  # (N, 1, D)
     return np.asarray((rows @ weights)[:, 0, :])
@@ -317,9 +326,9 @@ def make_score(
 
 def load_parameters(name: str | VectorScore, path: str | Path, dimension: int) -> VectorScore:
     """Return the score of a name with the parameters of an npz file; UsageError if the score takes none."""
-    if name not in FILES:
+    if name not in PARAMETER_FILES:
         found = name if isinstance(name, str) else "a score that has been made"
-        wanted = f"parameters belong to the scores {' and '.join(FILES)}; choose one by `score`"
+        wanted = f"parameters belong to the scores {' and '.join(PARAMETER_FILES)}; choose one by `score`"
         raise UsageError(f"{wanted}, not {found}")
     return (BahdanauScore if name == "bahdanau" else ProjectedDot).load(path, dimension)
 
@@ -335,8 +344,10 @@ def score_in(folder: Path, name: ScoreName, dimension: int) -> VectorScore | Sco
 
     A UsageError if the score needs parameters, and there are none.
     """
-    if name not in FILES or not (folder / FILES[name]).exists():
+    if name not in PARAMETER_FILES or not (folder / PARAMETER_FILES[name]).exists():
         if name == "bahdanau":
-            raise UsageError(f"{folder} holds no {FILES[name]}; {how_to_learn(f'--vectors {folder}')}")
+            raise UsageError(
+                f"{folder} holds no {PARAMETER_FILES[name]}; {how_to_learn(f'--vectors {folder}')}"
+            )
         return name
-    return load_parameters(name, file_inside(folder, FILES[name]), dimension)
+    return load_parameters(name, file_inside(folder, PARAMETER_FILES[name]), dimension)

@@ -21,12 +21,12 @@ from nmtalign.files.checksums import fingerprint
 from nmtalign.files.json_files import read_json
 from nmtalign.files.paths import as_path, file_inside
 
-Arrays = dict[str, AnyArray]
+CheckpointArrays = dict[str, AnyArray]
 
-SECONDS = 10.0  # between two checkpoints
-FILE, FILE_WITH_EXPERT = "checkpoint.npz", "checkpoint-with-expert.npz"
-CHECKPOINT_FILES = (FILE, FILE_WITH_EXPERT)
-RECORD = "run.json"
+SECONDS_BETWEEN_CHECKPOINTS = 10.0
+CHECKPOINT_FILE, CHECKPOINT_FILE_WITH_EXPERT = "checkpoint.npz", "checkpoint-with-expert.npz"
+CHECKPOINT_FILES = (CHECKPOINT_FILE, CHECKPOINT_FILE_WITH_EXPERT)
+RUN_FILE = "run.json"
 _KEY = "key"
 
 
@@ -41,7 +41,7 @@ class Checkpoint:
         self._key = np.frombuffer(key.encode(), np.uint8)
         self._written = time.monotonic()
 
-    def read(self) -> Arrays | None:
+    def read(self) -> CheckpointArrays | None:
         """Return the arrays, or None if no file has this key."""
         try:
             arrays = read_arrays(file_inside(self.path.parent, self.path.name))
@@ -50,8 +50,8 @@ class Checkpoint:
         return arrays if np.array_equal(arrays.pop(_KEY, ()), self._key) else None
 
     def write_if_due(self, arrays: Callable[[], Mapping[str, AnyArray]]) -> None:
-        """Write what `arrays` returns if the last checkpoint is `SECONDS` old."""
-        if time.monotonic() - self._written < SECONDS:
+        """Write what `arrays` returns if the last checkpoint is `SECONDS_BETWEEN_CHECKPOINTS` old."""
+        if time.monotonic() - self._written < SECONDS_BETWEEN_CHECKPOINTS:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_file(self.path) as partial, open(partial, "wb") as file:
@@ -60,7 +60,11 @@ class Checkpoint:
 
 
 def checkpoint_of(
-    folder: str | Path | None, source: EncodedSide, target: EncodedSide, *others: object, name: str = FILE
+    folder: str | Path | None,
+    source: EncodedSide,
+    target: EncodedSide,
+    *others: object,
+    name: str = CHECKPOINT_FILE,
 ) -> Checkpoint | None:
     """Return the checkpoint of a training run in a folder; None without a folder.
 
@@ -70,7 +74,7 @@ def checkpoint_of(
     if folder is None:
         return None
     key = hashlib.sha256()
-    _feed(key, (source, target, *others))
+    _update_hash(key, (source, target, *others))
     return Checkpoint(as_path(folder) / name, key.hexdigest())
 
 
@@ -116,7 +120,7 @@ class TrainingRun:
 
     def remove(self) -> None:
         """Remove the files of a run, and the folder if it has no others."""
-        paths = [path for name in (*CHECKPOINT_FILES, RECORD) for path in self.folder.glob(f"*{name}")]
+        paths = [path for name in (*CHECKPOINT_FILES, RUN_FILE) for path in self.folder.glob(f"*{name}")]
         for path in paths:  # with partial files, which a killed run has left
             path.unlink(missing_ok=True)
         if self.folder.is_dir() and not any(self.folder.iterdir()):
@@ -129,27 +133,27 @@ class TrainingRun:
     def _record(self) -> dict[str, Any]:
         """Return the record, empty if there is none or it is damaged."""
         try:
-            return read_json(self.folder / RECORD)
+            return read_json(self.folder / RUN_FILE)
         except (OSError, DataError):
             return {}
 
     def _write(self, record: Mapping[str, Any]) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        with atomic_file(self.folder / RECORD) as partial:
+        with atomic_file(self.folder / RUN_FILE) as partial:
             Path(partial).write_text(json.dumps(record), encoding="utf-8")
 
 
-def _feed(key: Any, value: object) -> None:
+def _update_hash(key: Any, value: object) -> None:
     """Hash a value with its parts."""
     if isinstance(value, np.ndarray):
         key.update(f"{value.dtype.str} {value.shape}".encode())
         key.update(np.ascontiguousarray(value).tobytes())
     elif is_dataclass(value):
         for part in fields(value):
-            _feed(key, getattr(value, part.name))
+            _update_hash(key, getattr(value, part.name))
     elif isinstance(value, tuple | list):
         key.update(f"({len(value)}".encode())
         for part in value:
-            _feed(key, part)
+            _update_hash(key, part)
     else:
         key.update(f"{value!r},".encode("utf-8", "surrogatepass"))

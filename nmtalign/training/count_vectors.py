@@ -16,14 +16,14 @@ from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError, UsageError
 from nmtalign.scorers.dense import MIN_LINKS, correspondence_analysis
 from nmtalign.scorers.forms import shorten
-from nmtalign.scorers.lexicon import Lexicon, StoredForms
+from nmtalign.scorers.learned_lexicon import Lexicon, StoredForms
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.training.em import Estimator, Hyperparameters
 from nmtalign.validation import check_number, check_type
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
 
-POWER = 0.75  # exponent of the scaled counts
-PREFIXES = (6, 5, 4, 3)  # letters by which words without links find related words with links
+COUNT_EXPONENT = 0.75  # exponent of the scaled counts
+PREFIX_LETTERS = (6, 5, 4, 3)  # letters by which words without links find related words with links
 
 
 @check_call()
@@ -103,7 +103,7 @@ def _form_vectors(
     table = kind.table(MIN_LINKS)
     if not table.nnz:
         raise DataError("the lexicon has no links; it was learned from too little text")
-    vectors = correspondence_analysis(table, size, power=POWER, seed=seed)
+    vectors = correspondence_analysis(table, size, power=COUNT_EXPONENT, seed=seed)
     rows = []
     for side in (0, 1):
         numbers, forms = shorten(words[side], kind.letters[side])
@@ -120,7 +120,7 @@ def _with_relatives(vectors: Floats, linked: Reals, forms: Sequence[str]) -> Rea
     """
     result = vectors.copy()
     weighted = vectors * np.sqrt(linked)[:, None].astype(np.float32)  # (F, D)
-    for letters in PREFIXES:
+    for letters in PREFIX_LETTERS:
         bare = np.flatnonzero(~result.any(axis=1))
         prefix, prefixes = shorten(forms, letters)
         sums = np.zeros((len(prefixes), vectors.shape[1]), np.float32)

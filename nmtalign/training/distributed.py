@@ -27,11 +27,11 @@ from nmtalign.corpus.word_pairs import (
     split_keys,
 )
 from nmtalign.positions.e_step import EStep, ExpectedCounts
-from nmtalign.positions.model import Emissions
+from nmtalign.positions.position_model import Emissions
 
-CELLS = 1 << 22  # cells of a shard: 10,000 to 30,000 sentence pairs
+CELLS_PER_SHARD = 1 << 22  # cells of a shard: 10,000 to 30,000 sentence pairs
 
-Item = TypeVar("Item")
+ShardItem = TypeVar("ShardItem")
 
 
 class Processes(Protocol):
@@ -40,7 +40,9 @@ class Processes(Protocol):
     def keep(self, function: Callable[..., Any], *given: Any) -> Any:
         """Call a function in a process and return a handle of its result; arguments may be handles."""
 
-    def in_order(self, submit: Callable[[Item], Any], items: Iterable[Item]) -> Iterator[tuple[Item, Any]]:
+    def in_order(
+        self, submit: Callable[[ShardItem], Any], items: Iterable[ShardItem]
+    ) -> Iterator[tuple[ShardItem, Any]]:
         """Yield the items in order, each with the result whose handle `submit` returned."""
 
 
@@ -66,7 +68,7 @@ def pair_counts(shard: Shard) -> tuple[Ints, Ints, Ints]:
     return shard.pairs.source, shard.pairs.target, counts
 
 
-def thinned(shard: Shard, kept: Flags) -> Shard:
+def merge_dropped_pairs(shard: Shard, kept: Flags) -> Shard:
     """Let the pairs that are not kept share one number; the padding stays number 0."""
     index, number = shard.pairs, np.where(kept, np.cumsum(kept), SHARED_NUMBER).astype(np.int32)
     number[0] = 0
@@ -112,7 +114,7 @@ class DistributedBitext:
     text are the sum of the expected counts of its parts (Dempster, Laird and Rubin 1977).
     """
 
-    def __init__(self, text: EncodedText, *, processes: Processes, cells: int = CELLS) -> None:
+    def __init__(self, text: EncodedText, *, processes: Processes, cells: int = CELLS_PER_SHARD) -> None:
         self._processes, self._sizes = processes, (len(text.source.words), len(text.target.words))
         count = min(-(-text.cells // cells), len(text.buckets))
         shards = [self._sent(range(k, len(text.buckets), count), text.buckets) for k in range(count)]
@@ -152,7 +154,7 @@ class DistributedBitext:
                 numbers = numbers_of_keys(keys, shard_keys)
                 kept = numbers != SHARED_NUMBER
                 pairs = np.concatenate([[0, SHARED_NUMBER], numbers[1:][kept[1:]]])
-                shard = shard._replace(shard=self._processes.keep(thinned, shard.shard, kept))
+                shard = shard._replace(shard=self._processes.keep(merge_dropped_pairs, shard.shard, kept))
             else:
                 pairs = np.searchsorted(keys, shard_keys)
             numbered.append(shard._replace(pairs=pairs.astype(np.int32)))

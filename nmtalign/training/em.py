@@ -20,10 +20,10 @@ from nmtalign.corpus.text import EncodedText
 from nmtalign.corpus.word_pairs import SHARED_NUMBER, PairIndex, index_pairs
 from nmtalign.errors import DataError
 from nmtalign.files.read_errors import reraise_as_data_error
-from nmtalign.positions.e_step import MIN_LINK, EStep, ExpectedCounts, expected_counts
+from nmtalign.positions.e_step import MIN_LINK_COUNT, EStep, ExpectedCounts, expected_counts
 from nmtalign.positions.hmm import BothTransitions, TransitionModel, estimate_transitions, initial_transitions
 from nmtalign.scorers.forms import FormPairs, make_form_pairs, short_words
-from nmtalign.scorers.lexicon import (
+from nmtalign.scorers.learned_lexicon import (
     CountedForms,
     FormPairCounts,
     Lexicon,
@@ -33,11 +33,11 @@ from nmtalign.scorers.lexicon import (
     stored_forms,
 )
 from nmtalign.state import Stored
-from nmtalign.training.checkpoint import Arrays, Checkpoint
+from nmtalign.training.checkpoint import Checkpoint, CheckpointArrays
 from nmtalign.training.prior import Prior, form_prior
 from nmtalign.validation import check_choice
 
-JUMP_CELLS = 1 << 22  # cells in which jumps are counted; a larger bitext uses every n-th bucket
+MAX_JUMP_CELLS = 1 << 22  # cells in which jumps are counted; a larger bitext uses every n-th bucket
 
 
 @dataclass(frozen=True)
@@ -69,16 +69,16 @@ class Hyperparameters:
         return {name: list(x) if isinstance(x, tuple) else x for name, x in asdict(self).items()}
 
 
-PRESETS = {
+PRESET_HYPERPARAMETERS = {
     "fast": Hyperparameters((0, 4), (0, 1), model1_iterations=3, hmm_iterations=2, agreed_iterations=0),
     "default": Hyperparameters(spectral_weight=0.4),
 }
 
 
-def preset(name: str) -> Hyperparameters:
+def preset_hyperparameters(name: str) -> Hyperparameters:
     """Return the settings of a preset by name; a UsageError lists the presets."""
-    check_choice(name, PRESETS, "presets")
-    return PRESETS[name]
+    check_choice(name, PRESET_HYPERPARAMETERS, "presets")
+    return PRESET_HYPERPARAMETERS[name]
 
 
 class CountingBitext(Protocol):
@@ -225,7 +225,7 @@ class Estimator:
         counts = self._e_step(EStep(settings.model1_null))
         for number in range(1, settings.model1_iterations):
             counted = self._counted(counts)
-            smoothing = counted.smoothing._replace(floor=MIN_LINK)
+            smoothing = counted.smoothing._replace(floor=MIN_LINK_COUNT)
             ratios = emission_ratios(counted._replace(smoothing=smoothing), self.workers)
             mean = number <= settings.mean_iterations
             counts = self._e_step(EStep(settings.model1_null, ratios, mean=mean))
@@ -250,7 +250,7 @@ class Estimator:
         emissions = emission_ratios(self._counted(counts), self.workers)
         agree = number > settings.hmm_iterations - settings.agreed_iterations
         # odd, so that two workers take turns with these buckets
-        period = -(-self.text.cells // JUMP_CELLS) | 1
+        period = -(-self.text.cells // MAX_JUMP_CELLS) | 1
         counts = self._e_step(EStep(settings.null, emissions, transitions, agree=agree, jump_period=period))
         jumps = [counts.forward_jumps, counts.reverse_jumps]
         older = self.prior.jump_counts()
@@ -278,9 +278,9 @@ class Estimator:
         return counts._replace(sides=(source, target))
 
 
-def _as_arrays(counts: ExpectedCounts, transitions: BothTransitions, done: int) -> Arrays:
+def _as_arrays(counts: ExpectedCounts, transitions: BothTransitions, done: int) -> CheckpointArrays:
     """Return the state of training after so many iterations of the hidden Markov model."""
-    arrays: Arrays = {name: np.asarray(values) for name, values in counts._asdict().items()}
+    arrays: CheckpointArrays = {name: np.asarray(values) for name, values in counts._asdict().items()}
     for k, model in enumerate(transitions):
         arrays |= {f"tables_{k}": model.tables, f"classes_{k}": model.classes}
     return arrays | {"done": np.array(done)}

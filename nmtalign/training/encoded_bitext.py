@@ -23,11 +23,11 @@ from nmtalign.errors import DataError
 from nmtalign.text.bitext import Chunk, Pair, Sentence, SentencePair, chunk_pairs
 from nmtalign.text.tokenization import Languages, TextSettings
 
-Sides = tuple[Sequence[Sentence], Sequence[Sentence]]  # source and target sentences
+SentencesOfSides = tuple[Sequence[Sentence], Sequence[Sentence]]  # source and target sentences
 
-PAIRS = 5_000  # pairs numbered at a time
-UNSEGMENTED = 7.0  # mean letters of the words of such a script above which words seem to be phrases
-EVEN = 2.0  # standard deviation of lengths below which the correlation says nothing
+PAIRS_PER_CHUNK = 5_000  # pairs numbered at a time
+MAX_MEAN_LETTERS = 7.0  # mean letters of the words of such a script above which words seem to be phrases
+MIN_LENGTH_DEVIATION = 2.0  # standard deviation of lengths below which the correlation says nothing
 
 
 def encode_bitext(
@@ -47,8 +47,8 @@ def encode_bitext(
             (encoder.add_lines if in_lines else encoder.add_words)(sentences)
         return [encoder.numbered() for encoder in part]
 
-    chunks = chunk_pairs(starmap(SentencePair, chain(first, rest)), chunk_size=PAIRS)
-    parts = _hashed(chunks, digest, in_lines=in_lines)
+    chunks = chunk_pairs(starmap(SentencePair, chain(first, rest)), chunk_size=PAIRS_PER_CHUNK)
+    parts = _hash_chunks(chunks, digest, in_lines=in_lines)
     begin = list(islice(parts, 2))
     for part in parallel_imap(numbered, chain(begin, parts), workers if begin[1:] else 1):
         for encoder, side in zip(encoders, part, strict=True):
@@ -56,7 +56,9 @@ def encode_bitext(
     return encoders[0].finish(), encoders[1].finish(), digest.hexdigest()
 
 
-def _hashed(chunks: Iterable[Chunk], digest: hashlib._Hash, *, in_lines: bool) -> Iterator[Sides]:
+def _hash_chunks(
+    chunks: Iterable[Chunk], digest: hashlib._Hash, *, in_lines: bool
+) -> Iterator[SentencesOfSides]:
     """Yield both sides of chunks, which pickle faster than pairs, and add the lines to a digest."""
     for first, pairs in chunks:
         rows = pairs if in_lines else [(" ".join(source), " ".join(target)) for source, target in pairs]
@@ -99,7 +101,7 @@ def _unsegmented(side: EncodedSide, name: str) -> list[str]:
         return []
     mean = np.average([len(side.words[k]) for k in unspaced], weights=side.counts[unspaced])
     how = "give words between spaces, or `tokenizer=icu`"
-    if mean > UNSEGMENTED:
+    if mean > MAX_MEAN_LETTERS:
         return [f"the {name} is written without spaces and not cut ({mean:.0f} letters a word); {how}"]
     return [f"the {name} is cut into single characters, and words align better; {how}"] if mean == 1 else []
 
@@ -112,7 +114,7 @@ def _correlation(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> float:
 def _of_lengths(s: np.ndarray[Any, Any], t: np.ndarray[Any, Any]) -> list[str]:
     """Warn if sentence lengths of the two sides do not correlate, or correlate only after a shift."""
     unshifted = _correlation(s, t)
-    if unshifted > 0.3 or min(s.std(), t.std()) < EVEN:
+    if unshifted > 0.3 or min(s.std(), t.std()) < MIN_LENGTH_DEVIATION:
         return []
     by_shift = {
         k: _correlation(s[max(0, -k) : len(s) - max(0, k)], t[max(0, k) : len(t) + min(0, k)])

@@ -19,7 +19,7 @@ from nmtalign.corpus.word_pairs import lookup_values
 from nmtalign.errors import UsageError
 from nmtalign.positions.hmm import BothTransitions
 from nmtalign.scorers.forms import FormPairs, cut, shorten
-from nmtalign.scorers.lexicon import FormCounts, FormPairCounts, Lexicon, StoredForms, sum_at
+from nmtalign.scorers.learned_lexicon import FormCounts, FormPairCounts, Lexicon, StoredForms, sum_at
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
 from nmtalign.vectors.spaces import mutual_neighbors

@@ -27,10 +27,10 @@ from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.validation import check_choice, check_number, check_type
 
-_SHORTEST_PREFIX = 4  # letters; shorter ones say little about a word's meaning
-_LONGEST = 1_000  # letters of a word by which it is compared
-_BLOCK = 2_048  # words composed of n-grams at a time, so that memory stays bounded
-_BLOCK_CHARS = 1 << 17  # characters of these words; a longer word stands alone
+_MIN_PREFIX_LETTERS = 4  # letters; shorter ones say little about a word's meaning
+_MAX_COMPARED_LETTERS = 1_000  # letters of a word by which it is compared
+_WORDS_PER_BLOCK = 2_048  # words composed of n-grams at a time, so that memory stays bounded
+_CHARS_PER_BLOCK = 1 << 17  # characters of these words; a longer word stands alone
 MAX_NGRAM_CHARS = 64  # of fastText's sub-words, which have up to 6 by default
 _FNV_START, _FNV_PRIME = np.uint32(2166136261), np.uint32(16777619)
 
@@ -114,17 +114,20 @@ class CharacterNgrams:
         kept[(left == 1) | (left == np.repeat(lengths, lengths)), :1] = False  # < and > alone
         grown = np.full(len(letter_of), _FNV_START)
         for size in range(hashes.shape[1]):
-            grown = _hashed(grown[: len(letter_of) - size], added[:, size:])
+            grown = _extend_hashes(grown[: len(letter_of) - size], added[:, size:])
             hashes[: len(grown), size] = grown
         counts = np.add.reduceat(kept.sum(axis=1), np.cumsum(lengths) - lengths)
         return hashes[kept] % np.uint32(len(self.matrix)), counts
 
 
 def word_blocks(words: Sequence[str]) -> Iterator[slice]:
-    """Yield slices of at most `_BLOCK` words and `_BLOCK_CHARS` characters, that together cover all words."""
+    """Yield slices that together cover all words.
+
+    A slice has at most `_WORDS_PER_BLOCK` words and `_CHARS_PER_BLOCK` characters; a longer word is alone.
+    """
     begin = chars = 0
     for n, word in enumerate(words):
-        if n > begin and (n - begin == _BLOCK or chars + len(word) > _BLOCK_CHARS):
+        if n > begin and (n - begin == _WORDS_PER_BLOCK or chars + len(word) > _CHARS_PER_BLOCK):
             yield slice(begin, n)
             begin, chars = n, 0
         chars += len(word)
@@ -138,7 +141,7 @@ def _as_stored(matrix: NDArray[Any]) -> NDArray[Any]:
     return np.ascontiguousarray(matrix, native if native.itemsize <= 8 else np.float64)
 
 
-def _hashed(hashes: NDArray[np.uint32], letters: NDArray[np.uint32]) -> NDArray[np.uint32]:
+def _extend_hashes(hashes: NDArray[np.uint32], letters: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """Return the FNV-1a hashes of n-grams with one more letter each, shape (L,)."""
     hashes = (hashes ^ letters[0]) * _FNV_PRIME
     for byte in letters[1:]:
@@ -432,7 +435,7 @@ class Embeddings:
         alike = rows[bisect_left(spellings, folded) : bisect_right(spellings, folded)]
         if alike or any(map(str.isdigit, folded)):
             return alike
-        for length in range(len(folded), _SHORTEST_PREFIX - 1, -1):
+        for length in range(len(folded), _MIN_PREFIX_LETTERS - 1, -1):
             first, after = folded[:length], folded[:length] + chr(0x10FFFF)
             if family := rows[bisect_left(spellings, first) : bisect_left(spellings, after)]:
                 return family
@@ -466,7 +469,7 @@ class OwnWords:
 
 def fold(word: str) -> str:
     """Return the word in lower case and without accents."""
-    decomposed = unicodedata.normalize("NFD", word[:_LONGEST].casefold())
+    decomposed = unicodedata.normalize("NFD", word[:_MAX_COMPARED_LETTERS].casefold())
     return "".join(letter for letter in decomposed if not unicodedata.combining(letter))
 
 

@@ -14,7 +14,7 @@ from nmtalign.errors import DataError
 FASTTEXT_MAGIC = struct.pack("<i", 793712314)
 MAX_NUMBERS = 1 << 16  # of a vector
 MAX_WORDS = 1 << 31
-_MAX_HEADER_BYTES = 100
+_MAX_COUNTS_BYTES = 100
 _MAX_SAFETENSORS_HEADER = 100_000_000  # bytes, as in the reader of that format
 # How compressed files begin, and the endings of their names
 _COMPRESSED = (
@@ -25,11 +25,11 @@ _COMPRESSED = (
 _BZIP2 = re.compile(rb"BZh[1-9]1AY&SY")
 # Protocols 2 to 5, and dictionaries of protocols 0 and 1
 _PICKLE = re.compile(rb"\x80[\2-\5]|\(dp\d*\r?\n|\}q\0|ccollections\r?\n")
-_CONTROLS = bytes(set(range(32)) - set(b"\t\n\r"))
+_CONTROL_BYTES = bytes(set(range(32)) - set(b"\t\n\r"))
 _NOT_ASCII = bytes(range(128, 256))
 _MIN_ASCII_SHARE = 0.75  # of text in a one-byte encoding: most of it are digits
 _IN_PYTHON = "in Python, nmtalign.Embeddings.of(words, matrix) takes its words and vectors"
-_UNPACK = "unpack it, and name the file of vectors inside"
+_UNPACK_VECTORS = "unpack it, and name the file of vectors inside"
 _UTF_16_LE, _UTF_16_BE = re.compile(rb"(?:[\t\n\r -~]\0)+"), re.compile(rb"(?:\0[\t\n\r -~])+")
 # Beginnings of files that are not text, and what the error says of them
 _BINARY_FILES = (
@@ -39,8 +39,8 @@ _BINARY_FILES = (
     (b"SQLite format 3\0", f"an SQLite database, such as Magnitude writes; {_IN_PYTHON}"),
     (b"PAR1", f"a Parquet file; {_IN_PYTHON}"),
     (b"ARROW1", f"an Arrow file; {_IN_PYTHON}"),
-    (b"7z\xbc\xaf\x27\x1c", f"a 7z archive; {_UNPACK}"),
-    (b"Rar!\x1a\x07", f"a RAR archive; {_UNPACK}"),
+    (b"7z\xbc\xaf\x27\x1c", f"a 7z archive; {_UNPACK_VECTORS}"),
+    (b"Rar!\x1a\x07", f"a RAR archive; {_UNPACK_VECTORS}"),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a workbook of Excel; save it as text with tabs"),
     (b"%PDF-", "a PDF file"),
     (b"\x89PNG", "a picture"),
@@ -77,7 +77,7 @@ def looks_like_text(start: bytes) -> bool:
     The last character may be cut off. Numbers in binary form have control characters among their bytes
     (each byte with a probability of 11 %), and fewer ASCII ones.
     """
-    if len(start.translate(None, _CONTROLS)) < len(start):
+    if len(start.translate(None, _CONTROL_BYTES)) < len(start):
         return False
     try:
         codecs.getincrementaldecoder("utf-8")().decode(start)
@@ -89,7 +89,7 @@ def looks_like_text(start: bytes) -> bool:
 
 def read_header(line: bytes) -> tuple[int, int] | None:
     """Return words and dimension of a word2vec header such as ``20000 300``; None for any other line."""
-    fields = line.split() if len(line) < _MAX_HEADER_BYTES else []
+    fields = line.split() if len(line) < _MAX_COUNTS_BYTES else []
     if len(fields) != 2 or not all(re.fullmatch(rb"-?\d{1,20}", field) for field in fields):
         return None
     words, dimension = map(int, fields)
@@ -124,7 +124,7 @@ def _other_binary(start: bytes) -> str | None:
     if start.startswith((b"PK\3\4", b"PK\5\6")):
         return _zip_file(start[:1000])
     if start[257:262] == b"ustar":
-        return f"a tar archive; {_UNPACK}"
+        return f"a tar archive; {_UNPACK_VECTORS}"
     header_bytes = int.from_bytes(start[:8], "little")
     if start[8:9] == b"{" and 0 < header_bytes <= _MAX_SAFETENSORS_HEADER and b'"dtype"' in start:
         return f"a safetensors file; {_IN_PYTHON}"
@@ -144,7 +144,7 @@ def _zip_file(start: bytes) -> str:
         return "a workbook of Excel or another document (a zip archive); save it as text with tabs"
     if b".npy" in start:
         return "an archive of NumPy arrays: name it X.npz, and put word2int_X.pkl or X.json beside it"
-    return f"a zip archive; {_UNPACK}"
+    return f"a zip archive; {_UNPACK_VECTORS}"
 
 
 def is_pickle(start: bytes) -> bool:

@@ -28,10 +28,10 @@ from nmtalign.files.limits import MAX_COMPRESSION_RATIO, max_decompressed_size
 from nmtalign.files.paths import file_inside
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import CharacterNgrams, Embeddings
-from nmtalign.vectors.word2vec_files import reading
+from nmtalign.vectors.word2vec_files import open_vectors_file
 
-_NUMBERS = ("b1", *(f"{kind}{size}" for kind in "iu" for size in (1, 2, 4, 8)), "f2", "f4", "f8")
-_MOST_DIMENSIONS = 32
+_NUMBER_TYPES = ("b1", *(f"{kind}{size}" for kind in "iu" for size in (1, 2, 4, 8)), "f2", "f4", "f8")
+_MAX_DIMENSIONS = 32
 # What the unpickler raises when a pickle ends too early or makes no sense.
 _BROKEN = (
     *(AttributeError, EOFError, LookupError, OverflowError, TypeError, ValueError),
@@ -54,7 +54,7 @@ _SIZES = {
 }
 
 
-class Record:
+class PickledObject:
     """What an object of a pickle becomes: module and name of its class, arguments and state as they came."""
 
     def __init__(self, name: str, *arguments: Any) -> None:
@@ -74,20 +74,20 @@ class Record:
         """Return the numbers of a NumPy array, read-only; None of anything else."""
         match self.name.rpartition(".")[2], self.arguments, self.state:
             case "_frombuffer", (raw, dtype, shape, order), _:
-                return _numbers(raw, dtype, shape, "F" if order == "F" else "C")
+                return _number_array(raw, dtype, shape, "F" if order == "F" else "C")
             case "_reconstruct", _, (_, shape, dtype, fortran, raw):
-                return _numbers(raw, dtype, shape, "F" if fortran else "C")
+                return _number_array(raw, dtype, shape, "F" if fortran else "C")
         return None
 
 
-def _numbers(raw: Any, dtype: Any, shape: Any, order: Literal["C", "F"]) -> AnyArray | None:
+def _number_array(raw: Any, dtype: Any, shape: Any, order: Literal["C", "F"]) -> AnyArray | None:
     """Return numbers as a read-only array over their bytes; None for an array of anything else."""
     kind = _data_type(dtype)
     if kind is None:
         return None
     if isinstance(raw, str):  # Python 2 wrote bytes as text
         raw = raw.encode("latin-1")
-    plain = isinstance(raw, bytes) and isinstance(shape, tuple) and len(shape) <= _MOST_DIMENSIONS
+    plain = isinstance(raw, bytes) and isinstance(shape, tuple) and len(shape) <= _MAX_DIMENSIONS
     if not plain or not all(isinstance(length, int) and 0 <= length < 2**63 for length in shape):
         raise DataError("the pickle has a NumPy array whose shape or content is not what NumPy writes")
     expected = kind.itemsize * math.prod(shape)
@@ -101,16 +101,16 @@ def _numbers(raw: Any, dtype: Any, shape: Any, order: Literal["C", "F"]) -> AnyA
 
 def _data_type(record: Any) -> np.dtype[Any] | None:
     """Return the data type that a record stands for; None where its values are not plain numbers."""
-    if isinstance(record, Record) and record.name == "numpy.dtype":
+    if isinstance(record, PickledObject) and record.name == "numpy.dtype":
         match record.arguments, record.state:
-            case (str(code), *_), (_, "<" | ">" | "=" | "|" as order, *_) if code in _NUMBERS:
+            case (str(code), *_), (_, "<" | ">" | "=" | "|" as order, *_) if code in _NUMBER_TYPES:
                 kind: np.dtype[Any] = np.dtype(order + code)
                 return kind
     return None
 
 
 def _make_scalar(unpickler: _Unpickler, dtype: Any, raw: Any = b"") -> Any:
-    value = _numbers(raw, dtype, (), "C")
+    value = _number_array(raw, dtype, (), "C")
     return None if value is None else value.item()
 
 
@@ -182,7 +182,9 @@ _BINARY_PICKLE = b"\x80"  # how pickles of protocol 2 and later begin
 
 
 def read_pickle(data: bytes, *, encoding: str = "latin-1", file_size: int | None = None) -> Any:
-    """Return the value of a pickle of protocol 0 to 5 without running any code; objects are :class:`Record`.
+    """Return the value of a pickle of protocol 0 to 5 without running any code.
+
+    Objects become :class:`PickledObject`.
 
     `encoding` is that of the byte strings of Python 2: ``latin-1`` as gensim has it, ``utf-8`` for words.
     `file_size` is the size of the file that the pickle was unpacked from. A DataError says that the pickle is
@@ -249,7 +251,7 @@ class _Unpickler(pickle._Unpickler):
                 " run any code; if you trust the file completely, read it with `unsafe_pickle=True`"
             )
         function = _FUNCTIONS.get((module, name))
-        return partial(function, self) if function else partial(Record, f"{module}.{name}")
+        return partial(function, self) if function else partial(PickledObject, f"{module}.{name}")
 
     def _frame(self) -> None:
         """Read a frame's length, only to compare it; its content is read as if there were no frame."""
@@ -275,7 +277,7 @@ class _Unpickler(pickle._Unpickler):
 
     def _build(self) -> None:
         state, target = self.stack.pop(), self.stack[-1]
-        if not isinstance(target, Record):
+        if not isinstance(target, PickledObject):
             raise TypeError("a state for something that is not an object")
         target.state = state
 
@@ -304,7 +306,9 @@ def has_vectors(entries: Any) -> bool:
     if not isinstance(entries, dict):
         return False
     first = next(iter(entries.values()), None)
-    return isinstance(first, list | tuple | np.ndarray) or (isinstance(first, Record) and first.is_array)
+    return isinstance(first, list | tuple | np.ndarray) or (
+        isinstance(first, PickledObject) and first.is_array
+    )
 
 
 def vectors_of_dictionary(entries: dict[Any, Any]) -> Embeddings:
@@ -319,7 +323,7 @@ def vectors_of_dictionary(entries: dict[Any, Any]) -> Embeddings:
 
 def _vector_of(word: Any, value: Any) -> AnyArray:
     """Return the vector of a word as an array of one axis."""
-    array = value.array() if isinstance(value, Record) else value
+    array = value.array() if isinstance(value, PickledObject) else value
     if isinstance(array, list | tuple) and not all(map(_is_number, array)):
         array = None
     vector = np.asarray(array)
@@ -334,7 +338,7 @@ def _is_number(value: Any) -> bool:
 
 def read_pickled_vectors(path: Path, unsafe_pickle: bool) -> Embeddings:
     """Read a pickled dictionary from words to vectors."""
-    with reading(path) as file:
+    with open_vectors_file(path) as file:
         data = file.read()
         entries = (
             pickle.loads(data)
@@ -352,7 +356,7 @@ def _not_vectors(value: Any) -> str:
     if isinstance(value, dict):
         named = "call it word2int_XX.pkl, and put embeddings_XX.npz beside it"
         return f"{expected}; found a dictionary without vectors: if it has the rows of a matrix, {named}"
-    what = value.name if isinstance(value, Record) else type(value).__name__
+    what = value.name if isinstance(value, PickledObject) else type(value).__name__
     return f"{expected}; found {what}"
 
 
@@ -368,10 +372,10 @@ def read_gensim(path: Path, limit: int | None, unsafe_pickle: bool) -> Embedding
         from gensim.models import KeyedVectors
 
         return Embeddings.from_gensim(KeyedVectors.load(str(path)))
-    with reading(path) as file:
+    with open_vectors_file(path) as file:
         content = read_pickle(file.read(), file_size=path.stat().st_size)
         vectors, start = _keyed_vectors(content, path)
-        words = _words(vectors)
+        words = _words_by_row(vectors)
         if vectors.name.endswith("FastTextKeyedVectors"):
             return _with_subwords(vectors, start, words[:limit])
         matrix = _array(vectors, start, "vectors", "syn0")
@@ -380,18 +384,18 @@ def read_gensim(path: Path, limit: int | None, unsafe_pickle: bool) -> Embedding
         return Embeddings(Vocabulary.from_words(words[:limit]), matrix[:limit])
 
 
-def _keyed_vectors(top: Any, path: Path) -> tuple[Record, Path]:
+def _keyed_vectors(top: Any, path: Path) -> tuple[PickledObject, Path]:
     """Return the vectors inside a model, and the path that the names of its side files begin with."""
-    if not isinstance(top, Record):
+    if not isinstance(top, PickledObject):
         raise DataError(_not_vectors(top))
-    if isinstance(top.get("wv"), Record):
+    if isinstance(top.get("wv"), PickledObject):
         return top.get("wv"), path.with_name(path.name + ".wv")
     if "KeyedVectors" not in top.name:
         raise DataError(f"a {top.name} without word vectors (wv), as gensim before 1.0 wrote it")
     return top, path
 
 
-def _words(vectors: Record) -> list[str]:
+def _words_by_row(vectors: PickledObject) -> list[str]:
     """Return the words in the order of their rows; the list had other names in older versions."""
     for name in ("index_to_key", "index2word", "index2entity"):
         words = vectors.get(name)
@@ -400,11 +404,11 @@ def _words(vectors: Record) -> list[str]:
     raise DataError(f"the {vectors.name} has no list of words")
 
 
-def _array(vectors: Record, start: Path, *names: str) -> AnyArray:
+def _array(vectors: PickledObject, start: Path, *names: str) -> AnyArray:
     """Return the first of these attributes that is an array of numbers, maybe from an .npy or .npz file."""
     for name in names:
         value = vectors.get(name)
-        if isinstance(value, Record) and (array := value.array()) is not None:
+        if isinstance(value, PickledObject) and (array := value.array()) is not None:
             return array.astype(array.dtype.newbyteorder("="), copy=False)
         if name in vectors.get("__numpys", []):
             compressed = ".gz" in start.suffixes or ".bz2" in start.suffixes
@@ -415,7 +419,7 @@ def _array(vectors: Record, start: Path, *names: str) -> AnyArray:
     raise DataError(f"the {vectors.name} has no array {' or '.join(names)}")
 
 
-def _with_subwords(vectors: Record, start: Path, words: list[str]) -> Embeddings:
+def _with_subwords(vectors: PickledObject, start: Path, words: list[str]) -> Embeddings:
     """Return a fastText model's words, composed of their own and their n-grams' vectors if not stored."""
     if vectors.get("compatible_hash") is not True:
         raise DataError(

@@ -22,19 +22,19 @@ from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.validation import check_choice
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
 
-_CELLS = 1 << 26  # of one block of similarities: 256 MB in float32
+_CELLS_PER_BLOCK = 1 << 26  # of one block of similarities: 256 MB in float32
 _NEIGHBORS = 10  # k of CSLS, as in the paper
 _RANKS = (1, 5, 10)  # k of precision at k
-_MOST_ROUNDS = 20
-_GAIN = 1e-4  # least gain in mean cosine for another round
-_SHORTEST_STRING = 4  # letters; shorter words are often spelled alike by accident
-_FEW_STRINGS = 20  # fewer identical strings are no evidence
-_RELATED = 0.5  # spaces trained apart had 0.15 (word2vec) and 0.3 (fastText), mapped ones 0.8 to 1.4
+_MAX_ROUNDS = 20
+_MIN_GAIN = 1e-4  # least gain in mean cosine for another round
+_MIN_STRING_LETTERS = 4  # letters; shorter words are often spelled alike by accident
+_MIN_STRINGS = 20  # fewer identical strings are no evidence
+_MIN_RELATEDNESS = 0.5  # spaces trained apart had 0.15 (word2vec) and 0.3 (fastText), mapped ones 0.8 to 1.4
 
 
 def _cosines(queries: Reals, keys: Reals) -> Iterator[tuple[slice, Reals]]:
     """Yield blocks of queries, each with its products with all keys (n, V), of at most 2^26 cells."""
-    step = max(1, _CELLS // max(len(keys), 1))
+    step = max(1, _CELLS_PER_BLOCK // max(len(keys), 1))
     for start in range(0, len(queries), step):
         block = slice(start, start + step)
         yield block, queries[block] @ keys.T
@@ -93,7 +93,7 @@ def mutual_neighbors(source: Reals, target: Reals) -> tuple[Longs, float]:
     return np.stack([mutual, forward[mutual]], axis=1), float(highest.mean()) if len(highest) else 0.0
 
 
-def neighbors(
+def nearest_words(
     source: Embeddings, target: Embeddings, words: Sequence[str], *, count: int = 10, score: str = "csls"
 ) -> dict[str, list[tuple[str, float]]]:
     """Return the nearest target words of each source word and their scores, the nearest first.
@@ -101,17 +101,20 @@ def neighbors(
     A zero vector has none.
     """
     check_choice(score, RETRIEVAL_SCORES, "scores")
-    queries, keys = unit_rows(source.vectors(words)), unit_rows(target.compact().matrix)
-    csls = score == "csls"
-    hubness = mean_of_nearest(keys, unit_rows(source.compact().matrix)) if csls else None
-    rows, scores = nearest(queries, keys, count=count, hubness=hubness)
-    if csls:
+    queries = unit_rows(source.vectors(words))  # (N, D)
+    keys = unit_rows(target.compact().matrix)  # (V, D)
+    if score == "csls":
+        hubness = mean_of_nearest(keys, unit_rows(source.compact().matrix))
+        rows, scores = nearest(queries, keys, count=count, hubness=hubness)
         scores -= mean_of_nearest(queries, keys)[:, None]
-    names, nearest_words = target.vocabulary.words, {}
-    for word, query, near, values in zip(words, queries, rows, scores.tolist(), strict=True):
-        entries = [(names[row], value) for row, value in zip(near, values, strict=True)]
-        nearest_words[word] = entries if query.any() else []
-    return nearest_words
+    else:
+        rows, scores = nearest(queries, keys, count=count)
+    target_words = target.vocabulary.words
+    neighbors: dict[str, list[tuple[str, float]]] = {}
+    for word, query, rows_of_word, values in zip(words, queries, rows, scores.tolist(), strict=True):
+        entries = [(target_words[row], value) for row, value in zip(rows_of_word, values, strict=True)]
+        neighbors[word] = entries if query.any() else []
+    return neighbors
 
 
 class DictionaryScore(NamedTuple):
@@ -131,9 +134,9 @@ class DictionaryScore(NamedTuple):
 def evaluate_dictionary(
     source: Embeddings, target: Embeddings, pairs: Sequence[tuple[str, str]], *, score: str = "csls"
 ) -> DictionaryScore:
-    """Look the translations of a dictionary up by nearest neighbor, in two languages of one space.
+    """Look up the translations of a dictionary by nearest neighbor, in two languages of one space.
 
-    A word may have several translations in `pairs`; one of them is enough.
+    If a word has several translations in `pairs`, finding one of them is enough.
     """
     gold: dict[str, set[str]] = {}
     for word, translation in pairs:
@@ -143,11 +146,16 @@ def evaluate_dictionary(
     covered = [word for word, translations in gold.items() if translations]
     if not covered:
         raise DataError(
-            f"none of the {len(gold)} words of the dictionary has a vector beside its translation"
+            f"none of the {len(gold)} words of the dictionary has a vector and a translation with a vector"
         )
-    nearest_words = neighbors(source, target, covered, count=max(_RANKS), score=score)
-    right = [[near in gold[word] for near, _ in nearest_words[word]] for word in covered]
-    precision = {k: sum(any(hits[:k]) for hits in right) / len(covered) for k in _RANKS}
+    neighbors = nearest_words(source, target, covered, count=max(_RANKS), score=score)
+    precision = {}
+    for k in _RANKS:
+        hits = 0
+        for word in covered:
+            first_words = {neighbor for neighbor, _ in neighbors[word][:k]}
+            hits += not first_words.isdisjoint(gold[word])
+        precision[k] = hits / len(covered)
     return DictionaryScore(precision, len(covered), len(gold), score)
 
 
@@ -225,9 +233,9 @@ def procrustes(X: Reals, Y: Reals, pairs: Longs) -> Reals:
 def _refined(X: Reals, Y: Reals, seeds: Longs, W: Reals) -> tuple[Longs, Reals, int]:
     """Alternate between pairs and map while the words come closer to their nearest by CSLS."""
     best, kept = -np.inf, (seeds, W, 0)
-    for rounds in range(_MOST_ROUNDS):
+    for rounds in range(_MAX_ROUNDS):
         mutual, quality = mutual_neighbors(X @ W, Y)
-        if quality < best + _GAIN or not len(mutual):
+        if quality < best + _MIN_GAIN or not len(mutual):
             return kept
         pairs = np.unique(np.concatenate([mutual, seeds]), axis=0)
         best, kept = quality, (pairs, W, rounds)
@@ -262,7 +270,7 @@ def read_dictionary(path: str | Path, *, encoding: str = "utf-8") -> Iterator[tu
 def identical_strings(source: Vocabulary, target: Vocabulary) -> list[tuple[str, str]]:
     """Return the words that both languages write alike: numbers, and words of at least 4 letters."""
     common = [word for word in source.words if word in target]
-    return [(w, w) for w in common if len(w) >= _SHORTEST_STRING or any(map(str.isdigit, w))]
+    return [(w, w) for w in common if len(w) >= _MIN_STRING_LETTERS or any(map(str.isdigit, w))]
 
 
 def relatedness(source: Embeddings, target: Embeddings) -> float | None:
@@ -276,7 +284,7 @@ def relatedness(source: Embeddings, target: Embeddings) -> float | None:
     x, y = unit_rows(source.vectors(words)), unit_rows(target.vectors(words))
     known = x.any(axis=1) & y.any(axis=1)
     x, y = x[known], y[known]
-    if len(x) < _FEW_STRINGS:
+    if len(x) < _MIN_STRINGS:
         return None
     gain = (x * y).sum(axis=1) - (x * np.roll(y, 1, axis=0)).sum(axis=1)  # (P,)
     return float(gain.mean() / max(gain.std(), 1e-12))
@@ -287,7 +295,7 @@ def warn_if_unrelated(source: Embeddings, target: Embeddings) -> None:
     if source.dimension != target.dimension:
         return
     deviations = relatedness(source, target)
-    if deviations is not None and deviations < _RELATED:
+    if deviations is not None and deviations < _MIN_RELATEDNESS:
         warnings.warn(
             "the two spaces look unrelated: words that both languages write alike are hardly closer than any"
             " others; their alignments would be noise (map them into one space: nmtalign vectors map)",

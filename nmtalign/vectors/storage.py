@@ -68,9 +68,9 @@ from nmtalign.vectors.pickles import (
 )
 from nmtalign.vectors.text_files import BYTE_ORDER_MARK, keeps_ascii, read_text_vectors, text_form
 from nmtalign.vectors.word2vec_files import (
+    open_vectors_file,
     read_fasttext_binary,
     read_word2vec_binary,
-    reading,
     write_word2vec,
 )
 
@@ -85,8 +85,8 @@ _OF_PAIR = (
     *("pair.json", "word2int_*.pkl", "embeddings_*.npz", "vectors_*.vec", "vectors_*.bin"),
     *("sentencepiece-?.model", "bahdanau.npz", "scaled-dot.npz"),
 )
-_LOOKED_AT = 1 << 20  # bytes, to detect the format
-_LONGEST_PICKLE_HEAD = 200  # bytes in which the name of an object's class comes
+_DETECTION_BYTES = 1 << 20  # bytes, to detect the format
+_PICKLE_HEAD_BYTES = 200  # bytes in which the name of an object's class comes
 _OWN = {"format": "nmtalign-vectors", "version": 1}
 
 
@@ -160,7 +160,9 @@ def load_embeddings(
     for matrix in (embeddings.matrix, *([embeddings.subwords.matrix] if embeddings.subwords else [])):
         if matrix.size and not np.isfinite([matrix.min(), matrix.max()]).all():
             row = int(np.isfinite(matrix).all(axis=1).argmin())
-            raise DataError(f"the vectors hold NaN or infinity, first in row {row + 1}").at(_name_of(path))
+            raise DataError(f"the vectors hold NaN or infinity, first in row {row + 1}").at(
+                _described_side(path)
+            )
     return embeddings if limit is None else embeddings.first(limit)
 
 
@@ -181,8 +183,8 @@ def detect_format(path: str | Path, *, encoding: str = "utf-8") -> ReadVectorsFo
         raise DataError("no such file or folder of vectors").at(path)
     if is_word2int_path(path):
         return "word2int"
-    with reading(path) as file:
-        return _detect_content(file.read(_LOOKED_AT), encoding)
+    with open_vectors_file(path) as file:
+        return _detect_content(file.read(_DETECTION_BYTES), encoding)
 
 
 def _detect_content(start: bytes, encoding: str) -> ReadVectorsFormat:
@@ -191,7 +193,7 @@ def _detect_content(start: bytes, encoding: str) -> ReadVectorsFormat:
     if not is_wide:
         name_other_files(start)
     if is_pickle(start):
-        return "gensim" if b"gensim" in start[:_LONGEST_PICKLE_HEAD] else "pickle"
+        return "gensim" if b"gensim" in start[:_PICKLE_HEAD_BYTES] else "pickle"
     if is_fasttext(start):
         return "fasttext"
     if is_wide:
@@ -284,7 +286,7 @@ def _names(folder: Path, *patterns: str) -> list[str]:
 
 def _read_folder(folder: Path, limit: int | None) -> Embeddings:
     """Read the own format; of the rows only those that are wanted."""
-    meta = _read_meta(folder / "meta.json")
+    meta = _read_settings(folder / "meta.json")
     if {key: meta.get(key) for key in _OWN} != _OWN:
         raise DataError(f"expected format {_OWN['format']} version 1").at(folder / "meta.json")
     words = read_utf8(file_inside(folder, "vocab.txt")).split("\n")[:-1]
@@ -308,18 +310,18 @@ def _write_folder(embeddings: Embeddings, folder: Path) -> None:
         meta["subwords"] = {"shortest": pieces.shortest, "longest": pieces.longest}
     with atomic_folder(folder) as new:
         embeddings.state().write(new)  # vectors.npy, vocab.txt, subwords.npy
-        _write_json({**meta, "settings": _kept(embeddings.settings, new)}, new / "meta.json")
+        _write_indented_json({**meta, "settings": _keep_files(embeddings.settings, new)}, new / "meta.json")
 
 
-def _kept(settings: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+def _keep_files(settings: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Copy the files that settings name into a folder, and return settings that name them there."""
     if "text" not in settings:
         return {**settings}
     return {**settings, "text": TextSettings.from_dict(settings["text"]).kept_in(folder).as_dict()}
 
 
-def _read_meta(path: Path) -> dict[str, Any]:
-    """Return what a file of JSON holds, with the settings that :func:`_kept` was given."""
+def _read_settings(path: Path) -> dict[str, Any]:
+    """Return what a file of JSON holds, with the settings that :func:`_keep_files` was given."""
     meta = read_json(path)
     with reraise_as_data_error(path):
         settings = {**meta.get("settings", {})}
@@ -329,7 +331,7 @@ def _read_meta(path: Path) -> dict[str, Any]:
     return meta | {"settings": settings}
 
 
-def _write_json(content: dict[str, Any], path: Path) -> None:
+def _write_indented_json(content: dict[str, Any], path: Path) -> None:
     path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
@@ -454,13 +456,13 @@ def both_embeddings(
     source = _as_embeddings(vectors[0], limit, unsafe_pickle=unsafe_pickle)
     target = _as_embeddings(vectors[1], limit, unsafe_pickle=unsafe_pickle)
     if source.dimension != target.dimension:
-        first, second = map(_name_of, vectors)
+        first, second = map(_described_side, vectors)
         lengths = f"{first} has {source.dimension} dimensions, {second} has {target.dimension}"
         raise DataError(f"{lengths}; vectors of one space have equal lengths")
     return source, target
 
 
-def _name_of(side: Any) -> str:
+def _described_side(side: Any) -> str:
     """Return the file that holds the vectors of a side, or what stands for these."""
     if not isinstance(side, str | Path):
         return short_repr(side)
@@ -493,8 +495,8 @@ def save_pair(
     with atomic_folder(folder) as new:
         for language, embeddings in zip(languages, (source, target), strict=True):
             save_embeddings(embeddings, new / _FILE_NAMES[format].format(language), format=format)
-        settings = _kept(source.settings, new)
-        _write_json({"languages": list(languages), "settings": settings}, new / "pair.json")
+        settings = _keep_files(source.settings, new)
+        _write_indented_json({"languages": list(languages), "settings": settings}, new / "pair.json")
 
 
 def with_text_settings(embeddings: Embeddings, text: TextSettings) -> Embeddings:
@@ -516,7 +518,7 @@ def languages_of(folder: str | Path) -> dict[str, Path]:
 
 def _pair_note(folder: Path) -> dict[str, Any]:
     path = folder / "pair.json"
-    return _read_meta(path) if path.exists() else {}
+    return _read_settings(path) if path.exists() else {}
 
 
 def pair_languages(folder: str | Path) -> tuple[str, str]:

@@ -25,20 +25,22 @@ from nmtalign.arrays import AnyArray
 from nmtalign.errors import DataError
 from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.vectors.format_signatures import MAX_NUMBERS, name_other_files, read_header, utf_16_or_32
-from nmtalign.vectors.word2vec_files import BLOCK, decode_word, first_vectors, reading
+from nmtalign.vectors.word2vec_files import BYTES_PER_READ, decode_word, first_vectors, open_vectors_file
 
 _MAX_LINE_BYTES = 1 << 22
 _MAX_SHOWN = 60  # characters of a line in a message
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_LINES_LOOKED_AT = 10  # to tell a matrix without words
+_DETECTION_LINES = 10  # to tell a matrix without words
 _DECIMAL = rb"[+-]?(?:\d+%b?\d*|%b\d+)(?:[eE][+-]?\d+)?"
 _NOT_FINITE = rb"[+-]?(?i:nan|inf(?:inity)?)"
-_NUMBERS = {mark: b"(?:" + _DECIMAL % (mark, mark) + b"|" + _NOT_FINITE + b")" for mark in (rb"\.", b",")}
+_NUMBER_PATTERNS = {
+    mark: b"(?:" + _DECIMAL % (mark, mark) + b"|" + _NOT_FINITE + b")" for mark in (rb"\.", b",")
+}
 # pandas takes these for 1 and 0; to look for the endings first takes a tenth of the time
 _BOOLEAN_ENDINGS = (b"rue", b"RUE", b"alse", b"ALSE")
 _BOOLEAN = re.compile(rb"[ \t](?:[Tt]rue|TRUE|[Ff]alse|FALSE)(?:[ \t\n]|\Z)")
 _NUMBER_FIRST = re.compile(rb"[ \t]*[+-]?\d*[.,]\d+(?:[eE][+-]?\d+)?[ \t]")
-Parsed = tuple[list[str], AnyArray]
+ParsedVectors = tuple[list[str], AnyArray]
 
 
 class _AsUtf8(io.RawIOBase):
@@ -67,7 +69,7 @@ def reading_text(path: Path, encoding: str) -> Iterator[tuple[IO[bytes], str]]:
     A byte order mark is left out. UTF-16, UTF-32 and others that do not keep the line ends of ASCII become
     UTF-8.
     """
-    with reading(path) as file:
+    with open_vectors_file(path) as file:
         start: bytes = file.peek(4)[:4]  # type: ignore[attr-defined]
         encoding = utf_16_or_32(start) or encoding
         if not keeps_ascii(encoding):
@@ -108,7 +110,7 @@ class TextForm(NamedTuple):
         return np.array([float(number) for number in numbers], np.float32)
 
     def _all_numbers(self, fields: list[bytes]) -> bool:
-        number = _NUMBERS[self.decimal]
+        number = _NUMBER_PATTERNS[self.decimal]
         return re.fullmatch(b"%b(?: %b)*" % (number, number), b" ".join(fields)) is not None
 
     def _found(self, text: bytes) -> str:
@@ -122,9 +124,9 @@ class TextForm(NamedTuple):
         if count == len(fields) - 1 or not fields:
             return f"{count} numbers"
         wrong = fields[-1 - count]
-        found = f"{_shown(wrong)} in place of a number"
+        found = f"{_quoted_start(wrong)} in place of a number"
         for mark, name in ((rb"\.", "a decimal point"), (b",", "a decimal comma")):
-            if mark != self.decimal and re.fullmatch(_NUMBERS[mark], wrong):
+            if mark != self.decimal and re.fullmatch(_NUMBER_PATTERNS[mark], wrong):
                 return f"{found}: {name}, unlike the numbers before"
         return found
 
@@ -133,7 +135,7 @@ def _numbers_at_end(fields: list[bytes], decimal: bytes) -> int:
     """Return how many fields at the end are numbers."""
     count = 0
     for field in reversed(fields):
-        if not re.fullmatch(_NUMBERS[decimal], field):
+        if not re.fullmatch(_NUMBER_PATTERNS[decimal], field):
             break
         count += 1
     return count
@@ -142,7 +144,7 @@ def _numbers_at_end(fields: list[bytes], decimal: bytes) -> int:
 def _ends_in_number(word: bytes) -> bool:
     """Return whether a word has parts and the last one is a number, so that it may belong to the vector."""
     parts = word.split()
-    return len(parts) > 1 and any(re.fullmatch(number, parts[-1]) for number in _NUMBERS.values())
+    return len(parts) > 1 and any(re.fullmatch(number, parts[-1]) for number in _NUMBER_PATTERNS.values())
 
 
 def _other_separator(text: bytes) -> str | None:
@@ -154,7 +156,7 @@ def _other_separator(text: bytes) -> str | None:
     return None
 
 
-def _shown(line: bytes) -> str:
+def _quoted_start(line: bytes) -> str:
     """Return the beginning of a line for a message."""
     return repr(line[: 4 * _MAX_SHOWN].decode("utf-8", "replace").rstrip()[:_MAX_SHOWN])
 
@@ -175,12 +177,12 @@ def text_form(lines: list[bytes]) -> TextForm:
         return TextForm(dimension, words, _decimal_of(others[0].split()[-dimension:] if others else []))
     form = _form_of_row(first) or _form_of_spaced_word(first, others)
     if form is None:
-        found = _other_separator(first.rstrip()) or _shown(first)
+        found = _other_separator(first.rstrip()) or _quoted_start(first)
         raise DataError(f"expected a word and its numbers, found {found}")
     if others and all(map(_NUMBER_FIRST.match, lines)):
         raise DataError(
-            f"expected a word and its numbers, found numbers alone: {_shown(first)}; save a matrix as X.npy"
-            " with the dictionary word2int_X.pkl or X.json beside it"
+            f"expected a word and its numbers, found numbers alone: {_quoted_start(first)}; save a"
+            " matrix as X.npy with the dictionary word2int_X.pkl or X.json beside it"
         )
     return form
 
@@ -226,7 +228,7 @@ def read_text_vectors(path: Path, limit: int | None, encoding: str, errors: str)
     with reading_text(path, encoding) as (file, encoding):
         form, lines = _begin(file, path)
         most = min(sys.maxsize if form.words is None else form.words, limit or sys.maxsize)
-        rows_per_block = 1 + BLOCK // (8 * form.dimension)
+        rows_per_block = 1 + BYTES_PER_READ // (8 * form.dimension)
         while block := b"".join(islice(lines, min(rows_per_block, most - len(words)))):
             block = block.replace(b"\r\n", b"\n").removesuffix(b"\n")
             line = len(words) + (1 if form.words is None else 2)
@@ -246,7 +248,7 @@ def read_text_vectors(path: Path, limit: int | None, encoding: str, errors: str)
 def _begin(file: IO[bytes], path: Path) -> tuple[TextForm, Iterator[bytes]]:
     """Return the form of a file and its lines with vectors."""
     lines = iter(partial(file.readline, _MAX_LINE_BYTES), b"")
-    first_lines = list(islice(lines, _LINES_LOOKED_AT))
+    first_lines = list(islice(lines, _DETECTION_LINES))
     name_other_files(b"".join(first_lines))
     try:
         form = text_form(first_lines)
@@ -269,7 +271,7 @@ def _without_last_blanks(lines: Iterable[bytes]) -> Iterator[bytes]:
         yield line
 
 
-def _parse_fast(block: bytes, form: TextForm, encoding: str, errors: str) -> Parsed | None:
+def _parse_fast(block: bytes, form: TextForm, encoding: str, errors: str) -> ParsedVectors | None:
     """Return what pandas' C reader finds, or None where a line is not a plain word and D numbers."""
     import pandas
 
@@ -299,7 +301,9 @@ def _parse_fast(block: bytes, form: TextForm, encoding: str, errors: str) -> Par
     return (table[0].tolist(), numbers) if np.isfinite(numbers).all() else None
 
 
-def _parse_slowly(block: bytes, form: TextForm, encoding: str, errors: str, path: Path, line: int) -> Parsed:
+def _parse_slowly(
+    block: bytes, form: TextForm, encoding: str, errors: str, path: Path, line: int
+) -> ParsedVectors:
     """Read line by line: words may hold spaces, and an error names its line."""
     words, vectors = [], []
     for number, text in enumerate(block.split(b"\n"), start=line):

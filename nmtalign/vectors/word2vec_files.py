@@ -29,16 +29,16 @@ from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import CharacterNgrams, Embeddings
 from nmtalign.vectors.format_signatures import FASTTEXT_MAGIC, compression, looks_like_text, read_header
 
-BLOCK = 1 << 24  # bytes read at a time
-_LONGEST_WORD = 1 << 16  # bytes
-_MAX_HEADER_BYTES = 256
-_LOOKED_AT = 1 << 12  # bytes, to tell text from bytes
+BYTES_PER_READ = 1 << 24  # bytes read at a time
+_MAX_WORD_BYTES = 1 << 16  # bytes
+_MAX_FIRST_LINE_BYTES = 256
+_TEXT_CHECK_BYTES = 1 << 12  # bytes, to tell text from bytes
 _SUPERVISED = 3  # among fastText's models
 _WORD, _LABEL = 0, 1  # kinds of fastText's entries
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[IO[bytes]]:
+def open_vectors_file(path: Path) -> Iterator[IO[bytes]]:
     """Open a file for reading bytes, decompressed if it begins as compressed files do.
 
     Errors name the file.
@@ -98,8 +98,8 @@ def read_word2vec_binary(path: Path, limit: int | None, encoding: str, errors: s
     Nothing separates the rows, so a wrong count or a word with a space would shift all that follow. Whatever
     is left behind the last row is therefore an error.
     """
-    with reading(path) as file:
-        header = read_header(first := file.readline(_MAX_HEADER_BYTES))
+    with open_vectors_file(path) as file:
+        header = read_header(first := file.readline(_MAX_FIRST_LINE_BYTES))
         if header is None:
             raise DataError(f"expected a first line with words and dimensions, found {first[:60]!r}")
         count, dimension = header
@@ -131,20 +131,20 @@ class _BinaryRows:
 
     def __init__(self, file: IO[bytes], dimension: int) -> None:
         self._file, self._dimension = file, dimension
-        self._block, self._at = file.read(BLOCK), 0
+        self._block, self._at = file.read(BYTES_PER_READ), 0
 
     def look_like_text(self) -> bool:
         """Return whether what comes next is text."""
-        start = self._block[:_LOOKED_AT]
+        start = self._block[:_TEXT_CHECK_BYTES]
         return bool(start) and looks_like_text(start)
 
     def read_into(self, vector: AnyArray) -> bytes | None:
         """Return the next word and put its numbers into `vector`; None if the file ends before."""
         end = self._end_of_word()
         while end < 0 or len(self._block) - end <= 4 * self._dimension:
-            if end < 0 and len(self._block) - self._at > _LONGEST_WORD:
-                raise DataError(f"expected words of at most {_LONGEST_WORD:,} bytes, found a longer one")
-            more = self._file.read(max(BLOCK, 4 * self._dimension))
+            if end < 0 and len(self._block) - self._at > _MAX_WORD_BYTES:
+                raise DataError(f"expected words of at most {_MAX_WORD_BYTES:,} bytes, found a longer one")
+            more = self._file.read(max(BYTES_PER_READ, 4 * self._dimension))
             if not more:
                 return None
             self._block, self._at = self._block[self._at :] + more, 0
@@ -156,11 +156,11 @@ class _BinaryRows:
         return word
 
     def _end_of_word(self) -> int:
-        return self._block.find(b" ", self._at, self._at + _LONGEST_WORD)
+        return self._block.find(b" ", self._at, self._at + _MAX_WORD_BYTES)
 
     def left(self) -> bytes:
         """Return the first bytes that are not read yet; nothing if only white space is left."""
-        return (self._block[self._at :] + self._file.read(_LOOKED_AT)).strip()[:20]
+        return (self._block[self._at :] + self._file.read(_TEXT_CHECK_BYTES)).strip()[:20]
 
 
 # ---------------------------------------------------------------- fastText
@@ -171,7 +171,7 @@ def read_fasttext_binary(path: Path, limit: int | None, encoding: str, errors: s
 
     The vectors equal gensim's: the mean of the word's own row and its n-grams' rows.
     """
-    with reading(path) as file:
+    with open_vectors_file(path) as file:
         start = file.read(8)  # a magic number and the version, in files since 2017; else as below
         new = start.startswith(FASTTEXT_MAGIC)
         # dimension, window, 6 settings, buckets, shortest, longest, 1 setting, sampling
@@ -221,7 +221,7 @@ def _read_fasttext_words(
     for entry in range(size):
         word = bytearray()
         while (byte := file.read(1)) != b"\0":
-            if not byte or len(word) > _LONGEST_WORD:
+            if not byte or len(word) > _MAX_WORD_BYTES:
                 raise EOFError(f"no end of the word {bytes(word[:40])!r}")
             word += byte
         _, kind = struct.unpack("<qb", file.read(9))

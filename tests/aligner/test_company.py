@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nmtalign import names
-from nmtalign.aligner.extraction import make_extraction
+from nmtalign.aligner.extraction_methods import make_extraction
 from nmtalign.aligner.links_from import Linker
 from nmtalign.aligner.opening import vector_aligner
 from nmtalign.corpus import text as text_module

@@ -14,24 +14,24 @@ from nmtalign.aligner.experts import (
     EncoderLinks,
     Expert,
     Trust,
+    estimate_trust,
     expert_word_counts,
-    trust_of,
-    voted,
+    with_expert_votes,
     with_links,
 )
-from nmtalign.aligner.extraction import make_extraction
+from nmtalign.aligner.extraction_methods import make_extraction
+from nmtalign.aligner.learning import LearnOptions, learn, prepare
 from nmtalign.aligner.links_from import Linker
-from nmtalign.aligner.train import LearnOptions, learn, prepare
 from nmtalign.batch.stream import align_chunks
 from nmtalign.corpus.sides import encode
 from nmtalign.corpus.text import encode_text
 from nmtalign.encoders.matrix_files import PairMatrix
-from nmtalign.encoders.published import METHODS, soft_posteriors
+from nmtalign.encoders.published import PUBLISHED_METHODS, soft_posteriors
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.inputs import batch_of_links
-from nmtalign.positions.model import BucketPosteriors, Posteriors
+from nmtalign.positions.position_model import BucketPosteriors, Posteriors
 from nmtalign.text.bitext import SentencePair, iter_chunks
-from nmtalign.training.em import PRESETS
+from nmtalign.training.em import PRESET_HYPERPARAMETERS
 from nmtalign.training.prior import Prior
 from tests.aligner.toy_language import links_of, toy_bitext
 
@@ -59,7 +59,9 @@ def test_votes_by_hand():
     """Odds are three times as high for a link, half against: at the constant 1.5."""
     forward, reverse = [[0.5, 0.25], [0.0, 0.8]], [[0.6, 0.5], [0.0, 0.5]]
     text, attend = table([(0, 0), (1, 1)], forward, reverse, [[0.5, 0.2], [0.0, 0.8]])
-    found = voted(attend, text, Trust(3 ** (2 / 3) / (1 + 3 ** (2 / 3)), 1 - 2 ** (-2 / 3)))(0).posteriors
+    found = with_expert_votes(attend, text, Trust(3 ** (2 / 3) / (1 + 3 ** (2 / 3)), 1 - 2 ** (-2 / 3)))(
+        0
+    ).posteriors
     own = [part[:2, :2, 0] for part in (found.joint, found.forward, found.reverse)]
     np.testing.assert_allclose(own[0], [[3 / 4, 1 / 9], [0, 12 / 13]], rtol=1e-6)
     sums = 3 * 0.5 + 0.25 / 2 + 0.25, 3 * 0.8 + 0.2  # with null, which nobody votes on
@@ -72,12 +74,12 @@ def test_trust_by_hand():
     """Of three sure links the expert has one; of its links two are between words with sure links."""
     joint = [[0.95, 0.1, 0.0, 0.0], [0.0, 0.95, 0.1, 0.0], [0.0, 0.0, 0.95, 0.3], [0.0, 0.0, 0.0, 0.8]]
     text, attend = table([(0, 0), (2, 1), (3, 3), (3, 2)], joint, joint, joint)
-    assert trust_of(attend, text, 1) == ((1 + 4) / (2 + 5), (1 + 3) / (3 + 5))
+    assert estimate_trust(attend, text, 1) == ((1 + 4) / (2 + 5), (1 + 3) / (3 + 5))
     assert (Trust(0.5, 0.25).linked_log_odds, Trust(0.3, 0.25).linked_log_odds) == (0, 0)
     assert Trust(0.5, 0.25).unlinked_log_odds == pytest.approx(1.5 * math.log(3 / 4))
     assert Trust(0.5, 0.25).weight == 1 / 16
     text, attend = table([], joint, joint, joint)
-    assert trust_of(attend, text, 1) == (0.8, 0.6)  # nothing is known
+    assert estimate_trust(attend, text, 1) == (0.8, 0.6)  # nothing is known
 
 
 def test_the_prior_counts_word_pairs():
@@ -97,7 +99,7 @@ def similarity(pair) -> np.ndarray:
 
 
 def encoder(method="simalign-argmax") -> EncoderLinks:
-    found, own = EncoderLinks("e", {}), METHODS[method]
+    found, own = EncoderLinks("e", {}), PUBLISHED_METHODS[method]
     read = lambda pairs: (PairMatrix(pair, similarity(pair)) for pair in pairs)  # noqa: E731
     found.__dict__["_linker"] = Linker("e", read, own.posteriors, make_extraction(own.extract, own.threshold))
     return found
@@ -153,7 +155,7 @@ def test_the_count_of_words_is_the_greatest_of_their_sub_words():
 
 def test_soft_counts_reach_the_prior():
     """Those of pairs are summed, in words; given links count as they are."""
-    learning = LearnOptions(PRESETS["fast"], expert=Expert(encoder()), workers=1)
+    learning = LearnOptions(PRESET_HYPERPARAMETERS["fast"], expert=Expert(encoder()), workers=1)
     bitext = prepare(TOY.pairs, learning)
     expected: dict[tuple[str, str], float] = {}
     for source, target in TOY.words:
@@ -202,7 +204,7 @@ def test_probabilities_of_links_that_were_voted_for(advised):
 
 def test_an_expert_is_what_prior_counts_and_votes_make(advised):
     """Learned by hand: alone, which tells the trust, and with the links as a word list of this weight."""
-    alone = learn(TOY.pairs, LearnOptions(PRESETS["fast"], workers=1)).aligner
+    alone = learn(TOY.pairs, LearnOptions(PRESET_HYPERPARAMETERS["fast"], workers=1)).aligner
     precision, recall = trust_by_hand(alone)
     assert advised.expert.trust == pytest.approx((precision, recall))
     counts: dict[tuple[str, str], float] = {}
@@ -210,7 +212,7 @@ def test_an_expert_is_what_prior_counts_and_votes_make(advised):
         for s, t in links:
             counts[source[s], target[t]] = counts.get((source[s], target[t]), 0.0) + precision**4
     prior = Prior([(s, t, n) for (s, t), n in sorted(counts.items())])
-    primed = learn(TOY.pairs, LearnOptions(PRESETS["fast"], prior=prior, workers=1)).aligner
+    primed = learn(TOY.pairs, LearnOptions(PRESET_HYPERPARAMETERS["fast"], prior=prior, workers=1)).aligner
     assert links_of(primed.align_batch(TOY.pairs)) == links_of(advised.align_batch(TOY.pairs))
 
 

@@ -11,10 +11,17 @@ from hypothesis import strategies as st
 
 import nmtalign
 from nmtalign.aligner.decoding import Decoder
-from nmtalign.aligner.extraction import EXTRACTIONS, SECOND, THRESHOLD, Extraction, grown, make_extraction
+from nmtalign.aligner.extraction_methods import (
+    DEFAULT_THRESHOLD,
+    EXTRACTION_CLASSES,
+    MIN_SECOND_POSTERIOR,
+    Extraction,
+    make_extraction,
+    second_word_links,
+)
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import UsageError
-from nmtalign.positions.model import BucketPosteriors, Posteriors
+from nmtalign.positions.position_model import BucketPosteriors, Posteriors
 from tests.aligner import toy_language
 from tests.aligner.toy_language import toy_bitext
 
@@ -23,7 +30,7 @@ from tests.aligner.toy_language import toy_bitext
 def attention(draw) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Links, p(s|t) and p(t|s) of a small pair, with probabilities at and about the limit."""
     T, S = draw(st.integers(0, 5)), draw(st.integers(0, 5))
-    values = st.sampled_from([0.0, SECOND, np.nextafter(SECOND, 1), 0.9])
+    values = st.sampled_from([0.0, MIN_SECOND_POSTERIOR, np.nextafter(MIN_SECOND_POSTERIOR, 1), 0.9])
     cells = draw(st.lists(st.tuples(st.booleans(), values, values), min_size=T * S, max_size=T * S))
     columns = zip(*cells, strict=True) if cells else ([], [], [])
     links, forward, reverse = (np.array(list(column)).reshape(T, S) for column in columns)
@@ -39,9 +46,9 @@ def naive(links, forward, reverse) -> set[tuple[int, int]]:
         for s in range(S):
             lonely_target = all((t, k) not in cells for k in range(S))
             lonely_source = all((k, s) not in cells for k in range(T))
-            if lonely_target and forward[t, s] > SECOND and {(t - 1, s), (t + 1, s)} & cells:
+            if lonely_target and forward[t, s] > MIN_SECOND_POSTERIOR and {(t - 1, s), (t + 1, s)} & cells:
                 found.add((t, s))
-            if lonely_source and reverse[t, s] > SECOND and {(t, s - 1), (t, s + 1)} & cells:
+            if lonely_source and reverse[t, s] > MIN_SECOND_POSTERIOR and {(t, s - 1), (t, s + 1)} & cells:
                 found.add((t, s))
     return found
 
@@ -49,10 +56,10 @@ def naive(links, forward, reverse) -> set[tuple[int, int]]:
 @given(attention())
 def test_second_words_are_those_of_the_rule(case):
     links, forward, reverse = case
-    new = grown(links, forward, reverse)
+    new = second_word_links(links, forward, reverse)
     assert set(zip(*map(np.ndarray.tolist, np.nonzero(new)), strict=True)) == naive(*case)
     assert not (new & links).any()
-    np.testing.assert_array_equal(grown(links.T, reverse.T, forward.T), new.T)
+    np.testing.assert_array_equal(second_word_links(links.T, reverse.T, forward.T), new.T)
 
 
 @given(attention(), attention())
@@ -62,16 +69,16 @@ def test_second_words_of_a_pair_do_not_depend_on_its_bucket(first, second):
     for b, case in enumerate((first, second)):
         for whole, part in zip(padded, case, strict=True):
             whole[: part.shape[0], : part.shape[1], b] = part
-    together = grown(*padded)
+    together = second_word_links(*padded)
     for b, case in enumerate((first, second)):
         t, s = case[0].shape
-        np.testing.assert_array_equal(together[:t, :s, b], grown(*case))
-        assert together[..., b].sum() == grown(*case).sum()
+        np.testing.assert_array_equal(together[:t, :s, b], second_word_links(*case))
+        assert together[..., b].sum() == second_word_links(*case).sum()
 
 
 def test_posterior_is_a_threshold_and_second_words(learned):
     text = toy_bitext(200, seed=3).words
-    chosen = make_extraction(), make_extraction("posterior"), make_extraction("threshold", THRESHOLD)
+    chosen = make_extraction(), make_extraction("posterior"), make_extraction("threshold", DEFAULT_THRESHOLD)
     whole, named, first = (
         toy_language.links_of(replace(learned, extraction=own).align_batch(text)) for own in chosen
     )
@@ -119,7 +126,7 @@ def test_one_to_one_links_are_the_best_of_both_words(joint, threshold):
     wanted = {
         cell
         for cell in best
-        if worth[cell][0] >= (THRESHOLD if threshold is None else threshold)
+        if worth[cell][0] >= (DEFAULT_THRESHOLD if threshold is None else threshold)
         and all(
             worth[cell] >= worth[other] for other in worth if (other[0] == cell[0]) != (other[1] == cell[1])
         )
@@ -127,7 +134,7 @@ def test_one_to_one_links_are_the_best_of_both_words(joint, threshold):
     assert set(links_of(joint, make_extraction("one-to-one", threshold))) == wanted
 
 
-@pytest.mark.parametrize("method", [n for n, one in EXTRACTIONS.items() if one.one_to_one])
+@pytest.mark.parametrize("method", [n for n, one in EXTRACTION_CLASSES.items() if one.one_to_one])
 @pytest.mark.parametrize("words", [30, 600])  # one piece, and many that overlap
 def test_no_word_has_two_links(method, words):
     random = np.random.default_rng(words)
@@ -156,14 +163,14 @@ def test_the_threshold_of_transport_is_one_of_the_plan_and_not_of_posteriors(thr
 
 def test_the_shipped_model_finds_both_words_of_a_unit():
     sentences = "The measures were adopted yesterday.", "Les mesures ont été adoptées hier."
-    pair, alone = (nmtalign.load(threshold=least).align(*sentences) for least in (None, THRESHOLD))
+    pair, alone = (nmtalign.load(threshold=least).align(*sentences) for least in (None, DEFAULT_THRESHOLD))
     assert "extract=posterior threshold=0.55 second=0.3" in pair.description
     assert "extract=posterior threshold=0.55 second=none" in alone.description
     (second,) = set(pair.links) - set(alone.links)
     assert second == (2, 2)  # were - ont, beside were - été
     assert set(alone.links) < set(pair.links)
     assert pair.probabilities[second] == pytest.approx(pair.posterior[2, 2])
-    assert SECOND < pair.probabilities[second] < THRESHOLD
+    assert MIN_SECOND_POSTERIOR < pair.probabilities[second] < DEFAULT_THRESHOLD
 
 
 def test_a_threshold_is_the_least_probability_so_that_there_are_no_second_words():
@@ -188,5 +195,7 @@ def test_signs_are_no_second_words(word, linked):
     attention = BucketPosteriors(Posteriors(joint, joint, joint), None)
     found = Decoder(text, lambda k: attention, make_extraction("posterior"), everywhere).align(1)
     assert found.links(0) == [(0, 0), *([(0, 1)] if linked else []), (1, 2)]
-    alone = Decoder(text, lambda k: attention, make_extraction("posterior", THRESHOLD), everywhere).align(1)
+    alone = Decoder(
+        text, lambda k: attention, make_extraction("posterior", DEFAULT_THRESHOLD), everywhere
+    ).align(1)
     assert alone.links(0) == [(0, 0), (1, 2)]

@@ -15,8 +15,8 @@ from nmtalign.aligner.aligner import Aligner
 from nmtalign.aligner.opening import fit_text, vector_aligner
 from nmtalign.corpus import buckets
 from nmtalign.errors import UsageError
-from nmtalign.positions.hmm import MAX_JUMP, NULL
-from nmtalign.positions.model import SoftmaxPositions
+from nmtalign.positions.hmm import DEFAULT_NULL, MAX_JUMP
+from nmtalign.positions.position_model import SoftmaxPositions
 from nmtalign.scorers.vector_scores import BahdanauScore
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.vocabulary import Vocabulary
@@ -88,8 +88,10 @@ def test_attention_is_that_of_plain_loops(score, fitted):
 
     def direction(emission, table):
         S = len(emission[0])
-        transition, stop = naive_transitions(lambda i, width: table[min(i, 1), width + MAX_JUMP], S, NULL)
-        return np.array(naive_forward_backward(emission, transition, stop, [NULL] * len(emission))[0])
+        transition, stop = naive_transitions(
+            lambda i, width: table[min(i, 1), width + MAX_JUMP], S, DEFAULT_NULL
+        )
+        return np.array(naive_forward_backward(emission, transition, stop, [DEFAULT_NULL] * len(emission))[0])
 
     pair = aligner.align(source, target)
     np.testing.assert_allclose(pair.forward, direction(ratios, jumps[0]), rtol=2e-4, atol=1e-6)
@@ -192,7 +194,7 @@ def test_empty_text_and_empty_sides():
 
 def test_a_stream_is_fitted_on_its_first_pairs_and_stays_whole(monkeypatch):
     text = [SentencePair("w1 w2 w3", "w3 w4")] * 3 + [SentencePair("w5", "w6")] * 4
-    monkeypatch.setattr("nmtalign.aligner.opening.FITTED", 3)
+    monkeypatch.setattr("nmtalign.aligner.opening.MAX_FITTING_PAIRS", 3)
     found, pairs = fit_text(hmm_aligner(), iter(text))
     assert list(pairs) == text
     assert set(found.scorer.references[0].words) == {"w1", "w2", "w3"}

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.aligner.extraction import THRESHOLD, make_extraction
-from nmtalign.aligner.train import LearnOptions, learn
+from nmtalign.aligner.extraction_methods import DEFAULT_THRESHOLD, make_extraction
+from nmtalign.aligner.learning import LearnOptions, learn
 from nmtalign.positions.hmm import joint_probability
 from nmtalign.text.tokenization import TextSettings
-from nmtalign.training.em import PRESETS
+from nmtalign.training.em import PRESET_HYPERPARAMETERS
 from tests.aligner.toy_language import links_of, toy_bitext, toy_training
 
 pytestmark = pytest.mark.filterwarnings("ignore:(only|the sides are swapped)")  # made-up words
@@ -69,7 +69,7 @@ def test_the_bitext_itself_is_aligned_as_any_text():
 def swapped_training(toy):
     return learn(
         [(target, source) for source, target in toy.pairs],
-        LearnOptions(PRESETS["fast"], workers=1),
+        LearnOptions(PRESET_HYPERPARAMETERS["fast"], workers=1),
     )
 
 
@@ -81,7 +81,7 @@ def test_swapped_sides_give_the_same_links():
 
 def test_swapped_sides_transpose_the_weights():
     toy = toy_bitext(100, empty=1.0, longest=6)  # twice as many target words
-    forward = learn(toy.pairs, LearnOptions(PRESETS["fast"], workers=1)).aligner
+    forward = learn(toy.pairs, LearnOptions(PRESET_HYPERPARAMETERS["fast"], workers=1)).aligner
     reverse = swapped_training(toy).aligner
     for source, target in toy.words[:20]:
         here, there = forward.align(source, target), reverse.align(target, source)
@@ -120,10 +120,12 @@ def test_weights_add_up_to_at_most_one(source, target):
     for link, probability in pair.probabilities.items():
         assert pair.matrix.weights[link.target, link.source] == pytest.approx(probability, abs=1e-6)
         beside = {(s + k, t) for s, t in [link] for k in (-1, 1)} | {(link[0], link[1] + k) for k in (-1, 1)}
-        assert probability >= THRESHOLD or any(pair.probabilities.get(b, 0) >= THRESHOLD for b in beside)
-    firm = [link for link, probability in pair.probabilities.items() if probability >= THRESHOLD]
+        assert probability >= DEFAULT_THRESHOLD or any(
+            pair.probabilities.get(b, 0) >= DEFAULT_THRESHOLD for b in beside
+        )
+    firm = [link for link, probability in pair.probabilities.items() if probability >= DEFAULT_THRESHOLD]
     if len(pair.links):  # of words that nothing is known of there are none
-        assert (pair.matrix.weights >= THRESHOLD).sum() == len(firm)
+        assert (pair.matrix.weights >= DEFAULT_THRESHOLD).sum() == len(firm)
 
 
 @pytest.mark.parametrize(

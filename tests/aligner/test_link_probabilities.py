@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nmtalign.aligner.decoding import Decoder
-from nmtalign.aligner.extraction import make_extraction
-from nmtalign.aligner.probabilities import LARGEST, LINK_COEFFICIENTS, LinkProbabilities
+from nmtalign.aligner.extraction_methods import make_extraction
+from nmtalign.aligner.probabilities import LINK_COEFFICIENTS, MAX_GOLD_LOG_ODDS, LinkProbabilities
 from nmtalign.corpus import text as text_module
 from nmtalign.corpus.text import encode_text
 from tests.aligner.toy_language import toy_bitext, toy_training
@@ -35,7 +35,7 @@ def test_worked_numbers():
 
 
 chances, evidences = st.floats(0, 1), st.floats(0, 60)
-sizes, golds = st.floats(-0.6, 1.6), st.floats(-LARGEST, LARGEST)
+sizes, golds = st.floats(-0.6, 1.6), st.floats(-MAX_GOLD_LOG_ODDS, MAX_GOLD_LOG_ODDS)
 
 
 @given(chances, chances, evidences, evidences, sizes, sizes, golds, golds)

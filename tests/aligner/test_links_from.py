@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nmtalign.aligner.extraction import make_extraction
+from nmtalign.aligner.extraction_methods import make_extraction
 from nmtalign.aligner.links_from import Linker
-from nmtalign.encoders.cross_attention import Reading
+from nmtalign.encoders.cross_attention import AttentionReduction
 from nmtalign.encoders.matrix_files import PairMatrix, read_matrices
 from nmtalign.encoders.published import attention_posteriors
 from nmtalign.errors import DataError
@@ -81,7 +81,9 @@ def test_fairseq_log(tmp_path):
     first, second = read_matrices(tmp_path / "log")
     assert first.tolist() == [[0.75, 0.25], [0, 1]]  # of two translations the better one; by number
     assert second.shape == (3, 3)
-    weights = Reading().weights(second, ["ein", "Haus"], ["a", "house"])  # the ends of the sentences go
+    weights = AttentionReduction().weights(
+        second, ["ein", "Haus"], ["a", "house"]
+    )  # the ends of the sentences go
     np.testing.assert_array_equal(weights, [[0.9, 0.05], [0.1, 0.8]])
 
 
@@ -169,23 +171,23 @@ def test_a_pair_to_look_at_has_the_links_and_weights():
     ],
 )
 def test_layers_and_heads_are_averaged(layers, heads, expected):
-    found = Reading(layers, heads).weights(FOUR, WORDS, WORDS[:4])
+    found = AttentionReduction(layers, heads).weights(FOUR, WORDS, WORDS[:4])
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize(
     ("reading", "attention", "message"),
     [
-        (Reading((2,)), FOUR, "there is no layer 2: found 2, counted from 0"),
-        (Reading(None, (3,)), FOUR, "there is no head 3: found 3"),
-        (Reading((1,)), FOUR[0, 0], "there is no layer 1: found 1"),
-        (Reading(), FOUR[0], r"found float64 of shape \(3, 4, 5\)"),
-        (Reading(), FOUR[0, 0].T, "of 4 target and 5 source pieces, .* found 5 and 4"),
-        (Reading(), FOUR[0, 0, :3], "found 3 and 5"),
-        (Reading(), np.zeros((6, 5)), "found 6 and 5"),
-        (Reading(), -FOUR[0, 0], "found a negative one"),
-        (Reading(), np.full((4, 5), math.nan), "NaN"),
-        (Reading(), np.full((4, 5), "x"), "expected numbers"),
+        (AttentionReduction((2,)), FOUR, "there is no layer 2: found 2, counted from 0"),
+        (AttentionReduction(None, (3,)), FOUR, "there is no head 3: found 3"),
+        (AttentionReduction((1,)), FOUR[0, 0], "there is no layer 1: found 1"),
+        (AttentionReduction(), FOUR[0], r"found float64 of shape \(3, 4, 5\)"),
+        (AttentionReduction(), FOUR[0, 0].T, "of 4 target and 5 source pieces, .* found 5 and 4"),
+        (AttentionReduction(), FOUR[0, 0, :3], "found 3 and 5"),
+        (AttentionReduction(), np.zeros((6, 5)), "found 6 and 5"),
+        (AttentionReduction(), -FOUR[0, 0], "found a negative one"),
+        (AttentionReduction(), np.full((4, 5), math.nan), "NaN"),
+        (AttentionReduction(), np.full((4, 5), "x"), "expected numbers"),
     ],
 )
 def test_what_does_not_fit_is_refused(reading, attention, message):
@@ -195,9 +197,9 @@ def test_what_does_not_fit_is_refused(reading, attention, message):
 
 def test_the_end_of_the_sentence_is_left_out():
     whole = np.random.default_rng(0).dirichlet(np.ones(4), 3)
-    np.testing.assert_array_equal(Reading().weights(whole, WORDS[:3], WORDS[:2]), whole[:2, :3])
-    assert Reading().weights(np.ones((1, 1)), [], []).shape == (0, 0)
-    assert Reading(pieces="bpe").weights(np.ones((1, 4)), WORDS[:3], []).shape == (0, 3)
+    np.testing.assert_array_equal(AttentionReduction().weights(whole, WORDS[:3], WORDS[:2]), whole[:2, :3])
+    assert AttentionReduction().weights(np.ones((1, 1)), [], []).shape == (0, 0)
+    assert AttentionReduction(pieces="bpe").weights(np.ones((1, 4)), WORDS[:3], []).shape == (0, 3)
 
 
 @pytest.mark.parametrize("kind", ["npz", "Marian", "fairseq", "OpenNMT-py"])
@@ -206,7 +208,7 @@ def test_rows_sum_to_one_before_the_end_of_the_sentence_is_left_out(kind, ends, 
     S, T = 40, 30
     attention = np.random.default_rng(3).dirichlet(np.full(S + ends[1], 0.1), T + ends[0])
     path = written(attention, kind, tmp_path)
-    found = Reading().weights(next(read_matrices(path)), ["s"] * S, ["t"] * T)
+    found = AttentionReduction().weights(next(read_matrices(path)), ["s"] * S, ["t"] * T)
     np.testing.assert_allclose(found, attention[:T, :S], atol=2e-6 if kind != "npz" else 1e-3)
     assert (found.sum(axis=1) <= 1 + 1e-12).all()
 
@@ -236,15 +238,15 @@ def test_rows_that_do_not_sum_to_one_are_refused(row, total):
     with pytest.raises(
         DataError, match=f"expected rows that sum to 1, found {total} in row 2; .*`normalize=True`"
     ):
-        Reading().weights(attention, WORDS[:2], WORDS[:2])
-    found = Reading(normalize=True).weights(attention, WORDS[:2], WORDS[:2])
+        AttentionReduction().weights(attention, WORDS[:2], WORDS[:2])
+    found = AttentionReduction(normalize=True).weights(attention, WORDS[:2], WORDS[:2])
     np.testing.assert_allclose(found, [[0, 0], np.array(row) / sum(row)], rtol=1e-12)
     heads = np.stack([np.full((3, 2, 2), 0.5)] * 2)
     heads[1, 2] = attention
-    for reading in (Reading(), Reading((1,), (0, 2)), Reading(heads=(2,))):
+    for reading in (AttentionReduction(), AttentionReduction((1,), (0, 2)), AttentionReduction(heads=(2,))):
         with pytest.raises(DataError, match=f"found {total} in row 2 of layer 1, head 2"):
             reading.weights(heads, WORDS[:2], WORDS[:2])
-    assert Reading((0,)).weights(heads, WORDS[:2], WORDS[:2]).tolist() == [[0.5, 0.5]] * 2
+    assert AttentionReduction((0,)).weights(heads, WORDS[:2], WORDS[:2]).tolist() == [[0.5, 0.5]] * 2
 
 
 @given(
@@ -254,7 +256,7 @@ def test_no_probability_is_above_one(T, S, seed, method):
     random = np.random.default_rng(seed)
     raw = random.gamma(0.2, size=(2, 2, T, S)) * 10 ** random.uniform(-3, 3, (2, 2, T, 1))
     almost = raw / raw.sum(axis=3, keepdims=True) * random.uniform(0.9991, 1.0009, (2, 2, T, 1))
-    for reading, attention in ((Reading(normalize=True), raw), (Reading(), almost)):
+    for reading, attention in ((AttentionReduction(normalize=True), raw), (AttentionReduction(), almost)):
         for pieces in (None, "bpe"):
             words = ["w@@"] * S, ["t"] * T  # one source word of many pieces
             weights = replace(reading, pieces=pieces).weights(attention, *words)
@@ -267,7 +269,7 @@ def test_rows_are_shifted():
     source = WORDS[:2]
 
     def shifted(shift, T):
-        return (8 * Reading(shift=shift).weights(rows, source, WORDS[:T])[:, 0]).tolist()
+        return (8 * AttentionReduction(shift=shift).weights(rows, source, WORDS[:T])[:, 0]).tolist()
 
     assert shifted(-1, 3) == [0, 1, 2]  # row t is that of predicting word t + 1
     assert shifted(-1, 2) == [0, 1]
@@ -292,13 +294,16 @@ def naive_merged(weights, source_words, target_words):
 def test_pieces_become_words():
     source, target = ["un@@", "happ@@", "y", "cat"], ["mal@@", "heureux", "chat", "."]
     weights = np.random.default_rng(1).dirichlet(np.ones(4), size=4)
-    reading = Reading(pieces="bpe")
+    reading = AttentionReduction(pieces="bpe")
     words, found, *_ = reading.pair((source, target), weights)
     np.testing.assert_allclose(found, naive_merged(weights, [0, 0, 0, 1], [0, 0, 1, 2]), rtol=1e-12)
     np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-12)
     assert words == (["unhappy", "cat"], ["malheureux", "chat", "."])
     pieces = ["▁", "▁un", "happy"], ["▁", "▁"]
-    assert Reading(pieces="sentencepiece").pair(pieces, np.eye(2, 3)).words == (["▁", "unhappy"], ["▁", "▁"])
+    assert AttentionReduction(pieces="sentencepiece").pair(pieces, np.eye(2, 3)).words == (
+        ["▁", "unhappy"],
+        ["▁", "▁"],
+    )
 
 
 @given(st.integers(1, 6), st.integers(1, 6), st.integers(0, 99), st.sampled_from([None, "mutual", "argmax"]))

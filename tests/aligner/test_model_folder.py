@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 import nmtalign
 from nmtalign.aligner.aligner import Aligner, load_aligner
+from nmtalign.aligner.learning import LearnOptions, learn
 from nmtalign.aligner.opening import load
-from nmtalign.aligner.train import LearnOptions, learn
 from nmtalign.cli import main
 from nmtalign.errors import DataError, UsageError
 from nmtalign.state import fingerprints, is_model
 from nmtalign.text.tokenization import TextSettings
-from nmtalign.training.em import PRESETS
+from nmtalign.training.em import PRESET_HYPERPARAMETERS
 from tests.aligner.toy_language import toy_bitext
 from tests.corpus.test_parallel import run_alone
 
@@ -50,7 +50,7 @@ def training():
     text = TextSettings(lowercase=False, unicode="none")
     return learn(
         [*TOY.pairs, *odd],
-        LearnOptions(PRESETS["fast"], text=text, languages=("en", None), workers=1),
+        LearnOptions(PRESET_HYPERPARAMETERS["fast"], text=text, languages=("en", None), workers=1),
     )
 
 
@@ -228,7 +228,9 @@ def test_arrays_that_make_no_sense_are_refused(spectral, tmp_path: Path, name, c
 def spectral(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("spectral") / "model"
     unlike = [(TOY.pairs[k][0], TOY.pairs[k + 1][1]) for k in range(20)]  # words get several partners
-    learn([*TOY.pairs, *unlike], LearnOptions(PRESETS["default"], workers=1)).aligner.save(folder)
+    learn([*TOY.pairs, *unlike], LearnOptions(PRESET_HYPERPARAMETERS["default"], workers=1)).aligner.save(
+        folder
+    )
     return folder
 
 
@@ -309,7 +311,7 @@ def test_a_word_list_of_another_model_is_refused(folder: Path):
 
 
 def test_parts_of_another_model_are_refused(folder: Path, tmp_path: Path):
-    other = learn(TOY.pairs[:50], LearnOptions(PRESETS["fast"], workers=1))
+    other = learn(TOY.pairs[:50], LearnOptions(PRESET_HYPERPARAMETERS["fast"], workers=1))
     other.aligner.save(tmp_path / "other")
     for name in ("arrays.npz", f"{LEXICON}.forms-0.counts.npy", f"{LEXICON}.forms-1.counts.npy"):
         kept = (folder / name).read_bytes()
@@ -331,9 +333,11 @@ def test_folders_that_are_no_models(tmp_path: Path):
 
 
 def test_training_again_into_the_folder_leaves_nothing_of_the_old_model(folder: Path, tmp_path: Path):
-    other = learn(TOY.pairs, LearnOptions(PRESETS["default"], workers=1))
+    other = learn(TOY.pairs, LearnOptions(PRESET_HYPERPARAMETERS["default"], workers=1))
     other.aligner.save(folder, overwrite=True)
-    learn(TOY.pairs, LearnOptions(PRESETS["fast"], workers=1)).aligner.save(folder, overwrite=True)
+    learn(TOY.pairs, LearnOptions(PRESET_HYPERPARAMETERS["fast"], workers=1)).aligner.save(
+        folder, overwrite=True
+    )
     load_aligner(folder).save(tmp_path / "fresh")
     assert {path.name for path in folder.iterdir()} == {path.name for path in (tmp_path / "fresh").iterdir()}
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from nmtalign.aligner import decoding
+from nmtalign.aligner.learning import LearnOptions, learn
 from nmtalign.aligner.probabilities import TrainingSize, evidence_of_pairs, parallel_probability
-from nmtalign.aligner.train import LearnOptions, learn
 from nmtalign.corpus import text as text_module
-from nmtalign.training.em import PRESETS
+from nmtalign.training.em import PRESET_HYPERPARAMETERS
 from tests.aligner.toy_language import toy_bitext
 
 WEIGHTS = arrays(np.float32, (3, 2, 4), elements=st.floats(0, 1, width=32))
@@ -53,7 +53,9 @@ def dirty():
     """A text whose first 30 target lines changed places, and what was learned from it."""
     toy = toy_bitext(300, longest=12, seed=3)
     target = [*toy.target[1:30], toy.target[0], *toy.target[30:]]
-    return learn(list(zip(toy.source, target, strict=True)), LearnOptions(PRESETS["fast"], workers=1))
+    return learn(
+        list(zip(toy.source, target, strict=True)), LearnOptions(PRESET_HYPERPARAMETERS["fast"], workers=1)
+    )
 
 
 def ranks(scores: np.ndarray) -> float:
@@ -71,7 +73,7 @@ def test_a_pair_is_no_witness_for_itself():
     """Words that met only here count as much as words that never met."""
     toy = toy_bitext(200, longest=8)
     pairs = [*toy.pairs, ("qq rr ss tt", "vv ww xx yy")]
-    found = learn(pairs, LearnOptions(PRESETS["fast"], workers=1))
+    found = learn(pairs, LearnOptions(PRESET_HYPERPARAMETERS["fast"], workers=1))
     batch = found.align()
     assert len(batch.links(200)) > 0  # attention believes in them
     assert batch.scores[200] < np.quantile(batch.scores[:200], 0.02)

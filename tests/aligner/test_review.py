@@ -9,8 +9,8 @@ import pytest
 
 from nmtalign.aligner import aligner as aligner_module
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.aligner.extraction import make_extraction
-from nmtalign.aligner.train import train
+from nmtalign.aligner.extraction_methods import make_extraction
+from nmtalign.aligner.learning import train
 from nmtalign.corpus import buckets
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError
@@ -19,7 +19,7 @@ from nmtalign.scorers import forms
 from nmtalign.scorers.dense import make_dense_scorer
 from nmtalign.scorers.forms import letter_pairs
 from nmtalign.scorers.given_vectors import VectorScorer
-from nmtalign.scorers.lexicon import Lexicon, Smoothing
+from nmtalign.scorers.learned_lexicon import Lexicon, Smoothing
 from nmtalign.scorers.vector_scores import make_score
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
@@ -55,7 +55,7 @@ def test_a_matching_does_not_depend_on_company():
 def test_batches_are_cut_by_cells_and_lose_nothing(monkeypatch):
     pairs = [(WORDS[: 1 + n % 7], WORDS[: 1 + n % 5]) for n in range(50)] + [([], ["w1"])]
     whole = over(VECTORS).align_batch(pairs)
-    monkeypatch.setattr(aligner_module, "CELLS", 60)
+    monkeypatch.setattr(aligner_module, "CELLS_PER_PART", 60)
     parts = over(VECTORS).align_batch(pairs)
     assert links_of(whole) == links_of(parts)
     np.testing.assert_array_equal(whole.probability, parts.probability)
@@ -67,7 +67,7 @@ def test_the_words_of_a_text_are_looked_up_once_for_all_parts(monkeypatch):
     whole = aligner.align_batch(bitext)
     found = []
     monkeypatch.setattr(forms, "letter_pairs", lambda forms: found.append(forms) or letter_pairs(forms))
-    monkeypatch.setattr(aligner_module, "CELLS", 60)
+    monkeypatch.setattr(aligner_module, "CELLS_PER_PART", 60)
     monkeypatch.setattr(buckets, "MAX_BUCKET_CELLS", 50)
     parts = aligner.align_batch(bitext)
     assert len(found) == 2 * len(aligner.lexicon.forms)  # the sides of each kind

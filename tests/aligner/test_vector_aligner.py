@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.aligner.extraction import make_extraction
+from nmtalign.aligner.extraction_methods import make_extraction
 from nmtalign.aligner.opening import load, vector_aligner
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import Link
-from nmtalign.positions.model import SoftmaxPosteriors
+from nmtalign.positions.position_model import SoftmaxPosteriors
 from nmtalign.report.html import report_data
 from nmtalign.report.sample import SamplePair
 from nmtalign.scorers.vector_scores import make_score
@@ -178,7 +178,10 @@ def test_links_do_not_depend_on_the_room_of_a_bucket(monkeypatch):
     random = np.random.default_rng(0)
     pairs = [tuple(list(random.choice(WORDS, size=n)) for n in random.integers(1, 5, 2)) for _ in range(300)]
     wide = aligner().align_batch(pairs)
-    for room in ("nmtalign.corpus.buckets.MAX_BUCKET_CELLS", "nmtalign.scorers.given_vectors.GATHERED"):
+    for room in (
+        "nmtalign.corpus.buckets.MAX_BUCKET_CELLS",
+        "nmtalign.scorers.given_vectors.NUMBERS_PER_GATHER",
+    ):
         monkeypatch.setattr(room, 1)
         narrow = aligner().align_batch(pairs)
         for field in dataclasses.fields(wide)[:-1]:  # without the origin

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from nmtalign.aligner.train import TrainingResult
+    from nmtalign.aligner.learning import TrainingResult
 
 
 class Toy(NamedTuple):
@@ -75,10 +75,10 @@ def toy_bitext(
 @cache
 def toy_training(preset: str = "default") -> TrainingResult:
     """What came of learning from 300 pairs, once a session."""
-    from nmtalign.aligner.train import LearnOptions, learn
-    from nmtalign.training.em import PRESETS
+    from nmtalign.aligner.learning import LearnOptions, learn
+    from nmtalign.training.em import PRESET_HYPERPARAMETERS
 
-    return learn(toy_bitext(300).pairs, LearnOptions(PRESETS[preset], workers=1))
+    return learn(toy_bitext(300).pairs, LearnOptions(PRESET_HYPERPARAMETERS[preset], workers=1))
 
 
 def links_of(batch) -> list[set[tuple[int, int]]]:

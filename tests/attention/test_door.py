@@ -7,14 +7,14 @@ import pytest
 import nmtalign as na
 
 NAMES = """
-    dot scaled_dot cosine unit additive additive_projected additive_concatenated
+    dot scaled_dot cosine l2_normalize additive additive_projected additive_concatenated
     softmax mask_scores sparsemax entmax15 causal_mask padding_mask
     scaled_dot_gradient additive_gradient AdditiveGradient softmax_gradient
-    attend Attended self_attention cross_attention
+    attend AttentionOutput self_attention cross_attention
     multi_head MultiHead linear
     sinusoidal position_table add_positions concatenate_positions diagonal_prior
     layer_norm LayerNorm feed_forward FeedForward
-    TransformerBlock encoder_block decoder_block Decoded Transformer transformer Transformed
+    TransformerBlock encoder_block decoder_block DecoderOutput Transformer transformer TransformerOutput
     GRU gru RecurrentEncoder recurrent_encoder Bahdanau annotate Annotations decode_step Step align_sentence
     glorot map_arrays
 """

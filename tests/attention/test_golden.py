@@ -126,7 +126,7 @@ def test_length_effect_and_its_cure():
     assert by_dot.argmax() == 0  # more similar to a longer vector than to itself
     assert by_cosine.argmax() == 2
     assert_allclose(by_cosine[2], 1.0, rtol=1e-15)
-    assert_allclose(by_cosine, at.dot(at.unit(word), at.unit(keys)), rtol=1e-15)
+    assert_allclose(by_cosine, at.dot(at.l2_normalize(word), at.l2_normalize(keys)), rtol=1e-15)
 
 
 # --- Layer normalization, epsilon beside the deviation (text 002) ---
@@ -134,7 +134,7 @@ def test_length_effect_and_its_cure():
 
 def test_layer_norm_divides_by_the_deviation_and_epsilon():
     """Of 1, 2, 3, 6: the mean is 3, the deviation sqrt((4 + 1 + 0 + 9) / 4)."""
-    parameters = at.LayerNorm([2, 1, 1, 1], [0, 0, 5, 0], epsilon=0.5, of_deviation=True)
+    parameters = at.LayerNorm([2, 1, 1, 1], [0, 0, 5, 0], epsilon=0.5, eps_on_std=True)
     spread = 3.5**0.5 + 0.5
     expected = [2 * -2 / spread, -1 / spread, 5, 3 / spread]
     assert_allclose(at.layer_norm(parameters, [1, 2, 3, 6]), expected, rtol=1e-15)

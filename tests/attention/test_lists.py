@@ -33,14 +33,14 @@ ENCODER, DECODER = (
 )
 WHOLE = at.Transformer((ENCODER,), (DECODER,), NORM, NORM)
 STACK = at.RecurrentEncoder(((GATES, GATES),))
-MODEL = at.Bahdanau.start(D, D, 2, 3, seed=0)
+MODEL = at.Bahdanau.init(D, D, 2, 3, seed=0)
 READ = at.annotate(MODEL, K)
 
 CALLS = {  # function, arguments, options
     "dot": (at.dot, (Q, K), {}),
     "scaled_dot": (at.scaled_dot, (Q, K), {}),
     "cosine": (at.cosine, (Q, K), {}),
-    "unit": (at.unit, (Q,), {}),
+    "l2_normalize": (at.l2_normalize, (Q,), {}),
     "additive": (at.additive, (Q, K, W, U, v), {"bias": b}),
     "additive_projected": (at.additive_projected, (numbers(T, A), numbers(S, A), v), {}),
     "additive_concatenated": (at.additive_concatenated, (Q, K, numbers(2 * D, A), numbers(A, 1)), {}),
@@ -141,7 +141,7 @@ WRONG = {
     "dot": (at.dot, (Q, BAD), {}, "keys must have 4 entries along axis -1"),
     "numbers": (at.dot, (1, 2), {}, "expected numbers in rows of equal length, found 1"),
     "ragged": (at.softmax, ([[1, 2], [3]],), {}, r"rows of equal length, found \[\[1, 2\], \[3\]\]"),
-    "words": (at.unit, (["a", "b"],), {}, "expected numbers in rows of equal length, found"),
+    "words": (at.l2_normalize, (["a", "b"],), {}, "expected numbers in rows of equal length, found"),
     "W": (at.additive, (Q, K, BAD, U, v), {}, "W must have 4 entries"),
     "v": (at.additive, (Q, K, W, U, numbers(7)), {}, "must have 7 entries"),
     "additive, bias": (at.additive, (Q, K, W, U, v), {"bias": numbers(7)}, "bias must have 5 entries"),

@@ -44,7 +44,7 @@ def test_multi_head_against_slow_loops(library, draw, heads):
 def test_empty_sentences(draw, lengths):
     queries, keys = draw(lengths[0], D), draw(lengths[1], D)
     assert_array_equal(at.attend(queries, keys).context, np.zeros((lengths[0], D)))
-    parameters = at.MultiHead.start(D, 2, seed=0)
+    parameters = at.MultiHead.init(D, 2, seed=0)
     assert_array_equal(at.multi_head(parameters, queries, keys).context, np.zeros((lengths[0], D)))
 
 
@@ -78,7 +78,7 @@ def test_with_a_causal_mask_no_row_sees_the_future(N, cut, seed):
     words = random.normal(size=(N, 4))
     changed = words.copy()
     changed[cut + 1 :] = random.normal(size=changed[cut + 1 :].shape)
-    parameters = at.MultiHead.start(4, 2, seed=seed)
+    parameters = at.MultiHead.init(4, 2, seed=seed)
     before, after = (at.multi_head(parameters, x, mask=at.causal_mask(N)) for x in (words, changed))
     assert_array_equal(before.context[: cut + 1], after.context[: cut + 1])
     assert_array_equal(before.weights, np.tril(before.weights))
@@ -111,7 +111,7 @@ def test_heads_are_independent(draw):
 
 
 def test_a_mask_speaks_to_all_heads_and_a_bias_to_each(draw):
-    parameters, words = at.MultiHead.start(D, 2, seed=0), draw(3, T, D)
+    parameters, words = at.MultiHead.init(D, 2, seed=0), draw(3, T, D)
     mask = at.padding_mask([1, 2, 4], T)
     bias = draw(2, T, T)
     weights = at.multi_head(parameters, words, mask=mask, bias=bias).weights
@@ -125,7 +125,7 @@ def test_a_mask_speaks_to_all_heads_and_a_bias_to_each(draw):
 
 
 def test_multi_head_can_use_another_score(draw):
-    parameters, words = at.MultiHead.start(D, 2, seed=0), draw(T, D)
+    parameters, words = at.MultiHead.init(D, 2, seed=0), draw(T, D)
     attended = at.multi_head(parameters, words, score=lambda q, k: at.dot(q, k) / np.sqrt(D / 2))
     assert_allclose(attended.context, at.multi_head(parameters, words).context, rtol=1e-12)
 
@@ -141,7 +141,7 @@ def test_multi_head_can_normalize_otherwise(draw, normalize):
 
 
 def test_batches_are_their_sentences_one_by_one(draw):
-    parameters, words, memory = at.MultiHead.start(D, 2, seed=0), draw(5, T, D), draw(5, S, D)
+    parameters, words, memory = at.MultiHead.init(D, 2, seed=0), draw(5, T, D), draw(5, S, D)
     together = at.multi_head(parameters, words, memory)
     for b in range(5):
         assert_allclose(
@@ -152,7 +152,7 @@ def test_batches_are_their_sentences_one_by_one(draw):
 @pytest.mark.parametrize("heads", [0, 3, 16, -2])
 def test_heads_that_do_not_divide_are_refused(heads):
     with pytest.raises(UsageError, match=f"8 dimensions do not divide into {heads} heads"):
-        at.MultiHead.start(D, heads, seed=0)
+        at.MultiHead.init(D, heads, seed=0)
 
 
 def test_errors(draw):

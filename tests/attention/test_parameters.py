@@ -21,11 +21,11 @@ def arrays_of(model: object) -> list[np.ndarray]:
 
 
 def test_the_same_seed_starts_the_same_model():
-    first, second = (arrays_of(at.Transformer.start(4, 2, 6, layers=1, seed=3)) for _ in range(2))
+    first, second = (arrays_of(at.Transformer.init(4, 2, 6, layers=1, seed=3)) for _ in range(2))
     assert len(first) > 20
     for one, other in zip(first, second, strict=True):
         assert_array_equal(one, other)
-    attention = at.Transformer.start(4, 2, 6, layers=1, seed=3).encoder[0].self_attention
+    attention = at.Transformer.init(4, 2, 6, layers=1, seed=3).encoder[0].self_attention
     assert np.any(attention.W_Q != attention.W_K)
 
 
@@ -38,7 +38,7 @@ def test_glorot_has_the_variance_of_the_paper():
 
 def test_map_arrays_leaves_settings_alone():
     model = at.map_arrays(
-        lambda array: array.astype(np.float32), at.Transformer.start(4, 2, 6, layers=1, seed=0)
+        lambda array: array.astype(np.float32), at.Transformer.init(4, 2, 6, layers=1, seed=0)
     )
     assert model.encoder[0].self_attention.W_Q.dtype == np.float32
     assert model.encoder[0].self_attention.heads == 2
@@ -50,7 +50,7 @@ import numpy as np
 import nmtalign as na
 for name in na.attention.__all__:
     getattr(na.attention, name)
-model = na.attention.Transformer.start(4, 2, 6, layers=1, seed=0)
+model = na.attention.Transformer.init(4, 2, 6, layers=1, seed=0)
 na.attention.transformer(model, np.ones((3, 4), dtype=np.float32), [[1, 2, 3, 4]])
 heavy = {"array_api_compat", "torch", "scipy", "pandas", "matplotlib", "gensim"} & set(sys.modules)
 assert not heavy, heavy

@@ -32,7 +32,7 @@ def test_a_gru_without_biases(draw, reset_after):
 
 
 def test_a_gru_goes_on_from_a_state(draw):
-    parameters, words = at.GRU.start(D, A, seed=0), draw(N, D)
+    parameters, words = at.GRU.init(D, A, seed=0), draw(N, D)
     states = at.gru(parameters, words)
     assert_allclose(at.gru(parameters, words[2:], states[1]), states[2:], rtol=1e-12)
 
@@ -43,12 +43,12 @@ def test_large_scores_do_not_overflow():
 
 
 def test_backward_is_forward_over_the_reversed_sentence(draw):
-    parameters, words = at.GRU.start(D, A, seed=0), draw(N, D)
+    parameters, words = at.GRU.init(D, A, seed=0), draw(N, D)
     assert_allclose(at.gru(parameters, words, backward=True), at.gru(parameters, words[::-1])[::-1])
 
 
 def test_padding_passes_the_state_on(draw):
-    encoder, words = at.RecurrentEncoder.start(D, A, layers=1, seed=0), draw(2, N, D)
+    encoder, words = at.RecurrentEncoder.init(D, A, layers=1, seed=0), draw(2, N, D)
     mask = np.array([[1, 1, 1, 1, 1], [1, 1, 0, 0, 0]], dtype=bool)
     padded = at.recurrent_encoder(encoder, words, mask=mask)
     assert_allclose(padded[1, :2], at.recurrent_encoder(encoder, words[1, :2]), rtol=1e-12)
@@ -56,20 +56,20 @@ def test_padding_passes_the_state_on(draw):
 
 
 def test_no_words():
-    assert at.gru(at.GRU.start(D, A, seed=0), np.zeros((2, 0, D))).shape == (2, 0, A)
+    assert at.gru(at.GRU.init(D, A, seed=0), np.zeros((2, 0, D))).shape == (2, 0, A)
 
 
 def test_stacked_layers_read_each_other(draw):
-    encoder, words = at.RecurrentEncoder.start(D, A, layers=2, seed=0), draw(N, D)
+    encoder, words = at.RecurrentEncoder.init(D, A, layers=2, seed=0), draw(N, D)
     first, second = (at.RecurrentEncoder((layer,)) for layer in encoder.layers)
     below = at.recurrent_encoder(first, words)
     assert_array_equal(at.recurrent_encoder(encoder, words), at.recurrent_encoder(second, below))
-    one_way = at.RecurrentEncoder.start(D, A, layers=2, seed=0, bidirectional=False)
+    one_way = at.RecurrentEncoder.init(D, A, layers=2, seed=0, bidirectional=False)
     assert at.recurrent_encoder(one_way, words).shape == (N, A)
 
 
 def test_bahdanau_against_slow_loops(library, draw):
-    parameters = at.Bahdanau.start(D, 6, A, 7, seed=0)
+    parameters = at.Bahdanau.init(D, 6, A, 7, seed=0)
     source, target = draw(N, D), draw(4, 6)
     expected = naive.bahdanau(parameters, source, target)
     steps = at.align_sentence(library(parameters), library(source), library(target))
@@ -78,7 +78,7 @@ def test_bahdanau_against_slow_loops(library, draw):
 
 
 def test_bahdanau_in_a_batch_with_padding(draw):
-    parameters = at.Bahdanau.start(D, 6, A, 7, seed=0)
+    parameters = at.Bahdanau.init(D, 6, A, 7, seed=0)
     source, target = draw(2, N, D), draw(2, 4, 6)
     mask = np.array([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]], dtype=bool)
     steps = at.align_sentence(parameters, source, target, mask=mask)
@@ -91,8 +91,8 @@ def test_bahdanau_in_a_batch_with_padding(draw):
 
 def test_one_step_of_bahdanau(draw):
     parameters, source = (
-        at.Bahdanau.start(D, 6, A, 7, seed=0),
-        at.annotate(at.Bahdanau.start(D, 6, A, 7, seed=0), draw(N, D)),
+        at.Bahdanau.init(D, 6, A, 7, seed=0),
+        at.annotate(at.Bahdanau.init(D, 6, A, 7, seed=0), draw(N, D)),
     )
     assert source.states.shape == (N, 2 * A)
     step = at.decode_step(parameters, draw(6), source.first_state, source)
@@ -101,7 +101,7 @@ def test_one_step_of_bahdanau(draw):
 
 
 def test_each_step_knows_only_words_that_were_chosen_before(draw):
-    parameters = at.Bahdanau.start(D, 6, A, 7, seed=0)
+    parameters = at.Bahdanau.init(D, 6, A, 7, seed=0)
     source, target = draw(N, D), draw(4, 6)
     before = at.align_sentence(parameters, source, target)
     target[1] += 1
@@ -115,4 +115,4 @@ def test_each_step_knows_only_words_that_were_chosen_before(draw):
 @pytest.mark.parametrize(("S", "T"), [(0, 2), (2, 0)])
 def test_an_empty_sentence_is_refused(S, T):
     with pytest.raises(UsageError, match=f"words on both sides, found {S} and {T}"):
-        at.align_sentence(at.Bahdanau.start(D, 6, A, 7, seed=0), np.zeros((S, D)), np.zeros((T, 6)))
+        at.align_sentence(at.Bahdanau.init(D, 6, A, 7, seed=0), np.zeros((S, D)), np.zeros((T, 6)))

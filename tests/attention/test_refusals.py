@@ -15,9 +15,9 @@ from nmtalign.errors import UsageError
 X = np.eye(2)
 LOOK = X.astype(bool)
 WORDS = np.ones((7, 3))
-MODEL = attention.Bahdanau.start(3, 4, A=5, Q=6, seed=0)
-BLOCK = attention.TransformerBlock.start(4, 2, 8, seed=0)
-DECODER = attention.TransformerBlock.start(4, 2, 8, seed=0, decoder=True)
+MODEL = attention.Bahdanau.init(3, 4, A=5, Q=6, seed=0)
+BLOCK = attention.TransformerBlock.init(4, 2, 8, seed=0)
+DECODER = attention.TransformerBlock.init(4, 2, 8, seed=0, decoder=True)
 NO_ARRAY = "expected an array of numbers, found None"
 REFUSED = [
     (lambda: attention.dot(X, None), NO_ARRAY),
@@ -28,7 +28,7 @@ REFUSED = [
     (lambda: attention.attend(X, None), NO_ARRAY),
     (lambda: attention.linear(X, None), NO_ARRAY),
     (lambda: attention.add_positions(X, None), NO_ARRAY),
-    (lambda: attention.layer_norm(attention.LayerNorm.start(2), None), NO_ARRAY),
+    (lambda: attention.layer_norm(attention.LayerNorm.init(2), None), NO_ARRAY),
     (lambda: attention.causal_mask(1.0), "expected T as a whole number from 0, found 1.0"),
     (lambda: attention.causal_mask(2, -1), "expected S as a whole number from 0, found -1"),
     (lambda: attention.padding_mask([1], 1.5), "expected S as a whole number from 0, found 1.5"),
@@ -53,7 +53,7 @@ VALID: dict[str, dict[str, Any]] = {  # a call of each function that works
     "dot": {"queries": X, "keys": X},
     "scaled_dot": {"queries": X, "keys": X},
     "cosine": {"queries": X, "keys": X},
-    "unit": {"vectors": X},
+    "l2_normalize": {"vectors": X},
     "additive": {"queries": X, "keys": X, "W": X, "U": X, "v": X[0], "bias": X[0]},
     "additive_projected": {"queries": X, "keys": X, "v": X[0]},
     "additive_concatenated": {
@@ -91,7 +91,7 @@ VALID: dict[str, dict[str, Any]] = {  # a call of each function that works
     "self_attention": {"words": X, "W_Q": X, "W_K": X, "W_V": X, "mask": LOOK},
     "cross_attention": {"target": X, "source": X, "W_Q": X, "W_K": X, "W_V": X, "bias": X},
     "multi_head": {
-        "parameters": attention.MultiHead.start(4, 2, seed=0),
+        "parameters": attention.MultiHead.init(4, 2, seed=0),
         "queries": np.ones((3, 4)),
         "keys": np.ones((2, 4)),
         "values": np.ones((2, 4)),
@@ -104,7 +104,7 @@ VALID: dict[str, dict[str, Any]] = {  # a call of each function that works
     "add_positions": {"words": X, "positions": X},
     "concatenate_positions": {"words": X, "positions": X},
     "diagonal_prior": {"T": 2, "S": 3, "form": "centered", "strength": 1.0, "like": X},
-    "layer_norm": {"parameters": attention.LayerNorm.start(2), "x": X},
+    "layer_norm": {"parameters": attention.LayerNorm.init(2), "x": X},
     "feed_forward": {"parameters": attention.FeedForward(X, X), "x": X},
     "encoder_block": {"parameters": BLOCK, "x": np.eye(4), "mask": np.ones((4, 4), bool)},
     "decoder_block": {
@@ -115,20 +115,20 @@ VALID: dict[str, dict[str, Any]] = {  # a call of each function that works
         "memory_mask": np.ones((4, 3), bool),
     },
     "transformer": {
-        "parameters": attention.Transformer.start(4, 2, 8, layers=1, seed=0),
+        "parameters": attention.Transformer.init(4, 2, 8, layers=1, seed=0),
         "source": np.eye(4),
         "target": np.eye(4),
         "source_mask": np.ones((1, 4), bool),
         "target_mask": np.ones((4, 4), bool),
     },
     "gru": {
-        "parameters": attention.GRU.start(3, 2, seed=0),
+        "parameters": attention.GRU.init(3, 2, seed=0),
         "words": WORDS,
         "state": np.ones(2),
         "mask": np.ones(7, bool),
     },
     "recurrent_encoder": {
-        "parameters": attention.RecurrentEncoder.start(3, 2, layers=1, seed=0),
+        "parameters": attention.RecurrentEncoder.init(3, 2, layers=1, seed=0),
         "words": WORDS,
         "mask": np.ones(7, bool),
     },
@@ -159,8 +159,8 @@ VALID: dict[str, dict[str, Any]] = {  # a call of each function that works
     "Transformer": {
         "encoder": (BLOCK,),
         "decoder": (DECODER,),
-        "encoder_norm": attention.LayerNorm.start(4),
-        "decoder_norm": attention.LayerNorm.start(4),
+        "encoder_norm": attention.LayerNorm.init(4),
+        "decoder_norm": attention.LayerNorm.init(4),
     },
     "RecurrentEncoder": {"layers": MODEL.encoder.layers},
     "Bahdanau": vars(MODEL),
@@ -233,10 +233,13 @@ def test_a_softmax_of_a_tensor_that_requires_a_gradient_has_one():
     [
         (lambda: attention.softmax([1.0], temprature=2), "softmax has no option `temprature`; did you mean"),
         (lambda: attention.dot(X), "expected dot(queries, keys), found no `keys`"),
-        (lambda: attention.unit(X, X), "expected unit(vectors), found 2 values without a name"),
+        (
+            lambda: attention.l2_normalize(X, X),
+            "expected l2_normalize(vectors), found 2 values without a name",
+        ),
         (
             lambda: attention.LayerNorm(),
-            "expected LayerNorm(gain, bias, epsilon, of_deviation), found no `ga",
+            "expected LayerNorm(gain, bias, epsilon, eps_on_std), found no `ga",
         ),
         (lambda: attention.multi_head(None, X, head=2), "multi_head has no option `head`"),
     ],

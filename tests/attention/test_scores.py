@@ -74,7 +74,9 @@ def test_additive_in_blocks(draw, monkeypatch):
     queries, keys = draw(2, 9, D), draw(2, S, K)
     W, U, v, _ = parameters_of_additive(draw)
     whole = scores.additive(queries, keys, W, U, v)
-    monkeypatch.setattr(scores, "_BLOCK", 2 * S * A * 2)  # two query rows at a time, one left over
+    monkeypatch.setattr(
+        scores, "_NUMBERS_PER_BLOCK", 2 * S * A * 2
+    )  # two query rows at a time, one left over
     rows, activations = [], scores._activations
     monkeypatch.setattr(
         scores, "_activations", lambda xp, q, *rest: rows.append(q.shape[1]) or activations(xp, q, *rest)

@@ -207,7 +207,7 @@ def test_pytorch_finds_the_same_gradients_through_the_same_functions(draw):
 
 def test_layer_norm_has_the_epsilon_of_pytorch():
     layer = torch.nn.LayerNorm(D)
-    assert at.LayerNorm.from_torch(layer.state_dict()).epsilon == at.LayerNorm.start(D).epsilon == layer.eps
+    assert at.LayerNorm.from_torch(layer.state_dict()).epsilon == at.LayerNorm.init(D).epsilon == layer.eps
 
 
 def test_a_missing_entry_is_named():

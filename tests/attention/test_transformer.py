@@ -27,13 +27,13 @@ def test_layer_norm_against_slow_loops(library, draw):
 @given(scale=st.floats(1, 1e4), shift=st.floats(-1e3, 1e3), seed=st.integers(0, 999))
 def test_layer_norm_has_mean_0_and_variance_1(scale, shift, seed):
     x = np.random.default_rng(seed).normal(size=(3, D)) * scale + shift
-    y = at.layer_norm(at.LayerNorm.start(D), x)
+    y = at.layer_norm(at.LayerNorm.init(D), x)
     assert_allclose(y.mean(axis=-1), 0, atol=1e-9)
     assert_allclose(y.var(axis=-1), 1, atol=1e-3)
 
 
 def test_a_block_has_as_many_norms_as_sublayers():
-    blocks = (at.TransformerBlock.start(D, H, F, seed=0, decoder=decoder) for decoder in (False, True))
+    blocks = (at.TransformerBlock.init(D, H, F, seed=0, decoder=decoder) for decoder in (False, True))
     assert [len(block.norms) for block in blocks] == [2, 3]
 
 
@@ -52,7 +52,7 @@ def test_layer_norm_of_equal_entries_is_the_bias():
 
 
 def test_feed_forward_works_on_each_word_by_itself(draw):
-    parameters, x = at.FeedForward.start(D, F, seed=0), draw(T, D)
+    parameters, x = at.FeedForward.init(D, F, seed=0), draw(T, D)
     together = at.feed_forward(parameters, x)
     for word, result in zip(x, together, strict=True):
         assert_allclose(at.feed_forward(parameters, word), result, rtol=1e-12)
@@ -61,14 +61,14 @@ def test_feed_forward_works_on_each_word_by_itself(draw):
 
 @pytest.mark.parametrize("pre_norm", [True, False])
 def test_where_the_norms_stand(draw, pre_norm):
-    block, x = at.TransformerBlock.start(D, H, F, seed=0, pre_norm=pre_norm), draw(S, D)
+    block, x = at.TransformerBlock.init(D, H, F, seed=0, pre_norm=pre_norm), draw(S, D)
     variance = at.encoder_block(block, x).context.var(axis=-1)
     assert np.all(np.abs(variance - 1) < 1e-3) != pre_norm
 
 
 @pytest.mark.parametrize("pre_norm", [True, False])
 def test_target_words_see_the_source_and_the_past(draw, pre_norm):
-    parameters = at.Transformer.start(D, H, F, layers=2, seed=0, pre_norm=pre_norm)
+    parameters = at.Transformer.init(D, H, F, layers=2, seed=0, pre_norm=pre_norm)
     source, target = draw(S, D), draw(T, D)
     before = at.transformer(parameters, source, target)
     changed = target.copy()
@@ -81,7 +81,7 @@ def test_target_words_see_the_source_and_the_past(draw, pre_norm):
 
 
 def test_three_kinds_of_attention(draw):
-    parameters = at.Transformer.start(D, H, F, layers=3, seed=0)
+    parameters = at.Transformer.init(D, H, F, layers=3, seed=0)
     result = at.transformer(parameters, draw(2, S, D), draw(2, T, D))
     shapes = [weights[0].shape for weights in result[2:]]
     assert shapes == [(2, H, S, S), (2, H, T, T), (2, H, T, S)]
@@ -91,7 +91,7 @@ def test_three_kinds_of_attention(draw):
 
 
 def test_padding_of_either_side_changes_nothing(draw):
-    parameters = at.Transformer.start(D, H, F, layers=2, seed=0)
+    parameters = at.Transformer.init(D, H, F, layers=2, seed=0)
     source, target = draw(2, S, D), draw(2, T, D)
     padded = at.transformer(
         parameters,
@@ -106,7 +106,7 @@ def test_padding_of_either_side_changes_nothing(draw):
 
 
 def test_a_mask_of_the_target_joins_the_causal_mask(draw):
-    block, x, memory = at.TransformerBlock.start(D, H, F, seed=0, decoder=True), draw(T, D), draw(S, D)
+    block, x, memory = at.TransformerBlock.init(D, H, F, seed=0, decoder=True), draw(T, D), draw(S, D)
     hidden = np.ones((T, T), dtype=bool)
     hidden[2, 0] = False
     weights = at.decoder_block(block, x, memory, mask=hidden).self_weights
@@ -116,7 +116,7 @@ def test_a_mask_of_the_target_joins_the_causal_mask(draw):
 
 
 def test_a_decoder_alone_sees_the_past_and_no_source(library, draw):
-    block, x = at.TransformerBlock.start(D, H, F, seed=0, pre_norm=True), draw(2, T, D)
+    block, x = at.TransformerBlock.init(D, H, F, seed=0, pre_norm=True), draw(2, T, D)
     words, self_weights, cross_weights = at.decoder_block(library(block), library(x))
     expected = at.encoder_block(block, x, mask=at.causal_mask(T))
     library.equal(words, expected.context)
@@ -130,15 +130,15 @@ def test_a_decoder_alone_sees_the_past_and_no_source(library, draw):
 
 def test_cross_attention_and_memory_come_together(draw):
     with pytest.raises(UsageError, match="expected a block with cross-attention"):
-        at.decoder_block(at.TransformerBlock.start(D, H, F, seed=0), draw(T, D), draw(S, D))
+        at.decoder_block(at.TransformerBlock.init(D, H, F, seed=0), draw(T, D), draw(S, D))
     with pytest.raises(UsageError, match="expected a memory"):
-        at.decoder_block(at.TransformerBlock.start(D, H, F, seed=0, decoder=True), draw(T, D))
+        at.decoder_block(at.TransformerBlock.init(D, H, F, seed=0, decoder=True), draw(T, D))
 
 
 @pytest.mark.parametrize("activation", ["relu", "gelu", "tanh"])
 def test_activations_by_name(draw, activation):
     x = draw(T, D)
-    parameters = at.FeedForward.start(D, F, seed=0, activation=activation)
+    parameters = at.FeedForward.init(D, F, seed=0, activation=activation)
     inner = x @ parameters.W_1
     by_name = {
         "relu": inner * (inner > 0),
@@ -147,7 +147,7 @@ def test_activations_by_name(draw, activation):
     }
     expected = by_name[activation] @ parameters.W_2
     assert_allclose(at.feed_forward(parameters, x), expected, rtol=1e-10, atol=1e-12)
-    whole = at.Transformer.start(D, H, F, layers=1, seed=0, activation=activation)
+    whole = at.Transformer.init(D, H, F, layers=1, seed=0, activation=activation)
     assert {b.feed_forward.activation for b in (*whole.encoder, *whole.decoder)} == {activation}
     with pytest.raises(UsageError, match="one of the activations relu, gelu, tanh, found 'swish'"):
-        at.FeedForward.start(D, F, seed=0, activation="swish")
+        at.FeedForward.init(D, F, seed=0, activation="swish")

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from nmtalign.aligner.aligner import load_aligner
-from nmtalign.aligner.train import LearnOptions, TrainingResult, learn
+from nmtalign.aligner.learning import LearnOptions, TrainingResult, learn
 from nmtalign.batch.cluster import ClusterProcesses
 from nmtalign.cli import main
 from nmtalign.text.bitext import read_bitext
 from nmtalign.training.distributed import DistributedBitext
-from nmtalign.training.em import PRESETS
+from nmtalign.training.em import PRESET_HYPERPARAMETERS
 from tests.aligner.toy_language import toy_bitext
 
 pytest.importorskip("distributed")
@@ -49,11 +49,11 @@ def links(training: TrainingResult) -> list[tuple[np.ndarray, ...]]:
 
 @pytest.fixture(scope="module")
 def alone() -> TrainingResult:
-    return learn(TOY.pairs, LearnOptions(PRESETS["fast"], workers=1))
+    return learn(TOY.pairs, LearnOptions(PRESET_HYPERPARAMETERS["fast"], workers=1))
 
 
 def test_the_model_is_that_of_one_machine(client, alone):
-    found = by_cluster(client, TOY.pairs, hyperparameters=PRESETS["fast"])
+    found = by_cluster(client, TOY.pairs, hyperparameters=PRESET_HYPERPARAMETERS["fast"])
     assert_same_model(alone.aligner, found.aligner)
     assert found.aligner.training == alone.aligner.training
     for a, b in zip(links(alone), links(found), strict=True):
@@ -69,8 +69,8 @@ def test_a_killed_worker_costs_nothing_but_time(client, alone):
             killed.append(next(iter(client.run(os.getpid).values())))
             os.kill(killed[0], signal.SIGKILL)
 
-    undisturbed = by_cluster(client, TOY.pairs, hyperparameters=PRESETS["fast"])
-    found = by_cluster(client, TOY.pairs, hyperparameters=PRESETS["fast"], report=killing)
+    undisturbed = by_cluster(client, TOY.pairs, hyperparameters=PRESET_HYPERPARAMETERS["fast"])
+    found = by_cluster(client, TOY.pairs, hyperparameters=PRESET_HYPERPARAMETERS["fast"], report=killing)
     assert killed
     for a, b in zip(undisturbed.aligner.lexicon.forms, found.aligner.lexicon.forms, strict=True):
         np.testing.assert_array_equal(a.keys, b.keys)
@@ -103,8 +103,8 @@ def test_a_real_bitext(client, shared_data: Path):
     folder = shared_data / "bitext" / "europarl_deen"
     sides = sorted(folder.glob("*.de*"))[0], sorted(folder.glob("*.en*"))[0]
     pairs = [pair for _, pair in zip(range(200), read_bitext(*sides), strict=False)]
-    one = learn(pairs, LearnOptions(PRESETS["fast"], workers=2))
-    other = by_cluster(client, pairs, cells=1 << 16, hyperparameters=PRESETS["fast"])
+    one = learn(pairs, LearnOptions(PRESET_HYPERPARAMETERS["fast"], workers=2))
+    other = by_cluster(client, pairs, cells=1 << 16, hyperparameters=PRESET_HYPERPARAMETERS["fast"])
     assert_same_model(one.aligner, other.aligner)
     for a, b in zip(links(one), links(other), strict=True):
         np.testing.assert_array_equal(a, b)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link
-from nmtalign.aligner.extraction import SECOND, THRESHOLD
+from nmtalign.aligner.extraction_methods import DEFAULT_THRESHOLD, MIN_SECOND_POSTERIOR
 from nmtalign.report.sample import SamplePair, most_instructive
 from nmtalign.report.style import visible
 from tests.browser.conftest import wait, wait_until_still
@@ -145,8 +145,8 @@ def test_a_second_word_says_beside_which_it_stands(open_report: Open) -> None:
         reverse=weights,
         probabilities={Link(0, 0): 0.5, Link(1, 1): 0.4, Link(1, 2): 0.45},  # of which no rule knows
         extraction="posterior",
-        threshold=THRESHOLD,
-        second=SECOND,
+        threshold=DEFAULT_THRESHOLD,
+        second=MIN_SECOND_POSTERIOR,
     )
     page = open_report([SamplePair(1, pair)])
     go_to_pairs(page)
@@ -190,8 +190,8 @@ def test_signs_are_told_nothing_of_second_words(open_report: Open, sign: str) ->
         reverse=weights,
         probabilities={Link(0, 0): 0.9, Link(1, 2): 0.8},
         extraction="posterior",
-        threshold=THRESHOLD,
-        second=SECOND,
+        threshold=DEFAULT_THRESHOLD,
+        second=MIN_SECOND_POSTERIOR,
     )
     page = open_report([SamplePair(1, pair)])
     go_to_pairs(page)

@@ -21,7 +21,7 @@ from nmtalign.links.formats import format_gold, pair_fingerprint, read_correctio
 from nmtalign.report.html import write_report
 from nmtalign.report.sample import SamplePair
 from nmtalign.report.style import LEVELS, scale
-from nmtalign.rescoring.training import gold_of_pairs
+from nmtalign.rescoring.gold_training import gold_of_pairs
 from tests.browser.conftest import wait
 from tests.browser.test_report_page import (
     assert_no_violation,

@@ -186,7 +186,7 @@ def test_python_takes_an_aligner_and_refuses_scores_without_parameters(vectors, 
 
 def test_of_one_pair_nothing_is_held_out_and_python_says_so(vectors):
     pair = [("one two", "un deux")]
-    with pytest.warns(UserWarning, match="so few pairs that none are held out"):
+    with pytest.warns(UserWarning, match="too few pairs to hold any out"):
         learned = na.learn_attention(pair, vectors, model=na.load(), units=4)
     assert str(learned).endswith(", 1 pair")
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import nmtalign as na
-from nmtalign.aligner import train as train_module
+from nmtalign.aligner import learning as train_module
 from nmtalign.files.paths import bundled_path
 from nmtalign.links.alignments import Link
 from nmtalign.links.formats import parse_pharaoh

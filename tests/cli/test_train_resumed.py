@@ -15,7 +15,7 @@ import pytest
 from nmtalign.corpus.sides import encode
 from nmtalign.corpus.text import encode_text
 from nmtalign.training.checkpoint import Checkpoint, TrainingRun, checkpoint_of
-from nmtalign.training.em import PRESETS, Estimator, Hyperparameters
+from nmtalign.training.em import PRESET_HYPERPARAMETERS, Estimator, Hyperparameters
 from nmtalign.training.prior import Prior
 from tests.aligner.toy_language import toy_bitext
 from tests.cli.running import run
@@ -135,9 +135,9 @@ def test_a_state_belongs_to_a_text_its_settings_and_what_is_known():
     ],
 )
 def test_a_state_that_does_not_fit_is_made_again(tmp_path: Path, monkeypatch, name: str, changed):
-    monkeypatch.setattr("nmtalign.training.checkpoint.SECONDS", 0)
+    monkeypatch.setattr("nmtalign.training.checkpoint.SECONDS_BETWEEN_CHECKPOINTS", 0)
     path = tmp_path / "checkpoint.npz"
-    estimator = Estimator(encode_text(toy_bitext(20).words), PRESETS["fast"], workers=1)
+    estimator = Estimator(encode_text(toy_bitext(20).words), PRESET_HYPERPARAMETERS["fast"], workers=1)
     wanted = estimator.run(Checkpoint(path, "mine"))
     with np.load(path) as file:
         arrays = dict(file)

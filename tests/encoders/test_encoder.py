@@ -243,14 +243,16 @@ def test_what_a_model_cannot_keep_or_open(stored, tiny, tmp_path, monkeypatch, c
     (moved / "meta.json").write_text(json.dumps(meta))
     with pytest.raises(DataError, match=r"meta.json: expected numbers from 0 to 0.999999999999, found 1"):
         nmtalign.load(moved)
-    monkeypatch.setattr(transformer, "packages", lambda: pytest.fail("torch, before anything is encoded"))
+    monkeypatch.setattr(
+        transformer, "import_packages", lambda: pytest.fail("torch, before anything is encoded")
+    )
     aligner = nmtalign.load(stored / "model", cache=stored / "cache")
     assert links_of(aligner.align_batch(TOY.words)) == list(map(set, read_links(stored / "links")))
 
 
 def test_links_of_an_encoder_on_the_command_line(tiny, tmp_path, monkeypatch):
     """Empty sides, pairs beyond one call of the encoder, one that is too large."""
-    monkeypatch.setattr("nmtalign.encoders.transformer.PAIRS", 3)
+    monkeypatch.setattr("nmtalign.encoders.transformer.ENCODED_PAIRS_IN_MEMORY", 3)
     lines = [*TOY.pairs[:4], ("", "X1"), ("x1", ""), *TOY.pairs[4:7]]
     for side, own in zip(("source", "target"), zip(*lines, strict=True), strict=True):
         (tmp_path / side).write_text("".join(f"{line}\n" for line in own))
@@ -264,7 +266,7 @@ def test_links_of_an_encoder_on_the_command_line(tiny, tmp_path, monkeypatch):
     run_command(f"nmtalign report {tmp_path}/source {tmp_path}/target {options} {report}")
     settings = "layer=2 method=simalign-argmax units=subwords extract=mutual"
     assert settings in content_of(tmp_path / "report.html")
-    monkeypatch.setattr("nmtalign.encoders.transformer.CELLS", 48)
+    monkeypatch.setattr("nmtalign.encoders.transformer.MAX_PAIR_CELLS", 48)
     with pytest.raises(DataError, match=r"pair 5: expected at most 48 cells .*subwords\), found 64"):
         published([*[(["x1"], ["X1"])] * 4, *words], encoder=tiny, layer=LAYERS)
 

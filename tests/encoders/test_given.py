@@ -9,7 +9,7 @@ import pytest
 
 import nmtalign
 from nmtalign.encoders.matrix_files import cosines, read_vectors
-from nmtalign.encoders.published import METHODS
+from nmtalign.encoders.published import PUBLISHED_METHODS
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.selection import itermax, match, mutual_argmax, transport
 from nmtalign.text.bitext import SentencePair
@@ -44,9 +44,9 @@ def aligned(pairs=TOY.words, **source: object) -> list[set[tuple[int, int]]]:
     return links_of(nmtalign.links_from(pairs, **source))
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", PUBLISHED_METHODS)
 def test_published_methods_are_the_extractions_of_each_matrix(tmp_path, method):
-    products = [own * (15 if METHODS[method].product == "dot" else 1) for own in noisy(0.2)]
+    products = [own * (15 if PUBLISHED_METHODS[method].product == "dot" else 1) for own in noisy(0.2)]
     np.savez(tmp_path / "s.npz", **{f"pair-{n}": own for n, own in enumerate(products)})
     found = aligned(similarities=tmp_path / "s.npz", method=method)
     for own, found_links in zip(products, found, strict=True):
@@ -66,7 +66,7 @@ def test_published_methods_are_the_extractions_of_each_matrix(tmp_path, method):
 
 def test_links_do_not_depend_on_how_many_matrices_are_in_memory(written, monkeypatch):
     whole = aligned(similarities=written)
-    monkeypatch.setattr("nmtalign.aligner.links_from.PAIRS", 7)
+    monkeypatch.setattr("nmtalign.aligner.links_from.PAIRS_IN_MEMORY", 7)
     assert aligned(similarities=written) == whole
     np.savez(written)
     assert aligned([], similarities=written) == []

@@ -10,7 +10,7 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from nmtalign.encoders.cross_attention import Translator, likelihood_gain, ranked
+from nmtalign.encoders.cross_attention import Translator, likelihood_gain, rank_heads
 from nmtalign.encoders.transformer import Encoder
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.formats import read_links
@@ -212,7 +212,7 @@ def test_links_of_an_encoder_that_needs_languages(tmp_path, capsys):
 
 def test_the_likelihood_of_the_text_finds_the_head_that_aligns(marian):
     found = list(Translator(str(marian)).attention(TOY.words))
-    gains, readings = zip(*ranked(TOY.words, found), strict=True)
+    gains, readings = zip(*rank_heads(TOY.words, found), strict=True)
     assert len(set(readings)) == 2 * 2 * 3
     errors = []
     for reading in readings:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix, DataError, GoldAlignment, UsageError
-from nmtalign.aligner.extraction import SECOND, THRESHOLD
+from nmtalign.aligner.extraction_methods import DEFAULT_THRESHOLD, MIN_SECOND_POSTERIOR
 from nmtalign.aligner.opening import fit_to, vector_aligner
 from nmtalign.links.evaluation import evaluate
 from nmtalign.report.corpus import BY_PART
@@ -230,9 +230,9 @@ def test_jumps_and_lexicon_of_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ({"extract": "itermax"}, ("itermax", None, None)),
         ({"symmetrize": "grow-diag", "threshold": 0.25}, ("grow-diag", 0.25, None)),
-        ({"positions": "hmm"}, ("posterior", THRESHOLD, SECOND)),
+        ({"positions": "hmm"}, ("posterior", DEFAULT_THRESHOLD, MIN_SECOND_POSTERIOR)),
         ({"positions": "hmm", "threshold": 0.6}, ("posterior", 0.6, None)),
-        ({"positions": "hmm", "extract": "one-to-one"}, ("one-to-one", THRESHOLD, None)),
+        ({"positions": "hmm", "extract": "one-to-one"}, ("one-to-one", DEFAULT_THRESHOLD, None)),
     ],
 )
 def test_the_rule_is_that_of_the_aligner(chosen: dict, rule: tuple[str, float | None, float | None]) -> None:

@@ -10,17 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nmtalign.aligner.aligner import load_aligner
-from nmtalign.aligner.train import LearnOptions, learn
+from nmtalign.aligner.learning import LearnOptions, learn
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError
 from nmtalign.links.formats import parse_gold
-from nmtalign.positions.hmm import THRESHOLD
-from nmtalign.rescoring.features import FREQUENT
+from nmtalign.positions.hmm import DEFAULT_THRESHOLD
+from nmtalign.rescoring.features import MAX_WEIGHTED_WORDS
 from nmtalign.rescoring.rescorer import (
-    KINDS,
-    PRIOR,
-    STRENGTH,
-    WORD_STRENGTH,
+    FREE_WORD_KINDS,
+    PRIOR_OCCURRENCES,
+    PRIOR_SHARE,
+    PRIOR_WORDS,
     AnnotationStyle,
     free_words,
     with_style,
@@ -37,7 +37,7 @@ def one_bucket(lengths: list[tuple[int, int]]):
 
 def naive(links: np.ndarray, S: int, T: int) -> list[set[tuple[int, int]]]:
     """Go over the words of a pair one by one."""
-    found: list[set[tuple[int, int]]] = [set() for _ in range(KINDS)]
+    found: list[set[tuple[int, int]]] = [set() for _ in range(FREE_WORD_KINDS)]
     for t in range(T):
         for s in range(S):
             if not links[t, :S].any():
@@ -55,12 +55,12 @@ def naive(links: np.ndarray, S: int, T: int) -> list[set[tuple[int, int]]]:
 def test_free_words_are_those_beside_a_link(lengths, seed):
     lengths = [lengths[0]] * len(lengths)  # one bucket
     bucket, places = one_bucket(lengths)
-    joint = np.random.default_rng(seed).choice([0.1, THRESHOLD, 0.9], bucket.shape, p=[0.7, 0.1, 0.2])
+    joint = np.random.default_rng(seed).choice([0.1, DEFAULT_THRESHOLD, 0.9], bucket.shape, p=[0.7, 0.1, 0.2])
     joint = joint.astype(np.float64) * bucket.inside
     (S, T), found = lengths[0], list(free_words(joint, bucket, places))
-    assert len(found) == KINDS
+    assert len(found) == FREE_WORD_KINDS
     for b in np.flatnonzero(bucket.pieces >= 0):
-        for (cells, _), expected in zip(found, naive(joint[..., b] >= THRESHOLD, S, T), strict=True):
+        for (cells, _), expected in zip(found, naive(joint[..., b] >= DEFAULT_THRESHOLD, S, T), strict=True):
             assert set(zip(*map(np.ndarray.tolist, np.nonzero(cells[..., b])), strict=True)) == expected
         for kind, (_, place) in enumerate(found):
             for t in range(T):
@@ -83,12 +83,12 @@ def test_shares_are_counts_with_a_prior():
     style.add(joint, bucket, places, none, possible)  # possible and not sure: tells nothing of it
     style.add(joint, bucket, places, none, none)
     shares = style.shares()
-    assert shares.shape == (KINDS, FREQUENT + 1)
-    of_frequent = (3 + STRENGTH * PRIOR) / (4 + STRENGTH)
+    assert shares.shape == (FREE_WORD_KINDS, MAX_WEIGHTED_WORDS + 1)
+    of_frequent = (3 + PRIOR_WORDS * PRIOR_SHARE) / (4 + PRIOR_WORDS)
     assert shares[1, 1] == pytest.approx(of_frequent)
-    assert shares[1, 7] == pytest.approx((3 + WORD_STRENGTH * of_frequent) / (4 + WORD_STRENGTH))
-    assert shares[1, 0] == shares[0, 0] == pytest.approx(PRIOR)
-    assert shares[2, 0] == pytest.approx(STRENGTH * PRIOR / (5 + STRENGTH))  # never linked
+    assert shares[1, 7] == pytest.approx((3 + PRIOR_OCCURRENCES * of_frequent) / (4 + PRIOR_OCCURRENCES))
+    assert shares[1, 0] == shares[0, 0] == pytest.approx(PRIOR_SHARE)
+    assert shares[2, 0] == pytest.approx(PRIOR_WORDS * PRIOR_SHARE / (5 + PRIOR_WORDS))  # never linked
 
 
 def test_what_the_style_asks_for_becomes_a_link():
@@ -96,7 +96,7 @@ def test_what_the_style_asks_for_becomes_a_link():
     places = np.zeros(3, int), np.zeros(3, int)
     joint = np.full(bucket.shape, 0.1, np.float32)
     joint[1, 0, 0] = 0.9
-    shares = np.zeros((KINDS, FREQUENT + 1), np.float32)
+    shares = np.zeros((FREE_WORD_KINDS, MAX_WEIGHTED_WORDS + 1), np.float32)
     np.testing.assert_array_equal(with_style(joint, shares, bucket, places), joint)
     shares[1, 0] = 0.5  # below the threshold
     np.testing.assert_array_equal(with_style(joint, shares, bucket, places), joint)

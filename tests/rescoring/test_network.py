@@ -7,8 +7,16 @@ import math
 import numpy as np
 import pytest
 
-from nmtalign.rescoring.features import LOGIT, Inputs, on_grid
-from nmtalign.rescoring.network import FEATURES, Adam, Batch, Network, initial, loss_and_gradient, mean_of
+from nmtalign.attention.adam import Adam
+from nmtalign.rescoring.features import LOGIT_FEATURE, Inputs, on_grid
+from nmtalign.rescoring.network import (
+    FEATURE_COUNT,
+    Batch,
+    Network,
+    batch_loss,
+    initial_network,
+    mean_network,
+)
 
 B, T, S = 2, 3, 4
 
@@ -16,7 +24,7 @@ B, T, S = 2, 3, 4
 def made_up_inputs() -> Inputs:
     random = np.random.default_rng(0)
     return Inputs(
-        on_grid(random.normal(size=(B, T, S, FEATURES))),
+        on_grid(random.normal(size=(B, T, S, FEATURE_COUNT))),
         random.integers(0, 4, (B, T, 1)),
         random.integers(0, 4, (B, 1, S)),
     )
@@ -43,9 +51,9 @@ def test_a_cell_by_hand():
 
 def test_the_gradient_is_the_numerical_one():
     random, inputs = np.random.default_rng(1), made_up_inputs()
-    network = Network(*(random.normal(0, 0.3, w.shape) for w in initial(seed=0)))
+    network = Network(*(random.normal(0, 0.3, w.shape) for w in initial_network(seed=0)))
     batch = Batch(inputs, random.random((B, T, S)), random.integers(0, 3, (B, T, S)).astype(float))
-    _, gradient = loss_and_gradient(network, batch)
+    _, gradient = batch_loss(network, batch)
     for field, own, slopes in zip(Network._fields, network, gradient, strict=True):
         assert own.shape == slopes.shape
         if field in "ac":
@@ -57,14 +65,14 @@ def test_the_gradient_is_the_numerical_one():
                 moved = own.copy()
                 moved.flat[place] += step
                 changed = network._replace(**{field: moved})
-                losses.append(loss_and_gradient(changed, batch)[0])
+                losses.append(batch_loss(changed, batch)[0])
             assert (losses[0] - losses[1]) / 2e-4 == pytest.approx(slopes.flat[place], abs=2e-6), field
 
 
 def test_the_same_bits_in_any_company_and_padding():
     random = np.random.default_rng(5)
-    own = initial(seed=2).rounded()
-    cells = on_grid(random.normal(0, 2, (7, 5, 23, FEATURES)))
+    own = initial_network(seed=2).rounded()
+    cells = on_grid(random.normal(0, 2, (7, 5, 23, FEATURE_COUNT)))
     places = random.integers(0, 9, (7, 5, 1)), random.integers(0, 9, (7, 1, 23))
     together = own.scores(Inputs(cells, *places))
     assert together.dtype == np.float32
@@ -76,21 +84,21 @@ def test_the_same_bits_in_any_company_and_padding():
 
 def test_untaught_by_gold_it_is_nearly_the_log_odds_of_the_aligner():
     inputs = made_up_inputs()
-    scores = initial(seed=0).scores(inputs)
-    assert np.abs(scores - inputs.features[..., LOGIT]).max() < 0.5
-    assert np.abs(scores - inputs.features[..., LOGIT]).max() > 0
+    scores = initial_network(seed=0).scores(inputs)
+    assert np.abs(scores - inputs.features[..., LOGIT_FEATURE]).max() < 0.5
+    assert np.abs(scores - inputs.features[..., LOGIT_FEATURE]).max() > 0
 
 
 def test_the_mean_of_networks_has_the_mean_of_their_scores():
     inputs = made_up_inputs()
-    networks = [initial(seed=k) for k in range(3)]
+    networks = [initial_network(seed=k) for k in range(3)]
     expected = np.mean([own.scores(inputs) for own in networks], axis=0)
-    np.testing.assert_allclose(mean_of(networks).scores(inputs), expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(mean_network(networks).scores(inputs), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_chosen_cells_have_the_scores_of_their_pair():
     inputs, chosen = made_up_inputs(), np.eye(T, S, dtype=bool)
-    own = initial(seed=0).rounded()
+    own = initial_network(seed=0).rounded()
     found = own.scores(inputs.cells(1, chosen))
     assert found.shape == (chosen.sum(), 1, 1)
     np.testing.assert_array_equal(found[:, 0, 0], own.scores(inputs)[1][chosen])

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from nmtalign.aligner.aligner import Aligner, load_aligner
-from nmtalign.aligner.probabilities import FEW, LARGEST
-from nmtalign.aligner.train import LearnOptions, learn
+from nmtalign.aligner.learning import LearnOptions, learn
+from nmtalign.aligner.probabilities import MAX_GOLD_LOG_ODDS, PSEUDO_LINKS_PER_LOG_ODDS
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import GoldAlignment
-from nmtalign.rescoring import training
+from nmtalign.rescoring import gold_training
 from nmtalign.rescoring.features import known_words, lexical_features, posterior_features
-from nmtalign.rescoring.network import Network, initial
-from nmtalign.rescoring.rescorer import mix
+from nmtalign.rescoring.network import Network, initial_network
+from nmtalign.rescoring.rescorer import mix_posteriors
 from nmtalign.training.em import Hyperparameters
 from tests.aligner.batches import check_alone
 from tests.aligner.toy_language import links_of, toy_bitext
@@ -82,12 +82,12 @@ def test_rows_and_columns_sum_to_at_most_1(taught):
 
 
 def test_link_probabilities_of_gold_pairs_sum_to_the_right_links(taught):
-    """Up to FEW links for each unit of log odds, which keep few gold links from moving much."""
+    """PSEUDO_LINKS_PER_LOG_ODDS links for each unit of log odds keep few gold links from moving much."""
     batch = taught.align_batch(TOY.words)
     right = sum(len(gold.possible.intersection(batch.links(n))) for n, gold in enumerate(GOLD))
     log_odds = taught.positions.gold_log_odds
-    assert 0 < abs(log_odds) < LARGEST
-    assert batch.probability.sum() + FEW * log_odds == pytest.approx(right, abs=0.01)
+    assert 0 < abs(log_odds) < MAX_GOLD_LOG_ODDS
+    assert batch.probability.sum() + PSEUDO_LINKS_PER_LOG_ODDS * log_odds == pytest.approx(right, abs=0.01)
 
 
 def test_alone_as_in_a_batch_padded_or_not(taught):
@@ -111,10 +111,10 @@ def test_mixing_is_log_linear_with_null():
     w = 0.25
     odds = np.array([0.1**0.75, 0.6**0.75 * np.exp(w * 2), 0.3**0.75 * np.exp(-w)])
     np.testing.assert_allclose(
-        mix(p, e, np.float32(w), inside, axis=1)[0, :, 0], odds[1:] / odds.sum(), rtol=1e-5
+        mix_posteriors(p, e, np.float32(w), inside, axis=1)[0, :, 0], odds[1:] / odds.sum(), rtol=1e-5
     )
     np.testing.assert_allclose(
-        mix(p, e, np.float32(1), inside, axis=0)[0, :, 0],
+        mix_posteriors(p, e, np.float32(1), inside, axis=0)[0, :, 0],
         [1 / (1 + np.exp(-2)), 1 / (1 + np.exp(1))],
         rtol=1e-5,
     )
@@ -202,7 +202,7 @@ def test_what_cannot_be_taught_is_refused():
     for gold, message in (
         (GOLD[-49:], r"at least 50 pairs .* found 4\d"),
         ([*GOLD, GOLD[0]], "at most 100 pairs, found 101"),
-        ([*GOLD[:-1], outside], r"gold link 90-0 lies outside .* number 100"),
+        ([*GOLD[:-1], outside], r"gold link 90-0 is outside .* number 100"),
     ):
         with pytest.raises(DataError, match=message):
             learn(TOY.pairs, LearnOptions(SETTINGS, gold=gold))
@@ -213,9 +213,9 @@ def test_gold_of_the_last_pairs_teaches_sure_links_and_leaves_possible_ones_out(
 
     def keep(batches, seed):
         seen[:] = batches
-        return initial(seed)
+        return initial_network(seed)
 
-    monkeypatch.setattr(training, "trained", keep)
+    monkeypatch.setattr(gold_training, "train_network", keep)
     aligner = learn(TOY.pairs, LearnOptions(SETTINGS, gold=GOLD[-80:], workers=1)).aligner
     usable = [gold for gold in GOLD[-80:] if gold.possible]
     assert aligner.positions.weight == pytest.approx(len(usable) / (len(usable) + 10))

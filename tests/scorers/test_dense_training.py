@@ -9,10 +9,10 @@ import pytest
 
 import nmtalign
 from nmtalign.aligner.aligner import load_aligner
-from nmtalign.aligner.train import LearnOptions, learn
+from nmtalign.aligner.learning import LearnOptions, learn
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import GoldAlignment
-from nmtalign.scorers.dense import MAX_SCALE, Links, ScaleLikelihood, fitted_scale
+from nmtalign.scorers.dense import MAX_SCALE, ExpectedLinks, ScaleLikelihood, fit_scale
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.training.em import Hyperparameters
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
@@ -143,7 +143,7 @@ def test_the_scale_is_the_likeliest_of_a_grid(aligner):
     grid = np.arange(1, MAX_SCALE, 0.25)
     best = grid[np.argmax([likelihood(b) for b in grid])]
     assert 2 < best < MAX_SCALE - 1
-    assert fitted_scale(lexicon, tuple(vectors)) == pytest.approx(best, abs=0.25)
+    assert fit_scale(lexicon, tuple(vectors)) == pytest.approx(best, abs=0.25)
 
 
 def random_table():
@@ -153,7 +153,7 @@ def random_table():
     shares = [np.append(0, random.random(n - 1)) for n in scores.shape]
     shares = [own / own.sum() for own in shares]
     source, target = (random.integers(1, n, 12) for n in scores.shape)
-    links = Links(source, target, 5 * random.random(12) * np.exp(3 * scores[source, target]))
+    links = ExpectedLinks(source, target, 5 * random.random(12) * np.exp(3 * scores[source, target]))
 
     def likelihood(b: float) -> float:
         Z = np.log(np.exp(b * scores) @ shares[1]), np.log(shares[0] @ np.exp(b * scores))
@@ -195,7 +195,7 @@ def test_the_maximum_is_found_from_any_interval(low, high):
     ],
 )
 def test_what_does_not_go_together_is_refused_before_training(monkeypatch, options, kind, message):
-    monkeypatch.setattr("nmtalign.aligner.train.Estimator", None)
+    monkeypatch.setattr("nmtalign.aligner.learning.Estimator", None)
     with pytest.raises(kind, match=message):
         learn(TOY.pairs, LearnOptions(**options))
 

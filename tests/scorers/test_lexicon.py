@@ -14,7 +14,7 @@ from nmtalign.corpus.buckets import make_buckets
 from nmtalign.corpus.sides import encode
 from nmtalign.corpus.word_pairs import index_pairs
 from nmtalign.scorers.forms import UNLIKE, Forms, make_form_pairs, shorten, spelled_alike
-from nmtalign.scorers.lexicon import (
+from nmtalign.scorers.learned_lexicon import (
     UNKNOWN_RATIO,
     CountedForms,
     FormCounts,
@@ -144,7 +144,7 @@ def test_word_pairs_are_joined_in_blocks(monkeypatch: pytest.MonkeyPatch, worker
     forms = [make_form_pairs(source, target, index, (n, n), spelling=1.0) for n in (0, 3, 1)]
     found = form_pair_counts(forms, index, *counts)
     whole = emission_ratios(CountedForms(forms, found, SMOOTHING))
-    monkeypatch.setattr("nmtalign.scorers.lexicon.BLOCK", 4)
+    monkeypatch.setattr("nmtalign.scorers.learned_lexicon.WORD_PAIRS_PER_BLOCK", 4)
     np.testing.assert_array_equal(
         emission_ratios(CountedForms(forms, found, SMOOTHING), workers).pairs, whole.pairs
     )
@@ -187,7 +187,7 @@ def test_a_lexicon_gives_its_own_text_what_was_learned():
     expected = emission_ratios(CountedForms(forms, of_forms, SMOOTHING))
     for bitext in (BITEXT, BITEXT[::-1], BITEXT[1:2]):  # the words are numbered otherwise each time
         s, t, own = text(bitext)
-        found = emission_ratios(lexicon().looked_up(s, t, own))
+        found = emission_ratios(lexicon().lookup(s, t, own))
         at = {
             (source.words[a], target.words[b]): k
             for k, (a, b) in enumerate(zip(index.source, index.target, strict=True))
@@ -200,7 +200,7 @@ def test_a_lexicon_gives_its_own_text_what_was_learned():
 
 def ratio_of(model: Lexicon, source: str, target: str) -> float:
     sides = text([(source, target)])
-    return float(emission_ratios(model.looked_up(*sides)).pairs[1])
+    return float(emission_ratios(model.lookup(*sides)).pairs[1])
 
 
 def test_unknown_words_fall_back_on_their_first_letters_then_on_spelling_then_on_nothing():

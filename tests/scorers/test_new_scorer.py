@@ -1,4 +1,4 @@
-"""A new scorer is one file and one line: this file, and the entry of KINDS."""
+"""A new scorer is one file and one line: this file, and the entry of PART_CLASSES."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from nmtalign.aligner.aligner import KINDS, Aligner, load_aligner
+from nmtalign.aligner.aligner import PART_CLASSES, Aligner, load_aligner
 from nmtalign.aligner.opening import fit_to
 from nmtalign.corpus.buckets import PADDING_SCORE
 from nmtalign.corpus.text import EncodedText
 from nmtalign.errors import UsageError
 from nmtalign.positions.hmm import unfitted_hmm
-from nmtalign.positions.model import SoftmaxPositions, TextScores
+from nmtalign.positions.position_model import SoftmaxPositions, TextScores
 from nmtalign.report.corpus import Record, show
 from nmtalign.report.html import html_report
 from nmtalign.report.sample import SamplePair
-from nmtalign.scorers.lexicon import Lexicon
+from nmtalign.scorers.learned_lexicon import Lexicon
 from nmtalign.scorers.scorer import LogRatios, Scorer
 from nmtalign.state import State, Stored
 from nmtalign.text.bitext import SentencePair
@@ -87,7 +87,7 @@ def test_a_new_scorer_is_mixed_saved_opened_drawn_and_explained(learned, tmp_pat
     for name in ("mirror", "lexicon"):
         with pytest.raises(UsageError, match=f"has a scorer {name}; give the new one another name"):
             mixed.scorer.with_scorer(Mirror(1.0, weight=0.5, name=name))
-    monkeypatch.setitem(KINDS, "mirror", (__name__, "Mirror"))  # the one line
+    monkeypatch.setitem(PART_CLASSES, "mirror", (__name__, "Mirror"))  # the one line
     mixed.save(tmp_path / "model")
     opened = load_aligner(tmp_path / "model")
     assert opened.scorer.others[-1] == Mirror(16.0, weight=0.5)
@@ -107,7 +107,7 @@ def test_a_new_scorer_is_mixed_saved_opened_drawn_and_explained(learned, tmp_pat
 def test_a_scorer_alone_is_two_short_classes(positions, tmp_path, monkeypatch):
     """It is fitted, saved, opened, drawn and explained as every other."""
     aligner = fit_to(Aligner(MirrorScorer(), positions), [(SOURCE, TARGET)] * 3)
-    monkeypatch.setitem(KINDS, "mirror", (__name__, "MirrorScorer"))
+    monkeypatch.setitem(PART_CLASSES, "mirror", (__name__, "MirrorScorer"))
     aligner.save(tmp_path / "model")
     opened = load_aligner(tmp_path / "model")
     batch = opened.align_batch([(SOURCE, TARGET), (SOURCE[:1], [])])

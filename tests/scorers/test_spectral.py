@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from nmtalign.aligner.aligner import load_aligner
-from nmtalign.aligner.train import LearnOptions, learn
+from nmtalign.aligner.learning import LearnOptions, learn
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError
-from nmtalign.scorers.dense import FREQUENT, MIN_LINKS, SPECTRAL_SCALE, learn_spectral
-from nmtalign.scorers.lexicon import FormCounts, emission_ratios
+from nmtalign.scorers.dense import MAX_NORM_WORDS, MIN_LINKS, SPECTRAL_SCALE, learn_spectral
+from nmtalign.scorers.learned_lexicon import FormCounts, emission_ratios
 from nmtalign.scorers.mixture import Mixture, interpolated
 from nmtalign.scorers.scorer import LogRatios
-from nmtalign.training.em import PRESETS, Hyperparameters
+from nmtalign.training.em import PRESET_HYPERPARAMETERS, Hyperparameters
 from tests.aligner.toy_language import toy_bitext
 
 TOY = toy_bitext(80)
@@ -32,7 +32,7 @@ def emissions_of(aligner, pairs):
     """Emissions of a text before and after the head, with the word pairs they belong to."""
     text = encode_text(pairs)
     sides, index = (text.source, text.target), text.index
-    before = emission_ratios(aligner.lexicon.looked_up(*sides, index))
+    before = emission_ratios(aligner.lexicon.lookup(*sides, index))
     return before, interpolated(before, aligner.scorer.others, text), sides, index
 
 
@@ -66,7 +66,7 @@ def test_logits_are_those_of_the_definition(aligner):
         rows = codes.astype(float)
         unit.append(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9))
     cosines = unit[0] @ unit[1].T
-    assert len(lexicon.source_words) <= FREQUENT
+    assert len(lexicon.source_words) <= MAX_NORM_WORDS
     shares = [c / c.sum() for c in (lexicon.source_counts, lexicon.target_counts)]
     log_z = (
         np.log(np.exp(SPECTRAL_SCALE * cosines) @ shares[1]),
@@ -148,5 +148,5 @@ def test_nothing_linked_makes_no_head(aligner):
 
 
 def test_presets_have_the_head():
-    weights = {name: settings.spectral_weight for name, settings in PRESETS.items()}
+    weights = {name: settings.spectral_weight for name, settings in PRESET_HYPERPARAMETERS.items()}
     assert weights == {"fast": 0, "default": 0.4}

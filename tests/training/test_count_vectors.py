@@ -7,7 +7,7 @@ import pytest
 
 from nmtalign.errors import DataError, UsageError
 from nmtalign.scorers.forms import shorten
-from nmtalign.scorers.lexicon import FormCounts, Lexicon, Smoothing, StoredForms
+from nmtalign.scorers.learned_lexicon import FormCounts, Lexicon, Smoothing, StoredForms
 from nmtalign.training.count_vectors import count_embeddings, learn_lexicon
 from nmtalign.vectors.embeddings import Embeddings
 from tests.aligner.toy_language import toy_bitext

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import nmtalign as na
-from nmtalign.aligner.train import LearnOptions, learn, open_options, prepare
+from nmtalign.aligner.learning import LearnOptions, learn, open_options, prepare
 from nmtalign.corpus.sides import encode_pairs
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import Side

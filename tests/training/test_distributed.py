@@ -14,7 +14,7 @@ from nmtalign.corpus.sides import encode
 from nmtalign.positions.e_step import EStep
 from nmtalign.positions.hmm import initial_transitions
 from nmtalign.training.distributed import DistributedBitext
-from nmtalign.training.em import PRESETS, Estimator, LocalBitext
+from nmtalign.training.em import PRESET_HYPERPARAMETERS, Estimator, LocalBitext
 from nmtalign.training.prior import Prior
 from tests.aligner.toy_language import toy_bitext
 from tests.training.test_em import random_emissions, text_of
@@ -90,9 +90,9 @@ def test_a_pass_gives_the_counts_of_one_machine(sides, pruned, kind):
 @pytest.mark.parametrize("known", [None, Prior([("w1", "u2", 3.0), ("new", "neu", 1.0)])])
 def test_what_is_learned_is_the_same_to_rounding(sides, pruned, known):
     sides = known.extend(*sides) if known else sides
-    one = Estimator(text_of(*sides), PRESETS["fast"], prior=known, workers=1).run()
+    one = Estimator(text_of(*sides), PRESET_HYPERPARAMETERS["fast"], prior=known, workers=1).run()
     place = partial(DistributedBitext, processes=Elsewhere(), cells=20_000)
-    other = Estimator(text_of(*sides), PRESETS["fast"], prior=known, make_bitext=place).run()
+    other = Estimator(text_of(*sides), PRESET_HYPERPARAMETERS["fast"], prior=known, make_bitext=place).run()
     for a, b in zip(one.lexicon.forms, other.lexicon.forms, strict=True):
         np.testing.assert_array_equal(a.keys, b.keys)
         np.testing.assert_allclose(a.counts, b.counts, rtol=1e-5, atol=1e-5)

@@ -17,15 +17,21 @@ from nmtalign.corpus.word_pairs import index_pairs
 from nmtalign.errors import UsageError
 from nmtalign.positions.e_step import EStep, hmm_counts, model1_counts, uniform_counts
 from nmtalign.positions.hmm import (
-    STEPS,
+    AGREEMENT_STEPS,
     bucket_transitions,
     hmm_posteriors,
     initial_transitions,
     regularization_step,
 )
-from nmtalign.positions.model import Emissions
+from nmtalign.positions.position_model import Emissions
 from nmtalign.training import em
-from nmtalign.training.em import PRESETS, Estimator, Hyperparameters, LocalBitext, preset
+from nmtalign.training.em import (
+    PRESET_HYPERPARAMETERS,
+    Estimator,
+    Hyperparameters,
+    LocalBitext,
+    preset_hyperparameters,
+)
 from tests.aligner.toy_language import toy_bitext
 from tests.positions.naive_hmm import naive_model1
 
@@ -158,9 +164,9 @@ def test_jumps_are_counted_in_every_so_many_th_bucket():
 @pytest.mark.parametrize(("share", "step"), [(1, 1), (2, 3), (3.5, 5)])
 def test_jumps_of_a_large_bitext_are_counted_in_an_odd_share_of_its_buckets(share, step, monkeypatch):
     sides = [encode([[*"abcdefgh"[:n]] for n in range(1, 9)]) for _ in range(2)]
-    estimator = Estimator(text_of(*sides), PRESETS["fast"], workers=1)
+    estimator = Estimator(text_of(*sides), PRESET_HYPERPARAMETERS["fast"], workers=1)
     cells, steps = estimator.text.cells, []
-    monkeypatch.setattr(em, "JUMP_CELLS", int(cells / share))
+    monkeypatch.setattr(em, "MAX_JUMP_CELLS", int(cells / share))
     own = estimator.bitext.expected_counts
     monkeypatch.setattr(estimator.bitext, "expected_counts", lambda e: steps.append(e.jump_period) or own(e))
     estimator.run()
@@ -209,12 +215,12 @@ def test_agreement_leads_to_the_nearest_distributions_that_agree(seed: int, S: i
             posteriors(bucket, emission * u, *given)[0],
             posteriors(bucket, emission / u, *given)[1],
         )
-        if len(gaps) == STEPS:
+        if len(gaps) == AGREEMENT_STEPS:
             for own, expected in zip(agreed, found, strict=True):
                 np.testing.assert_allclose(own.posterior, expected.posterior, rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(found[0].posterior, forward.posterior, atol=5e-3)
     assert gaps[0] > 0.05
-    assert gaps[STEPS] < 0.7 * gaps[0]
+    assert gaps[AGREEMENT_STEPS] < 0.7 * gaps[0]
     assert gaps[-1] < 2e-3
 
 
@@ -256,10 +262,10 @@ def test_the_likelihood_of_words_that_only_null_can_make(agree: bool):
 
 
 def test_presets():
-    assert preset("default") == Hyperparameters(spectral_weight=0.4)
-    assert PRESETS["fast"].hmm_iterations < Hyperparameters().hmm_iterations
+    assert preset_hyperparameters("default") == Hyperparameters(spectral_weight=0.4)
+    assert PRESET_HYPERPARAMETERS["fast"].hmm_iterations < Hyperparameters().hmm_iterations
     with pytest.raises(UsageError, match=r"default.*'quick'"):
-        preset("quick")
+        preset_hyperparameters("quick")
     values = Hyperparameters(forms=(0, 4)).as_dict()
     forms = {name: tuple(values[name]) for name in ("forms", "short_forms")}
     assert Hyperparameters(**values | forms) == Hyperparameters(forms=(0, 4))
@@ -268,7 +274,10 @@ def test_presets():
 def test_the_estimate_does_not_depend_on_the_threads():
     toy = toy_bitext(60)
     sides = [encode([pair[side] for pair in toy.words]) for side in (0, 1)]
-    one, two = (Estimator(text_of(*sides), PRESETS["fast"], workers=workers).run() for workers in (1, 3))
+    one, two = (
+        Estimator(text_of(*sides), PRESET_HYPERPARAMETERS["fast"], workers=workers).run()
+        for workers in (1, 3)
+    )
     for a, b in zip(one.counted.counts, two.counted.counts, strict=True):
         np.testing.assert_array_equal(a.pairs, b.pairs)
         np.testing.assert_array_equal(a.sides[0].null, b.sides[0].null)
@@ -279,7 +288,7 @@ def test_the_estimate_does_not_depend_on_the_threads():
 def test_stages_are_reported():
     toy, lines = toy_bitext(30), []
     sides = [encode([pair[side] for pair in toy.words]) for side in (0, 1)]
-    settings = dataclasses.replace(PRESETS["fast"], model1_iterations=2, hmm_iterations=3)
+    settings = dataclasses.replace(PRESET_HYPERPARAMETERS["fast"], model1_iterations=2, hmm_iterations=3)
     Estimator(text_of(*sides), settings, workers=1, report=lines.append).run()
     assert "co-occurring word pairs" in lines[0]
     assert [line.partition(":")[0] for line in lines[1:]] == [
@@ -299,7 +308,11 @@ def test_which_e_steps_agree(monkeypatch):
         LocalBitext, "expected_counts", lambda bitext, step: steps.append(step) or counted(bitext, step)
     )
     settings = dataclasses.replace(
-        PRESETS["default"], model1_iterations=4, mean_iterations=2, hmm_iterations=3, agreed_iterations=1
+        PRESET_HYPERPARAMETERS["default"],
+        model1_iterations=4,
+        mean_iterations=2,
+        hmm_iterations=3,
+        agreed_iterations=1,
     )
     Estimator(text_of(*sides), settings, workers=1).run()
     first, *model_1 = steps[:4]

@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.aligner.train import LearnOptions, learn, train
+from nmtalign.aligner.learning import LearnOptions, learn, train
 from nmtalign.errors import UsageError
 from nmtalign.scorers.forms import FormPairs
-from nmtalign.scorers.lexicon import FormCounts, FormPairCounts
+from nmtalign.scorers.learned_lexicon import FormCounts, FormPairCounts
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
-from nmtalign.training.em import PRESETS
+from nmtalign.training.em import PRESET_HYPERPARAMETERS
 from nmtalign.training.prior import FormPrior, Prior, similar_words
 from nmtalign.vectors.embeddings import Embeddings
 from tests.aligner.toy_language import toy_bitext, toy_training
 
 UNDECIDED = [("red car", "auto rot"), ("red car", "auto rot")] * 5
-FAST = PRESETS["fast"]
+FAST = PRESET_HYPERPARAMETERS["fast"]
 
 
 def links_of(words: list[tuple[str, str, float]]) -> set[tuple[int, int]]:
@@ -61,7 +61,7 @@ def test_every_view_has_the_mass_of_the_text_and_of_the_older_model(presets: tup
     older = toy_training(presets[0]).aligner
     newer = learn(
         toy_bitext(50, seed=5).pairs,
-        LearnOptions(PRESETS[presets[1]], prior=known_of(older), workers=1),
+        LearnOptions(PRESET_HYPERPARAMETERS[presets[1]], prior=known_of(older), workers=1),
     )
     lexicon = newer.aligner.lexicon
     for side in (0, 1):

@@ -10,20 +10,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nmtalign.aligner.train import LearnOptions, learn
+from nmtalign.aligner.learning import LearnOptions, learn
 from nmtalign.corpus import sides as sides_module
 from nmtalign.corpus import text as text_module
 from nmtalign.corpus.sides import encode_pairs
 from nmtalign.corpus.text import encode_lines
 from nmtalign.errors import DataError
-from nmtalign.text import bitext as chunks
+from nmtalign.text import encoded_bitext as chunks
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training import encoded_bitext
-from nmtalign.training.em import PRESETS
+from nmtalign.training.em import PRESET_HYPERPARAMETERS
 from nmtalign.training.prior import Prior
 from tests.aligner.toy_language import toy_bitext
 
-FAST = PRESETS["fast"]
+FAST = PRESET_HYPERPARAMETERS["fast"]
 TOY = toy_bitext(120, longest=25)
 
 
@@ -78,7 +78,7 @@ def test_blocks_of_lines_are_numbered_as_their_words(pairs, tokenizer, form):
     expected = encode_pairs(text.words_of_pair(pair) for pair in pairs)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sides_module, "PAIRS_PER_BLOCK", 2)
-        patch.setattr(encoded_bitext, "PAIRS", 4)
+        patch.setattr(encoded_bitext, "PAIRS_PER_CHUNK", 4)
         patch.setattr(chunks, "MAX_CHUNK_CHARS", 40)
         *sides, _ = encoded_bitext.encode_bitext(pairs, text, (None, None))
         broken = [(f"{source}\n{source}", target) for source, target in pairs]
@@ -91,7 +91,7 @@ def test_blocks_of_lines_are_numbered_as_their_words(pairs, tokenizer, form):
 
 
 def test_a_line_break_in_a_later_chunk_is_named_with_its_pair(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(encoded_bitext, "PAIRS", 2)
+    monkeypatch.setattr(encoded_bitext, "PAIRS_PER_CHUNK", 2)
     with pytest.raises(DataError, match="pair 4: expected one line a side, found a line break"):
         encoded_bitext.encode_bitext([*[("a", "b")] * 3, ("a", "b\nc")], TextSettings(), (None, None))
 

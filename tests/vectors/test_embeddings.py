@@ -158,7 +158,7 @@ def test_vectors_equal_gensims(words: list[str], shortest: int, more: int) -> No
 
 @pytest.mark.parametrize("block", [1, 3, 4096])
 def test_blocks_do_not_matter(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nmtalign.vectors.embeddings._BLOCK", block)
+    monkeypatch.setattr("nmtalign.vectors.embeddings._WORDS_PER_BLOCK", block)
     pieces = CharacterNgrams(np.random.default_rng(0).standard_normal((40, 5)).astype(np.float32), 2, 4)
     many = ["été", "le", "", "maison", "x", "\ud800"]
     alone = np.concatenate([pieces.vectors([word]) for word in many])

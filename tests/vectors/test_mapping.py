@@ -21,7 +21,7 @@ from nmtalign.vectors.spaces import (
     mean_of_nearest,
     mutual_neighbors,
     nearest,
-    neighbors,
+    nearest_words,
     procrustes,
     read_dictionary,
     relatedness,
@@ -44,7 +44,7 @@ def named(prefix: str, matrix: np.ndarray) -> Embeddings:
 def test_retrieval_equals_slow_loops(cells: int, seed: int, rows: int, keys: int) -> None:
     X, Y = unit(seed, rows), unit(seed + 1, keys)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("nmtalign.vectors.spaces._CELLS", cells)
+        patch.setattr("nmtalign.vectors.spaces._CELLS_PER_BLOCK", cells)
         found = mean_of_nearest(X, Y)
         near, score = nearest(X, Y, count=3, hubness=mean_of_nearest(Y, X))
         pairs, quality = mutual_neighbors(X, Y)
@@ -139,11 +139,11 @@ def test_dictionary_score_counts_words_once() -> None:
 
 def test_neighbors_of_unknown_words_are_none() -> None:
     source, target = named("s", np.eye(4)), named("t", np.eye(4))
-    found = neighbors(source, target, ["s2", "zz"], count=2)
+    found = nearest_words(source, target, ["s2", "zz"], count=2)
     assert found["s2"][0] == ("t2", pytest.approx(naive.csls(np.eye(4), np.eye(4))[2, 2]))
     assert found["zz"] == []
     with pytest.raises(UsageError, match="csls, cosine"):
-        neighbors(source, target, ["s2"], score="euclid")
+        nearest_words(source, target, ["s2"], score="euclid")
 
 
 def test_dictionaries_with_tabs_spaces_and_more_columns(tmp_path: Path) -> None:

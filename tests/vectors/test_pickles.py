@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nmtalign.errors import DataError
-from nmtalign.vectors.pickles import ALLOWED, Record, read_pickle
+from nmtalign.vectors.pickles import ALLOWED, PickledObject, read_pickle
 from nmtalign.vectors.storage import load_embeddings
 
 PROTOCOLS = range(6)
@@ -79,7 +79,7 @@ def test_a_set_and_a_long_line_of_items() -> None:
 
 def test_objects_become_inert_records() -> None:
     found = read_pickle(b"cgensim.models.keyedvectors\nKeyedVectors\n)\x81}X\x01\x00\x00\x00aK\x01sb.")
-    assert isinstance(found, Record)
+    assert isinstance(found, PickledObject)
     assert (found.name, found.get("a")) == ("gensim.models.keyedvectors.KeyedVectors", 1)
 
 
@@ -311,5 +311,5 @@ def test_arrays_that_claim_more_than_they_have_are_refused(sides: bytes) -> None
 
 def test_arrays_of_objects_hold_nothing() -> None:
     found = read_pickle(pickle.dumps(np.array(["a", None], dtype=object), 4))
-    assert isinstance(found, Record)
+    assert isinstance(found, PickledObject)
     assert found.array() is None

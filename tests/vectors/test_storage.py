@@ -292,7 +292,7 @@ def test_blocks_are_cut_at_line_ends(tmp_path: Path, monkeypatch: pytest.MonkeyP
     for format, place in (("word2vec", "x.vec"), ("word2vec-binary", "x.bin")):
         save_embeddings(whole, tmp_path / place, format=format)
     (tmp_path / "x.txt").write_bytes((tmp_path / "x.vec").read_bytes().split(b"\n", 1)[1])  # no header
-    monkeypatch.setattr("nmtalign.vectors.word2vec_files.BLOCK", 40)
+    monkeypatch.setattr("nmtalign.vectors.word2vec_files.BYTES_PER_READ", 40)
     for place in ("x.vec", "x.bin", "x.txt"):
         for limit in (None, 1, 299, 300, 301):
             found = load_embeddings(tmp_path / place, limit=limit)

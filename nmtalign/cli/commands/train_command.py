@@ -20,7 +20,7 @@ from nmtalign.errors import UsageError, WorkerError
 from nmtalign.names import PresetName, Side
 
 if TYPE_CHECKING:
-    from nmtalign.aligner.train import LearnOptions
+    from nmtalign.aligner.learning import LearnOptions
     from nmtalign.training.checkpoint import TrainingRun
 
 OLDER_MODEL = FileType(writes=False, instead_of="output")  # a model that the new one may replace
@@ -137,7 +137,7 @@ def train_command(
     Example: nmtalign train text.en text.fr -o model --links links.txt
     """
     blas.start_with_one_thread()
-    from nmtalign.aligner.train import checked_against_corrections, learn
+    from nmtalign.aligner.learning import checked_against_corrections, learn
     from nmtalign.files.atomic_output import check_parent_folder
     from nmtalign.state import check_model_replaceable
     from nmtalign.text.bitext import LengthLimit
@@ -203,7 +203,7 @@ def _open(
     engine: running.EngineOptions,
 ) -> LearnOptions:
     """Open the files that the options name."""
-    from nmtalign.aligner.train import open_options
+    from nmtalign.aligner.learning import open_options
 
     return open_options(
         preset=learning.preset,

@@ -30,7 +30,7 @@ from nmtalign.names import (
 )
 
 if TYPE_CHECKING:
-    from nmtalign.scorers.lexicon import Lexicon
+    from nmtalign.scorers.learned_lexicon import Lexicon
     from nmtalign.text.tokenization import TextSettings
     from nmtalign.vectors.embeddings import VectorCoverage
 
@@ -373,7 +373,7 @@ def vectors_neighbors(space: SpaceOptions, listed: NeighborOptions) -> None:
     Example: nmtalign vectors neighbors en_fr_vectors house cat
     """
     from nmtalign.links.separators import tsv_cell
-    from nmtalign.vectors.spaces import neighbors as find
+    from nmtalign.vectors.spaces import nearest_words as find
 
     source, target = space.load()
     print_text(f"word\tneighbor\t{space.score}")
@@ -411,13 +411,13 @@ class LearnedAttentionOptions(Options):
 
     def path(self, vectors: str | tuple[str, str]) -> Path:
         """Return the file for the parameters of attention over these vectors."""
-        from nmtalign.scorers.vector_scores import FILES
+        from nmtalign.scorers.vector_scores import PARAMETER_FILES
 
         if self.output is not None:
             return Path(self.output)
         if isinstance(vectors, tuple):
             raise UsageError("two files of vectors have no folder for the parameters; name a file, -o NPZ")
-        return resolve_path(vectors) / FILES[self.score]
+        return resolve_path(vectors) / PARAMETER_FILES[self.score]
 
 
 @command(name="attention")

@@ -15,19 +15,19 @@ from typing import NamedTuple
 import numpy as np
 
 from nmtalign.arrays import Flags, Floats, Longs, Reals
-from nmtalign.attention.positions import diagonal_prior
+from nmtalign.attention.position_encodings import diagonal_prior
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.text import EncodedText
 from nmtalign.errors import UsageError
 from nmtalign.state import State, Stored
 from nmtalign.validation import check_choice
 
-SCORE_LIMIT = np.float32(40)  # bound of scores, far from overflow and underflow of exp
-DIAGONAL = 4.0  # strength that suits cosines at their default temperature
+MAX_SCORE = np.float32(40)  # bound of scores, far from overflow and underflow of exp
+DIAGONAL_STRENGTH = 4.0  # strength that suits cosines at their default temperature
 SOFTMAX_POSITIONS = ("none", "diagonal")
 CellIndices = tuple[Longs, Longs, Longs]  # target, source, column
 
-_prior = lru_cache(maxsize=4096)(diagonal_prior)
+_cached_diagonal_prior = lru_cache(maxsize=4096)(diagonal_prior)
 
 
 class Emissions(NamedTuple):
@@ -62,7 +62,7 @@ class TextScores:
 
     def ratios(self, k: int) -> Floats:
         """Return the likelihood ratios of bucket k to chance, shape (T, S, B), 0 outside of the sentences."""
-        logits = np.clip(self.scores(k), -SCORE_LIMIT, SCORE_LIMIT).astype(np.float32)
+        logits = np.clip(self.scores(k), -MAX_SCORE, MAX_SCORE).astype(np.float32)
         return np.asarray(np.exp(logits, out=logits) * self.text.buckets[k].inside)
 
     @property
@@ -201,7 +201,9 @@ class SoftmaxPositions(PositionModel):
     A UsageError if the name is unknown, or the strength is negative or given to ``none``.
     """
 
-    name: str = "none"  # or "diagonal", which adds :func:`nmtalign.attention.positions.diagonal_prior`
+    name: str = (
+        "none"  # or "diagonal", which adds :func:`nmtalign.attention.position_encodings.diagonal_prior`
+    )
     strength: float | None = None  # of the prior; default 4
 
     def __post_init__(self) -> None:
@@ -223,7 +225,7 @@ class SoftmaxPositions(PositionModel):
 
     @property
     def _strength(self) -> float:
-        return DIAGONAL if self.strength is None else self.strength
+        return DIAGONAL_STRENGTH if self.strength is None else self.strength
 
     def posteriors_of(self, scores: TextScores) -> Callable[[int], BucketPosteriors]:
         scores.prepare(ratios=False)
@@ -244,5 +246,5 @@ class SoftmaxPositions(PositionModel):
         T, S, _ = bucket.shape
         table = np.zeros((T, S, distinct.shape[1]))
         for n, (t, s) in enumerate(distinct.T.tolist()):
-            table[:t, :s, n] = _prior(t, s, strength=self._strength)
+            table[:t, :s, n] = _cached_diagonal_prior(t, s, strength=self._strength)
         return np.asarray(scores + table[..., indices.reshape(-1)])

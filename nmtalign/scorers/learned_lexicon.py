@@ -41,15 +41,15 @@ from nmtalign.corpus.sides import EncodedSide, look_up, number_words
 from nmtalign.corpus.word_pairs import PairIndex, lookup_values
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import SIDES
-from nmtalign.positions.model import Emissions
+from nmtalign.positions.position_model import Emissions
 from nmtalign.scorers.forms import EVERY, FormPairs, cut, forms_of, make_form_pairs
 from nmtalign.state import State, Stored
 
-BLOCK = 1 << 16  # word pairs that a thread works on at a time
-RAREST = 1e-3  # expected null count of a word that was never unaligned
+WORD_PAIRS_PER_BLOCK = 1 << 16  # word pairs that a thread works on at a time
+MIN_NULL_COUNT = 1e-3  # expected null count of a word that was never unaligned
 UNKNOWN_RATIO = 0.2  # of two forms, one of them unknown: other kinds of form or the positions decide
 MAX_COUNT = 10**12  # of words or links of a training text
-MAX_LETTERS = 1000  # of a form
+MAX_FORM_LETTERS = 1000  # of a form
 
 
 class CountedWordPair(NamedTuple):
@@ -83,7 +83,7 @@ class FormCounts(NamedTuple):
 
     def null_ratios(self, words: float, pseudo_count: float) -> Doubles:
         """Return p(form | null) / p(form) of each form, at most 1,000."""
-        by_null = (self.null + RAREST) / (self.all_null + 1)
+        by_null = (self.null + MIN_NULL_COUNT) / (self.all_null + 1)
         return np.minimum(1000.0, by_null / ((self.linked + pseudo_count) / words))
 
 
@@ -154,7 +154,7 @@ def ratios(form_pairs: FormPairs, counts: FormPairCounts, smoothing: Smoothing, 
 
 def _in_blocks(function: Callable[[slice], None], size: int, workers: int) -> None:
     """Call a function in several threads, with slices that together cover an array of `size` entries."""
-    deque(parallel_map(function, [*block_slices(size, BLOCK)], workers), maxlen=0)
+    deque(parallel_map(function, [*block_slices(size, WORD_PAIRS_PER_BLOCK)], workers), maxlen=0)
 
 
 class CountedForms(NamedTuple):
@@ -233,7 +233,7 @@ class StoredForms(NamedTuple):
     @classmethod
     def from_state(cls, stored: Stored, words: tuple[int, int]) -> StoredForms:
         """Return the counts of a state; `words` are the sizes of both vocabularies."""
-        first, second = stored.integers("letters", 2, minimum=-MAX_LETTERS, maximum=MAX_LETTERS)
+        first, second = stored.integers("letters", 2, minimum=-MAX_FORM_LETTERS, maximum=MAX_FORM_LETTERS)
         source, target = (
             FormCounts.from_state(stored, side, None if letters else size)
             for side, size, letters in zip(SIDES, words, (first, second), strict=True)
@@ -376,7 +376,7 @@ class Lexicon:
         for s, t, *numbers in zip(*columns, strict=True):
             yield CountedWordPair(self.source_words[s], self.target_words[t], *numbers)
 
-    def looked_up(self, source: EncodedSide, target: EncodedSide, pairs: PairIndex) -> CountedForms:
+    def lookup(self, source: EncodedSide, target: EncodedSide, pairs: PairIndex) -> CountedForms:
         """Return the pairs of forms of a text, with the learned counts."""
         forms, counts = [], []
         for n, learned in enumerate(self.forms):

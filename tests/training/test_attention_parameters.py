@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from nmtalign.rescoring.distillation import (
-    KINDS,
+from nmtalign.training import attention_parameters
+from nmtalign.training.attention_parameters import (
+    PARAMETER_CLASSES,
     AdditiveParameters,
     DotParameters,
-    Part,
+    TeacherPart,
     learn_parameters,
-    loss_and_gradient,
+    part_loss,
 )
 
 D, A, WORDS = 4, 6, 40
@@ -25,7 +27,7 @@ def drawn(score: str, seed: int = 0, size: float = 1.0):
     """Parameters by hand: numbers of a generator, null less likely than most words."""
     random = np.random.default_rng(seed)
     *arrays, null = (size * random.normal(size=shape) for shape in SHAPES[score])
-    return KINDS[score](*arrays, null - 1)
+    return PARAMETER_CLASSES[score](*arrays, null - 1)
 
 
 def vectors(seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
@@ -49,7 +51,7 @@ def naive_direction(scores: list[float], logit: float, wanted: list[float], null
     return -given - null * (logit - math.log(total))
 
 
-def naive_loss(parameters, known, part: Part) -> float:
+def naive_loss(parameters, known, part: TeacherPart) -> float:
     """The sum over all words that have a vector, of the words that have one; word by word."""
     total = 0.0
     for pair in range(len(part.target)):
@@ -67,7 +69,7 @@ def naive_loss(parameters, known, part: Part) -> float:
     return total
 
 
-def small_part(seed: int = 2) -> Part:
+def small_part(seed: int = 2) -> TeacherPart:
     """Three pairs of up to 4 and 5 words, one padded, some words without a vector."""
     random = np.random.default_rng(seed)
     target, source = random.integers(1, 9, (3, 4)), random.integers(1, 9, (3, 5))
@@ -75,13 +77,13 @@ def small_part(seed: int = 2) -> Part:
     forward, reverse = random.dirichlet(np.ones(6), (3, 4))[..., :5], random.dirichlet(np.ones(5), (3, 5))
     reverse = reverse[..., :4].transpose(0, 2, 1)
     nulls = 1 - forward.sum(axis=2), 1 - reverse.sum(axis=1)
-    return Part(target, source, forward, reverse, *nulls)
+    return TeacherPart(target, source, forward, reverse, *nulls)
 
 
 @pytest.mark.parametrize("score", SCORES)
 def test_the_loss_is_that_of_slow_loops(score):
     parameters, known, part = drawn(score), vectors(), small_part()
-    found = loss_and_gradient(parameters, known, part, derive=False)
+    found = part_loss(parameters, known, part, derive=False)
     assert found.loss == pytest.approx(naive_loss(parameters, known, part), rel=1e-9)
     assert found.words == (part.target > 1).sum() + (part.source > 1).sum()
 
@@ -90,20 +92,20 @@ def test_the_loss_is_that_of_slow_loops(score):
 def test_gradients_are_the_numerical_ones(score):
     parameters, known, part = drawn(score), vectors(), small_part()
     step = 1e-5
-    for own, gradient in zip(parameters, loss_and_gradient(parameters, known, part).gradient, strict=True):
+    for own, gradient in zip(parameters, part_loss(parameters, known, part).gradient, strict=True):
         assert gradient.shape == own.shape
         for place in np.ndindex(own.shape):
             value, sides = own[place], []
             for sign in (1, -1):
                 own[place] = value + sign * step
-                sides.append(loss_and_gradient(parameters, known, part, derive=False).loss)
+                sides.append(part_loss(parameters, known, part, derive=False).loss)
             own[place] = value
             numerical = (sides[0] - sides[1]) / (2 * step)
             # The error of a central difference is of the order of step^2.
             assert gradient[place] == pytest.approx(numerical, rel=1e-5, abs=1e-6)
 
 
-def planted(score: str, pairs: int = 1500) -> tuple[object, list[Part]]:
+def planted(score: str, pairs: int = 1500) -> tuple[object, list[TeacherPart]]:
     """Parameters by hand, and parts whose posteriors are their own softmax."""
     truth, known = drawn(score, seed=5, size=2.0), vectors()
     random = np.random.default_rng(6)
@@ -116,12 +118,12 @@ def planted(score: str, pairs: int = 1500) -> tuple[object, list[Part]]:
         forward = powers / (powers.sum(axis=2, keepdims=True) + null[0])
         reverse = powers / (powers.sum(axis=1, keepdims=True) + null[1])
         nulls = 1 - forward.sum(axis=2), 1 - reverse.sum(axis=1)
-        parts.append(Part(target, source, forward, reverse, *nulls))
+        parts.append(TeacherPart(target, source, forward, reverse, *nulls))
     return truth, parts
 
 
 def mean_loss(parameters, parts) -> float:
-    found = [loss_and_gradient(parameters, vectors(), part, derive=False) for part in parts]
+    found = [part_loss(parameters, vectors(), part, derive=False) for part in parts]
     return sum(one.loss for one in found) / sum(one.words for one in found)
 
 
@@ -133,10 +135,10 @@ def best_sources(parameters, parts) -> np.ndarray:
 @pytest.mark.parametrize("score", SCORES)
 def test_planted_parameters_are_found(score, monkeypatch):
     """Not the arrays, which other arrays equal: the posteriors, and so what an argmax chooses."""
-    monkeypatch.setattr("nmtalign.rescoring.distillation.EPOCHS", 40)
-    monkeypatch.setattr("nmtalign.rescoring.distillation.RATE", 0.05)
+    schedule = replace(attention_parameters.SCHEDULE, max_epochs=40, first_rate=0.05)
+    monkeypatch.setattr(attention_parameters, "SCHEDULE", schedule)
     truth, parts = planted(score)
-    first = KINDS[score].start(D, 4 * A if score == "bahdanau" else A, (2.0, 2.0))
+    first = PARAMETER_CLASSES[score].init(D, 4 * A if score == "bahdanau" else A, (2.0, 2.0))
     known = tuple(side.astype(np.float32) for side in vectors())
     found, held_out = learn_parameters(first, known, parts)
     least, before, after = (mean_loss(one, parts) for one in (truth, first, found))
@@ -150,7 +152,7 @@ def test_planted_parameters_are_found(score, monkeypatch):
 def test_any_number_of_workers_learns_the_same_bytes(score):
     _, parts = planted(score, pairs=300)
     known = tuple(side.astype(np.float32) for side in vectors())
-    first = KINDS[score].start(D, A, (2.0, 2.0))
+    first = PARAMETER_CLASSES[score].init(D, A, (2.0, 2.0))
     runs = [learn_parameters(first, known, parts, workers=workers)[0] for workers in (1, 1, 2, 3)]
     assert len({b"".join(array.tobytes() for array in run) for run in runs}) == 1
     assert not all(np.array_equal(a, b) for a, b in zip(first, runs[0], strict=True))
@@ -158,7 +160,7 @@ def test_any_number_of_workers_learns_the_same_bytes(score):
 
 def test_additive_scores_start_as_a_bump():
     """Equal vectors score highest, and the score falls with their distance."""
-    first = AdditiveParameters.start(D, 256, (1.0, 1.0))
+    first = AdditiveParameters.init(D, 256, (1.0, 1.0))
     key = np.zeros((1, D), np.float32)
     queries = np.outer([0.0, 0.3, 0.7, 1.5], np.eye(D)[0]).astype(np.float32)
     assert np.argsort(-first.scores(queries, key)[:, 0]).tolist() == [0, 1, 2, 3]

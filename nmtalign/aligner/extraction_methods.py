@@ -16,14 +16,14 @@ from nmtalign.corpus.buckets import Bucket
 from nmtalign.errors import UsageError
 from nmtalign.links.selection import adjacent_link_cells, best_cells, itermax, match, transport
 from nmtalign.links.symmetrization import SYMMETRIZATION_METHODS, symmetrize_matrices
-from nmtalign.positions.hmm import THRESHOLD
-from nmtalign.positions.model import CellIndices, Posteriors, SoftmaxPosteriors
+from nmtalign.positions.hmm import DEFAULT_THRESHOLD
+from nmtalign.positions.position_model import CellIndices, Posteriors, SoftmaxPosteriors
 from nmtalign.state import State, Stored
 from nmtalign.validation import check_choice, check_number
 
 BucketAttention = Posteriors | SoftmaxPosteriors
 
-SECOND = 0.3  # least p(s|t) or p(t|s) of a second word; chosen on the development sets
+MIN_SECOND_POSTERIOR = 0.3  # least p(s|t) or p(t|s) of a second word; chosen on the development sets
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Extraction:
     @staticmethod
     def from_state(stored: Stored) -> Extraction:
         """Return the extraction with a state."""
-        return EXTRACTIONS[stored.text("name")](**stored.value("parameters", dict))
+        return EXTRACTION_CLASSES[stored.text("name")](**stored.value("parameters", dict))
 
     def matrix(self, posteriors: BucketAttention) -> Reals:
         """Return the weights from which links are chosen, shape (T, S, B)."""
@@ -97,13 +97,13 @@ class Threshold(Extraction):
 
 
 class PosteriorDecoding(Threshold):
-    """Posterior thresholding and, without a given threshold, second words (:func:`grown`)."""
+    """Posterior thresholding and, without a given threshold, second words (:func:`second_word_links`)."""
 
-    name, default = "posterior", THRESHOLD
+    name, default = "posterior", DEFAULT_THRESHOLD
 
     @property
     def second(self) -> float | None:  # type: ignore[override]
-        return SECOND if self.threshold is None else None
+        return MIN_SECOND_POSTERIOR if self.threshold is None else None
 
     def __str__(self) -> str:
         return f"{super().__str__()} second={self.second or 'none'}"
@@ -111,7 +111,7 @@ class PosteriorDecoding(Threshold):
     def mask(self, posteriors: BucketAttention, bucket: Bucket) -> Flags:
         links = super().mask(posteriors, bucket)
         if self.second is not None:
-            links |= grown(links, posteriors.forward, posteriors.reverse)
+            links |= second_word_links(links, posteriors.forward, posteriors.reverse)
         return links
 
 
@@ -146,7 +146,7 @@ class MutualArgmax(Argmax):
 class OneToOne(MutualArgmax):
     """Mutual argmax above a threshold: each word has at most one link."""
 
-    name, default = "one-to-one", THRESHOLD
+    name, default = "one-to-one", DEFAULT_THRESHOLD
 
 
 class _Stacked(Extraction):
@@ -217,7 +217,7 @@ class Symmetrized(_Stacked):
         return symmetrize_matrices(forward, reverse, self.method)
 
 
-EXTRACTIONS: dict[str, type[Extraction]] = {
+EXTRACTION_CLASSES: dict[str, type[Extraction]] = {
     method.name: method
     for method in (
         *(PosteriorDecoding, OneToOne, Argmax, ArgmaxReverse, MutualArgmax),
@@ -247,17 +247,18 @@ def make_extraction(
         method = "posterior" if null else "mutual"
     if isinstance(method, str) and method in SYMMETRIZATION_METHODS:
         raise UsageError(f"{method!r} joins the links of both directions; write `symmetrize={method}`")
-    check_choice(method, [name for name in EXTRACTIONS if name != Symmetrized.name], "extractions")
-    return EXTRACTIONS[method](threshold)
+    check_choice(method, [name for name in EXTRACTION_CLASSES if name != Symmetrized.name], "extractions")
+    return EXTRACTION_CLASSES[method](threshold)
 
 
-def grown(links: Flags, forward: Reals, reverse: Reals) -> Flags:
-    """Return the links (T, S, ...) of second words, which link one word to neighbors: *were - ont été*.
+def second_word_links(links: Flags, forward: Reals, reverse: Reals) -> Flags:
+    """Return additional links for second words, such as *ont été* for *were*.
 
-    A target word without a link is linked to s if p(s|t) is above `SECOND` and a neighbor of it is linked to
-    s; a source word without a link likewise, by p(t|s).
+    An unlinked target word t is linked to s if p(s|t) is above `MIN_SECOND_POSTERIOR` and the word before or
+    after t is linked to s. Unlinked source words are treated the same way, using p(t|s). Arrays have shape
+    (T, S, ...).
     """
     after, before, source_after, source_before = adjacent_link_cells(links)
-    of_target = (after | before) & (forward > SECOND)
-    of_source = (source_after | source_before) & (reverse > SECOND)
+    of_target = (after | before) & (forward > MIN_SECOND_POSTERIOR)
+    of_source = (source_after | source_before) & (reverse > MIN_SECOND_POSTERIOR)
     return np.asarray(of_target | of_source)

@@ -14,8 +14,8 @@ import numpy as np
 
 from nmtalign import blas
 from nmtalign.aligner.aligner import Aligner, check_languages, load_aligner
+from nmtalign.aligner.learning import LearnOptions, learn
 from nmtalign.aligner.opening import fit_text, open_vectors, vector_aligner, vector_lengths
-from nmtalign.aligner.train import LearnOptions, learn
 from nmtalign.arrays import Reals
 from nmtalign.calls import check_call
 from nmtalign.corpus.parallel import default_workers, parallel_map
@@ -25,30 +25,35 @@ from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles, check_overwrite
 from nmtalign.files.paths import as_path, resolve_path
 from nmtalign.names import LearnedScoreName, UnicodeForm
-from nmtalign.positions.hmm import NULL
+from nmtalign.positions.hmm import DEFAULT_NULL
 from nmtalign.progress import ProgressLine
-from nmtalign.rescoring.distillation import KINDS, Part, learn_parameters, parts_of
-from nmtalign.scorers.vector_scores import FILES, BahdanauScore, ProjectedDot, VectorScore
+from nmtalign.scorers.vector_scores import PARAMETER_FILES, BahdanauScore, ProjectedDot, VectorScore
 from nmtalign.text.bitext import Pair, Pairs, check_pairs
+from nmtalign.training.attention_parameters import (
+    PARAMETER_CLASSES,
+    TeacherPart,
+    learn_parameters,
+    teacher_parts,
+)
 from nmtalign.validation import check_bool, check_choices, check_number, check_type
 from nmtalign.vectors.storage import pair_languages
 
-UNITS = 128  # of learned attention
-LONGEST = 100  # words of a side of the pairs that attention is learned from
-MOST = 20_000  # pairs that attention is learned from, of all parts of a text; more text gained nothing
+DEFAULT_UNITS = 128
+MAX_WORDS_PER_SIDE = 100  # pairs with more words on a side are not learned from
+MAX_LEARNING_PAIRS = 20_000  # spread over the whole text; more pairs gained nothing
 
 
 @dataclass(frozen=True, eq=False)
 class LearnedAttention:
     """Parameters of an attention score that were learned for word vectors.
 
-    The arrays have the names of the formula; `null` has the logits of the null word for target and for source
-    words, `null_probability` is that of the aligner's hidden Markov model.
+    The arrays have the names that the formula of the score uses. `null` contains the logits of the null word
+    for target and for source words; `null_probability` is that of the aligner's hidden Markov model.
     """
 
     name: str  # "bahdanau" or "scaled-dot"
     arrays: Mapping[str, Reals]
-    about: Mapping[str, Any]  # what they were learned from, and their held-out loss a word
+    about: Mapping[str, Any]  # what they were learned from, and their held-out loss per word
 
     def __repr__(self) -> str:
         return f"LearnedAttention: {self}"
@@ -61,19 +66,23 @@ class LearnedAttention:
     @property
     def score(self) -> VectorScore:
         """The score, as :func:`nmtalign.vector_aligner` takes it."""
-        wide = {name: np.asarray(array, np.float64) for name, array in self.arrays.items()}
-        more: Any = {"origin": FILES[self.name], "null": float(wide["null_probability"])}
+        doubles = {name: np.asarray(array, np.float64) for name, array in self.arrays.items()}
+        origin = PARAMETER_FILES[self.name]
+        null = float(doubles["null_probability"])
         if self.name == "bahdanau":
-            return BahdanauScore(wide["W"], wide["U"], wide["v"], wide["b"], **more)
-        return ProjectedDot(wide["W_q"], wide["W_k"], **more)
+            return BahdanauScore(
+                W=doubles["W"], U=doubles["U"], v=doubles["v"], b=doubles["b"], origin=origin, null=null
+            )
+        return ProjectedDot(W_q=doubles["W_q"], W_k=doubles["W_k"], origin=origin, null=null)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
-        """Write the parameters into a file .npz, or the folder of the vectors, and return the file.
+        """Write the parameters into an .npz file, or into the folder of the vectors, and return the file.
 
-        A UsageError if the file is there, but for `overwrite`.
+        Raises UsageError if the file exists, unless `overwrite` is set.
         """
         path = as_path(path)
-        path = path if path.suffix == ".npz" else path / FILES[self.name]
+        if path.suffix != ".npz":
+            path = path / PARAMETER_FILES[self.name]
         check_overwrite(path, overwrite=overwrite)
         note = np.frombuffer(json.dumps(dict(self.about), ensure_ascii=False).encode(), np.uint8)
         with AtomicFiles() as files:
@@ -89,7 +98,7 @@ def learn_attention(
     *,
     score: LearnedScoreName = "bahdanau",
     model: Aligner | str | Path | None = None,
-    units: int = UNITS,
+    units: int = DEFAULT_UNITS,
     workers: int | None = None,
     report: Callable[[str], None] | None = None,
     progress: bool = False,
@@ -144,7 +153,7 @@ def learn_attention(
     >>> na.load("en_fr_vectors", score=learned.score).align("the cat", "le chat").links
     [Link(source=0, target=0), Link(source=1, target=1)]
     """
-    check_choices([score], KINDS, "scores")
+    check_choices([score], PARAMETER_CLASSES, "scores")
     check_type(model, (Aligner, str, Path, type(None)), "an aligner, or the folder of a model")
     check_bool(progress, "progress")
     line = ProgressLine(progress)
@@ -168,31 +177,35 @@ def learn_attention(
     )
     pairs = list(check_pairs(bitext))
     words = [student.words_of(pair) for pair in pairs]
-    teacher, name = _teacher(model, pairs, words, LearnOptions(text=student.text, workers=workers))
-    chosen = _chosen(words)
+    options = LearnOptions(text=student.text, workers=workers)
+    teacher, teacher_name = _teacher(model, pairs, words, options)
+
+    chosen = _choose_pairs(words)
     student_text = encode_text([words[n] for n in chosen])
-    _warn_about(student, student_text, "vectors")
+    _warn_about_coverage(student, student_text, "vectors")
     known = _known_vectors(student, student_text)
-    # cut alike, looked up in other words
+    # the teacher gets the student's tokens, but looks them up in its own forms
     teacher_text = encode_text([teacher.words_of(student.tokens_of(pairs[n])) for n in chosen])
-    _warn_about(teacher, teacher_text, "model")
-    parts = _parts(teacher, student_text, teacher_text, workers)
+    _warn_about_coverage(teacher, teacher_text, "model")
+
+    parts = _teacher_parts(teacher, student_text, teacher_text, workers)
     if len(parts) == 1:
-        warnings.warn("so few pairs that none are held out: the loss is that of learning", stacklevel=3)
-    first = KINDS[score].start(
-        known[0].shape[1], units, [float(vector_lengths(side).mean()) for side in known]
-    )
-    learned, loss = learn_parameters(first, known, parts, workers=workers, report=report or line.show)
+        warnings.warn("too few pairs to hold any out: the reported loss is the training loss", stacklevel=3)
+    dimension = known[0].shape[1]
+    lengths = float(vector_lengths(known[0]).mean()), float(vector_lengths(known[1]).mean())
+    initial = PARAMETER_CLASSES[score].init(dimension, units, lengths)
+    learned, loss = learn_parameters(initial, known, parts, workers=workers, report=report or line.show)
     line.show(f"attention learned from {len(chosen):,} pairs", last=True)
     about = {
         "score": score,
         "units": units,
         "pairs": len(chosen),
-        "aligner": name,
+        "aligner": teacher_name,
         "held-out loss": round(loss, 4),
     }
-    null = np.float64(getattr(teacher.positions.without_rescorer, "null", NULL))
-    return LearnedAttention(score, {**learned._asdict(), "null_probability": np.asarray(null)}, about)
+    null = np.float64(getattr(teacher.positions.without_rescorer, "null", DEFAULT_NULL))
+    arrays = {**learned._asdict(), "null_probability": np.asarray(null)}
+    return LearnedAttention(name=score, arrays=arrays, about=about)
 
 
 def _teacher(
@@ -206,22 +219,29 @@ def _teacher(
     return fit_text(model, pairs)[0], model.scorer.description
 
 
-def _chosen(words: Sequence[Pair]) -> list[int]:
-    """Return the numbers of pairs of all parts of a text, none with an empty side or a long one."""
-    fit = [n for n, pair in enumerate(words) if all(0 < len(side) <= LONGEST for side in pair)]
-    if not fit:
-        raise DataError(f"expected sentence pairs of 1 to {LONGEST} words a side to learn from, found none")
-    return [fit[k] for k in np.linspace(0, len(fit) - 1, min(len(fit), MOST)).round().astype(int)]
+def _choose_pairs(words: Sequence[Pair]) -> list[int]:
+    """Return the numbers of pairs to learn from: evenly spread, none with an empty or a long side."""
+    usable = []
+    for n, pair in enumerate(words):
+        if all(0 < len(side) <= MAX_WORDS_PER_SIDE for side in pair):
+            usable.append(n)
+    if not usable:
+        raise DataError(
+            f"expected sentence pairs of 1 to {MAX_WORDS_PER_SIDE} words per side to learn from, found none"
+        )
+    count = min(len(usable), MAX_LEARNING_PAIRS)
+    places = np.linspace(0, len(usable) - 1, count).round().astype(int)
+    return [usable[k] for k in places]
 
 
-def _warn_about(aligner: Aligner, text: EncodedText, what: str) -> None:
-    """Warn if the words of a text say that nothing is to be learned from it."""
+def _warn_about_coverage(aligner: Aligner, text: EncodedText, what: str) -> None:
+    """Warn if so few words of a text are known that little can be learned from it."""
     if why := aligner.scorer.coverage_of(text.source, text.target, text.segments).warning:
         warnings.warn(f"of the {what}: {why}", stacklevel=4)
 
 
 def _known_vectors(student: Aligner, text: EncodedText) -> tuple[Reals, Reals]:
-    """Return the vectors of the source and target words of a text, 0 where there is none."""
+    """Return the vectors of the source and target words of a text; 0 for a word without one."""
     scores: Any = student.scorer.score_text(text)
     source, target = scores.keys[:, 0], scores.queries[:, 0]  # the first parts are as long as the vectors
     for name, side in (("source", source), ("target", target)):
@@ -230,14 +250,14 @@ def _known_vectors(student: Aligner, text: EncodedText) -> tuple[Reals, Reals]:
     return source.astype(np.float32), target.astype(np.float32)
 
 
-def _parts(
+def _teacher_parts(
     teacher: Aligner, student_text: EncodedText, teacher_text: EncodedText, workers: int
-) -> list[Part]:
-    """Return the pairs of a text, in the numbers of the student, with the posteriors of the teacher."""
+) -> list[TeacherPart]:
+    """Return the pairs of a text, numbered as the student does, with the posteriors of the teacher."""
     bucket_posteriors = teacher.positions.posteriors_of(teacher.scorer.score_text(teacher_text))
 
-    def of_bucket(k: int) -> list[Part]:
-        return list(parts_of(student_text.buckets[k], bucket_posteriors(k)))
+    def parts_of_bucket(k: int) -> list[TeacherPart]:
+        return list(teacher_parts(student_text.buckets[k], bucket_posteriors(k)))
 
     numbers = range(len(student_text.buckets))  # texts of equal lengths have the same buckets
-    return list(chain.from_iterable(parallel_map(of_bucket, numbers, workers, work=student_text.cells)))
+    return list(chain.from_iterable(parallel_map(parts_of_bucket, numbers, workers, work=student_text.cells)))

@@ -19,7 +19,7 @@ from nmtalign import blas
 from nmtalign.aligner.aligner import Aligner, check_languages, load_aligner, tokens_of
 from nmtalign.aligner.decoding import Decoder
 from nmtalign.aligner.experts import (
-    PAIRS,
+    PAIRS_PER_ENCODER_CALL,
     Expert,
     choose_expert,
     expert_word_counts,
@@ -42,31 +42,33 @@ from nmtalign.links.inputs import GoldInput, LinksInput, as_gold_sequence, iter_
 from nmtalign.names import MODEL, SIDES, PresetName, Side, UnicodeForm
 from nmtalign.positions.hmm import HiddenMarkov
 from nmtalign.progress import ProgressLine
-from nmtalign.rescoring.features import FREQUENT
-from nmtalign.rescoring.training import gold_of_pairs, learn_from_gold
-from nmtalign.scorers.dense import WEIGHT, check_vectors, learn_spectral, make_vectors_scorer
+from nmtalign.rescoring.features import MAX_WEIGHTED_WORDS
+from nmtalign.rescoring.gold_training import gold_of_pairs, learn_from_gold
+from nmtalign.scorers.dense import VECTORS_WEIGHT, check_vectors, learn_spectral, make_vectors_scorer
 from nmtalign.scorers.mixture import Mixture
 from nmtalign.state import is_model
 from nmtalign.text.bitext import Pair, Pairs, Sentences, check_pairs, is_line_pair
 from nmtalign.text.tokenization import SPACE_SETTINGS, Languages, TextSettings
-from nmtalign.training.checkpoint import FILE, FILE_WITH_EXPERT, checkpoint_of
+from nmtalign.training.checkpoint import CHECKPOINT_FILE, CHECKPOINT_FILE_WITH_EXPERT, checkpoint_of
 from nmtalign.training.dictionary_prior import (
     Dictionary,
     GivenDictionaries,
     dictionary_pairs,
     open_dictionaries,
 )
-from nmtalign.training.em import PRESETS, BitextFactory, Estimate, Estimator, Hyperparameters
-from nmtalign.training.em import preset as named_preset
+from nmtalign.training.em import PRESET_HYPERPARAMETERS, BitextFactory, Estimate, Estimator, Hyperparameters
+from nmtalign.training.em import preset_hyperparameters as named_preset
 from nmtalign.training.encoded_bitext import bitext_warnings, encode_bitext
 from nmtalign.training.prior import Prior, similar_words
 from nmtalign.validation import check_bool, check_choice, check_number
 from nmtalign.vectors.embeddings import Embeddings
 
-SMALL = 2_000  # pairs up to which a model of other text that knows the words teaches more than the text
-SMALL_CELLS = 1 << 16  # of a text whose links are made to look whether there are any
-TRUST_CELLS = 1 << 22  # cells whose posteriors tell how far an expert is to be trusted
-KNOWN = 0.8  # share of the words of either side that it has to know
+MAX_SMALL_PAIRS = (
+    2_000  # pairs up to which a model of other text that knows the words teaches more than the text
+)
+MAX_CHECKED_CELLS = 1 << 16  # of a text whose links are made to look whether there are any
+MAX_TRUST_CELLS = 1 << 22  # cells whose posteriors tell how far an expert is to be trusted
+MIN_KNOWN_SHARE = 0.8  # share of the words of either side that it has to know
 
 BothVectors = tuple[Embeddings, Embeddings]
 
@@ -105,7 +107,7 @@ def train(
         The target sentences, if `bitext` has the source sentences: ``train(sources, targets)``.
     preset : {"default", "fast"}
         ``fast`` takes less time and has a higher error.
-    tokenizer : {"space", "simple", "moses", "icu"} or "sentencepiece:FILE", optional
+    tokenizer : {"space", "simple", "moses", "icu"} or "sentencepiece:CHECKPOINT_FILE", optional
         How lines are cut. Left out: as for the model `init`, else at spaces.
     lowercase : bool, optional
         Look words up in lower case. Left out: as for the model `init`, else True.
@@ -187,7 +189,7 @@ def train(
     )
     settings = replace(settings, report=line.show, warn=notes.append)
     try:
-        pairs = checked_against_corrections(_shown(rows, line), gold)
+        pairs = checked_against_corrections(_short_line(rows, line), gold)
         if expert is not None:
             pairs = with_links(pairs, iter_links(expert))
         aligner = learn(pairs, settings).aligner
@@ -198,7 +200,7 @@ def train(
     return aligner
 
 
-def _shown(pairs: Iterable[Pair], line: ProgressLine) -> Iterator[Pair]:
+def _short_line(pairs: Iterable[Pair], line: ProgressLine) -> Iterator[Pair]:
     for number, pair in enumerate(pairs, 1):
         line.show(f"{number:,} pairs read")
         yield pair
@@ -330,7 +332,7 @@ def warm_start(
 class LearnOptions:
     """Options of :func:`learn`; a UsageError if the weight is out of bounds, or there are no vectors."""
 
-    hyperparameters: Hyperparameters = PRESETS["default"]
+    hyperparameters: Hyperparameters = PRESET_HYPERPARAMETERS["default"]
     text: TextSettings = field(default_factory=TextSettings)  # how lines become words
     languages: Languages = (None, None)
     prior: Prior | None = None  # word pairs, an older model, or both
@@ -383,12 +385,12 @@ def learn(pairs: Iterable[Pair], options: LearnOptions | None = None) -> Trainin
         make_bitext=options.make_bitext,
     )
     estimated = estimate(estimator, bitext, options)
-    aligner = mix(estimated, bitext, options)
+    aligner = mix_scorers(estimated, bitext, options)
     if options.expert is not None:
         expert = expert_with_trust(aligner, bitext.text, options)
         estimated = estimate(estimator, bitext, options, expert)
-        aligner = replace(mix(estimated, bitext, options), expert=expert)
-    aligner = teach(aligner, bitext, options)
+        aligner = replace(mix_scorers(estimated, bitext, options), expert=expert)
+    aligner = train_rescorer(aligner, bitext, options)
     if too_small := _why_too_small(aligner, bitext, options):
         options.warn(f"{too_small}; give more text, or continue a model (`init=DIR`)")
     return TrainingResult(aligner, _alignment_of(bitext.text, aligner, estimator, estimated, options))
@@ -479,7 +481,7 @@ def _linked(
     """Yield pairs; after the last one `batches` holds the links that the expert gives them."""
     tokens = partial(tokens_of, text=options.text, languages=options.languages)
     remaining = iter(pairs)
-    while part := list(islice(remaining, PAIRS)):
+    while part := list(islice(remaining, PAIRS_PER_ENCODER_CALL)):
         batches.append(expert.links_and_counts(part, tokens))
         yield from part
 
@@ -487,13 +489,13 @@ def _linked(
 def _advice_to_continue(source: EncodedSide, target: EncodedSide, options: LearnOptions) -> list[str]:
     """Return a line of advice if a text is small, and the shipped model could be continued with it."""
     pairs = len(source.lengths)
-    if options.prior is not None or options.dictionaries or not MIN_PAIRS <= pairs <= SMALL:
+    if options.prior is not None or options.dictionaries or not MIN_PAIRS <= pairs <= MAX_SMALL_PAIRS:
         return []
     model = load_aligner(MODEL)
     if options.text not in (TextSettings(), model.text):  # chosen, so that `init` would be refused
         return []
     known = model.scorer.coverage_of(source, target)[:2]
-    if min(side.total for side in known) < pairs or min(side.rate for side in known) < KNOWN:
+    if min(side.total for side in known) < pairs or min(side.rate for side in known) < MIN_KNOWN_SHARE:
         return []
     shares = " and ".join(f"{100 * side.rate:.0f} %" for side in known)
     found = f"the model {MODEL} knows {shares} of the source and target words"
@@ -504,25 +506,25 @@ def estimate(
     estimator: Estimator, bitext: PreparedBitext, options: LearnOptions, expert: Expert | None = None
 ) -> Estimate:
     """Estimate lexicon and transitions by expectation-maximization; links of an expert are a prior."""
-    sides, prior, name = (bitext.source, bitext.target), options.prior or Prior(), FILE
+    sides, prior, name = (bitext.source, bitext.target), options.prior or Prior(), CHECKPOINT_FILE
     if expert is not None:
         if bitext.prior_links is not None and expert.trust is not None:
             counts = expert_word_counts(bitext.prior_links, *sides, expert.trust.weight)
             prior = replace(prior, words=[*prior.words, *counts])
         estimator.set_prior(prior)
-        name = FILE_WITH_EXPERT
+        name = CHECKPOINT_FILE_WITH_EXPERT
     checkpoint = checkpoint_of(options.checkpoints, *sides, options.hyperparameters, prior, name=name)
     return estimator.run(checkpoint)
 
 
-def mix(estimated: Estimate, bitext: PreparedBitext, options: LearnOptions) -> Aligner:
+def mix_scorers(estimated: Estimate, bitext: PreparedBitext, options: LearnOptions) -> Aligner:
     """Return the aligner of an estimate, its lexicon mixed with the other scorers."""
     hyperparameters, lexicon = options.hyperparameters, estimated.lexicon
     mixture = Mixture(lexicon)
     if weight := hyperparameters.spectral_weight:
         spectral = learn_spectral(lexicon, weight, seed=hyperparameters.seed)
         mixture = mixture if spectral is None else mixture.with_scorer(spectral)
-    weight = WEIGHT if options.vectors_weight is None else options.vectors_weight
+    weight = VECTORS_WEIGHT if options.vectors_weight is None else options.vectors_weight
     if options.vectors is not None and weight:
         vectors = make_vectors_scorer(lexicon, *options.vectors, options.text, weight=weight)
         mixture = mixture.with_scorer(vectors)
@@ -535,7 +537,7 @@ def mix(estimated: Estimate, bitext: PreparedBitext, options: LearnOptions) -> A
     )
 
 
-def teach(aligner: Aligner, bitext: PreparedBitext, options: LearnOptions) -> Aligner:
+def train_rescorer(aligner: Aligner, bitext: PreparedBitext, options: LearnOptions) -> Aligner:
     """Return the aligner with a rescorer trained on gold links, if there are any."""
     if not bitext.gold:
         return aligner
@@ -551,7 +553,7 @@ def teach(aligner: Aligner, bitext: PreparedBitext, options: LearnOptions) -> Al
         scores,
         aligner.positions,
         gold,
-        frequent=aligner.lexicon.frequent(FREQUENT),
+        frequent=aligner.lexicon.frequent(MAX_WEIGHTED_WORDS),
         seed=options.hyperparameters.seed,
         report=options.report,
     )
@@ -567,7 +569,7 @@ def _why_too_small(aligner: Aligner, bitext: PreparedBitext, options: LearnOptio
         copies = f" ({pairs:,} times)" if pairs > 1 else ""
         found = f"it has only 1 pair{copies}, so links follow positions, or there are none"
         return f"the text is too small to learn from: {found}"
-    if text.cells <= SMALL_CELLS and not len(aligner.align_text(text).source):
+    if text.cells <= MAX_CHECKED_CELLS and not len(aligner.align_text(text).source):
         return f"the text is too small to learn from: the model links no words of its {pairs:,} pairs"
     return ""
 
@@ -596,7 +598,7 @@ def _gold_log_odds(decoder: Decoder, gold: Sequence[GoldAlignment]) -> float:
 
 def expert_with_trust(aligner: Aligner, text: EncodedText, options: LearnOptions) -> Expert:
     """Return the expert with its trust, estimated by an aligner that was learned without the expert."""
-    step = -(-text.cells // TRUST_CELLS)  # of a large text every n-th bucket
+    step = -(-text.cells // MAX_TRUST_CELLS)  # of a large text every n-th bucket
     text = replace(text, buckets=text.buckets[::step])
     aligner = replace(aligner, expert=options.expert, workers=options.workers).with_trust_from(text)
     options.report(f"{aligner.expert}; learned again with its links as a prior")

@@ -1,0 +1,178 @@
+"""Training of a rescorer on gold links.
+
+Adam minimizes the binary cross-entropy of links, one pair a minibatch; early stopping keeps the weights with
+the least held-out loss. Sure links are 1, absent links 0, and links that are only possible are left out.
+
+Axes: B pairs, T target words, S source words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from nmtalign.arrays import Flags, Reals
+from nmtalign.attention.adam import Schedule, minimize
+from nmtalign.corpus.buckets import Bucket
+from nmtalign.corpus.sides import EncodedSide
+from nmtalign.errors import DataError
+from nmtalign.links.alignments import GoldAlignment
+from nmtalign.positions.position_model import BucketPosteriors, PositionModel, TextScores
+from nmtalign.rescoring.features import Inputs, KnownWords, known_words, make_inputs
+from nmtalign.rescoring.network import Batch, Network, batch_loss, initial_network, mean_network
+from nmtalign.rescoring.rescorer import AnnotationStyle, Rescored, candidates_of
+
+HALF_WEIGHT_PAIRS = 10  # with so many gold pairs, a rescorer gets the weight 1/2
+MIN_GOLD_PAIRS = 50  # fewer cannot train a rescorer
+MAX_GOLD_WORDS = 128  # gold pairs with more words on a side are ignored
+SURE_IMPORTANCE = np.float32(2)  # sure links count more than absent ones because error rates favor recall
+WEIGHT_DECAY = np.float32(1e-4)
+NETWORKS_PER_RESCORER = 3  # the rescorer is the mean of so many networks
+SCHEDULE = Schedule(held_out_period=6, examples_per_step=16, max_epochs=60, last_rate_share=0.05)
+
+
+def learn_from_gold(
+    scores: TextScores,
+    base: PositionModel,
+    gold: Sequence[GoldAlignment],
+    *,
+    frequent: tuple[Sequence[str], Sequence[str]],
+    seed: int,
+    report: Callable[[str], None],
+) -> Rescored:
+    """Return a position model with a rescorer that is trained on the gold links of each pair of a text.
+
+    `frequent` contains the source and the target words that have weights of their own. The initial network
+    changes nothing. The mean of several networks, which differ in their seeds and held-out pairs, makes fewer
+    errors than one.
+    """
+    style = AnnotationStyle()
+    bucket_posteriors = base.posteriors_of(scores)
+    known = known_words(scores, frequent)
+    batches = list(minibatches(scores.text.buckets, bucket_posteriors, gold, known, style))
+    first_seed = NETWORKS_PER_RESCORER * seed
+    networks = [train_network(batches, first_seed + k) for k in range(NETWORKS_PER_RESCORER)]
+    report(f"rescorer: trained on the gold links of {len(gold):,} pairs")
+    return Rescored(
+        base=base,
+        network=mean_network(networks).rounded(),
+        weight=len(gold) / (len(gold) + HALF_WEIGHT_PAIRS),
+        frequent=(tuple(frequent[0]), tuple(frequent[1])),
+        style=style.shares(),
+    )
+
+
+def _gold_cells(bucket: Bucket, gold: Sequence[GoldAlignment]) -> tuple[Flags, Flags]:
+    """Return the sure and the possible links of a bucket, each (T, S, B)."""
+    sure = np.zeros(bucket.shape, dtype=bool)
+    possible = np.zeros(bucket.shape, dtype=bool)
+    for column in np.flatnonzero(bucket.pieces >= 0).tolist():
+        links = gold[int(bucket.pieces[column])]
+        for s, t in links.sure:
+            sure[t, s, column] = True
+        for s, t in links.possible:
+            possible[t, s, column] = True
+    return sure, possible
+
+
+def minibatches(
+    buckets: Sequence[Bucket],
+    bucket_posteriors: Callable[[int], BucketPosteriors],
+    gold: Sequence[GoldAlignment],
+    known: KnownWords,
+    style: AnnotationStyle,
+) -> Iterator[Batch]:
+    """Yield a minibatch of cells for each pair, and count the annotation style."""
+    for k, bucket in enumerate(buckets):
+        posteriors, ratios = bucket_posteriors(k)
+        assert ratios is not None  # rescorers are trained on models with a null word
+        forward, reverse, joint = posteriors.forward, posteriors.reverse, posteriors.joint
+        inputs = make_inputs(bucket, known, ratios, forward, reverse, joint)
+        sure, possible = _gold_cells(bucket, gold)
+        style.add(joint, bucket, known.frequent, sure, possible)
+        importance = candidates_of(forward, reverse, bucket.inside).astype(np.float32)  # (T, S, B)
+        importance[possible] *= SURE_IMPORTANCE * sure[possible]  # 0 for links that are only possible
+        for column in np.flatnonzero(bucket.pieces >= 0).tolist():
+            importance_of_pair = importance[..., column]  # (T, S)
+            chosen = importance_of_pair > 0
+            if chosen.any():
+                # N chosen cells become N pairs of one word each: (N, 1, 1)
+                yield Batch(
+                    inputs=inputs.cells(column, chosen),
+                    targets=sure[..., column].astype(np.float32)[chosen, None, None],
+                    importance=importance_of_pair[chosen, None, None],
+                )
+
+
+def train_network(batches: Sequence[Batch], seed: int) -> Network:
+    """Return the network with the least held-out loss, with weights on the grid."""
+    start = initial_network(seed)
+    if not batches:
+        return start.rounded()
+    # weights decay towards their initial values, P and v towards zero
+    anchor = start._replace(P=np.zeros_like(start.P), v=np.zeros_like(start.v))
+
+    def gradient(network: Network, step: Sequence[Batch]) -> list[Reals]:
+        _, slopes = batch_loss(network, _joined(step))
+        weights = zip(slopes, network, anchor, strict=True)
+        return [slope + WEIGHT_DECAY * (weight - target) for slope, weight, target in weights]
+
+    best, _ = minimize(start, batches, SCHEDULE, gradient=gradient, held_out_loss=_mean_batch_loss, seed=seed)
+    return best.rounded()
+
+
+def _mean_batch_loss(network: Network, batches: Sequence[Batch]) -> float:
+    return float(np.mean([batch_loss(network, batch)[0] for batch in batches]))
+
+
+def _joined(batches: Sequence[Batch]) -> Batch:
+    """Return the cells of several minibatches as one."""
+    inputs = Inputs(
+        features=np.concatenate([batch.inputs.features for batch in batches]),
+        target_words=np.concatenate([batch.inputs.target_words for batch in batches]),
+        source_words=np.concatenate([batch.inputs.source_words for batch in batches]),
+    )
+    return Batch(
+        inputs=inputs,
+        targets=np.concatenate([batch.targets for batch in batches]),
+        importance=np.concatenate([batch.importance for batch in batches]),
+    )
+
+
+def gold_of_pairs(
+    gold: Sequence[GoldAlignment], source: EncodedSide, target: EncodedSide
+) -> dict[int, GoldAlignment]:
+    """Return the gold links of training pairs by number of the pair, from 0; positions count words of lines.
+
+    Gold links with as many lines as there are pairs have one line per pair, which may be empty. Fewer lines
+    belong to the last pairs. Raises DataError if there are more lines than pairs, if a link is outside its
+    pair, or if fewer than `MIN_GOLD_PAIRS` pairs have links.
+    """
+    pairs = len(source.lengths)
+    if len(gold) > pairs:
+        raise DataError(f"expected gold links for at most {pairs:,} pairs, found {len(gold):,} lines")
+    numbered = dict(enumerate(gold, pairs - len(gold)))
+    for n, links in numbered.items():
+        _check_inside(n, links, source, target)
+    words_of_longer_side = np.maximum(source.lengths, target.lengths)
+    usable = {}
+    for n, links in numbered.items():
+        if links.possible and 0 < words_of_longer_side[n] <= MAX_GOLD_WORDS:
+            usable[n] = links
+    if len(usable) < MIN_GOLD_PAIRS:
+        raise DataError(
+            f"expected gold links of at least {MIN_GOLD_PAIRS} pairs of at most {MAX_GOLD_WORDS} words, found"
+            f" {len(usable)}; leave them out, or add hand-aligned pairs"
+        )
+    return usable
+
+
+def _check_inside(n: int, links: GoldAlignment, source: EncodedSide, target: EncodedSide) -> None:
+    """Raise DataError if a gold link is outside pair n."""
+    S, T = source.size(n), target.size(n)
+    for s, t in links.possible:
+        if s >= S or t >= T:
+            outside = f"gold link {s}-{t} is outside a pair of {S} and {T} words, number {n + 1}"
+            words = " ".join(source.sentence(n))[:60]
+            raise DataError(f"{outside}: {words!r}; positions count the space-separated words, from 0")
