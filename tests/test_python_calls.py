@@ -1,0 +1,71 @@
+"""Calls in Python that look right: home folders, sides as two arguments, arrays of a result."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import nmtalign as na
+
+PAIRS = [("the cat", "le chat"), ("a dog", "un chien")]
+
+
+@pytest.fixture(scope="module")
+def aligner() -> na.Aligner:
+    return na.load()
+
+
+@pytest.fixture(scope="module")
+def batch(aligner: na.Aligner) -> na.AlignedBatch:
+    return aligner.align_batch(PAIRS)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path / "home"))  # Windows
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "home").mkdir()
+    return tmp_path / "home"
+
+
+def test_a_tilde_is_the_home_folder(home, aligner, batch):
+    aligner.save("~/model")
+    na.write_links("~/links.txt", batch)
+    na.write_report("~/report.html", batch)
+    batch[0].save("~/pair.svg")
+    names = sorted(path.name for path in home.iterdir() if not path.name.startswith("."))
+    assert names == ["links.txt", "model", "pair.svg", "report.html"]
+    assert not (home.parent / "~").exists()
+    assert na.load("~/model").align(*PAIRS[0]).links == aligner.align(*PAIRS[0]).links
+    assert len(na.read_gold("~/links.txt")) == len(PAIRS)
+
+
+@pytest.mark.parametrize("name", ["source", "target", "offsets", "probability", "scores"])
+def test_the_arrays_of_a_batch_cannot_be_changed(batch, name):
+    before = getattr(batch, name).copy()
+    with pytest.raises(ValueError, match="read-only"):
+        getattr(batch, name)[0] = 99
+    assert (getattr(batch, name) == before).all()
+
+
+def test_two_sides_are_two_arguments(aligner, batch):
+    sources, targets = zip(*PAIRS, strict=True)
+    aligned = aligner.align_batch(list(sources), list(targets))
+    assert [pair.links for pair in aligned] == [pair.links for pair in batch]
+    assert list(na.Bitext(list(sources), list(targets))) == [*map(tuple, PAIRS)]
+
+
+def test_a_tuple_of_two_tuples_may_be_two_pairs_or_two_sides(aligner):
+    with pytest.raises(na.UsageError, match="which may be either; write two pairs as a list"):
+        aligner.align_batch((("a house", "une maison"), ("a cat", "un chat")))
+
+
+def test_a_colormap_goes_where_its_name_goes(batch):
+    from matplotlib import colormaps
+
+    by_name = batch[0].heatmap(colors="Greys")
+    by_object = batch[0].heatmap(colors=colormaps["Greys"])
+    images = [figure.axes[0].collections or figure.axes[0].images for figure in (by_name, by_object)]
+    assert images[0][0].get_cmap() == images[1][0].get_cmap() == colormaps["Greys"]
