@@ -178,11 +178,11 @@ def links_of_tokens(
     if words is None:
         return batch
     # A link of words with m and n tokens becomes m * n links, or cells.
-    cell_counts = source_spans.count * target_spans.count
+    cell_counts = source_spans.size * target_spans.size
     link_of_cell = np.repeat(np.arange(len(pair)), cell_counts)
     first_cells = np.repeat(np.cumsum(cell_counts) - cell_counts, cell_counts)
     cell_in_link = np.arange(len(link_of_cell)) - first_cells
-    target_count = target_spans.count[link_of_cell]
+    target_count = target_spans.size[link_of_cell]
     source = source_spans.start[link_of_cell] + cell_in_link // target_count
     target = target_spans.start[link_of_cell] + cell_in_link % target_count
     probability = batch.probability[link_of_cell] / cell_counts[link_of_cell]
@@ -201,7 +201,7 @@ class _TokenSpans(NamedTuple):
     """The tokens of the words of some links, shape (L,) each."""
 
     start: Longs  # first token of the word
-    count: Longs  # number of its tokens
+    size: Longs  # number of its tokens
     left: Longs  # tokens from the first one to the end of the sentence; 0 or less: the word is outside
 
 
