@@ -413,7 +413,7 @@ CALLS = {
     "letters as links": (lambda: na.Alignment("0-0", 2, 2), DATA, "of whole numbers, found '0-0'"),
     "a link outside": (lambda: na.Alignment({(5, 0)}, 2, 2), DATA, "link 5-0 is outside"),
     "a stray link": (lambda: na.GoldAlignment({(0, 0)}, set()), DATA, "not among the possible"),
-    "NaN as weight": (lambda: na.AlignmentMatrix(np.full((1, 1), np.nan), "a", "b"), DATA, "hold NaN"),
+    "NaN as weight": (lambda: na.AlignmentMatrix(np.full((1, 1), np.nan), "a", "b"), DATA, "contain NaN"),
     "text as weight": (lambda: na.AlignmentMatrix("x", "a", "b"), DATA, "real numbers, found 'x'"),
     "a report of nothing": (
         lambda: na.write_report("a.html", None),

@@ -44,14 +44,23 @@ class SideCoverage(NamedTuple):
     """Words of one side of a text."""
 
     total: int = 0
-    known: int = 0  # in the vocabulary of the side
-    in_other: int = 0  # in the vocabulary of the other side
-    punctuated: int = 0  # unknown, and ending in punctuation
+    known: int = 0  # words in the vocabulary of this side
+    in_other: int = 0  # words in the vocabulary of the other side
+    punctuated: int = 0  # unknown words that end in punctuation
 
     @property
     def rate(self) -> float:
-        """Share of known words; 1.0 where no word was counted."""
+        """Fraction of known words; 1.0 if no word was counted."""
         return self.known / self.total if self.total else 1.0
+
+    def joined(self, other: SideCoverage) -> SideCoverage:
+        """Return the counts of two texts together."""
+        return SideCoverage(
+            total=self.total + other.total,
+            known=self.known + other.known,
+            in_other=self.in_other + other.in_other,
+            punctuated=self.punctuated + other.punctuated,
+        )
 
 
 class Coverage(NamedTuple):
@@ -64,33 +73,41 @@ class Coverage(NamedTuple):
 
     def joined(self, other: Coverage) -> Coverage:
         """Return the counts of two texts together."""
-        sides = zip(self[:2], other[:2], strict=True)
-        source, target = (SideCoverage(*map(int.__add__, *both)) for both in sides)
-        return Coverage(source, target, self.pairs + other.pairs, self.copies + other.copies)
+        return Coverage(
+            source=self.source.joined(other.source),
+            target=self.target.joined(other.target),
+            pairs=self.pairs + other.pairs,
+            copies=self.copies + other.copies,
+        )
 
     @property
     def swapped(self) -> bool:
         """Whether each side is better known, and well enough, to the vocabulary of the other side."""
-        return all(side.in_other > max(side.known, MIN_KNOWN_RATE * side.total) for side in self[:2])
+        for side in (self.source, self.target):
+            if side.in_other <= max(side.known, MIN_KNOWN_RATE * side.total):
+                return False
+        return True
 
     @property
     def warning(self) -> str:
-        """A warning where links are not to be trusted: copies, swapped sides, raw text, few known words."""
+        """A warning if the links are unreliable: copies, swapped sides, raw text, few known words."""
         if self.copies > self.pairs / 2 and self.pairs >= MIN_PAIRS:
             copies = f"{self.copies:,} of {self.pairs:,} pairs have the same words on both sides"
             return f"{copies}; is one file given twice?"
         if self.swapped:
             return _SWAPPED
-        if all(side.punctuated > MAX_PUNCTUATED_RATE * side.total for side in self[:2]):
+        both_sides = (self.source, self.target)
+        if all(side.punctuated > MAX_PUNCTUATED_RATE * side.total for side in both_sides):
             return "unknown words end in punctuation: cut raw text with `tokenizer=simple`"
-        sides = zip(SIDES, self[:2], strict=True)
-        rates = [(name, side.rate) for name, side in sides if side.rate < MIN_KNOWN_RATE]
-        few = [f"only {100 * rate:.1f} % of the {name} words" for name, rate in rates]
-        return f"{' and '.join(few)} are known, {_CAUSES}" if few else ""
+        low_rates = []
+        for name, side in zip(SIDES, both_sides, strict=True):
+            if side.rate < MIN_KNOWN_RATE:
+                low_rates.append(f"only {100 * side.rate:.1f} % of the {name} words")
+        return f"{' and '.join(low_rates)} are known, {_CAUSES}" if low_rates else ""
 
 
 def _words_with_letters(side: EncodedSide) -> Flags:
-    """Tell which words of a side (V,) have a letter."""
+    """Return which words of a side contain a letter, shape (V + 1,)."""
     return side.memo(
         "lettered",
         lambda: np.array([word.isalpha() or any(map(str.isalpha, word)) for word in side.words]),
@@ -107,55 +124,60 @@ def measure_coverage(
 ) -> Coverage:
     """Count the words of a text that a source and a target vocabulary know.
 
-    The `segments` say of which pairs the sentences are pieces; without them each sentence is a pair. With
-    `every_word`, names, numbers and signs count like all others.
+    If `segments` are given, the sentences are pieces of pairs; otherwise each sentence is a pair. With
+    `every_word`, names, numbers and signs are counted, too.
     """
-    elsewhere: tuple[Container[str], Container[str]] = (), ()
-    if not every_word:
-        elsewhere = set(target.words), set(source.words)
-    known = (
-        _count_side(source, elsewhere[0], *vocabularies, every_word),
-        _count_side(target, elsewhere[1], *vocabularies[::-1], every_word),
-    )
-    copied = _are_copies(source, target)
+    source_vocabulary, target_vocabulary = vocabularies
+    source_words: Container[str] = () if every_word else set(source.words)
+    target_words: Container[str] = () if every_word else set(target.words)
+    source_coverage = _count_side(source, target_words, source_vocabulary, target_vocabulary, every_word)
+    target_coverage = _count_side(target, source_words, target_vocabulary, source_vocabulary, every_word)
+    is_copy = _are_copies(source, target)
     if segments is None:
-        return Coverage(*known, len(copied), int(copied.sum()))
-    others = np.unique(segments.pair[~copied])  # pairs with a piece whose sides differ
-    return Coverage(*known, segments.pairs, segments.pairs - len(others))
+        return Coverage(source_coverage, target_coverage, len(is_copy), int(is_copy.sum()))
+    different_pairs = np.unique(segments.pair[~is_copy])  # pairs with a piece whose sides differ
+    copy_count = segments.pairs - len(different_pairs)
+    return Coverage(source_coverage, target_coverage, segments.pairs, copy_count)
 
 
 def count_copies(source: EncodedSide, target: EncodedSide) -> int:
-    """Count the sentences with words that are the same on both sides."""
+    """Return how many sentences have words, the same on both sides."""
     return int(_are_copies(source, target).sum())
 
 
 def _are_copies(source: EncodedSide, target: EncodedSide) -> Flags:
-    """Tell which sentences (N,) have words, the same on both sides."""
+    """Return which sentences (N,) have words, the same on both sides."""
     number = {word: k for k, word in enumerate(source.words)}
-    same = np.array([number.get(word, -1) for word in target.words], np.int64)
-    alike = np.flatnonzero((source.lengths == target.lengths) & (source.lengths > 0))
-    for ends, last in ((slice(-1), 0), (slice(1, None), 1)):  # most that differ do so in first or last word
-        s, t = (side.tokens[side.offsets[ends][alike] - last] for side in (source, target))
-        alike = alike[s == same[t]]
-    copied = np.zeros(len(source.lengths), bool)
-    copied[[k for k in alike.tolist() if source.sentence(k) == target.sentence(k)]] = True
-    return copied
+    source_number = np.array([number.get(word, -1) for word in target.words], np.int64)  # of target words
+    candidates = np.flatnonzero((source.lengths == target.lengths) & (source.lengths > 0))
+    # Most sentences that differ do so in the first or in the last word, which are compared first.
+    first_words = source.tokens[source.offsets[:-1][candidates]]
+    first_target_words = target.tokens[target.offsets[:-1][candidates]]
+    candidates = candidates[first_words == source_number[first_target_words]]
+    last_words = source.tokens[source.offsets[1:][candidates] - 1]
+    last_target_words = target.tokens[target.offsets[1:][candidates] - 1]
+    candidates = candidates[last_words == source_number[last_target_words]]
+    is_copy = np.zeros(len(source.lengths), bool)
+    for k in candidates.tolist():
+        is_copy[k] = source.sentence(k) == target.sentence(k)
+    return is_copy
 
 
 def _count_side(
     side: EncodedSide,
-    elsewhere: Container[str],
+    other_words: Container[str],
     vocabulary: Container[str],
-    other: Container[str],
+    other_vocabulary: Container[str],
     every_word: bool,
 ) -> SideCoverage:
-    """Count the words of one side; `elsewhere` are those of the other one, `other` is its vocabulary."""
+    """Count the words of one side; `other_words` and `other_vocabulary` are those of the other side."""
     total = known = in_other = punctuated = 0
-    for word, count, lettered in zip(
-        side.words, side.counts.tolist(), _words_with_letters(side), strict=True
-    ):
-        is_known, is_in_other = word in vocabulary, word in other
-        if every_word or (lettered and (is_known or is_in_other or word not in elsewhere)):
+    has_letters = _words_with_letters(side).tolist()
+    for word, count, has_letter in zip(side.words, side.counts.tolist(), has_letters, strict=True):
+        is_known = word in vocabulary
+        is_in_other = word in other_vocabulary
+        is_name = not (is_known or is_in_other) and word in other_words
+        if every_word or (has_letter and not is_name):
             total += count
             known += count * is_known
             in_other += count * is_in_other
@@ -164,11 +186,17 @@ def _count_side(
 
 
 def warn_of_one_word_lines(text: EncodedText) -> str | None:
-    """Say which side is written without spaces, so that a line is one word to links; None where none is."""
-    for name, side, words in zip(SIDES, (text.source, text.target), text.line_words or (), strict=False):
-        last = words.numbers[words.offsets[1:][np.diff(words.offsets) > 0] - 1]
-        places = [k for k, word in enumerate(side.words) if find_spaceless_letter(word)]
-        if 2 * np.count_nonzero(last == 0) > len(last) and 2 * side.counts[places].sum() > side.counts.sum():
+    """Return a warning if a side is written without spaces, so that most lines are one word; else None."""
+    if text.line_words is None:
+        return None
+    for name, side, words in zip(SIDES, (text.source, text.target), text.line_words, strict=True):
+        line_lengths = np.diff(words.offsets)
+        last_tokens = words.offsets[1:][line_lengths > 0] - 1
+        is_one_word = words.numbers[last_tokens] == 0
+        spaceless = [k for k, word in enumerate(side.words) if find_spaceless_letter(word)]
+        most_lines_are_one_word = 2 * np.count_nonzero(is_one_word) > len(is_one_word)
+        most_words_are_spaceless = 2 * side.counts[spaceless].sum() > side.counts.sum()
+        if most_lines_are_one_word and most_words_are_spaceless:
             return (
                 f"the {name} is written without spaces, and links count the words between spaces, so most"
                 " lines are one word; `align --tokens PREFIX` writes tokens, and links that count these"
@@ -177,9 +205,9 @@ def warn_of_one_word_lines(text: EncodedText) -> str | None:
 
 
 def foreign_pairs(text: EncodedText, vocabularies: tuple[Container[str], Container[str]]) -> Flags:
-    """Tell of which pairs (N,) a side has words with letters, and its vocabulary knows none of them.
+    """Return for which pairs (N,) a side has words with letters, but none in its vocabulary.
 
-    Words that both sides of the pair have are names, and not counted where they are unknown.
+    Unknown words that both sides of a pair have are taken for names and not counted.
     """
     foreign = _foreign_side(text, text.source, text.target, vocabularies[0])
     return foreign | _foreign_side(text, text.target, text.source, vocabularies[1])
@@ -188,19 +216,27 @@ def foreign_pairs(text: EncodedText, vocabularies: tuple[Container[str], Contain
 def _foreign_side(
     text: EncodedText, side: EncodedSide, other: EncodedSide, vocabulary: Container[str]
 ) -> Flags:
-    """Tell of which pairs one side has words, and none that is known."""
-    lettered, pair_of_piece = _words_with_letters(side), text.segments.pair
-    known = np.fromiter(map(vocabulary.__contains__, side.words), bool, len(side.words))
-    foreign = np.zeros(text.segments.pairs, bool)
-    for chosen, value in ((lettered & ~known, True), (lettered & known, False)):
-        pieces = np.diff(offsets_of(chosen[side.tokens])[side.offsets]) > 0  # with some of these words
-        foreign[pair_of_piece[pieces]] = value
-    pairs = np.flatnonzero(foreign)
-    bounds = np.searchsorted(pair_of_piece, [pairs, pairs + 1])
-    for pair, first, last in zip(pairs, *bounds, strict=True):
-        strange = {word for word in _words_of_sentences(side, first, last) if any(map(str.isalpha, word))}
-        foreign[pair] = not strange.issubset(_words_of_sentences(other, first, last))
-    return foreign
+    """Return for which pairs one side has words, but none in its vocabulary."""
+    has_letter = _words_with_letters(side)
+    is_known = np.fromiter(map(vocabulary.__contains__, side.words), bool, len(side.words))
+    pair_of_piece = text.segments.pair
+    is_foreign = np.zeros(text.segments.pairs, bool)
+    is_foreign[pair_of_piece[_sentences_with(side, has_letter & ~is_known)]] = True
+    is_foreign[pair_of_piece[_sentences_with(side, has_letter & is_known)]] = False
+    pairs = np.flatnonzero(is_foreign)
+    first_pieces = np.searchsorted(pair_of_piece, pairs)
+    last_pieces = np.searchsorted(pair_of_piece, pairs + 1)
+    for pair, first, last in zip(pairs, first_pieces, last_pieces, strict=True):
+        words = _words_of_sentences(side, first, last)
+        words_with_letters = {word for word in words if any(map(str.isalpha, word))}
+        is_foreign[pair] = not words_with_letters.issubset(_words_of_sentences(other, first, last))
+    return is_foreign
+
+
+def _sentences_with(side: EncodedSide, is_chosen: Flags) -> Flags:
+    """Return which sentences (N,) have one of the chosen words (V + 1,)."""
+    chosen_before = offsets_of(is_chosen[side.tokens])  # number of chosen tokens before each token
+    return np.asarray(np.diff(chosen_before[side.offsets]) > 0)
 
 
 def _words_of_sentences(side: EncodedSide, first: int, last: int) -> list[str]:

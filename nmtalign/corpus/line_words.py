@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from itertools import chain, compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,15 +28,16 @@ from nmtalign.links.alignments import (
 )
 from nmtalign.text.tokenization import SPACE_SETTINGS, words_containing
 
-SPACE_BYTE, LINE_END_BYTE = 32, 10  # bytes between words, and after lines
-DROPPED_SPACES = "\u00a0\u202f\u3000\t"  # white space that tokenizers leave out, and that is no end of a word
+SPACE_BYTE = ord(" ")
+LINE_END_BYTE = ord("\n")
+DROPPED_SPACES = "\u00a0\u202f\u3000\t"  # tokenizers omit this white space, but it does not end a word
 _find_word_of_dropped_spaces = re.compile(rf"(?:^| )[{DROPPED_SPACES}]+(?: |$)").search
 
 
 class LineWords(NamedTuple):
-    """Of one side of a text: the word of its line that each token is part of, or begins in."""
+    """The word between spaces that each token of one side of a text begins in."""
 
-    numbers: Integers  # the word of each token, from 0, of all sentences one after the other
+    numbers: Integers  # (tokens of all sentences,): the word of each token, numbered from 0 in its line
     offsets: Longs  # (N + 1,): the tokens of sentence n are ``numbers[offsets[n]:offsets[n + 1]]``
 
     def of(self, sentence: Integers, tokens: Integers) -> Longs:
@@ -51,7 +51,7 @@ class LineWords(NamedTuple):
         return words
 
 
-BothLineWords = tuple[LineWords, LineWords]  # of the source and of the target
+BothLineWords = tuple[LineWords, LineWords]  # source and target
 
 
 def number_line_words(
@@ -62,51 +62,66 @@ def number_line_words(
 ) -> Integers:
     """Return the number of the word between spaces that each token of some lines begins in.
 
-    `tokens` are of all lines, one after the other, and each line has as many as `lengths` say. Tokens that
-    are the letters of their line, in order, are found by counting letters; `spans` says where those of
-    another line begin and end.
+    `tokens` are those of all lines, and `lengths` are their numbers per line. If the tokens of a line are its
+    letters, in order, their words are found by counting letters, for all lines at once. For other lines,
+    `spans` returns where the tokens begin and end.
     """
-    sizes = np.array(lengths, np.int64)
-    words, unlike = _words_by_letter_count(lines, tokens, sizes)
-    if unlike.any():
-        for_lines = compress(zip(lines, lengths, strict=True), unlike.tolist())
-        of_lines = (words_containing([a for a, _ in spans(line)] if n else (), line) for line, n in for_lines)
-        words[np.repeat(unlike, sizes)] = [*chain.from_iterable(of_lines)]
-    return words.astype(np.min_scalar_type(int(words.max(initial=0))))
+    token_counts = np.array(lengths, np.int64)
+    words, is_uncounted = _words_by_letter_count(lines, tokens, token_counts)
+    if is_uncounted.any():
+        words_of_lines: list[int] = []
+        for number in np.flatnonzero(is_uncounted).tolist():
+            if lengths[number]:
+                line = lines[number]
+                starts = [start for start, _ in spans(line)]
+                words_of_lines += words_containing(starts, line)
+        words[np.repeat(is_uncounted, token_counts)] = words_of_lines
+    smallest_type = np.min_scalar_type(int(words.max(initial=0)))
+    return words.astype(smallest_type)
 
 
 def _words_by_letter_count(
-    lines: Sequence[str], tokens: Sequence[str], sizes: Longs
+    lines: Sequence[str], tokens: Sequence[str], token_counts: Longs
 ) -> tuple[Integers, Flags]:
-    """Return the word of each token from the number of letters before it, and the lines where that is wrong.
+    """Return the word of each token from the number of letters before it, and for which lines this fails.
 
-    It is wrong in lines that are not the letters of their tokens, or have a word that no token begins in.
+    It fails for lines whose letters are not those of their tokens, and for lines with a word that no token
+    begins in. "Letters" are the bytes of all characters except white space.
     """
-    text, cut = _as_bytes(lines), _as_bytes(tokens)
-    gaps, ends = (
-        np.flatnonzero((text == SPACE_BYTE) | (text == LINE_END_BYTE)),
-        np.flatnonzero(cut == LINE_END_BYTE),
-    )
-    line_ends = text[gaps] == LINE_END_BYTE
-    if len(ends) != len(tokens) or np.count_nonzero(line_ends) != len(lines):  # a line end inside
+    line_bytes = _as_bytes(lines)
+    token_bytes = _as_bytes(tokens)
+    gaps = np.flatnonzero((line_bytes == SPACE_BYTE) | (line_bytes == LINE_END_BYTE))
+    token_ends = np.flatnonzero(token_bytes == LINE_END_BYTE)
+    is_line_end = line_bytes[gaps] == LINE_END_BYTE
+    has_inner_line_ends = len(token_ends) != len(tokens) or np.count_nonzero(is_line_end) != len(lines)
+    if has_inner_line_ends:
         return np.zeros(len(tokens), np.int64), np.ones(len(lines), bool)
-    gaps -= np.arange(len(gaps))  # letters before each gap
-    letters = np.concatenate([[0], ends - np.arange(len(ends))])  # letters before each token, and in all
-    in_text, in_tokens = np.concatenate([[0], gaps[line_ends]]), letters[offsets_of(sizes)]  # before lines
-    unlike = np.diff(in_text) != np.diff(in_tokens)
-    whole = "\n".join(lines)
-    if any(space in whole for space in DROPPED_SPACES):
-        unlike |= np.array([bool(_find_word_of_dropped_spaces(line)) for line in lines])
-    word = np.zeros(int(in_text[-1]) + 1, np.int64)
-    word[gaps] = 1  # several spaces are one gap
-    np.cumsum(word, out=word)
-    before = letters[:-1] + np.repeat((in_text - in_tokens)[:-1], sizes)
-    first = np.repeat(word[in_text[:-1]], sizes)
-    return word[np.minimum(before, len(word) - 1)] - first, unlike
+
+    # The k-th separator has k separators before it, so subtracting k leaves the number of letters before it.
+    letters_before_gap = gaps - np.arange(len(gaps))
+    letters_before_token = np.concatenate([[0], token_ends - np.arange(len(token_ends))])  # and the total
+    # Letters before each line, and the total, counted in the lines and in their tokens
+    before_line = np.concatenate([[0], letters_before_gap[is_line_end]])
+    before_line_tokens = letters_before_token[offsets_of(token_counts)]
+    fails = np.diff(before_line) != np.diff(before_line_tokens)
+    all_lines = "\n".join(lines)
+    if any(space in all_lines for space in DROPPED_SPACES):
+        fails |= np.array([bool(_find_word_of_dropped_spaces(line)) for line in lines])
+
+    # word_of_letter[k] is the number of gaps at or before letter k; several spaces in a row are one gap
+    word_of_letter = np.zeros(int(before_line[-1]) + 1, np.int64)
+    word_of_letter[letters_before_gap] = 1
+    np.cumsum(word_of_letter, out=word_of_letter)
+    # If earlier lines fail, letters of tokens are counted relative to the beginning of their line.
+    shift = (before_line - before_line_tokens)[:-1]
+    first_letter = letters_before_token[:-1] + np.repeat(shift, token_counts)
+    first_word_of_line = np.repeat(word_of_letter[before_line[:-1]], token_counts)
+    words = word_of_letter[np.minimum(first_letter, len(word_of_letter) - 1)] - first_word_of_line
+    return words, fails
 
 
 def _as_bytes(texts: Sequence[str]) -> NDArray[np.uint8]:
-    """Return texts with an end after each, without white space that belongs to no token."""
+    """Return the bytes of texts, each with a line end, without `DROPPED_SPACES`."""
     text = "\n".join([*texts, ""])
     if not text.isascii() or "\t" in text:
         for space in DROPPED_SPACES:
@@ -121,11 +136,12 @@ def links_of_words(batch: AlignedBatch, words: BothLineWords | None) -> AlignedB
     """
     if words is None or not len(batch.source):
         return batch
-    pair = np.repeat(np.arange(len(batch)), np.diff(batch.offsets))
-    source, target = words[0].of(pair, batch.source), words[1].of(pair, batch.target)
+    pair = np.repeat(np.arange(len(batch)), np.diff(batch.offsets))  # (L,)
+    source = words[0].of(pair, batch.source)
+    target = words[1].of(pair, batch.target)
     key = (pair * (source.max() + 1) + source) * (target.max() + 1) + target
-    order = key.argsort(kind="stable")  # nearly in order already
-    first = np.flatnonzero(np.diff(key[order], prepend=-1))
+    order = key.argsort(kind="stable")  # fast, because the keys are nearly in order
+    first = np.flatnonzero(np.diff(key[order], prepend=-1))  # of each run of equal keys
     kept = order[first]
     counts = np.bincount(pair[kept], minlength=len(batch))
     return replace(
@@ -145,72 +161,96 @@ def links_of_tokens(
     `words` are those of :func:`links_of_words`, `lengths` the source and target tokens of each pair. A
     DataError names the first pair, counted from `first`, with a link outside.
     """
-    pair = np.repeat(np.arange(len(batch)), np.diff(batch.offsets))
-    sides = zip((batch.source, batch.target), words or (None, None), lengths, strict=True)
-    spans = [_token_spans(pair, *side) for side in sides]
-    outside = np.flatnonzero(np.logical_or(*(inside < 1 for *_, inside in spans)))
+    pair = np.repeat(np.arange(len(batch)), np.diff(batch.offsets))  # (L,)
+    source_words, target_words = (None, None) if words is None else words
+    source_spans = _token_spans(pair, batch.source, source_words, lengths[0])
+    target_spans = _token_spans(pair, batch.target, target_words, lengths[1])
+    outside = np.flatnonzero((source_spans.left < 1) | (target_spans.left < 1))
     if len(outside):
         n = outside[0]
-        link, (S, T) = f"{batch.source[n]}-{batch.target[n]}", (int(size[pair[n]]) for size in lengths)
-        outside_of = f"pair {first + pair[n]:,}: the expert's link {link} lies outside of {S} and {T} tokens"
-        raise DataError(f"{outside_of}; positions count the words between spaces of the line, from 0")
+        link = f"{batch.source[n]}-{batch.target[n]}"
+        S, T = int(lengths[0][pair[n]]), int(lengths[1][pair[n]])
+        place = f"pair {first + pair[n]:,}"
+        raise DataError(
+            f"{place}: the expert's link {link} lies outside of {S} and {T} tokens; "
+            "positions count the words between spaces of the line, from 0"
+        )
     if words is None:
         return batch
-    (start, count, _), (other_start, other_count, _) = spans
-    cells = count * other_count
-    row = np.repeat(np.arange(len(pair)), cells)
-    nth = np.arange(len(row)) - np.repeat(np.cumsum(cells) - cells, cells)
-    source, target = start[row] + nth // other_count[row], other_start[row] + nth % other_count[row]
-    order = np.lexsort((target, source, pair[row]))
-    sizes = np.bincount(pair[row], minlength=len(batch))
+    # A link of words with m and n tokens becomes m * n links, or cells.
+    cell_counts = source_spans.size * target_spans.size
+    link_of_cell = np.repeat(np.arange(len(pair)), cell_counts)
+    first_cells = np.repeat(np.cumsum(cell_counts) - cell_counts, cell_counts)
+    cell_in_link = np.arange(len(link_of_cell)) - first_cells
+    target_count = target_spans.size[link_of_cell]
+    source = source_spans.start[link_of_cell] + cell_in_link // target_count
+    target = target_spans.start[link_of_cell] + cell_in_link % target_count
+    probability = batch.probability[link_of_cell] / cell_counts[link_of_cell]
+    pair_of_cell = pair[link_of_cell]
+    order = np.lexsort((target, source, pair_of_cell))
     return AlignedBatch(
-        offsets_of(sizes),
-        source[order].astype(np.int32),
-        target[order].astype(np.int32),
-        (batch.probability[row] / cells[row]).astype(np.float32)[order],
-        batch.scores,
+        offsets=offsets_of(np.bincount(pair_of_cell, minlength=len(batch))),
+        source=source[order].astype(np.int32),
+        target=target[order].astype(np.int32),
+        probability=probability.astype(np.float32)[order],
+        scores=batch.scores,
     )
 
 
-def _token_spans(
-    pair: Longs, word: Integers, words: LineWords | None, lengths: Longs
-) -> tuple[Longs, Longs, Longs]:
-    """Return the first token of words, how many each has, and how many are left (0 or less: outside)."""
-    if words is None:
-        return word.astype(np.int64), np.ones(len(word), np.int64), lengths[pair] - word
-    width = int(max(words.numbers.max(initial=0), word.max(initial=0))) + 1
-    keys = np.repeat(np.arange(len(lengths)), lengths) * width + words.numbers
-    start, stop = (np.searchsorted(keys, pair * width + word, side) for side in ("left", "right"))
-    return start - words.offsets[pair], stop - start, words.offsets[pair + 1] - start
+class _TokenSpans(NamedTuple):
+    """The tokens of the words of some links, shape (L,) each."""
+
+    start: Longs  # first token of the word
+    size: Longs  # number of its tokens
+    left: Longs  # tokens from the first one to the end of the sentence; 0 or less: the word is outside
+
+
+def _token_spans(pair: Longs, word: Integers, line_words: LineWords | None, lengths: Longs) -> _TokenSpans:
+    """Return which tokens the words are, each in the sentence of its pair; `lengths` are in tokens."""
+    if line_words is None:  # each token is a word
+        return _TokenSpans(word.astype(np.int64), np.ones(len(word), np.int64), lengths[pair] - word)
+    # Sentence and word make one ascending key for each token
+    width = int(max(line_words.numbers.max(initial=0), word.max(initial=0))) + 1
+    token_keys = np.repeat(np.arange(len(lengths)), lengths) * width + line_words.numbers
+    word_keys = pair * width + word
+    start = np.searchsorted(token_keys, word_keys, "left")
+    stop = np.searchsorted(token_keys, word_keys, "right")
+    sentence_start = line_words.offsets[pair]
+    return _TokenSpans(start - sentence_start, stop - start, line_words.offsets[pair + 1] - start)
 
 
 def gold_of_tokens(
     gold: GoldAlignment, links: Collection[Link], source: Sequence[int], target: Sequence[int]
 ) -> GoldAlignment:
-    """Return the gold links of tokens from those of words; `source` and `target` say the word of each token.
+    """Return the gold links of tokens from those of words; `source` and `target` are the words of the tokens.
 
-    Of words of one token the link is theirs. Of several tokens those that an aligner links (`links`) are
-    sure, if the gold link is, and all others are possible: gold does not tell them apart.
+    A link of words with one token each becomes the link of their tokens. If a word has several tokens, the
+    gold link does not tell which of them are linked: the links that an aligner chose (`links`) are sure, if
+    the gold link is, and all others are possible.
     """
     sure: set[Link] = set()
     possible: set[Link] = set()
     for link in gold.possible:
-        tokens = [t for t, word in enumerate(target) if word == link.target]
-        cells = {Link(s, t) for s, word in enumerate(source) if word == link.source for t in tokens}
-        possible |= cells
+        source_tokens = [s for s, word in enumerate(source) if word == link.source]
+        target_tokens = [t for t, word in enumerate(target) if word == link.target]
+        token_links = {Link(s, t) for s in source_tokens for t in target_tokens}
+        possible |= token_links
         if link in gold.sure:
-            sure |= cells if len(cells) == 1 else cells.intersection(links)
+            sure |= token_links if len(token_links) == 1 else token_links.intersection(links)
     return GoldAlignment(frozenset(sure), frozenset(possible))
 
 
 def pair_of_words(
     pair: AlignedPair, lines: tuple[str, str], words: BothLineWords | None, n: int = 0
 ) -> AlignedPair:
-    """Return pair n of the lines that `words` tell of, with the words between spaces in place of tokens."""
+    """Return an aligned pair with the words between spaces in place of their tokens.
+
+    `words` has the words of the tokens of all pairs, and `n` is the number of this pair.
+    """
     if words is None:
         return pair
-    shown = tuple(SPACE_SETTINGS.words(lines[0])), tuple(SPACE_SETTINGS.words(lines[1]))
-    return join_pair_tokens(pair, shown, (words[0].sentence(n), words[1].sentence(n)))
+    line_words = tuple(SPACE_SETTINGS.words(lines[0])), tuple(SPACE_SETTINGS.words(lines[1]))
+    return join_pair_tokens(pair, line_words, (words[0].sentence(n), words[1].sentence(n)))
 
 
 def join_pair_tokens(
@@ -218,18 +258,20 @@ def join_pair_tokens(
 ) -> AlignedPair:
     """Return an aligned pair with words in place of their tokens; see :func:`join_token_values`.
 
-    `word_of_token` says the word of each source and target token. A word is without a vector if one of its
-    tokens is.
+    `word_of_token` is the word of each source and target token. A word has no vector if one of its tokens has
+    none.
     """
     source, target = word_of_token
-    shape = len(words[1]), len(words[0])
+    shape = len(words[1]), len(words[0])  # (T, S)
 
-    def of_words(values: str, weights: Reals) -> Any:
+    def join(values: str, weights: Reals) -> Any:
         return None if weights is None else join_token_values(values, weights, word_of_token, shape)
 
     unknown = pair.matrix.unknown
     if unknown is not None:
-        unknown = frozenset(source[n] for n in unknown[0]), frozenset(target[n] for n in unknown[1])
+        unknown_source = frozenset(source[n] for n in unknown[0])
+        unknown_target = frozenset(target[n] for n in unknown[1])
+        unknown = unknown_source, unknown_target
     probabilities: dict[Link, float] = {}
     for (s, t), probability in pair.probabilities.items():
         link = Link(source[s], target[t])
@@ -237,36 +279,37 @@ def join_pair_tokens(
     links = {Link(source[s], target[t]) for s, t in pair.alignment.links}
     return replace(
         pair,
-        alignment=Alignment(links, *map(len, words)),
-        matrix=AlignmentMatrix(
-            of_words("combined", pair.matrix.weights), *words, unknown, pair.matrix.caption
-        ),
-        forward=of_words("forward", pair.forward),
-        reverse=of_words("reverse", pair.reverse),
+        alignment=Alignment(links, len(words[0]), len(words[1])),
+        matrix=AlignmentMatrix(join("combined", pair.matrix.weights), *words, unknown, pair.matrix.caption),
+        forward=join("forward", pair.forward),
+        reverse=join("reverse", pair.reverse),
         probabilities=probabilities,
-        scores=of_words("scores", pair.scores),
+        scores=join("scores", pair.scores),
     )
 
 
 def join_token_values(
     values: str, weights: AnyArray, words: tuple[Sequence[int], Sequence[int]], shape: tuple[int, int]
 ) -> AnyArray:
-    """Return one kind of values of the words of a pair from those of their tokens.
+    """Return values of the words of a pair from the values of their tokens.
 
-    `values` are "scores", "forward", "reverse" or "combined", `weights` is of shape (target tokens, source
-    tokens), `words` is the word of each source and target token, and `shape` is (T, S). Scores and combined
-    weights of two words are the greatest of their tokens. A word attends to the tokens of another one
-    together, and its own tokens attend on average, so weights of a direction sum to 1 at most. A word
-    without tokens has weights of 0, and scores of NaN.
+    `values` is "scores", "forward", "reverse" or "combined". `weights` has the shape (target tokens, source
+    tokens), `words` is the word of each source and target token, and `shape` is (T, S).
+
+    The score, or combined weight, of two words is the maximum over their tokens. In one direction, the
+    weights of a word's tokens are added where they are attended to, and averaged where they attend, so that
+    the weights of a word sum to at most 1. A word without tokens has weights of 0 and scores of NaN.
     """
-    source, target = (np.array(numbers, np.int64) for numbers in words)
+    source = np.array(words[0], np.int64)
+    target = np.array(words[1], np.int64)
     if values == "reverse":
         return join_token_values("forward", weights.T, words[::-1], shape[::-1]).T
     if values != "forward":
-        greatest = np.full(shape, np.nan if values == "scores" else 0, weights.dtype)
-        np.fmax.at(greatest, np.ix_(target, source), weights)
-        return greatest
+        maximum = np.full(shape, np.nan if values == "scores" else 0, weights.dtype)
+        np.fmax.at(maximum, np.ix_(target, source), weights)
+        return maximum
     total = np.zeros(shape, weights.dtype)
     np.add.at(total, np.ix_(target, source), weights)
-    total /= np.maximum(np.bincount(target, minlength=shape[0]), 1).astype(weights.dtype)[:, None]
+    tokens_per_word = np.maximum(np.bincount(target, minlength=shape[0]), 1)  # (T,)
+    total /= tokens_per_word.astype(weights.dtype)[:, None]
     return total

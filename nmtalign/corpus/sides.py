@@ -21,7 +21,7 @@ from nmtalign.text.tokenization import SPACE_SETTINGS, TextSettings
 
 Computed = TypeVar("Computed")
 
-PAIRS_PER_BLOCK = 200  # pairs tokenized at a time; larger blocks do not fit the CPU cache
+PAIRS_PER_BLOCK = 200  # tokenized at a time; larger blocks do not fit the CPU cache
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -29,10 +29,10 @@ class EncodedSide:
     """One side of a bitext."""
 
     words: list[str]  # ``words[k]`` is the word with number k; ``words[0]`` is the padding
-    tokens: Ints  # word numbers of all sentences, one after the other
+    tokens: Ints  # word numbers of all sentences, concatenated
     offsets: Longs  # (N + 1,): sentence n is ``tokens[offsets[n]:offsets[n + 1]]``
     counts: Longs  # (V + 1,): how often each word occurs
-    line_words: Integers | None = None  # the word between spaces that each token begins in; None: each is one
+    line_words: Integers | None = None  # the word between spaces of each token; None if each token is one
 
     @cached_property
     def lengths(self) -> Longs:
@@ -44,21 +44,21 @@ class EncodedSide:
         return {}
 
     def memo(self, key: Hashable, compute: Callable[[], Computed]) -> Computed:
-        """Return what the first call with `key` computed; parts of a large text share the results."""
+        """Return the result of the first call with `key`; the parts of a large text share it."""
         if key not in self._memory:
             self._memory[key] = compute()
         value: Computed = self._memory[key]
         return value
 
     def size(self, n: int) -> int:
-        """Words between spaces of the line that sentence n was cut from, as far as they have tokens."""
+        """Return the number of words between spaces in line n, up to the last one that has a token."""
         if self.line_words is None:
             return int(self.lengths[n])
         words = self.line_words[self.offsets[n] : self.offsets[n + 1]]
         return int(words[-1]) + 1 if len(words) else 0
 
     def sentence(self, n: int) -> list[str]:
-        """The words of sentence n."""
+        """Return the words of sentence n."""
         return [self.words[k] for k in self.tokens[self.offsets[n] : self.offsets[n + 1]]]
 
 
@@ -71,13 +71,13 @@ class NumberedWords(NamedTuple):
     line_words: Integers | None
 
 
-WordForms = Callable[[Sequence[str]], list[str]]  # gives the forms in which words are looked up
+WordForms = Callable[[Sequence[str]], list[str]]  # returns the forms in which words are looked up
 
 
 class SideEncoder:
-    """Numbers the words of one side (0 or 1) of a bitext; `text` cuts lines into words.
+    """Numbers the words of one side (0 or 1) of a bitext; `text` splits lines into words.
 
-    With `forms`, words are numbered by the forms that it gives: different words may have the same form.
+    With `forms`, words of the same form have the same number.
     """
 
     def __init__(
@@ -96,7 +96,8 @@ class SideEncoder:
         for begin in range(0, len(lines), PAIRS_PER_BLOCK):
             block = lines[begin : begin + PAIRS_PER_BLOCK]
             if self._text.cuts_at_spaces and not any("\n" in line for line in block):
-                self._add_folded(self._text.folded("".join([f"{line}\n" for line in block])))
+                joined = "".join([f"{line}\n" for line in block])
+                self._add_folded_lines(self._text.folded(joined))
                 continue
             tokens, lengths = self._text.tokens_of_lines(block, self._side, self._language)
             if self._text.tokenizer != SPACE_SETTINGS.tokenizer:
@@ -110,14 +111,19 @@ class SideEncoder:
             block = sentences[begin : begin + PAIRS_PER_BLOCK]
             self._add_tokens([*chain.from_iterable(block)], map(len, block))
 
-    def _add_folded(self, lines: str) -> None:
-        """Add the sentences of lines in the form that is looked up; each line has an end."""
+    def _add_folded_lines(self, lines: str) -> None:
+        """Add the sentences of lines that are in the form that is looked up; each line has an end.
+
+        Line ends are numbered like words, so that one array operation finds the lengths of all lines.
+        """
         words = lines.replace("\n", " \n ").split(" ")
         numbers = np.fromiter(map(self._numbers.__getitem__, words), np.int32, len(words))
-        numbers = numbers[numbers != self._numbers[""]]
-        inside = numbers != self._numbers["\n"]
-        self._lengths.extend((np.diff(np.flatnonzero(~inside), prepend=-1) - 1).tolist())
-        self._done.append(numbers[inside])
+        numbers = numbers[numbers != self._numbers[""]]  # empty words are between two spaces
+        is_word = numbers != self._numbers["\n"]
+        line_ends = np.flatnonzero(~is_word)
+        lengths = np.diff(line_ends, prepend=-1) - 1
+        self._lengths.extend(lengths.tolist())
+        self._done.append(numbers[is_word])
 
     def _add_tokens(self, tokens: Sequence[str], lengths: Iterable[int]) -> None:
         words = self._text.normalized(tokens)
@@ -135,29 +141,30 @@ class SideEncoder:
         numbers = np.fromiter(map(self._numbers.__getitem__, other.words), np.int32, len(other.words))
         self._done.append(numbers.take(other.tokens))
         self._lengths.extend(other.lengths.tolist())
-        self._line_words += [] if other.line_words is None else [other.line_words]
+        if other.line_words is not None:
+            self._line_words.append(other.line_words)
 
     def finish(self) -> EncodedSide:
         """Return the side, with words numbered by falling frequency, ties by first occurrence."""
-        spelling, tokens, lengths, line_words = self.numbered()
+        words, tokens, lengths, line_words = self.numbered()
         if self._forms is not None:
-            spelling, tokens = _merge_words_of_form(self._forms(spelling), tokens)
-        counts = np.bincount(tokens, minlength=len(spelling))
+            words, tokens = _merge_words_of_form(self._forms(words), tokens)
+        counts = np.bincount(tokens, minlength=len(words))
         order = np.argsort(-counts, kind="stable")  # order[rank] = number by first occurrence
-        order = order[: np.count_nonzero(counts)]  # without "" and "\n", which only cutting made
+        order = order[: np.count_nonzero(counts)]  # without "" and "\n", which are not words
         rank = np.zeros(len(counts), dtype=np.int32)
         rank[order] = np.arange(1, len(order) + 1, dtype=np.int32)
         return EncodedSide(
-            ["", *(spelling[k] for k in order)],
-            rank[tokens] if len(tokens) else tokens,
-            offsets_of(lengths),
-            np.concatenate([np.zeros(1, np.int64), counts[order].astype(np.int64)]),
-            line_words,
+            words=["", *[words[k] for k in order]],
+            tokens=rank[tokens] if len(tokens) else tokens,
+            offsets=offsets_of(lengths),
+            counts=np.concatenate([np.zeros(1, np.int64), counts[order].astype(np.int64)]),
+            line_words=line_words,
         )
 
 
 def _merge_words_of_form(forms: Sequence[str], tokens: Ints) -> tuple[list[str], Ints]:
-    """Return the different forms of words, in order, and tokens as numbers of these instead of words."""
+    """Return the distinct forms of the words, in order, and the tokens as numbers of these forms."""
     distinct = list(dict.fromkeys(forms))
     number = number_words(distinct)
     form_of_word = np.array([number[form] for form in forms], np.int32)
@@ -169,7 +176,7 @@ def side_encoders(
     languages: tuple[str | None, str | None],
     forms: tuple[WordForms, WordForms] | None = None,
 ) -> tuple[SideEncoder, SideEncoder]:
-    """Return what numbers the words of the source, and of the target."""
+    """Return the encoders of the source and of the target."""
     of_source, of_target = forms or (None, None)
     source = SideEncoder(text, 0, languages[0], of_source)
     return source, SideEncoder(text, 1, languages[1], of_target)
@@ -182,11 +189,12 @@ def encode(sentences: Iterable[Sequence[str]]) -> EncodedSide:
 
 def encode_pairs(pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> tuple[EncodedSide, EncodedSide]:
     """Number the words of both sides of a bitext, reading it once."""
-    encoders, rest = side_encoders(SPACE_SETTINGS, (None, None)), iter(pairs)
-    while block := list(islice(rest, PAIRS_PER_BLOCK)):
-        for encoder, sentences in zip(encoders, zip(*block, strict=True), strict=True):
-            encoder.add_words(sentences)
-    return encoders[0].finish(), encoders[1].finish()
+    source, target = side_encoders(SPACE_SETTINGS, (None, None))
+    remaining = iter(pairs)
+    while block := list(islice(remaining, PAIRS_PER_BLOCK)):
+        source.add_words([pair[0] for pair in block])
+        target.add_words([pair[1] for pair in block])
+    return source.finish(), target.finish()
 
 
 def number_words(words: Iterable[str]) -> dict[str, int]:
@@ -195,5 +203,5 @@ def number_words(words: Iterable[str]) -> dict[str, int]:
 
 
 def look_up(numbers: Mapping[str, int], words: Iterable[str], missing: int = -1) -> Longs:
-    """Return the number of each word, `missing` for unknown ones."""
+    """Return the number of each word; unknown words have the number `missing`."""
     return np.fromiter(map(numbers.get, words, repeat(missing)), np.int64)

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Integral, Real
-from operator import attrgetter, index
+from operator import index
 from typing import Any, NamedTuple, Protocol, overload
 
 import numpy as np
@@ -35,12 +35,12 @@ class Link(NamedTuple):
 
 
 def as_links(links: Any) -> frozenset[Link]:
-    """Return pairs of positions as a set of links; a DataError if they are none."""
-    return frozenset(map(Link._make, _as_pairs(links)))
+    """Return pairs of positions as a set of links; raise DataError if they are not pairs of integers."""
+    return frozenset(Link(s, t) for s, t in _as_pairs(links))
 
 
 def links_inside(links: Any, source_length: int, target_length: int) -> list[tuple[int, int]]:
-    """Return pairs of positions as they are; a DataError if they are none, or outside of the words."""
+    """Return pairs of positions unchanged; raise DataError if one is outside of the sentence pair."""
     pairs = _as_pairs(links)
     for s, t in pairs:
         if not (0 <= s < source_length and 0 <= t < target_length):
@@ -53,10 +53,11 @@ def _as_pairs(links: Any) -> list[tuple[int, int]]:
     try:
         return [(_as_position(s), _as_position(t)) for s, t in links]
     except (TypeError, ValueError):
-        wanted = "expected links as pairs (source, target) of whole numbers"
-        single = isinstance(links, tuple) and len(links) == 2 and all(isinstance(n, Integral) for n in links)
-        advice = "; links go in a list: [(source, target)]" if single else ""
-        raise DataError(f"{wanted}, found {short_repr(links)}{advice}") from None
+        expected = "expected links as pairs (source, target) of whole numbers"
+        is_pair = isinstance(links, tuple) and len(links) == 2
+        is_single_link = is_pair and all(isinstance(n, Integral) for n in links)
+        advice = "; links go in a list: [(source, target)]" if is_single_link else ""
+        raise DataError(f"{expected}, found {short_repr(links)}{advice}") from None
 
 
 def _as_position(n: Any) -> int:
@@ -66,15 +67,17 @@ def _as_position(n: Any) -> int:
 
 
 def _as_read_only(values: Any, name: str, shape: tuple[int | None, ...], kinds: str = "biuf") -> NDArray[Any]:
-    """Return values as an array that cannot be written to; a DataError if kind or shape are others.
+    """Return a read-only array of the values; raise DataError if its kind or shape is not the expected one.
 
-    None in `shape` is any length.
+    None in `shape` accepts any length; `kinds` are codes of NumPy's types.
     """
     array = as_real_array(values, name)
     if array.size and array.dtype.kind not in kinds:
         raise DataError(f"expected {name} as whole numbers, found {array.dtype}")
-    lengths = zip(array.shape, shape, strict=False)
-    if array.ndim != len(shape) or any(wanted not in (None, length) for length, wanted in lengths):
+    fits = array.ndim == len(shape)
+    for length, expected_length in zip(array.shape, shape, strict=False):
+        fits = fits and expected_length in (None, length)
+    if not fits:
         wanted_shape = str(shape).replace("None", "N + 1")
         raise DataError(f"expected {name} of shape {wanted_shape}, found {array.shape}")
     view = array.view()
@@ -83,12 +86,12 @@ def _as_read_only(values: Any, name: str, shape: tuple[int | None, ...], kinds: 
 
 
 def _field_values(result: Any, kind: Any) -> tuple[Any, ...]:
-    """Return the values from which a dataclass of some kind is made again."""
+    """Return the values of the fields of a dataclass, to construct it again."""
     return tuple(getattr(result, name) for name in kind.__dataclass_fields__)
 
 
 def _check_unknown(unknown: Any, source_length: int, target_length: int) -> None:
-    """Raise DataError unless these are the positions of words of both sides, or None."""
+    """Raise DataError unless `unknown` is None, or has positions of words of both sides."""
     if unknown is None:
         return
     wanted = "expected unknown words as positions of both sides, (source, target)"
@@ -134,8 +137,11 @@ class Alignment(Viewable):
         for length in (source_length, target_length):
             if not isinstance(length, Integral) or isinstance(length, bool) or length < 0:
                 raise DataError(f"expected a number of words, found {short_repr(length)}")
-        inside = frozenset(map(Link._make, links_inside(links, source_length, target_length)))
-        vars(self).update({"links": inside, "source_length": source_length, "target_length": target_length})
+        positions = links_inside(links, source_length, target_length)
+        set_field = object.__setattr__  # the class is frozen
+        set_field(self, "links", frozenset(Link(s, t) for s, t in positions))
+        set_field(self, "source_length", source_length)
+        set_field(self, "target_length", target_length)
 
     def __repr__(self) -> str:
         links = " ".join(f"{s}-{t}" for s, t in self)
@@ -160,11 +166,11 @@ class Alignment(Viewable):
 
     @classmethod
     def from_matrix(cls, matrix: ArrayLike) -> Alignment:
-        """Return the alignment of a (T, S) matrix of truth values, or of zeros and ones."""
+        """Return the alignment of a (T, S) matrix of bools, or of zeros and ones."""
         cells = np.asarray(matrix)
         if cells.ndim != 2 or not np.isin(cells, (0, 1)).all():
-            wanted = "expected a matrix (T, S) of truth values, such as `posterior > 0.5`"
-            raise DataError(f"{wanted}, found {short_repr(matrix)}; weights are no links")
+            expected = "expected a matrix (T, S) of bools, such as `posterior > 0.5`"
+            raise DataError(f"{expected}, found {short_repr(matrix)}; weights are not links")
         target, source = np.nonzero(cells)
         return cls(zip(source, target, strict=True), cells.shape[1], cells.shape[0])
 
@@ -196,11 +202,14 @@ class GoldAlignment:
     def __init__(
         self, sure: Iterable[tuple[int, int]], possible: Iterable[tuple[int, int]] | None = None
     ) -> None:
-        links = as_links(sure)
-        vars(self).update({"sure": links, "possible": links if possible is None else as_links(possible)})
-        stray = self.sure - self.possible
-        if stray:
-            s, t = min(stray)
+        sure_links = as_links(sure)
+        possible_links = sure_links if possible is None else as_links(possible)
+        set_field = object.__setattr__  # the class is frozen
+        set_field(self, "sure", sure_links)
+        set_field(self, "possible", possible_links)
+        impossible = sure_links - possible_links
+        if impossible:
+            s, t = min(impossible)
             raise DataError(
                 f"sure link {s}-{t} is not among the possible links; sure links are possible ones"
             )
@@ -208,8 +217,11 @@ class GoldAlignment:
             raise DataError("a gold link has a negative position; positions count from 0")
 
     def __repr__(self) -> str:
-        kinds = (f"{s}{'-' if (s, t) in self.sure else 'p'}{t}" for s, t in sorted(self.possible))
-        return single_line(f"GoldAlignment: {' '.join(kinds)}")
+        links = []
+        for link in sorted(self.possible):
+            kind = "-" if link in self.sure else "p"
+            links.append(f"{link.source}{kind}{link.target}")
+        return single_line(f"GoldAlignment: {' '.join(links)}")
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -223,10 +235,10 @@ class AlignmentMatrix(Viewable):
     source_tokens, target_tokens : sequence of str
         The S and T words.
     unknown : (frozenset of int, frozenset of int), optional
-        Positions of source and target words without a vector, whose weights say nothing; None where weights
-        come from no vectors.
+        Positions of source and target words without a vector, whose weights are meaningless; None if the
+        weights do not come from vectors.
     caption : str
-        The attention score and positions that made the weights, for pictures; empty where there is no score.
+        For pictures: the attention score and the positions that gave the weights; empty without a score.
     """
 
     weights: NDArray[np.floating]
@@ -244,24 +256,26 @@ class AlignmentMatrix(Viewable):
         unknown: UnknownWords | None = None,
         caption: str = "",
     ) -> None:
-        given = as_real_array(weights, "weights")
-        cells = np.array(given, dtype=np.result_type(given, np.float32))
-        sides = source_tokens, target_tokens
-        for side in sides:
-            if isinstance(side, Iterator) or not isinstance(side, Iterable):
-                raise DataError(f"expected two lists of words, found {short_repr(side)}")
-            if not all(isinstance(word, str) for word in side):
+        real_weights = as_real_array(weights, "weights")
+        cells = np.array(real_weights, dtype=np.result_type(real_weights, np.float32))  # (T, S)
+        for side in (source_tokens, target_tokens):
+            is_list = isinstance(side, Iterable) and not isinstance(side, Iterator)
+            if not is_list or not all(isinstance(word, str) for word in side):
                 raise DataError(f"expected two lists of words, found {short_repr(side)}")
         expected = (len(target_tokens), len(source_tokens))
         if cells.shape != expected:
             raise DataError(f"expected weights of shape (T, S) = {expected}, found {cells.shape}")
         if not np.isfinite(cells).all():
-            raise DataError("the weights hold NaN or infinity")
+            raise DataError("the weights contain NaN or infinity")
         check_type(caption, str, "a caption")
         _check_unknown(unknown, len(source_tokens), len(target_tokens))
         cells.flags.writeable = False
-        words = {"source_tokens": tuple(source_tokens), "target_tokens": tuple(target_tokens)}
-        vars(self).update({"weights": cells, **words, "unknown": unknown, "caption": caption})
+        set_field = object.__setattr__  # the class is frozen
+        set_field(self, "weights", cells)
+        set_field(self, "source_tokens", tuple(source_tokens))
+        set_field(self, "target_tokens", tuple(target_tokens))
+        set_field(self, "unknown", unknown)
+        set_field(self, "caption", caption)
 
     def __reduce__(self) -> tuple[type[AlignmentMatrix], tuple[Any, ...]]:
         """Pickle the arguments: an array that is unpickled could be written to."""
@@ -290,30 +304,30 @@ class AlignedPair(Viewable):
         The weights from which the links were chosen, shape (T, S): both directions combined, or one of them
         where the method is ``argmax`` or ``argmax-reverse``.
     forward : array of shape (T, S)
-        Attention of target words to source words: rows sum to at most 1, the rest is the null word's. None
-        in a picture of one matrix.
+        Attention of target words to source words: rows sum to at most 1, the remainder belongs to the null
+        word. None if the pair is only a picture of one matrix.
     reverse : array of shape (T, S)
         Attention of source words to target words: columns sum to at most 1.
     probabilities : dict of Link to float
         Probability of each chosen link.
     score : float, optional
-        Pair score: the probability that the two sides are translations, where a null word is known.
+        Pair score: the probability that the two sides are translations, if the model has a null word.
     description : str
-        What made the links, in one line.
+        One line about the aligner and the settings that gave the links.
     extraction : str
         Name of the method that chose the links.
     threshold : float, optional
-        Least posterior of a link, where the method has one.
+        Minimum posterior of a link, if the method has a threshold.
     second : float, optional
-        Least probability of a second word in its direction, where the method looks for second words.
+        Minimum probability of a second word in its direction, if the method looks for second words.
     default_values : str
-        Which values a picture shows unless told: ``forward`` where they are a softmax of scores, without a
-        null word; else ``combined``.
+        Which values a picture shows by default: ``forward`` if they are a softmax of scores without a null
+        word, else ``combined``.
     scores : array of shape (T, S)
         Scores of the cells before position model and softmax, log likelihood ratios of a learned model. Cells
-        far from the path of a pair that was cut into pieces hold NaN. None where attention was given.
+        far from the path of a pair that was split into pieces are NaN. None if the attention was given.
     languages : (str, str)
-        Source and target as ISO 639 codes where they are known; a browser chooses the glyphs by them.
+        ISO 639 codes of source and target, if they are known; a browser uses them to choose glyphs.
 
     Examples
     --------
@@ -344,21 +358,24 @@ class AlignedPair(Viewable):
         check_type(self.matrix, AlignmentMatrix, "the weights as an AlignmentMatrix")
         check_type(self.probabilities, Mapping, "a dictionary with the probability of each link")
         T, S = self.matrix.weights.shape
-        if (self.alignment.source_length, self.alignment.target_length) != (S, T):
-            sizes = f"{self.alignment.source_length} and {self.alignment.target_length}"
-            raise DataError(f"expected links of {S} source and {T} target words, found links of {sizes}")
+        lengths = self.alignment.source_length, self.alignment.target_length
+        if lengths != (S, T):
+            found = f"found links of {lengths[0]} and {lengths[1]}"
+            raise DataError(f"expected links of {S} source and {T} target words, {found}")
         if self.score is not None:
             check_type(self.score, Real, "a pair score")
         for name in ("forward", "reverse", "scores"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, _as_read_only(getattr(self, name), name, (T, S)))
+            values = getattr(self, name)
+            if values is not None:
+                object.__setattr__(self, name, _as_read_only(values, name, (T, S)))
 
     def __reduce__(self) -> tuple[type[AlignedPair], tuple[Any, ...]]:
         """Pickle the arguments: arrays that are unpickled could be written to."""
         return AlignedPair, _field_values(self, AlignedPair)
 
     def __repr__(self) -> str:
-        return single_line("  ".join(f"{source}-{target}" for source, target, _ in self.words) or "no links")
+        linked_words = [f"{source}-{target}" for source, target, _ in self.words]
+        return single_line("  ".join(linked_words) or "no links")
 
     @property
     def links(self) -> list[Link]:
@@ -393,26 +410,30 @@ class AlignedPair(Viewable):
 
     @property
     def target_null(self) -> NDArray[np.floating] | None:
-        """Probability of each target word to have no source word, shape (T,)."""
-        return None if self.forward is None else np.asarray(np.clip(1.0 - self.forward.sum(axis=1), 0.0, 1.0))
+        """Probability that each target word has no source word, shape (T,)."""
+        if self.forward is None:
+            return None
+        return np.asarray(np.clip(1.0 - self.forward.sum(axis=1), 0.0, 1.0))
 
     @property
     def source_null(self) -> NDArray[np.floating] | None:
-        """Probability of each source word to have no target word, shape (S,)."""
-        return None if self.reverse is None else np.asarray(np.clip(1.0 - self.reverse.sum(axis=0), 0.0, 1.0))
+        """Probability that each source word has no target word, shape (S,)."""
+        if self.reverse is None:
+            return None
+        return np.asarray(np.clip(1.0 - self.reverse.sum(axis=0), 0.0, 1.0))
 
 
 class Origin(Protocol):
-    """What the pairs of a batch were made of."""
+    """The text and the aligner that a batch came from."""
 
     def tokens(self, n: int) -> BothWords:
         """Return the words of pair n."""
 
     def aligned(self, n: int) -> AlignedPair:
-        """Align pair n alone, with its attention: the same bits as in the batch."""
+        """Align pair n alone, with its attention: bit-identical to the batch."""
 
     def chosen(self, numbers: Sequence[int]) -> Origin:
-        """Return some of the pairs."""
+        """Return the origin of a part of the batch."""
 
 
 Chosen = list[int] | list[bool] | NDArray[np.bool_] | NDArray[np.integer]  # numbers of pairs, or a mask
@@ -423,8 +444,8 @@ Chosen = list[int] | list[bool] | NDArray[np.bool_] | NDArray[np.integer]  # num
 class AlignedBatch(Sequence[AlignedPair], Result):
     """The links of N sentence pairs as flat arrays, and a sequence of the pairs. The arrays are read-only.
 
-    ``batch[n]`` is an aligned pair, and ``batch[2:5]`` a batch. The attention of a pair is computed when you
-    ask for it: the pair is aligned again alone, which gives the same bits.
+    ``batch[n]`` is an aligned pair, and ``batch[2:5]`` a batch. Its attention is computed when it is
+    first used: the pair is aligned again alone, which gives bit-identical results.
 
     Attributes
     ----------
@@ -439,8 +460,8 @@ class AlignedBatch(Sequence[AlignedPair], Result):
     scores : float64 array of shape (N,)
         Pair score of each pair.
     origin : optional
-        The text and its aligner. Without it, as in a batch of links that were read from a file, ``links(n)``
-        works and ``batch[n]`` does not.
+        The text and its aligner. Without it, for example in a batch of links from a file, ``links(n)`` works,
+        but ``batch[n]`` does not.
 
     Examples
     --------
@@ -499,7 +520,8 @@ class AlignedBatch(Sequence[AlignedPair], Result):
         numbers = selected_indices(n, len(self))
         if numbers is None:
             return _PairOfBatch(self, normalize_index(n, len(self)))
-        rows = np.concatenate([np.arange(0), *(np.arange(*self.offsets[n : n + 2]) for n in numbers)])
+        rows_of_pairs = [np.arange(self.offsets[k], self.offsets[k + 1]) for k in numbers]
+        rows = np.concatenate([np.arange(0), *rows_of_pairs])
         return AlignedBatch(
             offsets_of(np.diff(self.offsets)[numbers]),
             self.source[rows],
@@ -518,22 +540,21 @@ class AlignedBatch(Sequence[AlignedPair], Result):
 
 
 class _PairOfBatch(AlignedPair):
-    """A pair of a batch: its attention is computed when it is asked for."""
+    """A pair of a batch: links are taken from the batch, all else is computed when it is first used."""
 
     _origin: Origin
     _n: int
 
     def __init__(self, batch: AlignedBatch, n: int) -> None:
         if batch.origin is None:
-            raise UsageError("this batch holds links without words; batch.links(n) returns those of pair n")
+            raise UsageError("this batch has links without words; batch.links(n) returns the links of pair n")
         links = batch.links(n)
-        probability = batch.probability[batch.offsets[n] : batch.offsets[n + 1]].tolist()
-        vars(self).update(
-            _origin=batch.origin,
-            _n=n,
-            probabilities=dict(zip(links, probability, strict=True)),
-            score=float(batch.scores[n]),
-        )
+        probabilities = batch.probability[batch.offsets[n] : batch.offsets[n + 1]].tolist()
+        set_field = object.__setattr__  # the class is frozen
+        set_field(self, "_origin", batch.origin)
+        set_field(self, "_n", n)
+        set_field(self, "probabilities", dict(zip(links, probabilities, strict=True)))
+        set_field(self, "score", float(batch.scores[n]))
 
     @cached_property
     def tokens(self) -> BothWords:
@@ -547,12 +568,58 @@ class _PairOfBatch(AlignedPair):
     @cached_property
     def alignment(self) -> Alignment:
         """The chosen links."""
-        return Alignment(frozenset(self.probabilities), *map(len, self.tokens))
+        source, target = self.tokens
+        return Alignment(frozenset(self.probabilities), len(source), len(target))
 
+    @property
+    def matrix(self) -> AlignmentMatrix:
+        """The weights from which the links were chosen."""
+        return self._aligned.matrix
 
-_OF_ATTENTION = ("matrix", "forward", "reverse", "scores", "default_values")
-for _name in (*_OF_ATTENTION, "description", "extraction", "threshold", "second", "languages"):
-    setattr(_PairOfBatch, _name, property(attrgetter(f"_aligned.{_name}")))
+    @property
+    def forward(self) -> NDArray[np.floating]:
+        """Attention of target words to source words."""
+        return self._aligned.forward
+
+    @property
+    def reverse(self) -> NDArray[np.floating]:
+        """Attention of source words to target words."""
+        return self._aligned.reverse
+
+    @property
+    def scores(self) -> NDArray[np.floating]:
+        """Scores of the cells."""
+        return self._aligned.scores
+
+    @property
+    def default_values(self) -> str:
+        """Which values a picture shows by default."""
+        return self._aligned.default_values
+
+    @property
+    def description(self) -> str:
+        """One line about the aligner and its settings."""
+        return self._aligned.description
+
+    @property
+    def extraction(self) -> str:
+        """Name of the method that chose the links."""
+        return self._aligned.extraction
+
+    @property
+    def threshold(self) -> float | None:
+        """Minimum posterior of a link."""
+        return self._aligned.threshold
+
+    @property
+    def second(self) -> float | None:
+        """Minimum probability of a second word."""
+        return self._aligned.second
+
+    @property
+    def languages(self) -> tuple[str | None, str | None]:
+        """ISO 639 codes of source and target."""
+        return self._aligned.languages
 
 
 def concatenate_batches(batches: Sequence[AlignedBatch]) -> AlignedBatch:

@@ -1,4 +1,4 @@
-"""Links and gold links as users have them: checked once, at the door of each function that takes them."""
+"""Links and gold links in the forms that public functions accept; each form is checked here, once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,15 @@ from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.paths import as_path
-from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, GoldAlignment, Link, as_links
+from nmtalign.links.alignments import (
+    AlignedBatch,
+    AlignedPair,
+    Alignment,
+    GoldAlignment,
+    Link,
+    as_links,
+    links_inside,
+)
 from nmtalign.links.formats import (
     LinkRecord,
     ReviewedGold,
@@ -28,8 +36,8 @@ from nmtalign.links.formats import (
 )
 from nmtalign.validation import is_iterable, reject_exhausted
 
-_LINE = re.compile(r"\d+[-p]\d+( \d+[-p]\d+)*")  # in Pharaoh format
-_OF_ONE_PAIR = (AlignedPair, Alignment, GoldAlignment, Set)
+_PHARAOH_LINE = re.compile(r"\d+[-p]\d+( \d+[-p]\d+)*")
+_TYPES_OF_ONE_PAIR = (AlignedPair, Alignment, GoldAlignment, Set)
 ParsedRow = TypeVar("ParsedRow")
 LinksOfPair = Iterable[tuple[int, int]] | Alignment | AlignedPair | str
 LinksInput = AlignedBatch | Iterable[LinksOfPair] | str | Path
@@ -37,7 +45,7 @@ GoldInput = Iterable[GoldAlignment | Iterable[tuple[int, int]] | str] | str | Pa
 
 
 def iter_links(alignments: LinksInput) -> Iterator[frozenset[Link]]:
-    """Yield the links of each pair; a DataError names the first pair whose links are none."""
+    """Yield the links of each pair; a DataError names the first pair whose links are invalid."""
     if isinstance(alignments, AlignedBatch):
         return (frozenset(alignments.links(n)) for n in range(len(alignments)))
     if isinstance(alignments, str | Path):
@@ -94,9 +102,9 @@ def write_links(path: str | Path, alignments: LinksInput, *, format: str = "phar
 
 
 def as_gold_sequence(golds: GoldInput) -> Iterable[GoldAlignment]:
-    """Return the gold links of each pair, given as in :func:`iter_links`; links without a kind are sure.
+    """Return the gold links of each pair, in the forms of :func:`iter_links`; links without a kind are sure.
 
-    Those of a file are a sequence, as those of corrections may claim many more pairs than there are.
+    The result for a file is a sequence: a file of corrections may claim many more pairs than it has.
     """
     if isinstance(golds, str | Path):
         _check_not_a_line(golds)
@@ -105,68 +113,86 @@ def as_gold_sequence(golds: GoldInput) -> Iterable[GoldAlignment]:
 
 
 def check_same_words(first: Any, second: Any) -> None:
-    """Refuse aligned pairs of two results that count other words; links of others have none."""
-    lists = first, second
-    if all(isinstance(one, Sequence) and getattr(one, "origin", one) is not None for one in lists):
-        for number, pairs in enumerate(zip(*lists, strict=False)):
-            sizes = [(*map(len, pair.tokens),) for pair in pairs if isinstance(pair, AlignedPair)]
-            if len(sizes) == 2 and sizes[0] != sizes[1]:
-                found = "found pairs of {} and {} and of {} and {} words".format(*sizes[0], *sizes[1])
-                why = "`align` counts the tokens of a line, `align_batch` the words between spaces"
-                raise DataError(f"pair {number + 1:,}: expected links of the same words, {found}; {why}")
+    """Raise DataError if a pair has different numbers of words in two results.
+
+    Only aligned pairs have words; other links are not checked.
+    """
+    for result in (first, second):
+        has_words = getattr(result, "origin", result) is not None
+        if not isinstance(result, Sequence) or not has_words:
+            return
+    for number, (one, other) in enumerate(zip(first, second, strict=False), 1):
+        if not (isinstance(one, AlignedPair) and isinstance(other, AlignedPair)):
+            continue
+        sizes = [len(words) for words in one.tokens]
+        other_sizes = [len(words) for words in other.tokens]
+        if sizes != other_sizes:
+            found = (
+                f"found pairs of {sizes[0]} and {sizes[1]} and of {other_sizes[0]} and {other_sizes[1]} words"
+            )
+            why = "`align` counts the tokens of a line, `align_batch` the words between spaces"
+            raise DataError(f"pair {number:,}: expected links of the same words, {found}; {why}")
 
 
 def check_gold_inside(golds: Iterable[GoldAlignment], alignments: LinksInput) -> Iterator[GoldAlignment]:
-    """Yield gold links, and refuse those outside of the words of a batch: they count other words."""
+    """Yield gold links; raise DataError if they are outside of the words of an aligned batch."""
     for number, gold in enumerate(golds, 1):
         if isinstance(alignments, AlignedBatch) and alignments.origin and number <= len(alignments):
+            source, target = alignments.origin.tokens(number - 1)
             try:
-                Alignment(gold.possible, *map(len, alignments.origin.tokens(number - 1)))
+                links_inside(gold.possible, len(source), len(target))
             except DataError as error:
                 raise DataError(f"pair {number:,}: gold {error}; are both of the same words?") from None
         yield gold
 
 
-def _parse_links(given: Any) -> frozenset[Link]:
-    if isinstance(given, str):
-        return parse_pharaoh(given)
-    if isinstance(given, GoldAlignment):
+def _parse_links(links_of_pair: Any) -> frozenset[Link]:
+    """Return the links of one pair, in one of the forms of `LinksOfPair`."""
+    if isinstance(links_of_pair, str):
+        return parse_pharaoh(links_of_pair)
+    if isinstance(links_of_pair, GoldAlignment):
         raise DataError("expected links, found gold links; give their `sure` or their `possible` ones")
-    links = as_links(given.links if isinstance(given, AlignedPair) else given)
-    if any(min(link) < 0 for link in links):
+    if isinstance(links_of_pair, AlignedPair):
+        links_of_pair = links_of_pair.links
+    links = as_links(links_of_pair)
+    if any(link.source < 0 or link.target < 0 for link in links):
         raise DataError("a link has a negative position; positions count from 0")
     return links
 
 
-def as_gold(given: Any) -> GoldAlignment:
-    """Return gold links of one pair; links that are only links are sure."""
-    if isinstance(given, GoldAlignment):
-        return given
-    if isinstance(given, str):
-        return parse_gold(given)
-    links = _parse_links(given)
+def as_gold(links_of_pair: Any) -> GoldAlignment:
+    """Return the gold links of one pair; links without a kind are sure."""
+    if isinstance(links_of_pair, GoldAlignment):
+        return links_of_pair
+    if isinstance(links_of_pair, str):
+        return parse_gold(links_of_pair)
+    links = _parse_links(links_of_pair)
     return GoldAlignment(links, links)
 
 
 def _check_not_a_line(path: str | Path) -> None:
-    """Raise UsageError for a Pharaoh line where a path or the lines of all pairs are expected."""
-    if _LINE.fullmatch(str(path)) and not as_path(path).exists():
+    """Raise UsageError for a Pharaoh line; a path, or the lines of all pairs, is expected."""
+    if _PHARAOH_LINE.fullmatch(str(path)) and not as_path(path).exists():
         found = (
             f"expected links of each pair, or a path, found the links of one pair, {short_repr(str(path))}"
         )
         raise UsageError(f"{found}; lines go in a list: [{short_repr(str(path))}]")
 
 
-def _iter_parsed(given: Any, parse: Callable[[Any], ParsedRow], what: str) -> Iterator[ParsedRow]:
-    """Return an iterator over what is given for each pair; a DataError names the pair."""
-    if hasattr(given, "itertuples") or hasattr(given, "iter_rows"):  # of pandas, of polars
-        rows = "a table of links does not count the pairs without links"
-        advice = f"{rows}: give the batch that it was made of, or a column with a Pharaoh line for each pair"
-        raise UsageError(f"expected {what} of each pair, found a table, {short_repr(given)}; {advice}")
-    if not is_iterable(given) or isinstance(given, Mapping | Set):  # these have no order
-        advice = "; a single pair goes in a list: [pair]" if isinstance(given, _OF_ONE_PAIR) else ""
-        raise UsageError(f"expected {what} of each pair, or a path, found {short_repr(given)}{advice}")
-    return _parse_each(reject_exhausted(given, what) if isinstance(given, Iterator) else given, parse)
+def _iter_parsed(rows: Any, parse: Callable[[Any], ParsedRow], what: str) -> Iterator[ParsedRow]:
+    """Return an iterator over the parsed rows, one for each pair; a DataError names the pair."""
+    if hasattr(rows, "itertuples") or hasattr(rows, "iter_rows"):  # a table of pandas or polars
+        reason = "a table of links does not count the pairs without links"
+        advice = (
+            f"{reason}: give the batch that it was made of, or a column with a Pharaoh line for each pair"
+        )
+        raise UsageError(f"expected {what} of each pair, found a table, {short_repr(rows)}; {advice}")
+    if not is_iterable(rows) or isinstance(rows, Mapping | Set):  # these have no order
+        advice = "; a single pair goes in a list: [pair]" if isinstance(rows, _TYPES_OF_ONE_PAIR) else ""
+        raise UsageError(f"expected {what} of each pair, or a path, found {short_repr(rows)}{advice}")
+    if isinstance(rows, Iterator):
+        rows = reject_exhausted(rows, what)
+    return _parse_each(rows, parse)
 
 
 def _parse_each(rows: Iterable[Any], parse: Callable[[Any], ParsedRow]) -> Iterator[ParsedRow]:
