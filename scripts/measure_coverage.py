@@ -20,6 +20,7 @@ import nmtalign as na
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.corpus.coverage import MIN_KNOWN_RATE, Coverage, measure_coverage
 from nmtalign.corpus.text import encode_text
+from nmtalign.names import SIDES
 
 PAIRS = 5_000  # of each text
 LEARNED = 200, 500  # pairs that a model is learned from
@@ -46,7 +47,8 @@ def row(name: str, found: Coverage) -> str:
     cells = (
         f"{100 * n / max(side.total, 1):6.1f}" for side in found[:2] for n in (side.known, side.in_other)
     )
-    verdict = "swapped" if found.swapped else f"few in {', '.join(found.few)}" if found.few else ""
+    few = [side for side, counts in zip(SIDES, found[:2], strict=True) if counts.rate < MIN_KNOWN_RATE]
+    verdict = "swapped" if found.swapped else f"few in {', '.join(few)}" if few else ""
     return f"{name:<30}{''.join(cells)}  {verdict}"
 
 
