@@ -31,25 +31,21 @@ from nmtalign.errors import (
 COMMANDS = {
     name: (f"nmtalign.cli.commands.{module}_command", f"{name.replace('-', '_')}_command", text)
     for name, module, text in (
-        ("demo", "demo", "Align, evaluate and draw the shipped sample."),
-        ("align", "align", "Align a bitext: links, probabilities, table."),
-        ("links-from", "align", "Links from attention or similarities of another program."),
+        ("demo", "demo", "Align, evaluate and draw the bundled sample."),
+        ("align", "align", "Align a bitext: write links, probabilities, a table."),
+        ("links-from", "align", "Create links from attention or similarities of another program."),
         ("train", "train", "Learn an alignment model from a bitext."),
-        ("evaluate", "evaluate", "Precision, recall, F1 and AER against gold links."),
+        ("evaluate", "evaluate", "Score links against gold links: precision, recall, F1, AER."),
         ("symmetrize", "symmetrize", "Join the links of two directions."),
         ("convert", "convert", "Convert link files: Pharaoh, NAACL, GIZA A3, ..."),
-        (
-            "phrases",
-            "applications.phrases",
-            "Phrase pairs consistent with the links, as Moses extracts them.",
-        ),
+        ("phrases", "applications.phrases", "List phrase pairs that are consistent with the links."),
         ("project", "applications.project", "Project tags, labels or spans over links to the target."),
         ("heatmap", "heatmap", "Draw attention weights and links as a picture."),
         ("report", "report", "Write an HTML report of an aligned corpus."),
         ("vectors", "vectors", "Show, convert, learn and map word vectors."),
         ("lexicon", "applications.lexicon", "List translations with probabilities."),
-        ("find", "applications.find", "Translations of a word, with the lines where it stands."),
-        ("index", "applications.find", "Make the index of a corpus that find searches."),
+        ("find", "applications.find", "Show how a word is translated, with example lines."),
+        ("index", "applications.find", "Write an index of a linked bitext, for find."),
         ("serve", "serve", "Align pairs in the browser as they are typed."),
     )
 }

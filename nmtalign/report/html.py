@@ -47,7 +47,7 @@ from nmtalign.report.sample import (
     distributions,
     evaluations,
     headline,
-    lexicon,
+    lexicon_rows,
     most_instructive,
     numbered,
     summarize,
@@ -300,7 +300,7 @@ def report_data(pairs: Sequence[SamplePair]) -> dict[str, Any]:
         "summary": [figure[:3] for figure in figures],
         "first": first and (first[0], *first[1]),
         "plots": [distribution._asdict() for distribution in distributions(pairs)],
-        "lexicon": lexicon(pairs),
+        "lexicon": lexicon_rows(pairs),
         "pairs": shown,
         "weights": compressed(bytes(levels)),
     }

@@ -257,7 +257,7 @@ def _whole(title: str, note: str, values: NDArray[np.int64], low: int, high: int
     return Distribution(title, note, labels, counts.tolist())
 
 
-def lexicon(pairs: Iterable[SamplePair]) -> list[tuple[str | int, ...]]:
+def lexicon_rows(pairs: Iterable[SamplePair]) -> list[tuple[str | int, ...]]:
     """Return the linked words in lower case: most frequent first, then those of the likeliest links.
 
     A row is a source and a target word, their number of links, and the mean probability of these in

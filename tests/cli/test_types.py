@@ -11,7 +11,7 @@ import pytest
 
 from nmtalign.cli import COMMANDS, group
 from nmtalign.cli.declare import FileType, NamedInput, Number, OutputPrefix, Whole
-from nmtalign.cli.texts import Tokenizer
+from nmtalign.cli.texts import TokenizerType
 from nmtalign.files.paths import bundled_path
 from tests.cli.running import run
 
@@ -89,7 +89,7 @@ PAIRS = [
     for name, command in ALL.items()
     for output in filter(is_output, command.params)
     for other in command.params
-    if isinstance(other.type, FileType | Tokenizer) and other is not output
+    if isinstance(other.type, FileType | TokenizerType) and other is not output
     if not any(isinstance(param.type, OutputPrefix) for param in (output, other))  # see below
     if (name, output.name, other.name) != ("train", "output", "init")  # the new model replaces the older one
 ]
@@ -97,7 +97,7 @@ PAIRS = [
 
 def named(param: click.Parameter, path: str) -> str:
     """Write a value of a parameter that names a file."""
-    if isinstance(param.type, Tokenizer):
+    if isinstance(param.type, TokenizerType):
         return f"sentencepiece:other.model,{path}"
     return f"a={path}" if isinstance(param.type, NamedInput) else path
 

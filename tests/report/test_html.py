@@ -28,7 +28,7 @@ from nmtalign.report.sample import (
     distributions,
     headline,
     jump_widths,
-    lexicon,
+    lexicon_rows,
     summarize,
 )
 from nmtalign.text.bitext import SentencePair
@@ -220,9 +220,9 @@ def test_the_headline_says_the_error_else_the_agreement_else_the_score() -> None
 
 def test_jumps_and_lexicon_of_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     assert jump_widths([CAT]).tolist() == [2, -1]  # le-the, chat-cat, noir-black
-    assert lexicon([CAT]) == [("the", "le", 1, 900), ("cat", "chat", 1, 825), ("black", "noir", 1, 748)]
+    assert lexicon_rows([CAT]) == [("the", "le", 1, 900), ("cat", "chat", 1, 825), ("black", "noir", 1, 748)]
     monkeypatch.setattr("nmtalign.report.sample.TRANSLATIONS", 2)
-    assert [links for *_, links, _ in lexicon([CAT, SamplePair(18, CAT.aligned)])] == [2, 2]
+    assert [links for *_, links, _ in lexicon_rows([CAT, SamplePair(18, CAT.aligned)])] == [2, 2]
 
 
 @pytest.mark.parametrize(

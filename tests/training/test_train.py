@@ -16,7 +16,7 @@ from nmtalign.corpus import text as text_module
 from nmtalign.corpus.sides import encode_pairs
 from nmtalign.corpus.text import encode_lines
 from nmtalign.errors import DataError
-from nmtalign.text import encoded_bitext as chunks
+from nmtalign.text import bitext as chunks
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training import encoded_bitext
 from nmtalign.training.em import PRESET_HYPERPARAMETERS

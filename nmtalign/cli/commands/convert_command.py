@@ -37,7 +37,7 @@ def convert_command(converted: ConvertedLinksOptions, errors: ErrorOptions, file
     """Convert LINKS between Pharaoh, talp, NAACL, GIZA A3, word pairs, JSONL and TSV.
 
     The formats giza, words and tsv (source, target, links) need --source and --target, unless LINKS
-    hold the words, which stand between spaces. A NAACL file has no line for a pair without
+    contains the words; words are separated by spaces. A NAACL file has no line for a pair without
     links: with the texts, empty pairs at its end are kept.
 
     Example: nmtalign convert gold.talp --from talp --to pharaoh -o gold.pharaoh

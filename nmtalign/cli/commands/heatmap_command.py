@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -74,7 +74,7 @@ class PictureOptions(Options):
 
 
 @command(name="heatmap")
-def heatmap_command(bitext: SentenceOptions, look: PictureOptions, chosen: RecordOptions) -> None:
+def heatmap_command(bitext: SentenceOptions, picture: PictureOptions, chosen: RecordOptions) -> None:
     """Draw attention weights: target words are rows, source words are columns; gold links are boxes.
 
     With --lines, two files take the place of the two sentences. Several pairs of files make the pages of a
@@ -87,13 +87,11 @@ def heatmap_command(bitext: SentenceOptions, look: PictureOptions, chosen: Recor
     from nmtalign.report.style import shorten
     from nmtalign.report.tables import OF_MATRICES, save_matrices
 
-    output = look.output
+    output = picture.output
     check_format(output, FORMATS + OF_MATRICES)
     as_numbers = Path(output).suffix.lower() in OF_MATRICES
-    of_cells = {"--values": look.values in ("all", "parts"), "--light": look.light, "--linear": look.linear}
-    given = [name for name, used in {**of_cells, f"-o {output}": as_numbers}.items() if used]
-    if look.curves and given:
-        raise UsageError(f"--curves draws the links of one matrix, no cells; leave out {', '.join(given)}")
+    if picture.curves:
+        _check_curves(picture, as_numbers=as_numbers)
     pairs, files = _pairs(bitext, chosen.lines)
     if chosen.options.vectors.positions == "hmm" and not files:
         raise UsageError("--positions hmm is fitted to a text; give one: --pairs FILE --lines N")
@@ -103,20 +101,46 @@ def heatmap_command(bitext: SentenceOptions, look: PictureOptions, chosen: Recor
             records = (record._replace(number=0, typed=True) for record in records)  # no line of a file
         records = records if chosen.lines is None else pick(records, chosen.lines)
         records = progress.done_one_by_one(warn_of_unknown_words(_not_empty(records, files), aligner))
-        most = math.inf if as_numbers else PICTURE_WORDS
-        lacking: dict[str, None] = {}  # words without a vector, in order
+        max_words = math.inf if as_numbers else PICTURE_WORDS
+        unknown: dict[str, None] = {}  # words without a vector, in order
         shown = (
-            (record.number, _matrices_of_record(aligner, record, look, most, lacking)) for record in records
+            (record.number, _matrices_of_record(aligner, record, picture, max_words, unknown))
+            for record in records
         )
         if as_numbers:
-            matrices = ((number or 1, of_pair) for number, (of_pair, *_) in shown)
-            save_matrices(matrices, output, escape_formulas=look.escape_formulas)
+            matrices = ((number or 1, matrices_of_pair) for number, (matrices_of_pair, _, _) in shown)
+            save_matrices(matrices, output, escape_formulas=picture.escape_formulas)
         else:
-            na.save_heatmaps((_draw_pair(number, pair, look) for number, pair in shown), output, dpi=look.dpi)
-    count = progress.done
-    what = f"matri{'x' if count == 1 else 'ces'}" if as_numbers else f"picture{'s'[: count > 1]}"
-    without = f"; without a vector: {shorten(', '.join(lacking), LIST_CHARACTERS)}" if lacking else ""
-    log(f"{count:,} {what} in {output}, {progress.seconds:.1f} s{without}", event="drawn")
+            pictures = (_draw_pair(number, pair, picture) for number, pair in shown)
+            na.save_heatmaps(pictures, output, dpi=picture.dpi)
+    without = ""
+    if unknown:
+        without = f"; without a vector: {shorten(', '.join(unknown), LIST_CHARACTERS)}"
+    what = _count_of(progress.done, as_numbers=as_numbers)
+    log(f"{what} in {output}, {progress.seconds:.1f} s{without}", event="drawn")
+
+
+def _check_curves(picture: PictureOptions, *, as_numbers: bool) -> None:
+    """Raise UsageError if an option is about cells, of which curves show none."""
+    contradicting: list[str] = []
+    if picture.values in ("all", "parts"):
+        contradicting.append("--values")
+    if picture.light:
+        contradicting.append("--light")
+    if picture.linear:
+        contradicting.append("--linear")
+    if as_numbers:
+        contradicting.append(f"-o {picture.output}")
+    if contradicting:
+        names = ", ".join(contradicting)
+        raise UsageError(f"--curves draws the links of one matrix, no cells; leave out {names}")
+
+
+def _count_of(count: int, *, as_numbers: bool) -> str:
+    """Return how many matrices or pictures were written, in words."""
+    if as_numbers:
+        return f"{count:,} matrix" if count == 1 else f"{count:,} matrices"
+    return f"{count:,} pictures" if count > 1 else f"{count:,} picture"
 
 
 def _not_empty(records: Iterator[Record], files: Sequence[str]) -> Iterator[Record]:
@@ -166,11 +190,15 @@ def _expect_sentences(sides: SentencePair) -> None:
 
 
 def _matrices_of_record(
-    aligner: na.Aligner | None, record: Record, look: PictureOptions, most: float, lacking: dict[str, None]
+    aligner: na.Aligner | None,
+    record: Record,
+    picture: PictureOptions,
+    max_words: float,
+    unknown: dict[str, None],
 ) -> Shown:
     """Return the matrices of a pair by the titles of their panels, its links and its gold links.
 
-    A side is cropped to `most` words; words without a vector are noted in `lacking`.
+    A side is cropped to `max_words` words; words without a vector are added to `unknown`.
     """
     from nmtalign.report.corpus import attention_of, others_inside, parts_of
     from nmtalign.report.heatmap import cropped, matrices_of
@@ -178,13 +206,14 @@ def _matrices_of_record(
     pair = attention_of(record, aligner)
     T, S = pair.matrix.weights.shape
     others_inside(record, S, T)
-    for tokens, unknown in zip(pair.tokens, pair.matrix.unknown or (), strict=False):
-        lacking.update(dict.fromkeys(tokens[n] for n in sorted(unknown)))
+    if pair.matrix.unknown is not None:
+        for tokens, positions in zip(pair.tokens, pair.matrix.unknown, strict=True):
+            unknown.update(dict.fromkeys(tokens[n] for n in sorted(positions)))
     where = f"pair {record.number}: " if record.number else ""
-    rows = _choose_positions(look.rows, T, most, f"{where}target words", "--rows")
-    columns = _choose_positions(look.columns, S, most, f"{where}source words", "--columns")
-    matrices = matrices_of(pair, None if look.values == "parts" else look.values)
-    if look.values == "parts":
+    rows = _choose_positions(picture.rows, T, max_words, f"{where}target words", "--rows")
+    columns = _choose_positions(picture.columns, S, max_words, f"{where}source words", "--columns")
+    matrices = matrices_of(pair, None if picture.values == "parts" else picture.values)
+    if picture.values == "parts":
         [whole] = matrices.values()
         parts = {name: replace(whole, weights=part) for name, part in parts_of(record, aligner).items()}
         alone = "attention" if aligner is None else aligner.scorer.names[0]
@@ -193,26 +222,39 @@ def _matrices_of_record(
 
 
 def _choose_positions(
-    wanted: tuple[int, ...] | None, words: int, most: float, what: str, option: str
+    wanted: tuple[int, ...] | None, word_count: int, max_words: float, what: str, option: str
 ) -> list[int]:
-    """Return the positions of the words to show; a picture holds so many, so a long side is cropped."""
-    if wanted is None and words > most:
-        warn(f"{what}: {words:,}, the first {most} are drawn; choose others with {option}, like 0-{most - 1}")
-    kept = [*range(int(min(words, most)))] if wanted is None else [n for n in wanted if n < words]
-    if words and not kept:
-        raise UsageError(f"{option}: there are only {words:,} words, counted from 0")
-    return kept
+    """Return the positions of the words to show; without `wanted`, a long side is cropped."""
+    if wanted is not None:
+        chosen = [position for position in wanted if position < word_count]
+    else:
+        chosen = list(range(int(min(word_count, max_words))))
+        if word_count > max_words:
+            advice = f"choose others with {option}, like 0-{max_words - 1}"
+            warn(f"{what}: {word_count:,}, the first {max_words} are drawn; {advice}")
+    if word_count and not chosen:
+        raise UsageError(f"{option}: there are only {word_count:,} words, counted from 0")
+    return chosen
 
 
-def _draw_pair(number: int, shown: Shown, look: PictureOptions) -> Picture:
+def _draw_pair(number: int, shown: Shown, picture: PictureOptions) -> Picture:
+    """Draw the matrices of a pair, or its links as curves."""
     from nmtalign.report.heatmap import draw_curves
     from nmtalign.report.style import DARK, LIGHT
 
     matrices, links, gold = shown
-    marks: Any = {"links": links if look.links else None, "gold": gold}
-    marks["title"] = f"pair {number}" if number else ""
-    if look.curves:
+    shown_links = links if picture.links else None
+    title = f"pair {number}" if number else ""
+    if picture.curves:
         [matrix] = matrices.values()
-        return draw_curves(matrix, numbers=bool(look.numbers), **marks)
-    colors = LIGHT if look.light else DARK
-    return na.draw_heatmap(matrices, numbers=look.numbers, linear=look.linear or None, colors=colors, **marks)
+        numbers = bool(picture.numbers)
+        return draw_curves(matrix, numbers=numbers, links=shown_links, gold=gold, title=title)
+    return na.draw_heatmap(
+        matrices,
+        links=shown_links,
+        gold=gold,
+        title=title,
+        numbers=picture.numbers,
+        linear=picture.linear or None,
+        colors=LIGHT if picture.light else DARK,
+    )

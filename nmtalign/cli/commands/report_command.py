@@ -65,12 +65,7 @@ def report_command(
     from nmtalign.links.formats import TextFingerprint
     from nmtalign.report.corpus import show
 
-    by_hand = {"--lines": chosen.lines, "--sample": drawn.sample, "--worst": drawn.worst}
-    given = [name for name, value in by_hand.items() if value]
-    if len(given) > 1:
-        raise UsageError(f"{' and '.join(given)} contradict each other; choose the pairs in one way")
-    if drawn.by is not None and drawn.worst is None:
-        raise UsageError("--by is what the --worst pairs are the worst by; give --worst N")
+    _check_sample(chosen.lines, drawn)
     with Progress("pairs", bitext.files) as progress:
         key = TextFingerprint(chosen.source.pieces)
         pairs = _with_key(progress.count(bitext.read()), key)
@@ -96,12 +91,22 @@ def report_command(
     with_scorers = sum(bool(pair.parts) for pair in shown)
     if 0 < with_scorers < len(shown):
         warn(f"only the first {with_scorers:,} pairs have the weights of each scorer, to keep the page small")
-    of = f" of {total:,}" if len(shown) < total else ""
-    drawn_by = " at random" if of and chosen.lines is None and drawn.worst is None else ""
-    text = (
-        f"{len(shown):,}{of} pairs{drawn_by} in {page.output}, {progress.seconds:.1f} s; open it in a browser"
-    )
+    pairs_shown = f"{len(shown):,} pairs"
+    if len(shown) < total:
+        is_random = chosen.lines is None and drawn.worst is None
+        pairs_shown = f"{len(shown):,} of {total:,} pairs" + (" at random" if is_random else "")
+    text = f"{pairs_shown} in {page.output}, {progress.seconds:.1f} s; open it in a browser"
     log(text, event="report", pairs=len(shown))
+
+
+def _check_sample(lines: Sequence[int] | None, drawn: SampleOptions) -> None:
+    """Raise UsageError if the pairs are chosen in several ways, or --by has nothing to sort."""
+    choices = {"--lines": lines, "--sample": drawn.sample, "--worst": drawn.worst}
+    used = [name for name, value in choices.items() if value]
+    if len(used) > 1:
+        raise UsageError(f"{' and '.join(used)} contradict each other; choose the pairs in one way")
+    if drawn.by is not None and drawn.worst is None:
+        raise UsageError("--by is what the --worst pairs are the worst by; give --worst N")
 
 
 def _with_key(pairs: Iterable[SentencePair], key: TextFingerprint) -> Iterator[SentencePair]:

@@ -34,8 +34,10 @@ class NamedAlignerOptions(Options):
 
     section = "Model"
 
-    model: str | None = option("--model DIR", "A learned model, instead of LINKS.", type=INPUT)
-    vectors: str | None = option("--vectors DIR", "Word vectors, instead of LINKS.", type=INPUT)
+    model: str | None = option("--model DIR", "Align with this learned model, instead of LINKS.", type=INPUT)
+    vectors: str | None = option(
+        "--vectors DIR", "Align with these word vectors, instead of LINKS.", type=INPUT
+    )
 
     @property
     def is_given(self) -> bool:
@@ -61,15 +63,15 @@ class IndexFileOptions(Options):
 
     section = "Output"
 
-    output: str = option("-o --output DB", "The index, one SQLite file.", type=OUTPUT, required=True)
+    output: str = option("-o --output DB", "Write the index to this SQLite file.", type=OUTPUT, required=True)
 
 
 @command(name="index")
 def index_command(linked: OptionalLinkedOptions, file: IndexFileOptions, named: NamedAlignerOptions) -> None:
-    """Write the index of a linked bitext, in which `find` finds the translations of a word at once.
+    """Write an index of a linked bitext, so that `find` finds the translations of a word at once.
 
-    LINKS are Pharaoh links between the words of SOURCE and TARGET, which stand between spaces. With --model
-    DIR or --vectors DIR instead, an aligner cuts the texts into tokens, and aligns these.
+    LINKS are Pharaoh links between the space-separated words of SOURCE and TARGET. With --model DIR or
+    --vectors DIR instead, an aligner splits the texts into tokens and aligns these.
 
     Example: nmtalign index text.en text.fr --model model -o corpus.db
     """
@@ -91,11 +93,11 @@ class SearchOptions(Options):
 
     word: str = argument()
     index: str | None = option(
-        "--index DB", "File of `index`, instead of texts.", type=INPUT, section="Input"
+        "--index DB", "Search this file of `index` instead of texts.", type=INPUT, section="Input"
     )
-    side: Side | None = option("--side", "Side of WORD.  [both]")
+    side: Side | None = option("--side", "Search this side only.  [both]")
     translation: str | None = option(
-        "--translation WORDS", "Lines with this translation only; '' for no link."
+        "--translation WORDS", "Show only lines with this translation; '' means no link."
     )
     limit: int = option("--limit", "Show at most N translations.", type=Whole(min=1), default=12)
     context: int = option(
@@ -105,10 +107,10 @@ class SearchOptions(Options):
 
 @command(name="find")
 def find_command(options: SearchOptions, linked: OptionalLinkedOptions, named: NamedAlignerOptions) -> None:
-    """Show what WORD is translated by: how often, and in which lines.
+    """Show how WORD is translated: each translation with its count, and example lines.
 
-    WORD may be several words that stand side by side, "prime minister". Its translation in a line are all
-    words that it is linked to; "…" stands between those that are not neighbors. Case makes no difference.
+    WORD may be several adjacent words, such as "prime minister". In each line, the translation is the set of
+    all words linked to WORD; "…" is written between words that are not adjacent. Case makes no difference.
 
     The bitext is SOURCE TARGET LINKS, SOURCE TARGET --model DIR (or --vectors DIR), or --index DB.
 

@@ -26,12 +26,14 @@ class LexiconOptions(Options):
 
     section = "Output"
 
-    word: str | None = option("--word WORD", "The translations of one word only, of either language.")
+    word: str | None = option("--word WORD", "List the translations of one word only, of either language.")
     output: str | None = option(
-        "-o --output PREFIX", "Write three files, show nothing.", type=OutputPrefix(".s2t", ".t2s", ".tsv")
+        "-o --output PREFIX",
+        "Write three files and print nothing.",
+        type=OutputPrefix(".s2t", ".t2s", ".tsv"),
     )
     priors: str | None = option(
-        "--priors FILE", "Write links as eflomal's priors, lines of LEX source target links.", type=OUTPUT
+        "--priors FILE", "Write links as priors for eflomal: lines of LEX source target links.", type=OUTPUT
     )
     escape_formulas: bool = texts.formula_option()
     limit: int = option(
@@ -42,24 +44,27 @@ class LexiconOptions(Options):
     )
     min_probability: float = option(
         "--min-probability",
-        "Minimum probability of a translation, in either direction.",
+        "List translations whose probability is at least this, in either direction.",
         type=Number(0),
         default=0.01,
     )
     model: str | None = option(
-        "--model DIR", "A learned model, instead of texts and links.", type=INPUT, section="Model"
+        "--model DIR",
+        "List the translations of this learned model, instead of texts and links.",
+        type=INPUT,
+        section="Model",
     )
 
 
 @command(quiet_option, name="lexicon")
 def lexicon_command(linked: OptionalLinkedOptions, errors: ErrorOptions, listed: LexiconOptions) -> None:
-    """List translations with their probabilities: those of a model, or those that LINKS show.
+    """List translations with their probabilities, from LINKS or from a learned model.
 
-    LINKS are Pharaoh links between the words of SOURCE and TARGET, which stand between spaces; words without
-    a link count as linked to the null word.
+    LINKS are Pharaoh links between the space-separated words of SOURCE and TARGET. Words without a link count
+    as linked to the null word.
 
-    PREFIX.s2t has lines `target source p(target|source)`, PREFIX.t2s lines `source target p(source|target)`;
-    PREFIX.tsv has one line a word pair with its links (those of a model are expected counts), both
+    PREFIX.s2t has lines `target source p(target|source)`, PREFIX.t2s lines `source target p(source|target)`.
+    PREFIX.tsv has one line per word pair: the number of its links (of a model, the expected number), both
     probabilities, and for LINKS the log-likelihood ratio of the two words.
 
     Example: nmtalign lexicon --model model -o lex

@@ -30,10 +30,11 @@ class PhraseOptions(Options):
 
 @command(quiet_option, name="phrases")
 def phrases_command(linked: LinkedOptions, errors: ErrorOptions, phrase: PhraseOptions) -> None:
-    """List the phrase pairs that are consistent with Pharaoh LINKS; words stand between spaces.
+    """List the phrase pairs that are consistent with LINKS.
 
-    A line holds `source words ||| target words ||| links inside`, as Moses' extract writes it. With -o, the
-    files are PREFIX.extract and PREFIX.extract.inv, where the sides are swapped.
+    LINKS are Pharaoh links between the space-separated words of SOURCE and TARGET. Each line is
+    `source words ||| target words ||| links inside`, as Moses' extract writes it. With -o, the files are
+    PREFIX.extract and PREFIX.extract.inv, in which the sides are swapped.
 
     Example: nmtalign phrases text.en text.fr links.txt -o corpus
     """

@@ -26,7 +26,9 @@ class AnnotationOptions(Options):
 
     section = "Input"
 
-    tags: str = option("--tags FILE", "Annotations of SOURCE, one line per pair.", type=INPUT, required=True)
+    tags: str = option(
+        "--tags FILE", "Read the annotations of SOURCE, one line per pair.", type=INPUT, required=True
+    )
     tags_format: TagFormat = option("--tags-format", "Format of --tags.", default="xml")
 
 
@@ -37,12 +39,13 @@ def project_command(
     annotations: AnnotationOptions,
     file: OutputFileOptions,
 ) -> None:
-    """Project annotations from SOURCE to TARGET over Pharaoh LINKS; words stand between spaces.
+    """Project annotations from SOURCE to TARGET over LINKS.
 
-    --tags holds the lines of SOURCE with XML tags, or BIO labels (B-X, I-X, O) of the source words, or spans
-    like 0-2:NAME, where words count from 0 and the end is not included. The output has the same format. Tags
-    stay nested. If no word of an annotation has a link, an XML element goes between the words beside it, and
-    a label or span is left out; the last message names the lines.
+    LINKS are Pharaoh links between the space-separated words of SOURCE and TARGET. --tags contains the lines
+    of SOURCE with XML tags, or BIO labels (B-X, I-X, O) of the source words, or spans such as 0-2:NAME, in
+    which words count from 0 and the end is not included. The output has the same format, and tags stay
+    nested. If no word of an annotation has a link, an XML element goes between the words next to it, and a
+    label or span is omitted; the last message names the lines.
 
     Example: nmtalign project text.en text.fr links.txt --tags tagged.en -o tagged.fr
     """

@@ -1,0 +1,191 @@
+"""The public functions of applications: worked examples, and that the commands write the same."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import nmtalign as na
+from nmtalign.corpus.bitext_index import write_index
+from nmtalign.text.tokenization import TextSettings
+from tests.cli.running import run
+
+LINKED = [
+    ("the black cat", "le chat noir", "0-0 1-2 2-1"),
+    ("the house", "la maison", "0-0 1-1"),
+    ("", "rien", ""),
+    ("The cat is not here", "le chat n' est pas là", "0-0 1-1 2-3 3-2 3-4 4-5"),
+]
+TAGS = ["the <a>black cat</a>", "<b>the</b> house", "", "The <a>cat</a> is not here"]
+LABELS = ["O B-A I-A", "B-B O", "", "O B-A O O O"]
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name, lines in zip(("en", "fr", "links"), zip(*LINKED, strict=True), strict=True):
+        Path(name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    Path("tags").write_text("".join(f"{line}\n" for line in TAGS), encoding="utf-8")
+    Path("labels").write_text("".join(f"{line}\n" for line in LABELS), encoding="utf-8")
+    return tmp_path
+
+
+def output_of(capsys, *arguments: str) -> list[str]:
+    assert run(*arguments) == 0
+    return capsys.readouterr().out.splitlines()
+
+
+# --- what is read ---------------------------------------------------------------------------------
+
+
+def test_lines_words_links_and_batches_are_read_the_same():
+    batch = na.load().align_batch([("the cat", "le chat"), ("a dog", "un chien")])
+    words = [(list(pair.tokens[0]), list(pair.tokens[1]), pair.links) for pair in batch]
+    lines = [
+        (" ".join(source), " ".join(target), pair.alignment)
+        for (source, target, _), pair in zip(words, batch, strict=True)
+    ]
+    for pairs in (list(batch), words, iter(lines)):
+        pd.testing.assert_frame_equal(na.lexicon(pairs), na.lexicon(batch))
+
+
+@pytest.mark.parametrize("function", [na.lexicon, na.phrases, lambda pairs: na.find(pairs, "a")])
+def test_without_pairs_there_are_no_rows(function):
+    table = function([])
+    assert len(table) == 0
+    assert {"source", "target"} <= set(table.columns)
+    assert len(function([("", "", "")])) == 0
+
+
+def test_an_iterator_that_was_read_is_not_taken_for_an_empty_bitext():
+    pairs = iter(LINKED)
+    na.phrases(pairs)
+    with pytest.raises(na.UsageError, match="an iterator with nothing left"):
+        na.phrases(pairs)
+
+
+# --- project --------------------------------------------------------------------------------------
+
+
+def test_each_format_of_annotations_is_projected():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert na.project(LINKED, TAGS) == [
+            "le <a>chat noir</a>",
+            "<b>la</b> maison",
+            "rien",
+            "le <a>chat</a> n' est pas là",
+        ]
+        labels = na.project(LINKED, LABELS, format="bio")
+    assert labels == [["O", "B-A", "I-A"], ["B-B", "O"], ["O"], ["O", "B-A", "O", "O", "O", "O"]]
+    assert na.project(LINKED, [line.split() for line in LABELS], format="bio") == labels
+    spans = na.project(LINKED, [[(1, 3, "A")], "0-1:B", [], [(np.int64(3), 4, "N")]], format="spans")
+    assert spans == [[(1, 3, "A")], [(0, 1, "B")], [], [(2, 3, "N"), (4, 5, "N")]]
+    assert spans[0][0].label == "A"
+
+
+def test_annotations_without_a_link_are_named():
+    pairs = [("a b", "x", "0-0"), ("a b", "x", "1-0"), ("a b", "x", "0-0")]
+    with pytest.warns(
+        UserWarning, match=r"annotations of words without a link: 2, left out \(pair 0, 2\)"
+    ) as told:
+        assert na.project(pairs, ["O B-A"] * 3, format="bio") == [["O"], ["B-A"], ["O"]]
+    assert told[0].filename == __file__
+    with pytest.warns(UserWarning, match=r"1, put between the words beside them \(pair 0\)"):
+        assert na.project(pairs[:1], ["a <i>b</i>"]) == ["x <i></i>"]
+
+
+def test_the_command_projects_what_the_function_does(files, capsys):
+    links = ("en", "fr", "links")
+    assert output_of(capsys, "project", *links, "--tags", "tags") == na.project(LINKED, TAGS)
+    written = output_of(capsys, "project", *links, "--tags", "labels", "--tags-format", "bio")
+    assert [line.split() for line in written] == na.project(LINKED, LABELS, format="bio")
+
+
+# --- lexicon and phrases --------------------------------------------------------------------------
+
+
+def test_the_command_lists_the_lexicon_of_the_function(files, capsys):
+    header, *rows = output_of(capsys, "lexicon", "en", "fr", "links", "--min-probability", "0.4")
+    table = na.lexicon(LINKED, min_probability=0.4)
+    assert len(header.split("\t")) == len(table.columns)
+    expected = [
+        f"{source}\t{target}\t{count}\t{forward:.4f}\t{reverse:.4f}\t{association:.2f}"
+        for source, target, count, forward, reverse, association in table.itertuples(index=False)
+    ]
+    assert sorted(rows) == sorted(expected)
+
+
+def test_a_lexicon_is_chosen_by_links_probability_and_word():
+    pairs = [*LINKED, ("the cat", "le chat", "0-0 1-1")]
+    assert na.lexicon(pairs, min_links=3)[["source", "target", "count"]].values.tolist() == [
+        ["cat", "chat", 3]
+    ]
+    assert na.lexicon(pairs, word="la")["source"].tolist() == ["the"]
+    assert (
+        na.lexicon(pairs, min_probability=0.5)[["p_target_given_source", "p_source_given_target"]].max(axis=1)
+        >= 0.5
+    ).all()
+
+
+def test_the_lexicon_of_an_aligner_has_expected_counts():
+    aligner = na.load()
+    table = na.lexicon(aligner, min_links=100)
+    assert table["count"].is_monotonic_decreasing
+    assert table["count"].min() >= 100
+    assert table["association"].isna().all()
+    assert "maison" in na.lexicon(aligner, word="house", min_probability=0.3)["target"].tolist()
+    with pytest.raises(na.UsageError, match="word vectors have no lexicon"):
+        na.lexicon(na.load("en_fr_vectors"))
+
+
+def test_the_command_lists_the_phrases_of_the_function(files, capsys):
+    written = output_of(capsys, "phrases", "en", "fr", "links", "--longest", "3")
+    table = na.phrases(LINKED, longest=3)
+    assert written == (table["source"] + " ||| " + table["target"] + " ||| " + table["links"]).tolist()
+    for row in table.itertuples():
+        words = LINKED[row.pair][0].split()[row.source_start : row.source_end]
+        assert row.source == " ".join(words)
+        assert row.target_end - row.target_start <= 3
+
+
+# --- find -----------------------------------------------------------------------------------------
+
+
+def test_places_and_translations_are_found():
+    table = na.find(LINKED, "THE")
+    assert table["pair"].tolist() == [0, 1, 3]
+    assert table["translation"].tolist() == ["le", "la", "le"]
+    [row] = na.find(LINKED, "not", side="source").itertuples()
+    assert (row.translation, row.source_positions, row.target_positions) == ("n' … pas", [3], [2, 4])
+    assert (row.source, row.target) == LINKED[3][:2]
+    table = na.find(LINKED, "le chat", translation="the cat")
+    assert table["pair"].tolist() == [0, 3]  # whether or not the words of the translation are adjacent
+    assert table["translation"].tolist() == ["the … cat", "the cat"]
+    assert table["side"].unique().tolist() == ["target"]
+    assert na.find(LINKED, "rien")["translation"].tolist() == [""]
+    assert len(na.find(LINKED, "zebra")) == 0
+
+
+def test_an_index_on_disk_has_the_same_places(tmp_path):
+    path = tmp_path / "corpus.db"
+    split = [
+        (s.split(), t.split(), {tuple(map(int, link.split("-"))) for link in links.split()})
+        for s, t, links in LINKED
+    ]
+    write_index(path, split, TextSettings())
+    for words in ("the", "cat", "le chat"):
+        pd.testing.assert_frame_equal(na.find(str(path), words), na.find(LINKED, words))
+
+
+def test_a_limit_draws_the_same_places_each_time():
+    pairs = [("a", "b", "0-0")] * 3000
+    drawn = na.find(pairs, "a", limit=20)
+    assert len(drawn) == 20
+    assert drawn["pair"].is_monotonic_increasing
+    pd.testing.assert_frame_equal(drawn, na.find(pairs, "a", limit=20))
+    assert len(na.find(pairs, "a")) == 3000
