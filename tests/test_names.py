@@ -125,7 +125,6 @@ NAMES_LEFT = {
 MODULES_LEFT = {
     "lexicon",
     "model",
-    "text_files",
     "train",
 }
 
