@@ -13,22 +13,22 @@ import numpy as np
 from nmtalign.arrays import Flags, Ints, Longs
 from nmtalign.corpus.sides import EncodedSide
 
-MAX_BUCKET_CELLS = 1 << 18  # transition cells (S + 1) * S * B of a bucket, about the cache of a core
-PADDING_SCORE = -1e30  # score of a cell outside of the sentences
-COLUMN_MULTIPLE = 16  # of the columns of a bucket, so that the order of sums never changes
-MIN_LONG_WORDS = 48  # words from which matrix products are faster than sums over stacked pairs
-LONG_COLUMN_MULTIPLE = 2  # the same for long sentences
-MIN_ROW_CELLS = 6_000  # cells of one target word in a bucket; with fewer, calls of NumPy dominate
-SOURCE_GROUP_FACTOR = (
-    3  # times ENOUGH cells, up to which a group of like source lengths takes in more lengths
-)
+MAX_BUCKET_CELLS = 1 << 18  # transition cells (S + 1) * S * B; more do not fit the cache of a core
+PADDING_SCORE = -1e30  # of a cell outside of the sentences
+# The number of columns of a bucket is a multiple of this, so that the order of sums never changes.
+COLUMN_MULTIPLE = 16
+MIN_LONG_WORDS = 48  # for such sentences matrix products are faster than sums over stacked pairs
+LONG_COLUMN_MULTIPLE = 2  # the column multiple of such sentences
+MIN_ROW_CELLS = 6_000  # per target word of a bucket; with fewer, calls of NumPy dominate
+# A group of similar source lengths takes in more lengths until it has this many times MIN_ROW_CELLS cells.
+SOURCE_GROUP_FACTOR = 3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Bucket:
     """B sentence pairs of similar length, padded with word 0 to S and T words."""
 
-    pieces: Longs  # (B,): number of the pair, or of the piece of a long one, in each column; -1 is a filler
+    pieces: Longs  # (B,): number of the pair, or of the piece of a long pair, in each column; -1 is a filler
     # (S, B) and (T, B)
     source: Ints
     target: Ints
@@ -53,14 +53,18 @@ class Bucket:
 
 
 def _round_lengths(lengths: Longs) -> Longs:
-    """Round long lengths up to a grid, eight steps to each power of two: padding never depends on others."""
-    step = np.maximum(1, 1 << np.maximum(0, np.frexp(lengths.astype(float) - 1)[1] - 4)).astype(np.int64)
+    """Round long lengths up to a grid with eight steps for each power of two.
+
+    So the padding of a sentence does not depend on other sentences.
+    """
+    _, exponent = np.frexp(lengths.astype(float) - 1)
+    step = (1 << np.maximum(0, exponent - 4)).astype(np.int64)
     rounded = -(-lengths // step) * step
     return np.where(rounded < MIN_LONG_WORDS, lengths, rounded)
 
 
 def _length_runs(lengths: Longs, cells: int, other: int = 0) -> Iterator[tuple[int, int]]:
-    """Cut ascending lengths into runs, each padded to its greatest length.
+    """Yield the runs (start, stop) of ascending lengths that are padded to the same length.
 
     The lengths of a run differ by up to a twelfth, by up to a half while the run has fewer than `cells`
     cells, and not at all for long sentences.
@@ -68,8 +72,9 @@ def _length_runs(lengths: Longs, cells: int, other: int = 0) -> Iterator[tuple[i
     values, starts = np.unique(lengths, return_index=True)
     begin, first = 0, int(values[0])
     for value, start in zip(values[1:].tolist(), starts[1:].tolist(), strict=True):
-        few = (start - begin) * max(first, other) < cells
-        if value >= MIN_LONG_WORDS or value > first + (max(1, first // 2) if few else first // 12):
+        has_few_cells = (start - begin) * max(first, other) < cells
+        tolerance = max(1, first // 2) if has_few_cells else first // 12
+        if value >= MIN_LONG_WORDS or value > first + tolerance:
             yield begin, start
             begin, first = start, value
     yield begin, len(lengths)
@@ -94,14 +99,12 @@ def make_buckets(source: EncodedSide, target: EncodedSide) -> list[Bucket]:
     The buckets depend on the lengths only, never on the number of workers.
     """
     pairs = np.flatnonzero((source.lengths > 0) & (target.lengths > 0))
-    return [
-        bucket
-        for source_group in _group_by_length(source, pairs, SOURCE_GROUP_FACTOR * MIN_ROW_CELLS)
-        for group in _group_by_length(
-            target, source_group, MIN_ROW_CELLS, _padded_length(source, source_group)
-        )
-        for bucket in _stack_group(source, target, group)
-    ]
+    buckets: list[Bucket] = []
+    for source_group in _group_by_length(source, pairs, SOURCE_GROUP_FACTOR * MIN_ROW_CELLS):
+        source_length = _padded_length(source, source_group)
+        for group in _group_by_length(target, source_group, MIN_ROW_CELLS, source_length):
+            buckets += _stack_group(source, target, group)
+    return buckets
 
 
 def _padded_length(side: EncodedSide, pairs: Longs) -> int:
@@ -111,23 +114,26 @@ def _padded_length(side: EncodedSide, pairs: Longs) -> int:
 
 def _group_by_length(side: EncodedSide, pairs: Longs, cells: int, other: int = 0) -> Iterator[Longs]:
     """Yield pairs with sentences of similar length on one side, as in :func:`_length_runs`."""
-    grid = _round_lengths(side.lengths[pairs])
-    order = np.lexsort((pairs, grid))
-    pairs, grid = pairs[order], grid[order]
-    for start, stop in _length_runs(grid, cells, other) if len(pairs) else ():
+    if not len(pairs):
+        return
+    lengths = _round_lengths(side.lengths[pairs])
+    order = np.lexsort((pairs, lengths))
+    pairs = pairs[order]
+    for start, stop in _length_runs(lengths[order], cells, other):
         yield pairs[start:stop]
 
 
 def _stack_group(source: EncodedSide, target: EncodedSide, pairs: Longs) -> Iterator[Bucket]:
     """Yield buckets of pairs of similar length."""
-    longest = max(_padded_length(side, pairs) for side in (source, target))
+    longest = max(_padded_length(source, pairs), _padded_length(target, pairs))
     multiple = COLUMN_MULTIPLE if longest < MIN_LONG_WORDS else LONG_COLUMN_MULTIPLE
-    width = max(multiple, MAX_BUCKET_CELLS // (longest * (longest + 1)) // multiple * multiple)
-    for start in range(0, len(pairs), width):
-        chosen = pairs[start : start + width]
-        columns = -(-len(chosen) // multiple) * multiple
-        s, s_lengths = stack_sentences(source, chosen, columns, _padded_length(source, chosen))
-        t, t_lengths = stack_sentences(target, chosen, columns, _padded_length(target, chosen))
+    most_columns = MAX_BUCKET_CELLS // (longest * (longest + 1)) // multiple * multiple
+    bucket_size = max(multiple, most_columns)
+    for start in range(0, len(pairs), bucket_size):
+        bucket_pairs = pairs[start : start + bucket_size]
+        columns = -(-len(bucket_pairs) // multiple) * multiple  # rounded up
+        s, s_lengths = stack_sentences(source, bucket_pairs, columns, _padded_length(source, bucket_pairs))
+        t, t_lengths = stack_sentences(target, bucket_pairs, columns, _padded_length(target, bucket_pairs))
         numbers = np.full(columns, -1, dtype=np.int64)
-        numbers[: len(chosen)] = chosen
-        yield Bucket(numbers, s, t, s_lengths, t_lengths)
+        numbers[: len(bucket_pairs)] = bucket_pairs
+        yield Bucket(pieces=numbers, source=s, target=t, source_lengths=s_lengths, target_lengths=t_lengths)

@@ -1,7 +1,7 @@
 """Parallel maps, with results in the order of the items.
 
-Large work goes to forked processes where a fork is safe; child processes share arrays without a copy. Results
-are the same to the byte with threads and with processes.
+Large work is done by forked processes if a fork is safe; child processes share arrays without a copy. Results
+of threads and of processes are bit-identical.
 """
 
 from __future__ import annotations
@@ -29,15 +29,11 @@ from nmtalign.arrays import AnyArray
 from nmtalign.display import short_repr
 from nmtalign.errors import UsageError, WorkerError
 
-MAX_RESULTS_AHEAD = 1  # finished results that may wait for their turn in a process
-MAX_THREAD_CHECKS = 10  # attempts: the system lists a finished thread for a moment
-MIN_PARALLEL_CELLS = 1 << 21  # cells from which processes are worth their start
-PR_SET_PDEATHSIG = 1  # PR_SET_PDEATHSIG of Linux: the signal to a process whose parent ends
-PIPE_CLOSED_ERRORS = (
-    EOFError,
-    BrokenPipeError,
-    ConnectionResetError,
-)  # errors of a pipe without a reader or writer
+MAX_RESULTS_AHEAD = 1  # finished results that may wait in a process for their turn
+MAX_THREAD_CHECKS = 10  # the system lists a finished thread for a moment, so it is looked at again
+MIN_PARALLEL_CELLS = 1 << 21  # with fewer cells, starting processes takes longer than the work
+PR_SET_PDEATHSIG = 1  # prctl of Linux: sets the signal that a process gets when its parent ends
+PIPE_CLOSED_ERRORS = EOFError, BrokenPipeError, ConnectionResetError
 WORKER_DIED = "a worker process died; was memory short? Try fewer `workers`"
 
 Item = TypeVar("Item")
@@ -46,7 +42,7 @@ Combined = TypeVar("Combined")
 
 
 def default_workers(workers: int | None = None) -> int:
-    """Return `workers`, or the number of cores this process may use; UsageError if they are not 1 or more."""
+    """Return `workers`, or the number of cores this process may use; raise UsageError if it is below 1."""
     if workers is not None:
         if not isinstance(workers, Integral) or isinstance(workers, bool) or workers < 1:
             raise UsageError(f"expected a whole number of workers, 1 or more, found {short_repr(workers)}")
@@ -93,7 +89,7 @@ def parallel_imap(function: Callable[[Item], Value], items: Iterable[Item], work
 
 
 def may_fork() -> bool:
-    """Tell whether a fork is safe here: on Linux, without other threads, where children are allowed."""
+    """Return whether a fork is safe: on Linux, without other threads, in a process that may have children."""
     if sys.platform != "linux" or current_process().daemon or threading.active_count() > 1:
         return False
     for _ in range(MAX_THREAD_CHECKS):
@@ -122,7 +118,7 @@ def _map_in_threads(
 def _map_in_processes(
     function: Callable[[Item], Value], then: Callable[[Value], Combined], items: Sequence[Item], workers: int
 ) -> Iterator[Combined]:
-    """Deal the items out to processes; each is asked for its results when it is their turn."""
+    """Assign items to processes in turn; each process is asked for a result when its turn comes."""
     with _forked_processes(
         workers, lambda n, pipe: _serve_dealt_items(function, then, items[n::workers], pipe)
     ) as pipes:
@@ -135,7 +131,7 @@ def _map_in_processes(
 def _imap_in_processes(
     function: Callable[[Item], Value], items: Iterator[Item], workers: int
 ) -> Iterator[Value]:
-    """Send each process an item whenever it has none."""
+    """Send each process an item whenever it is idle."""
     with _forked_processes(workers, lambda number, pipe: _serve_items(function, pipe)) as pipes:
         idle, busy, answers = list(pipes), dict[Connection, int](), dict[int, Any]()
         given = taken = 0
@@ -210,7 +206,7 @@ def _unpack_answer(answer: tuple[Exception | None, Any]) -> Any:
 def _run_child(
     work: Callable[[int, Connection], None], number: int, pipe: Connection, pipes: Sequence[Connection]
 ) -> None:
-    """Work until there is nothing to do, or nobody to do it for."""
+    """Work until all items are done, or the parent is gone."""
     with suppress(OSError, AttributeError, TypeError):  # a lock of the parent lasts as long as its children
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
     for other in pipes:

@@ -33,17 +33,18 @@ from nmtalign.corpus.word_pairs import PairIndex, number_pairs
 from nmtalign.links.alignments import AlignedBatch
 from nmtalign.text.tokenization import TextSettings
 
-MAX_UNSPLIT_WORDS = 256  # words of a sentence that is aligned in one piece
-CORE_WORDS = 48  # words of the longer side in the core of a piece
-MARGIN_WORDS = 16  # words of the longer side at both ends of the core, where the path is certain
-MARGIN_DEVIATIONS = 1.5  # standard deviations of the path added to the margin
-MAX_MARGIN_WORDS = 64  # greatest margin, in words of the longer side
-MAX_GAP_WORDS = 1_024  # greatest piece on the other side, in words, where this side lacks a part
-LENGTH_VARIANCE = 1.0  # of the length of a translation, per word
-ANCHOR_WEIGHT = 4.0  # log-likelihood ratio of an anchor to chance, over the count of its word in the sentence
-MAX_GAP_COST = 30.0  # greatest cost of a step, over a part of any length that one side lacks
-MAX_ANCHOR_COUNT = 3  # greatest count of an anchor in its sentence
-MAX_PREDECESSORS = 500  # number of anchors considered as predecessors on the path
+MAX_UNSPLIT_WORDS = 256  # a longer sentence is aligned in pieces
+CORE_WORDS = 48  # in the core of a piece, on the longer side
+MARGIN_WORDS = 16  # at both ends of a core, on the longer side, if the path is certain
+MARGIN_DEVIATIONS = 1.5  # the margin grows by this many standard deviations of the path
+MAX_MARGIN_WORDS = 64  # on the longer side
+MAX_GAP_WORDS = 1_024  # maximum size of a piece on one side if the other side lacks a part
+LENGTH_VARIANCE = 1.0  # variance of the length of a translation, per word
+# Log-likelihood ratio of an anchor to chance, divided by the count of its word in the sentence
+ANCHOR_WEIGHT = 4.0
+MAX_GAP_COST = 30.0  # of a step over a part of any length that one side lacks
+MAX_ANCHOR_COUNT = 3  # in its sentence
+MAX_PREDECESSORS = 500  # anchors that are considered as predecessors on the path
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,7 +63,7 @@ class Segments:
     core_stop: Longs
 
     def restore(self, piece: Longs, source: Longs, target: Longs) -> tuple[Flags, Longs, Longs, Longs]:
-        """Return which links lie in the core of their piece, and the pair and positions of these links."""
+        """Return which links are in the core of their piece, and the pair and positions of these links."""
         words = np.stack([source, target]) + self.start[:, piece]
         kept = ((words >= self.core_start[:, piece]) & (words < self.core_stop[:, piece])).all(axis=0)
         return kept, self.pair[piece][kept], *words[:, kept]
@@ -72,43 +73,47 @@ class Segments:
         return np.asarray(np.bincount(self.pair[piece], values, self.pairs), dtype=np.float64)
 
     def core(self, bucket: Bucket) -> Flags | None:
-        """Say which cells (T, S, B) of a bucket belong to the core of their piece; None if all do."""
+        """Return which cells (T, S, B) of a bucket belong to the core of their piece; None if all do."""
         if len(self.pair) == self.pairs:
             return None
-        piece, (T, S, _) = bucket.pieces, bucket.shape
+        piece = bucket.pieces  # (B,)
+        T, S, _ = bucket.shape
 
         def in_core(side: int, size: int) -> Flags:
-            words = self.start[side, piece] + np.arange(size)[:, None]
+            words = self.start[side, piece] + np.arange(size)[:, None]  # (size, B)
             return np.asarray((words >= self.core_start[side, piece]) & (words < self.core_stop[side, piece]))
 
-        return np.asarray(((piece >= 0) & in_core(1, T))[:, None] & in_core(0, S))
+        is_core_target = (piece >= 0) & in_core(1, T)  # (T, B); -1 is a filler
+        is_core_source = in_core(0, S)  # (S, B)
+        return np.asarray(is_core_target[:, None] & is_core_source)
 
     def paste(self, bucket: Bucket, weights: Reals, matrices: Sequence[Reals]) -> None:
         """Write the cores of a bucket's pieces (T, S, B) into the matrices (T, S) of their pairs."""
         for column in np.flatnonzero(bucket.pieces >= 0):
             piece = bucket.pieces[column]
-            left, top = self.start[:, piece]
-            s, t = map(slice, self.core_start[:, piece], self.core_stop[:, piece])
-            core = weights[t.start - top : t.stop - top, s.start - left : s.stop - left, column]
-            matrices[self.pair[piece]][t, s] = core
+            source_start, target_start = self.start[:, piece]
+            s0, t0 = self.core_start[:, piece]
+            s1, t1 = self.core_stop[:, piece]
+            rows = slice(t0 - target_start, t1 - target_start)
+            columns = slice(s0 - source_start, s1 - source_start)
+            matrices[self.pair[piece]][t0:t1, s0:s1] = weights[rows, columns, column]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EncodedText:
     """Sentence pairs as arrays."""
 
-    # long pairs are cut into pieces
-    source: EncodedSide
+    source: EncodedSide  # its sentences are the pieces of long pairs
     target: EncodedSide
-    segments: Segments  # where the pieces come from
+    segments: Segments  # the positions of the pieces in their pairs
     buckets: Sequence[Bucket]
-    line_words: BothLineWords | None = None  # of the tokens of lines; None: tokens are the words
-    # links of tokens that an expert gives, with their weights; nothing is known of a pair without links
+    line_words: BothLineWords | None = None  # words between spaces of the tokens; None: tokens are the words
+    # Links of tokens that an expert gives, with their weights; a pair without links has no expert.
     expert_links: AlignedBatch | None = None
 
     @cached_property
     def index(self) -> PairIndex:
-        """The co-occurring word pairs, numbered when they are first asked for."""
+        """The co-occurring word pairs, numbered when they are first needed."""
         return number_pairs(self.buckets, len(self.target.words))
 
     def expert_cells(self, k: int) -> tuple[Floats, Flags]:
@@ -116,10 +121,13 @@ class EncodedText:
         bucket, weights = self.buckets[k], np.zeros(self.buckets[k].shape, np.float32)
         assert self.expert_links is not None
         pair = self.segments.pair[bucket.pieces]
-        first, end = (self.expert_links.offsets[pair + n] for n in (0, 1))
-        end = np.where(bucket.pieces >= 0, end, first)  # filler columns have none
-        column = np.repeat(np.arange(len(pair)), end - first)  # of each link
-        row = np.arange(len(column)) + np.repeat(end - np.cumsum(end - first), end - first)
+        first = self.expert_links.offsets[pair]  # (B,): row of the first link
+        end = self.expert_links.offsets[pair + 1]
+        end = np.where(bucket.pieces >= 0, end, first)  # filler columns have no links
+        link_counts = end - first
+        # (links,): the column in the bucket, and the row in the expert's links, of each link
+        column = np.repeat(np.arange(len(pair)), link_counts)
+        row = np.arange(len(column)) + np.repeat(end - np.cumsum(link_counts), link_counts)
         s = self.expert_links.source[row] - self.segments.start[0, bucket.pieces][column]
         t = self.expert_links.target[row] - self.segments.start[1, bucket.pieces][column]
         inside = (s >= 0) & (s < bucket.source_lengths[column])
@@ -129,11 +137,11 @@ class EncodedText:
 
     @property
     def cells(self) -> int:
-        """Cells of all buckets: the amount of work."""
+        """Number of cells of all buckets, which measures the amount of work."""
         return sum(bucket.cells for bucket in self.buckets)
 
     def parts(self, cells: int) -> Iterator[EncodedText]:
-        """Yield texts of some of the buckets, of at most about so many cells; there is one at least."""
+        """Yield texts of consecutive buckets, each with at most about `cells` cells."""
         part = np.cumsum([bucket.cells for bucket in self.buckets], dtype=np.int64) // cells
         cuts = np.flatnonzero(np.diff(part)) + 1
         for start, stop in pairwise([0, *cuts.tolist(), len(self.buckets)]):
@@ -141,7 +149,7 @@ class EncodedText:
 
 
 def encode_text(pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> EncodedText:
-    """Number the words of sentence pairs, cut long pairs and stack pairs of similar length."""
+    """Number the words of sentence pairs, split long pairs, and stack pairs of similar length."""
     return _build_text(*encode_pairs(pairs))
 
 
@@ -151,10 +159,10 @@ def encode_lines(
     languages: tuple[str | None, str | None] = (None, None),
     forms: tuple[WordForms, WordForms] | None = None,
 ) -> EncodedText:
-    """Return the text of lines; faster than :func:`encode_text` of their words.
+    """Return the text of lines; this is faster than :func:`encode_text` of their words.
 
-    `forms` give the forms in which source and target words are looked up; left out, these are the words that
-    `text` gives.
+    `forms` return the forms in which source and target words are looked up; by default these are the words
+    themselves.
     """
     pairs, encoders = list(pairs), side_encoders(text, languages, forms)
     for side, encoder in enumerate(encoders):
@@ -169,7 +177,7 @@ def _build_text(source: EncodedSide, target: EncodedSide) -> EncodedText:
 
 
 def line_words_of(source: EncodedSide, target: EncodedSide) -> BothLineWords | None:
-    """Return the words between spaces that the tokens of a text begin in; None where tokens are the words."""
+    """Return the words between spaces that the tokens of a text begin in; None if tokens are the words."""
     if source.line_words is None or target.line_words is None:
         return None
     return LineWords(source.line_words, source.offsets), LineWords(target.line_words, target.offsets)
@@ -196,40 +204,47 @@ def _find_anchors(source: Longs, target: Longs) -> tuple[Longs, Longs, Doubles]:
 
     Both sides number words alike; -1 marks words that are unknown to the other side.
     """
-    first, of_first = np.unique(source, return_counts=True)
-    second, of_second = np.unique(target, return_counts=True)
-    common, a, b = np.intersect1d(first, second, assume_unique=True, return_indices=True)
-    usable = (common >= 0) & (of_first[a] == of_second[b]) & (of_first[a] <= MAX_ANCHOR_COUNT)
-    occurrences = of_first[a][usable]
-    s, t = (_positions_of(common[usable], side) for side in (source, target))
-    return s, t, ANCHOR_WEIGHT / np.repeat(occurrences, occurrences)
+    source_words, source_counts = np.unique(source, return_counts=True)
+    target_words, target_counts = np.unique(target, return_counts=True)
+    common, in_source, in_target = np.intersect1d(
+        source_words, target_words, assume_unique=True, return_indices=True
+    )
+    counts = source_counts[in_source]
+    is_anchor = (common >= 0) & (counts == target_counts[in_target]) & (counts <= MAX_ANCHOR_COUNT)
+    anchors, anchor_counts = common[is_anchor], counts[is_anchor]
+    weights = ANCHOR_WEIGHT / np.repeat(anchor_counts, anchor_counts)
+    return _positions_of(anchors, source), _positions_of(anchors, target), weights
 
 
 def _positions_of(words: Longs, side: Longs) -> Longs:
     """Return the positions of some words, ordered by word."""
-    places = np.flatnonzero(np.isin(side, words))
-    return places[np.argsort(side[places], kind="stable")]
+    positions = np.flatnonzero(np.isin(side, words))
+    return positions[np.argsort(side[positions], kind="stable")]
 
 
 def _find_path(source: Longs, target: Longs) -> _Path:
     """Return the path of a pair from words numbered as in :func:`_find_anchors`."""
     S, T = len(source), len(target)
-    at_source, at_target, weight = _find_anchors(source, target)
-    order = np.lexsort((at_target, at_source))
-    s = np.concatenate([[0], at_source[order] + 0.5, [S]])
-    t = np.concatenate([[0], at_target[order] + 0.5, [T]])
+    anchor_source, anchor_target, weight = _find_anchors(source, target)
+    order = np.lexsort((anchor_target, anchor_source))
+    # The corners of all possible paths: the beginning, the middles of the anchors' cells, and the end
+    s = np.concatenate([[0], anchor_source[order] + 0.5, [S]])
+    t = np.concatenate([[0], anchor_target[order] + 0.5, [T]])
     gain = np.concatenate([[0.0], weight[order], [0.0]])
-    best, predecessor = np.zeros(len(s)), np.zeros(len(s), dtype=np.int64)
+    best = np.zeros(len(s))  # score of the best path to each corner
+    predecessor = np.zeros(len(s), dtype=np.int64)
     for k in range(1, len(s)):
         earlier = np.arange(max(0, k - MAX_PREDECESSORS), k)
-        earlier[0] = 0
-        source_step, target_step = s[k] - s[earlier], (t[k] - t[earlier]) * S / T
+        earlier[0] = 0  # every path may start at the beginning
+        source_step = s[k] - s[earlier]
+        target_step = (t[k] - t[earlier]) * S / T  # in source words
         cost = (source_step - target_step) ** 2 / (
             LENGTH_VARIANCE * (np.abs(source_step) + np.abs(target_step))
         )
         cost = np.minimum(cost, MAX_GAP_COST)
         score = np.where((source_step > 0) & (target_step > 0), best[earlier] - cost, -np.inf)
-        predecessor[k], best[k] = earlier[score.argmax()], score.max() + gain[k]
+        predecessor[k] = earlier[score.argmax()]
+        best[k] = score.max() + gain[k]
     corners = [len(s) - 1]
     while corners[-1]:
         corners.append(int(predecessor[corners[-1]]))
@@ -243,29 +258,36 @@ def _split_pair(source: Longs, target: Longs) -> Longs:
     """
     path = _find_path(source, target)
     if len(source) > CORE_WORDS * len(target):
-        return _split_along(path)
-    return _split_along(_Path(path.target, path.source))[:, ::-1]
+        return _split_along(path)  # cores divide the source words
+    pieces = _split_along(_Path(path.target, path.source))
+    return pieces[:, ::-1]  # target before source
 
 
 def _split_along(path: _Path) -> Longs:
-    """Cut the source side into cores; return pieces as :func:`_split_pair` does."""
-    words, others = int(path.source[-1]), int(path.target[-1])
-    longer = max(words, others)
-    count, share = -(-longer // CORE_WORDS), words / longer
-    cores = np.arange(count + 1) * words // count
-    start, stop = cores[:-1], cores[1:]
+    """Split the source side into cores; return pieces as :func:`_split_pair` does."""
+    S, T = int(path.source[-1]), int(path.target[-1])
+    longer = max(S, T)
+    core_count = -(-longer // CORE_WORDS)
+    share = S / longer  # source words per word of the longer side
+    borders = np.arange(core_count + 1) * S // core_count
+    start, stop = borders[:-1], borders[1:]
     deviation = np.maximum(path.deviation(start), path.deviation(stop))
     margin = np.ceil(
         np.minimum(MARGIN_WORDS * share + MARGIN_DEVIATIONS * deviation, MAX_MARGIN_WORDS * share)
     ).astype(np.int64)
-    first, last = np.maximum(start - margin, 0), np.minimum(stop + margin, words)
-    low, high = np.floor(np.interp(first, *path)), np.ceil(np.interp(last, *path))
-    high = np.minimum(high, low + MAX_GAP_WORDS)
-    return np.array([[first, low], [start, low], [stop, high], [last, high]]).astype(np.int64)
+    first = np.maximum(start - margin, 0)
+    last = np.minimum(stop + margin, S)
+    # the target words between the points of the path at both ends of a piece
+    target_first = np.floor(np.interp(first, path.source, path.target))
+    target_last = np.ceil(np.interp(last, path.source, path.target))
+    target_last = np.minimum(target_last, target_first + MAX_GAP_WORDS)
+    starts = [[first, target_first], [start, target_first]]
+    stops = [[stop, target_last], [last, target_last]]
+    return np.array([*starts, *stops]).astype(np.int64)  # (4, 2, pieces)
 
 
 def whole_pairs(source: EncodedSide, target: EncodedSide) -> Segments:
-    """Return the segments of sentence pairs that are not cut into pieces."""
+    """Return the segments of sentence pairs that are not split into pieces."""
     S, T = source.lengths, target.lengths
     lengths = np.stack([S, T])
     zeros = np.zeros_like(lengths)
@@ -273,35 +295,38 @@ def whole_pairs(source: EncodedSide, target: EncodedSide) -> Segments:
 
 
 def split_long_pairs(source: EncodedSide, target: EncodedSide) -> tuple[EncodedSide, EncodedSide, Segments]:
-    """Cut pairs with more than UNCUT_WORDS words into pieces; other pairs are one piece each."""
+    """Split pairs with more than MAX_UNSPLIT_WORDS words into pieces; other pairs are one piece each."""
     S, T = source.lengths, target.lengths
-    long = (np.maximum(S, T) > MAX_UNSPLIT_WORDS) & (np.minimum(S, T) > 0)
-    if not long.any():
+    is_long = (np.maximum(S, T) > MAX_UNSPLIT_WORDS) & (np.minimum(S, T) > 0)
+    if not is_long.any():
         return source, target, whole_pairs(source, target)
-    numbers = look_up(number_words(target.words), source.words)  # number on the target side of source words
-    pieces = []
-    for n in np.flatnonzero(long).tolist():
-        words = [side.tokens[side.offsets[n] : side.offsets[n + 1]] for side in (source, target)]
-        pieces.append(_split_pair(numbers[words[0]], words[1].astype(np.int64)))
-    count = np.ones(len(S), dtype=np.int64)
-    count[long] = [of_pair.shape[2] for of_pair in pieces]
-    pair = np.repeat(np.arange(len(S)), count)
-    lengths = np.stack([S[pair], T[pair]])
+    target_number = look_up(number_words(target.words), source.words)  # of source words
+    pieces_of_pairs = []
+    for n in np.flatnonzero(is_long).tolist():
+        source_words = source.tokens[source.offsets[n] : source.offsets[n + 1]]
+        target_words = target.tokens[target.offsets[n] : target.offsets[n + 1]]
+        pieces_of_pairs.append(_split_pair(target_number[source_words], target_words.astype(np.int64)))
+    piece_counts = np.ones(len(S), dtype=np.int64)
+    piece_counts[is_long] = [pieces.shape[2] for pieces in pieces_of_pairs]
+    pair = np.repeat(np.arange(len(S)), piece_counts)  # (P,)
+    lengths = np.stack([S[pair], T[pair]])  # (2, P)
     zeros = np.zeros_like(lengths)
-    bounds = np.stack([zeros, zeros, lengths, lengths])
-    bounds[:, :, long[pair]] = np.concatenate(pieces, axis=2)
+    bounds = np.stack([zeros, zeros, lengths, lengths])  # (4, 2, P), of pairs in one piece
+    bounds[:, :, is_long[pair]] = np.concatenate(pieces_of_pairs, axis=2)
     start, core_start, core_stop, stop = bounds
-    source, target = (
-        _take_pieces(source, pair, start[0], stop[0]),
-        _take_pieces(target, pair, start[1], stop[1]),
-    )
-    return source, target, Segments(len(S), pair, S, T, start, core_start, core_stop)
+    segments = Segments(len(S), pair, S, T, start, core_start, core_stop)
+    source_pieces = _take_pieces(source, pair, start[0], stop[0])
+    target_pieces = _take_pieces(target, pair, start[1], stop[1])
+    return source_pieces, target_pieces, segments
 
 
 def _take_pieces(side: EncodedSide, pair: Longs, start: Longs, stop: Longs) -> EncodedSide:
-    """Return a side whose sentences are parts of sentences."""
-    begin, end = side.offsets[pair] + start, side.offsets[pair] + stop
-    runs = np.flatnonzero(begin[1:] != end[:-1])  # of sentences that follow each other
-    first, last = begin[[0, *(runs + 1)]], end[[*runs, -1]]
-    tokens = [side.tokens[a:b] for a, b in zip(first.tolist(), last.tolist(), strict=True)]
+    """Return a side whose sentences are parts of the sentences of pairs."""
+    begin = side.offsets[pair] + start
+    end = side.offsets[pair] + stop
+    # Consecutive sentences without a gap or an overlap between them are copied as one run.
+    breaks = np.flatnonzero(begin[1:] != end[:-1])
+    run_begins = begin[[0, *(breaks + 1)]].tolist()
+    run_ends = end[[*breaks, -1]].tolist()
+    tokens = [side.tokens[a:b] for a, b in zip(run_begins, run_ends, strict=True)]
     return replace(side, tokens=np.concatenate(tokens), offsets=offsets_of(stop - start), line_words=None)

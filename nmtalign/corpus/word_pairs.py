@@ -1,7 +1,8 @@
 """The word pairs that co-occur in a bitext, numbered, in bounded memory.
 
-In a bitext of more than PIECE cells, their numbers lie in a temporary file. In one of more than LARGE cells,
-pairs that meet once or twice, no more often than by chance, share one number.
+The numbers of a bitext of more than MAX_PIECE_CELLS cells are stored in a temporary file. In a bitext of more
+than MAX_UNSHARED_CELLS cells, pairs that co-occur once or twice, and no more often than by chance, share one
+number.
 
 Axes: B pairs of a bucket, T target words, S source words, P word pairs.
 """
@@ -23,13 +24,13 @@ from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.parallel import MIN_PARALLEL_CELLS, parallel_map, shared_zeros
 from nmtalign.corpus.sides import EncodedSide
 
-MAX_PIECE_CELLS = 1 << 22  # cells numbered at a time: 32 MB of keys
-MAX_SORTED_CELLS = 1 << 20  # cells up to which a plain sort is faster
-CELLS_PER_RUN = 1 << 18  # approximate number of cells in a run of source words
-KEYS_PER_PART = 1 << 17  # keys processed at a time: one megabyte
-MAX_UNSHARED_CELLS = 1 << 26  # cells of a bitext from which rare pairs share a number
+MAX_PIECE_CELLS = 1 << 22  # numbered at a time: 32 MB of keys
+MAX_SORTED_CELLS = 1 << 20  # up to this number a plain sort is faster
+CELLS_PER_RUN = 1 << 18  # approximate; a run is a range of source words
+KEYS_PER_PART = 1 << 17  # processed at a time: one megabyte
+MAX_UNSHARED_CELLS = 1 << 26  # rare pairs of a larger bitext share a number
 MAX_RARE_COUNT = 2  # pairs that co-occur more often are always kept
-MIN_LIFT = 3.0  # other pairs are kept if they co-occur this many times as often as by chance
+MIN_LIFT = 3.0  # rare pairs are kept if they co-occur this many times as often as by chance
 SHARED_NUMBER = 1  # shared number of the pairs that are not kept
 
 
@@ -50,7 +51,7 @@ class PairIndex:
 def index_pairs(
     buckets: Sequence[Bucket], source: EncodedSide, target: EncodedSide, workers: int = 1
 ) -> PairIndex:
-    """Number the word pairs that co-occur in a sentence pair; `buckets` hold all of them."""
+    """Number the word pairs that co-occur in a sentence pair of the buckets."""
     if is_large(buckets):
         return _index_large(buckets, source, target, workers)
     index = number_pairs(buckets, len(target.words), workers)
@@ -66,23 +67,25 @@ def _index_large(
     buckets: Sequence[Bucket], source: EncodedSide, target: EncodedSide, workers: int
 ) -> PairIndex:
     """Number only the pairs that are kept, piece by piece."""
-    targets, keys = len(target.words), _kept_keys(source, target, workers)
+    targets = len(target.words)
+    kept_keys = _kept_keys(source, target, workers)
     cells = StoredCells([bucket.shape for bucket in buckets])
 
     def numbered(piece: tuple[int, Sequence[Bucket]]) -> tuple[int, Ints]:
-        of_piece, ranks = rank_distinct(_cell_keys(piece[1], targets))
-        return piece[0], numbers_of_keys(keys, of_piece)[ranks[:-1]]
+        first_bucket, piece_buckets = piece
+        piece_keys, ranks = rank_distinct(_cell_keys(piece_buckets, targets))
+        return first_bucket, numbers_of_keys(kept_keys, piece_keys)[ranks[:-1]]
 
-    pieces = [*_cell_pieces(buckets)]
+    pieces = list(_cell_pieces(buckets))
     for _ in parallel_map(
         numbered, pieces, workers, then=lambda piece: cells.write(*piece), work=MIN_PARALLEL_CELLS
     ):
         pass
-    return kept_index(keys, targets, cells)
+    return kept_index(kept_keys, targets, cells)
 
 
 def is_large(buckets: Sequence[Bucket]) -> bool:
-    """Tell whether rare pairs share a number."""
+    """Return whether rare pairs share a number."""
     return sum(bucket.cells for bucket in buckets) > MAX_UNSHARED_CELLS
 
 
@@ -108,109 +111,129 @@ class _SourceTokens(NamedTuple):
 
     word: Integers
     start: Integers  # first cell of each word
-    step: Integers  # from there to its next cell
-    first: Integers  # first target word of its pair, among those of all buckets
+    step: Integers  # distance to the next cell of the same word
+    first: Integers  # index of the first target word of its pair, in all buckets
     length: Integers  # number of its cells
 
     @classmethod
     def of(cls, bucket: Bucket, cells: int, targets: int) -> _SourceTokens:
         """Return the words of a bucket, which follows `cells` cells and `targets` target words."""
-        (T, S, B), filled = bucket.shape, np.flatnonzero(bucket.source).astype(np.int32)
+        T, S, B = bucket.shape
+        filled = np.flatnonzero(bucket.source).astype(np.int32)  # (words,), indices into (S, B)
         pair = filled % np.int32(B)
-        step = np.full(len(filled), S * B, np.int32)
-        length = bucket.target_lengths.astype(np.int32)[pair]
-        start = filled + (np.int32 if cells < 1 << 30 else np.int64)(cells)
-        return cls(bucket.source.ravel()[filled], start, step, np.int32(targets) + pair * np.int32(T), length)
+        first_cell = np.int32(cells) if cells < 1 << 30 else np.int64(cells)
+        return cls(
+            word=bucket.source.ravel()[filled],
+            start=filled + first_cell,
+            step=np.full(len(filled), S * B, np.int32),
+            first=np.int32(targets) + pair * np.int32(T),
+            length=bucket.target_lengths.astype(np.int32)[pair],
+        )
 
     def cells(self) -> tuple[Integers, Integers]:
         """Return the cells of each word, and the index of their target word."""
         ends = np.cumsum(self.length, dtype=np.int32)
         nth: Ints = np.arange(self.length.sum(), dtype=np.int32) - np.repeat(ends - self.length, self.length)
-        start, step, first = (np.repeat(a, self.length) for a in (self.start, self.step, self.first))
+        start = np.repeat(self.start, self.length)
+        step = np.repeat(self.step, self.length)
+        first = np.repeat(self.first, self.length)
         return start + nth * step, first + nth
 
 
 def _number_cells(buckets: Sequence[Bucket], targets: int, workers: int = 1) -> tuple[Longs, Ints]:
-    """Return what :func:`rank_distinct` does of the keys of the buckets, by counting sorts.
+    """Return the distinct keys of all cells, and the rank of each cell, as :func:`rank_distinct` would.
 
-    Runs of source words are numbered one after the other. Turning a sparse matrix and back sorts the cells of
-    a run by source and target word.
+    Instead of comparing keys, this sorts by counting: runs of source words are numbered one after the other,
+    and transposing a sparse matrix twice sorts the cells of a run by source and target word.
     """
     from scipy.sparse import csr_array
 
-    starts = [np.cumsum([0, *n]) for n in zip(*((b.cells, b.target.size) for b in buckets), strict=True)]
-    columns = (
-        _SourceTokens.of(b, c, t) for b, c, t in zip(buckets, *(s.tolist() for s in starts), strict=False)
-    )
-    tokens = _SourceTokens(*map(np.concatenate, zip(*columns, strict=True)))
-    words = np.concatenate([b.target.T.ravel() for b in buckets])
+    cell_starts = np.cumsum([0, *[bucket.cells for bucket in buckets]]).tolist()
+    target_starts = np.cumsum([0, *[bucket.target.size for bucket in buckets]]).tolist()
+    tokens_of_buckets = []
+    for bucket, cell_start, target_start in zip(buckets, cell_starts, target_starts, strict=False):
+        tokens_of_buckets.append(_SourceTokens.of(bucket, cell_start, target_start))
+    tokens = _SourceTokens(*map(np.concatenate, zip(*tokens_of_buckets, strict=True)))
+    target_words = np.concatenate([bucket.target.T.ravel() for bucket in buckets])
+
+    # Sort the source tokens by word; row w of by_word lists the tokens of word w.
     order = np.arange(len(tokens.word), dtype=np.int32)
     by_word = csr_array((order, tokens.word, [0, len(order)])).tocsc()
-    begin = np.concatenate([[0], np.cumsum(tokens.length[by_word.data], dtype=np.int64)])[by_word.indptr]
-    cuts = [0, *(np.flatnonzero(np.diff(begin[1:] // CELLS_PER_RUN)) + 1).tolist(), len(begin) - 1]
-    numbers, done = shared_zeros(starts[0][-1], np.int32), shared_zeros(1, np.int32)
+    cells_before = np.concatenate([[0], np.cumsum(tokens.length[by_word.data], dtype=np.int64)])
+    begin = cells_before[by_word.indptr]  # of each source word, among the cells sorted by source word
+    run_of_word = begin[1:] // CELLS_PER_RUN
+    cuts = [0, *(np.flatnonzero(np.diff(run_of_word)) + 1).tolist(), len(begin) - 1]
+    numbers = shared_zeros(cell_starts[-1], np.int32)  # rank of each cell
+    key_count = shared_zeros(1, np.int32)  # number of keys in the runs so far
 
-    def sorted_cells(span: tuple[int, int]) -> tuple[Ints, Ints, Longs]:
-        low, high = span
-        of_run = by_word.data[by_word.indptr[low] : by_word.indptr[high]]
-        cells, at = _SourceTokens(*(column[of_run] for column in tokens)).cells()
-        rows = begin[low : high + 1] - begin[low]
-        run = csr_array((cells, words[at], rows), shape=(high - low, targets)).tocsc().tocsr()
-        new = np.diff(run.indices, prepend=-1) != 0
-        new[rows[:-1][np.diff(rows) > 0]] = True
-        keys = (np.repeat(np.arange(low, high), np.diff(rows)) * targets + run.indices)[new]
-        return run.data, np.cumsum(new, dtype=np.int32), keys
+    def sort_run(span: tuple[int, int]) -> tuple[Ints, Ints, Longs]:
+        """Return the sorted cells of a run of source words, their ranks from 1, and the distinct keys."""
+        first_word, end_word = span
+        run_tokens = by_word.data[by_word.indptr[first_word] : by_word.indptr[end_word]]
+        cells, target_index = _SourceTokens(*(column[run_tokens] for column in tokens)).cells()
+        rows = begin[first_word : end_word + 1] - begin[first_word]
+        shape = (end_word - first_word, targets)
+        run = csr_array((cells, target_words[target_index], rows), shape=shape).tocsc().tocsr()
+        is_new = np.diff(run.indices, prepend=-1) != 0  # another target word than the cell before
+        cells_per_word = np.diff(rows)
+        is_new[rows[:-1][cells_per_word > 0]] = True  # the first cell of each source word
+        source_words = np.repeat(np.arange(first_word, end_word), cells_per_word)
+        keys = (source_words * targets + run.indices)[is_new]
+        return run.data, np.cumsum(is_new, dtype=np.int32), keys
 
-    def number(run: tuple[Ints, Ints, Longs]) -> Longs:
-        cells, of_run, keys = run
-        numbers[cells] = of_run + done
-        done[0] += len(keys)
+    def number_run(run: tuple[Ints, Ints, Longs]) -> Longs:
+        cells, ranks_in_run, keys = run
+        numbers[cells] = ranks_in_run + key_count
+        key_count[0] += len(keys)
         return keys
 
-    keys = parallel_map(sorted_cells, [*pairwise(cuts)], workers, then=number, work=len(numbers))
+    keys = parallel_map(sort_run, list(pairwise(cuts)), workers, then=number_run, work=len(numbers))
     return np.concatenate([np.zeros(1, np.int64), *keys]), numbers
 
 
 def _cell_keys(buckets: Sequence[Bucket], targets: int) -> Longs:
     """Return ``source * targets + target`` of every cell, 0 where padded, and one 0 at the end."""
-    keys = np.zeros(sum(b.cells for b in buckets) + 1, dtype=np.int64)
+    keys = np.zeros(sum(bucket.cells for bucket in buckets) + 1, dtype=np.int64)
     start = 0
-    for b in buckets:
-        block = keys[start : start + b.cells].reshape(b.shape)  # (T, S, B)
-        np.add(b.source.astype(np.int64) * targets, b.target[:, None, :], out=block)
-        padded = (b.source == 0)[None, :, :] | (b.target == 0)[:, None, :]
-        if padded.any():
-            block[padded] = 0
-        start += b.cells
+    for bucket in buckets:
+        block = keys[start : start + bucket.cells].reshape(bucket.shape)  # (T, S, B)
+        np.add(bucket.source.astype(np.int64) * targets, bucket.target[:, None, :], out=block)
+        is_padding = (bucket.source == 0)[None, :, :] | (bucket.target == 0)[:, None, :]
+        if is_padding.any():
+            block[is_padding] = 0
+        start += bucket.cells
     return keys
 
 
 def rank_distinct(keys: Longs) -> tuple[Longs, Ints]:
     """Return the sorted distinct keys and the rank of each key. `keys` is overwritten.
 
-    A key and its index share one integer: a plain sort does the work of np.unique with its slow argsort.
+    A key and its index are packed into one integer, so that a plain sort does the work of np.unique, whose
+    argsort is slow.
     """
-    bits = len(keys).bit_length()
-    if int(keys.max(initial=0)).bit_length() + bits > 63:
-        unique, indices = np.unique(keys, return_inverse=True)
-        return unique, indices.reshape(-1).astype(np.int32)
+    index_bits = len(keys).bit_length()
+    key_bits = int(keys.max(initial=0)).bit_length()
+    if key_bits + index_bits > 63:
+        unique, inverse = np.unique(keys, return_inverse=True)
+        return unique, inverse.reshape(-1).astype(np.int32)
     parts = [keys[at : at + KEYS_PER_PART] for at in range(0, len(keys), KEYS_PER_PART)]
     for k, part in enumerate(parts):
-        part <<= bits
+        part <<= index_bits
         part |= np.arange(k * KEYS_PER_PART, k * KEYS_PER_PART + len(part))
     keys.sort()
-    rank = np.empty(len(keys), dtype=np.int32)
-    runs, last, count = [keys[:0]], -1, -1
+    ranks = np.empty(len(keys), dtype=np.int32)
+    distinct_keys = [keys[:0]]
+    last_key = last_rank = -1
     for part in parts:
-        indices = part & ((1 << bits) - 1)
-        part >>= bits
-        new = part != np.concatenate([[last], part[:-1]])
-        numbers = np.cumsum(new, dtype=np.int32)
-        numbers += np.int32(count)
-        rank[indices] = numbers
-        runs.append(part[new])
-        last, count = int(part[-1]), int(numbers[-1])
-    return np.concatenate(runs), rank
+        indices = part & ((1 << index_bits) - 1)
+        part >>= index_bits
+        is_new = part != np.concatenate([[last_key], part[:-1]])
+        part_ranks = np.cumsum(is_new, dtype=np.int32)
+        part_ranks += np.int32(last_rank)
+        ranks[indices] = part_ranks
+        distinct_keys.append(part[is_new])
+        last_key, last_rank = int(part[-1]), int(part_ranks[-1])
+    return np.concatenate(distinct_keys), ranks
 
 
 class StoredCells(Sequence[Ints]):
@@ -228,8 +251,9 @@ class StoredCells(Sequence[Ints]):
 
     def __getitem__(self, k: int) -> Ints:  # type: ignore[override]
         numbers = np.empty(self._shapes[k], dtype=np.int32)
-        space, start = numbers.data.cast("B"), int(self._starts[k])
-        if hasattr(os, "preadv"):  # forked processes share the place where a file is read
+        space = numbers.data.cast("B")
+        start = int(self._starts[k])
+        if hasattr(os, "preadv"):  # forked processes share the position in the file
             os.preadv(self._file.fileno(), [space], start)
             return numbers
         with self._lock:
@@ -239,19 +263,19 @@ class StoredCells(Sequence[Ints]):
 
     def write(self, k: int, numbers: Ints) -> None:
         """Write the numbers of the buckets from `k` on."""
-        rest = np.ascontiguousarray(numbers).data.cast("B")
+        unwritten = np.ascontiguousarray(numbers).data.cast("B")
         with self._lock:
             self._file.seek(int(self._starts[k]))
             try:
-                while rest:  # an almost full disk takes a part, and refuses the next one
-                    rest = rest[self._file.write(rest) :]
+                while unwritten:  # an almost full disk takes a part, and rejects the next one
+                    unwritten = unwritten[self._file.write(unwritten) :]
             except OSError as error:
                 error.filename = tempfile.gettempdir()
                 raise
 
 
 def _cell_pieces(buckets: Sequence[Bucket]) -> Iterator[tuple[int, Sequence[Bucket]]]:
-    """Cut the buckets into runs of at most about PIECE cells; yield the number of the first, and the run."""
+    """Yield runs of buckets with at most about MAX_PIECE_CELLS cells, each with the number of its first."""
     first, size = 0, 0
     for k, bucket in enumerate(buckets):
         if size and size + bucket.cells > MAX_PIECE_CELLS:
@@ -272,14 +296,16 @@ def _kept_keys(source: EncodedSide, target: EncodedSide, workers: int) -> Longs:
         shape = len(side.lengths), len(side.words)
         return csr_array((np.ones(len(side.tokens), np.int32), side.tokens, side.offsets), shape=shape)
 
-    of_word, of_target = by_sentence(source).T.tocsr(), by_sentence(target)
-    cells = np.cumsum(np.asarray(of_word @ target.lengths)) // MAX_PIECE_CELLS
-    cuts = [0, *(np.flatnonzero(np.diff(cells)) + 1).tolist(), len(source.words)]
+    source_words = by_sentence(source).T.tocsr()  # (source words, sentences)
+    target_words = by_sentence(target)  # (sentences, target words)
+    piece_of_word = np.cumsum(np.asarray(source_words @ target.lengths)) // MAX_PIECE_CELLS
+    cuts = [0, *(np.flatnonzero(np.diff(piece_of_word)) + 1).tolist(), len(source.words)]
 
     def kept(span: tuple[int, int]) -> Longs:
-        meet = (of_word[slice(*span)] @ of_target).tocoo()
-        keys = (meet.row.astype(np.int64) + span[0]) * len(target.words) + meet.col
-        return np.sort(keys[frequent_or_associated(keys, meet.data, source, target)])
+        first_word, end_word = span
+        counts = (source_words[first_word:end_word] @ target_words).tocoo()
+        keys = (counts.row.astype(np.int64) + first_word) * len(target.words) + counts.col
+        return np.sort(keys[frequent_or_associated(keys, counts.data, source, target)])
 
     return np.concatenate(
         [np.zeros(1, np.int64), *parallel_map(kept, [*pairwise(cuts)], workers, work=MIN_PARALLEL_CELLS)]
@@ -316,7 +342,7 @@ def merge_counts(keys: Longs, counts: Ints, more: Longs, more_counts: Ints) -> t
 
 
 def frequent_or_associated(keys: Longs, counts: Ints, source: EncodedSide, target: EncodedSide) -> Flags:
-    """Tell which pairs co-occur often, or at least much more often than by chance."""
+    """Return which pairs co-occur often, or at least much more often than by chance."""
     at_source, at_target = split_keys(keys, len(target.words))
     by_chance = source.counts[at_source] * (target.counts[at_target] / len(source.lengths))
     return np.asarray((counts > MAX_RARE_COUNT) | (counts >= MIN_LIFT * by_chance) | (keys == 0))
