@@ -475,16 +475,9 @@ class _PoMessage:
 
 # --- XML: translation memories and localisation files --------------------------------------------
 
-# Entities are never expanded: a file that declares one is refused, so that no small file can grow to
-# gigabytes in memory or reach for other files.
+# Entities are never expanded: a file that declares one is rejected, so that a small file can neither grow to
+# gigabytes in memory nor include other files.
 _INLINE_CODES = {"bpt", "ept", "ph", "it", "ut", "sub"}  # codes of another format, inside a sentence
-    "bpt",
-    "ept",
-    "ph",
-    "it",
-    "ut",
-    "sub",
-}  # inside a sentence: codes of another format, not words
 _ANNOTATIONS = {"note", "prop"}  # of a text that is not in a seg
 _XML_BLOCK_BYTES = 1 << 16
 _MAX_XML_DEPTH = 100  # of the elements in a unit
