@@ -462,7 +462,7 @@ CALLS = {
     "links of words": (
         lambda: na.write_links("a.txt", [LINKS], format="giza"),
         USAGE,
-        "this format holds words",
+        "this format contains words",
     ),
     "links from pairs": (
         lambda: na.links_from([("a", ["b"])], similarities=[np.eye(1)]),

@@ -182,7 +182,7 @@ def test_a_pair_of_a_batch_is_pickled_alone():
 
 @pytest.mark.parametrize("matrix", [[[0.9, 0.1]], 5, [True, False], [["a"]], [[2, 0]]])
 def test_weights_are_no_links(matrix):
-    with pytest.raises(na.DataError, match=r"truth values, such as `posterior > 0.5`"):
+    with pytest.raises(na.DataError, match=r"bools, such as `posterior > 0.5`"):
         na.Alignment.from_matrix(matrix)
 
 

@@ -28,6 +28,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import count, groupby, repeat
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, overload
 
@@ -59,23 +60,24 @@ _GIZA_HEADER = re.compile(
     rf"(?: alignment score : (?:{_FLOAT_PATTERN}|[-+]?(?:nan|inf)))? *",
     re.ASCII,
 )
-WORD_SEPARATORS = {"giza": "", "words": "<sep>", "tsv": ""}  # besides white space, where words are plain text
-_PAIR_NUMBER_KEYS = ("pair", "line", "index")  # keys of JSON under which an object may state which pair it is
+# Formats that contain words as plain text, and their separators in addition to white space
+WORD_SEPARATORS = {"giza": "", "words": "<sep>", "tsv": ""}
+_PAIR_NUMBER_KEYS = ("pair", "line", "index")  # keys of JSON that may state the number of a pair
 _CORRECTION_FIELDS = {"pair": int, "pairs": int, "text": str, "by": str, "at": str}
 ParsedLine = TypeVar("ParsedLine")
 
-MAX_EMPTY_PAIRS = 1_000_000  # pairs of a file without a line of their own
-MAX_SHARED_CHARS = 100  # of a line whose gold links are remembered
-_UNESCAPED_CODES = (*range(0x7F, 0xA0), 0x2028, 0x2029)  # controls and line breaks that json leaves
+MAX_EMPTY_PAIRS = 1_000_000  # in a file of the NAACL format, which has no line for these pairs
+MAX_SHARED_CHARS = 100  # gold links of longer lines are not cached
+_UNESCAPED_CODES = (*range(0x7F, 0xA0), 0x2028, 0x2029)  # control characters that json does not escape
 _JSON_ESCAPES = {code: f"\\u{code:04x}" for code in _UNESCAPED_CODES}
-_PROBABILITY_STEPS = 10_000  # probabilities have four digits after the point
+_PROBABILITY_STEPS = 10_000  # probabilities are written with four decimal places
 
 
 @dataclass(frozen=True)
 class LinkRecord:
-    """The links of one sentence pair in a file, with its words where the file has them.
+    """The links of one sentence pair in a file, with its words if the file has them.
 
-    A DataError if a link lies outside of the words.
+    A DataError if a link is outside of the words.
     """
 
     gold: GoldAlignment  # all links are sure in formats without possible links
@@ -97,14 +99,15 @@ class LinkRecord:
 
 def parse_pharaoh(line: str, *, first: int = 0) -> frozenset[Link]:
     """Return the links of a line such as ``0-0 1-2``; words count from `first`, 0 or 1."""
-    return frozenset(map(_PARSE_LINK_FROM[first], filter(None, line.split(" "))))
+    parse_link = _PARSE_LINK_FROM[first]
+    return frozenset([parse_link(text) for text in line.split(" ") if text])
 
 
 def _parse_link(text: str, first: int) -> Link:
     match = _SURE_LINK.fullmatch(text)
     if match is None:
         reason = f"expected links like 0-1 between spaces, found {text!r}"
-        raise DataError(f"{reason}; only gold may hold possible links (0p1)")
+        raise DataError(f"{reason}; only gold links may be possible ones (0p1)")
     return Link(_parse_position(match[1], first), _parse_position(match[2], first))
 
 
@@ -140,8 +143,11 @@ def format_pharaoh(links: Iterable[tuple[int, int]]) -> str:
 
 def format_gold(gold: GoldAlignment, *, first: int = 0) -> str:
     """Return gold links as a line: ``-`` between the positions of a sure link, ``p`` of a possible one."""
-    kinds = ((link, "-" if link in gold.sure else "p") for link in sorted(gold.possible))
-    return " ".join(f"{s + first}{kind}{t + first}" for (s, t), kind in kinds)
+    links = []
+    for link in sorted(gold.possible):
+        kind = "-" if link in gold.sure else "p"
+        links.append(f"{link.source + first}{kind}{link.target + first}")
+    return " ".join(links)
 
 
 # --- reading -------------------------------------------------------------------------------------
@@ -150,7 +156,7 @@ def format_gold(gold: GoldAlignment, *, first: int = 0) -> str:
 def _read_by_line(
     path: str | Path, encoding: str, parse: Callable[[str], ParsedLine]
 ) -> Iterator[ParsedLine | DataError]:
-    """Yield what each line holds, or in its place the error of a line."""
+    """Yield the parsed lines; a line that does not parse is replaced by its error."""
     for number, line in enumerate(try_lines(path, encoding=encoding), 1):
         try:
             yield line if isinstance(line, DataError) else parse(line)
@@ -161,7 +167,7 @@ def _read_by_line(
 def _handle_errors(
     path: str | Path, records: Iterator[ParsedLine | DataError], empty: ParsedLine, on_error: OnError | None
 ) -> Iterator[ParsedLine]:
-    """Yield records; an error is raised, or with `on_error` it is passed on, and the record is empty."""
+    """Yield the records; raise errors, or with `on_error` pass them on and yield an empty record instead."""
     for record in name_file_in_errors(path, records):
         if not isinstance(record, DataError):
             yield record
@@ -173,25 +179,34 @@ def _handle_errors(
 
 
 def _read_naacl(path: str | Path, encoding: str) -> Iterator[LinkRecord]:
-    """Yield the links of each pair, none of those without a line; position 0 is the null word and no link."""
-    pair, nothing = 0, LinkRecord(GoldAlignment((), ()))
-    for number, lines in groupby(_naacl_lines(path, encoding), key=lambda line: line[0]):
-        yield from repeat(nothing, number - pair - 1)
-        links = [(Link(s - 1, t - 1), kind) for _, s, t, kind in lines if s and t]
-        sure = frozenset(link for link, kind in links if kind != "P")
-        yield LinkRecord(GoldAlignment(sure, frozenset(link for link, _ in links)))
-        pair = number
+    """Yield the links of each pair; a pair without a line has none, and position 0 is the null word."""
+    last_pair = 0
+    empty = LinkRecord(GoldAlignment((), ()))
+    for pair, lines in groupby(_naacl_lines(path, encoding), key=itemgetter(0)):
+        yield from repeat(empty, pair - last_pair - 1)
+        sure: set[Link] = set()
+        possible: set[Link] = set()
+        for _, source, target, kind in lines:
+            if source and target:
+                link = Link(source - 1, target - 1)
+                possible.add(link)
+                if kind != "P":
+                    sure.add(link)
+        yield LinkRecord(GoldAlignment(sure, possible))
+        last_pair = pair
 
 
 def _naacl_lines(path: str | Path, encoding: str) -> Iterator[tuple[int, int, int, str | None]]:
-    pair, left = 1, MAX_EMPTY_PAIRS
+    """Yield pair, source and target position, all from 1, and the kind of each link."""
+    pair = 1
+    empty_pairs_left = MAX_EMPTY_PAIRS
     for number, line in enumerate(read_lines(path, encoding=encoding), 1):
         match = _NAACL_LINE.fullmatch(line)
-        if match is None or not pair <= int(match[1]) <= pair + left:
+        if match is None or not pair <= int(match[1]) <= pair + empty_pairs_left:
             rule = f"at most {MAX_EMPTY_PAIRS:,} pairs without a line"
             expected = f"a line like '{pair:04d} 1 3 S', pairs in order from 1, {rule}"
             raise DataError(f"expected {expected}, found {line[:60]!r}").at(path, line=number)
-        left -= max(int(match[1]) - pair - 1, 0)
+        empty_pairs_left -= max(int(match[1]) - pair - 1, 0)
         pair = int(match[1])
         yield pair, int(match[2]), int(match[3]), match[4]
 
@@ -206,9 +221,9 @@ class _GizaPair(NamedTuple):
 
 
 def _read_giza(path: str | Path, encoding: str) -> Iterator[LinkRecord]:
-    """Yield the links of each pair in the order of the numbers that the headers state.
+    """Yield the links of each pair, ordered by the numbers in the headers.
 
-    Parts of a file may have been joined in any order: lines wait, unparsed, for the pairs before them.
+    The parts of a file may have been joined in any order: unparsed lines wait for the pairs before them.
     """
     waiting: dict[int, _GizaPair] = {}
     following = 1
@@ -236,24 +251,26 @@ def _giza_pairs(path: str | Path, encoding: str) -> Iterator[_GizaPair]:
 
 
 def _giza_numbers(header: str) -> tuple[int, int | None, int | None]:
-    """Return the number of a pair, and how many source and target words the header states, if it does."""
+    """Return the number of a pair, and its numbers of source and target words if the header has them."""
     match = _GIZA_HEADER.fullmatch(header)
     if match is None or int(match[1]) == 0:
         expected = "'# Sentence pair (1) source length 2 target length 3 alignment score : 0.1'"
         raise DataError(f"expected {expected}, pairs counted from 1, found {header[:100]!r}")
-    source_length, target_length = (None if number is None else int(number) for number in match.groups()[1:])
+    source_length = None if match[2] is None else int(match[2])
+    target_length = None if match[3] is None else int(match[3])
     return int(match[1]), source_length, target_length
 
 
 def _parse_giza(pair: _GizaPair, path: str | Path) -> LinkRecord:
-    """Return the links of a pair; a DataError if they contradict what the pair states."""
+    """Return the links of a pair; raise DataError if its header has other numbers of words."""
     target = tuple(filter(None, pair.target.split(" ")))
     try:
         source, links = _giza_links(pair.source, len(target))
     except DataError as error:
         raise error.at(path, line=pair.line + 2) from None
-    _, *stated = _giza_numbers(pair.header)
-    for side, words, length in zip(SIDES, (source, target), stated, strict=True):
+    _, source_length, target_length = _giza_numbers(pair.header)
+    lengths = source_length, target_length
+    for side, words, length in zip(SIDES, (source, target), lengths, strict=True):
         if length not in (None, len(words)):
             expected = f"expected {length:,} {side} words, as this line states"
             raise DataError(f"{expected}, found {len(words):,}").at(path, line=pair.line)
@@ -276,16 +293,16 @@ def _giza_links(line: str, target_length: int) -> tuple[tuple[str, ...], set[Lin
     links = {Link(s, t) for s, positions in enumerate(linked[1:]) for t in positions}
     links_inside(links, len(words) - 1, target_length)
     linked_targets = {t for _, t in links}
-    for t in linked[0]:  # those of the null word have no link
+    for t in linked[0]:  # linked to the null word, which is not a link
         if t >= target_length:
             raise DataError(f"expected target words from 1 to {target_length}, found {t + 1} for NULL")
         if t in linked_targets:
-            raise DataError(f"target word {t + 1} stands under NULL and under another word")
+            raise DataError(f"target word {t + 1} is linked to NULL and to another word")
     return tuple(words[1:]), links
 
 
 def _read_jsonl(path: str | Path, encoding: str) -> Iterator[LinkRecord | DataError]:
-    """Yield the links of each object; numbers of pairs that objects state have to be those of their lines."""
+    """Yield the links of each object; if objects have numbers, these have to agree with their lines."""
     numbering = _Numbering()
     number = 0
     for number, line in enumerate(try_lines(path, encoding=encoding), 1):
@@ -305,17 +322,17 @@ def _read_jsonl(path: str | Path, encoding: str) -> Iterator[LinkRecord | DataEr
 
 
 class _Numbering:
-    """The numbers that the objects of a file state: of their pair, from 0 or from 1, and of all pairs."""
+    """Checks the numbers in the objects of a file: of the pair, from 0 or from 1, and of all pairs."""
 
     def __init__(self) -> None:
         self.total: float | None = None
         self._begin: dict[str, int] = {}  # 0 or 1, by key
 
     def check(self, values: Mapping[str, Any], line: int) -> None:
-        """Raise DataError if an object states another number than that of its line."""
+        """Raise DataError if the number of an object is not that of its line."""
         for key in _PAIR_NUMBER_KEYS:
             stated = values.get(key)
-            if type(stated) in (int, float):  # text under such a key says something else
+            if type(stated) in (int, float):  # text under such a key is not a number of a pair
                 begin = self._begin.setdefault(key, 0 if stated == line - 1 else 1)
                 expected = line - 1 + begin
                 if stated != expected:
@@ -330,11 +347,17 @@ class _Numbering:
 
 def _json_record(values: Any, line: str) -> LinkRecord:
     gold = gold_of_json(values, line)
-    sides = values.get("source"), values.get("target")
-    for side in sides:
-        if side is not None and not (isinstance(side, list) and all(isinstance(word, str) for word in side)):
-            raise DataError(f"expected words as lists of strings, found {line[:60]!r}")
-    return LinkRecord(gold, *(None if side is None else tuple(side) for side in sides))
+    return LinkRecord(gold, _json_words(values, "source", line), _json_words(values, "target", line))
+
+
+def _json_words(values: Mapping[str, Any], side: str, line: str) -> tuple[str, ...] | None:
+    """Return the words of a side of an object, if it has words."""
+    words = values.get(side)
+    if words is None:
+        return None
+    if not (isinstance(words, list) and all(isinstance(word, str) for word in words)):
+        raise DataError(f"expected words as lists of strings, found {line[:60]!r}")
+    return tuple(words)
 
 
 def _parse_tsv(line: str) -> LinkRecord:
@@ -347,19 +370,29 @@ def _parse_tsv(line: str) -> LinkRecord:
 
 
 def gold_of_json(values: Any, line: str) -> GoldAlignment:
-    """Return the links of an object with lists of sure and of possible ones, which `line` says."""
-    links: list[Any] = [None]
+    """Return the links of an object with lists of sure and of possible links; `line` is its text."""
+    sure_links: Any = None
+    possible_links: Any = []
     if isinstance(values, dict):
-        links = [values.get("links"), values.get("possible", [])]
-    if not all(map(_are_links, links)):
+        sure_links = values.get("links")
+        possible_links = values.get("possible", [])
+    if not (_are_links(sure_links) and _are_links(possible_links)):
         raise DataError(f'expected an object like {{"links": [[0, 0], [1, 2]]}}, found {line[:60]!r}')
-    sure, possible = (frozenset(Link(*link) for link in pairs) for pairs in links)
+    sure = {Link(source, target) for source, target in sure_links}
+    possible = {Link(source, target) for source, target in possible_links}
     return GoldAlignment(sure, sure | possible)
 
 
 def _are_links(value: Any) -> bool:
-    pairs = isinstance(value, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in value)
-    return pairs and all(type(n) is int and 0 <= n < 10**9 for pair in value for n in pair)
+    """Return whether a value of JSON is a list of pairs of positions."""
+    if not isinstance(value, list):
+        return False
+    for pair in value:
+        if not (isinstance(pair, list) and len(pair) == 2):
+            return False
+        if not all(type(n) is int and 0 <= n < 10**9 for n in pair):
+            return False
+    return True
 
 
 # --- corrections -----------------------------------------------------------------------------------
@@ -377,16 +410,16 @@ class Correction(NamedTuple):
 
 
 def pair_fingerprint(source: Sequence[str], target: Sequence[str]) -> str:
-    """Return twelve digits that tell the words of a pair from others."""
+    """Return a fingerprint of the words of a pair: twelve hexadecimal digits."""
     words = f"{' '.join(source)}\n{' '.join(target)}"
     return hashlib.sha256(words.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 class TextFingerprint:
-    """The key of a whole text, computed while its pairs pass by: it tells the text from others.
+    """The fingerprint of a whole text, which is computed while its pairs are read.
 
-    It depends on the words and the order of all pairs. Of words that are joined in another way, as `pieces`
-    says, the positions are others, so the key is another one.
+    It depends on the words and the order of all pairs, and on how sub-words are joined (`pieces`), because
+    the positions of words depend on it.
 
     >>> key = TextFingerprint()
     >>> for pair in (["the", "cat"], ["le", "chat"]), (["a", "dog"], ["un", "chien"]):
@@ -408,14 +441,14 @@ class TextFingerprint:
 
 
 def are_corrections(path: str | Path) -> bool:
-    """Tell by its name whether a file of gold links holds corrections."""
+    """Return whether a file of gold links contains corrections, according to its name."""
     return format_ending(as_path(path)) == ".jsonl"
 
 
 def read_corrections(path: str | Path, *, encoding: str = "utf-8") -> dict[int, Correction]:
-    """Return the corrections of a file by the number of the pair: of each pair the latest.
+    """Return the latest correction of each pair, by the number of the pair.
 
-    All are of one text; a DataError names the line.
+    All corrections have to be of one text; a DataError names the line.
     """
     latest: dict[int, Correction] = {}
     for number, correction in enumerate(
@@ -448,7 +481,7 @@ def _parse_correction(line: str) -> Correction:
 class ReviewedGold(Sequence[GoldAlignment]):
     """Gold links of all pairs of a text, from corrections of a few; the others have no links.
 
-    A file may claim any number of pairs, so none is made before somebody asks for it.
+    A file may claim any number of pairs, so a pair is created only when it is accessed.
     """
 
     def __init__(self, corrections: Mapping[int, Correction]) -> None:
@@ -477,27 +510,31 @@ class ReviewedGold(Sequence[GoldAlignment]):
 
 
 def _format_naacl(record: LinkRecord, number: int) -> str:
-    kinds = ((link, "S" if link in record.gold.sure else "P") for link in sorted(record.gold.possible))
-    return "".join(f"{number:04d} {s + 1} {t + 1} {kind}\n" for (s, t), kind in kinds)
+    lines = []
+    for link in sorted(record.gold.possible):
+        kind = "S" if link in record.gold.sure else "P"
+        lines.append(f"{number:04d} {link.source + 1} {link.target + 1} {kind}\n")
+    return "".join(lines)
 
 
 def _words_of_record(record: LinkRecord) -> BothWords:
     if record.source is None or record.target is None:
-        raise UsageError("this format holds words, and the link file has none; give the two texts as well")
+        raise UsageError("this format contains words, and the link file has none; give the two texts as well")
     return record.source, record.target
 
 
 def _format_giza(record: LinkRecord, number: int) -> str:
     source, target = _words_of_record(record)
     check_unsplit(source, target, WORD_SEPARATORS["giza"])
-    linked: list[list[int]] = [[] for _ in range(len(source) + 1)]
+    linked: list[list[int]] = [[] for _ in range(len(source) + 1)]  # by source word; 0 is the null word
     for s, t in sorted(record.links):
         linked[s + 1].append(t + 1)
-    linked[0] = sorted(set(range(1, len(target) + 1)) - {t + 1 for _, t in record.links})
-    words = (
-        f"{word} ({{ {''.join(f'{t} ' for t in positions)}}})"
-        for word, positions in zip(("NULL", *source), linked, strict=True)
-    )
+    linked_targets = {t for _, t in record.links}
+    linked[0] = [t + 1 for t in range(len(target)) if t not in linked_targets]
+    words = []
+    for word, positions in zip(("NULL", *source), linked, strict=True):
+        numbers = "".join(f"{position} " for position in positions)
+        words.append(f"{word} ({{ {numbers}}})")
     lengths = f"source length {len(source)} target length {len(target)}"
     header = f"# Sentence pair ({number}) {lengths} alignment score : 1"
     return f"{header}\n{' '.join(target)}\n{' '.join(words)}\n"
@@ -525,7 +562,7 @@ def _format_jsonl(record: LinkRecord, number: int) -> str:
 
 
 def json_text(values: object) -> str:
-    """Return JSON on one line, whatever its reader takes for the end of a line."""
+    """Return JSON on one line; all characters that some reader takes for a line end are escaped."""
     text = json.dumps(values, ensure_ascii=False)
     return text.translate(_JSON_ESCAPES)
 
@@ -600,7 +637,7 @@ def read_gold(
 def read_links(
     path: str | Path, *, format: str = "pharaoh", encoding: str = "utf-8", on_error: OnError | None = None
 ) -> Iterator[frozenset[Link]]:
-    """Yield the links of each pair; a link that is only possible is an error, as an aligner makes none.
+    """Yield the links of each pair; a link that is only possible is an error, because aligners have none.
 
     For `on_error` see :func:`read_link_records`.
     """
@@ -617,11 +654,15 @@ def format_record(record: LinkRecord, *, format: str, number: int) -> str:
     return _WRITERS[format](record, number)
 
 
-# --- batches: no Python object for a link --------------------------------------------------------
+# --- batches, without a Python object for each link --------------------------------------------------------
 
 
 def _lines_of_words(tokens: Longs, offsets: Longs, table: list[str]) -> str:
-    """Return lines of the words ``table[tokens]``; line n has those of ``offsets[n]:offsets[n + 1]``."""
+    """Return lines of the words ``table[tokens]``; line n has the tokens ``offsets[n]:offsets[n + 1]``.
+
+    Each token becomes the number of a word with the space or the line end after it, so that one join gives
+    the text.
+    """
     size = len(table)
     ends = [f"{word} " for word in table] + [f"{word}\n" for word in table] + ["\n"]
     empty = offsets[:-1] == offsets[1:]
@@ -632,15 +673,17 @@ def _lines_of_words(tokens: Longs, offsets: Longs, table: list[str]) -> str:
 
 
 def _number_distinct(values: Longs) -> tuple[list[int], Longs]:
-    """Return the distinct values and, for each value, which of them it is."""
-    top = int(values.max(initial=0)) + 1
-    if top > 4 * len(values) + 65_536:
-        distinct, tokens = np.unique(values, return_inverse=True)
-    else:  # without sorting
-        present = np.zeros(top, dtype=bool)
-        present[values] = True
-        distinct, tokens = present.nonzero()[0], (np.cumsum(present) - 1)[values]
-    return distinct.tolist(), tokens.astype(np.int64)
+    """Return the distinct values and, for each value, its index among them."""
+    end = int(values.max(initial=0)) + 1
+    if end > 4 * len(values) + 65_536:
+        distinct, indices = np.unique(values, return_inverse=True)
+    else:  # a table is faster than sorting
+        is_present = np.zeros(end, dtype=bool)
+        is_present[values] = True
+        distinct = is_present.nonzero()[0]
+        index_of_value = np.cumsum(is_present) - 1
+        indices = index_of_value[values]
+    return distinct.tolist(), indices.astype(np.int64)
 
 
 def format_pharaoh_batch(batch: AlignedBatch) -> str:

@@ -1,4 +1,4 @@
-"""Extraction: which cells of a matrix of posteriors or attention weights become links.
+"""Selection of links: which cells of a matrix of posteriors or attention weights become links.
 
 Every function takes weights of shape (T, S), or (B, T, S) for B pairs of the same lengths, and returns a
 boolean array of the same shape. Nothing else is needed, so the weights can come from anywhere.
@@ -25,7 +25,7 @@ def _as_weights(weights: ArrayLike) -> Reals:
     if not np.issubdtype(matrix.dtype, np.floating):
         matrix = matrix.astype(np.float64)
     if np.isnan(matrix).any():
-        raise DataError("the weights hold NaN")
+        raise DataError("the weights contain NaN")
     return matrix
 
 
@@ -37,10 +37,12 @@ def best_cells(weights: Reals, axis: int, source_lengths: Longs, target_lengths:
     T, S, B = weights.shape
     if weights.size == 0:
         return np.zeros((T, S, B), dtype=bool)
-    outside = (np.arange(S)[:, None] >= source_lengths) | (np.arange(T)[:, None] >= target_lengths)[:, None]
-    kept = np.where(outside, -np.inf, weights) if outside.any() else weights
-    top = kept.max(axis=axis, keepdims=True)
-    best = (kept == top) & (top > -np.inf)
+    source_padding = np.arange(S)[:, None] >= source_lengths  # (S, B)
+    target_padding = np.arange(T)[:, None] >= target_lengths  # (T, B)
+    is_padding = source_padding | target_padding[:, None]  # (T, S, B)
+    inner_weights = np.where(is_padding, -np.inf, weights) if is_padding.any() else weights
+    maximum = inner_weights.max(axis=axis, keepdims=True)
+    best = (inner_weights == maximum) & (maximum > -np.inf)
     line, column = np.nonzero(best.sum(axis=axis, dtype=np.int32) > 1)  # rows or columns with ties
     if len(line):
         t, s = (line[:, None], np.arange(S)) if axis == 1 else (np.arange(T), line[:, None])
@@ -65,8 +67,8 @@ def mutual_argmax(weights: ArrayLike) -> Flags:
 def itermax(weights: ArrayLike, *, iterations: int = 2, discount: float = 0.9) -> Flags:
     """Itermax: mutual argmax, iterated with discounted weights.
 
-    After the first iteration, cells whose row and column both have a link are out, cells where one of
-    the two has one are multiplied by `discount`, and the mutual best cells are added. No iteration follows
+    After the first iteration, cells whose row and column both have a link are excluded, cells where one of
+    the two has a link are multiplied by `discount`, and the mutual best cells are added. No iteration follows
     when all source words or all target words are linked, or when either side has two words or fewer (Jalili
     Sabet, Dufter, Yvon and Schütze 2020, "SimAlign", algorithm 1). Weights are not negative, so that
     discounting lowers them: probabilities, or (1 + cosine) / 2.
@@ -76,10 +78,15 @@ def itermax(weights: ArrayLike, *, iterations: int = 2, discount: float = 0.9) -
         raise DataError("itermax needs weights that are not negative; use (1 + cosine) / 2 for cosines")
     links = mutual_argmax(matrix)
     for _ in range(iterations - 1 if min(matrix.shape[-2:]) > 2 else 0):
-        row, column = np.any(links, axis=-1, keepdims=True), np.any(links, axis=-2, keepdims=True)
-        more = mutual_argmax(matrix * np.where(row | column, np.where(row & column, 0, discount), 1))
-        goes_on = ~np.all(row, axis=-2, keepdims=True) & ~np.all(column, axis=-1, keepdims=True)
-        links |= more & ~(row & column) & goes_on
+        target_linked = np.any(links, axis=-1, keepdims=True)  # (..., T, 1)
+        source_linked = np.any(links, axis=-2, keepdims=True)  # (..., 1, S)
+        either_linked = target_linked | source_linked
+        both_linked = target_linked & source_linked
+        factor = np.where(either_linked, np.where(both_linked, 0, discount), 1)
+        more = mutual_argmax(matrix * factor)
+        some_target_free = ~np.all(target_linked, axis=-2, keepdims=True)
+        some_source_free = ~np.all(source_linked, axis=-1, keepdims=True)
+        links |= more & ~both_linked & some_target_free & some_source_free
     return links
 
 
@@ -96,12 +103,13 @@ def match(weights: ArrayLike) -> Flags:
     chosen = np.zeros(matrix.shape, dtype=bool)
     if matrix.size == 0:
         return chosen
-    s, t = 2 * np.arange(S) + 1, 2 * np.arange(T)[:, None] + 1
-    distance = np.abs(s * T - t * S)  # in units of 1/(2 S T), so that equal distances are exactly equal
+    s = 2 * np.arange(S) + 1  # twice the middle of each cell
+    t = 2 * np.arange(T)[:, None] + 1
+    distance = np.abs(s * T - t * S)  # the unit is 1/(2 S T), so that equal distances are exactly equal
     gain = np.maximum(matrix, 0).astype(np.float64)
     gain -= 1e-9 / (2 * S * T * min(S, T)) * gain.max(axis=(-2, -1), keepdims=True) * distance
-    for one, links in zip(gain.reshape(-1, T, S), chosen.reshape(-1, T, S), strict=True):
-        links[linear_sum_assignment(one, maximize=True)] = True
+    for pair_gain, links in zip(gain.reshape(-1, T, S), chosen.reshape(-1, T, S), strict=True):
+        links[linear_sum_assignment(pair_gain, maximize=True)] = True
     return chosen & (matrix > 0)
 
 
@@ -124,8 +132,8 @@ def sinkhorn(weights: ArrayLike, *, regularization: float = 0.1, iterations: int
 
 
 def _logsumexp(matrix: Reals, axis: int) -> Reals:
-    top = matrix.max(axis=axis, keepdims=True)
-    return np.asarray(top + np.log(np.exp(matrix - top).sum(axis=axis, keepdims=True)))
+    maximum = matrix.max(axis=axis, keepdims=True)
+    return np.asarray(maximum + np.log(np.exp(matrix - maximum).sum(axis=axis, keepdims=True)))
 
 
 def transport(weights: ArrayLike, *, threshold: float = 0.5) -> Flags:
@@ -141,9 +149,11 @@ def transport(weights: ArrayLike, *, threshold: float = 0.5) -> Flags:
 def adjacent_link_cells(links: Flags) -> tuple[Flags, Flags, Flags, Flags]:
     """Return the cells (T, S, ...) that link a word without a link to the partner of its neighbor.
 
-    The four arrays are of a target word after and before the linked one, a source word after and before it.
+    In the first array, the word without a link is the target word after the linked one; in the others, it is
+    the target word before it, the source word after it, and the source word before it.
     """
-    free_target, free_source = (~np.asarray(links.any(axis=axis, keepdims=True)) for axis in (1, 0))
+    free_target = ~np.asarray(links.any(axis=1, keepdims=True))
+    free_source = ~np.asarray(links.any(axis=0, keepdims=True))
     after, before, source_after, source_before = np.zeros((4, *links.shape), dtype=bool)
     after[1:] = links[:-1] & free_target[1:]
     before[:-1] = links[1:] & free_target[:-1]

@@ -1,7 +1,7 @@
-"""Separators inside words, which files of other programs cannot hold: they know neither quotes nor escapes.
+"""Separators inside words, which formats without quotes and escapes cannot represent.
 
-Programs cut such a file at white space, at line breaks, and at the separator of its format, so a word that
-holds one of these would be read as two. Words between the spaces of a line never hold a space or ``\\n``;
+Programs split such a file at white space, at line breaks, and at the separator of its format, so a word that
+contains one of these would be read as two words. Space-separated words never contain a space or ``\\n``;
 lists of words, and text inside JSON, may.
 """
 
@@ -27,14 +27,14 @@ _find_separator_in_line = re.compile(f"[\t{LINE_BREAKS}]").search
 
 
 def may_be_split(line: str, separator: str = "") -> bool:
-    """Return whether a line holds a separator other than a space, so that a word of it may hold one."""
+    """Return whether a line contains a separator other than a space, so that one of its words may."""
     return _find_separator_in_line(line) is not None or (separator != "" and separator in line)
 
 
 def find_split_word(
     source: Sequence[str], target: Sequence[str], separator: str = ""
 ) -> tuple[int, str] | None:
-    """Return the first word that is empty or holds a separator: its side, 0 or 1, and what is wrong."""
+    """Return the first word that is empty or contains a separator: its side, 0 or 1, and the problem."""
     for side, words in enumerate((source, target)):
         line = " ".join(words)
         more_spaces = line.count(" ") >= max(len(words), 1)
@@ -46,13 +46,13 @@ def find_split_word(
 
 
 def check_unsplit(source: Sequence[str], target: Sequence[str], separator: str = "") -> None:
-    """Raise DataError if a word is empty, or holds white space, a line break or the `separator`."""
+    """Raise DataError if a word is empty, or contains white space, a line break or the `separator`."""
     if cut := find_split_word(source, target, separator):
         raise DataError(cut[1])
 
 
 def _split_problem(word: str, separator: str) -> str:
-    """Return what is wrong with a word; an empty text if nothing is."""
+    """Return the problem of a word; an empty text if there is none."""
     if not word:
         return "is empty, and the file has spaces between words"
     if found := _find_separator_in_word(word):
@@ -63,12 +63,12 @@ def _split_problem(word: str, separator: str) -> str:
     return ""
 
 
-# --- cells of our own tables, which hold every word -------------------------------------------------------
+# --- cells of our own tables, which can contain every word ---------------------------------------
 
 _TSV_ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 _TSV_TRANSLATION = str.maketrans({c: f"\\u{ord(c):04x}" for c in LINE_BREAKS} | _TSV_ESCAPES)
 _needs_csv_quotes = re.compile(f'[,"{LINE_BREAKS}]').search
-FORMULA_SIGNS = tuple("=+-@\t\r\n＝＋－＠")  # at which spreadsheets take a cell for a formula
+FORMULA_SIGNS = tuple("=+-@\t\r\n＝＋－＠")  # a spreadsheet takes a cell that begins with one for a formula
 
 
 def tsv_cell(word: str) -> str:

@@ -36,23 +36,22 @@ from nmtalign.links.alignments import Link
 from nmtalign.validation import check_choice
 
 _NEIGHBOR_OFFSETS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
-_PAIRS_PER_BLOCK = (
-    4096  # pairs that are grown together: long enough to share the loop, small enough to stay in cache
-)
+_PAIRS_PER_BLOCK = 4096  # many pairs share one loop, and still fit the cache
 
 
 @dataclass
 class _Grid:
-    """Cells that any pair uses, in scanning order; bit b of an integer belongs to pair b."""
+    """The cells that any pair of a block uses; bit b of each integer belongs to pair b."""
 
-    cells: list[tuple[int, int]]
-    forward: list[int]
+    cells: list[tuple[int, int]]  # (source, target), in scanning order
+    forward: list[int]  # for each cell, the pairs whose forward links have it
     reverse: list[int]
-    chosen: list[int]
-    source_linked: dict[int, int]
+    chosen: list[int]  # for each cell, the pairs whose symmetrized links have it so far
+    source_linked: dict[int, int]  # for each source word, the pairs in which it has a link
     target_linked: dict[int, int]
 
     def add(self, cell: int, pairs: int) -> None:
+        """Add a cell to the links of some pairs."""
         source, target = self.cells[cell]
         self.chosen[cell] |= pairs
         self.source_linked[source] |= pairs
@@ -60,18 +59,28 @@ class _Grid:
 
 
 def _combine(grid: _Grid, operation: Callable[[int, int], int]) -> None:
+    """Add the intersection (``and_``) or the union (``or_``) of both directions."""
     for cell, (forward, reverse) in enumerate(zip(grid.forward, grid.reverse, strict=True)):
         grid.add(cell, operation(forward, reverse))
 
 
+def _find_neighbors(cells: Sequence[tuple[int, int]]) -> list[list[int]]:
+    """Return for each cell the numbers of the cells around it."""
+    number = {cell: n for n, cell in enumerate(cells)}
+    neighbors = []
+    for source, target in cells:
+        around = [(source + s, target + t) for s, t in _NEIGHBOR_OFFSETS]
+        neighbors.append([number[cell] for cell in around if cell in number])
+    return neighbors
+
+
 def _grow_diag(grid: _Grid) -> None:
+    """Add the intersection, then cells of the union next to links; see the head of this module."""
     _combine(grid, and_)
-    number = {cell: n for n, cell in enumerate(grid.cells)}
-    around = [
-        [number[s + a, t + b] for a, b in _NEIGHBOR_OFFSETS if (s + a, t + b) in number]
-        for s, t in grid.cells
-    ]
-    waiting = [(f | r) & ~c for f, r, c in zip(grid.forward, grid.reverse, grid.chosen, strict=True)]
+    neighbors = _find_neighbors(grid.cells)
+    waiting = []  # for each cell, the pairs that have it in the union, but not yet in the alignment
+    for forward, reverse, chosen in zip(grid.forward, grid.reverse, grid.chosen, strict=True):
+        waiting.append((forward | reverse) & ~chosen)
     grew = True
     while grew:
         grew = False
@@ -79,10 +88,11 @@ def _grow_diag(grid: _Grid) -> None:
             if not candidates:
                 continue
             source, target = grid.cells[cell]
-            near = 0
-            for neighbor in around[cell]:
-                near |= grid.chosen[neighbor]
-            added = candidates & near & ~(grid.source_linked[source] & grid.target_linked[target])
+            next_to_link = 0
+            for neighbor in neighbors[cell]:
+                next_to_link |= grid.chosen[neighbor]
+            both_linked = grid.source_linked[source] & grid.target_linked[target]
+            added = candidates & next_to_link & ~both_linked
             if added:
                 grid.add(cell, added)
                 waiting[cell] = candidates & ~added
@@ -90,10 +100,11 @@ def _grow_diag(grid: _Grid) -> None:
 
 
 def _final(grid: _Grid, linked: Callable[[int, int], int]) -> None:
-    """Add points whose words are not yet `linked`: both of them, or with ``or_`` either of them."""
+    """Add cells of each direction unless both words (``and_``) or either word (``or_``) is linked."""
     for direction in (grid.forward, grid.reverse):
         for cell, (source, target) in enumerate(grid.cells):
-            grid.add(cell, direction[cell] & ~linked(grid.source_linked[source], grid.target_linked[target]))
+            excluded = linked(grid.source_linked[source], grid.target_linked[target])
+            grid.add(cell, direction[cell] & ~excluded)
 
 
 _STEPS_OF_METHOD: dict[str, tuple[Callable[[_Grid], None], ...]] = {
@@ -118,63 +129,87 @@ def symmetrize_many(
     pairs, sources, targets = _symmetrize(
         _flatten_links(forward), _flatten_links(reverse), len(forward), method
     )
-    ends = np.searchsorted(pairs, np.arange(len(forward) + 1)).tolist()
-    links = list(map(Link._make, zip(sources.tolist(), targets.tolist(), strict=True)))
-    return [frozenset(links[a:b]) for a, b in pairwise(ends)]
+    links = list(map(Link, sources.tolist(), targets.tolist()))
+    offsets = np.searchsorted(pairs, np.arange(len(forward) + 1)).tolist()
+    return [frozenset(links[begin:end]) for begin, end in pairwise(offsets)]
 
 
 def _flatten_links(sets: Sequence[Iterable[tuple[int, int]]]) -> Longs:
-    rows = [(n, s, t) for n, links in enumerate(sets) for s, t in links]
+    """Return all links as rows of (3, L): pair, source, target."""
+    rows = []
+    for pair, links in enumerate(sets):
+        rows += [(pair, source, target) for source, target in links]
     return np.array(rows, dtype=np.int64).reshape(-1, 3).T
 
 
 def symmetrize_matrices(forward: ArrayLike, reverse: ArrayLike, method: str) -> Flags:
-    """Return the symmetrized links of matrices (T, S) or (B, T, S), which are not zero where a link is."""
-    both = [np.asarray(matrix, dtype=bool) for matrix in (forward, reverse)]
-    if both[0].shape != both[1].shape:
-        raise DataError(f"the two directions have different shapes: {both[0].shape} and {both[1].shape}")
-    if method in ("intersection", "union"):
-        combine = np.logical_and if method == "intersection" else np.logical_or
-        return np.asarray(combine(*both))
-    count = math.prod(both[0].shape[:-2])
-    joined = np.zeros((count, *both[0].shape[-2:]), dtype=bool)  # (B, T, S)
-    first, second = (np.stack(matrix.reshape(joined.shape).swapaxes(1, 2).nonzero()) for matrix in both)
-    pair, source, target = _symmetrize(first, second, count, method)
-    joined[pair, target, source] = True
-    return joined.reshape(both[0].shape)
+    """Return the symmetrized links of matrices (T, S) or (B, T, S), whose nonzero cells are links."""
+    forward_links = np.asarray(forward, dtype=bool)
+    reverse_links = np.asarray(reverse, dtype=bool)
+    if forward_links.shape != reverse_links.shape:
+        shapes = f"{forward_links.shape} and {reverse_links.shape}"
+        raise DataError(f"the two directions have different shapes: {shapes}")
+    if method == "intersection":
+        return np.asarray(forward_links & reverse_links)
+    if method == "union":
+        return np.asarray(forward_links | reverse_links)
+    *stack_shape, T, S = forward_links.shape
+    B = math.prod(stack_shape)
+    result = np.zeros((B, T, S), dtype=bool)
+    # nonzero gives pair, source and target in the order of all three, if the axes are in this order
+    forward_rows = np.stack(forward_links.reshape(B, T, S).swapaxes(1, 2).nonzero())
+    reverse_rows = np.stack(reverse_links.reshape(B, T, S).swapaxes(1, 2).nonzero())
+    pair, source, target = _symmetrize(forward_rows, reverse_rows, B, method)
+    result[pair, target, source] = True
+    return result.reshape(forward_links.shape)
 
 
 def _symmetrize(forward: Longs, reverse: Longs, count: int, method: str) -> Longs:
     """Return the symmetrized links of `count` pairs, as rows of (3, L): pair, source, target.
 
-    The links that are given are in the order of pairs, those that are returned in that of all three.
+    The given links have to be sorted by pair; the returned links are sorted by pair, source and target.
     """
     check_choice(method, SYMMETRIZATION_METHODS, "methods to symmetrize")
-    chunks = [np.zeros((3, 0), np.int64)]
+    blocks = [np.zeros((3, 0), np.int64)]
     for start in range(0, count, _PAIRS_PER_BLOCK):
-        ends = start, start + _PAIRS_PER_BLOCK
-        sides = [links[:, slice(*np.searchsorted(links[0], ends))] for links in (forward, reverse)]
-        chunks.append(_symmetrize_block(sides[0], sides[1], start, method))
-    return np.concatenate(chunks, axis=1)
+        forward_block = _links_of_pairs(forward, start, start + _PAIRS_PER_BLOCK)
+        reverse_block = _links_of_pairs(reverse, start, start + _PAIRS_PER_BLOCK)
+        blocks.append(_symmetrize_block(forward_block, reverse_block, start, method))
+    return np.concatenate(blocks, axis=1)
+
+
+def _links_of_pairs(links: Longs, first: int, end: int) -> Longs:
+    """Return the links (3, L) of some pairs; the links are sorted by pair."""
+    begin_row, end_row = np.searchsorted(links[0], (first, end))
+    return links[:, begin_row:end_row]
 
 
 def _symmetrize_block(forward: Longs, reverse: Longs, start: int, method: str) -> Longs:
-    """Return the links (3, L) of pairs `start` to `start + _CHUNK`."""
-    width = 1 + max(int(links[2].max(initial=0)) for links in (forward, reverse))
-    keys = [links[1] * width + links[2] for links in (forward, reverse)]  # by source, then target
-    cells = np.unique(np.concatenate(keys))  # (K,)
-    bits = []  # of each direction: one integer for each cell, with bit b set where pair b has the cell
-    for links, key in zip((forward, reverse), keys, strict=True):
-        table = np.zeros((len(cells), _PAIRS_PER_BLOCK), dtype=bool)  # (K, pairs)
-        table[np.searchsorted(cells, key), links[0] - start] = True
-        packed = np.packbits(table, axis=1, bitorder="little")
-        bits.append([int.from_bytes(row.tobytes(), "little") for row in packed])
-    positions = [divmod(key, width) for key in cells.tolist()]
-    sources, targets = {s: 0 for s, _ in positions}, {t: 0 for _, t in positions}
-    grid = _Grid(positions, bits[0], bits[1], [0] * len(positions), sources, targets)
+    """Return the links (3, L) of pairs `start` to `start + _PAIRS_PER_BLOCK`."""
+    width = 1 + max(int(forward[2].max(initial=0)), int(reverse[2].max(initial=0)))
+    forward_keys = forward[1] * width + forward[2]  # order cells by source, then target
+    reverse_keys = reverse[1] * width + reverse[2]
+    keys = np.unique(np.concatenate([forward_keys, reverse_keys]))  # (K,)
+    cells = [divmod(key, width) for key in keys.tolist()]
+    grid = _Grid(
+        cells=cells,
+        forward=_pack_pairs(np.searchsorted(keys, forward_keys), forward[0] - start, len(keys)),
+        reverse=_pack_pairs(np.searchsorted(keys, reverse_keys), reverse[0] - start, len(keys)),
+        chosen=[0] * len(cells),
+        source_linked={source: 0 for source, _ in cells},
+        target_linked={target: 0 for _, target in cells},
+    )
     for step in _STEPS_OF_METHOD[method]:
         step(grid)
-    joined = b"".join(integer.to_bytes(_PAIRS_PER_BLOCK // 8, "little") for integer in grid.chosen)
+    joined = b"".join(pairs.to_bytes(_PAIRS_PER_BLOCK // 8, "little") for pairs in grid.chosen)
     packed = np.frombuffer(joined, dtype=np.uint8).reshape(-1, _PAIRS_PER_BLOCK // 8)
-    pair, cell = np.unpackbits(packed, axis=1, bitorder="little").T.nonzero()  # (pairs, K)
-    return np.stack([pair + start, cells[cell] // width, cells[cell] % width])
+    pair, cell = np.unpackbits(packed, axis=1, bitorder="little").T.nonzero()  # of (pairs, K)
+    return np.stack([pair + start, keys[cell] // width, keys[cell] % width])
+
+
+def _pack_pairs(cell: Longs, pair: Longs, cell_count: int) -> list[int]:
+    """Return one integer for each cell; bit b is set if pair b has a link in the cell."""
+    table = np.zeros((cell_count, _PAIRS_PER_BLOCK), dtype=bool)  # (K, pairs)
+    table[cell, pair] = True
+    packed = np.packbits(table, axis=1, bitorder="little")
+    return [int.from_bytes(row.tobytes(), "little") for row in packed]

@@ -1,8 +1,9 @@
-"""Sentence pairs: read from files, one for each record, or checked as users have them, and cut into chunks.
+"""Sentence pairs: read from files, checked if they come from the caller, and split into chunks.
 
-The format ``moses`` is two files: line n of one is the translation of line n of the other. The others are in
-`readers`. A file may be compressed (.gz .bz2 .xz .zst) or ``-``. Line ends inside a record become spaces. A
-record that does not parse is an error with its place, or with `on_error` an empty pair: no pair is shifted.
+The format ``moses`` is two files: line n of one is the translation of line n of the other. The other formats
+are in `readers`. A file may be compressed (.gz .bz2 .xz .zst) or ``-``. Line ends inside a record become
+spaces. A record that does not parse is an error with its place, or with `on_error` an empty pair, so that no
+pair is shifted.
 """
 
 from __future__ import annotations
@@ -52,12 +53,12 @@ if TYPE_CHECKING:
 Words = Sequence[str]
 Sentence = str | Words
 Pair = tuple[Sentence, Sentence]
-Pairs = Iterable[Pair] | tuple[Sequence[Sentence], Sequence[Sentence]] | Any  # or a table of pandas
-Sentences = Iterable[Sentence]  # all of one side
+Pairs = Iterable[Pair] | tuple[Sequence[Sentence], Sequence[Sentence]] | Any  # Any: a table of pandas
+Sentences = Iterable[Sentence]  # all sentences of one side
 
 
 class SentencePair(NamedTuple):
-    """One record of a bitext: two lines as they stand in the file."""
+    """One record of a bitext: two lines, unchanged."""
 
     source: str
     target: str
@@ -87,13 +88,13 @@ def read_bitext(
     encoding : str
         Of text files; a byte order mark wins. XML declares its own, and that of Parquet is UTF-8.
     select : (str or int, str or int), optional
-        Where the two sides are: columns of a TSV or CSV, counted from 1 or named by its first line; keys of
-        JSON objects (``a.b`` for b inside a), languages of a TMX, columns of a Parquet file. Without it, the
-        first line of a TSV or CSV is a header if it has usual names of both sides, such as ``source,target``
-        or ``en,fr``.
+        The location of the two sides: columns of a TSV or CSV, counted from 1 or named by its first line;
+        keys of JSON objects (``a.b`` for b inside a), languages of a TMX, columns of a Parquet file. Without
+        it, the first line of a TSV or CSV is a header if it has usual names of both sides, such as
+        ``source,target`` or ``en,fr``.
     on_error : callable, optional
         Called with the error of a record that does not parse; an empty pair takes its place.
-        Without it the error is raised. Units of a TMX that lack a language are no bad records: they give no
+        Without it the error is raised. Units of a TMX that lack a language are not bad records: they give no
         pair, and a warning counts them.
 
     Raises
@@ -101,7 +102,7 @@ def read_bitext(
     DataError
         A record that does not parse, with file and line; two files of different length, with both counts.
     UsageError
-        An encoding or format that is not known.
+        An unknown encoding or format.
 
     Warns
     -----
@@ -145,23 +146,26 @@ def read_bitext(
 
 
 def _check_select(select: Any) -> Select:
-    """Return names or numbers of both sides as they are typed."""
+    """Return the names or numbers of both sides as text."""
     if select is None:
         return None
-    sides = select if isinstance(select, tuple | list) and len(select) == 2 else [None]
-    for side in sides:
-        if not isinstance(side, str | Integral) or isinstance(side, bool):
-            wanted = "two columns, keys or languages as `select`, such as ('en', 'fr') or (1, 2)"
-            raise UsageError(f"expected {wanted}, found {short_repr(select)}")
-    return str(sides[0]), str(sides[1])
+    is_pair = isinstance(select, tuple | list) and len(select) == 2
+    if not is_pair or not all(_is_side_name(side) for side in select):
+        expected = "two columns, keys or languages as `select`, such as ('en', 'fr') or (1, 2)"
+        raise UsageError(f"expected {expected}, found {short_repr(select)}")
+    return str(select[0]), str(select[1])
+
+
+def _is_side_name(side: Any) -> bool:
+    return isinstance(side, str | Integral) and not isinstance(side, bool)
 
 
 class Bitext(Sequence[SentencePair]):
     """The sentence pairs of one or two files, or in memory.
 
-    :func:`nmtalign.read_bitext` opens the pairs of files, which each iteration reads anew. ``len``,
-    ``bitext[n]``, ``bitext[3:9]`` and :meth:`frame` keep them in memory from then on. A number that no pair
-    has is an IndexError.
+    :func:`nmtalign.read_bitext` opens the pairs of files; each iteration reads the files again. ``len``,
+    ``bitext[n]``, ``bitext[3:9]`` and :meth:`frame` load the pairs, which stay in memory. An index that is
+    out of range is an IndexError.
 
     Parameters
     ----------
@@ -204,18 +208,25 @@ class Bitext(Sequence[SentencePair]):
 
     @classmethod
     def _from_files(cls, read: Callable[[], Iterator[SentencePair]], files: Sequence[str | Path]) -> Bitext:
-        """Return the pairs that a function reads from files."""
+        """Return the bitext whose pairs the function `read` reads from files."""
         bitext = cls(())
         bitext._read, bitext._files, bitext._held = read, files, None
         return bitext
 
     def __repr__(self) -> str:
-        files = " and ".join(Path(file).name for file in self._files)
-        count = "" if self._held is None else f" of {len(self._held):,} pairs"
-        return single_line(f"Bitext{count} from {files}" if files else f"Bitext{count}")
+        text = "Bitext"
+        if self._held is not None:
+            text += f" of {len(self._held):,} pairs"
+        if self._files:
+            text += f" from {' and '.join(Path(file).name for file in self._files)}"
+        return single_line(text)
 
     def __iter__(self) -> Iterator[SentencePair]:
-        """Yield the pairs; what is held is known at the first one: ``list`` asks for the length before."""
+        """Yield the pairs.
+
+        `_held` is looked up when the first pair is needed, because ``list`` first calls ``len``, which may
+        load the pairs.
+        """
         if self._held is not None:
             yield from self._held
             return
@@ -227,7 +238,7 @@ class Bitext(Sequence[SentencePair]):
     @property
     def _pairs(self) -> list[SentencePair]:
         if self._held is None:
-            self._held = [*iter(self)]
+            self._held = list(iter(self))
         return self._held
 
     def __len__(self) -> int:
@@ -271,17 +282,20 @@ def _raise_or_report(
 def _read_two_files(source: str | Path, target: str | Path, encoding: str) -> Iterator[PairOrError]:
     if str(source) == str(target) == "-":
         raise UsageError("only one side can come from standard input")
-    files = source, target
-    sides = (_warn_if_both_sides(try_lines(path, encoding=encoding), path) for path in files)
-    for first, second in zip_lines(sides, files):
-        if isinstance(first, DataError):
-            yield first
+    source_lines = _warn_if_both_sides(try_lines(source, encoding=encoding), source)
+    target_lines = _warn_if_both_sides(try_lines(target, encoding=encoding), target)
+    for source_line, target_line in zip_lines([source_lines, target_lines], [source, target]):
+        if isinstance(source_line, DataError):
+            yield source_line
+        elif isinstance(target_line, DataError):
+            yield target_line
         else:
-            yield second if isinstance(second, DataError) else (first, second)
+            yield source_line, target_line
 
 
 _SNIFFED_LINES = 10
-_BOTH_SIDES = {  # what each line of a file with both sides has
+# If each of the first lines matches one of these patterns, a file seems to contain both sides.
+_BOTH_SIDES = {
     "a tab": re.compile(r".*\S\t\s*\S"),
     "'|||'": re.compile(r".*\S \|\|\| *\S"),
     "a JSON object": re.compile(r"\{.*\}\s*$"),
@@ -311,7 +325,7 @@ def _warn_if_both_sides(lines: Iterator[LineOrError], path: str | Path) -> Itera
     yield from lines
 
 
-# --- pairs as users have them --------------------------------------------------------------------
+# --- pairs of the caller -------------------------------------------------------------------------
 
 
 def check_pairs(
@@ -323,11 +337,13 @@ def check_pairs(
 ) -> Iterator[Pair]:
     """Return an iterator over sentence pairs; raise UsageError or DataError for anything else.
 
-    They come as pairs of lines or of lists of words, as two lists with the sentences of each side, or as a
-    table of two columns: source and target, unless their names say that they are target and source (see
-    :mod:`nmtalign.text.headers`). They may not be `languages` the other way round. With `targets`, `pairs`
-    are the sentences of the source side. `lines` says whether all are lines of text, or all lists of words;
-    left out: as the first one is. What :func:`nmtalign.read_bitext` returns is checked already.
+    `pairs` are pairs of lines or of lists of words, two lists with the sentences of each side, or a table
+    with two columns: source and target, unless their names show that they are target and source (see
+    :mod:`nmtalign.text.headers`). A table whose columns are `languages` in the wrong order is rejected. With
+    `targets`, `pairs` are the sentences of the source side.
+
+    `lines` tells whether all pairs have to be lines of text (True) or lists of words (False); by default, all
+    have to be like the first one. A `Bitext` is already checked.
 
     >>> list(check_pairs((["a house", "a car"], ["une maison", "une auto"])))
     [('a house', 'une maison'), ('a car', 'une auto')]
@@ -351,33 +367,41 @@ def _check_rows(rows: Iterable[Any], lines: bool | None) -> Iterator[Pair]:
 def _check_row(row: Any, number: int, lines: bool | None) -> Pair:
     """Return what should be pair `number`; for the parameters see :func:`check_pairs`."""
     try:
-        row = row.tolist() if hasattr(row, "tolist") else row  # of an array (N, 2)
+        row = row.tolist() if hasattr(row, "tolist") else row  # a row of an array (N, 2)
         if not isinstance(row, tuple | list) or len(row) != 2:
-            advice = f"; {_ONE_PAIR}" if isinstance(row, str) else ""
-            advice = "; two sides go in a tuple: (sources, targets)" if _may_be_side(row) else advice
+            advice = ""
+            if isinstance(row, str):
+                advice = f"; {_ONE_PAIR}"
+            elif _may_be_side(row):
+                advice = "; two sides go in a tuple: (sources, targets)"
             raise DataError(f"expected a pair (source, target), found {short_repr(row)}{advice}")
         pair = check_pair(*row)
         if lines is not None and lines is not isinstance(pair[0], str):
-            kinds = ("lines of text", "lists of words")[:: 1 if lines else -1]
-            raise DataError(f"expected {kinds[0]} for all pairs, found {kinds[1]}")
+            expected, found = "lines of text", "lists of words"
+            if not lines:
+                expected, found = found, expected
+            raise DataError(f"expected {expected} for all pairs, found {found}")
     except DataError as error:
         raise error.at(f"pair {number:,}") from None
     return pair
 
 
 def is_line_pair(pair: Pair) -> TypeGuard[tuple[str, str]]:
-    """Tell whether a checked pair is two lines of text, not two lists of words."""
+    """Return whether a checked pair is two lines of text, not two lists of words."""
     return isinstance(pair[0], str) and isinstance(pair[1], str)
 
 
 def words_between_spaces(pair: Pair) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return both sides of a checked pair: the words between spaces of lines, or the given words."""
-    source, target = map(SPACE_SETTINGS.words, pair) if is_line_pair(pair) else pair
+    if is_line_pair(pair):
+        source_line, target_line = pair
+        return tuple(SPACE_SETTINGS.words(source_line)), tuple(SPACE_SETTINGS.words(target_line))
+    source, target = pair
     return tuple(source), tuple(target)
 
 
 def check_pair(source: Sentence, target: Sentence) -> Pair:
-    """Return one sentence pair, arrays of words as lists; errors are those of :func:`check_pairs`."""
+    """Return one sentence pair, with arrays of words as lists; raise the errors of :func:`check_pairs`."""
     pair = _check_side(source, "source"), _check_side(target, "target")
     if isinstance(pair[0], str) != isinstance(pair[1], str):
         raise DataError("expected two lines of text or two lists of words, found one of each")
@@ -393,7 +417,7 @@ def _check_side(side: Any, name: str) -> Sentence:
         if not (side.isascii() or is_encodable(side)):
             raise DataError(f"expected text, found half of a character in the {name}: {short_repr(side)}")
         return side
-    words = side.tolist() if hasattr(side, "tolist") else side  # an array, as tables hold them
+    words = side.tolist() if hasattr(side, "tolist") else side  # an array, for example in a table
     if not isinstance(words, list | tuple):
         raise DataError(f"expected a line of text or a list of words as {name}, found {short_repr(side)}")
     for word in words:
@@ -409,13 +433,14 @@ def _check_side(side: Any, name: str) -> Sentence:
 
 
 def _iter_rows(pairs: Any, languages: Languages = (None, None)) -> Iterable[Any]:
-    """Return what should be pairs, one by one."""
-    if hasattr(pairs, "itertuples"):  # of pandas
+    """Return an iterable over what should be pairs."""
+    if hasattr(pairs, "itertuples"):  # a table of pandas
         names = [str(name) for name in pairs.columns]
         if len(names) != 2:
             found = f"expected a table of two columns, found {len(names)}: {', '.join(names)}"
             raise UsageError(f"{found}; choose source and target: table[['en', 'fr']]")
-        if tuple(map(language_tag, names[::-1])) == tuple(name and language_tag(name) for name in languages):
+        reversed_tags = [language_tag(names[1]), language_tag(names[0])]
+        if reversed_tags == [name and language_tag(name) for name in languages]:
             found = f"expected the source in the first column, found {names[0]} and {names[1]}"
             raise UsageError(f"{found}; choose them in order: table[{names[::-1]}]")
         rows: Iterable[Any] = pairs.itertuples(index=False, name=None)
@@ -423,7 +448,7 @@ def _iter_rows(pairs: Any, languages: Languages = (None, None)) -> Iterable[Any]
         if sides is not None and sides.source == 1:  # such as target, source
             return (row[::-1] for row in rows)
         return rows
-    if hasattr(pairs, "column_names") or hasattr(pairs, "iter_rows"):  # of pyarrow, of datasets, of polars
+    if hasattr(pairs, "column_names") or hasattr(pairs, "iter_rows"):  # pyarrow, datasets or polars
         wanted = "expected sentence pairs (source, target), or a DataFrame of pandas"
         advice = "give the columns of both sides: (table['en'], table['fr'])"
         raise UsageError(f"{wanted}, found another table, {short_repr(pairs)}; {advice}")
@@ -440,18 +465,18 @@ def _iter_rows(pairs: Any, languages: Languages = (None, None)) -> Iterable[Any]
     return pairs
 
 
-def _may_be_side(given: Any) -> bool:
-    """Return whether one of two may be all sentences of a side; a named tuple is a record, such as a pair."""
-    if isinstance(given, str | bytes | Path | Mapping | Set) or hasattr(given, "_fields"):
+def _may_be_side(value: Any) -> bool:
+    """Return whether a value may be the sentences of a side; a named tuple is a record, such as a pair."""
+    if isinstance(value, str | bytes | Path | Mapping | Set) or hasattr(value, "_fields"):
         return False
-    return is_iterable(given)
+    return is_iterable(value)
 
 
 def _rows_of_two(both: tuple[Any, Any]) -> Iterable[Any]:
-    """Return the pairs that a tuple of two holds: as two sides or, where that is impossible, two pairs.
+    """Return the pairs of a tuple of two: they are two sides or, if that is impossible, two pairs.
 
-    Two lists, arrays or columns of a table are always sides. A plain tuple may also be a pair; a UsageError
-    if all can be read in both ways.
+    Two lists, arrays or columns of a table are always sides. Plain tuples may be sides or pairs; a UsageError
+    if both readings are possible.
     """
     if any(type(part) is tuple for part in both) and all(map(_is_pair, both)):
         if not all(map(_is_pair, zip(*both, strict=True))):
@@ -481,19 +506,20 @@ _MISSING: Any = object()
 
 def _pairs_of_sides(sources: Any, targets: Any) -> Iterator[tuple[Any, Any]]:
     """Return pairs from the sentences of both sides; raise UsageError unless both are sequences."""
-    sides = [_check_sentences(sources, "source"), _check_sentences(targets, "target")]
+    checked_sources = _check_sentences(sources, "source")
+    checked_targets = _check_sentences(targets, "target")
     if isinstance(sources, Sized) and isinstance(targets, Sized):
         _check_equal_counts(len(sources), len(targets))
-    return _zip_sides(*sides)
+    return _zip_sides(checked_sources, checked_targets)
 
 
 def _check_sentences(side: Any, name: str) -> Iterable[Any]:
-    """Return the sentences of a side; a UsageError says what to write for anything else."""
+    """Return the sentences of a side; raise UsageError, with what to write instead, for anything else."""
     expected = f"expected the {name} sentences as a list"
     if isinstance(side, str | bytes | Path):
         advice = "align takes two lines of text, read_bitext reads two files, and options have names"
         raise UsageError(f"{expected}, found {short_repr(side)}; {advice}")
-    if hasattr(side, "itertuples"):  # of pandas
+    if hasattr(side, "itertuples"):  # a table of pandas
         raise UsageError(f"{expected}, found {short_repr(side)}; give its column: table['en']")
     if isinstance(side, Bitext):
         raise UsageError(f"{expected}, found {short_repr(side)}, which has both sides; give it alone")
@@ -503,7 +529,7 @@ def _check_sentences(side: Any, name: str) -> Iterable[Any]:
 
 
 def _zip_sides(sources: Iterable[Any], targets: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
-    """Yield the pairs of two sides; a DataError if one side has more, or holds pairs."""
+    """Yield the pairs of two sides; raise DataError if one side has more sentences, or contains pairs."""
     source_count = target_count = 0
     for source, target in zip_longest(sources, targets, fillvalue=_MISSING):
         source_count += source is not _MISSING

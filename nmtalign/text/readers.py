@@ -39,14 +39,14 @@ from nmtalign.text.headers import find_side_columns
 from nmtalign.text.languages import is_variant, language_tag
 
 PairOrError = tuple[str, str] | DataError
-Select = tuple[str, str] | None  # where the two sides are
+Select = tuple[str, str] | None  # columns, keys or languages of the two sides
 LineOrError = str | DataError
 Row = TypeVar("Row")
-TableRow = tuple[int, list[str] | DataError]  # with the number of its first line
+TableRow = tuple[int, list[str] | DataError]  # the number of its first line, and its fields
 
 
 def read_pair_records(path: str | Path, format: str, encoding: str, select: Select) -> Iterator[PairOrError]:
-    """Yield the records of a file that holds both sides; ``auto`` goes by its first line."""
+    """Yield the records of a file with both sides; ``auto`` detects the format from its first line."""
     with reraise_as_data_error(path):
         if format in _FILE_READERS:
             yield from _FILE_READERS[format](path, select)
@@ -206,7 +206,7 @@ _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 def _warn_about_first_row(
     first: _FirstRow, row: list[str], rows: Iterator[TableRow], place: str
 ) -> Iterator[TableRow]:
-    """Yield the rows after the first one; warn if the first one may have been read as what it is not.
+    """Yield the rows after the first one; warn if the first one may be misread, as a header or as a pair.
 
     Codes of two languages are a header, unless the rows below are single words as well. Two single words
     above rows of text, or names of the two sides, look like a header.
@@ -270,7 +270,7 @@ def _read_tsv(lines: Iterator[LineOrError], path: str | Path, select: Select) ->
     return _read_table(enumerate(rows, 1), path, select)
 
 
-_SEPARATOR_LINE = re.compile(r"sep=(.)", re.IGNORECASE)  # which Excel writes and reads
+_SEPARATOR_LINE = re.compile(r"sep=(.)", re.IGNORECASE)  # a convention of Excel
 
 
 def _read_csv(lines: Iterator[LineOrError], path: str | Path, select: Select) -> Iterator[PairOrError]:
@@ -342,15 +342,17 @@ def _open_parquet_columns(path: str | Path, columns: tuple[str, str]) -> Any:
         if column not in names:
             found = ", ".join(sorted(names))
             raise DataError(f"expected a column {column!r}, found {found}; choose source and target").at(path)
-    # equal texts stay one object: each of many rows may have a text as long as the whole file
+    # read_dictionary keeps equal texts as one object: many rows may share a text as long as the whole file
     return ParquetFile(path, metadata=file.metadata, read_dictionary=list(columns))
 
 
 def _check_parquet_size(metadata: Any, columns: tuple[str, str], size: int) -> None:
-    """Raise a DataError if columns of a Parquet file unpack to more than a packed file of its size may."""
+    """Raise DataError if the columns exceed the maximum decompressed size of a file of this size."""
     claimed = 0
-    for group in map(metadata.row_group, range(metadata.num_row_groups)):
-        for column in map(group.column, range(group.num_columns)):
+    for group_number in range(metadata.num_row_groups):
+        group = metadata.row_group(group_number)
+        for column_number in range(group.num_columns):
+            column = group.column(column_number)
             if column.path_in_schema in columns:
                 claimed += column.total_uncompressed_size
     if claimed > max_decompressed_size(size):
@@ -358,7 +360,7 @@ def _check_parquet_size(metadata: Any, columns: tuple[str, str], size: int) -> N
 
 
 def _column_values(batch: Any, column: str) -> list[Any]:
-    """Return the values of a column, also of one inside a struct; equal texts of a dictionary are one."""
+    """Return the values of a column, which may be inside a struct; equal texts are one object."""
     from pyarrow import compute
 
     first, *fields = column.split(".")
@@ -374,9 +376,9 @@ def _column_values(batch: Any, column: str) -> list[Any]:
 
 # --- gettext catalogues --------------------------------------------------------------------------
 
-# They are read here and not by polib. It is as fast (50,000 messages in 0.8 s), but it keeps them all (39 MB
-# where this keeps 0.1), drops a message without a word where a quotation mark is missing, gives the whole
-# file up at other mistakes, and cuts lines at U+2028.
+# Catalogues are not read by polib. It is as fast (50,000 messages in 0.8 s), but it keeps all messages in
+# memory (39 MB instead of 0.1), silently drops a message if a quotation mark is missing, rejects the whole
+# file at other mistakes, and splits lines at U+2028.
 _PO_KEYWORD = re.compile(r"(msgctxt|msgid|msgid_plural|msgstr|msgstr\[\d+\])\s+(\".*)")
 _PO_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"\s*')
 _PO_FUZZY = re.compile(r"#,.*\bfuzzy\b")
@@ -389,18 +391,19 @@ def _read_po(
 ) -> Iterator[PairOrError]:
     """Yield a pair for each message but the header (an empty ``msgid``) and obsolete ones (``#~``).
 
-    A translation marked as fuzzy is a guess: like gettext's own msgfmt, it is taken only if `fuzzy`. Of a
-    message with plural forms the first is taken. A line of no catalogue is an error in place of its message.
-    A warning counts the messages without a translation, with a guess, and with plural forms.
+    A translation marked as fuzzy is a guess: as in gettext's own msgfmt, it is used only if `fuzzy` is set.
+    Of a message with plural forms the first is used. A line that is not part of a catalogue is an error in
+    place of its message. A warning counts the messages without a translation, with a guess, and with plural
+    forms.
     """
     _check_no_select(select, "a PO file")
     message = _PoMessage()
     counts = dict.fromkeys(("messages", "untranslated", "fuzzy", "plural"), 0)
-    is_fuzzy = False  # the message that comes next
+    is_fuzzy = False  # whether the next message is marked
     keyword = ""
     for number, line in enumerate(lines, 1):
         if isinstance(line, DataError):
-            raise line  # it may begin a message
+            raise line  # the line may be the beginning of a message
         line = line.strip(" \t")
         if not line or line.startswith("#"):
             is_fuzzy = (is_fuzzy or bool(_PO_FUZZY.match(line))) and not line.startswith("#~")
@@ -453,7 +456,7 @@ class _PoMessage:
         return "".join(self.strings.get(keyword, ()))
 
     def pair(self, path: str | Path, fuzzy: bool, counts: dict[str, int]) -> Iterator[PairOrError]:
-        """Yield and count the pair, or what is wrong with the message; nothing for the header."""
+        """Yield and count the pair, or the problem of the message; the header yields nothing."""
         source, target = self.text("msgid"), self.text("msgstr") or self.text("msgstr[0]")
         if self.problem is None and self.strings and "msgid" not in self.strings:
             problem = DataError(f"expected a msgid, found a message of {', '.join(self.strings)}")
@@ -472,28 +475,21 @@ class _PoMessage:
 
 # --- XML: translation memories and localisation files --------------------------------------------
 
-# Entities are never expanded: a file that declares one is refused, so that no small file can grow to
-# gigabytes in memory or reach for other files.
-_INLINE_CODES = {
-    "bpt",
-    "ept",
-    "ph",
-    "it",
-    "ut",
-    "sub",
-}  # inside a sentence: codes of another format, not words
-_ANNOTATIONS = {"note", "prop"}  # about a text, where this is not in a seg
+# Entities are never expanded: a file that declares one is rejected, so that a small file can neither grow to
+# gigabytes in memory nor include other files.
+_INLINE_CODES = {"bpt", "ept", "ph", "it", "ut", "sub"}  # codes of another format, inside a sentence
+_ANNOTATIONS = {"note", "prop"}  # of a text that is not in a seg
 _XML_BLOCK_BYTES = 1 << 16
-_MAX_XML_DEPTH = 100  # elements inside each other in a unit
-MAX_UNIT_CHARS = 1 << 22  # characters of a unit, in all languages; an element counts as 100
-# Encodings whose bytes mean what they say; not utf-7, unicode_escape and the like.
+_MAX_XML_DEPTH = 100  # of the elements in a unit
+MAX_UNIT_CHARS = 1 << 22  # in all languages; an element counts as 100 characters
+# Encodings that write markup as plain bytes; not utf-7, unicode_escape and the like
 _SAFE_ENCODINGS = re.compile(
     r"utf-?(8|16)|(us-)?ascii|iso-?8859-\d+|latin-?1|(windows-?|cp)\d+|koi8-[ru]", re.I
 )
 
 
 class _Units:
-    """Builds the elements of some names out of an XML file, and drops everything around them."""
+    """Builds the elements with certain names from an XML file, and drops everything around them."""
 
     def __init__(self, names: set[str]) -> None:
         self._names = names
@@ -550,9 +546,9 @@ class _Units:
 
 
 def _iter_units(path: str | Path, root: str, names: set[str]) -> Iterator[tuple[int, Element]]:
-    """Yield the elements of some names with their lines; memory holds one block of the file.
+    """Yield the elements with these names, and their lines; only one block of the file is in memory.
 
-    A DataError if there is none of them, because the file has another root.
+    A DataError if there is no such element and the file has another root.
     """
     units = _Units(names)
     stream = open_binary(path)
@@ -575,7 +571,7 @@ def _iter_units(path: str | Path, root: str, names: set[str]) -> Iterator[tuple[
             raise DataError(f"expected a file with the root element <{root}>, found <{units.root}>").at(path)
     except DECOMPRESSION_ERRORS as error:
         raise DataError(f"the compressed file is damaged or cut off ({error_text(error)})").at(path) from None
-    except (LookupError, ValueError) as error:  # of an encoding, unless it is a DataError
+    except (LookupError, ValueError) as error:  # a wrong encoding, or a DataError
         if isinstance(error, DataError):
             raise error.at(path, line=units.parser.CurrentLineNumber) from None
         raise DataError(f"the declared encoding cannot be read ({error})").at(path) from None
@@ -593,29 +589,28 @@ def _text_of_element(element: Element | None) -> str:
         return ""
     pieces = [element.text or ""]
     for child in element:
-        pieces += [
-            "" if child.tag in _INLINE_CODES | _ANNOTATIONS else _text_of_element(child),
-            child.tail or "",
-        ]
+        if child.tag not in _INLINE_CODES | _ANNOTATIONS:
+            pieces.append(_text_of_element(child))
+        pieces.append(child.tail or "")
     return "".join(pieces).replace("\n", " ")
 
 
 class _Variant(NamedTuple):
-    """The text of a unit in a language, which is in the form of `language_tag`."""
+    """The text of a unit in one language; `language` is in the form of `language_tag`."""
 
     language: str
     text: str
 
 
-_MAX_LANGUAGES_SHOWN = 20  # in messages
+_MAX_LANGUAGES_SHOWN = 20
 
 
 def _read_tmx(path: str | Path, select: Select) -> Iterator[PairOrError]:
     """Yield a pair for each unit of a TMX file that has a text in both languages.
 
     `select` names the languages; ``en`` also finds ``en-CA``, ``EN_us`` and ``eng``. By default they are the
-    first two of the first unit that has two, the header's source language first. Units that lack one of them
-    are left out; a warning counts them. A DataError if no unit has both.
+    first two languages of the first unit that has two, the header's source language first. Units that lack
+    one of the languages are omitted, and a warning counts them. A DataError if no unit has both.
     """
     languages = select and (language_tag(select[0]), language_tag(select[1]))
     source_language = ""
@@ -701,14 +696,14 @@ def _warn_about_counts(
     path: str | Path, total: int, record: str, counts: Mapping[str, int], *, first: int = 0
 ) -> None:
     """Warn once, at the end of a file, about records that are not read as they are; `first` is a line."""
-    told = [f"{count:,} {what}" for what, count in counts.items() if count]
-    if first and told:
-        told[0] += f" (the first in line {first:,})"
+    notes = [f"{count:,} {what}" for what, count in counts.items() if count]
+    if first and notes:
+        notes[0] += f" (the first in line {first:,})"
     if not total:
-        told = [f"the file has no {record}s"]
-    if told:
-        records = f"of {total:,} {record}{'s'[: total != 1]}: " if total else ""
-        _warn(path, records + "; ".join(told))
+        _warn(path, f"the file has no {record}s")
+    elif notes:
+        records = record if total == 1 else f"{record}s"
+        _warn(path, f"of {total:,} {records}: {'; '.join(notes)}")
 
 
 def _read_xliff(path: str | Path, select: Select) -> Iterator[PairOrError]:

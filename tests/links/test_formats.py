@@ -212,7 +212,7 @@ def test_parts_of_a_giza_file_may_have_been_joined_in_any_order(tmp_path):
         (giza((1, 1, 1, "x")), "line 1: expected '# Sentence pair"),
         (giza((1, 1, 1, "1e")), "line 1: expected '# Sentence pair"),
         (giza((1, 1, 1, 0)).replace("NULL ({ })", "NULL ({ 2 })"), "line 3: .* to 1, found 2 for NULL"),
-        (giza((1, 1, 1, 0)).replace("NULL ({ })", "NULL ({ 1 })"), "line 3: target word 1 stands under NULL"),
+        (giza((1, 1, 1, 0)).replace("NULL ({ })", "NULL ({ 1 })"), "line 3: target word 1 is linked to NULL"),
         (giza((1, 1, 1, 0)).replace("NULL ({ }) ", ""), "line 3: expected 'NULL"),
     ],
 )
