@@ -7,45 +7,47 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-_NAMES = {
+_NAMES_OF_MODULE = {
     "aligner.aligner": "Aligner",
     "aligner.attention_learning": "learn_attention",
     "aligner.links_from": "links_from",
     "aligner.opening": "load fit_to vector_aligner",
     "aligner.learning": "train",
     "batch.cluster": "align_on_cluster",
-    "door": "place_of",
+    "files.paths": "resolve_path",
     "errors": "NmtalignError UsageError DataError",
     "links.alignments": "Link Alignment GoldAlignment AlignmentMatrix AlignedPair AlignedBatch",
     "links.evaluation": "evaluate Evaluation Bootstrap",
     "links.formats": "read_gold",
-    "links.given": "write_links",
+    "links.inputs": "write_links",
     "links.lexicon": "LinkCounts",
     "report.heatmap": "draw_heatmap save_heatmaps",
     "report.html": "write_report",
     "report.notebook": "show",
     "report.sample": "SamplePair",
     "report.tables": "link_table",
-    "text.bitext": "read_bitext Bitext cut",
+    "text.bitext": "read_bitext Bitext iter_chunks",
     "training.count_vectors": "count_embeddings",
     "vectors.embeddings": "Embeddings",
     "vectors.storage": "load_embeddings save_embeddings",
 }
-_HOME = {name: f"nmtalign.{module}" for module, names in _NAMES.items() for name in names.split()}
+_MODULE_OF_NAME = {
+    name: f"nmtalign.{module}" for module, names in _NAMES_OF_MODULE.items() for name in names.split()
+}
 
 _MODULES = {"attention": "nmtalign.attention", "_drawing": "nmtalign.report.notebook"}
 
-__all__ = ["__version__", "attention", *_HOME]
+__all__ = ["__version__", "attention", *_MODULE_OF_NAME]
 
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(_MODULES[name])
-    if name not in _HOME:
+    if name not in _MODULE_OF_NAME:
         from nmtalign.calls import unknown_attribute
 
         raise AttributeError(unknown_attribute(__name__, name, __all__))
-    return getattr(importlib.import_module(_HOME[name]), name)
+    return getattr(importlib.import_module(_MODULE_OF_NAME[name]), name)
 
 
 def __dir__() -> list[str]:

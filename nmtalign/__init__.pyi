@@ -9,10 +9,10 @@ from nmtalign.aligner.opening import fit_to as fit_to
 from nmtalign.aligner.opening import load as load
 from nmtalign.aligner.opening import vector_aligner as vector_aligner
 from nmtalign.batch.cluster import align_on_cluster as align_on_cluster
-from nmtalign.door import place_of as place_of
 from nmtalign.errors import DataError as DataError
 from nmtalign.errors import NmtalignError as NmtalignError
 from nmtalign.errors import UsageError as UsageError
+from nmtalign.files.paths import resolve_path as resolve_path
 from nmtalign.links.alignments import AlignedBatch as AlignedBatch
 from nmtalign.links.alignments import AlignedPair as AlignedPair
 from nmtalign.links.alignments import Alignment as Alignment
@@ -23,7 +23,7 @@ from nmtalign.links.evaluation import Bootstrap as Bootstrap
 from nmtalign.links.evaluation import Evaluation as Evaluation
 from nmtalign.links.evaluation import evaluate as evaluate
 from nmtalign.links.formats import read_gold as read_gold
-from nmtalign.links.given import write_links as write_links
+from nmtalign.links.inputs import write_links as write_links
 from nmtalign.links.lexicon import LinkCounts as LinkCounts
 from nmtalign.report.heatmap import draw_heatmap as draw_heatmap
 from nmtalign.report.heatmap import save_heatmaps as save_heatmaps
@@ -32,7 +32,7 @@ from nmtalign.report.notebook import show as show
 from nmtalign.report.sample import SamplePair as SamplePair
 from nmtalign.report.tables import link_table as link_table
 from nmtalign.text.bitext import Bitext as Bitext
-from nmtalign.text.bitext import cut as cut
+from nmtalign.text.bitext import iter_chunks as iter_chunks
 from nmtalign.text.bitext import read_bitext as read_bitext
 from nmtalign.training.count_vectors import count_embeddings as count_embeddings
 from nmtalign.vectors.embeddings import Embeddings as Embeddings

@@ -17,7 +17,7 @@ _OTHER_NAMES = {
     "bootstrap": ("n_boot", "n_bootstrap", "n_resamples", "n_samples", "resamples", "samples"),
     "cache": ("cache_dir", "cache_file"),
     "init": ("base_model", "from_model", "initial_model", "model", "pretrained"),
-    "chunk": ("chunk_size", "chunksize"),
+    "chunk_size": ("batch", "chunk", "chunksize"),
     "colors": ("cmap", "color", "colormap", "palette"),
     "encoder": ("bert", "encoder_name", "model_name", "model_name_or_path"),
     "extract": ("algorithm", "extraction", "method"),
@@ -116,7 +116,7 @@ def _explain_call(
     parameters = list(inspect.signature(function).parameters.values())
     if parameters and parameters[0].name in ("self", "cls"):
         parameters, args = parameters[1:], args[1:]
-    name = _name_of(function)
+    name = _function_name(function)
     names = [parameter.name for parameter in parameters]
     for keyword in kwargs:
         if keyword not in names:
@@ -135,7 +135,7 @@ def _explain_call(
     return f"expected {name}({positions}), found `{twice}` twice: by position and by name"
 
 
-def _name_of(function: Callable[..., Any]) -> str:
+def _function_name(function: Callable[..., Any]) -> str:
     owner, _, name = function.__qualname__.rpartition(".")
     return owner if name == "__init__" else name
 

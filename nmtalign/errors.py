@@ -15,20 +15,30 @@ from __future__ import annotations
 import errno
 import os
 import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
+TOO_MANY_OPEN_FILES = (errno.EMFILE, errno.ENFILE)  # in this process, or on the machine
+DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # the disk, a quota, or the file size limit
+# Errors that may be gone when the same command is run again. A missing file or permission stays missing.
+TRANSIENT_ERRNOS = (
+    *TOO_MANY_OPEN_FILES,
+    *DISK_FULL_ERRNOS,
+    errno.EAGAIN,
+    errno.EIO,
+    errno.ENOMEM,
+    errno.ESTALE,
+    errno.ETIMEDOUT,
+)
 _LINE_BREAK = re.compile("[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
-FILES_USED_UP = (errno.EMFILE, errno.ENFILE)  # a process, or the machine, may open no more
-DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # the disk, a quota, or the largest size of a file
-# Errors that may be gone when the same command is given again. A missing file or permission stays missing.
-PASSING = (*FILES_USED_UP, *DISK_FULL, errno.EAGAIN, errno.EIO, errno.ENOMEM, errno.ESTALE, errno.ETIMEDOUT)
 
 
-def text_of(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """Return the text of an error for a message; an error without a text shows its class.
 
     Examples
     --------
-    >>> text_of(OSError(28, "No space left on device", "links.txt")), text_of(TimeoutError())
+    >>> error_text(OSError(28, "No space left on device", "links.txt")), error_text(TimeoutError())
     ('links.txt: No space left on device', 'TimeoutError')
     """
     text = str(error)
@@ -38,8 +48,8 @@ def text_of(error: BaseException) -> str:
     return text.strip() or type(error).__name__
 
 
-def class_and_text(error: BaseException) -> str:
-    """Return the class of an error that was not raised on purpose, and its text if it has one."""
+def class_and_error_text(error: BaseException) -> str:
+    """Return the class of an unexpected error, followed by its text if it has one."""
     kind = type(error).__name__
     return f"{kind}: {error}" if str(error).strip() else kind
 
@@ -84,7 +94,7 @@ class DataError(_OneLineError):
     exit_code = 3
 
     def at(self, path: str | os.PathLike[str], *, line: int | None = None) -> DataError:
-        """Return the same error with the place in front if it is not there; ``line`` counts from 1."""
+        """Return the same error, preceded by its place unless it already has one; lines count from 1."""
         name = _escape_line_breaks(os.fspath(path))
         if str(self).startswith((f"{name}: ", f"{name}, ", f"{name}{os.sep}")):
             return self
@@ -96,3 +106,18 @@ class StoppedError(NmtalignError):
     """Stopped part-way; the part that is done is kept and can be resumed."""
 
     exit_code = 4
+
+
+OnError = Callable[[DataError], object]  # is called with the error of a record, instead of raising it
+
+
+@contextmanager
+def require_extra(name: str, need: str, advice: str = "") -> Iterator[None]:
+    """Raise UsageError if an import in the block fails; it names the extra of nmtalign to install.
+
+    `need` is the beginning of the message, such as "a Parquet file needs the package pyarrow".
+    """
+    try:
+        yield
+    except ImportError:
+        raise UsageError(f"{need}: pip install 'nmtalign[{name}]'{advice}") from None

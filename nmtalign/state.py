@@ -25,25 +25,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.arrays import (
-    Shape,
-    expect_array,
-    expect_number,
-    expect_whole,
-    read_array,
-    read_arrays,
-    write_array,
-)
-from nmtalign.door import as_path
+from nmtalign.arrays import Shape, check_stored_array, check_stored_integer, check_stored_number
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import file_in, fingerprint, guarded_read, is_text, read_json, read_utf8
-from nmtalign.output import expect_room, whole_folder
+from nmtalign.files.array_files import read_array, read_arrays, write_array
+from nmtalign.files.atomic_output import atomic_folder, check_replaceable
+from nmtalign.files.checksums import fingerprint
+from nmtalign.files.json_files import read_json
+from nmtalign.files.paths import as_path, file_inside
+from nmtalign.files.read_errors import reraise_as_data_error
+from nmtalign.files.text_files import is_encodable, read_utf8
 
 FORMAT = "nmtalign model"
 VERSION = 6
 _DAMAGED = "; the file is damaged or of another model: copy the folder again, or learn the model again"
 
-Arrays = Mapping[str, NDArray[Any]]
+NamedArrays = Mapping[str, NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +48,8 @@ class State:
 
     kind: str  # which class makes the part again
     values: Mapping[str, Any] = field(default_factory=dict)  # plain, for JSON
-    arrays: Arrays = field(default_factory=dict)  # small ones, which are packed together
-    large: Arrays = field(default_factory=dict)  # which have a file each
+    arrays: NamedArrays = field(default_factory=dict)  # small ones, which are packed together
+    large: NamedArrays = field(default_factory=dict)  # which have a file each
     words: Mapping[str, Sequence[str]] = field(default_factory=dict)  # word lists
     files: Mapping[str, str | Path] = field(default_factory=dict)  # that are copied under a name
     parts: Mapping[str, State] = field(default_factory=dict)
@@ -71,7 +67,7 @@ class State:
         for name, array in self.large.items():
             write_array(folder / f"{prefix}{name}.npy", array)
         for name, words in self.words.items():
-            _write_words(words, folder / f"{prefix}{name}.txt")
+            _write_word_list(words, folder / f"{prefix}{name}.txt")
         for name, path in self.files.items():
             shutil.copyfile(path, folder / f"{prefix}{name}")
         parts = {name: part._written(folder, f"{prefix}{name}.", packed) for name, part in self.parts.items()}
@@ -79,10 +75,10 @@ class State:
         return {"kind": self.kind, **self.values, "lists": counts, "parts": parts}
 
 
-def _write_words(words: Sequence[str], path: Path) -> None:
+def _write_word_list(words: Sequence[str], path: Path) -> None:
     """Write a word a line; DataError for a word that a line cannot keep."""
     for number, word in enumerate(words):
-        if "\n" in word or not is_text(word):
+        if "\n" in word or not is_encodable(word):
             found = f"word {number}, {word[:60]!r}, holds a line end or half a character"
             raise DataError(f"{found}; a word list cannot keep the word")
     path.write_text("".join(f"{word}\n" for word in words), encoding="utf-8", newline="\n")
@@ -94,7 +90,7 @@ class Stored:
 
     folder: Path
     meta: Mapping[str, Any]
-    packed: Arrays  # of arrays.npz
+    packed: NamedArrays  # of arrays.npz
     kinds: Mapping[str, tuple[str, str]]  # module and class of each kind of part
     file: Callable[[str], Path]  # gives the path of a file of the folder by its name, if it may be opened
     prefix: str = ""  # of the names of the part's files and arrays
@@ -134,35 +130,53 @@ class Stored:
         """Return a text."""
         return str(self.value(name, str))
 
-    def number(self, name: str, **bounds: float) -> float:
-        """Return a finite number; `bounds` are its `low` and `high`."""
-        return expect_number(self.meta.get(name), **bounds, name=self._meta)
+    def number(self, name: str, *, minimum: float | None = None, maximum: float | None = None) -> float:
+        """Return a finite number in [minimum, maximum]."""
+        return check_stored_number(self.meta.get(name), minimum, maximum, name=self._meta)
 
-    def integer(self, name: str, **bounds: float) -> int:
-        """Return a whole number; `bounds` are its `low` and `high`."""
-        return expect_whole(self.meta.get(name), **bounds, name=self._meta)
+    def integer(self, name: str, *, minimum: float | None = None, maximum: float | None = None) -> int:
+        """Return a whole number in [minimum, maximum]."""
+        return check_stored_integer(self.meta.get(name), minimum, maximum, name=self._meta)
 
-    def integers(self, name: str, count: int, **bounds: float) -> list[int]:
-        """Return a list of `count` whole numbers; `bounds` are their `low` and `high`."""
+    def integers(
+        self, name: str, count: int, *, minimum: float | None = None, maximum: float | None = None
+    ) -> list[int]:
+        """Return a list of `count` whole numbers in [minimum, maximum]."""
         values = self.value(name, list)
         if len(values) != count:
             raise DataError(f"expected {count} numbers as {name!r}, found {len(values)}").at(self._meta)
-        return [expect_whole(value, **bounds, name=self._meta) for value in values]
+        return [check_stored_integer(value, minimum, maximum, name=self._meta) for value in values]
 
-    def array(self, name: str, kind: str, shape: Shape, **bounds: float) -> NDArray[Any]:
-        """Return a packed array; for the parameters see :func:`nmtalign.arrays.expect_array`."""
+    def array(
+        self,
+        name: str,
+        kind: str,
+        shape: Shape,
+        *,
+        minimum: float | None = None,
+        maximum: float | None = None,
+    ) -> NDArray[Any]:
+        """Return a packed array; for the parameters see :func:`nmtalign.arrays.check_stored_array`."""
         entry = f"{self.folder / 'arrays.npz'}, {self.prefix}{name}"
-        return expect_array(self.packed[self.prefix + name], kind, shape, **bounds, name=entry)
+        return check_stored_array(self.packed[self.prefix + name], kind, shape, minimum, maximum, name=entry)
 
-    def large(self, name: str, kind: str, shape: Shape, **bounds: float) -> NDArray[Any]:
+    def large(
+        self,
+        name: str,
+        kind: str,
+        shape: Shape,
+        *,
+        minimum: float | None = None,
+        maximum: float | None = None,
+    ) -> NDArray[Any]:
         """Return an array that has a file of its own."""
         path = self.file(f"{self.prefix}{name}.npy")
-        return expect_array(read_array(path), kind, shape, **bounds, name=path)
+        return check_stored_array(read_array(path), kind, shape, minimum, maximum, name=path)
 
     def words(self, name: str) -> list[str]:
         """Return a word list."""
         path = self.file(f"{self.prefix}{name}.txt")
-        count = expect_whole(self.meta["lists"][name], low=0, name=self._meta)
+        count = check_stored_integer(self.meta["lists"][name], minimum=0, name=self._meta)
         words = read_utf8(path).split("\n")[:-1]
         if len(words) != count:
             raise DataError(f"expected {count} words, found {len(words)}").at(path)
@@ -174,25 +188,25 @@ def is_model(folder: str | Path) -> bool:
     folder = as_path(folder)
     if not (folder / "meta.json").exists():
         return False
-    file = file_in(folder, "meta.json")
+    file = file_inside(folder, "meta.json")
     try:
         return read_json(file).get("format") == FORMAT
     except (OSError, DataError):
         return False
 
 
-def expect_room_for_model(folder: str | Path, *, overwrite: bool) -> None:
+def check_model_replaceable(folder: str | Path, *, overwrite: bool) -> None:
     """Refuse a folder with other files than those of a model, and with these but for `overwrite`."""
     meta = read_json(as_path(folder) / "meta.json") if is_model(folder) else {}
     files = meta.get("files")
     names = ["meta.json", *files] if isinstance(files, dict) else []
-    expect_room(folder, names, "a model", overwrite=overwrite)
+    check_replaceable(folder, names, "a model", overwrite=overwrite)
 
 
 def save_state(state: State, folder: str | Path, *, overwrite: bool = False) -> None:
     """Write the state of an aligner for :meth:`nmtalign.aligner.aligner.Aligner.save`."""
-    expect_room_for_model(folder, overwrite=overwrite)
-    with whole_folder(folder) as new:
+    check_model_replaceable(folder, overwrite=overwrite)
+    with atomic_folder(folder) as new:
         meta = {"format": FORMAT, "version": VERSION, **state.write(new)}
         text = json.dumps(meta | {"files": fingerprints(new)}, ensure_ascii=False, indent=1) + "\n"
         (new / "meta.json").write_text(text, encoding="utf-8", newline="\n")
@@ -204,11 +218,11 @@ def open_state(folder: Path, opened: Callable[[Stored], Any], kinds: Mapping[str
     A DataError if the folder is not a model or is of another format, a part is missing or not the one that
     was saved, or an array is not of the type, shape and range that it should be.
     """
-    meta = _read_meta(folder)
+    meta = _read_model_meta(folder)
     damaged = "this model is damaged or incomplete; copy the folder again, or learn it again"
-    with guarded_read(folder, damaged):
-        expect_files(folder, meta["files"])
-        path_of = partial(file_in, folder, listed=meta["files"])
+    with reraise_as_data_error(folder, damaged):
+        check_files(folder, meta["files"])
+        path_of = partial(file_inside, folder, listed=meta["files"])
         packed = read_arrays(path_of("arrays.npz")) if (folder / "arrays.npz").exists() else {}
         try:
             return opened(Stored(folder, meta, packed, kinds, path_of))
@@ -216,7 +230,7 @@ def open_state(folder: Path, opened: Callable[[Stored], Any], kinds: Mapping[str
             raise DataError(str(error)).at(folder / "meta.json") from None
 
 
-def _read_meta(folder: Path) -> dict[str, Any]:
+def _read_model_meta(folder: Path) -> dict[str, Any]:
     path = folder / "meta.json"
     if not path.exists():
         raise DataError("expected a model folder with a meta.json; there is none").at(folder)
@@ -240,10 +254,10 @@ def fingerprints(folder: Path) -> dict[str, dict[str, Any]]:
     }
 
 
-def expect_files(folder: Path, expected: Mapping[str, Mapping[str, Any]]) -> None:
+def check_files(folder: Path, expected: Mapping[str, Mapping[str, Any]]) -> None:
     """Refuse files of other sizes or bytes than `expected`, which is as :func:`fingerprints` gives them."""
     for name, wanted in expected.items():
-        path = file_in(folder, name)
+        path = file_inside(folder, name)
         size = path.stat().st_size
         if size != wanted["bytes"]:
             raise DataError(f"expected {wanted['bytes']:,} bytes, found {size:,}{_DAMAGED}").at(path)

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from benchmark_aligners import Cost, measure
 
-from nmtalign.files import read_lines
+from nmtalign.files.text_files import read_lines
 from nmtalign.links.formats import read_links
 
 SIMALIGN = {  # of our method: its name for the links, and the letter that asks for them

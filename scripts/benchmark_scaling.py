@@ -35,7 +35,7 @@ from nmtalign.corpus.buckets import make_buckets
 from nmtalign.corpus.sides import EncodedSide, encode_pairs
 from nmtalign.corpus.text import EncodedText, whole_pairs
 from nmtalign.links.formats import format_pharaoh_batch
-from nmtalign.text.bitext import SentencePair, cut, read_bitext
+from nmtalign.text.bitext import SentencePair, iter_chunks, read_bitext
 from nmtalign.training.distributed import DistributedBitext, Shard
 from nmtalign.training.em import Estimator, preset_hyperparameters
 
@@ -70,11 +70,11 @@ def consume(chunks: Iterable[AlignedChunk]) -> None:
 
 def by_cluster(opened: Callable[[], Any], pairs: Iterator[SentencePair], workers: int, size: int) -> None:
     with connected(None, workers) as client:
-        consume(align_on_cluster(client, opened(), cut(pairs, chunk=size)))
+        consume(align_on_cluster(client, opened(), iter_chunks(pairs, chunk_size=size)))
 
 
 def by_processes(opened: Callable[[], Any], pairs: Iterator[SentencePair], workers: int, size: int) -> None:
-    consume(align_chunks(opened(), cut(pairs, chunk=size), workers=workers))
+    consume(align_chunks(opened(), iter_chunks(pairs, chunk_size=size), workers=workers))
 
 
 def nothing(pickled: bytes) -> None:
@@ -82,7 +82,7 @@ def nothing(pickled: bytes) -> None:
 
 
 def give_out(client: Any, pairs: Iterator[SentencePair], size: int) -> None:
-    cluster, chunks = ClusterProcesses(client), cut(pairs, chunk=size)
+    cluster, chunks = ClusterProcesses(client), iter_chunks(pairs, chunk_size=size)
     for _ in cluster.in_order(lambda chunk: cluster.keep(nothing, pickle.dumps(chunk)), chunks):
         pass
 
@@ -258,7 +258,7 @@ def main() -> None:
     head.append("peak of a worker")
     print(markdown([head, *rows]), "\n", flush=True)
     if options.prune:
-        pairs_module.LARGE = 0
+        pairs_module.MAX_UNSHARED_CELLS = 0
     read = partial(read_bitext, options.source, options.target)
     sizes = [options.pairs // 4, options.pairs // 2, options.pairs]
     trained = [spread(encoded(islice(read(), size))) for size in sizes]

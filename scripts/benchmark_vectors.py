@@ -33,7 +33,7 @@ from typing import Any
 
 import numpy as np
 
-from nmtalign.files import read_lines
+from nmtalign.files.text_files import read_lines
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.training.count_vectors import count_embeddings, learn_lexicon

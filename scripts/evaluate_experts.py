@@ -38,9 +38,9 @@ from nmtalign.aligner.experts import ENCODER_METHOD, EncoderLinks, Expert
 from nmtalign.aligner.extraction_methods import make_extraction
 from nmtalign.aligner.learning import LearnOptions, learn
 from nmtalign.aligner.links_from import Linker
-from nmtalign.encoders.files import PairMatrix
+from nmtalign.encoders.matrix_files import PairMatrix
 from nmtalign.encoders.published import PUBLISHED_METHODS
-from nmtalign.links.extraction import mutual_argmax
+from nmtalign.links.selection import mutual_argmax
 
 KINDS = ("moved", "hard", "consistent", "missing", "crowded", "graded")
 NOISE = {0.1: 0.06, 0.3: 0.1, 0.6: 0.15, 0.9: 0.3}  # by share of errors: deviation of similarities .5 and .85

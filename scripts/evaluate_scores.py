@@ -34,7 +34,7 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before NumPy is imported
 import numpy as np
 
 import nmtalign as na
-from nmtalign.door import shipped
+from nmtalign.files.paths import bundled_path
 from nmtalign.names import LEARNED_SCORES
 from nmtalign.scorers.vector_scores import BahdanauScore, make_score, score_in
 from nmtalign.vectors.storage import load_pair
@@ -116,7 +116,7 @@ def main() -> None:
     for corpus in arguments.sets:
         with tempfile.TemporaryDirectory() as folder:
             own = arguments.own
-            vectors = learned_vectors(corpus, Path(folder)) if own else shipped("en_fr_vectors")
+            vectors = learned_vectors(corpus, Path(folder)) if own else bundled_path("en_fr_vectors")
             for score, positions, error in errors(vectors, corpus):
                 found.setdefault(score, {}).setdefault(positions, []).append(error)
                 print(corpus.name, score, positions, f"{error:.2f}", flush=True)

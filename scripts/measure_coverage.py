@@ -2,7 +2,7 @@
 
 Of each text, in both orders: the share known by the vocabulary of the side, and by that of the other side.
 First under the shipped English-French model, then under models learned from the first pairs of the text
-itself, on pairs that they have not seen. ``nmtalign.corpus.coverage.FEW_KNOWN`` lies between.
+itself, on pairs that they have not seen. ``nmtalign.corpus.coverage.MIN_KNOWN_RATE`` lies between.
 
 Run: python scripts/measure_coverage.py DATA
 """
@@ -18,7 +18,7 @@ from _corpora import Pairs, lines_of
 
 import nmtalign as na
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.corpus.coverage import FEW_KNOWN, Coverage, coverage
+from nmtalign.corpus.coverage import MIN_KNOWN_RATE, Coverage, measure_coverage
 from nmtalign.corpus.text import encode_text
 
 PAIRS = 5_000  # of each text
@@ -38,7 +38,7 @@ def texts(data: Path) -> Iterator[tuple[str, Pairs]]:
 def known(aligner: Aligner, pairs: Pairs) -> Coverage:
     """Return how many words of the pairs an aligner knows."""
     text = encode_text([aligner.text.words_of_pair(pair, aligner.languages) for pair in pairs])
-    return coverage(text.source, text.target, aligner.scorer.vocabularies)
+    return measure_coverage(text.source, text.target, aligner.scorer.vocabularies)
 
 
 def row(name: str, found: Coverage) -> str:
@@ -55,7 +55,7 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     data = parser.parse_args().data
     aligner = na.load()
-    print(f"few: under {100 * FEW_KNOWN:.0f} %\n{'':<30}source as-target target as-source")
+    print(f"few: under {100 * MIN_KNOWN_RATE:.0f} %\n{'':<30}source as-target target as-source")
     for name, pairs in texts(data):
         print(row(name, known(aligner, pairs)))
     for name, pairs in texts(data):

@@ -16,7 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from nmtalign.cli.commands.look import report
-from nmtalign.door import shipped
+from nmtalign.files.paths import bundled_path
 from tests.browser.conftest import FLAGS
 
 WINDOW = "--window-size=1400,1000", "--force-device-scale-factor=2", "--hide-scrollbars"
@@ -43,7 +43,7 @@ def main() -> None:
     parser.add_argument("picture", type=Path)
     parser.add_argument("--line", default="105", help="of the shipped sample")
     options = parser.parse_args()
-    sample = shipped("en_fr_sample")
+    sample = bundled_path("en_fr_sample")
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder, "report.html")
         texts = [str(sample / f"text.tok.{language}") for language in ("en", "fr")]

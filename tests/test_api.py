@@ -42,7 +42,7 @@ def test_a_bitext_is_read_again_at_will(bitext):
     assert bitext.frame().columns.tolist() == ["source", "target"]
     assert bitext.frame().iloc[4].tolist() == list(PAIRS[4])
     for n in (15, -16):
-        with pytest.raises(IndexError, match=f"one of 15 pairs, from 0, found {n}"):
+        with pytest.raises(IndexError, match=f"pair index {n} is out of range for 15 pairs"):
             bitext[n]
 
 
@@ -372,7 +372,11 @@ CALLS = {
         USAGE,
         "1 unit, found True",
     ),
-    "truth as a chunk": (lambda: na.cut(PAIRS, chunk=True), USAGE, "of a chunk, 1 or more, found True"),
+    "truth as a chunk": (
+        lambda: na.iter_chunks(PAIRS, chunk_size=True),
+        USAGE,
+        "of a chunk, 1 or more, found True",
+    ),
     "matrices in memory": (lambda: na.links_from(PAIRS, matrices=[np.eye(2)]), DATA, "found none for pair 2"),
     "no line": (lambda: na.load().align(None, "b"), DATA, "as source, found None"),
     "unlike sides": (lambda: na.load().align("a", ["b"]), DATA, "found one of each"),
@@ -404,7 +408,7 @@ CALLS = {
     "truth values as links": (lambda: na.Alignment({(True, False)}, 2, 2), DATA, "of whole numbers"),
     "links by number": (lambda: na.evaluate({0: LINKS}, [LINKS]), USAGE, "links of each pair, .*found {0"),
     "a pair of words to cut": (
-        lambda: list(na.cut([("a", "b"), (["a"], ["b"])])),
+        lambda: list(na.iter_chunks([("a", "b"), (["a"], ["b"])])),
         DATA,
         "pair 2: expected lines of text for all pairs, found lists of words",
     ),
@@ -529,7 +533,7 @@ CALLS = {
     "a short mask": (
         lambda: na.load().align_batch(PAIRS)[[True]],
         USAGE,
-        "truth value of each of 15 .*found 1",
+        "True or False for each of 15 .*found 1 ",
     ),
     "a truth value for a number": (
         lambda: na.load().align_batch(PAIRS)[True],
@@ -583,15 +587,39 @@ CALLS = {
         USAGE,
         r"expected an array of vectors, found \[\[1.0\]\]",
     ),
-    "text to cut": (lambda: list(na.cut(3)), USAGE, r"expected sentence pairs \(source, target\), found 3"),
-    "no pair to cut": (lambda: list(na.cut(["ab"])), DATA, "pair 1: expected .*found 'ab'"),
-    "chunks of nothing": (lambda: list(na.cut([], chunk=0)), USAGE, "chunk, 1 or more, found 0"),
-    "text as a size of chunks": (lambda: na.cut([], chunk="5"), USAGE, "chunk, 1 or more, found '5'"),
-    "half a pair a chunk": (lambda: na.cut([], chunk=2.5), USAGE, "chunk, 1 or more, found 2.5"),
-    "text as a first number": (lambda: na.cut([], first="x"), USAGE, "first pair, 1 or more, found 'x'"),
-    "text as a number of cells": (lambda: na.cut([], cells="x"), USAGE, "a number of cells, found 'x'"),
-    "a generator to cut again": (lambda: list(na.cut(used())), USAGE, "an iterator with nothing left"),
-    "columns of a table to cut": (lambda: na.cut((["a"], ["b", "c"])), DATA, "as many target as source"),
+    "text to cut": (
+        lambda: list(na.iter_chunks(3)),
+        USAGE,
+        r"expected sentence pairs \(source, target\), found 3",
+    ),
+    "no pair to cut": (lambda: list(na.iter_chunks(["ab"])), DATA, "pair 1: expected .*found 'ab'"),
+    "chunks of nothing": (lambda: list(na.iter_chunks([], chunk_size=0)), USAGE, "chunk, 1 or more, found 0"),
+    "text as a size of chunks": (
+        lambda: na.iter_chunks([], chunk_size="5"),
+        USAGE,
+        "chunk, 1 or more, found '5'",
+    ),
+    "half a pair a chunk": (lambda: na.iter_chunks([], chunk_size=2.5), USAGE, "chunk, 1 or more, found 2.5"),
+    "text as a first number": (
+        lambda: na.iter_chunks([], first="x"),
+        USAGE,
+        "first pair, 1 or more, found 'x'",
+    ),
+    "text as a number of cells": (
+        lambda: na.iter_chunks([], cells="x"),
+        USAGE,
+        "a number of cells, found 'x'",
+    ),
+    "a generator to cut again": (
+        lambda: list(na.iter_chunks(used())),
+        USAGE,
+        "an iterator with nothing left",
+    ),
+    "columns of a table to cut": (
+        lambda: na.iter_chunks((["a"], ["b", "c"])),
+        DATA,
+        "as many target as source",
+    ),
     "two paths as pairs": (lambda: na.train(("a.en", "a.fr")), DATA, "'a.en'; read_bitext reads files"),
     "lines of an open file": (lambda: na.train([("a\n", "b\n")]), DATA, "source; read_bitext reads files"),
     "a model by number": (
@@ -670,9 +698,9 @@ def used():
 
 
 def links_alone():
-    from nmtalign.links.alignments import joined_batches
+    from nmtalign.links.alignments import concatenate_batches
 
-    return joined_batches([na.load().align_batch(PAIRS)])
+    return concatenate_batches([na.load().align_batch(PAIRS)])
 
 
 def refused(call, kind, told) -> None:
@@ -849,7 +877,7 @@ def test_a_bitext_can_be_sent_to_another_process(tmp_path):
 
 
 def test_learned_attention_takes_its_own_options_only(shipped):
-    pairs, vectors = [("the black cat", "le chat noir")] * 10, na.place_of("en_fr_vectors")
+    pairs, vectors = [("the black cat", "le chat noir")] * 10, na.resolve_path("en_fr_vectors")
     for options in ({"threshold": 0.5}, {"units": "16"}, {"score": "cosine"}):
         with pytest.raises(na.UsageError, match=r"expected|has no option"):
             na.learn_attention(pairs, vectors, model=shipped, **options)
@@ -905,7 +933,7 @@ def test_what_holds_pairs_is_cut_as_it_is_read(bitext):
     """Two lists are the sides of a bitext, as for `train`, not two pairs."""
     sides = tuple(map(list, zip(*PAIRS, strict=True)))
     for given in (PAIRS, iter(PAIRS), bitext, sides):
-        parts = list(na.cut(given, chunk=7))
+        parts = list(na.iter_chunks(given, chunk_size=7))
         assert [(part.first, len(part.lines)) for part in parts] == [(1, 7), (8, 7), (15, 1)]
         assert [tuple(pair) for part in parts for pair in part.lines] == PAIRS
 

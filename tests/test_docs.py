@@ -20,7 +20,7 @@ from scipy.special import expit, logit
 
 import nmtalign
 from nmtalign.cli import COMMANDS, main
-from nmtalign.door import shipped
+from nmtalign.files.paths import bundled_path
 from tests.conftest import REPOSITORY
 
 DOCS = REPOSITORY / "docs"
@@ -62,7 +62,7 @@ def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the shortest pairs of the sample, where the commands run."""
     files = {
         path.name: path.read_text(encoding="utf-8").split("\n")[:-1]
-        for path in shipped("en_fr_sample").iterdir()
+        for path in bundled_path("en_fr_sample").iterdir()
     }
     shortest = sorted(range(len(files["text.en"])), key=lambda n: len(files["text.en"][n]))[:PAIRS]
     for name, lines in files.items():

@@ -28,7 +28,10 @@ DOCS = REPOSITORY / "docs"
 
 @pytest.mark.parametrize(
     ("door", "home"),
-    [(nmtalign, {**nmtalign._HOME, "attention": "nmtalign"}), (nmtalign.attention, nmtalign.attention._HOME)],
+    [
+        (nmtalign, {**nmtalign._MODULE_OF_NAME, "attention": "nmtalign"}),
+        (nmtalign.attention, nmtalign.attention._HOME),
+    ],
 )
 def test_type_checkers_are_told_the_same_names(door, home):
     stub = ast.parse(Path(door.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
@@ -93,9 +96,9 @@ PUBLIC_NAMES = {
     "SamplePair",
     "align_on_cluster",
     "count_embeddings",
-    "cut",
+    "iter_chunks",
     "learn_attention",
-    "place_of",
+    "resolve_path",
     "vector_aligner",
     "write_report",
     "Embeddings",

@@ -37,13 +37,14 @@ FLOORS = {
     "links": 1,
     "arrays": 0,
     "calls": 0,
-    "door": 0,
+    "display": 0,
     "errors": 0,
     "files": 0,
     "names": 0,
-    "output": 0,
-    "signatures": 0,
+    "progress": 0,
+    "results": 0,
     "state": 0,
+    "validation": 0,
 }
 # sideways on one floor: emissions and the E-step, which positions read and scorers are fitted by
 ARROWS = {("scorers", "positions")}
@@ -104,11 +105,11 @@ def test_the_rule_can_fail():
     assert goes_up("nmtalign.scorers.vector_scores", "nmtalign.batch.stream")
     assert goes_up("nmtalign.positions.hmm", "nmtalign.scorers.vector_scores")
     assert goes_up("nmtalign.links.alignments", "nmtalign.cli")
-    assert goes_up("nmtalign.door", "nmtalign.report.notebook")
+    assert goes_up("nmtalign.validation", "nmtalign.report.notebook")
     assert not goes_up("nmtalign.scorers.vector_scores", "nmtalign.attention.scores")
     assert not goes_up("nmtalign.scorers.vector_scores", "nmtalign.corpus.buckets")
-    assert not goes_up("nmtalign.door", "nmtalign.files")
-    assert named(ast.parse("f('nmtalign.door')")) == {"nmtalign.door"}
+    assert not goes_up("nmtalign.validation", "nmtalign.files")
+    assert named(ast.parse("f('nmtalign.validation')")) == {"nmtalign.validation"}
     probe = ast.parse("def f():\n    import matplotlib\nif x:\n    import pandas")
     assert list(imports(probe, inside_functions=False)) == ["pandas"]
     assert list(imports(probe)) == ["matplotlib", "pandas"]
@@ -213,7 +214,7 @@ def test_these_rules_can_fail():
     assert asked_classes(tree) == ["Alignment"]
 
 
-MOST_MODULES = 42  # of which a function runs when one pair is aligned, or a model is learned
+MOST_MODULES = 50  # of which a function runs when one pair is aligned, or a model is learned
 COUNT = """
 import sys
 from nmtalign.cli import main

@@ -25,7 +25,7 @@ import pytest
 
 from nmtalign.cli import main
 from nmtalign.errors import DataError
-from nmtalign.files import open_text
+from nmtalign.files.text_files import open_text
 from nmtalign.links.alignments import AlignedBatch, Alignment, GoldAlignment
 from nmtalign.links.formats import (
     LinkRecord,
@@ -35,7 +35,7 @@ from nmtalign.links.formats import (
     parse_pharaoh,
 )
 from nmtalign.text.bitext import read_bitext
-from nmtalign.text.tokenization import TextSettings, word_numbers, words_at
+from nmtalign.text.tokenization import TextSettings, word_numbers, words_containing
 
 NO_LINKS = AlignedBatch(np.zeros(4, int), *[np.zeros(0, int)] * 2, np.zeros(0), np.zeros(3))
 
@@ -157,7 +157,7 @@ def test_characters_that_only_look_like_line_ends_shift_nothing(tmp_path):
 def test_links_can_be_given_between_the_words_of_the_original_line():
     """mozilla/translations#507, PR 718: double spaces, ``@-@``, links out of range."""
     for line in ("l’eau  est-elle   froide?", " 10 @-@ 12 ", "don't  stop..."):
-        numbers = words_at([token.start for token in TextSettings("simple").tokens(line)], line)
+        numbers = words_containing([token.start for token in TextSettings("simple").tokens(line)], line)
         assert set(numbers) == set(range(len([word for word in line.split(" ") if word])))
 
 

@@ -15,12 +15,12 @@ from nmtalign.vectors import storage
 
 def test_every_name_can_be_chosen_and_no_other():
     assert set(names.EXTRACTIONS) == EXTRACTION_CLASSES.keys() - {Symmetrized.name}
-    assert names.SYMMETRIZATIONS == symmetrization.METHODS
+    assert names.SYMMETRIZATIONS == symmetrization.SYMMETRIZATION_METHODS
     assert tuple(PUBLISHED_METHODS) == names.METHODS
     assert (*SOFTMAX_POSITIONS, "hmm") == names.POSITIONS
     assert tuple(PRESET_HYPERPARAMETERS) == names.PRESETS
-    assert set(names.TOKENIZERS) == {*tokenization.TOKENIZERS, "sentencepiece:FILE[,FILE]"}
-    assert {*names.PAIR_FORMATS, "moses"} == set(readers.FORMATS)  # moses is two files
+    assert set(names.TOKENIZERS) == {*tokenization.TOKENIZER_FACTORIES, "sentencepiece:FILE[,FILE]"}
+    assert {*names.PAIR_FORMATS, "moses"} == set(readers.PAIR_FILE_FORMATS)  # moses is two files
     assert tuple(formats._READERS) == names.READ_LINKS
     assert set(names.WRITTEN_LINKS) == set(formats._WRITERS)
     assert tuple(links._PROJECTIONS) == names.TAG_FORMATS

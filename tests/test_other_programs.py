@@ -23,14 +23,14 @@ import pytest
 import nmtalign
 from nmtalign.attention import diagonal_prior
 from nmtalign.cli import main
-from nmtalign.door import shipped
-from nmtalign.links.symmetrization import METHODS, symmetrize_many
+from nmtalign.files.paths import bundled_path
+from nmtalign.links.symmetrization import SYMMETRIZATION_METHODS, symmetrize_many
 from tests.aligner.toy_language import links_of
 from tests.conftest import REPOSITORY
 
 OTHERS = Path(os.environ.get("NMTALIGN_OTHER_PROGRAMS", Path(sys.prefix) / "others"))
 DOCS = REPOSITORY / "docs"
-SAMPLE = shipped("en_fr_sample")
+SAMPLE = bundled_path("en_fr_sample")
 TEXT = [str(SAMPLE / f"text.tok.{side}") for side in ("en", "fr")]
 
 
@@ -286,9 +286,9 @@ def test_links_grow_as_in_sil_machine():
         forward = [[int(draw.integers(S)), t] for t in range(T) if draw.random() < 0.8]
         reverse = [[s, int(draw.integers(T))] for s in range(S) if draw.random() < 0.8]
         cases.append([S, T, forward, reverse])
-    found = ask("machine", GROWN, cases=cases, methods=list(METHODS))
+    found = ask("machine", GROWN, cases=cases, methods=list(SYMMETRIZATION_METHODS))
     forward, reverse = ([[*map(tuple, case[side])] for case in cases] for side in (2, 3))
-    for method in METHODS:
+    for method in SYMMETRIZATION_METHODS:
         links = [frozenset(map(tuple, pair)) for pair in found[method]]
         assert links == symmetrize_many(forward, reverse, method)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from nmtalign.errors import UsageError
-from nmtalign.output import Outputs, whole_file, whole_folder
+from nmtalign.files.atomic_output import AtomicFiles, atomic_file, atomic_folder
 
 
 def test_a_failed_block_leaves_the_older_file_and_nothing_else(tmp_path):
@@ -16,7 +16,7 @@ def test_a_failed_block_leaves_the_older_file_and_nothing_else(tmp_path):
     path.write_text("old")
 
     def fail() -> None:
-        with whole_file(path) as partial:
+        with atomic_file(path) as partial:
             Path(partial).write_text("half")
             raise RuntimeError
 
@@ -27,7 +27,7 @@ def test_a_failed_block_leaves_the_older_file_and_nothing_else(tmp_path):
 
 
 def test_the_temporary_name_keeps_the_ending(tmp_path):
-    with whole_file(tmp_path / "links.tsv.gz") as partial:
+    with atomic_file(tmp_path / "links.tsv.gz") as partial:
         assert str(partial).endswith("links.tsv.gz")
         assert Path(partial).parent == tmp_path
         Path(partial).write_bytes(b"x")
@@ -36,30 +36,30 @@ def test_the_temporary_name_keeps_the_ending(tmp_path):
 
 @pytest.mark.parametrize("path", ["-", "/dev/null"])
 def test_streams_and_devices_are_given_as_they_are(path):
-    with whole_file(path) as partial:
+    with atomic_file(path) as partial:
         assert str(partial) == path
 
 
 def test_a_missing_folder_is_named(tmp_path):
-    with pytest.raises(UsageError, match="there is no folder"), whole_file(tmp_path / "no" / "links"):
+    with pytest.raises(UsageError, match="there is no folder"), atomic_file(tmp_path / "no" / "links"):
         pass
 
 
 def test_an_error_names_the_file_that_was_asked_for(tmp_path):
     wanted = tmp_path / "links.txt"
-    with pytest.raises(PermissionError) as caught, whole_file(wanted) as partial:
+    with pytest.raises(PermissionError) as caught, atomic_file(wanted) as partial:
         raise PermissionError(13, "Permission denied", str(partial))
     assert caught.value.filename == str(wanted)
 
 
 def test_a_full_disk_names_the_one_file_of_a_block(tmp_path):
-    with pytest.raises(OSError, match="full") as caught, whole_file(tmp_path / "one"):
+    with pytest.raises(OSError, match="full") as caught, atomic_file(tmp_path / "one"):
         raise OSError(errno.ENOSPC, "full")
     assert caught.value.filename == str(tmp_path / "one")
 
 
 def test_a_full_disk_without_a_name_is_not_said_of_one_of_several_files(tmp_path):
-    files = Outputs()
+    files = AtomicFiles()
     files.text(tmp_path / "several")
     with pytest.raises(OSError, match="full") as caught, files:
         raise OSError(errno.ENOSPC, "full")  # of standard output, perhaps
@@ -67,7 +67,7 @@ def test_a_full_disk_without_a_name_is_not_said_of_one_of_several_files(tmp_path
 
 
 def test_a_full_disk_names_the_folder_into_which_a_file_is_copied(tmp_path):
-    with pytest.raises(OSError, match="full") as caught, whole_folder(tmp_path / "folder"):
+    with pytest.raises(OSError, match="full") as caught, atomic_folder(tmp_path / "folder"):
         raise OSError(errno.ENOSPC, "full", "source", None, "copy")
     assert (caught.value.filename, caught.value.filename2) == (str(tmp_path / "folder"), None)
     assert not list(tmp_path.iterdir())

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from nmtalign.cli import main
-from nmtalign.door import shipped
+from nmtalign.files.paths import bundled_path
 from tests.conftest import REPOSITORY
 
 README = REPOSITORY / "README.md"
@@ -25,7 +25,7 @@ def test_python_examples_print_what_stands_there():
 
 
 def test_commands_run_on_the_shipped_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    for path in shipped("en_fr_sample").iterdir():
+    for path in bundled_path("en_fr_sample").iterdir():
         shutil.copy(path, tmp_path)
     monkeypatch.chdir(tmp_path)
     text = TEXT.replace("\\\n", "")

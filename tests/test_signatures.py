@@ -18,9 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import read_lines, try_lines
+from nmtalign.files.file_signatures import detect_encoding
+from nmtalign.files.text_files import read_lines, try_lines
 from nmtalign.links.formats import read_gold, read_links
-from nmtalign.signatures import encoding_of
 from nmtalign.text.bitext import read_bitext
 
 LINES = ["the house", "", "été 東京 🎉", "a\u2028b"]
@@ -145,9 +145,9 @@ def test_zstandard_content_is_read_without_its_ending(tmp_path):
 
 
 def test_the_limit_of_compressed_files_holds_without_the_ending(tmp_path, monkeypatch):
-    from nmtalign import files
+    from nmtalign.files import limits
 
-    monkeypatch.setattr(files, "FREE_SIZE", 1000)
+    monkeypatch.setattr(limits, "FREE_DECOMPRESSED_BYTES", 1000)
     path = tmp_path / "a"
     path.write_bytes(gzip.compress(b"x\n" * 1_000_000))
     with pytest.raises(DataError, match="unpacks to over 1,000 bytes"):
@@ -239,9 +239,9 @@ def test_utf_16_of_any_text_is_read_or_refused(lines):
     text = "".join(f"{line} \n" for line in lines)
     for encoding in ("utf-16-le", "utf-16-be"):
         raw = text.encode(encoding)
-        assert encoding_of(raw, encoding) == encoding
+        assert detect_encoding(raw, encoding) == encoding
         try:
-            found = encoding_of(raw, "utf-16")
+            found = detect_encoding(raw, "utf-16")
         except DataError:
             continue
         assert found in (encoding, "utf-16-le")

@@ -17,24 +17,18 @@ from nmtalign.aligner.experts import Expert, estimate_trust, with_expert_votes, 
 from nmtalign.aligner.extraction_methods import Extraction, make_extraction
 from nmtalign.aligner.probabilities import LinkProbabilities, TrainingSize
 from nmtalign.calls import check_call, check_constructor
-from nmtalign.corpus.coverage import Coverage, one_word_lines
+from nmtalign.corpus.coverage import Coverage, warn_of_one_word_lines
 from nmtalign.corpus.line_words import links_of_tokens, links_of_words, pair_of_words
-from nmtalign.corpus.parallel import default_workers, in_order
+from nmtalign.corpus.parallel import default_workers, parallel_map
 from nmtalign.corpus.text import EncodedText, encode_lines, encode_text
-from nmtalign.door import (
-    ProgressLine,
-    TableResult,
-    expect_flag,
-    expect_kind,
-    is_iterable,
-    one_line,
-    place_of,
-    short,
-)
+from nmtalign.display import short_repr, single_line
 from nmtalign.errors import UsageError
+from nmtalign.files.paths import resolve_path
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, BothWords
-from nmtalign.links.given import GivenLinks, given_links
+from nmtalign.links.inputs import LinksInput, iter_links
 from nmtalign.positions.position_model import PositionModel, SoftmaxPositions, TextScores
+from nmtalign.progress import ProgressLine
+from nmtalign.results import TableResult
 from nmtalign.scorers.learned_lexicon import Lexicon
 from nmtalign.scorers.scorer import Scorer
 from nmtalign.state import State, Stored, open_state, save_state
@@ -43,12 +37,13 @@ from nmtalign.text.bitext import (
     Pairs,
     Sentence,
     Sentences,
-    are_lines,
-    checked_pair,
-    checked_pairs,
+    check_pair,
+    check_pairs,
+    is_line_pair,
     words_between_spaces,
 )
 from nmtalign.text.tokenization import Languages, TextSettings
+from nmtalign.validation import check_bool, check_type, is_iterable
 
 PART_CLASSES: dict[str, tuple[str, str]] = {  # of parts: module and class, imported when one is opened
     "mixture": ("nmtalign.scorers.mixture", "Mixture"),
@@ -97,12 +92,12 @@ class Aligner(TableResult):
     expert: Expert | None = None  # its links vote
 
     def __post_init__(self) -> None:
-        expect_kind(self.scorer, Scorer, "a scorer (nmtalign.load opens a model)")
-        expect_kind(self.positions, PositionModel, "a position model")
-        expect_kind(self.extraction, (Extraction, type(None)), "an extraction, made by make_extraction")
-        expect_kind(self.text, TextSettings, "settings of the text, made by TextSettings")
-        expect_kind(self.training, Mapping, "settings of the training as a dictionary")
-        expect_kind(self.expert, (Expert, type(None)), "an expert, made by choose_expert")
+        check_type(self.scorer, Scorer, "a scorer (nmtalign.load opens a model)")
+        check_type(self.positions, PositionModel, "a position model")
+        check_type(self.extraction, (Extraction, type(None)), "an extraction, made by make_extraction")
+        check_type(self.text, TextSettings, "settings of the text, made by TextSettings")
+        check_type(self.training, Mapping, "settings of the training as a dictionary")
+        check_type(self.expert, (Expert, type(None)), "an expert, made by choose_expert")
         check_languages(self.languages)
         default_workers(self.workers)
 
@@ -115,7 +110,7 @@ class Aligner(TableResult):
             parts.append(f"learned from {self.training['corpus'].get('pairs', 0):,} pairs")
         sides = [words for words in self.scorer.vocabularies if isinstance(words, Sized)]
         known = " and ".join(f"{len(words) - ('' in words):,}" for words in sides)
-        return one_line(", ".join([*parts, *([f"{known} words known"] if known else [])]))
+        return single_line(", ".join([*parts, *([f"{known} words known"] if known else [])]))
 
     @check_call("for a pair write align(*pair), for many align_batch(pairs)")
     def align(self, source: Sentence, target: Sentence) -> AlignedPair:
@@ -137,7 +132,7 @@ class Aligner(TableResult):
         UserWarning
             If few words are known, or the sides are swapped.
         """
-        pair = checked_pair(source, target)
+        pair = check_pair(source, target)
         self._with_warning(encode_text([self.words_of(pair)]), [pair])
         return self.align_pair(pair)
 
@@ -147,7 +142,7 @@ class Aligner(TableResult):
         pairs: Pairs,
         targets: Sentences | None = None,
         *,
-        expert: GivenLinks | None = None,
+        expert: LinksInput | None = None,
         workers: int | None = None,
         progress: bool = False,
     ) -> AlignedBatch:
@@ -181,12 +176,12 @@ class Aligner(TableResult):
         UserWarning
             If few words of all pairs are known, or the sides are swapped.
         """
-        expect_flag(progress, "progress")
-        listed = list(checked_pairs(pairs, targets, languages=self.languages))
+        check_bool(progress, "progress")
+        listed = list(check_pairs(pairs, targets, languages=self.languages))
         aligner = self if workers is None else replace(self, workers=workers)
         if expert is not None:
             aligner = aligner.with_given_links()
-            listed = list(with_links(listed, given_links(expert)))
+            listed = list(with_links(listed, iter_links(expert)))
         text = aligner.encoded(listed)
         if aligner.needs_trust and expert is not None:
             aligner = aligner.with_trust_from(text)
@@ -265,7 +260,7 @@ class Aligner(TableResult):
             If the aligner has no scorer of such a name.
         """
         if not is_iterable(names):
-            raise UsageError(f"expected names of scorers, found {short(names)}")
+            raise UsageError(f"expected names of scorers, found {short_repr(names)}")
         scorer = self.scorer.only({names} if isinstance(names, str) else {str(name) for name in names})
         return replace(self, scorer=scorer, positions=self.positions.without_rescorer, expert=None)
 
@@ -301,7 +296,7 @@ class Aligner(TableResult):
         training_state = replace(stored, meta=stored.value("training", dict))
         training = {name: training_state.value(name, dict) for name in training_state.meta}
         if "corpus" in training:
-            replace(training_state, meta=training["corpus"]).integer("pairs", low=0)
+            replace(training_state, meta=training["corpus"]).integer("pairs", minimum=0)
         positions, extraction = stored.open("positions", numbers), stored.open("extraction")
         expert = stored.open("expert") if "expert" in stored.parts() else None
         return cls(scorer, positions, extraction, text, languages, training, expert=expert)
@@ -311,7 +306,7 @@ class Aligner(TableResult):
 
         Given links count `unit`, words or tokens; `first` is the number of the first pair, for errors.
         """
-        lines = [pair for pair in pairs if are_lines(pair)]
+        lines = [pair for pair in pairs if is_line_pair(pair)]
         sentences = [] if lines else [self.words_of(pair) for pair in pairs]
         text = self._encoded_lines(lines) if lines else encode_text(sentences)
         if self.expert is None:
@@ -353,7 +348,7 @@ class Aligner(TableResult):
         reasons: list[str | None] = [_sentences_as_words(pairs)]
         if not reasons[0]:
             known = self.scorer.coverage_of(text.source, text.target, text.segments)
-            reasons = [known.warning, one_word_lines(text)]
+            reasons = [known.warning, warn_of_one_word_lines(text)]
         for why in reasons:
             if why:
                 warnings.warn(why, stacklevel=4)
@@ -371,7 +366,7 @@ class Aligner(TableResult):
 
         groups: Iterable[Iterable[BucketLinks]] = (links(part, workers) for part in parts)
         if len(parts) >= max(workers, 2):  # each part is read and decoded by one worker
-            groups = in_order(lambda part: list(links(part, 1)), parts, workers, work=text.cells)
+            groups = parallel_map(lambda part: list(links(part, 1)), parts, workers, work=text.cells)
         links_of_buckets: list[BucketLinks] = []
         for links_of_bucket in chain.from_iterable(groups):
             links_of_buckets.append(links_of_bucket)
@@ -421,11 +416,11 @@ class Aligner(TableResult):
         """Return the words of both sides of a checked pair in the forms in which they are looked up."""
         forms = self.scorer.word_forms(self.text)
         if forms is None:
-            if are_lines(pair):
+            if is_line_pair(pair):
                 return self.text.words_of_pair(pair, self.languages)
             return self.text.normalized(pair[0]), self.text.normalized(pair[1])
         words: Any = pair
-        if are_lines(pair):
+        if is_line_pair(pair):
             words = self.text.without_folding().words_of_pair(pair, self.languages)
         return forms[0](words[0]), forms[1](words[1])
 
@@ -448,7 +443,7 @@ class _Pairs:
     def aligned(self, n: int) -> AlignedPair:
         """Align pair n alone, with its attention."""
         pair = self.pairs[n]
-        return self.aligner.align_lines([pair])[0] if are_lines(pair) else self.aligner.align_pair(pair)
+        return self.aligner.align_lines([pair])[0] if is_line_pair(pair) else self.aligner.align_pair(pair)
 
     def chosen(self, numbers: Sequence[int]) -> _Pairs:
         """Return some of the pairs."""
@@ -458,19 +453,19 @@ class _Pairs:
 def _sentences_as_words(pairs: Sequence[Pair]) -> str:
     """Return a warning if most words of the first pairs contain a space; empty if not."""
     words = [
-        word for pair in pairs[:MAX_PAIRS_CHECKED] if not are_lines(pair) for side in pair for word in side
+        word for pair in pairs[:MAX_PAIRS_CHECKED] if not is_line_pair(pair) for side in pair for word in side
     ]
     with_space = [word for word in words if " " in word]
     if 2 * len(with_space) <= len(words):
         return ""
-    found = f"most words contain a space, such as {short(with_space[0])}"
+    found = f"most words contain a space, such as {short_repr(with_space[0])}"
     advice = "a list holds the words of one sentence; many sentences are align_batch(sources, targets)"
     return f"{found}: {advice}"
 
 
 def tokens_of(pair: Pair, text: TextSettings, languages: Languages) -> BothWords:
     """Return the words of both sides of a checked pair as they were given."""
-    if not are_lines(pair):
+    if not is_line_pair(pair):
         return tuple(pair[0]), tuple(pair[1])
     source, target = text.tokens_of_pair(pair, languages)
     return tuple(token.text for token in source), tuple(token.text for token in target)
@@ -481,7 +476,7 @@ def load_aligner(folder: str | Path) -> Aligner:
 
     Errors are those of :func:`nmtalign.state.open_state`.
     """
-    aligner: Aligner = open_state(place_of(folder), Aligner.from_state, PART_CLASSES)
+    aligner: Aligner = open_state(resolve_path(folder), Aligner.from_state, PART_CLASSES)
     return aligner
 
 
@@ -490,5 +485,5 @@ def check_languages(languages: object) -> None:
     sides = languages if isinstance(languages, tuple | list) else ()
     if len(sides) != 2 or not all(isinstance(name, str | None) for name in sides):
         raise UsageError(
-            f"expected a source and a target language, like ('en', 'fr'), found {short(languages)}"
+            f"expected a source and a target language, like ('en', 'fr'), found {short_repr(languages)}"
         )

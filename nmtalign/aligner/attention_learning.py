@@ -17,30 +17,24 @@ from nmtalign.aligner.learning import LearnOptions, learn
 from nmtalign.aligner.opening import fit_text, open_vectors, vector_aligner, vector_lengths
 from nmtalign.arrays import Reals
 from nmtalign.calls import check_call
-from nmtalign.corpus.parallel import default_workers, in_order
+from nmtalign.corpus.parallel import default_workers, parallel_map
 from nmtalign.corpus.text import EncodedText, encode_text
-from nmtalign.door import (
-    ProgressLine,
-    as_path,
-    expect_flag,
-    expect_kind,
-    expect_names,
-    expect_number,
-    place_of,
-    short,
-)
+from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError
+from nmtalign.files.atomic_output import AtomicFiles, check_overwrite
+from nmtalign.files.paths import as_path, resolve_path
 from nmtalign.names import LearnedScoreName, UnicodeForm
-from nmtalign.output import Outputs, expect_new_file
 from nmtalign.positions.hmm import DEFAULT_NULL
+from nmtalign.progress import ProgressLine
 from nmtalign.scorers.vector_scores import PARAMETER_FILES, BahdanauScore, ProjectedDot, VectorScore
-from nmtalign.text.bitext import Pair, Pairs, checked_pairs
+from nmtalign.text.bitext import Pair, Pairs, check_pairs
 from nmtalign.training.attention_parameters import (
     PARAMETER_CLASSES,
     TeacherPart,
     learn_parameters,
     teacher_parts,
 )
+from nmtalign.validation import check_bool, check_choices, check_number, check_type
 from nmtalign.vectors.storage import pair_languages
 
 DEFAULT_UNITS = 128
@@ -88,9 +82,9 @@ class LearnedAttention:
         path = as_path(path)
         if path.suffix != ".npz":
             path = path / PARAMETER_FILES[self.name]
-        expect_new_file(path, overwrite=overwrite)
+        check_overwrite(path, overwrite=overwrite)
         note = np.frombuffer(json.dumps(dict(self.about), ensure_ascii=False).encode(), np.uint8)
-        with Outputs() as files:
+        with AtomicFiles() as files:
             np.savez_compressed(files.binary(path), allow_pickle=False, **self.arrays, about=note)
         return path
 
@@ -157,18 +151,20 @@ def learn_attention(
     >>> na.load("en_fr_vectors", score=learned.score).align("the cat", "le chat").links
     [Link(source=0, target=0), Link(source=1, target=1)]
     """
-    expect_names([score], PARAMETER_CLASSES, "scores")
-    expect_kind(model, (Aligner, str, Path, type(None)), "an aligner, or the folder of a model")
-    expect_flag(progress, "progress")
+    check_choices([score], PARAMETER_CLASSES, "scores")
+    check_type(model, (Aligner, str, Path, type(None)), "an aligner, or the folder of a model")
+    check_bool(progress, "progress")
     line = ProgressLine(progress)
-    expect_number(units, "at least 1 unit", least=1, whole=True)
+    check_number(units, "at least 1 unit", minimum=1, integer=True)
     if not (report is None or callable(report)):
-        raise UsageError(f"expected a function that takes a line of text as `report`, found {short(report)}")
+        raise UsageError(
+            f"expected a function that takes a line of text as `report`, found {short_repr(report)}"
+        )
     workers = default_workers(workers)
     if languages is not None:
         check_languages(languages)
     elif isinstance(vectors, str | Path):
-        languages = pair_languages(place_of(vectors))
+        languages = pair_languages(resolve_path(vectors))
     student = vector_aligner(
         *open_vectors(vectors, languages, limit=limit, unsafe_pickle=unsafe_pickle),
         score="dot",
@@ -177,7 +173,7 @@ def learn_attention(
         lowercase=lowercase,
         unicode=unicode,
     )
-    pairs = list(checked_pairs(bitext))
+    pairs = list(check_pairs(bitext))
     words = [student.words_of(pair) for pair in pairs]
     options = LearnOptions(text=student.text, workers=workers)
     teacher, teacher_name = _teacher(model, pairs, words, options)
@@ -262,4 +258,4 @@ def _teacher_parts(
         return list(teacher_parts(student_text.buckets[k], bucket_posteriors(k)))
 
     numbers = range(len(student_text.buckets))  # texts of equal lengths have the same buckets
-    return list(chain.from_iterable(in_order(parts_of_bucket, numbers, workers, work=student_text.cells)))
+    return list(chain.from_iterable(parallel_map(parts_of_bucket, numbers, workers, work=student_text.cells)))

@@ -22,7 +22,7 @@ from nmtalign.aligner.probabilities import (
 from nmtalign.arrays import AnyArray, Doubles, Flags, Floats, Ints, Longs, Reals, offsets_of
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.coverage import foreign_pairs
-from nmtalign.corpus.parallel import in_order
+from nmtalign.corpus.parallel import parallel_map
 from nmtalign.corpus.text import EncodedText, Segments
 from nmtalign.links.alignments import (
     AlignedBatch,
@@ -118,7 +118,7 @@ class Decoder(NamedTuple):
 
     def links_of_buckets(self, workers: int) -> Iterator[BucketLinks]:
         """Yield the links of the buckets in order."""
-        return in_order(self.links, range(len(self.text.buckets)), workers, work=self.text.cells)
+        return parallel_map(self.links, range(len(self.text.buckets)), workers, work=self.text.cells)
 
     def collected(self, links_of_buckets: Iterable[BucketLinks]) -> AlignedBatch:
         """Put the links of all buckets into the order of the pairs."""

@@ -19,18 +19,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from nmtalign.arrays import Doubles, Flags, Reals
-from nmtalign.corpus.parallel import in_order
+from nmtalign.corpus.parallel import parallel_map
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText
-from nmtalign.door import expand_home, expect_kind, parameter
 from nmtalign.errors import DataError, UsageError
-from nmtalign.links.alignments import AlignedBatch, Link, joined_batches
-from nmtalign.links.given import batch_of_links
+from nmtalign.files.paths import expand_home
+from nmtalign.links.alignments import AlignedBatch, Link, concatenate_batches
+from nmtalign.links.inputs import batch_of_links
 from nmtalign.names import MethodName
 from nmtalign.positions.position_model import BucketPosteriors, Posteriors
 from nmtalign.state import State, Stored
 from nmtalign.text.bitext import Pair, SentencePair, Words, words_between_spaces
-from nmtalign.text.tokenization import LONGEST_TEXT
+from nmtalign.text.tokenization import MAX_TEXT_CHARS
+from nmtalign.validation import check_type, quote_parameter
 
 if TYPE_CHECKING:
     from nmtalign.aligner.links_from import Linker
@@ -78,7 +79,7 @@ def with_links(
         expert_pair = ExpertPair(*cast(tuple[str, str], pair))  # or two lists of words
         expert_pair.links = frozenset() if marked and not any(pair) else links_of_pair
         longest = max(map(len, pair))  # a pair that is too long is left out, or refused, elsewhere
-        if file is not None and expert_pair.links and longest <= LONGEST_TEXT:
+        if file is not None and expert_pair.links and longest <= MAX_TEXT_CHARS:
             outside = _outside(expert_pair.links, *words_of(expert_pair))
             if outside:
                 raise error(f"pair {number:,}: {outside}")
@@ -131,7 +132,7 @@ class EncoderLinks:
 
     def of(self, words: Iterable[tuple[Words, Words]]) -> AlignedBatch:
         """Return the links of pairs of words, each with probability 1."""
-        return _certain(joined_batches([self._linker.align([]), *self._linker.batches(words)]))
+        return _certain(concatenate_batches([self._linker.align([]), *self._linker.batches(words)]))
 
     def links_and_counts(self, words: Iterable[tuple[Words, Words]]) -> tuple[AlignedBatch, AlignedBatch]:
         """Return the links of pairs of words, and soft counts of cells, from the same similarities.
@@ -209,12 +210,12 @@ class Expert:
     @classmethod
     def from_state(cls, stored: Stored) -> Expert:
         """Return what :meth:`state` was made of; the encoder is opened when needed, never downloaded."""
-        trust = Trust(*(stored.number(name, low=0, high=MAX_TRUST) for name in Trust._fields))
+        trust = Trust(*(stored.number(name, minimum=0, maximum=MAX_TRUST) for name in Trust._fields))
         if "encoder" not in stored.meta:
             return cls(None, trust)
         encoder = EncoderLinks(
             name=stored.text("encoder"),
-            layer=stored.integer("layer", low=0, high=1000),
+            layer=stored.integer("layer", minimum=0, maximum=1000),
             download=False,
             method=cast(MethodName, stored.text("method")),
         )
@@ -237,7 +238,7 @@ def choose_expert(
     Raises UsageError if both an encoder and links are given, or settings of an encoder without one.
     """
     settings = {"layer": layer, "device": device, "cache": cache}
-    given = [parameter(name) for name, value in settings.items() if value is not None]
+    given = [quote_parameter(name) for name, value in settings.items() if value is not None]
     if encoder is not None:
         if has_links:
             raise UsageError("`expert` and `encoder` contradict each other; give one of them")
@@ -262,7 +263,7 @@ def _encoder_expert(
     cache: str | Path | None,
 ) -> Expert:
     """Return an encoder as an expert; the encoder of the older expert keeps its trust."""
-    expect_kind(encoder, (str, Path), "the name or folder of an encoder")
+    check_type(encoder, (str, Path), "the name or folder of an encoder")
     new = EncoderLinks(
         name=expand_home(encoder),
         layer=EncoderLinks.layer if layer is None else layer,
@@ -286,7 +287,7 @@ def estimate_trust(
         comparable = linked & sure.any(axis=1, keepdims=True) & sure.any(axis=0)
         return np.array([(linked & sure).sum(), comparable.sum(), sure.sum()], float)
 
-    counts_of_buckets = in_order(counts, range(len(text.buckets)), workers, work=text.cells)
+    counts_of_buckets = parallel_map(counts, range(len(text.buckets)), workers, work=text.cells)
     both, comparable, sure = sum(counts_of_buckets, np.zeros(3)).tolist()
     precision = (both + PSEUDO_RIGHT) / (comparable + PSEUDO_LINKS)
     return Trust(precision, (both + PSEUDO_RECALLED) / (sure + PSEUDO_LINKS))

@@ -13,13 +13,13 @@ import numpy as np
 
 from nmtalign.arrays import AnyArray, Flags, Reals
 from nmtalign.corpus.buckets import Bucket
-from nmtalign.door import expect_choice, expect_number
 from nmtalign.errors import UsageError
-from nmtalign.links.extraction import beside_links, best_cells, itermax, match, transport
-from nmtalign.links.symmetrization import METHODS, symmetrize_matrices
+from nmtalign.links.selection import adjacent_link_cells, best_cells, itermax, match, transport
+from nmtalign.links.symmetrization import SYMMETRIZATION_METHODS, symmetrize_matrices
 from nmtalign.positions.hmm import DEFAULT_THRESHOLD
 from nmtalign.positions.position_model import CellIndices, Posteriors, SoftmaxPosteriors
 from nmtalign.state import State, Stored
+from nmtalign.validation import check_choice, check_number
 
 BucketAttention = Posteriors | SoftmaxPosteriors
 
@@ -45,7 +45,7 @@ class Extraction:
 
     def __post_init__(self) -> None:
         if self.threshold is not None:
-            expect_number(self.threshold, "a threshold from 0 to 1", least=0, most=1)
+            check_number(self.threshold, "a threshold from 0 to 1", minimum=0, maximum=1)
 
     def __str__(self) -> str:
         return f"extract={self.name}" + ("" if self.least is None else f" threshold={self.least:g}")
@@ -171,19 +171,19 @@ class _Stacked(Extraction):
 
 
 class Itermax(_Stacked):
-    """Iterated mutual argmax, :func:`nmtalign.links.extraction.itermax`."""
+    """Iterated mutual argmax, :func:`nmtalign.links.selection.itermax`."""
 
     name, stacked = "itermax", staticmethod(itermax)
 
 
 class Match(_Stacked):
-    """Maximum-weight matching, :func:`nmtalign.links.extraction.match`."""
+    """Maximum-weight matching, :func:`nmtalign.links.selection.match`."""
 
     name, one_to_one, stacked = "match", True, staticmethod(match)
 
 
 class Transport(_Stacked):
-    """Optimal transport, :func:`nmtalign.links.extraction.transport`; the threshold applies to the plan."""
+    """Optimal transport, :func:`nmtalign.links.selection.transport`; the threshold applies to the plan."""
 
     name, filters = "transport", False
 
@@ -193,7 +193,7 @@ class Transport(_Stacked):
 
 @dataclass(frozen=True)
 class Symmetrized(_Stacked):
-    """The argmax of both directions, joined by a method of :data:`nmtalign.links.symmetrization.METHODS`."""
+    """The argmax of both directions, joined by one of the methods of :mod:`nmtalign.links.symmetrization`."""
 
     method: str = "grow-diag-final-and"
 
@@ -201,7 +201,7 @@ class Symmetrized(_Stacked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        expect_choice(self.method, METHODS, "methods to symmetrize")
+        check_choice(self.method, SYMMETRIZATION_METHODS, "methods to symmetrize")
 
     @property
     def rule(self) -> str:
@@ -245,9 +245,9 @@ def make_extraction(
         return Symmetrized(threshold, symmetrize)
     if method is None:
         method = "posterior" if null else "mutual"
-    if isinstance(method, str) and method in METHODS:
+    if isinstance(method, str) and method in SYMMETRIZATION_METHODS:
         raise UsageError(f"{method!r} joins the links of both directions; write `symmetrize={method}`")
-    expect_choice(method, [name for name in EXTRACTION_CLASSES if name != Symmetrized.name], "extractions")
+    check_choice(method, [name for name in EXTRACTION_CLASSES if name != Symmetrized.name], "extractions")
     return EXTRACTION_CLASSES[method](threshold)
 
 
@@ -258,7 +258,7 @@ def second_word_links(links: Flags, forward: Reals, reverse: Reals) -> Flags:
     after t is linked to s. Unlinked source words are treated the same way, using p(t|s). Arrays have shape
     (T, S, ...).
     """
-    after, before, source_after, source_before = beside_links(links)
+    after, before, source_after, source_before = adjacent_link_cells(links)
     of_target = (after | before) & (forward > MIN_SECOND_POSTERIOR)
     of_source = (source_after | source_before) & (reverse > MIN_SECOND_POSTERIOR)
     return np.asarray(of_target | of_source)

@@ -28,30 +28,32 @@ from nmtalign.aligner.opening import AnyPair, open_vectors
 from nmtalign.arrays import Reals
 from nmtalign.calls import check_call
 from nmtalign.corpus.buckets import make_buckets
-from nmtalign.corpus.coverage import FEWEST, one_word_lines
+from nmtalign.corpus.coverage import MIN_PAIRS, warn_of_one_word_lines
 from nmtalign.corpus.line_words import gold_of_tokens, links_of_tokens, links_of_words
 from nmtalign.corpus.parallel import default_workers
 from nmtalign.corpus.sides import EncodedSide
-from nmtalign.corpus.text import EncodedText, cut_long_pairs, encode_text, line_words_of
-from nmtalign.door import ProgressLine, expect_flag, expect_number, place_of
+from nmtalign.corpus.text import EncodedText, encode_text, line_words_of, split_long_pairs
 from nmtalign.errors import DataError, UsageError
-from nmtalign.links.alignments import AlignedBatch, GoldAlignment, joined_batches
-from nmtalign.links.formats import are_corrections, read_corrections, read_gold, text_key
-from nmtalign.links.given import GivenGold, GivenLinks, given_gold, given_links
+from nmtalign.files.paths import resolve_path
+from nmtalign.links.alignments import AlignedBatch, GoldAlignment, concatenate_batches
+from nmtalign.links.formats import are_corrections, pair_fingerprint, read_corrections, read_gold
+from nmtalign.links.inputs import GoldInput, LinksInput, as_gold_sequence, iter_links
 from nmtalign.names import MODEL, PresetName, UnicodeForm
 from nmtalign.positions.hmm import HiddenMarkov
+from nmtalign.progress import ProgressLine
 from nmtalign.rescoring.features import MAX_WEIGHTED_WORDS
 from nmtalign.rescoring.gold_training import gold_of_pairs, learn_from_gold
 from nmtalign.scorers.dense import VECTORS_WEIGHT, check_vectors, learn_spectral, make_vectors_scorer
 from nmtalign.scorers.mixture import Mixture
 from nmtalign.state import is_model
-from nmtalign.text.bitext import Pair, Pairs, Sentences, are_lines, checked_pairs
-from nmtalign.text.tokenization import SPACES, Languages, TextSettings
-from nmtalign.training.bitext import bitext_warnings, encode_bitext
+from nmtalign.text.bitext import Pair, Pairs, Sentences, check_pairs, is_line_pair
+from nmtalign.text.tokenization import SPACE_SETTINGS, Languages, TextSettings
 from nmtalign.training.checkpoint import CHECKPOINT_FILE, checkpoint_of
 from nmtalign.training.em import PRESET_HYPERPARAMETERS, BitextFactory, Estimate, Estimator, Hyperparameters
 from nmtalign.training.em import preset_hyperparameters as named_preset
+from nmtalign.training.encoded_bitext import bitext_warnings, encode_bitext
 from nmtalign.training.prior import Prior, read_word_list, similar_words
+from nmtalign.validation import check_bool, check_number
 from nmtalign.vectors.embeddings import Embeddings
 
 MAX_SMALL_PAIRS = (
@@ -78,8 +80,8 @@ def train(
     init: str | Path | None = None,
     vectors: str | Path | tuple[Any, Any] | None = None,
     vectors_weight: float | None = None,
-    gold: GivenGold | None = None,
-    expert: GivenLinks | None = None,
+    gold: GoldInput | None = None,
+    expert: LinksInput | None = None,
     encoder: str | Path | None = None,
     layer: int | None = None,
     device: str | None = None,
@@ -150,8 +152,8 @@ def train(
     [Link(source=0, target=0), Link(source=1, target=1)]
     """
     check_languages(languages)
-    expect_flag(progress, "progress")
-    rows = checked_pairs(bitext, targets, languages=languages)
+    check_bool(progress, "progress")
+    rows = check_pairs(bitext, targets, languages=languages)
     line, notes = ProgressLine(progress), list[str]()
     settings = open_options(
         preset=preset,
@@ -175,7 +177,7 @@ def train(
     try:
         pairs = checked_against_corrections(_short_line(rows, line), gold)
         if expert is not None:
-            pairs = with_links(pairs, given_links(expert))
+            pairs = with_links(pairs, iter_links(expert))
         aligner = learn(pairs, settings).aligner
     finally:
         for note in notes:
@@ -203,7 +205,7 @@ def open_options(
     vectors_weight: float | None = None,
     limit: int | None = None,
     unsafe_pickle: bool = False,
-    gold: GivenGold | None = None,
+    gold: GoldInput | None = None,
     has_expert_links: bool = False,
     encoder: str | Path | None = None,
     layer: int | None = None,
@@ -244,11 +246,11 @@ def open_options(
     )
 
 
-def _opened_gold(gold: GivenGold, encoding: str) -> Sequence[GoldAlignment]:
+def _opened_gold(gold: GoldInput, encoding: str) -> Sequence[GoldAlignment]:
     """Return gold links; an error if there are none."""
     golds: Sequence[GoldAlignment]
     if not isinstance(gold, str | Path):
-        given = given_gold(gold)
+        given = as_gold_sequence(gold)
         golds = given if isinstance(given, Sequence) else list(given)
         if not golds:
             raise UsageError("expected gold links, found none; leave `gold` out")
@@ -258,7 +260,7 @@ def _opened_gold(gold: GivenGold, encoding: str) -> Sequence[GoldAlignment]:
 
 
 def checked_against_corrections(
-    pairs: Iterable[AnyPair], gold: GivenGold | None, *, encoding: str = "utf-8"
+    pairs: Iterable[AnyPair], gold: GoldInput | None, *, encoding: str = "utf-8"
 ) -> Iterator[AnyPair]:
     """Yield the pairs of a bitext; a DataError where corrections in a file of gold are of another text.
 
@@ -270,8 +272,8 @@ def checked_against_corrections(
     corrections, number = read_corrections(gold, encoding=encoding), 0
     for number, pair in enumerate(pairs, 1):
         correction = corrections.get(number)
-        words = map(SPACES.words, pair) if are_lines(pair) else pair
-        if correction is not None and correction.text != text_key(*words):
+        words = map(SPACE_SETTINGS.words, pair) if is_line_pair(pair) else pair
+        if correction is not None and correction.text != pair_fingerprint(*words):
             expected = f"pair {number:,}: expected a correction of its words"
             raise DataError(f"{expected}, found one of others; give the text of the report").at(gold)
         yield pair
@@ -295,7 +297,7 @@ def warm_start(
     Settings that are None are those of the model, if there is one. Raises UsageError if the model splits
     text in another way, or has no lexicon.
     """
-    folder = None if init is None else place_of(init)
+    folder = None if init is None else resolve_path(init)
     older = load_aligner(folder) if folder is not None and is_model(folder) else None
     default = TextSettings() if older is None else older.text
     chosen = default.updated(tokenizer, lowercase, unicode)
@@ -337,7 +339,7 @@ class LearnOptions:
             return
         if self.vectors is None:
             raise UsageError("a weight of vectors is for vectors beside the lexicon; add `vectors`")
-        expect_number(self.vectors_weight, "a weight of the vectors from 0 to 1", least=0, most=1)
+        check_number(self.vectors_weight, "a weight of the vectors from 0 to 1", minimum=0, maximum=1)
 
 
 class TrainingResult(NamedTuple):
@@ -412,14 +414,16 @@ def prepare(pairs: Iterable[Pair], options: LearnOptions) -> PreparedBitext:
     voting = prior_links = None
     if options.expert is not None:
         words, lengths = None if options.expert.encoder else line_words, (source.lengths, target.lengths)
-        links = [links_of_tokens(joined_batches(kind), words, lengths) for kind in zip(*batches, strict=True)]
+        links = [
+            links_of_tokens(concatenate_batches(kind), words, lengths) for kind in zip(*batches, strict=True)
+        ]
         voting, prior_links = links[0], links[-1]  # an encoder gives soft counts besides its links
         if not any(len(batch.source) for batch, *_ in batches):
             options.warn("the expert links no words of the bitext")
     source, target = prior.extend(source, target)
     if options.vectors is not None:
         check_vectors(options.vectors, (source.words, target.words), options.text)
-    cut = cut_long_pairs(source, target)
+    cut = split_long_pairs(source, target)
     text = EncodedText(*cut, make_buckets(cut[0], cut[1]), line_words, voting)
     return PreparedBitext(source, target, gold, corpus, text, prior_links)
 
@@ -448,7 +452,7 @@ def _linked(
 def _advice_to_continue(source: EncodedSide, target: EncodedSide, options: LearnOptions) -> list[str]:
     """Return a line of advice if a text is small, and the shipped model could be continued with it."""
     pairs = len(source.lengths)
-    if options.prior is not None or not FEWEST <= pairs <= MAX_SMALL_PAIRS:
+    if options.prior is not None or not MIN_PAIRS <= pairs <= MAX_SMALL_PAIRS:
         return []
     model = load_aligner(MODEL)
     if options.text not in (TextSettings(), model.text):  # chosen, so that `init` would be refused
@@ -579,7 +583,7 @@ def _alignment_of(
 
     @cache
     def align() -> AlignedBatch:
-        if warning := one_word_lines(text):
+        if warning := warn_of_one_word_lines(text):
             options.warn(warning)
         if counts:
             scores = cast(Mixture, aligner.scorer).score_text(text, counts.pop())

@@ -21,21 +21,11 @@ from nmtalign.aligner.decoding import Decoder
 from nmtalign.aligner.extraction_methods import Extraction, make_extraction
 from nmtalign.arrays import AnyArray, Flags, Floats, Reals
 from nmtalign.calls import check_call
-from nmtalign.corpus.buckets import PADDED, make_buckets
-from nmtalign.corpus.line_words import LineWords, joined_pair, links_of_words
+from nmtalign.corpus.buckets import PADDING_SCORE, make_buckets
+from nmtalign.corpus.line_words import LineWords, join_pair_tokens, links_of_words
 from nmtalign.corpus.sides import encode_pairs
 from nmtalign.corpus.text import EncodedText, encode_lines, whole_pairs
-from nmtalign.door import (
-    as_path,
-    expand_home,
-    expect_choice,
-    expect_flag,
-    expect_kind,
-    expect_number,
-    is_iterable,
-    parameter,
-    short,
-)
+from nmtalign.display import short_repr
 from nmtalign.encoders.cross_attention import (
     AttentionReduction,
     Translator,
@@ -43,22 +33,31 @@ from nmtalign.encoders.cross_attention import (
     read_attention,
     translator_attention,
 )
-from nmtalign.encoders.files import PairMatrix, WordPair, read_similarities, read_vectors
+from nmtalign.encoders.matrix_files import PairMatrix, WordPair, read_similarities, read_vectors
 from nmtalign.encoders.published import DEFAULT_METHOD, PUBLISHED_METHODS, Method, attention_posteriors
 from nmtalign.encoders.transformer import Encoder, EncoderSimilarities, check_device, import_packages
 from nmtalign.errors import UsageError
+from nmtalign.files.paths import as_path, expand_home
 from nmtalign.links.alignments import (
     AlignedBatch,
     AlignedPair,
     Alignment,
     AlignmentMatrix,
     BothWords,
-    joined_batches,
+    concatenate_batches,
 )
 from nmtalign.names import MARKS, UNITS, ExtractionName, MethodName, SubwordMarks, Symmetrization, UnitName
 from nmtalign.positions.position_model import BucketPosteriors, Posteriors
-from nmtalign.text.bitext import Pair, Pairs, Sentences, are_lines, checked_pairs, words_between_spaces
+from nmtalign.text.bitext import Pair, Pairs, Sentences, check_pairs, is_line_pair, words_between_spaces
 from nmtalign.text.tokenization import TextSettings
+from nmtalign.validation import (
+    check_bool,
+    check_choice,
+    check_number,
+    check_type,
+    is_iterable,
+    quote_parameter,
+)
 
 PAIRS_IN_MEMORY = 256  # whose matrices are held in memory
 
@@ -105,18 +104,18 @@ class LinkSource:
         given = [field.name for field in fields(self) if getattr(self, field.name) is not None]
         sources = [name for name in _SETTINGS_OF_SOURCE if name in given]
         if len(sources) != 1:
-            found = " and ".join(map(parameter, sources)) or "none; give one by its name"
+            found = " and ".join(map(quote_parameter, sources)) or "none; give one by its name"
             raise UsageError(
-                f"expected one of {', '.join(map(parameter, _SETTINGS_OF_SOURCE))}, found {found}"
+                f"expected one of {', '.join(map(quote_parameter, _SETTINGS_OF_SOURCE))}, found {found}"
             )
         [source] = sources
         unsuitable = [name for name in given if name not in (source, *_SETTINGS_OF_SOURCE[source])]
         if unsuitable:
-            names = ", ".join(map(parameter, unsuitable))
+            names = ", ".join(map(quote_parameter, unsuitable))
             verb = "does" if len(unsuitable) == 1 else "do"
-            raise UsageError(f"{names} {verb} not apply to {parameter(source)}; remove {names}")
+            raise UsageError(f"{names} {verb} not apply to {quote_parameter(source)}; remove {names}")
         if source in ("encoder", "translator"):
-            expect_kind(getattr(self, source), (str, Path), f"the name or folder of the {source}")
+            check_type(getattr(self, source), (str, Path), f"the name or folder of the {source}")
 
     @property
     def has_head(self) -> bool:
@@ -163,7 +162,7 @@ class Linker:
             return pair
         source, target = map(tuple, matrix.words)
         numbers = matrix.word_of_piece[0].tolist(), matrix.word_of_piece[1].tolist()
-        return joined_pair(pair, (source, target), numbers)
+        return join_pair_tokens(pair, (source, target), numbers)
 
     def _decoder(self, matrices: Sequence[PairMatrix]) -> Decoder:
         source, target = encode_pairs(map(_linked_units, matrices))
@@ -180,7 +179,7 @@ class Linker:
             return stack
 
         def bucket_posteriors(k: int) -> BucketPosteriors:
-            posteriors = self.posteriors(stacked(k, "matrix", PADDED), text.buckets[k].inside)
+            posteriors = self.posteriors(stacked(k, "matrix", PADDING_SCORE), text.buckets[k].inside)
             return BucketPosteriors(posteriors, None)
 
         def linkable(k: int, ratios: Floats | None) -> Flags:
@@ -328,13 +327,13 @@ def links_from(
         symmetrize=symmetrize,
     )
     text = TextSettings(tokenizer, lowercase=False, unicode="none")
-    pairs, again = tee(checked_pairs(pairs, targets))
+    pairs, again = tee(check_pairs(pairs, targets))
     linker, words = open_linker((_words_of_pair(pair, text) for pair in pairs), source)
-    batch = joined_batches(list(linker.batches(words)) or [linker.align([])])
+    batch = concatenate_batches(list(linker.batches(words)) or [linker.align([])])
     if pieces is not None:
         return batch
     given = list(again)
-    lines = [pair for pair in given if are_lines(pair)]
+    lines = [pair for pair in given if is_line_pair(pair)]
     linked = links_of_words(batch, encode_lines(lines, text).line_words if lines else None)
     return replace(linked, origin=_Linked(linked, given))
 
@@ -364,7 +363,7 @@ class _Linked(NamedTuple):
 
 
 def _words_of_pair(pair: Pair, text: TextSettings) -> WordPair:
-    if are_lines(pair):
+    if is_line_pair(pair):
         return text.words_of_pair(pair, (None, None))
     return list(pair[0]), list(pair[1])
 
@@ -394,10 +393,10 @@ def _reduction_of(source: LinkSource) -> AttentionReduction:
     """Return how attention is read; a UsageError for values of another type."""
     shift = 0 if source.shift is None else source.shift
     normalize = False if source.normalize is None else source.normalize
-    expect_number(shift, "`shift` -1, 0 or 1", least=-1, most=1, whole=True)
+    check_number(shift, "`shift` -1, 0 or 1", minimum=-1, maximum=1, integer=True)
     if source.pieces is not None:
-        expect_choice(source.pieces, MARKS, "marks of sub-words")
-    expect_flag(normalize, "normalize")
+        check_choice(source.pieces, MARKS, "marks of sub-words")
+    check_bool(normalize, "normalize")
     return AttentionReduction(
         layers=_layer_numbers(source.layers, "layers"),
         heads=_layer_numbers(source.attention_heads, "attention_heads"),
@@ -416,7 +415,7 @@ def _layer_numbers(given: Any, name: str) -> tuple[int, ...] | None:
     if not listed:
         raise UsageError(f"expected {expected}, found none; leave it out for all")
     for number in listed:
-        expect_number(number, expected, least=0, whole=True)
+        check_number(number, expected, minimum=0, integer=True)
     return tuple(map(int, listed))
 
 
@@ -446,7 +445,7 @@ def _matrices_linker(source: LinkSource, matrices: str | Path | Iterable[AnyArra
         matrices = as_path(matrices)
     else:
         if not is_iterable(matrices):
-            found = f"found {short(matrices)}"
+            found = f"found {short_repr(matrices)}"
             raise UsageError(f"expected a file of attention, or an array for each pair, {found}")
         name = "matrices=arrays"
     read = partial(read_attention, matrices, reading, encoding=source.encoding or "utf-8")
@@ -521,12 +520,12 @@ def _similarity_linker(source: LinkSource) -> Linker:
 
 
 def _published_method(name: MethodName | None) -> Method:
-    expect_choice(name or DEFAULT_METHOD, PUBLISHED_METHODS, "methods")
+    check_choice(name or DEFAULT_METHOD, PUBLISHED_METHODS, "methods")
     return PUBLISHED_METHODS[name or DEFAULT_METHOD]
 
 
 def _checked_units(units: UnitName | None) -> UnitName:
-    expect_choice(units or UNITS[0], UNITS, "units")
+    check_choice(units or UNITS[0], UNITS, "units")
     return units or UNITS[0]
 
 

@@ -21,8 +21,9 @@ from nmtalign.aligner.extraction_methods import make_extraction
 from nmtalign.arrays import Reals
 from nmtalign.calls import check_call
 from nmtalign.corpus.parallel import default_workers
-from nmtalign.door import expect_kind, expect_names, expect_number, parameter, place_of, shipped, short
+from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError
+from nmtalign.files.paths import bundled_path, resolve_path
 from nmtalign.names import (
     MODEL,
     POSITIONS,
@@ -37,8 +38,9 @@ from nmtalign.names import (
 from nmtalign.positions.hmm import unfitted_hmm
 from nmtalign.positions.position_model import DIAGONAL_STRENGTH, PositionModel, SoftmaxPositions
 from nmtalign.state import is_model
-from nmtalign.text.bitext import Pair, Pairs, Sentences, checked_pairs
+from nmtalign.text.bitext import Pair, Pairs, Sentences, check_pairs
 from nmtalign.text.tokenization import Languages, TextSettings
+from nmtalign.validation import check_choices, check_number, check_type, quote_parameter
 
 if TYPE_CHECKING:
     from nmtalign.scorers.given_vectors import VectorScorer
@@ -135,9 +137,9 @@ def load(
     """
     if not (path is None or isinstance(path, str | tuple | list) or hasattr(path, "__fspath__")):
         expected = "expected the path of a folder, or word vectors of two languages as (source, target)"
-        raise UsageError(f"{expected}, found {short(path)}")
+        raise UsageError(f"{expected}, found {short_repr(path)}")
     if not isinstance(unsafe_pickle, bool):
-        raise UsageError(f"expected True or False as unsafe_pickle, found {short(unsafe_pickle)}")
+        raise UsageError(f"expected True or False as unsafe_pickle, found {short_repr(unsafe_pickle)}")
     folder = None if isinstance(path, tuple | list) else _existing_folder(path)
     if folder is not None and is_model(folder):
         _refuse_settings_of_vectors(
@@ -194,7 +196,7 @@ def load(
 
 def _existing_folder(path: str | Path | None) -> Path:
     """Return the folder of a model or of vectors; DataError if there is none."""
-    folder = shipped(MODEL) if path is None else place_of(path)
+    folder = bundled_path(MODEL) if path is None else resolve_path(path)
     if not folder.exists():
         raise DataError(f"there is no such folder; bundled are {MODEL} and {VECTORS}").at(path or folder)
     if not folder.is_dir():
@@ -204,7 +206,7 @@ def _existing_folder(path: str | Path | None) -> Path:
 
 def _refuse_settings_of_vectors(folder: Path, **settings: object) -> None:
     """Raise UsageError if a setting of word vectors is given for a learned model."""
-    given = [parameter(name) for name, value in settings.items() if value is not None]
+    given = [quote_parameter(name) for name, value in settings.items() if value is not None]
     if given:
         problem = f"{', '.join(given)}: only for word vectors, and {folder} is a learned model"
         raise UsageError(f"{problem}; name vectors, like the bundled {VECTORS}, or leave it out")
@@ -244,10 +246,10 @@ def open_vectors(
 
     if isinstance(vectors, tuple | list):
         return both_embeddings(vectors, limit=limit, unsafe_pickle=unsafe_pickle)
-    expect_kind(vectors, (str, Path), "source and target vectors, or the path of a folder that has both")
+    check_type(vectors, (str, Path), "source and target vectors, or the path of a folder that has both")
     source, target = languages or (None, None)
     chosen = (source, target) if source and target else None
-    return load_pair(place_of(vectors), languages=chosen, limit=limit, unsafe_pickle=unsafe_pickle)
+    return load_pair(resolve_path(vectors), languages=chosen, limit=limit, unsafe_pickle=unsafe_pickle)
 
 
 def _warn_about_spaces(vectors: tuple[Embeddings, Embeddings], score: str | VectorScore) -> None:
@@ -332,7 +334,7 @@ def vector_aligner(
     source, target = both_embeddings((source, target))
     for name, value in (("temperature", temperature), ("diagonal", diagonal)):
         if value is not None:
-            expect_number(value, f"a number as {name}")
+            check_number(value, f"a number as {name}")
     vector_score = make_score(score, source.dimension, temperature=temperature, parameters=parameters)
     if unknown is not None:
         source, target = source.with_unknown(unknown), target.with_unknown(unknown)
@@ -349,7 +351,7 @@ def vector_aligner(
 
 def _make_positions(name: str, strength: float | None, scorer: VectorScorer) -> PositionModel:
     """Return a position model by name; `strength` is that of a diagonal."""
-    expect_names([name], POSITIONS, "positions")
+    check_choices([name], POSITIONS, "positions")
     if name == "hmm":
         if strength is not None:
             raise UsageError("positions hmm learn their transitions; leave the strength of a diagonal out")
@@ -423,8 +425,8 @@ def fit_to(aligner: Aligner, bitext: Pairs, targets: Sentences | None = None) ->
     >>> fit_to(aligner, [("the black cat", "le chat noir")] * 9).positions.description
     'positions=hmm(fitted on 9 pairs)'
     """
-    expect_kind(aligner, Aligner, "an aligner, as in fit_to(aligner, pairs)")
-    fitted = fit_text(aligner, checked_pairs(bitext, targets, languages=aligner.languages))[0]
+    check_type(aligner, Aligner, "an aligner, as in fit_to(aligner, pairs)")
+    fitted = fit_text(aligner, check_pairs(bitext, targets, languages=aligner.languages))[0]
     if fitted.needs_fitting:
         raise DataError("expected sentence pairs with words on both sides to fit to, found none")
     return fitted

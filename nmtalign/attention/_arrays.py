@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from nmtalign.door import short
+from nmtalign.display import short_repr
 from nmtalign.errors import UsageError
 
 Array: TypeAlias = Any  # any array that follows the standard; NumPy's, PyTorch's, CuPy's, JAX's
@@ -25,7 +25,7 @@ def namespace(*arrays: Array) -> Any:
         return np
     for array in arrays:
         if not isinstance(array, _NUMPY_TYPES) and not _is_array(array):
-            raise UsageError(f"expected an array of numbers, found {short(array)}")
+            raise UsageError(f"expected an array of numbers, found {short_repr(array)}")
     names = [type(array).__name__ for array in arrays]
     mixed = UsageError(f"expected arrays of one library, found {', '.join(names)}")
     if any(isinstance(array, int | float) for array in arrays):
@@ -76,7 +76,7 @@ def as_numpy(value: Any) -> Array:
     except Exception:  # rows of unequal lengths, or whatever a list of tensors raises
         array = np.asarray(None)
     if array.dtype.kind not in "biuf" or array.ndim == 0:
-        raise UsageError(f"expected numbers in rows of equal length, found {short(value)}")
+        raise UsageError(f"expected numbers in rows of equal length, found {short_repr(value)}")
     return array
 
 
@@ -94,7 +94,7 @@ def as_like(value: Any, like: Array | None) -> Array:
     if like is None:
         return value
     if not _is_array(like):
-        raise UsageError(f"expected an array as `like`, found {short(like)}")
+        raise UsageError(f"expected an array as `like`, found {short_repr(like)}")
     dtype = like.dtype if value.dtype.kind == "f" else None
     if isinstance(like, np.ndarray):
         return value.astype(dtype or value.dtype, copy=False)
@@ -150,7 +150,7 @@ def expect_sizes(**sizes: Any) -> None:
     """Raise a :class:`UsageError` unless sizes are whole numbers from 0."""
     for name, size in sizes.items():
         if not isinstance(size, int | np.integer) or isinstance(size, bool) or size < 0:
-            raise UsageError(f"expected {name} as a whole number from 0, found {short(size)}")
+            raise UsageError(f"expected {name} as a whole number from 0, found {short_repr(size)}")
 
 
 def expect_parameters(kind: type, parameters: Any) -> None:
@@ -162,7 +162,7 @@ def expect_parameters(kind: type, parameters: Any) -> None:
 def expect_function(name: str, function: Any) -> None:
     """Raise a :class:`UsageError` unless something can be called."""
     if not callable(function):
-        raise UsageError(f"expected a function as `{name}`, found {short(function)}")
+        raise UsageError(f"expected a function as `{name}`, found {short_repr(function)}")
 
 
 def expect_temperature(temperature: Any) -> None:
@@ -172,7 +172,7 @@ def expect_temperature(temperature: Any) -> None:
     except Exception:  # whatever the comparison of other things raises
         positive = False
     if not positive:
-        raise UsageError(f"the temperature must be a positive number, found {short(temperature)}")
+        raise UsageError(f"the temperature must be a positive number, found {short_repr(temperature)}")
 
 
 def generator(seed: Any) -> np.random.Generator:
@@ -180,7 +180,7 @@ def generator(seed: Any) -> np.random.Generator:
     try:
         return np.random.default_rng(seed)
     except (TypeError, ValueError):
-        raise UsageError(f"expected a seed, a whole number from 0, found {short(seed)}") from None
+        raise UsageError(f"expected a seed, a whole number from 0, found {short_repr(seed)}") from None
 
 
 def expect_one_axis(name: str, array: Array) -> None:

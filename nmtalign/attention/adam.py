@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from nmtalign.arrays import Reals, blocks
+from nmtalign.arrays import Reals, block_slices
 
 MEAN_DECAY, SQUARE_DECAY = 0.9, 0.99  # beta_1 and beta_2 of Kingma and Ba (2015)
 EPSILON = 1e-8  # keeps the step finite where gradients are 0
@@ -109,7 +109,7 @@ def _shuffled(examples: Sequence[Example], random: np.random.Generator) -> list[
 
 def _steps(examples: Sequence[Example], size: int) -> Iterator[Sequence[Example]]:
     """Yield the examples of each step, `size` at a time."""
-    for step in blocks(len(examples), size):
+    for step in block_slices(len(examples), size):
         yield examples[step]
 
 

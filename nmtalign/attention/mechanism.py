@@ -31,8 +31,8 @@ from nmtalign.attention._arrays import (
 from nmtalign.attention.scores import scaled_dot
 from nmtalign.attention.weights import mask_scores, softmax
 from nmtalign.calls import check_call, check_constructor
-from nmtalign.door import expect_number
 from nmtalign.errors import DataError, UsageError
+from nmtalign.validation import check_number
 
 Score = Callable[[Array, Array], Array]
 Seed: TypeAlias = int | np.random.Generator
@@ -267,7 +267,7 @@ class MultiHead(Parameters):
         super().__post_init__()
         for name in ("W_Q", "W_K", "W_V", "W_O"):
             expect_matrix(name, getattr(self, name))
-        expect_number(self.heads, "a number of heads, 1 or more", whole=True)
+        check_number(self.heads, "a number of heads, 1 or more", integer=True)
         size = self.W_Q.shape[-1]
         if self.heads < 1 or size % self.heads:
             raise UsageError(

@@ -26,8 +26,8 @@ from nmtalign.attention._arrays import (
     joined,
 )
 from nmtalign.calls import check_call
-from nmtalign.door import expect_choice, expect_number
 from nmtalign.errors import UsageError
+from nmtalign.validation import check_choice, check_number
 
 
 @check_call()
@@ -136,9 +136,9 @@ def diagonal_prior(
     Dyer, Chahuneau & Smith (2013), "A Simple, Fast, and Effective Reparameterization of IBM Model 2", eq. 2;
     Jalili Sabet, Dufter, Yvon & Schütze (2020), "SimAlign", distortion correction.
     """
-    expect_choice(form, _SCALES, "forms of the diagonal prior")
+    check_choice(form, _SCALES, "forms of the diagonal prior")
     expect_sizes(T=T, S=S)
-    expect_number(strength, "the strength of the prior")
+    check_number(strength, "the strength of the prior")
     position = _SCALES[form]
     offset = position(T)[:, None] - position(S)  # (T, S)
     if form != "simalign":

@@ -37,7 +37,7 @@ from nmtalign.attention.mechanism import (
 )
 from nmtalign.attention.scores import additive_projected
 from nmtalign.calls import check_call, check_constructor
-from nmtalign.door import short
+from nmtalign.display import short_repr
 from nmtalign.errors import UsageError
 
 
@@ -171,7 +171,7 @@ class RecurrentEncoder:
     def __post_init__(self) -> None:
         for layer in self.layers if isinstance(self.layers, tuple) else [None]:
             if not isinstance(layer, tuple):
-                found = short(self.layers if layer is None else layer)
+                found = short_repr(self.layers if layer is None else layer)
                 raise UsageError(f"expected layers as tuples of GRU, one for each direction, found {found}")
             for unit in layer:
                 expect_parameters(GRU, unit)

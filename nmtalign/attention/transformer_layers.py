@@ -45,8 +45,9 @@ from nmtalign.attention.mechanism import (
 )
 from nmtalign.attention.weights import causal_mask
 from nmtalign.calls import check_call, check_constructor
-from nmtalign.door import expect_choice, short
+from nmtalign.display import short_repr
 from nmtalign.errors import UsageError
+from nmtalign.validation import check_choice
 
 
 @check_constructor()
@@ -118,7 +119,7 @@ class FeedForward(Parameters):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        expect_choice(self.activation, _ACTIVATIONS, "activations")
+        check_choice(self.activation, _ACTIVATIONS, "activations")
 
     @classmethod
     def init(cls, D: int, F: int, *, seed: Seed, activation: str = "relu") -> FeedForward:
@@ -235,7 +236,7 @@ class TransformerBlock:
 def _expect_all(kind: type, parts: Any, what: str) -> None:
     """Raise a :class:`UsageError` unless this is a tuple of parameters of one kind."""
     if not isinstance(parts, tuple):
-        raise UsageError(f"expected a tuple of {what}, found {short(parts)}")
+        raise UsageError(f"expected a tuple of {what}, found {short_repr(parts)}")
     for part in parts:
         expect_parameters(kind, part)
 

@@ -26,8 +26,9 @@ from nmtalign.attention._arrays import (
     running_sum,
 )
 from nmtalign.calls import check_call
-from nmtalign.door import expect_number, short
+from nmtalign.display import short_repr
 from nmtalign.errors import UsageError
+from nmtalign.validation import check_number
 
 
 @check_call()
@@ -62,7 +63,7 @@ def softmax(scores: Array, axis: int = -1, *, temperature: float = 1.0) -> Array
 
 def _length(scores: Array, axis: int) -> int:
     """Return the length of an axis."""
-    expect_number(axis, "the number of an axis", whole=True)
+    check_number(axis, "the number of an axis", integer=True)
     if not -scores.ndim <= axis < scores.ndim:
         raise UsageError(f"expected an axis of scores of shape {tuple(scores.shape)}, found {axis}")
     return int(scores.shape[axis])
@@ -185,7 +186,9 @@ def padding_mask(lengths: Sequence[int], S: int, *, like: Array | None = None) -
     expect_sizes(S=S)
     counts = np.zeros(0, int) if isinstance(lengths, list) and not lengths else as_numpy(lengths)
     if counts.dtype.kind not in "iu" or counts.ndim != 1 or (counts < 0).any():
-        raise UsageError(f"expected the lengths of sentences, whole numbers from 0, found {short(lengths)}")
+        raise UsageError(
+            f"expected the lengths of sentences, whole numbers from 0, found {short_repr(lengths)}"
+        )
     if counts.size and counts.max() > S:
         raise UsageError(f"a sentence of {counts.max()} words does not fit into {S} places")
     return as_like(np.arange(S) < counts[:, None, None], like)

@@ -29,9 +29,8 @@ from nmtalign import __version__
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.batch.stream import AlignedChunk, align_chunk
 from nmtalign.calls import check_call
-from nmtalign.door import short
-from nmtalign.errors import NmtalignError, UsageError, WorkerError, text_of
-from nmtalign.files import extra
+from nmtalign.display import short_repr
+from nmtalign.errors import NmtalignError, UsageError, WorkerError, error_text, require_extra
 from nmtalign.text.bitext import Chunk
 
 if TYPE_CHECKING:
@@ -58,13 +57,13 @@ def connected(scheduler: str | None, workers: int) -> Iterator[Client]:
     A WorkerError says that no process could be started, or that the cluster is lost. For the rest of this
     process dask writes no logs: what matters becomes an error.
     """
-    with extra("dask", "a dask cluster needs the package distributed"):
+    with require_extra("dask", "a dask cluster needs the package distributed"):
         import dask
         from distributed import Client
     for name in _LOGGERS:
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     if scheduler is not None and not re.fullmatch(r"(\w+://)?[^/]+:\d+", scheduler):
-        raise UsageError(f"`scheduler` wants an address like tcp://node1:8786, found {short(scheduler)}")
+        raise UsageError(f"`scheduler` wants an address like tcp://node1:8786, found {short_repr(scheduler)}")
     with ExitStack() as stack:
         stack.enter_context(dask.config.set({"distributed.admin.large-graph-warning-threshold": "1GB"}))
         if scheduler is not None:
@@ -149,7 +148,7 @@ def _why_unreachable(error: BaseException) -> str:
         error = cause
     if isinstance(error, MemoryError | struct.error):  # its first bytes are no length of a message
         return _OTHER_PROGRAM
-    text = text_of(error).partition("\n")[0]
+    text = error_text(error).partition("\n")[0]
     if isinstance(error, ConnectionRefusedError):
         return f"no program listens there: {text}"
     if isinstance(error, socket.gaierror):
@@ -184,7 +183,7 @@ def _processes(workers: int) -> LocalCluster:
         )
     except (RuntimeError, TimeoutError) as error:
         raise WorkerError(
-            f"worker processes could not be started ({text_of(error)}); was memory short?"
+            f"worker processes could not be started ({error_text(error)}); was memory short?"
         ) from None
 
 
@@ -201,7 +200,7 @@ def _check_version(client: Client) -> None:
     for error in answers:
         if isinstance(error, Exception) and not isinstance(error, OSError):
             raise UsageError(
-                f"workers cannot run nmtalign ({text_of(error)}); install {__version__} there too"
+                f"workers cannot run nmtalign ({error_text(error)}); install {__version__} there too"
             )
     versions = {version for version in answers if isinstance(version, str)}
     if versions - {__version__}:
@@ -343,7 +342,7 @@ def align_on_cluster(
         The connection to the cluster.
     aligner : Aligner
     chunks : iterable of Chunk
-        The text, as :func:`nmtalign.cut` cuts it; read as it is needed.
+        The text, as :func:`nmtalign.iter_chunks` cuts it; read as it is needed.
     unit : {"words", "tokens"}
         What the links count: the words between spaces of the lines, or the tokens.
     values : str, optional
@@ -360,7 +359,7 @@ def align_on_cluster(
         If the cluster is lost.
     """
     if not hasattr(client, "register_plugin"):
-        raise UsageError(f"expected a client of dask, found {short(client)}")
+        raise UsageError(f"expected a client of dask, found {short_repr(client)}")
     cluster = ClusterProcesses(client)
     with _sent(client, replace(aligner, workers=1)) as name:
         call = partial(cluster.keep, _align, name, unit, values)

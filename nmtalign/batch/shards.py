@@ -21,10 +21,14 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from nmtalign.batch.stream import AlignedChunk
-from nmtalign.errors import PASSING, DataError, StoppedError, UsageError, WorkerError, text_of
-from nmtalign.files import file_in, fingerprint, new_partial, open_binary, open_text, read_json
-from nmtalign.output import whole_file
-from nmtalign.text.bitext import Chunk, SentencePair, chunks_of
+from nmtalign.errors import TRANSIENT_ERRNOS, DataError, StoppedError, UsageError, WorkerError, error_text
+from nmtalign.files.atomic_output import atomic_file, create_partial_file
+from nmtalign.files.checksums import fingerprint
+from nmtalign.files.compressed import open_binary
+from nmtalign.files.json_files import read_json
+from nmtalign.files.paths import file_inside
+from nmtalign.files.text_files import open_text
+from nmtalign.text.bitext import Chunk, SentencePair, chunk_pairs
 
 try:
     import fcntl
@@ -126,7 +130,7 @@ class ShardRun(ExitStack):
                 return
             self.shards = number + 1
             if self._wanted(number):
-                yield from chunks_of(chain(head, shard), first=number * self.pairs + 1)
+                yield from chunk_pairs(chain(head, shard), first=number * self.pairs + 1)
             else:
                 deque(shard, maxlen=0)
 
@@ -181,7 +185,7 @@ class _Shard:
     def __init__(self, folder: Path, number: int, texts: Mapping[str, Text]) -> None:
         self.pairs = self._links = 0
         self._folder, self._number, self._texts = folder, number, texts
-        self._paths = {kind: new_partial(folder / _name(number, kind)) for kind in texts}
+        self._paths = {kind: create_partial_file(folder / _name(number, kind)) for kind in texts}
         self._files = {kind: open_binary(path, "w") for kind, path in self._paths.items()}  # until close()
 
     def write(self, chunk: AlignedChunk) -> None:
@@ -227,7 +231,7 @@ def is_whole(folder: Path, number: int, kinds: Iterable[str]) -> bool:
     try:
         record = read_json(folder / _name(number, "json"))
         return all(
-            fingerprint(file_in(folder, _name(number, kind))) == record["files"][kind] for kind in kinds
+            fingerprint(file_inside(folder, _name(number, kind))) == record["files"][kind] for kind in kinds
         )
     except (ValueError, KeyError, TypeError):
         return False
@@ -247,9 +251,9 @@ def resumable(
     try:
         yield
     except by as error:
-        if isinstance(error, OSError) and error.errno not in PASSING:
+        if isinstance(error, OSError) and error.errno not in TRANSIENT_ERRNOS:
             raise
-        why = "interrupted" if isinstance(error, KeyboardInterrupt) else text_of(error)
+        why = "interrupted" if isinstance(error, KeyboardInterrupt) else error_text(error)
         raise StoppedError(f"{why}\nnmtalign: what is done is kept in {folder}; {again} goes on") from None
 
 
@@ -259,7 +263,7 @@ def _name(number: int, kind: str) -> str:
 
 def _write_json(path: Path, content: Mapping[str, Any]) -> None:
     """Write a small file that gets its name when it is on the disk."""
-    with whole_file(path) as partial, open(partial, "w", encoding="utf-8") as file:
+    with atomic_file(path) as partial, open(partial, "w", encoding="utf-8") as file:
         json.dump(content, file, indent=1)
         file.flush()
         os.fsync(file.fileno())

@@ -14,18 +14,18 @@ import numpy as np
 
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.arrays import Flags, Reals, offsets_of
-from nmtalign.corpus.coverage import Coverage, one_word_lines
-from nmtalign.corpus.line_words import BothLineWords, LineWords, links_of_words, values_of_words
-from nmtalign.corpus.parallel import streamed
+from nmtalign.corpus.coverage import Coverage, warn_of_one_word_lines
+from nmtalign.corpus.line_words import BothLineWords, LineWords, join_token_values, links_of_words
+from nmtalign.corpus.parallel import parallel_imap
 from nmtalign.corpus.text import EncodedText, encode_lines
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import AlignedBatch
-from nmtalign.text.bitext import KEPT_CELLS, Chunk, SentencePair, chunks_of
-from nmtalign.text.tokenization import SPACES, TextSettings, join_pieces, word_numbers
+from nmtalign.text.bitext import MAX_MATRIX_CELLS, Chunk, SentencePair, chunk_pairs
+from nmtalign.text.tokenization import SPACE_SETTINGS, TextSettings, join_pieces, word_numbers
 
 if TYPE_CHECKING:
     from nmtalign.aligner.links_from import Linker
-    from nmtalign.encoders.files import WordPair
+    from nmtalign.encoders.matrix_files import WordPair
 
 PairMatrices = list[tuple[Reals, Flags]]
 
@@ -71,7 +71,7 @@ def align_chunk(
     The `unit` is what links count: "words" between spaces of the lines, whatever the tokenizer; "tokens"; or
     "bpe" or "sentencepiece": the words that sub-words with these marks join to. `values` ("scores",
     "forward", "reverse", "combined") are kept of each pair as its attention; a DataError names a pair that
-    has more than `KEPT_CELLS` of them.
+    has more than `MAX_MATRIX_CELLS` of them.
     """
     text = aligner.encoded(chunk.lines, unit=unit, first=chunk.first)
     if values is None:
@@ -86,8 +86,8 @@ def align_chunk(
     marks = None if unit == "words" else unit
     words = text.line_words if marks is None else _words_of_pieces(text, chunk.lines, marks)
     batch = links_of_words(batch, words)
-    warning = one_word_lines(text) if chunk.first == 1 else None
-    aligned = AlignedChunk(*chunk, batch, known, SPACES, aligner.languages, marks, warning, attention)
+    warning = warn_of_one_word_lines(text) if chunk.first == 1 else None
+    aligned = AlignedChunk(*chunk, batch, known, SPACE_SETTINGS, aligner.languages, marks, warning, attention)
     if values is None or attention is None or words is None:
         return aligned
     return aligned._replace(attention=_attention_of_words(values, attention, words, aligned))
@@ -96,8 +96,10 @@ def align_chunk(
 def _check_cells(text: EncodedText, first: int) -> None:
     """Refuse a pair whose matrix would not fit into memory."""
     cells = text.segments.source_lengths * text.segments.target_lengths
-    for n in np.flatnonzero(cells > KEPT_CELLS)[:1].tolist():
-        expected = f"expected at most {KEPT_CELLS:,} weights (target by source words), found {cells[n]:,}"
+    for n in np.flatnonzero(cells > MAX_MATRIX_CELLS)[:1].tolist():
+        expected = (
+            f"expected at most {MAX_MATRIX_CELLS:,} weights (target by source words), found {cells[n]:,}"
+        )
         raise DataError(f"pair {first + n:,}: {expected}; --max-length 4000 leaves such pairs out")
 
 
@@ -108,8 +110,8 @@ def _attention_of_words(
     of_words = []
     for n, ((weights, linkable), source, target) in enumerate(zip(attention, *chunk.tokens(), strict=True)):
         word_positions = (words[0].sentence(n), words[1].sentence(n)), (len(target), len(source))
-        linkable = values_of_words("combined", linkable, *word_positions)  # where any of the tokens may
-        of_words.append((values_of_words(values, weights, *word_positions), linkable))
+        linkable = join_token_values("combined", linkable, *word_positions)  # where any of the tokens may
+        of_words.append((join_token_values(values, weights, *word_positions), linkable))
     return of_words
 
 
@@ -117,7 +119,7 @@ def _words_of_pieces(text: EncodedText, pairs: Sequence[SentencePair], marks: st
     """Return the word that each token of lines of marked sub-words is part of."""
     sides = []
     for side in (0, 1):
-        numbers = [word_numbers(SPACES.words(pair[side]), marks) for pair in pairs]
+        numbers = [word_numbers(SPACE_SETTINGS.words(pair[side]), marks) for pair in pairs]
         if text.line_words is not None:  # a sub-word may be several tokens
             tokens = map(text.line_words[side].sentence, range(len(pairs)))
             numbers = [
@@ -145,11 +147,11 @@ def links_of_source(
     from nmtalign.aligner.links_from import PAIRS_IN_MEMORY
 
     given = linker.read(words)
-    for part in chunks_of(pairs, chunk=PAIRS_IN_MEMORY):
+    for part in chunk_pairs(pairs, chunk_size=PAIRS_IN_MEMORY):
         matrices = list(islice(given, len(part.lines)))
         batch, shown = linker.align(matrices), text
         if unit == "words" and not marks:
-            batch, shown = links_of_words(batch, encode_lines(part.lines, text).line_words), SPACES
+            batch, shown = links_of_words(batch, encode_lines(part.lines, text).line_words), SPACE_SETTINGS
         yield AlignedChunk(*part, batch, None, shown, (None, None), marks)
     next(given, None)  # an error if there is more
 
@@ -184,5 +186,5 @@ def align_chunks(
         return align_chunk(one, chunk, unit=unit, values=values)._replace(lines=[])
 
     sent, kept = tee(chunks)
-    for aligned, chunk in zip(streamed(without_lines, sent, workers), kept, strict=False):
+    for aligned, chunk in zip(parallel_imap(without_lines, sent, workers), kept, strict=False):
         yield aligned._replace(lines=chunk.lines)

@@ -17,15 +17,15 @@ import click
 from nmtalign import __version__
 from nmtalign.cli.declare import check_names, config_option, has_outputs
 from nmtalign.cli.messages import debug_option, log, printable, switched, warnings_to_stderr, write
+from nmtalign.display import escape_controls
 from nmtalign.errors import (
-    DISK_FULL,
-    FILES_USED_UP,
+    DISK_FULL_ERRNOS,
+    TOO_MANY_OPEN_FILES,
     DataError,
     NmtalignError,
-    class_and_text,
-    text_of,
+    class_and_error_text,
+    error_text,
 )
-from nmtalign.files import escape_controls
 
 # name -> (module, attribute, one line of help)
 COMMANDS = {
@@ -129,19 +129,19 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         write(shown.getvalue(), nl=False)
         sys.exit(error.exit_code)
     except NmtalignError as error:
-        _end(text_of(error), error.exit_code)
+        _end(error_text(error), error.exit_code)
     except OSError as error:
         of_getcwd = isinstance(error, FileNotFoundError) and not error.filename
         where = "the working directory: " if of_getcwd else ""
-        bad_input = error.filename and error.errno not in (*DISK_FULL, *FILES_USED_UP)
-        hint = " (ulimit -n raises their number)" if error.errno in FILES_USED_UP else ""
+        bad_input = error.filename and error.errno not in (*DISK_FULL_ERRNOS, *TOO_MANY_OPEN_FILES)
+        hint = " (ulimit -n raises their number)" if error.errno in TOO_MANY_OPEN_FILES else ""
         hint += ", expected a file" if isinstance(error, IsADirectoryError) else ""
         exit_code = DataError.exit_code if bad_input else NmtalignError.exit_code
-        _end(f"{where}{text_of(error)}{hint}", exit_code)
+        _end(f"{where}{error_text(error)}{hint}", exit_code)
     except Exception as error:
         what = "memory ran out" if isinstance(error, MemoryError) else "this was not foreseen"
         hint = "--debug shows where" if "debug" not in switched else "please report it"
-        _end(f"{what} ({class_and_text(error)}); {hint}", NmtalignError.exit_code)
+        _end(f"{what} ({class_and_error_text(error)}); {hint}", NmtalignError.exit_code)
 
 
 def _catch_signals() -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 from nmtalign.cli.declare import OUTPUT, Options, option
 from nmtalign.cli.messages import as_options, log, printable
 from nmtalign.errors import DataError, UsageError
-from nmtalign.output import Outputs
+from nmtalign.files.atomic_output import AtomicFiles
 
 if TYPE_CHECKING:
     from nmtalign.cli.texts import BitextOptions
@@ -51,7 +51,7 @@ class BadRecords:
         self._write(f"{self._last}\t{printable(as_options(str(error)))}\n")
 
     def add_cut(self, problem: str, path: str, line: int | None = None) -> None:
-        """Add what :func:`nmtalign.links.separators.find_cut` has found in a record."""
+        """Add what :func:`nmtalign.links.separators.find_split_word` has found in a record."""
         advice = "" if self.are_marked else ", or leave the pair out with `on_error=skip-marked`"
         self.add(DataError(f"{problem}{advice}").at(path, line=line))
 
@@ -75,7 +75,7 @@ class ErrorOptions(Options):
         "--error-report FILE", "List the records that --on-error skip-marked replaced.", type=OUTPUT
     )
 
-    def open(self, files: Outputs) -> BadRecords:
+    def open(self, files: AtomicFiles) -> BadRecords:
         """Open the report of bad records, if they are to be replaced."""
         path = self.error_report
         if (self.on_error == "skip-marked") != (path is not None):
@@ -99,12 +99,12 @@ def without_cut_words(
 
     `words_of` cuts the lines into the words that are written.
     """
-    from nmtalign.links.separators import find_cut, may_be_cut
+    from nmtalign.links.separators import find_split_word, may_be_split
     from nmtalign.text.bitext import SentencePair
 
     for number, pair in enumerate(pairs, 1):
-        if any(map(may_be_cut, pair)):
-            cut = find_cut(*words_of(pair))
+        if any(map(may_be_split, pair)):
+            cut = find_split_word(*words_of(pair))
             if cut is not None:
                 side, problem = cut
                 bad.add_cut(problem, *bitext.place(number, side))

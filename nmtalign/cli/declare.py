@@ -22,9 +22,12 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, Union, get_args,
 
 import click
 
-from nmtalign.door import expand_home, is_word2int, partners, place_of
+from nmtalign.display import escape_controls
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import DEEPEST, escape_controls, guarded_read, is_deep
+from nmtalign.files.json_files import is_nested_too_deep
+from nmtalign.files.limits import MAX_JSON_DEPTH
+from nmtalign.files.paths import companion_paths, expand_home, is_word2int_path, resolve_path
+from nmtalign.files.read_errors import reraise_as_data_error
 
 # What vectors of two languages are called in a folder, and the files of a folder with a meta.json.
 _FILES_OF_VECTORS = (
@@ -176,7 +179,7 @@ def _compare(first: _Use, second: _Use) -> None:
             raise UsageError(f"{problem}; give each its own file")
         return
     output, read = (first, second) if first.kind.writes else (second, first)
-    inputs = [str(place_of(path)) for path in read.paths if path != "-"]
+    inputs = [str(resolve_path(path)) for path in read.paths if path != "-"]
     path = _same_file(_with_parts(output.paths, ("*",)), _with_parts(inputs, _FILES_OF_FOLDER))
     if path and read.kind.instead_of != output.param.name:
         problem = f"{output.name} and {read.name} are one file, {path}"
@@ -211,8 +214,8 @@ def _with_parts(paths: list[str], patterns: tuple[str, ...]) -> list[str]:
             folders = [meta.parent for meta in metas if meta.is_file()]
             parts += [path, *vectors, *folders]
             parts += [file for folder in folders for pattern in patterns for file in folder.glob(pattern)]
-        elif is_word2int(path):  # the first partner is written, one of all is read
-            parts += [other for n, other in enumerate(partners(path)) if n == 0 or other.is_file()]
+        elif is_word2int_path(path):  # the first partner is written, one of all is read
+            parts += [other for n, other in enumerate(companion_paths(path)) if n == 0 or other.is_file()]
     return [*paths, *map(str, parts)]
 
 
@@ -426,7 +429,7 @@ def read_config(path: str) -> dict[str, Any]:
 
     A DataError says that the file is larger than `MAX_CONFIG_BYTES`, nested too deeply, or not TOML.
     """
-    with guarded_read(path, "expected TOML"):
+    with reraise_as_data_error(path, "expected TOML"):
         content = _parsed_config(_start_of_config(path))
     return {name: _underscored(value) for name, value in content.items()}
 
@@ -447,7 +450,7 @@ def _parsed_config(data: bytes) -> dict[str, Any]:
     import tomllib
 
     text = data.decode("utf-8-sig")  # editors on Windows write a byte order mark
-    too_deep = DataError(f"expected TOML nested at most {DEEPEST} deep")
+    too_deep = DataError(f"expected TOML nested at most {MAX_JSON_DEPTH} deep")
     for number, line in enumerate(text.split("\n"), 1):
         if line.count(".") > MAX_CONFIG_DOTS:
             raise DataError(f"line {number}: expected a key of at most {MAX_CONFIG_DOTS:,} parts")
@@ -455,7 +458,7 @@ def _parsed_config(data: bytes) -> dict[str, Any]:
         content = tomllib.loads(text)
     except RecursionError:
         raise too_deep from None
-    if is_deep(content):
+    if is_nested_too_deep(content):
         raise too_deep
     return content
 

@@ -16,7 +16,8 @@ from typing import Any, Self, TypeVar
 import click
 
 from nmtalign.cli.declare import switch
-from nmtalign.files import escape_controls, share_read
+from nmtalign.display import escape_controls
+from nmtalign.files.compressed import fraction_read
 
 MOST_CHARACTERS = 2_000  # of a message
 COLORS = {"error": "red", "warning": "yellow"}
@@ -191,7 +192,7 @@ class Progress:
         number = 0
         for number, record in enumerate(records, 1):
             yield record
-            if number % _LOOK == 0 and (share := share_read(self._inputs)):
+            if number % _LOOK == 0 and (share := fraction_read(self._inputs)):
                 self._total = number / share
         self._total = number
 

@@ -16,8 +16,8 @@ from nmtalign.cli import declare, texts
 from nmtalign.cli.declare import INPUT, OUTPUT, Number, Numbers, Options, Whole, option
 from nmtalign.cli.messages import log
 from nmtalign.cli.texts import ModelTextOptions
-from nmtalign.door import parameter, place_of
 from nmtalign.errors import DataError, UsageError
+from nmtalign.files.paths import resolve_path
 from nmtalign.names import (
     DeviceName,
     ExtractionName,
@@ -29,6 +29,7 @@ from nmtalign.names import (
     UnitName,
     UnknownPolicy,
 )
+from nmtalign.validation import quote_parameter
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
     from nmtalign.aligner.links_from import Linker
     from nmtalign.corpus.line_words import BothLineWords
-    from nmtalign.encoders.files import PairMatrix, WordPair
+    from nmtalign.encoders.matrix_files import PairMatrix, WordPair
     from nmtalign.text.bitext import Pair, SentencePair, Words
     from nmtalign.text.tokenization import TextSettings
 
@@ -238,7 +239,7 @@ class ModelOptions(Options):
             if field.name != "langs":
                 settings[field.name] = getattr(self.vectors, field.name)
         settings["unsafe_pickle"] = self.vectors.unsafe_pickle or None  # a switch that is off is not given
-        given = [parameter(name) for name, value in settings.items() if value is not None]
+        given = [quote_parameter(name) for name, value in settings.items() if value is not None]
         if given:
             names = ", ".join(given)
             raise UsageError(f"{names}: not with matrices of another program ({source.name}); remove {names}")
@@ -280,7 +281,7 @@ def check_folder(kind: Literal["model", "vectors"], path: str) -> None:
     """Raise DataError if a folder contains vectors where a model is expected, or vice versa."""
     from nmtalign.state import is_model
 
-    folder = place_of(path)
+    folder = resolve_path(path)
     if folder.exists() and is_model(folder) != (kind == "model"):
         if kind == "model":
             why = "expected a folder written by `nmtalign train`, found no model; for vectors use --vectors"
@@ -344,7 +345,7 @@ class SourceOptions(Options):
         """The option that names the matrices, as messages call it."""
         sources = ("matrices", "translator", "token_vectors", "similarities")
         given = [name for name in sources if getattr(self, name) is not None]
-        return parameter(given[0] if given else "encoder")
+        return quote_parameter(given[0] if given else "encoder")
 
     def is_given(self, encoder: str | None) -> bool:
         """Return whether links come from another program; `report` and `heatmap` can show both kinds.
@@ -355,7 +356,7 @@ class SourceOptions(Options):
         inputs = (self.matrices, self.translator, self.token_vectors, self.similarities)
         names_input = any(value is not None for value in inputs)
         if given and not names_input and None in (self.method, encoder):
-            settings = ", ".join(map(parameter, given))
+            settings = ", ".join(map(quote_parameter, given))
             raise UsageError(f"{settings}: only with {_METHOD_INPUTS}")
         return bool(given)
 
@@ -436,12 +437,12 @@ class SourceOptions(Options):
 
 def _by_head(matrix: PairMatrix, pair: SentencePair, line_words: BothLineWords | None) -> Heads:
     """Return the attention of each head, between the words of the lines where tokens are others."""
-    from nmtalign.corpus.line_words import values_of_words
-    from nmtalign.text.tokenization import SPACES
+    from nmtalign.corpus.line_words import join_token_values
+    from nmtalign.text.tokenization import SPACE_SETTINGS
 
     heads = matrix.by_head()
     if line_words is None:
         return heads
-    shape = len(SPACES.words(pair.target)), len(SPACES.words(pair.source))
+    shape = len(SPACE_SETTINGS.words(pair.target)), len(SPACE_SETTINGS.words(pair.source))
     where = (line_words[0].sentence(0), line_words[1].sentence(0)), shape
-    return {name: values_of_words("forward", head, *where) for name, head in heads.items()}
+    return {name: join_token_values("forward", head, *where) for name, head in heads.items()}

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import nmtalign as na
 from nmtalign.cli.declare import OUTPUT, Options, Whole, option
 from nmtalign.cli.model import ModelOptions
-from nmtalign.door import place_of, shipped
 from nmtalign.errors import UsageError
-from nmtalign.files import fingerprint
+from nmtalign.files.atomic_output import AtomicFiles
+from nmtalign.files.checksums import fingerprint
+from nmtalign.files.paths import bundled_path, resolve_path
 from nmtalign.names import MODEL, SIDES
-from nmtalign.output import Outputs
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -114,7 +114,7 @@ def in_shards(
         with resumable(run.folder):
             yield
             run.finish()
-            with Outputs() as files:
+            with AtomicFiles() as files:
                 for output, path in outputs.items():
                     if path != "-":
                         kind, file = _kind(output, path), files.text(path)
@@ -124,7 +124,7 @@ def in_shards(
 
 def describe(files: Sequence[str], model: ModelOptions, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return all that the links depend on: the text, the model, the settings, the version."""
-    paths = [place_of(path) for path in model.files] or [shipped(MODEL)]
+    paths = [resolve_path(path) for path in model.files] or [bundled_path(MODEL)]
     for path in paths:
         _check_plain(path)
     parts = [part for path in paths for part in _files_in(path)]
@@ -185,14 +185,14 @@ def _of_side(chunk: AlignedChunk, side: str) -> list[list[str]]:
     return chunk._replace(lines=lines).pieces()[SIDES.index(side)]
 
 
-def open_sink(output: str, path: str, files: Outputs, *, escape_formulas: bool) -> Sink:
+def open_sink(output: str, path: str, files: AtomicFiles, *, escape_formulas: bool) -> Sink:
     """Return what writes an output chunk by chunk."""
-    from nmtalign.arrays import ArchiveWriter
-    from nmtalign.encoders.files import LINKABLE
+    from nmtalign.encoders.matrix_files import LINKABLE
+    from nmtalign.files.array_files import NpzWriter
     from nmtalign.report.tables import open_table
 
     if output == "attention":
-        archive = files.enter_context(ArchiveWriter(files.binary(path)))
+        archive = files.enter_context(NpzWriter(files.binary(path)))
 
         def write(chunk: AlignedChunk) -> None:
             for number, (weights, linkable) in enumerate(chunk.attention or (), chunk.first):
@@ -210,7 +210,7 @@ def open_sink(output: str, path: str, files: Outputs, *, escape_formulas: bool) 
 
 def write_whole(texts: Mapping[str, Iterable[str]]) -> None:
     """Write the lines of each file; all get their names when all are written."""
-    with Outputs() as files:
+    with AtomicFiles() as files:
         for path, lines in texts.items():
             files.text(path).writelines(lines)
 

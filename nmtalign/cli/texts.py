@@ -14,12 +14,14 @@ import nmtalign as na
 from nmtalign.cli import declare
 from nmtalign.cli.declare import INPUT, Options, Whole, argument, option
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import check_encoding, format_ending, side_by_side
+from nmtalign.files.compressed import format_ending
+from nmtalign.files.text_files import check_encoding, zip_lines
 from nmtalign.names import TOKENIZERS, PairFormat, UnicodeForm
 
 if TYPE_CHECKING:
     from nmtalign.cli.bad_records import BadRecords
-    from nmtalign.text.bitext import OnError, SentencePair
+    from nmtalign.errors import OnError
+    from nmtalign.text.bitext import SentencePair
     from nmtalign.text.tokenization import TextSettings
 
 
@@ -118,13 +120,13 @@ class BitextOptions(PairsOptions):
 
     def place(self, number: int, side: int) -> tuple[str, int | None]:
         """Return the file of a side of a pair, and its line, or with the file the number of the pair."""
-        from nmtalign.text.readers import ENDINGS
+        from nmtalign.text.readers import FORMAT_OF_ENDING
 
         if self.pairs is None:
             return str((self.source, self.target)[side]), number
         format: str | None = self.pairs_format
         if format == "auto":
-            format = ENDINGS.get(format_ending(self.pairs))
+            format = FORMAT_OF_ENDING.get(format_ending(self.pairs))
         if format in ("fast-align", "jsonl"):
             return self.pairs, number
         return f"{self.pairs}, pair {number:,}", None
@@ -186,9 +188,9 @@ class WordFormOptions(Options):
     @property
     def text(self) -> TextSettings:
         """Settings that split lines at spaces."""
-        from nmtalign.text.tokenization import SPACES
+        from nmtalign.text.tokenization import SPACE_SETTINGS
 
-        return SPACES.updated(lowercase=self.lowercase, unicode=self.unicode)
+        return SPACE_SETTINGS.updated(lowercase=self.lowercase, unicode=self.unicode)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -263,7 +265,7 @@ class OptionalLinkedOptions(WordFormOptions):
             raise UsageError("expected three files: SOURCE TARGET LINKS")
         pairs = na.read_bitext(self.source, self.target, encoding=self.encoding, on_error=bad.add)
         links_of_lines = read_links(self.links, encoding=self.encoding, on_error=bad.add)
-        lines = bad.track(side_by_side((pairs, links_of_lines), (self.source, self.links)))
+        lines = bad.track(zip_lines((pairs, links_of_lines), (self.source, self.links)))
         for number, (pair, links) in enumerate(lines, 1):
             linked = None if bad.has_current else self._checked(pair, links, number, bad, separator)
             yield linked or LinkedPair(pair._replace(source="", target=""), [], [], na.Alignment((), 0, 0))
@@ -277,14 +279,14 @@ class OptionalLinkedOptions(WordFormOptions):
         separator: str | None,
     ) -> LinkedPair | None:
         """Return a pair with its links; None for a bad one."""
-        from nmtalign.links.separators import find_cut
+        from nmtalign.links.separators import find_split_word
 
         try:
             source, target = self.text.words_of_pair(pair)
         except DataError as error:  # a side is too long
             bad.add(error.at(f"{self.source} and {self.target}", line=number))
             return None
-        if separator is not None and (cut := find_cut(source, target, separator)):
+        if separator is not None and (cut := find_split_word(source, target, separator)):
             side, problem = cut
             bad.add_cut(problem, str((self.source, self.target)[side]), number)
             return None

@@ -13,13 +13,15 @@ import numpy as np
 from nmtalign.arrays import Flags, Ints, Longs
 from nmtalign.corpus.sides import EncodedSide
 
-BUCKET_CELLS = 1 << 18  # transition cells (S + 1) * S * B of a bucket, about the cache of a core
-PADDED = -1e30  # score of a cell outside of the sentences
+MAX_BUCKET_CELLS = 1 << 18  # transition cells (S + 1) * S * B of a bucket, about the cache of a core
+PADDING_SCORE = -1e30  # score of a cell outside of the sentences
 COLUMN_MULTIPLE = 16  # of the columns of a bucket, so that the order of sums never changes
-LONG = 48  # words from which matrix products are faster than sums over stacked pairs
+MIN_LONG_WORDS = 48  # words from which matrix products are faster than sums over stacked pairs
 LONG_COLUMN_MULTIPLE = 2  # the same for long sentences
-ENOUGH = 6_000  # cells of one target word in a bucket; with fewer, calls of NumPy dominate
-SPREAD = 3  # times ENOUGH cells, up to which a group of like source lengths takes in more lengths
+MIN_ROW_CELLS = 6_000  # cells of one target word in a bucket; with fewer, calls of NumPy dominate
+SOURCE_GROUP_FACTOR = (
+    3  # times ENOUGH cells, up to which a group of like source lengths takes in more lengths
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,14 +52,14 @@ class Bucket:
         return len(self.target) * len(self.source) * len(self.pieces)
 
 
-def _grid(lengths: Longs) -> Longs:
+def _round_lengths(lengths: Longs) -> Longs:
     """Round long lengths up to a grid, eight steps to each power of two: padding never depends on others."""
     step = np.maximum(1, 1 << np.maximum(0, np.frexp(lengths.astype(float) - 1)[1] - 4)).astype(np.int64)
     rounded = -(-lengths // step) * step
-    return np.where(rounded < LONG, lengths, rounded)
+    return np.where(rounded < MIN_LONG_WORDS, lengths, rounded)
 
 
-def _runs(lengths: Longs, cells: int, other: int = 0) -> Iterator[tuple[int, int]]:
+def _length_runs(lengths: Longs, cells: int, other: int = 0) -> Iterator[tuple[int, int]]:
     """Cut ascending lengths into runs, each padded to its greatest length.
 
     The lengths of a run differ by up to a twelfth, by up to a half while the run has fewer than `cells`
@@ -67,13 +69,13 @@ def _runs(lengths: Longs, cells: int, other: int = 0) -> Iterator[tuple[int, int
     begin, first = 0, int(values[0])
     for value, start in zip(values[1:].tolist(), starts[1:].tolist(), strict=True):
         few = (start - begin) * max(first, other) < cells
-        if value >= LONG or value > first + (max(1, first // 2) if few else first // 12):
+        if value >= MIN_LONG_WORDS or value > first + (max(1, first // 2) if few else first // 12):
             yield begin, start
             begin, first = start, value
     yield begin, len(lengths)
 
 
-def stack(side: EncodedSide, pairs: Longs, columns: int, height: int) -> tuple[Ints, Longs]:
+def stack_sentences(side: EncodedSide, pairs: Longs, columns: int, height: int) -> tuple[Ints, Longs]:
     """Return the words of `pairs` as columns of a padded (height, columns) array, and their lengths."""
     lengths = np.zeros(columns, dtype=np.int64)
     lengths[: len(pairs)] = side.lengths[pairs]
@@ -94,36 +96,38 @@ def make_buckets(source: EncodedSide, target: EncodedSide) -> list[Bucket]:
     pairs = np.flatnonzero((source.lengths > 0) & (target.lengths > 0))
     return [
         bucket
-        for source_group in _alike(source, pairs, SPREAD * ENOUGH)
-        for group in _alike(target, source_group, ENOUGH, _height(source, source_group))
-        for bucket in _stacked(source, target, group)
+        for source_group in _group_by_length(source, pairs, SOURCE_GROUP_FACTOR * MIN_ROW_CELLS)
+        for group in _group_by_length(
+            target, source_group, MIN_ROW_CELLS, _padded_length(source, source_group)
+        )
+        for bucket in _stack_group(source, target, group)
     ]
 
 
-def _height(side: EncodedSide, pairs: Longs) -> int:
+def _padded_length(side: EncodedSide, pairs: Longs) -> int:
     """Return the length to which the sentences of some pairs are padded."""
-    return int(_grid(side.lengths[pairs]).max())
+    return int(_round_lengths(side.lengths[pairs]).max())
 
 
-def _alike(side: EncodedSide, pairs: Longs, cells: int, other: int = 0) -> Iterator[Longs]:
-    """Yield pairs with sentences of similar length on one side, as in :func:`_runs`."""
-    grid = _grid(side.lengths[pairs])
+def _group_by_length(side: EncodedSide, pairs: Longs, cells: int, other: int = 0) -> Iterator[Longs]:
+    """Yield pairs with sentences of similar length on one side, as in :func:`_length_runs`."""
+    grid = _round_lengths(side.lengths[pairs])
     order = np.lexsort((pairs, grid))
     pairs, grid = pairs[order], grid[order]
-    for start, stop in _runs(grid, cells, other) if len(pairs) else ():
+    for start, stop in _length_runs(grid, cells, other) if len(pairs) else ():
         yield pairs[start:stop]
 
 
-def _stacked(source: EncodedSide, target: EncodedSide, pairs: Longs) -> Iterator[Bucket]:
+def _stack_group(source: EncodedSide, target: EncodedSide, pairs: Longs) -> Iterator[Bucket]:
     """Yield buckets of pairs of similar length."""
-    longest = max(_height(side, pairs) for side in (source, target))
-    multiple = COLUMN_MULTIPLE if longest < LONG else LONG_COLUMN_MULTIPLE
-    width = max(multiple, BUCKET_CELLS // (longest * (longest + 1)) // multiple * multiple)
+    longest = max(_padded_length(side, pairs) for side in (source, target))
+    multiple = COLUMN_MULTIPLE if longest < MIN_LONG_WORDS else LONG_COLUMN_MULTIPLE
+    width = max(multiple, MAX_BUCKET_CELLS // (longest * (longest + 1)) // multiple * multiple)
     for start in range(0, len(pairs), width):
         chosen = pairs[start : start + width]
         columns = -(-len(chosen) // multiple) * multiple
-        s, s_lengths = stack(source, chosen, columns, _height(source, chosen))
-        t, t_lengths = stack(target, chosen, columns, _height(target, chosen))
+        s, s_lengths = stack_sentences(source, chosen, columns, _padded_length(source, chosen))
+        t, t_lengths = stack_sentences(target, chosen, columns, _padded_length(target, chosen))
         numbers = np.full(columns, -1, dtype=np.int64)
         numbers[: len(chosen)] = chosen
         yield Bucket(numbers, s, t, s_lengths, t_lengths)

@@ -25,10 +25,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import Integers, Longs, expect_rising, offsets_of
-from nmtalign.door import as_path, short
+from nmtalign.arrays import Integers, Longs, check_strictly_increasing, offsets_of
+from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import guarded_read, is_text, parse_json
+from nmtalign.files.json_files import parse_json
+from nmtalign.files.paths import as_path
+from nmtalign.files.read_errors import reraise_as_data_error
+from nmtalign.files.text_files import is_encodable
 from nmtalign.text.tokenization import TextSettings
 
 BLOCK = 1000  # pairs in a row
@@ -281,7 +284,7 @@ class Index:
         path = as_path(path)
         if not path.is_file():
             raise DataError("expected an index that `nmtalign index` wrote, found no file").at(path)
-        with guarded_read(path, _EXPECTED):  # immutable: SQLite opens no other file beside it
+        with reraise_as_data_error(path, _EXPECTED):  # immutable: SQLite opens no other file beside it
             address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
             self._open(path, sqlite3.connect(address, uri=True))
 
@@ -343,7 +346,7 @@ class Index:
         At most `limit` translations are named (None: all), and `most` lines shown.
         """
         _check_query(query, side, translation, limit, most)
-        with nullcontext() if self._path is None else guarded_read(self._path, _EXPECTED):
+        with nullcontext() if self._path is None else reraise_as_data_error(self._path, _EXPECTED):
             sought = self._query(query, side)
             forms = tuple(form for form, _ in sought)
             wanted = None if translation is None else self._wanted(translation, 1 - side)
@@ -385,7 +388,7 @@ class Index:
         row = self._one(question, side, _FORMS.normalized([word])[0])
         number, packed = row or (_UNKNOWN, _packed([]))
         blocks = _unpacked(packed)
-        expect_rising(blocks, name=self._path or "memory")
+        check_strictly_increasing(blocks, name=self._path or "memory")
         if type(number) is not int:
             raise DataError(_EXPECTED)
         return number, blocks
@@ -417,14 +420,14 @@ class Index:
 def _check_query(query: str, side: int, translation: str | None, *counts: int | None) -> None:
     """Refuse arguments that nothing can be sought with."""
     for text in (query, translation or ""):
-        if not isinstance(text, str) or not is_text(text):
-            raise UsageError(f"expected words as text, in UTF-8, found {short(text)}")
+        if not isinstance(text, str) or not is_encodable(text):
+            raise UsageError(f"expected words as text, in UTF-8, found {short_repr(text)}")
     if side not in (0, 1):
-        raise UsageError(f"expected side 0, the source, or 1, the target, found {short(side)}")
+        raise UsageError(f"expected side 0, the source, or 1, the target, found {short_repr(side)}")
     for count in counts:
         if not (count is None or (isinstance(count, int) and count >= 0)):
             raise UsageError(
-                f"expected a number of translations and of lines, 0 or more, found {short(count)}"
+                f"expected a number of translations and of lines, 0 or more, found {short_repr(count)}"
             )
 
 

@@ -17,9 +17,11 @@ from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText, Segments
 from nmtalign.names import SIDES
 
-FEWEST = 50  # pairs needed for statistics of pairs
-FEW_KNOWN = 0.45  # share of known words, below it the language is likely wrong (scripts/measure_coverage.py)
-UNTOKENIZED = 0.04  # share of words that end in punctuation: at most .02 if tokenized, .07 if raw
+MIN_PAIRS = 50  # pairs needed for statistics of pairs
+MIN_KNOWN_RATE = (
+    0.45  # share of known words, below it the language is likely wrong (scripts/measure_coverage.py)
+)
+MAX_PUNCTUATED_RATE = 0.04  # share of words that end in punctuation: at most .02 if tokenized, .07 if raw
 _SWAPPED = (
     "the sides are swapped: more source words are known as target words, and target words as source words;"
     " give source and target (or `languages`) the other way round"
@@ -28,12 +30,14 @@ _CAUSES = (
     "so the links are guesses: learn a model of these languages (nmtalign train), or check the model or"
     " vectors, `tokenizer`, `lowercase` and `unicode`"
 )
-_MARKS = r",.;:!?\u060c\u061f\u0964\u3001\u3002\uff01\uff0c\uff1a\uff1b\uff1f"  # also Arabic, Hindi, Chinese
+_PUNCTUATION = (
+    r",.;:!?\u060c\u061f\u0964\u3001\u3002\uff01\uff0c\uff1a\uff1b\uff1f"  # also Arabic, Hindi, Chinese
+)
 # Letters of Thai, Lao, Burmese, Khmer, Chinese and Japanese, which are written without spaces
-spaceless = re.compile(
+find_spaceless_letter = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]"
 ).search
-ends_in_punctuation = re.compile(rf"\w[{_MARKS}]$").search
+ends_in_punctuation = re.compile(rf"\w[{_PUNCTUATION}]$").search
 
 
 class SideCoverage(NamedTuple):
@@ -67,25 +71,25 @@ class Coverage(NamedTuple):
     @property
     def swapped(self) -> bool:
         """Whether each side is better known, and well enough, to the vocabulary of the other side."""
-        return all(side.in_other > max(side.known, FEW_KNOWN * side.total) for side in self[:2])
+        return all(side.in_other > max(side.known, MIN_KNOWN_RATE * side.total) for side in self[:2])
 
     @property
     def warning(self) -> str:
         """A warning where links are not to be trusted: copies, swapped sides, raw text, few known words."""
-        if self.copies > self.pairs / 2 and self.pairs >= FEWEST:
+        if self.copies > self.pairs / 2 and self.pairs >= MIN_PAIRS:
             copies = f"{self.copies:,} of {self.pairs:,} pairs have the same words on both sides"
             return f"{copies}; is one file given twice?"
         if self.swapped:
             return _SWAPPED
-        if all(side.punctuated > UNTOKENIZED * side.total for side in self[:2]):
+        if all(side.punctuated > MAX_PUNCTUATED_RATE * side.total for side in self[:2]):
             return "unknown words end in punctuation: cut raw text with `tokenizer=simple`"
         sides = zip(SIDES, self[:2], strict=True)
-        rates = [(name, side.rate) for name, side in sides if side.rate < FEW_KNOWN]
+        rates = [(name, side.rate) for name, side in sides if side.rate < MIN_KNOWN_RATE]
         few = [f"only {100 * rate:.1f} % of the {name} words" for name, rate in rates]
         return f"{' and '.join(few)} are known, {_CAUSES}" if few else ""
 
 
-def _lettered(side: EncodedSide) -> Flags:
+def _words_with_letters(side: EncodedSide) -> Flags:
     """Tell which words of a side (V,) have a letter."""
     return side.memo(
         "lettered",
@@ -93,7 +97,7 @@ def _lettered(side: EncodedSide) -> Flags:
     )
 
 
-def coverage(
+def measure_coverage(
     source: EncodedSide,
     target: EncodedSide,
     vocabularies: tuple[Container[str], Container[str]],
@@ -110,8 +114,8 @@ def coverage(
     if not every_word:
         elsewhere = set(target.words), set(source.words)
     known = (
-        _counted(source, elsewhere[0], *vocabularies, every_word),
-        _counted(target, elsewhere[1], *vocabularies[::-1], every_word),
+        _count_side(source, elsewhere[0], *vocabularies, every_word),
+        _count_side(target, elsewhere[1], *vocabularies[::-1], every_word),
     )
     copied = _are_copies(source, target)
     if segments is None:
@@ -120,7 +124,7 @@ def coverage(
     return Coverage(*known, segments.pairs, segments.pairs - len(others))
 
 
-def copies(source: EncodedSide, target: EncodedSide) -> int:
+def count_copies(source: EncodedSide, target: EncodedSide) -> int:
     """Count the sentences with words that are the same on both sides."""
     return int(_are_copies(source, target).sum())
 
@@ -138,7 +142,7 @@ def _are_copies(source: EncodedSide, target: EncodedSide) -> Flags:
     return copied
 
 
-def _counted(
+def _count_side(
     side: EncodedSide,
     elsewhere: Container[str],
     vocabulary: Container[str],
@@ -147,7 +151,9 @@ def _counted(
 ) -> SideCoverage:
     """Count the words of one side; `elsewhere` are those of the other one, `other` is its vocabulary."""
     total = known = in_other = punctuated = 0
-    for word, count, lettered in zip(side.words, side.counts.tolist(), _lettered(side), strict=True):
+    for word, count, lettered in zip(
+        side.words, side.counts.tolist(), _words_with_letters(side), strict=True
+    ):
         is_known, is_in_other = word in vocabulary, word in other
         if every_word or (lettered and (is_known or is_in_other or word not in elsewhere)):
             total += count
@@ -157,11 +163,11 @@ def _counted(
     return SideCoverage(total, known, in_other, punctuated)
 
 
-def one_word_lines(text: EncodedText) -> str | None:
+def warn_of_one_word_lines(text: EncodedText) -> str | None:
     """Say which side is written without spaces, so that a line is one word to links; None where none is."""
     for name, side, words in zip(SIDES, (text.source, text.target), text.line_words or (), strict=False):
         last = words.numbers[words.offsets[1:][np.diff(words.offsets) > 0] - 1]
-        places = [k for k, word in enumerate(side.words) if spaceless(word)]
+        places = [k for k, word in enumerate(side.words) if find_spaceless_letter(word)]
         if 2 * np.count_nonzero(last == 0) > len(last) and 2 * side.counts[places].sum() > side.counts.sum():
             return (
                 f"the {name} is written without spaces, and links count the words between spaces, so most"
@@ -175,13 +181,15 @@ def foreign_pairs(text: EncodedText, vocabularies: tuple[Container[str], Contain
 
     Words that both sides of the pair have are names, and not counted where they are unknown.
     """
-    foreign = _foreign(text, text.source, text.target, vocabularies[0])
-    return foreign | _foreign(text, text.target, text.source, vocabularies[1])
+    foreign = _foreign_side(text, text.source, text.target, vocabularies[0])
+    return foreign | _foreign_side(text, text.target, text.source, vocabularies[1])
 
 
-def _foreign(text: EncodedText, side: EncodedSide, other: EncodedSide, vocabulary: Container[str]) -> Flags:
+def _foreign_side(
+    text: EncodedText, side: EncodedSide, other: EncodedSide, vocabulary: Container[str]
+) -> Flags:
     """Tell of which pairs one side has words, and none that is known."""
-    lettered, pair_of_piece = _lettered(side), text.segments.pair
+    lettered, pair_of_piece = _words_with_letters(side), text.segments.pair
     known = np.fromiter(map(vocabulary.__contains__, side.words), bool, len(side.words))
     foreign = np.zeros(text.segments.pairs, bool)
     for chosen, value in ((lettered & ~known, True), (lettered & known, False)):
@@ -190,11 +198,11 @@ def _foreign(text: EncodedText, side: EncodedSide, other: EncodedSide, vocabular
     pairs = np.flatnonzero(foreign)
     bounds = np.searchsorted(pair_of_piece, [pairs, pairs + 1])
     for pair, first, last in zip(pairs, *bounds, strict=True):
-        strange = {word for word in _words(side, first, last) if any(map(str.isalpha, word))}
-        foreign[pair] = not strange.issubset(_words(other, first, last))
+        strange = {word for word in _words_of_sentences(side, first, last) if any(map(str.isalpha, word))}
+        foreign[pair] = not strange.issubset(_words_of_sentences(other, first, last))
     return foreign
 
 
-def _words(side: EncodedSide, first: int, last: int) -> list[str]:
+def _words_of_sentences(side: EncodedSide, first: int, last: int) -> list[str]:
     """Return the words of some sentences of a side."""
     return [side.words[k] for k in side.tokens[side.offsets[first] : side.offsets[last]].tolist()]

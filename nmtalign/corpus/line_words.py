@@ -27,11 +27,11 @@ from nmtalign.links.alignments import (
     GoldAlignment,
     Link,
 )
-from nmtalign.text.tokenization import SPACES, words_at
+from nmtalign.text.tokenization import SPACE_SETTINGS, words_containing
 
-SPACE, END = 32, 10  # bytes between words, and after lines
-DROPPED = "\u00a0\u202f\u3000\t"  # white space that tokenizers leave out, and that is no end of a word
-_empty_word = re.compile(rf"(?:^| )[{DROPPED}]+(?: |$)").search
+SPACE_BYTE, LINE_END_BYTE = 32, 10  # bytes between words, and after lines
+DROPPED_SPACES = "\u00a0\u202f\u3000\t"  # white space that tokenizers leave out, and that is no end of a word
+_find_word_of_dropped_spaces = re.compile(rf"(?:^| )[{DROPPED_SPACES}]+(?: |$)").search
 
 
 class LineWords(NamedTuple):
@@ -54,7 +54,7 @@ class LineWords(NamedTuple):
 BothLineWords = tuple[LineWords, LineWords]  # of the source and of the target
 
 
-def words_of_tokens(
+def number_line_words(
     lines: Sequence[str],
     tokens: Sequence[str],
     lengths: Sequence[int],
@@ -67,22 +67,27 @@ def words_of_tokens(
     another line begin and end.
     """
     sizes = np.array(lengths, np.int64)
-    words, unlike = _words_by_letters(lines, tokens, sizes)
+    words, unlike = _words_by_letter_count(lines, tokens, sizes)
     if unlike.any():
         for_lines = compress(zip(lines, lengths, strict=True), unlike.tolist())
-        of_lines = (words_at([a for a, _ in spans(line)] if n else (), line) for line, n in for_lines)
+        of_lines = (words_containing([a for a, _ in spans(line)] if n else (), line) for line, n in for_lines)
         words[np.repeat(unlike, sizes)] = [*chain.from_iterable(of_lines)]
     return words.astype(np.min_scalar_type(int(words.max(initial=0))))
 
 
-def _words_by_letters(lines: Sequence[str], tokens: Sequence[str], sizes: Longs) -> tuple[Integers, Flags]:
+def _words_by_letter_count(
+    lines: Sequence[str], tokens: Sequence[str], sizes: Longs
+) -> tuple[Integers, Flags]:
     """Return the word of each token from the number of letters before it, and the lines where that is wrong.
 
     It is wrong in lines that are not the letters of their tokens, or have a word that no token begins in.
     """
-    text, cut = _bytes(lines), _bytes(tokens)
-    gaps, ends = np.flatnonzero((text == SPACE) | (text == END)), np.flatnonzero(cut == END)
-    line_ends = text[gaps] == END
+    text, cut = _as_bytes(lines), _as_bytes(tokens)
+    gaps, ends = (
+        np.flatnonzero((text == SPACE_BYTE) | (text == LINE_END_BYTE)),
+        np.flatnonzero(cut == LINE_END_BYTE),
+    )
+    line_ends = text[gaps] == LINE_END_BYTE
     if len(ends) != len(tokens) or np.count_nonzero(line_ends) != len(lines):  # a line end inside
         return np.zeros(len(tokens), np.int64), np.ones(len(lines), bool)
     gaps -= np.arange(len(gaps))  # letters before each gap
@@ -90,8 +95,8 @@ def _words_by_letters(lines: Sequence[str], tokens: Sequence[str], sizes: Longs)
     in_text, in_tokens = np.concatenate([[0], gaps[line_ends]]), letters[offsets_of(sizes)]  # before lines
     unlike = np.diff(in_text) != np.diff(in_tokens)
     whole = "\n".join(lines)
-    if any(space in whole for space in DROPPED):
-        unlike |= np.array([bool(_empty_word(line)) for line in lines])
+    if any(space in whole for space in DROPPED_SPACES):
+        unlike |= np.array([bool(_find_word_of_dropped_spaces(line)) for line in lines])
     word = np.zeros(int(in_text[-1]) + 1, np.int64)
     word[gaps] = 1  # several spaces are one gap
     np.cumsum(word, out=word)
@@ -100,11 +105,11 @@ def _words_by_letters(lines: Sequence[str], tokens: Sequence[str], sizes: Longs)
     return word[np.minimum(before, len(word) - 1)] - first, unlike
 
 
-def _bytes(texts: Sequence[str]) -> NDArray[np.uint8]:
+def _as_bytes(texts: Sequence[str]) -> NDArray[np.uint8]:
     """Return texts with an end after each, without white space that belongs to no token."""
     text = "\n".join([*texts, ""])
     if not text.isascii() or "\t" in text:
-        for space in DROPPED:
+        for space in DROPPED_SPACES:
             text = text.replace(space, "")
     return np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)
 
@@ -142,7 +147,7 @@ def links_of_tokens(
     """
     pair = np.repeat(np.arange(len(batch)), np.diff(batch.offsets))
     sides = zip((batch.source, batch.target), words or (None, None), lengths, strict=True)
-    spans = [_tokens_of(pair, *side) for side in sides]
+    spans = [_token_spans(pair, *side) for side in sides]
     outside = np.flatnonzero(np.logical_or(*(inside < 1 for *_, inside in spans)))
     if len(outside):
         n = outside[0]
@@ -167,7 +172,7 @@ def links_of_tokens(
     )
 
 
-def _tokens_of(
+def _token_spans(
     pair: Longs, word: Integers, words: LineWords | None, lengths: Longs
 ) -> tuple[Longs, Longs, Longs]:
     """Return the first token of words, how many each has, and how many are left (0 or less: outside)."""
@@ -204,14 +209,14 @@ def pair_of_words(
     """Return pair n of the lines that `words` tell of, with the words between spaces in place of tokens."""
     if words is None:
         return pair
-    shown = tuple(SPACES.words(lines[0])), tuple(SPACES.words(lines[1]))
-    return joined_pair(pair, shown, (words[0].sentence(n), words[1].sentence(n)))
+    shown = tuple(SPACE_SETTINGS.words(lines[0])), tuple(SPACE_SETTINGS.words(lines[1]))
+    return join_pair_tokens(pair, shown, (words[0].sentence(n), words[1].sentence(n)))
 
 
-def joined_pair(
+def join_pair_tokens(
     pair: AlignedPair, words: BothWords, word_of_token: tuple[Sequence[int], Sequence[int]]
 ) -> AlignedPair:
-    """Return an aligned pair with words in place of their tokens; see :func:`values_of_words`.
+    """Return an aligned pair with words in place of their tokens; see :func:`join_token_values`.
 
     `word_of_token` says the word of each source and target token. A word is without a vector if one of its
     tokens is.
@@ -220,7 +225,7 @@ def joined_pair(
     shape = len(words[1]), len(words[0])
 
     def of_words(values: str, weights: Reals) -> Any:
-        return None if weights is None else values_of_words(values, weights, word_of_token, shape)
+        return None if weights is None else join_token_values(values, weights, word_of_token, shape)
 
     unknown = pair.matrix.unknown
     if unknown is not None:
@@ -243,7 +248,7 @@ def joined_pair(
     )
 
 
-def values_of_words(
+def join_token_values(
     values: str, weights: AnyArray, words: tuple[Sequence[int], Sequence[int]], shape: tuple[int, int]
 ) -> AnyArray:
     """Return one kind of values of the words of a pair from those of their tokens.
@@ -256,7 +261,7 @@ def values_of_words(
     """
     source, target = (np.array(numbers, np.int64) for numbers in words)
     if values == "reverse":
-        return values_of_words("forward", weights.T, words[::-1], shape[::-1]).T
+        return join_token_values("forward", weights.T, words[::-1], shape[::-1]).T
     if values != "forward":
         greatest = np.full(shape, np.nan if values == "scores" else 0, weights.dtype)
         np.fmax.at(greatest, np.ix_(target, source), weights)

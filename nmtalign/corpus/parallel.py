@@ -26,26 +26,30 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from nmtalign.arrays import AnyArray
-from nmtalign.door import short
+from nmtalign.display import short_repr
 from nmtalign.errors import UsageError, WorkerError
 
-AHEAD = 1  # finished results that may wait for their turn in a process
-LOOKS = 10  # attempts: the system lists a finished thread for a moment
-MUCH = 1 << 21  # cells from which processes are worth their start
-DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux: the signal to a process whose parent ends
-GONE = EOFError, BrokenPipeError, ConnectionResetError  # errors of a pipe without a reader or writer
-DEAD = "a worker process died; was memory short? Try fewer `workers`"
+MAX_RESULTS_AHEAD = 1  # finished results that may wait for their turn in a process
+MAX_THREAD_CHECKS = 10  # attempts: the system lists a finished thread for a moment
+MIN_PARALLEL_CELLS = 1 << 21  # cells from which processes are worth their start
+PR_SET_PDEATHSIG = 1  # PR_SET_PDEATHSIG of Linux: the signal to a process whose parent ends
+PIPE_CLOSED_ERRORS = (
+    EOFError,
+    BrokenPipeError,
+    ConnectionResetError,
+)  # errors of a pipe without a reader or writer
+WORKER_DIED = "a worker process died; was memory short? Try fewer `workers`"
 
 Item = TypeVar("Item")
 Value = TypeVar("Value")
-Result = TypeVar("Result")
+Combined = TypeVar("Combined")
 
 
 def default_workers(workers: int | None = None) -> int:
     """Return `workers`, or the number of cores this process may use; UsageError if they are not 1 or more."""
     if workers is not None:
         if not isinstance(workers, Integral) or isinstance(workers, bool) or workers < 1:
-            raise UsageError(f"expected a whole number of workers, 1 or more, found {short(workers)}")
+            raise UsageError(f"expected a whole number of workers, 1 or more, found {short_repr(workers)}")
         return int(workers)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -55,7 +59,7 @@ def shared_zeros(size: int, kind: type[Any] = np.float64) -> AnyArray:
     return np.frombuffer(mmap.mmap(-1, max(size, 1) * np.dtype(kind).itemsize), kind, size)
 
 
-def in_order(
+def parallel_map(
     function: Callable[[Item], Value],
     items: Sequence[Item],
     workers: int,
@@ -73,26 +77,26 @@ def in_order(
     workers = min(workers, len(items))
     if workers <= 1:
         return map(then, map(function, items))
-    if work >= MUCH and may_fork():
-        return _dealt(function, then, items, workers)
-    return map(then, _threaded(function, items, workers))
+    if work >= MIN_PARALLEL_CELLS and may_fork():
+        return _map_in_processes(function, then, items, workers)
+    return map(then, _map_in_threads(function, items, workers))
 
 
-def streamed(function: Callable[[Item], Value], items: Iterable[Item], workers: int) -> Iterator[Value]:
+def parallel_imap(function: Callable[[Item], Value], items: Iterable[Item], workers: int) -> Iterator[Value]:
     """Map with several processes or threads over a stream of items, with results in order.
 
     Items and results are pickled where there are processes; each of them works on one item at a time.
     """
     if workers <= 1:
         return map(function, items)
-    return (_streamed if may_fork() else _threaded)(function, iter(items), workers)
+    return (_imap_in_processes if may_fork() else _map_in_threads)(function, iter(items), workers)
 
 
 def may_fork() -> bool:
     """Tell whether a fork is safe here: on Linux, without other threads, where children are allowed."""
     if sys.platform != "linux" or current_process().daemon or threading.active_count() > 1:
         return False
-    for _ in range(LOOKS):
+    for _ in range(MAX_THREAD_CHECKS):
         try:
             if len(os.listdir("/proc/self/task")) == 1:
                 return True
@@ -102,7 +106,9 @@ def may_fork() -> bool:
     return False
 
 
-def _threaded(function: Callable[[Item], Value], items: Iterable[Item], workers: int) -> Iterator[Value]:
+def _map_in_threads(
+    function: Callable[[Item], Value], items: Iterable[Item], workers: int
+) -> Iterator[Value]:
     with ThreadPoolExecutor(workers) as pool:
         waiting: deque[Any] = deque()
         for item in items:
@@ -113,20 +119,24 @@ def _threaded(function: Callable[[Item], Value], items: Iterable[Item], workers:
             yield waiting.popleft().result()
 
 
-def _dealt(
-    function: Callable[[Item], Value], then: Callable[[Value], Result], items: Sequence[Item], workers: int
-) -> Iterator[Result]:
+def _map_in_processes(
+    function: Callable[[Item], Value], then: Callable[[Value], Combined], items: Sequence[Item], workers: int
+) -> Iterator[Combined]:
     """Deal the items out to processes; each is asked for its results when it is their turn."""
-    with _processes(workers, lambda n, pipe: _work(function, then, items[n::workers], pipe)) as pipes:
+    with _forked_processes(
+        workers, lambda n, pipe: _serve_dealt_items(function, then, items[n::workers], pipe)
+    ) as pipes:
         for number in range(len(items)):
             pipe = pipes[number % workers]
             _send(pipe, None)
-            yield _result(_receive(pipe))
+            yield _unpack_answer(_receive(pipe))
 
 
-def _streamed(function: Callable[[Item], Value], items: Iterator[Item], workers: int) -> Iterator[Value]:
+def _imap_in_processes(
+    function: Callable[[Item], Value], items: Iterator[Item], workers: int
+) -> Iterator[Value]:
     """Send each process an item whenever it has none."""
-    with _processes(workers, lambda number, pipe: _serve(function, pipe)) as pipes:
+    with _forked_processes(workers, lambda number, pipe: _serve_items(function, pipe)) as pipes:
         idle, busy, answers = list(pipes), dict[Connection, int](), dict[int, Any]()
         given = taken = 0
         while True:
@@ -142,12 +152,12 @@ def _streamed(function: Callable[[Item], Value], items: Iterator[Item], workers:
                 answers[busy.pop(pipe)] = _receive(pipe)
                 idle.append(pipe)
             if taken in answers:
-                yield _result(answers.pop(taken))
+                yield _unpack_answer(answers.pop(taken))
                 taken += 1
 
 
 @contextmanager
-def _processes(workers: int, work: Callable[[int, Connection], None]) -> Iterator[list[Connection]]:
+def _forked_processes(workers: int, work: Callable[[int, Connection], None]) -> Iterator[list[Connection]]:
     """Fork processes that do `work(number, pipe)`; they end with the block, or with this process."""
     fork = get_context("fork")
     with suppress(
@@ -160,7 +170,7 @@ def _processes(workers: int, work: Callable[[int, Connection], None]) -> Iterato
         for number in range(workers):
             pipe, other = fork.Pipe()
             pipes.append(pipe)
-            process = fork.Process(target=_child, args=(work, number, other, pipes), daemon=True)
+            process = fork.Process(target=_run_child, args=(work, number, other, pipes), daemon=True)
             process.start()
             processes.append(process)
             other.close()  # the end of a process is then the end of its results
@@ -177,17 +187,17 @@ def _send(pipe: Connection, item: object) -> None:
     try:
         pipe.send(item)
     except OSError:
-        raise WorkerError(DEAD) from None
+        raise WorkerError(WORKER_DIED) from None
 
 
 def _receive(pipe: Connection) -> Any:
     try:
         return pipe.recv()
     except (EOFError, OSError):  # before or within an answer
-        raise WorkerError(DEAD) from None
+        raise WorkerError(WORKER_DIED) from None
 
 
-def _result(answer: tuple[Exception | None, Any]) -> Any:
+def _unpack_answer(answer: tuple[Exception | None, Any]) -> Any:
     error, result = answer
     if error is not None:
         raise error
@@ -197,22 +207,22 @@ def _result(answer: tuple[Exception | None, Any]) -> Any:
 # --- in a forked process -------------------------------------------------------------------------
 
 
-def _child(
+def _run_child(
     work: Callable[[int, Connection], None], number: int, pipe: Connection, pipes: Sequence[Connection]
 ) -> None:
     """Work until there is nothing to do, or nobody to do it for."""
     with suppress(OSError, AttributeError, TypeError):  # a lock of the parent lasts as long as its children
-        ctypes.CDLL(None).prctl(DEATH_SIGNAL, int(signal.SIGKILL))
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
     for other in pipes:
         other.close()
     for interrupt in (signal.SIGINT, signal.SIGHUP):
         signal.signal(interrupt, signal.SIG_IGN)  # the parent is told, and ends this process
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    with suppress(*GONE):
+    with suppress(*PIPE_CLOSED_ERRORS):
         work(number, pipe)
 
 
-def _serve(function: Callable[[Item], Value], pipe: Connection) -> None:
+def _serve_items(function: Callable[[Item], Value], pipe: Connection) -> None:
     """Answer each item with a pair (error, result)."""
     while True:
         item = pipe.recv()
@@ -223,9 +233,9 @@ def _serve(function: Callable[[Item], Value], pipe: Connection) -> None:
         pipe.send(answer)
 
 
-def _work(
+def _serve_dealt_items(
     function: Callable[[Item], Value],
-    then: Callable[[Value], Result],
+    then: Callable[[Value], Combined],
     items: Sequence[Item],
     pipe: Connection,
 ) -> None:
@@ -239,11 +249,11 @@ def _work(
     try:
         for item in items:
             waiting.append(function(item))
-            while waiting and (len(waiting) > AHEAD or pipe.poll()):
+            while waiting and (len(waiting) > MAX_RESULTS_AHEAD or pipe.poll()):
                 answer()
         while waiting:
             answer()
-    except GONE:
+    except PIPE_CLOSED_ERRORS:
         raise
     except Exception as error:
         while waiting:

@@ -16,12 +16,12 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from nmtalign.arrays import Integers, Ints, Longs, offsets_of
-from nmtalign.corpus.line_words import words_of_tokens
-from nmtalign.text.tokenization import SPACES, TextSettings
+from nmtalign.corpus.line_words import number_line_words
+from nmtalign.text.tokenization import SPACE_SETTINGS, TextSettings
 
-T = TypeVar("T")
+Computed = TypeVar("Computed")
 
-BLOCK = 200  # pairs tokenized at a time; larger blocks do not fit the CPU cache
+PAIRS_PER_BLOCK = 200  # pairs tokenized at a time; larger blocks do not fit the CPU cache
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -43,11 +43,11 @@ class EncodedSide:
     def _memory(self) -> dict[Hashable, Any]:
         return {}
 
-    def memo(self, key: Hashable, compute: Callable[[], T]) -> T:
+    def memo(self, key: Hashable, compute: Callable[[], Computed]) -> Computed:
         """Return what the first call with `key` computed; parts of a large text share the results."""
         if key not in self._memory:
             self._memory[key] = compute()
-        value: T = self._memory[key]
+        value: Computed = self._memory[key]
         return value
 
     def size(self, n: int) -> int:
@@ -93,21 +93,21 @@ class SideEncoder:
 
     def add_lines(self, lines: Sequence[str]) -> None:
         """Add the sentences of lines."""
-        for begin in range(0, len(lines), BLOCK):
-            block = lines[begin : begin + BLOCK]
+        for begin in range(0, len(lines), PAIRS_PER_BLOCK):
+            block = lines[begin : begin + PAIRS_PER_BLOCK]
             if self._text.cuts_at_spaces and not any("\n" in line for line in block):
                 self._add_folded(self._text.folded("".join([f"{line}\n" for line in block])))
                 continue
             tokens, lengths = self._text.tokens_of_lines(block, self._side, self._language)
-            if self._text.tokenizer != SPACES.tokenizer:
+            if self._text.tokenizer != SPACE_SETTINGS.tokenizer:
                 spans = self._text.tokenizer_of(self._side, self._language).spans
-                self._line_words.append(words_of_tokens(block, tokens, lengths, spans))
+                self._line_words.append(number_line_words(block, tokens, lengths, spans))
             self._add_tokens(tokens, lengths)
 
     def add_words(self, sentences: Sequence[Sequence[str]]) -> None:
         """Add sentences as lists of words."""
-        for begin in range(0, len(sentences), BLOCK):
-            block = sentences[begin : begin + BLOCK]
+        for begin in range(0, len(sentences), PAIRS_PER_BLOCK):
+            block = sentences[begin : begin + PAIRS_PER_BLOCK]
             self._add_tokens([*chain.from_iterable(block)], map(len, block))
 
     def _add_folded(self, lines: str) -> None:
@@ -141,7 +141,7 @@ class SideEncoder:
         """Return the side, with words numbered by falling frequency, ties by first occurrence."""
         spelling, tokens, lengths, line_words = self.numbered()
         if self._forms is not None:
-            spelling, tokens = _numbered_by_form(self._forms(spelling), tokens)
+            spelling, tokens = _merge_words_of_form(self._forms(spelling), tokens)
         counts = np.bincount(tokens, minlength=len(spelling))
         order = np.argsort(-counts, kind="stable")  # order[rank] = number by first occurrence
         order = order[: np.count_nonzero(counts)]  # without "" and "\n", which only cutting made
@@ -156,7 +156,7 @@ class SideEncoder:
         )
 
 
-def _numbered_by_form(forms: Sequence[str], tokens: Ints) -> tuple[list[str], Ints]:
+def _merge_words_of_form(forms: Sequence[str], tokens: Ints) -> tuple[list[str], Ints]:
     """Return the different forms of words, in order, and tokens as numbers of these instead of words."""
     distinct = list(dict.fromkeys(forms))
     number = number_words(distinct)
@@ -182,8 +182,8 @@ def encode(sentences: Iterable[Sequence[str]]) -> EncodedSide:
 
 def encode_pairs(pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> tuple[EncodedSide, EncodedSide]:
     """Number the words of both sides of a bitext, reading it once."""
-    encoders, rest = side_encoders(SPACES, (None, None)), iter(pairs)
-    while block := list(islice(rest, BLOCK)):
+    encoders, rest = side_encoders(SPACE_SETTINGS, (None, None)), iter(pairs)
+    while block := list(islice(rest, PAIRS_PER_BLOCK)):
         for encoder, sentences in zip(encoders, zip(*block, strict=True), strict=True):
             encoder.add_words(sentences)
     return encoders[0].finish(), encoders[1].finish()

@@ -1,12 +1,12 @@
 """An encoded text: numbered words, pieces of long pairs, buckets of sentence pairs, numbered word pairs.
 
-Long sentence pairs are cut into overlapping pieces, so that memory and time grow linearly with the length.
-A pair with up to `UNCUT_WORDS` words a side is one piece, aligned exactly. A longer pair is cut along a path
-through its matrix, from the first words to the last through anchors: words with the same spelling and the
-same count on both sides. The path is the heaviest increasing chain of anchors. A step costs its squared
-deviation from the diagonal over the length variance of translations (Gale and Church 1993, section 3), at
-most `LACKING`. A piece has a core of at most `CORE` words of either side, and margins that widen with the
-distance to the anchors. Links come from cores.
+Long sentence pairs are split into overlapping pieces, so that memory and time grow linearly with the length.
+A pair with up to `MAX_UNSPLIT_WORDS` words per side is one piece, aligned exactly. A longer pair is split
+along a path through its matrix, which leads from the first words to the last through anchors: words with the
+same spelling and the same count on both sides. The path is the heaviest increasing chain of anchors. A step
+costs its squared deviation from the diagonal over the length variance of translations (Gale and Church 1993,
+section 3), at most `MAX_GAP_COST`. A piece has a core of at most `CORE_WORDS` words of either side, and
+margins that widen with the distance to the anchors. Links are taken from the cores only.
 
 Cores divide the target words, or the source words if there is less than one target word a piece.
 
@@ -33,17 +33,17 @@ from nmtalign.corpus.word_pairs import PairIndex, number_pairs
 from nmtalign.links.alignments import AlignedBatch
 from nmtalign.text.tokenization import TextSettings
 
-UNCUT_WORDS = 256  # words of a sentence that is aligned in one piece
-CORE = 48  # words of the longer side in the core of a piece
-MARGIN = 16  # words of the longer side at both ends of the core, where the path is certain
-DEVIATIONS = 1.5  # standard deviations of the path added to the margin
-WIDEST = 64  # greatest margin, in words of the longer side
-LACKING_WORDS = 1_024  # greatest piece on the other side, in words, where this side lacks a part
-VARIANCE = 1.0  # of the length of a translation, per word
-ANCHOR = 4.0  # log-likelihood ratio of an anchor to chance, over the count of its word in the sentence
-LACKING = 30.0  # greatest cost of a step, over a part of any length that one side lacks
-REPEATED = 3  # greatest count of an anchor in its sentence
-STEPS = 500  # number of anchors considered as predecessors on the path
+MAX_UNSPLIT_WORDS = 256  # words of a sentence that is aligned in one piece
+CORE_WORDS = 48  # words of the longer side in the core of a piece
+MARGIN_WORDS = 16  # words of the longer side at both ends of the core, where the path is certain
+MARGIN_DEVIATIONS = 1.5  # standard deviations of the path added to the margin
+MAX_MARGIN_WORDS = 64  # greatest margin, in words of the longer side
+MAX_GAP_WORDS = 1_024  # greatest piece on the other side, in words, where this side lacks a part
+LENGTH_VARIANCE = 1.0  # of the length of a translation, per word
+ANCHOR_WEIGHT = 4.0  # log-likelihood ratio of an anchor to chance, over the count of its word in the sentence
+MAX_GAP_COST = 30.0  # greatest cost of a step, over a part of any length that one side lacks
+MAX_ANCHOR_COUNT = 3  # greatest count of an anchor in its sentence
+MAX_PREDECESSORS = 500  # number of anchors considered as predecessors on the path
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -142,7 +142,7 @@ class EncodedText:
 
 def encode_text(pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> EncodedText:
     """Number the words of sentence pairs, cut long pairs and stack pairs of similar length."""
-    return _stacked(*encode_pairs(pairs))
+    return _build_text(*encode_pairs(pairs))
 
 
 def encode_lines(
@@ -159,12 +159,12 @@ def encode_lines(
     pairs, encoders = list(pairs), side_encoders(text, languages, forms)
     for side, encoder in enumerate(encoders):
         encoder.add_lines([pair[side] for pair in pairs])
-    return _stacked(encoders[0].finish(), encoders[1].finish())
+    return _build_text(encoders[0].finish(), encoders[1].finish())
 
 
-def _stacked(source: EncodedSide, target: EncodedSide) -> EncodedText:
+def _build_text(source: EncodedSide, target: EncodedSide) -> EncodedText:
     words = line_words_of(source, target)
-    source, target, segments = cut_long_pairs(source, target)
+    source, target, segments = split_long_pairs(source, target)
     return EncodedText(source, target, segments, make_buckets(source, target), words)
 
 
@@ -188,10 +188,10 @@ class _Path(NamedTuple):
         """Return the standard deviation of the path at source positions: that of a Brownian bridge."""
         corner = np.clip(np.searchsorted(self.source, at, side="right"), 1, len(self.source) - 1)
         before, after = at - self.source[corner - 1], self.source[corner] - at
-        return np.sqrt(VARIANCE * before * after / (before + after))
+        return np.sqrt(LENGTH_VARIANCE * before * after / (before + after))
 
 
-def _anchors(source: Longs, target: Longs) -> tuple[Longs, Longs, Doubles]:
+def _find_anchors(source: Longs, target: Longs) -> tuple[Longs, Longs, Doubles]:
     """Return positions and weights of words that are rare and equally frequent on both sides.
 
     Both sides number words alike; -1 marks words that are unknown to the other side.
@@ -199,33 +199,35 @@ def _anchors(source: Longs, target: Longs) -> tuple[Longs, Longs, Doubles]:
     first, of_first = np.unique(source, return_counts=True)
     second, of_second = np.unique(target, return_counts=True)
     common, a, b = np.intersect1d(first, second, assume_unique=True, return_indices=True)
-    usable = (common >= 0) & (of_first[a] == of_second[b]) & (of_first[a] <= REPEATED)
+    usable = (common >= 0) & (of_first[a] == of_second[b]) & (of_first[a] <= MAX_ANCHOR_COUNT)
     occurrences = of_first[a][usable]
-    s, t = (_places_of(common[usable], side) for side in (source, target))
-    return s, t, ANCHOR / np.repeat(occurrences, occurrences)
+    s, t = (_positions_of(common[usable], side) for side in (source, target))
+    return s, t, ANCHOR_WEIGHT / np.repeat(occurrences, occurrences)
 
 
-def _places_of(words: Longs, side: Longs) -> Longs:
+def _positions_of(words: Longs, side: Longs) -> Longs:
     """Return the positions of some words, ordered by word."""
     places = np.flatnonzero(np.isin(side, words))
     return places[np.argsort(side[places], kind="stable")]
 
 
-def _path(source: Longs, target: Longs) -> _Path:
-    """Return the path of a pair from words numbered as in :func:`_anchors`."""
+def _find_path(source: Longs, target: Longs) -> _Path:
+    """Return the path of a pair from words numbered as in :func:`_find_anchors`."""
     S, T = len(source), len(target)
-    at_source, at_target, weight = _anchors(source, target)
+    at_source, at_target, weight = _find_anchors(source, target)
     order = np.lexsort((at_target, at_source))
     s = np.concatenate([[0], at_source[order] + 0.5, [S]])
     t = np.concatenate([[0], at_target[order] + 0.5, [T]])
     gain = np.concatenate([[0.0], weight[order], [0.0]])
     best, predecessor = np.zeros(len(s)), np.zeros(len(s), dtype=np.int64)
     for k in range(1, len(s)):
-        earlier = np.arange(max(0, k - STEPS), k)
+        earlier = np.arange(max(0, k - MAX_PREDECESSORS), k)
         earlier[0] = 0
         source_step, target_step = s[k] - s[earlier], (t[k] - t[earlier]) * S / T
-        cost = (source_step - target_step) ** 2 / (VARIANCE * (np.abs(source_step) + np.abs(target_step)))
-        cost = np.minimum(cost, LACKING)
+        cost = (source_step - target_step) ** 2 / (
+            LENGTH_VARIANCE * (np.abs(source_step) + np.abs(target_step))
+        )
+        cost = np.minimum(cost, MAX_GAP_COST)
         score = np.where((source_step > 0) & (target_step > 0), best[earlier] - cost, -np.inf)
         predecessor[k], best[k] = earlier[score.argmax()], score.max() + gain[k]
     corners = [len(s) - 1]
@@ -234,29 +236,31 @@ def _path(source: Longs, target: Longs) -> _Path:
     return _Path(s[corners[::-1]], t[corners[::-1]])
 
 
-def _pieces(source: Longs, target: Longs) -> Longs:
-    """Return the pieces of a pair of words numbered as in :func:`_anchors`.
+def _split_pair(source: Longs, target: Longs) -> Longs:
+    """Return the pieces of a pair of words numbered as in :func:`_find_anchors`.
 
     The shape is (4, 2, pieces): `start`, `core_start` and `core_stop` of :class:`Segments`, and the end.
     """
-    path = _path(source, target)
-    if len(source) > CORE * len(target):
-        return _cut_along(path)
-    return _cut_along(_Path(path.target, path.source))[:, ::-1]
+    path = _find_path(source, target)
+    if len(source) > CORE_WORDS * len(target):
+        return _split_along(path)
+    return _split_along(_Path(path.target, path.source))[:, ::-1]
 
 
-def _cut_along(path: _Path) -> Longs:
-    """Cut the source side into cores; return pieces as :func:`_pieces` does."""
+def _split_along(path: _Path) -> Longs:
+    """Cut the source side into cores; return pieces as :func:`_split_pair` does."""
     words, others = int(path.source[-1]), int(path.target[-1])
     longer = max(words, others)
-    count, share = -(-longer // CORE), words / longer
+    count, share = -(-longer // CORE_WORDS), words / longer
     cores = np.arange(count + 1) * words // count
     start, stop = cores[:-1], cores[1:]
     deviation = np.maximum(path.deviation(start), path.deviation(stop))
-    margin = np.ceil(np.minimum(MARGIN * share + DEVIATIONS * deviation, WIDEST * share)).astype(np.int64)
+    margin = np.ceil(
+        np.minimum(MARGIN_WORDS * share + MARGIN_DEVIATIONS * deviation, MAX_MARGIN_WORDS * share)
+    ).astype(np.int64)
     first, last = np.maximum(start - margin, 0), np.minimum(stop + margin, words)
     low, high = np.floor(np.interp(first, *path)), np.ceil(np.interp(last, *path))
-    high = np.minimum(high, low + LACKING_WORDS)
+    high = np.minimum(high, low + MAX_GAP_WORDS)
     return np.array([[first, low], [start, low], [stop, high], [last, high]]).astype(np.int64)
 
 
@@ -268,17 +272,17 @@ def whole_pairs(source: EncodedSide, target: EncodedSide) -> Segments:
     return Segments(len(S), np.arange(len(S)), S, T, zeros, zeros, lengths)
 
 
-def cut_long_pairs(source: EncodedSide, target: EncodedSide) -> tuple[EncodedSide, EncodedSide, Segments]:
+def split_long_pairs(source: EncodedSide, target: EncodedSide) -> tuple[EncodedSide, EncodedSide, Segments]:
     """Cut pairs with more than UNCUT_WORDS words into pieces; other pairs are one piece each."""
     S, T = source.lengths, target.lengths
-    long = (np.maximum(S, T) > UNCUT_WORDS) & (np.minimum(S, T) > 0)
+    long = (np.maximum(S, T) > MAX_UNSPLIT_WORDS) & (np.minimum(S, T) > 0)
     if not long.any():
         return source, target, whole_pairs(source, target)
     numbers = look_up(number_words(target.words), source.words)  # number on the target side of source words
     pieces = []
     for n in np.flatnonzero(long).tolist():
         words = [side.tokens[side.offsets[n] : side.offsets[n + 1]] for side in (source, target)]
-        pieces.append(_pieces(numbers[words[0]], words[1].astype(np.int64)))
+        pieces.append(_split_pair(numbers[words[0]], words[1].astype(np.int64)))
     count = np.ones(len(S), dtype=np.int64)
     count[long] = [of_pair.shape[2] for of_pair in pieces]
     pair = np.repeat(np.arange(len(S)), count)
@@ -287,11 +291,14 @@ def cut_long_pairs(source: EncodedSide, target: EncodedSide) -> tuple[EncodedSid
     bounds = np.stack([zeros, zeros, lengths, lengths])
     bounds[:, :, long[pair]] = np.concatenate(pieces, axis=2)
     start, core_start, core_stop, stop = bounds
-    source, target = _cut(source, pair, start[0], stop[0]), _cut(target, pair, start[1], stop[1])
+    source, target = (
+        _take_pieces(source, pair, start[0], stop[0]),
+        _take_pieces(target, pair, start[1], stop[1]),
+    )
     return source, target, Segments(len(S), pair, S, T, start, core_start, core_stop)
 
 
-def _cut(side: EncodedSide, pair: Longs, start: Longs, stop: Longs) -> EncodedSide:
+def _take_pieces(side: EncodedSide, pair: Longs, start: Longs, stop: Longs) -> EncodedSide:
     """Return a side whose sentences are parts of sentences."""
     begin, end = side.offsets[pair] + start, side.offsets[pair] + stop
     runs = np.flatnonzero(begin[1:] != end[:-1])  # of sentences that follow each other

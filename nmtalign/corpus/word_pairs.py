@@ -20,17 +20,17 @@ import numpy as np
 
 from nmtalign.arrays import Flags, Floats, Integers, Ints, Longs
 from nmtalign.corpus.buckets import Bucket
-from nmtalign.corpus.parallel import MUCH, in_order, shared_zeros
+from nmtalign.corpus.parallel import MIN_PARALLEL_CELLS, parallel_map, shared_zeros
 from nmtalign.corpus.sides import EncodedSide
 
-PIECE = 1 << 22  # cells numbered at a time: 32 MB of keys
-SORTED_CELLS = 1 << 20  # cells up to which a plain sort is faster
-RUN = 1 << 18  # approximate number of cells in a run of source words
-PART = 1 << 17  # keys processed at a time: one megabyte
-LARGE = 1 << 26  # cells of a bitext from which rare pairs share a number
-SELDOM = 2  # pairs that co-occur more often are always kept
-LIFT = 3.0  # other pairs are kept if they co-occur this many times as often as by chance
-SHARED = 1  # shared number of the pairs that are not kept
+MAX_PIECE_CELLS = 1 << 22  # cells numbered at a time: 32 MB of keys
+MAX_SORTED_CELLS = 1 << 20  # cells up to which a plain sort is faster
+CELLS_PER_RUN = 1 << 18  # approximate number of cells in a run of source words
+KEYS_PER_PART = 1 << 17  # keys processed at a time: one megabyte
+MAX_UNSHARED_CELLS = 1 << 26  # cells of a bitext from which rare pairs share a number
+MAX_RARE_COUNT = 2  # pairs that co-occur more often are always kept
+MIN_LIFT = 3.0  # other pairs are kept if they co-occur this many times as often as by chance
+SHARED_NUMBER = 1  # shared number of the pairs that are not kept
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,7 +54,7 @@ def index_pairs(
     if is_large(buckets):
         return _index_large(buckets, source, target, workers)
     index = number_pairs(buckets, len(target.words), workers)
-    if sum(bucket.cells for bucket in buckets) <= PIECE:
+    if sum(bucket.cells for bucket in buckets) <= MAX_PIECE_CELLS:
         return index
     cells = StoredCells([bucket.shape for bucket in buckets])
     for k, numbers in enumerate(index.cells):
@@ -70,36 +70,40 @@ def _index_large(
     cells = StoredCells([bucket.shape for bucket in buckets])
 
     def numbered(piece: tuple[int, Sequence[Bucket]]) -> tuple[int, Ints]:
-        of_piece, ranks = distinct(_keys(piece[1], targets))
-        return piece[0], numbers_among(keys, of_piece)[ranks[:-1]]
+        of_piece, ranks = rank_distinct(_cell_keys(piece[1], targets))
+        return piece[0], numbers_of_keys(keys, of_piece)[ranks[:-1]]
 
-    pieces = [*_pieces(buckets)]
-    for _ in in_order(numbered, pieces, workers, then=lambda piece: cells.write(*piece), work=MUCH):
+    pieces = [*_cell_pieces(buckets)]
+    for _ in parallel_map(
+        numbered, pieces, workers, then=lambda piece: cells.write(*piece), work=MIN_PARALLEL_CELLS
+    ):
         pass
     return kept_index(keys, targets, cells)
 
 
 def is_large(buckets: Sequence[Bucket]) -> bool:
     """Tell whether rare pairs share a number."""
-    return sum(bucket.cells for bucket in buckets) > LARGE
+    return sum(bucket.cells for bucket in buckets) > MAX_UNSHARED_CELLS
 
 
 def number_pairs(buckets: Sequence[Bucket], targets: int, workers: int = 1) -> PairIndex:
     """Give each word pair a number of its own; `targets` is more than any target word's number."""
-    many = sum(bucket.cells for bucket in buckets) > SORTED_CELLS
-    keys, numbers = _numbered(buckets, targets, workers) if many else distinct(_keys(buckets, targets))
+    many = sum(bucket.cells for bucket in buckets) > MAX_SORTED_CELLS
+    keys, numbers = (
+        _number_cells(buckets, targets, workers) if many else rank_distinct(_cell_keys(buckets, targets))
+    )
     parts = np.split(numbers, np.cumsum([bucket.cells for bucket in buckets], dtype=np.int64))
     cells = [part.reshape(bucket.shape) for part, bucket in zip(parts, buckets, strict=False)]
-    return PairIndex(*words_of(keys, targets), cells)
+    return PairIndex(*split_keys(keys, targets), cells)
 
 
-def words_of(keys: Longs, targets: int) -> tuple[Ints, Ints]:
+def split_keys(keys: Longs, targets: int) -> tuple[Ints, Ints]:
     """Return the source and the target word of each key."""
     source, target = np.divmod(keys, targets)
     return source.astype(np.int32), target.astype(np.int32)
 
 
-class _Tokens(NamedTuple):
+class _SourceTokens(NamedTuple):
     """The source words of all buckets, and the positions of their cells."""
 
     word: Integers
@@ -109,7 +113,7 @@ class _Tokens(NamedTuple):
     length: Integers  # number of its cells
 
     @classmethod
-    def of(cls, bucket: Bucket, cells: int, targets: int) -> _Tokens:
+    def of(cls, bucket: Bucket, cells: int, targets: int) -> _SourceTokens:
         """Return the words of a bucket, which follows `cells` cells and `targets` target words."""
         (T, S, B), filled = bucket.shape, np.flatnonzero(bucket.source).astype(np.int32)
         pair = filled % np.int32(B)
@@ -126,8 +130,8 @@ class _Tokens(NamedTuple):
         return start + nth * step, first + nth
 
 
-def _numbered(buckets: Sequence[Bucket], targets: int, workers: int = 1) -> tuple[Longs, Ints]:
-    """Return what :func:`distinct` does of the keys of the buckets, by counting sorts.
+def _number_cells(buckets: Sequence[Bucket], targets: int, workers: int = 1) -> tuple[Longs, Ints]:
+    """Return what :func:`rank_distinct` does of the keys of the buckets, by counting sorts.
 
     Runs of source words are numbered one after the other. Turning a sparse matrix and back sorts the cells of
     a run by source and target word.
@@ -135,19 +139,21 @@ def _numbered(buckets: Sequence[Bucket], targets: int, workers: int = 1) -> tupl
     from scipy.sparse import csr_array
 
     starts = [np.cumsum([0, *n]) for n in zip(*((b.cells, b.target.size) for b in buckets), strict=True)]
-    columns = (_Tokens.of(b, c, t) for b, c, t in zip(buckets, *(s.tolist() for s in starts), strict=False))
-    tokens = _Tokens(*map(np.concatenate, zip(*columns, strict=True)))
+    columns = (
+        _SourceTokens.of(b, c, t) for b, c, t in zip(buckets, *(s.tolist() for s in starts), strict=False)
+    )
+    tokens = _SourceTokens(*map(np.concatenate, zip(*columns, strict=True)))
     words = np.concatenate([b.target.T.ravel() for b in buckets])
     order = np.arange(len(tokens.word), dtype=np.int32)
     by_word = csr_array((order, tokens.word, [0, len(order)])).tocsc()
     begin = np.concatenate([[0], np.cumsum(tokens.length[by_word.data], dtype=np.int64)])[by_word.indptr]
-    cuts = [0, *(np.flatnonzero(np.diff(begin[1:] // RUN)) + 1).tolist(), len(begin) - 1]
+    cuts = [0, *(np.flatnonzero(np.diff(begin[1:] // CELLS_PER_RUN)) + 1).tolist(), len(begin) - 1]
     numbers, done = shared_zeros(starts[0][-1], np.int32), shared_zeros(1, np.int32)
 
     def sorted_cells(span: tuple[int, int]) -> tuple[Ints, Ints, Longs]:
         low, high = span
         of_run = by_word.data[by_word.indptr[low] : by_word.indptr[high]]
-        cells, at = _Tokens(*(column[of_run] for column in tokens)).cells()
+        cells, at = _SourceTokens(*(column[of_run] for column in tokens)).cells()
         rows = begin[low : high + 1] - begin[low]
         run = csr_array((cells, words[at], rows), shape=(high - low, targets)).tocsc().tocsr()
         new = np.diff(run.indices, prepend=-1) != 0
@@ -161,11 +167,11 @@ def _numbered(buckets: Sequence[Bucket], targets: int, workers: int = 1) -> tupl
         done[0] += len(keys)
         return keys
 
-    keys = in_order(sorted_cells, [*pairwise(cuts)], workers, then=number, work=len(numbers))
+    keys = parallel_map(sorted_cells, [*pairwise(cuts)], workers, then=number, work=len(numbers))
     return np.concatenate([np.zeros(1, np.int64), *keys]), numbers
 
 
-def _keys(buckets: Sequence[Bucket], targets: int) -> Longs:
+def _cell_keys(buckets: Sequence[Bucket], targets: int) -> Longs:
     """Return ``source * targets + target`` of every cell, 0 where padded, and one 0 at the end."""
     keys = np.zeros(sum(b.cells for b in buckets) + 1, dtype=np.int64)
     start = 0
@@ -179,7 +185,7 @@ def _keys(buckets: Sequence[Bucket], targets: int) -> Longs:
     return keys
 
 
-def distinct(keys: Longs) -> tuple[Longs, Ints]:
+def rank_distinct(keys: Longs) -> tuple[Longs, Ints]:
     """Return the sorted distinct keys and the rank of each key. `keys` is overwritten.
 
     A key and its index share one integer: a plain sort does the work of np.unique with its slow argsort.
@@ -188,10 +194,10 @@ def distinct(keys: Longs) -> tuple[Longs, Ints]:
     if int(keys.max(initial=0)).bit_length() + bits > 63:
         unique, indices = np.unique(keys, return_inverse=True)
         return unique, indices.reshape(-1).astype(np.int32)
-    parts = [keys[at : at + PART] for at in range(0, len(keys), PART)]
+    parts = [keys[at : at + KEYS_PER_PART] for at in range(0, len(keys), KEYS_PER_PART)]
     for k, part in enumerate(parts):
         part <<= bits
-        part |= np.arange(k * PART, k * PART + len(part))
+        part |= np.arange(k * KEYS_PER_PART, k * KEYS_PER_PART + len(part))
     keys.sort()
     rank = np.empty(len(keys), dtype=np.int32)
     runs, last, count = [keys[:0]], -1, -1
@@ -244,11 +250,11 @@ class StoredCells(Sequence[Ints]):
                 raise
 
 
-def _pieces(buckets: Sequence[Bucket]) -> Iterator[tuple[int, Sequence[Bucket]]]:
+def _cell_pieces(buckets: Sequence[Bucket]) -> Iterator[tuple[int, Sequence[Bucket]]]:
     """Cut the buckets into runs of at most about PIECE cells; yield the number of the first, and the run."""
     first, size = 0, 0
     for k, bucket in enumerate(buckets):
-        if size and size + bucket.cells > PIECE:
+        if size and size + bucket.cells > MAX_PIECE_CELLS:
             yield first, buckets[first:k]
             first, size = k, 0
         size += bucket.cells
@@ -267,7 +273,7 @@ def _kept_keys(source: EncodedSide, target: EncodedSide, workers: int) -> Longs:
         return csr_array((np.ones(len(side.tokens), np.int32), side.tokens, side.offsets), shape=shape)
 
     of_word, of_target = by_sentence(source).T.tocsr(), by_sentence(target)
-    cells = np.cumsum(np.asarray(of_word @ target.lengths)) // PIECE
+    cells = np.cumsum(np.asarray(of_word @ target.lengths)) // MAX_PIECE_CELLS
     cuts = [0, *(np.flatnonzero(np.diff(cells)) + 1).tolist(), len(source.words)]
 
     def kept(span: tuple[int, int]) -> Longs:
@@ -275,22 +281,24 @@ def _kept_keys(source: EncodedSide, target: EncodedSide, workers: int) -> Longs:
         keys = (meet.row.astype(np.int64) + span[0]) * len(target.words) + meet.col
         return np.sort(keys[frequent_or_associated(keys, meet.data, source, target)])
 
-    return np.concatenate([np.zeros(1, np.int64), *in_order(kept, [*pairwise(cuts)], workers, work=MUCH)])
+    return np.concatenate(
+        [np.zeros(1, np.int64), *parallel_map(kept, [*pairwise(cuts)], workers, work=MIN_PARALLEL_CELLS)]
+    )
 
 
 def kept_index(keys: Longs, targets: int, cells: Sequence[Ints]) -> PairIndex:
     """Return the index of pairs of which only those with these keys are kept."""
-    at_source, at_target = (np.insert(words, SHARED, 0) for words in words_of(keys, targets))
+    at_source, at_target = (np.insert(words, SHARED_NUMBER, 0) for words in split_keys(keys, targets))
     return PairIndex(at_source, at_target, cells, complete=False)
 
 
-def numbers_among(kept: Longs, keys: Longs) -> Ints:
+def numbers_of_keys(kept: Longs, keys: Longs) -> Ints:
     """Return the number of each key in :func:`kept_index`; SHARED if it is not kept."""
     indices = np.minimum(np.searchsorted(kept, keys), len(kept) - 1)
-    return np.where(kept[indices] == keys, indices + (indices > 0), SHARED).astype(np.int32)
+    return np.where(kept[indices] == keys, indices + (indices > 0), SHARED_NUMBER).astype(np.int32)
 
 
-def values_of(keys: Longs, values: Floats, wanted: Longs) -> Floats:
+def lookup_values(keys: Longs, values: Floats, wanted: Longs) -> Floats:
     """Return the value of each wanted key in a table of sorted keys, 0 where it is missing."""
     if not len(keys):
         return np.zeros(len(wanted), values.dtype)
@@ -298,7 +306,7 @@ def values_of(keys: Longs, values: Floats, wanted: Longs) -> Floats:
     return np.where(keys.take(indices) == wanted, values.take(indices), np.float32(0))
 
 
-def merged(keys: Longs, counts: Ints, more: Longs, more_counts: Ints) -> tuple[Longs, Ints]:
+def merge_counts(keys: Longs, counts: Ints, more: Longs, more_counts: Ints) -> tuple[Longs, Ints]:
     """Merge two sorted lists of distinct keys and add up their counts."""
     indices = np.searchsorted(keys, more)
     known = keys[np.minimum(indices, len(keys) - 1)] == more
@@ -309,6 +317,6 @@ def merged(keys: Longs, counts: Ints, more: Longs, more_counts: Ints) -> tuple[L
 
 def frequent_or_associated(keys: Longs, counts: Ints, source: EncodedSide, target: EncodedSide) -> Flags:
     """Tell which pairs co-occur often, or at least much more often than by chance."""
-    at_source, at_target = words_of(keys, len(target.words))
+    at_source, at_target = split_keys(keys, len(target.words))
     by_chance = source.counts[at_source] * (target.counts[at_target] / len(source.lengths))
-    return np.asarray((counts > SELDOM) | (counts >= LIFT * by_chance) | (keys == 0))
+    return np.asarray((counts > MAX_RARE_COUNT) | (counts >= MIN_LIFT * by_chance) | (keys == 0))

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import AnyArray, Floats, Longs, Reals, real_numbers
-from nmtalign.encoders.files import PairMatrix, WordPair, match_pairs, read_matrices
+from nmtalign.arrays import AnyArray, Floats, Longs, Reals, as_real_array
+from nmtalign.encoders.matrix_files import PairMatrix, WordPair, match_pairs, read_matrices
 from nmtalign.encoders.transformer import (
     Pieces,
     both_sides,
@@ -231,7 +231,7 @@ def read_attention(
     """Yield the weights of each pair of pieces, read or given as arrays; DataError if they do not fit."""
     if isinstance(given, str | Path):
         return match_pairs(pairs, read_matrices(given, encoding=encoding), given, reading.pair, marks=True)
-    arrays = (real_numbers(array, "attention weights") for array in given)
+    arrays = (as_real_array(array, "attention weights") for array in given)
     return match_pairs(pairs, arrays, "matrices", reading.pair)
 
 

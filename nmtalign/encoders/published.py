@@ -13,7 +13,7 @@ import numpy as np
 
 from nmtalign.arrays import Flags, Reals
 from nmtalign.attention.weights import entmax15, softmax
-from nmtalign.corpus.buckets import PADDED
+from nmtalign.corpus.buckets import PADDING_SCORE
 from nmtalign.positions.position_model import Posteriors
 
 
@@ -42,7 +42,7 @@ class Method(NamedTuple):
         return -1.0 if self.extract == "itermax" else -math.inf
 
     def posteriors(self, similarities: Reals, inside: Flags) -> Posteriors:
-        """Return the posteriors of a bucket of similarities, `PADDED` outside of the sentences."""
+        """Return the posteriors of a bucket of similarities, `PADDING_SCORE` outside of the sentences."""
         forward, reverse = (self.normalize(similarities, axis) * inside for axis in (1, 0))
         cosines = self.product == "cosine"
         if cosines:
@@ -77,7 +77,7 @@ def soft_posteriors(similarities: Reals, inside: Flags) -> Posteriors:
     mean = np.sum(similarities, axis=(0, 1), where=inside) / cells
     centered = np.where(inside, similarities - mean, 0)
     deviation = np.sqrt(np.sum(centered**2, axis=(0, 1)) / cells)
-    sharp = np.where(inside, SOFT_SHARPNESS * centered / np.maximum(deviation, MIN_DEVIATION), PADDED)
+    sharp = np.where(inside, SOFT_SHARPNESS * centered / np.maximum(deviation, MIN_DEVIATION), PADDING_SCORE)
     forward, reverse = (softmax(sharp, axis) * inside for axis in (1, 0))
     return Posteriors(forward, reverse, forward * reverse)
 

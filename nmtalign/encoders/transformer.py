@@ -24,11 +24,11 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from nmtalign.arrays import Floats, Integers, Longs
-from nmtalign.door import expect_choice
-from nmtalign.encoders.files import PairMatrix, WordPair, pair_similarities
-from nmtalign.errors import DataError, NmtalignError, UsageError, text_of
-from nmtalign.files import extra, fingerprint
+from nmtalign.encoders.matrix_files import PairMatrix, WordPair, pair_similarities
+from nmtalign.errors import DataError, NmtalignError, UsageError, error_text, require_extra
+from nmtalign.files.checksums import fingerprint
 from nmtalign.names import DEVICES
+from nmtalign.validation import check_choice
 
 CPU_BATCH_TOKENS, GPU_BATCH_TOKENS = (
     1024,
@@ -50,7 +50,9 @@ CacheEntry = tuple[
 
 def import_packages() -> tuple[Any, Any]:
     """Return torch and transformers, silenced; a UsageError says how to install them."""
-    with extra("transformers", "an encoder or translation model needs the packages torch and transformers"):
+    with require_extra(
+        "transformers", "an encoder or translation model needs the packages torch and transformers"
+    ):
         import torch
         import transformers
     transformers.logging.set_verbosity_error()
@@ -60,7 +62,7 @@ def import_packages() -> tuple[Any, Any]:
 
 def check_device(device: str) -> None:
     """Raise a UsageError if a device is missing."""
-    expect_choice(device, DEVICES, "devices")
+    check_choice(device, DEVICES, "devices")
     if device == "cpu":
         return  # what the cache holds needs no package
     torch, _ = import_packages()
@@ -104,7 +106,7 @@ def open_model(
         settings |= {"dtype": PRECISION[device], **trust}
         model = getattr(transformers, kind).from_pretrained(name, **settings)
     except Exception as error:  # whatever a foreign folder makes transformers do
-        found = shorten(text_of(error), 200)
+        found = shorten(error_text(error), 200)
         raise DataError(f"expected a model of the package transformers ({found})").at(name) from error
     pieces = set(tokenizer.get_vocab()) - set(tokenizer.all_special_tokens)
     if not any(map(str.isalnum, "".join(pieces))):  # transformers makes an empty one where files are missing

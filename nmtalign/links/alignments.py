@@ -16,10 +16,12 @@ from typing import Any, NamedTuple, Protocol, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nmtalign.arrays import offsets_of, real_numbers
+from nmtalign.arrays import as_real_array, offsets_of
 from nmtalign.calls import check_call, check_constructor
-from nmtalign.door import Result, Viewable, expect_kind, number_of, numbers_of, one_line, short
+from nmtalign.display import short_repr, single_line
 from nmtalign.errors import DataError, UsageError
+from nmtalign.results import Result, Viewable
+from nmtalign.validation import check_type, normalize_index, selected_indices
 
 BothWords = tuple[tuple[str, ...], tuple[str, ...]]
 UnknownWords = tuple[frozenset[int], frozenset[int]]  # positions in source and target
@@ -49,26 +51,26 @@ def links_inside(links: Any, source_length: int, target_length: int) -> list[tup
 
 def _as_pairs(links: Any) -> list[tuple[int, int]]:
     try:
-        return [(_position(s), _position(t)) for s, t in links]
+        return [(_as_position(s), _as_position(t)) for s, t in links]
     except (TypeError, ValueError):
         wanted = "expected links as pairs (source, target) of whole numbers"
         single = isinstance(links, tuple) and len(links) == 2 and all(isinstance(n, Integral) for n in links)
         advice = "; links go in a list: [(source, target)]" if single else ""
-        raise DataError(f"{wanted}, found {short(links)}{advice}") from None
+        raise DataError(f"{wanted}, found {short_repr(links)}{advice}") from None
 
 
-def _position(n: Any) -> int:
+def _as_position(n: Any) -> int:
     if isinstance(n, bool):
         raise TypeError
     return index(n)
 
 
-def _read_only(values: Any, name: str, shape: tuple[int | None, ...], kinds: str = "biuf") -> NDArray[Any]:
+def _as_read_only(values: Any, name: str, shape: tuple[int | None, ...], kinds: str = "biuf") -> NDArray[Any]:
     """Return values as an array that cannot be written to; a DataError if kind or shape are others.
 
     None in `shape` is any length.
     """
-    array = real_numbers(values, name)
+    array = as_real_array(values, name)
     if array.size and array.dtype.kind not in kinds:
         raise DataError(f"expected {name} as whole numbers, found {array.dtype}")
     lengths = zip(array.shape, shape, strict=False)
@@ -80,7 +82,7 @@ def _read_only(values: Any, name: str, shape: tuple[int | None, ...], kinds: str
     return view
 
 
-def _values_of_fields(result: Any, kind: Any) -> tuple[Any, ...]:
+def _field_values(result: Any, kind: Any) -> tuple[Any, ...]:
     """Return the values from which a dataclass of some kind is made again."""
     return tuple(getattr(result, name) for name in kind.__dataclass_fields__)
 
@@ -92,11 +94,11 @@ def _check_unknown(unknown: Any, source_length: int, target_length: int) -> None
     wanted = "expected unknown words as positions of both sides, (source, target)"
     sides = unknown if isinstance(unknown, tuple | list) else ()
     if len(sides) != 2 or not all(isinstance(side, Collection) for side in sides):
-        raise DataError(f"{wanted}, found {short(unknown)}")
+        raise DataError(f"{wanted}, found {short_repr(unknown)}")
     for side, length in zip(sides, (source_length, target_length), strict=True):
         for n in side:
             if not isinstance(n, int | np.integer) or not 0 <= n < length:
-                raise DataError(f"{wanted}, found {short(n)} in a side of {length} words")
+                raise DataError(f"{wanted}, found {short_repr(n)} in a side of {length} words")
 
 
 @dataclass(frozen=True, repr=False, init=False)
@@ -131,13 +133,13 @@ class Alignment(Viewable):
     def __init__(self, links: Iterable[tuple[int, int]], source_length: int, target_length: int) -> None:
         for length in (source_length, target_length):
             if not isinstance(length, Integral) or isinstance(length, bool) or length < 0:
-                raise DataError(f"expected a number of words, found {short(length)}")
+                raise DataError(f"expected a number of words, found {short_repr(length)}")
         inside = frozenset(map(Link._make, links_inside(links, source_length, target_length)))
         vars(self).update({"links": inside, "source_length": source_length, "target_length": target_length})
 
     def __repr__(self) -> str:
         links = " ".join(f"{s}-{t}" for s, t in self)
-        return one_line(f"Alignment of {self.source_length} and {self.target_length} words: {links}")
+        return single_line(f"Alignment of {self.source_length} and {self.target_length} words: {links}")
 
     def __iter__(self) -> Iterator[Link]:
         return iter(sorted(self.links))
@@ -162,7 +164,7 @@ class Alignment(Viewable):
         cells = np.asarray(matrix)
         if cells.ndim != 2 or not np.isin(cells, (0, 1)).all():
             wanted = "expected a matrix (T, S) of truth values, such as `posterior > 0.5`"
-            raise DataError(f"{wanted}, found {short(matrix)}; weights are no links")
+            raise DataError(f"{wanted}, found {short_repr(matrix)}; weights are no links")
         target, source = np.nonzero(cells)
         return cls(zip(source, target, strict=True), cells.shape[1], cells.shape[0])
 
@@ -207,7 +209,7 @@ class GoldAlignment:
 
     def __repr__(self) -> str:
         kinds = (f"{s}{'-' if (s, t) in self.sure else 'p'}{t}" for s, t in sorted(self.possible))
-        return one_line(f"GoldAlignment: {' '.join(kinds)}")
+        return single_line(f"GoldAlignment: {' '.join(kinds)}")
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -242,20 +244,20 @@ class AlignmentMatrix(Viewable):
         unknown: UnknownWords | None = None,
         caption: str = "",
     ) -> None:
-        given = real_numbers(weights, "weights")
+        given = as_real_array(weights, "weights")
         cells = np.array(given, dtype=np.result_type(given, np.float32))
         sides = source_tokens, target_tokens
         for side in sides:
             if isinstance(side, Iterator) or not isinstance(side, Iterable):
-                raise DataError(f"expected two lists of words, found {short(side)}")
+                raise DataError(f"expected two lists of words, found {short_repr(side)}")
             if not all(isinstance(word, str) for word in side):
-                raise DataError(f"expected two lists of words, found {short(side)}")
+                raise DataError(f"expected two lists of words, found {short_repr(side)}")
         expected = (len(target_tokens), len(source_tokens))
         if cells.shape != expected:
             raise DataError(f"expected weights of shape (T, S) = {expected}, found {cells.shape}")
         if not np.isfinite(cells).all():
             raise DataError("the weights hold NaN or infinity")
-        expect_kind(caption, str, "a caption")
+        check_type(caption, str, "a caption")
         _check_unknown(unknown, len(source_tokens), len(target_tokens))
         cells.flags.writeable = False
         words = {"source_tokens": tuple(source_tokens), "target_tokens": tuple(target_tokens)}
@@ -263,7 +265,7 @@ class AlignmentMatrix(Viewable):
 
     def __reduce__(self) -> tuple[type[AlignmentMatrix], tuple[Any, ...]]:
         """Pickle the arguments: an array that is unpickled could be written to."""
-        return AlignmentMatrix, _values_of_fields(self, AlignmentMatrix)
+        return AlignmentMatrix, _field_values(self, AlignmentMatrix)
 
     def __repr__(self) -> str:
         return "AlignmentMatrix of {} target and {} source words".format(*self.weights.shape)
@@ -338,25 +340,25 @@ class AlignedPair(Viewable):
     languages: tuple[str | None, str | None] = (None, None)
 
     def __post_init__(self) -> None:
-        expect_kind(self.alignment, Alignment, "the links as an Alignment")
-        expect_kind(self.matrix, AlignmentMatrix, "the weights as an AlignmentMatrix")
-        expect_kind(self.probabilities, Mapping, "a dictionary with the probability of each link")
+        check_type(self.alignment, Alignment, "the links as an Alignment")
+        check_type(self.matrix, AlignmentMatrix, "the weights as an AlignmentMatrix")
+        check_type(self.probabilities, Mapping, "a dictionary with the probability of each link")
         T, S = self.matrix.weights.shape
         if (self.alignment.source_length, self.alignment.target_length) != (S, T):
             sizes = f"{self.alignment.source_length} and {self.alignment.target_length}"
             raise DataError(f"expected links of {S} source and {T} target words, found links of {sizes}")
         if self.score is not None:
-            expect_kind(self.score, Real, "a pair score")
+            check_type(self.score, Real, "a pair score")
         for name in ("forward", "reverse", "scores"):
             if getattr(self, name) is not None:
-                object.__setattr__(self, name, _read_only(getattr(self, name), name, (T, S)))
+                object.__setattr__(self, name, _as_read_only(getattr(self, name), name, (T, S)))
 
     def __reduce__(self) -> tuple[type[AlignedPair], tuple[Any, ...]]:
         """Pickle the arguments: arrays that are unpickled could be written to."""
-        return AlignedPair, _values_of_fields(self, AlignedPair)
+        return AlignedPair, _field_values(self, AlignedPair)
 
     def __repr__(self) -> str:
-        return one_line("  ".join(f"{source}-{target}" for source, target, _ in self.words) or "no links")
+        return single_line("  ".join(f"{source}-{target}" for source, target, _ in self.words) or "no links")
 
     @property
     def links(self) -> list[Link]:
@@ -458,16 +460,18 @@ class AlignedBatch(Sequence[AlignedPair], Result):
     origin: Origin | None = None
 
     def __post_init__(self) -> None:
-        offsets = _read_only(self.offsets, "offsets", (None,), "iu")
+        offsets = _as_read_only(self.offsets, "offsets", (None,), "iu")
         if not len(offsets) or offsets[0] != 0 or (np.diff(offsets) < 0).any():
-            raise DataError(f"expected offsets that begin with 0 and never fall, found {short(self.offsets)}")
+            raise DataError(
+                f"expected offsets that begin with 0 and never fall, found {short_repr(self.offsets)}"
+            )
         links, pairs = int(offsets[-1]), len(offsets) - 1
         checked = {
             "offsets": offsets,
-            "source": _read_only(self.source, "source", (links,), "iu"),
-            "target": _read_only(self.target, "target", (links,), "iu"),
-            "probability": _read_only(self.probability, "probability", (links,)),
-            "scores": _read_only(self.scores, "scores", (pairs,)),
+            "source": _as_read_only(self.source, "source", (links,), "iu"),
+            "target": _as_read_only(self.target, "target", (links,), "iu"),
+            "probability": _as_read_only(self.probability, "probability", (links,)),
+            "scores": _as_read_only(self.scores, "scores", (pairs,)),
         }
         for name in ("source", "target"):
             if links and checked[name].min() < 0:
@@ -477,7 +481,7 @@ class AlignedBatch(Sequence[AlignedPair], Result):
 
     def __reduce__(self) -> tuple[type[AlignedBatch], tuple[Any, ...]]:
         """Pickle the arguments: arrays that are unpickled could be written to."""
-        return AlignedBatch, _values_of_fields(self, AlignedBatch)
+        return AlignedBatch, _field_values(self, AlignedBatch)
 
     def __repr__(self) -> str:
         return f"AlignedBatch of {len(self):,} pairs, {len(self.source):,} links"
@@ -492,9 +496,9 @@ class AlignedBatch(Sequence[AlignedPair], Result):
     def __getitem__(self, n: slice | Chosen) -> AlignedBatch: ...
 
     def __getitem__(self, n: int | slice | Chosen) -> AlignedPair | AlignedBatch:
-        numbers = numbers_of(n, len(self))
+        numbers = selected_indices(n, len(self))
         if numbers is None:
-            return _PairOfBatch(self, number_of(n, len(self)))
+            return _PairOfBatch(self, normalize_index(n, len(self)))
         rows = np.concatenate([np.arange(0), *(np.arange(*self.offsets[n : n + 2]) for n in numbers)])
         return AlignedBatch(
             offsets_of(np.diff(self.offsets)[numbers]),
@@ -508,7 +512,7 @@ class AlignedBatch(Sequence[AlignedPair], Result):
     @check_call("links are a method: batch.links(n) returns those of pair n")
     def links(self, n: int) -> list[Link]:
         """Return the links of pair `n`. Pairs count from 0; a negative `n` counts from the end."""
-        n = number_of(n, len(self))
+        n = normalize_index(n, len(self))
         rows = slice(self.offsets[n], self.offsets[n + 1])
         return list(map(Link, self.source[rows].tolist(), self.target[rows].tolist()))
 
@@ -551,7 +555,7 @@ for _name in (*_OF_ATTENTION, "description", "extraction", "threshold", "second"
     setattr(_PairOfBatch, _name, property(attrgetter(f"_aligned.{_name}")))
 
 
-def joined_batches(batches: Sequence[AlignedBatch]) -> AlignedBatch:
+def concatenate_batches(batches: Sequence[AlignedBatch]) -> AlignedBatch:
     """Concatenate batches."""
     return AlignedBatch(
         offsets_of(np.concatenate([np.diff(batch.offsets) for batch in batches])),

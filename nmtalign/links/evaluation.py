@@ -21,24 +21,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.calls import check_call, check_constructor
-from nmtalign.door import TableResult, expect_kind, expect_names, expect_number
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import Alignment, GoldAlignment
-from nmtalign.links.given import (
-    GivenGold,
-    GivenLinks,
-    expect_same_words,
-    given_gold,
-    given_links,
-    gold_inside,
+from nmtalign.links.inputs import (
+    GoldInput,
+    LinksInput,
+    as_gold_sequence,
+    check_gold_inside,
+    check_same_words,
+    iter_links,
 )
+from nmtalign.results import TableResult
+from nmtalign.validation import check_choices, check_number, check_type
 
 MAX_SAMPLES = 1_000_000
 METRICS = ("precision", "recall", "f1", "aer")
-Links = Iterable[tuple[int, int]] | Alignment
+LinkPairs = Iterable[tuple[int, int]] | Alignment
 
 
-class Scored:
+class HasScores:
     """A result with the four scores."""
 
     def score(self, metric: str) -> float:
@@ -67,7 +68,7 @@ class Scored:
 
 
 @dataclass(frozen=True)
-class Counts(Scored):
+class Counts(HasScores):
     """Counts of any number of sentences, which add up: |A|, |S|, |A ∩ S| and |A ∩ P|."""
 
     links: int = 0
@@ -80,7 +81,7 @@ class Counts(Scored):
             raise DataError(f"expected in_sure <= sure and in_sure <= in_possible <= links, found {self}")
 
     @classmethod
-    def of(cls, links: Links, gold: GoldAlignment) -> Counts:
+    def of(cls, links: LinkPairs, gold: GoldAlignment) -> Counts:
         """Return the counts of one sentence pair."""
         chosen = frozenset(links)
         return cls(len(chosen), len(gold.sure), len(chosen & gold.sure), len(chosen & gold.possible))
@@ -90,11 +91,11 @@ class Counts(Scored):
 
     def score(self, metric: str) -> float:
         """Return one of `METRICS`."""
-        expect_names([metric], METRICS, "metrics")
-        return float(_scores(np.array(astuple(self)))[metric])
+        check_choices([metric], METRICS, "metrics")
+        return float(_scores_of_counts(np.array(astuple(self)))[metric])
 
 
-def _scores(counts: NDArray[Any]) -> dict[str, NDArray[np.float64]]:
+def _scores_of_counts(counts: NDArray[Any]) -> dict[str, NDArray[np.float64]]:
     """Return each of `METRICS` of counts (..., 4), NaN where it is not known."""
     links, sure, in_sure, in_possible = np.moveaxis(counts, -1, 0)
     precision, recall = _ratio(in_possible, links), _ratio(in_sure, sure)
@@ -136,9 +137,9 @@ class Bootstrap:
 
     def __post_init__(self) -> None:
         wanted = f"a number of bootstrap samples from 1 to {MAX_SAMPLES:,}"
-        expect_number(self.samples, wanted, least=1, most=MAX_SAMPLES, whole=True)
-        expect_number(self.seed, "a seed, a whole number from 0", least=0, whole=True)
-        expect_number(self.confidence, "a confidence above 0 and below 1")
+        check_number(self.samples, wanted, minimum=1, maximum=MAX_SAMPLES, integer=True)
+        check_number(self.seed, "a seed, a whole number from 0", minimum=0, integer=True)
+        check_number(self.confidence, "a confidence above 0 and below 1")
         if not 0 < self.confidence < 1:
             found = f"expected a confidence above 0 and below 1, such as 0.95, found {self.confidence}"
             raise UsageError(found)
@@ -162,7 +163,7 @@ class Bootstrap:
 
 @check_constructor()
 @dataclass(frozen=True, repr=False)
-class Evaluation(Scored, TableResult):
+class Evaluation(HasScores, TableResult):
     """Scores of a corpus, which :func:`nmtalign.evaluate` returns.
 
     Attributes
@@ -181,13 +182,13 @@ class Evaluation(Scored, TableResult):
 
     def __post_init__(self) -> None:
         made = "(nmtalign.evaluate makes evaluations)"
-        expect_kind(self.sentences, Sequence, f"the counts of each sentence {made}")
+        check_type(self.sentences, Sequence, f"the counts of each sentence {made}")
         for counts in self.sentences:
-            expect_kind(counts, Counts, f"the counts of each sentence {made}")
-        expect_kind(self.intervals, Mapping, f"the interval of each score {made}")
+            check_type(counts, Counts, f"the counts of each sentence {made}")
+        check_type(self.intervals, Mapping, f"the interval of each score {made}")
         if missing := [metric for metric in METRICS if metric not in self.intervals]:
             raise UsageError(f"expected an interval of each score {made}, found none of {missing[0]}")
-        expect_kind(self.settings, str, f"settings as text {made}")
+        check_type(self.settings, str, f"settings as text {made}")
 
     def __repr__(self) -> str:
         names = {"AER": "aer", "precision": "precision", "recall": "recall"}
@@ -205,8 +206,8 @@ class Evaluation(Scored, TableResult):
         return self.counts.score(metric)
 
 
-def count(
-    alignments: Iterable[Links], golds: Iterable[GoldAlignment], *, known: int | None = None
+def count_matches(
+    alignments: Iterable[LinkPairs], golds: Iterable[GoldAlignment], *, known: int | None = None
 ) -> tuple[Counts, ...]:
     """Return the counts of each sentence pair; a DataError if the numbers of pairs differ or are 0.
 
@@ -234,13 +235,13 @@ def _as_bootstrap(given: Any) -> Bootstrap:
         return Bootstrap()
     if isinstance(given, Integral) and not isinstance(given, bool):
         return Bootstrap(int(given))
-    expect_kind(given, Bootstrap, "a number of samples, or nmtalign.Bootstrap(samples=1000)")
+    check_type(given, Bootstrap, "a number of samples, or nmtalign.Bootstrap(samples=1000)")
     return cast(Bootstrap, given)
 
 
 @check_call("write evaluate(alignments, golds, bootstrap=100)")
 def evaluate(
-    alignments: GivenLinks, golds: GivenGold, *, bootstrap: Bootstrap | int | None = None
+    alignments: LinksInput, golds: GoldInput, *, bootstrap: Bootstrap | int | None = None
 ) -> Evaluation:
     """Score alignments against gold links, with bootstrap intervals over sentences.
 
@@ -280,11 +281,11 @@ def evaluate(
     0.0
     """
     bootstrap = _as_bootstrap(bootstrap)
-    expect_same_words(alignments, golds)
-    gold = given_gold(golds)
+    check_same_words(alignments, golds)
+    gold = as_gold_sequence(golds)
     known = len(gold) if isinstance(gold, Sequence) else None
-    sentences = count(given_links(alignments), gold_inside(gold, alignments), known=known)
-    drawn = _scores(bootstrap.draw(sentences))
+    sentences = count_matches(iter_links(alignments), check_gold_inside(gold, alignments), known=known)
+    drawn = _scores_of_counts(bootstrap.draw(sentences))
     intervals = {metric: bootstrap.interval(drawn[metric]) for metric in METRICS}
     settings = f"pairs:{len(sentences)}|bootstrap:{bootstrap.samples}|confidence:{bootstrap.confidence:g}"
     return Evaluation(sentences, intervals, f"{settings}|seed:{bootstrap.seed}")
@@ -299,7 +300,7 @@ class Difference:
     p: float  # probability of a difference at least as large in size if the two were equally good
 
 
-def compare(
+def compare_evaluations(
     first: Evaluation, second: Evaluation, *, bootstrap: Bootstrap | None = None
 ) -> dict[str, Difference]:
     """Test the differences of `METRICS` between two evaluations of the same sentences by paired bootstrap.
@@ -311,7 +312,7 @@ def compare(
     if [counts.sure for counts in first.sentences] != [counts.sure for counts in second.sentences]:
         raise DataError("the two evaluations are not about the same gold links")
     bootstrap = bootstrap or Bootstrap()
-    drawn = [_scores(bootstrap.draw(evaluation.sentences)) for evaluation in (first, second)]
+    drawn = [_scores_of_counts(bootstrap.draw(evaluation.sentences)) for evaluation in (first, second)]
     differences = {}
     for metric in METRICS:
         value, p = getattr(second, metric) - getattr(first, metric), np.nan

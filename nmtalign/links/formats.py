@@ -35,35 +35,40 @@ import numpy as np
 
 from nmtalign.arrays import Longs
 from nmtalign.calls import check_call
-from nmtalign.door import as_path, expect_choice, number_of
-from nmtalign.errors import DataError, UsageError
-from nmtalign.files import format_ending, named, parse_json, read_lines, try_lines
+from nmtalign.errors import DataError, OnError, UsageError
+from nmtalign.files.compressed import format_ending
+from nmtalign.files.json_files import parse_json
+from nmtalign.files.paths import as_path
+from nmtalign.files.read_errors import name_file_in_errors
+from nmtalign.files.text_files import read_lines, try_lines
 from nmtalign.links.alignments import AlignedBatch, BothWords, GoldAlignment, Link, links_inside
-from nmtalign.links.separators import expect_uncut
+from nmtalign.links.separators import check_unsplit
 from nmtalign.names import SIDES, ReadLinksFormat
+from nmtalign.validation import check_choice, normalize_index
 
-_SURE = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)
-_POSSIBLE = re.compile(r"(?<![^ ])(\d{1,9})[p?](\d{1,9})(?![^ ])", re.ASCII)
-_FLOAT = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
-_NAACL = re.compile(rf"(\d{{1,9}}) +(\d{{1,9}}) +(\d{{1,9}})(?: +([SP]))?(?: +{_FLOAT})? *", re.ASCII)
-_GIZA = re.compile(r"([^ ]+) \(\{ ((?:\d{1,9} )*)\}\) ?", re.ASCII)
+_SURE_LINK = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)
+_POSSIBLE_LINK = re.compile(r"(?<![^ ])(\d{1,9})[p?](\d{1,9})(?![^ ])", re.ASCII)
+_FLOAT_PATTERN = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_NAACL_LINE = re.compile(
+    rf"(\d{{1,9}}) +(\d{{1,9}}) +(\d{{1,9}})(?: +([SP]))?(?: +{_FLOAT_PATTERN})? *", re.ASCII
+)
+_GIZA_WORD = re.compile(r"([^ ]+) \(\{ ((?:\d{1,9} )*)\}\) ?", re.ASCII)
 _GIZA_HEADER = re.compile(
     r"# Sentence pair \((\d{1,9})\)"
     r"(?: source length (\d{1,9}))?(?: target length (\d{1,9}))?"
-    rf"(?: alignment score : (?:{_FLOAT}|[-+]?(?:nan|inf)))? *",
+    rf"(?: alignment score : (?:{_FLOAT_PATTERN}|[-+]?(?:nan|inf)))? *",
     re.ASCII,
 )
-SEPARATORS = {"giza": "", "words": "<sep>", "tsv": ""}  # besides white space, where words are plain text
-_NUMBERS = ("pair", "line", "index")  # keys of JSON under which an object may state which pair it is
-_OF_CORRECTIONS = {"pair": int, "pairs": int, "text": str, "by": str, "at": str}
-Parsed = TypeVar("Parsed")
-OnError = Callable[[DataError], object]
+WORD_SEPARATORS = {"giza": "", "words": "<sep>", "tsv": ""}  # besides white space, where words are plain text
+_PAIR_NUMBER_KEYS = ("pair", "line", "index")  # keys of JSON under which an object may state which pair it is
+_CORRECTION_FIELDS = {"pair": int, "pairs": int, "text": str, "by": str, "at": str}
+ParsedLine = TypeVar("ParsedLine")
 
-MOST_EMPTY = 1_000_000  # pairs of a file without a line of their own
+MAX_EMPTY_PAIRS = 1_000_000  # pairs of a file without a line of their own
 MAX_SHARED_CHARS = 100  # of a line whose gold links are remembered
-_NOT_ESCAPED = (*range(0x7F, 0xA0), 0x2028, 0x2029)  # controls and line breaks that json leaves
-_JSON_ESCAPES = {code: f"\\u{code:04x}" for code in _NOT_ESCAPED}
-_SCALE = 10_000  # probabilities have four digits after the point
+_UNESCAPED_CODES = (*range(0x7F, 0xA0), 0x2028, 0x2029)  # controls and line breaks that json leaves
+_JSON_ESCAPES = {code: f"\\u{code:04x}" for code in _UNESCAPED_CODES}
+_PROBABILITY_STEPS = 10_000  # probabilities have four digits after the point
 
 
 @dataclass(frozen=True)
@@ -92,21 +97,21 @@ class LinkRecord:
 
 def parse_pharaoh(line: str, *, first: int = 0) -> frozenset[Link]:
     """Return the links of a line such as ``0-0 1-2``; words count from `first`, 0 or 1."""
-    return frozenset(map(_LINKS_FROM[first], filter(None, line.split(" "))))
+    return frozenset(map(_PARSE_LINK_FROM[first], filter(None, line.split(" "))))
 
 
-def _link(text: str, first: int) -> Link:
-    match = _SURE.fullmatch(text)
+def _parse_link(text: str, first: int) -> Link:
+    match = _SURE_LINK.fullmatch(text)
     if match is None:
         reason = f"expected links like 0-1 between spaces, found {text!r}"
         raise DataError(f"{reason}; only gold may hold possible links (0p1)")
-    return Link(_position(match[1], first), _position(match[2], first))
+    return Link(_parse_position(match[1], first), _parse_position(match[2], first))
 
 
-_LINKS_FROM = [lru_cache(1 << 16)(partial(_link, first=first)) for first in (0, 1)]
+_PARSE_LINK_FROM = [lru_cache(1 << 16)(partial(_parse_link, first=first)) for first in (0, 1)]
 
 
-def _position(text: str, first: int) -> int:
+def _parse_position(text: str, first: int) -> int:
     position = int(text) - first
     if position < 0:
         raise DataError("expected positions from 1, found 0; does the file count from 0?")
@@ -115,15 +120,17 @@ def _position(text: str, first: int) -> int:
 
 def parse_gold(line: str, *, first: int = 0) -> GoldAlignment:
     """Return the gold links of a line such as ``0-0 1p2``: ``-`` sure, ``p`` (or ``?``) only possible."""
-    return _short_gold(line, first) if len(line) <= MAX_SHARED_CHARS else _gold(line, first)
+    return _parse_short_gold(line, first) if len(line) <= MAX_SHARED_CHARS else _parse_gold(line, first)
 
 
-def _gold(line: str, first: int) -> GoldAlignment:
-    sure = parse_pharaoh(_POSSIBLE.sub("", line), first=first)
-    return GoldAlignment(sure, parse_pharaoh(_POSSIBLE.sub(r"\1-\2", line), first=first))
+def _parse_gold(line: str, first: int) -> GoldAlignment:
+    sure = parse_pharaoh(_POSSIBLE_LINK.sub("", line), first=first)
+    return GoldAlignment(sure, parse_pharaoh(_POSSIBLE_LINK.sub(r"\1-\2", line), first=first))
 
 
-_short_gold = lru_cache(1 << 12)(_gold)  # equal lines share their links, however many a small file unpacks to
+_parse_short_gold = lru_cache(1 << 12)(
+    _parse_gold
+)  # equal lines share their links, however many a small file unpacks to
 
 
 def format_pharaoh(links: Iterable[tuple[int, int]]) -> str:
@@ -141,8 +148,8 @@ def format_gold(gold: GoldAlignment, *, first: int = 0) -> str:
 
 
 def _read_by_line(
-    path: str | Path, encoding: str, parse: Callable[[str], Parsed]
-) -> Iterator[Parsed | DataError]:
+    path: str | Path, encoding: str, parse: Callable[[str], ParsedLine]
+) -> Iterator[ParsedLine | DataError]:
     """Yield what each line holds, or in its place the error of a line."""
     for number, line in enumerate(try_lines(path, encoding=encoding), 1):
         try:
@@ -151,11 +158,11 @@ def _read_by_line(
             yield error.at(path, line=number)
 
 
-def _settled(
-    path: str | Path, records: Iterator[Parsed | DataError], empty: Parsed, on_error: OnError | None
-) -> Iterator[Parsed]:
+def _handle_errors(
+    path: str | Path, records: Iterator[ParsedLine | DataError], empty: ParsedLine, on_error: OnError | None
+) -> Iterator[ParsedLine]:
     """Yield records; an error is raised, or with `on_error` it is passed on, and the record is empty."""
-    for record in named(path, records):
+    for record in name_file_in_errors(path, records):
         if not isinstance(record, DataError):
             yield record
         elif on_error is None:
@@ -177,11 +184,11 @@ def _read_naacl(path: str | Path, encoding: str) -> Iterator[LinkRecord]:
 
 
 def _naacl_lines(path: str | Path, encoding: str) -> Iterator[tuple[int, int, int, str | None]]:
-    pair, left = 1, MOST_EMPTY
+    pair, left = 1, MAX_EMPTY_PAIRS
     for number, line in enumerate(read_lines(path, encoding=encoding), 1):
-        match = _NAACL.fullmatch(line)
+        match = _NAACL_LINE.fullmatch(line)
         if match is None or not pair <= int(match[1]) <= pair + left:
-            rule = f"at most {MOST_EMPTY:,} pairs without a line"
+            rule = f"at most {MAX_EMPTY_PAIRS:,} pairs without a line"
             expected = f"a line like '{pair:04d} 1 3 S', pairs in order from 1, {rule}"
             raise DataError(f"expected {expected}, found {line[:60]!r}").at(path, line=number)
         left -= max(int(match[1]) - pair - 1, 0)
@@ -258,10 +265,10 @@ def _giza_links(line: str, target_length: int) -> tuple[tuple[str, ...], set[Lin
     words: list[str] = []
     linked: list[list[int]] = []  # target positions of each word
     end = 0
-    while match := _GIZA.match(line, end):
+    while match := _GIZA_WORD.match(line, end):
         end = match.end()
         words.append(match[1])
-        linked.append([_position(t, 1) for t in match[2].split(" ") if t])
+        linked.append([_parse_position(t, 1) for t in match[2].split(" ") if t])
     if words[:1] != ["NULL"]:
         raise DataError(f"expected 'NULL ({{ 1 }}) word ({{ 2 3 }}) ...', found {line[:60]!r}")
     if line[end:].strip(" "):
@@ -306,7 +313,7 @@ class _Numbering:
 
     def check(self, values: Mapping[str, Any], line: int) -> None:
         """Raise DataError if an object states another number than that of its line."""
-        for key in _NUMBERS:
+        for key in _PAIR_NUMBER_KEYS:
             stated = values.get(key)
             if type(stated) in (int, float):  # text under such a key says something else
                 begin = self._begin.setdefault(key, 0 if stated == line - 1 else 1)
@@ -363,25 +370,25 @@ class Correction(NamedTuple):
 
     pair: int  # line of the text, from 1
     pairs: int  # lines of the text
-    text: str  # the words; see `text_key`
+    text: str  # the words; see `pair_fingerprint`
     gold: GoldAlignment
     by: str
     at: str  # ISO 8601
 
 
-def text_key(source: Sequence[str], target: Sequence[str]) -> str:
+def pair_fingerprint(source: Sequence[str], target: Sequence[str]) -> str:
     """Return twelve digits that tell the words of a pair from others."""
     words = f"{' '.join(source)}\n{' '.join(target)}"
     return hashlib.sha256(words.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
-class TextKey:
+class TextFingerprint:
     """The key of a whole text, computed while its pairs pass by: it tells the text from others.
 
     It depends on the words and the order of all pairs. Of words that are joined in another way, as `pieces`
     says, the positions are others, so the key is another one.
 
-    >>> key = TextKey()
+    >>> key = TextFingerprint()
     >>> for pair in (["the", "cat"], ["le", "chat"]), (["a", "dog"], ["un", "chien"]):
     ...     key.add(*pair)
     >>> len(str(key))
@@ -411,7 +418,9 @@ def read_corrections(path: str | Path, *, encoding: str = "utf-8") -> dict[int, 
     All are of one text; a DataError names the line.
     """
     latest: dict[int, Correction] = {}
-    for number, correction in enumerate(named(path, _read_by_line(path, encoding, _parse_correction)), 1):
+    for number, correction in enumerate(
+        name_file_in_errors(path, _read_by_line(path, encoding, _parse_correction)), 1
+    ):
         if isinstance(correction, DataError):
             raise correction
         first = next(iter(latest.values()), correction)
@@ -426,14 +435,14 @@ def read_corrections(path: str | Path, *, encoding: str = "utf-8") -> dict[int, 
 def _parse_correction(line: str) -> Correction:
     record = parse_json(line)
     values: dict[str, Any] = record if isinstance(record, dict) else {}
-    if not all(type(values.get(name)) is kind for name, kind in _OF_CORRECTIONS.items()):
-        names = ", ".join(_OF_CORRECTIONS)
+    if not all(type(values.get(name)) is kind for name, kind in _CORRECTION_FIELDS.items()):
+        names = ", ".join(_CORRECTION_FIELDS)
         raise DataError(f"expected a correction with {names} and links, found {line[:60]!r}")
     if not 0 < values["pairs"] < 10**9:
         raise DataError(f"expected the number of pairs of a text, found {values['pairs']!r:.60}")
     if not 1 <= values["pair"] <= values["pairs"]:
         raise DataError(f"expected a pair from 1 to {values['pairs']:,}, found {values['pair']!r:.60}")
-    return Correction(gold=gold_of_json(record, line), **{name: values[name] for name in _OF_CORRECTIONS})
+    return Correction(gold=gold_of_json(record, line), **{name: values[name] for name in _CORRECTION_FIELDS})
 
 
 class ReviewedGold(Sequence[GoldAlignment]):
@@ -461,26 +470,26 @@ class ReviewedGold(Sequence[GoldAlignment]):
     def __getitem__(self, n: int | slice) -> GoldAlignment | list[GoldAlignment]:
         if isinstance(n, slice):
             return [self[k] for k in range(self._pairs)[n]]
-        return self._golds.get(number_of(n, self._pairs), GoldAlignment((), ()))
+        return self._golds.get(normalize_index(n, self._pairs), GoldAlignment((), ()))
 
 
 # --- writing -------------------------------------------------------------------------------------
 
 
-def _write_naacl(record: LinkRecord, number: int) -> str:
+def _format_naacl(record: LinkRecord, number: int) -> str:
     kinds = ((link, "S" if link in record.gold.sure else "P") for link in sorted(record.gold.possible))
     return "".join(f"{number:04d} {s + 1} {t + 1} {kind}\n" for (s, t), kind in kinds)
 
 
-def _words(record: LinkRecord) -> BothWords:
+def _words_of_record(record: LinkRecord) -> BothWords:
     if record.source is None or record.target is None:
         raise UsageError("this format holds words, and the link file has none; give the two texts as well")
     return record.source, record.target
 
 
-def _write_giza(record: LinkRecord, number: int) -> str:
-    source, target = _words(record)
-    expect_uncut(source, target, SEPARATORS["giza"])
+def _format_giza(record: LinkRecord, number: int) -> str:
+    source, target = _words_of_record(record)
+    check_unsplit(source, target, WORD_SEPARATORS["giza"])
     linked: list[list[int]] = [[] for _ in range(len(source) + 1)]
     for s, t in sorted(record.links):
         linked[s + 1].append(t + 1)
@@ -494,19 +503,19 @@ def _write_giza(record: LinkRecord, number: int) -> str:
     return f"{header}\n{' '.join(target)}\n{' '.join(words)}\n"
 
 
-def _write_words(record: LinkRecord, number: int) -> str:
-    source, target = _words(record)
-    expect_uncut(source, target, SEPARATORS["words"])
+def _format_words(record: LinkRecord, number: int) -> str:
+    source, target = _words_of_record(record)
+    check_unsplit(source, target, WORD_SEPARATORS["words"])
     return " ".join(f"{source[s]}<sep>{target[t]}" for s, t in sorted(record.links)) + "\n"
 
 
-def _guided(source: Sequence[str], target: Sequence[str], links: str) -> str:
+def _format_guided(source: Sequence[str], target: Sequence[str], links: str) -> str:
     """Return the words of a pair and its links as one line of three columns."""
-    expect_uncut(source, target, SEPARATORS["tsv"])
+    check_unsplit(source, target, WORD_SEPARATORS["tsv"])
     return f"{' '.join(source)}\t{' '.join(target)}\t{links}\n"
 
 
-def _write_jsonl(record: LinkRecord, number: int) -> str:
+def _format_jsonl(record: LinkRecord, number: int) -> str:
     values: dict[str, object] = {"links": sorted(record.links)}
     if possible := record.gold.possible - record.gold.sure:
         values["possible"] = sorted(possible)
@@ -532,24 +541,24 @@ _READERS: dict[str, Callable[[str | Path, str], Iterator[LinkRecord | DataError]
 _WRITERS: dict[str, Callable[[LinkRecord, int], str]] = {
     "pharaoh": lambda record, number: format_gold(record.gold) + "\n",
     "talp": lambda record, number: format_gold(record.gold, first=1) + "\n",
-    "naacl": _write_naacl,
-    "giza": _write_giza,
-    "words": _write_words,
-    "tsv": lambda record, number: _guided(*_words(record), format_pharaoh(record.links)),
-    "jsonl": _write_jsonl,
+    "naacl": _format_naacl,
+    "giza": _format_giza,
+    "words": _format_words,
+    "tsv": lambda record, number: _format_guided(*_words_of_record(record), format_pharaoh(record.links)),
+    "jsonl": _format_jsonl,
 }
 
 
-def read_records(
+def read_link_records(
     path: str | Path, *, format: str = "pharaoh", encoding: str = "utf-8", on_error: OnError | None = None
 ) -> Iterator[LinkRecord]:
     """Yield the links of each sentence pair of a file, in order; a DataError names the line.
 
     With `on_error` the error of a line that is a pair of its own is passed on, and the pair has no links.
     """
-    expect_choice(format, _READERS, "formats of links")
+    check_choice(format, _READERS, "formats of links")
     empty = LinkRecord(GoldAlignment((), ()))
-    return _settled(path, _READERS[format](path, encoding), empty, on_error)
+    return _handle_errors(path, _READERS[format](path, encoding), empty, on_error)
 
 
 @check_call("options such as `format` are given by their names")
@@ -585,7 +594,7 @@ def read_gold(
     """
     if format == "pharaoh" and are_corrections(path):
         return ReviewedGold(read_corrections(path, encoding=encoding))
-    return [record.gold for record in read_records(path, format=format, encoding=encoding)]
+    return [record.gold for record in read_link_records(path, format=format, encoding=encoding)]
 
 
 def read_links(
@@ -593,25 +602,25 @@ def read_links(
 ) -> Iterator[frozenset[Link]]:
     """Yield the links of each pair; a link that is only possible is an error, as an aligner makes none.
 
-    For `on_error` see :func:`read_records`.
+    For `on_error` see :func:`read_link_records`.
     """
     if format in ("pharaoh", "talp"):
         lines = _read_by_line(path, encoding, partial(parse_pharaoh, first=int(format == "talp")))
-        return _settled(path, lines, frozenset(), on_error)
-    records = read_records(path, format=format, encoding=encoding, on_error=on_error)
+        return _handle_errors(path, lines, frozenset(), on_error)
+    records = read_link_records(path, format=format, encoding=encoding, on_error=on_error)
     return (record.links for record in records)
 
 
 def format_record(record: LinkRecord, *, format: str, number: int) -> str:
     """Return the lines of one pair, each with its end; `number` counts pairs from 1."""
-    expect_choice(format, _WRITERS, "formats of links")
+    check_choice(format, _WRITERS, "formats of links")
     return _WRITERS[format](record, number)
 
 
 # --- batches: no Python object for a link --------------------------------------------------------
 
 
-def _lines(tokens: Longs, offsets: Longs, table: list[str]) -> str:
+def _lines_of_words(tokens: Longs, offsets: Longs, table: list[str]) -> str:
     """Return lines of the words ``table[tokens]``; line n has those of ``offsets[n]:offsets[n + 1]``."""
     size = len(table)
     ends = [f"{word} " for word in table] + [f"{word}\n" for word in table] + ["\n"]
@@ -622,7 +631,7 @@ def _lines(tokens: Longs, offsets: Longs, table: list[str]) -> str:
     return "".join(map(ends.__getitem__, tokens.tolist()))
 
 
-def _distinct(values: Longs) -> tuple[list[int], Longs]:
+def _number_distinct(values: Longs) -> tuple[list[int], Longs]:
     """Return the distinct values and, for each value, which of them it is."""
     top = int(values.max(initial=0)) + 1
     if top > 4 * len(values) + 65_536:
@@ -638,8 +647,8 @@ def format_pharaoh_batch(batch: AlignedBatch) -> str:
     """Return the links of all pairs as Pharaoh lines, each with its end."""
     width = int(batch.target.max(initial=0)) + 1
     keys = batch.source.astype(np.int64) * width + batch.target
-    distinct, tokens = _distinct(keys)
-    return _lines(tokens, batch.offsets, [f"{key // width}-{key % width}" for key in distinct])
+    distinct, tokens = _number_distinct(keys)
+    return _lines_of_words(tokens, batch.offsets, [f"{key // width}-{key % width}" for key in distinct])
 
 
 def format_guided_batch(
@@ -657,7 +666,7 @@ def format_guided_batch(
     links = format_pharaoh_batch(batch).split("\n")[:-1]
     for number, pair in enumerate(zip(source_words, target_words, links, strict=True), first):
         try:
-            lines.append(_guided(*pair))
+            lines.append(_format_guided(*pair))
         except DataError as error:
             raise error.at(f"pair {number}") from None
     return "".join(lines)
@@ -665,9 +674,9 @@ def format_guided_batch(
 
 def format_scores_batch(batch: AlignedBatch) -> str:
     """Return the probabilities of the links, parallel to :func:`format_pharaoh_batch`, with four digits."""
-    steps = np.rint(np.clip(batch.probability.astype(np.float64), 0, 1) * _SCALE).astype(np.int64)
-    distinct, tokens = _distinct(steps)
-    return _lines(tokens, batch.offsets, [f"{step / _SCALE:.4f}" for step in distinct])
+    steps = np.rint(np.clip(batch.probability.astype(np.float64), 0, 1) * _PROBABILITY_STEPS).astype(np.int64)
+    distinct, tokens = _number_distinct(steps)
+    return _lines_of_words(tokens, batch.offsets, [f"{step / _PROBABILITY_STEPS:.4f}" for step in distinct])
 
 
 def format_pair_scores_batch(batch: AlignedBatch) -> str:

@@ -14,10 +14,11 @@ from math import log
 from typing import NamedTuple
 
 from nmtalign.calls import check_call
-from nmtalign.door import expect_kind, expect_number, short
+from nmtalign.display import short_repr
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import links_inside
-from nmtalign.links.separators import expect_uncut
+from nmtalign.links.separators import check_unsplit
+from nmtalign.validation import check_number, check_type
 
 BETWEEN_SIDES = "|||"  # of a phrase pair
 
@@ -58,9 +59,9 @@ class LinkCounts:
         """Count the links of one sentence pair, and its words without a link."""
         for side in (source, target):
             if isinstance(side, str) or not isinstance(side, Sequence):
-                raise UsageError(f"expected a list of words, found {short(side)}")
+                raise UsageError(f"expected a list of words, found {short_repr(side)}")
             for word in side:
-                expect_kind(word, str, "words")
+                check_type(word, str, "words")
         chosen = {*links_inside(links, len(source), len(target))}
         linked_source, linked_target = {s for s, _ in chosen}, {t for _, t in chosen}
         pairs: list[tuple[str | None, str | None]] = [(source[s], target[t]) for s, t in chosen]
@@ -71,7 +72,7 @@ class LinkCounts:
     @check_call()
     def entries(self, *, least: int = 1) -> list[Entry]:
         """Return the words with at least `least` links, by source word, most probable target first."""
-        expect_number(least, "a number of links")
+        check_number(least, "a number of links")
         counts = self._counts
         of_source, of_target = Counter[str | None](), Counter[str | None]()
         for (source, target), links in counts.items():
@@ -166,7 +167,7 @@ def format_phrases(
     ``source words ||| target words ||| links inside the phrase``; a DataError if a word holds ``|||``, white
     space or a line break.
     """
-    expect_uncut(source, target, BETWEEN_SIDES)
+    check_unsplit(source, target, BETWEEN_SIDES)
     chosen, lines = sorted(links), []
     phrases = phrase_pairs(chosen, len(source), len(target), longest=longest)
     for start, end, target_start, target_end in phrases:

@@ -14,7 +14,7 @@ from nmtalign.errors import DataError
 from nmtalign.names import SIDES
 
 LINE_BREAKS = "\n\v\f\r\x1c\x1d\x1e\x85\u2028\u2029"  # str.splitlines ends a line at each of these
-_NAMES = {
+_SEPARATOR_NAMES = {
     " ": "a space",
     "\t": "a tab",
     "\n": "a line break",
@@ -22,39 +22,41 @@ _NAMES = {
     "\f": "a form feed",
     "\r": "a carriage return",
 }
-_cut_word = re.compile(f"[ \t{LINE_BREAKS}]").search
-_cut_line = re.compile(f"[\t{LINE_BREAKS}]").search
+_find_separator_in_word = re.compile(f"[ \t{LINE_BREAKS}]").search
+_find_separator_in_line = re.compile(f"[\t{LINE_BREAKS}]").search
 
 
-def may_be_cut(line: str, separator: str = "") -> bool:
+def may_be_split(line: str, separator: str = "") -> bool:
     """Return whether a line holds a separator other than a space, so that a word of it may hold one."""
-    return _cut_line(line) is not None or (separator != "" and separator in line)
+    return _find_separator_in_line(line) is not None or (separator != "" and separator in line)
 
 
-def find_cut(source: Sequence[str], target: Sequence[str], separator: str = "") -> tuple[int, str] | None:
+def find_split_word(
+    source: Sequence[str], target: Sequence[str], separator: str = ""
+) -> tuple[int, str] | None:
     """Return the first word that is empty or holds a separator: its side, 0 or 1, and what is wrong."""
     for side, words in enumerate((source, target)):
         line = " ".join(words)
         more_spaces = line.count(" ") >= max(len(words), 1)
-        if more_spaces or "" in words or may_be_cut(line, separator):
+        if more_spaces or "" in words or may_be_split(line, separator):
             for word in words:
-                if problem := _problem(word, separator):
+                if problem := _split_problem(word, separator):
                     return side, f"the {SIDES[side]} word {word[:60]!r} {problem}; replace it"
     return None
 
 
-def expect_uncut(source: Sequence[str], target: Sequence[str], separator: str = "") -> None:
+def check_unsplit(source: Sequence[str], target: Sequence[str], separator: str = "") -> None:
     """Raise DataError if a word is empty, or holds white space, a line break or the `separator`."""
-    if cut := find_cut(source, target, separator):
+    if cut := find_split_word(source, target, separator):
         raise DataError(cut[1])
 
 
-def _problem(word: str, separator: str) -> str:
+def _split_problem(word: str, separator: str) -> str:
     """Return what is wrong with a word; an empty text if nothing is."""
     if not word:
         return "is empty, and the file has spaces between words"
-    if found := _cut_word(word):
-        name = _NAMES.get(found[0], f"a line break (U+{ord(found[0]):04X})")
+    if found := _find_separator_in_word(word):
+        name = _SEPARATOR_NAMES.get(found[0], f"a line break (U+{ord(found[0]):04X})")
         return f"holds {name}, at which programs cut such a file"
     if separator and separator in word:
         return f"holds {separator!r}, at which programs cut such a file"
@@ -64,8 +66,8 @@ def _problem(word: str, separator: str) -> str:
 # --- cells of our own tables, which hold every word -------------------------------------------------------
 
 _TSV_ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
-_TSV_TABLE = str.maketrans({c: f"\\u{ord(c):04x}" for c in LINE_BREAKS} | _TSV_ESCAPES)
-_quoted_in_csv = re.compile(f'[,"{LINE_BREAKS}]').search
+_TSV_TRANSLATION = str.maketrans({c: f"\\u{ord(c):04x}" for c in LINE_BREAKS} | _TSV_ESCAPES)
+_needs_csv_quotes = re.compile(f'[,"{LINE_BREAKS}]').search
 FORMULA_SIGNS = tuple("=+-@\t\r\n＝＋－＠")  # at which spreadsheets take a cell for a formula
 
 
@@ -75,13 +77,13 @@ def tsv_cell(word: str) -> str:
     >>> print(tsv_cell("a\tb\u2028c"))
     a\tb\u2028c
     """
-    return word.translate(_TSV_TABLE)
+    return word.translate(_TSV_TRANSLATION)
 
 
 def csv_cell(word: str) -> str:
     """Return a word as a cell of CSV."""
     # the standard library's writer leaves a lone carriage return unquoted
-    return '"' + word.replace('"', '""') + '"' if _quoted_in_csv(word) else word
+    return '"' + word.replace('"', '""') + '"' if _needs_csv_quotes(word) else word
 
 
 def without_formula(word: str) -> str:

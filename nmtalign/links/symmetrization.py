@@ -31,12 +31,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nmtalign.arrays import Flags, Longs
-from nmtalign.door import expect_choice
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import Link
+from nmtalign.validation import check_choice
 
-_AROUND = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
-_CHUNK = 4096  # pairs that are grown together: long enough to share the loop, small enough to stay in cache
+_NEIGHBOR_OFFSETS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
+_PAIRS_PER_BLOCK = (
+    4096  # pairs that are grown together: long enough to share the loop, small enough to stay in cache
+)
 
 
 @dataclass
@@ -65,7 +67,10 @@ def _combine(grid: _Grid, operation: Callable[[int, int], int]) -> None:
 def _grow_diag(grid: _Grid) -> None:
     _combine(grid, and_)
     number = {cell: n for n, cell in enumerate(grid.cells)}
-    around = [[number[s + a, t + b] for a, b in _AROUND if (s + a, t + b) in number] for s, t in grid.cells]
+    around = [
+        [number[s + a, t + b] for a, b in _NEIGHBOR_OFFSETS if (s + a, t + b) in number]
+        for s, t in grid.cells
+    ]
     waiting = [(f | r) & ~c for f, r, c in zip(grid.forward, grid.reverse, grid.chosen, strict=True)]
     grew = True
     while grew:
@@ -91,14 +96,14 @@ def _final(grid: _Grid, linked: Callable[[int, int], int]) -> None:
             grid.add(cell, direction[cell] & ~linked(grid.source_linked[source], grid.target_linked[target]))
 
 
-_STEPS: dict[str, tuple[Callable[[_Grid], None], ...]] = {
+_STEPS_OF_METHOD: dict[str, tuple[Callable[[_Grid], None], ...]] = {
     "intersection": (partial(_combine, operation=and_),),
     "union": (partial(_combine, operation=or_),),
     "grow-diag": (_grow_diag,),
     "grow-diag-final": (_grow_diag, partial(_final, linked=and_)),
     "grow-diag-final-and": (_grow_diag, partial(_final, linked=or_)),
 }
-METHODS = tuple(_STEPS)
+SYMMETRIZATION_METHODS = tuple(_STEPS_OF_METHOD)
 
 
 def symmetrize_many(
@@ -110,13 +115,15 @@ def symmetrize_many(
     """
     if len(forward) != len(reverse):
         raise DataError(f"expected as many pairs in both directions, found {len(forward)} and {len(reverse)}")
-    pairs, sources, targets = _symmetrize(_flat(forward), _flat(reverse), len(forward), method)
+    pairs, sources, targets = _symmetrize(
+        _flatten_links(forward), _flatten_links(reverse), len(forward), method
+    )
     ends = np.searchsorted(pairs, np.arange(len(forward) + 1)).tolist()
     links = list(map(Link._make, zip(sources.tolist(), targets.tolist(), strict=True)))
     return [frozenset(links[a:b]) for a, b in pairwise(ends)]
 
 
-def _flat(sets: Sequence[Iterable[tuple[int, int]]]) -> Longs:
+def _flatten_links(sets: Sequence[Iterable[tuple[int, int]]]) -> Longs:
     rows = [(n, s, t) for n, links in enumerate(sets) for s, t in links]
     return np.array(rows, dtype=np.int64).reshape(-1, 3).T
 
@@ -142,32 +149,32 @@ def _symmetrize(forward: Longs, reverse: Longs, count: int, method: str) -> Long
 
     The links that are given are in the order of pairs, those that are returned in that of all three.
     """
-    expect_choice(method, METHODS, "methods to symmetrize")
+    check_choice(method, SYMMETRIZATION_METHODS, "methods to symmetrize")
     chunks = [np.zeros((3, 0), np.int64)]
-    for start in range(0, count, _CHUNK):
-        ends = start, start + _CHUNK
+    for start in range(0, count, _PAIRS_PER_BLOCK):
+        ends = start, start + _PAIRS_PER_BLOCK
         sides = [links[:, slice(*np.searchsorted(links[0], ends))] for links in (forward, reverse)]
-        chunks.append(_symmetrize_chunk(sides[0], sides[1], start, method))
+        chunks.append(_symmetrize_block(sides[0], sides[1], start, method))
     return np.concatenate(chunks, axis=1)
 
 
-def _symmetrize_chunk(forward: Longs, reverse: Longs, start: int, method: str) -> Longs:
+def _symmetrize_block(forward: Longs, reverse: Longs, start: int, method: str) -> Longs:
     """Return the links (3, L) of pairs `start` to `start + _CHUNK`."""
     width = 1 + max(int(links[2].max(initial=0)) for links in (forward, reverse))
     keys = [links[1] * width + links[2] for links in (forward, reverse)]  # by source, then target
     cells = np.unique(np.concatenate(keys))  # (K,)
     bits = []  # of each direction: one integer for each cell, with bit b set where pair b has the cell
     for links, key in zip((forward, reverse), keys, strict=True):
-        table = np.zeros((len(cells), _CHUNK), dtype=bool)  # (K, pairs)
+        table = np.zeros((len(cells), _PAIRS_PER_BLOCK), dtype=bool)  # (K, pairs)
         table[np.searchsorted(cells, key), links[0] - start] = True
         packed = np.packbits(table, axis=1, bitorder="little")
         bits.append([int.from_bytes(row.tobytes(), "little") for row in packed])
     positions = [divmod(key, width) for key in cells.tolist()]
     sources, targets = {s: 0 for s, _ in positions}, {t: 0 for _, t in positions}
     grid = _Grid(positions, bits[0], bits[1], [0] * len(positions), sources, targets)
-    for step in _STEPS[method]:
+    for step in _STEPS_OF_METHOD[method]:
         step(grid)
-    joined = b"".join(integer.to_bytes(_CHUNK // 8, "little") for integer in grid.chosen)
-    packed = np.frombuffer(joined, dtype=np.uint8).reshape(-1, _CHUNK // 8)
+    joined = b"".join(integer.to_bytes(_PAIRS_PER_BLOCK // 8, "little") for integer in grid.chosen)
+    packed = np.frombuffer(joined, dtype=np.uint8).reshape(-1, _PAIRS_PER_BLOCK // 8)
     pair, cell = np.unpackbits(packed, axis=1, bitorder="little").T.nonzero()  # (pairs, K)
     return np.stack([pair + start, cells[cell] // width, cells[cell] % width])

@@ -16,7 +16,7 @@ import numpy as np
 
 from nmtalign.arrays import Doubles, Floats, Integers, Ints, Reals
 from nmtalign.corpus.buckets import Bucket
-from nmtalign.corpus.parallel import in_order, shared_zeros
+from nmtalign.corpus.parallel import parallel_map, shared_zeros
 from nmtalign.corpus.text import EncodedText
 from nmtalign.corpus.word_pairs import PairIndex
 from nmtalign.positions.hmm import (
@@ -191,7 +191,7 @@ def expected_counts(step: EStep, text: EncodedText, index: PairIndex, workers: i
     """
     sizes = len(index), len(text.source.words), len(text.target.words)
     totals = ExpectedCounts.zeros(sizes, step.transitions or ())
-    likelihoods = in_order(
+    likelihoods = parallel_map(
         lambda k: step.counts(k, text.buckets[k], index.cells[k]),
         range(len(text.buckets)),
         workers,

@@ -20,7 +20,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from nmtalign.arrays import AnyArray, Doubles, Floats, Integers, Ints, Longs
-from nmtalign.corpus.buckets import LONG, Bucket
+from nmtalign.corpus.buckets import MIN_LONG_WORDS, Bucket
 from nmtalign.corpus.sides import EncodedSide, look_up
 from nmtalign.positions.position_model import BucketPosteriors, PositionModel, Posteriors, TextScores
 from nmtalign.state import State, Stored
@@ -51,7 +51,7 @@ class Transitions:
     @cached_property
     def _matrices(self) -> Floats | None:
         """The transitions by pair, (B, S + 1, S), for long sentences, where matrix products are faster."""
-        if self.transition.shape[1] < LONG:
+        if self.transition.shape[1] < MIN_LONG_WORDS:
             return None
         return np.ascontiguousarray(self.transition.transpose(2, 0, 1))
 
@@ -106,8 +106,8 @@ class TransitionModel:
     @classmethod
     def from_state(cls, stored: Stored, tables: str, classes: str, words: int) -> TransitionModel:
         """Return the model of two arrays of a state; `words` is the length of the classes."""
-        rows = stored.array(tables, "f", (None, 2 * MAX_JUMP + 1), low=0, high=1)
-        return cls(rows, stored.array(classes, "i", (words,), low=0, high=len(rows) - 1))
+        rows = stored.array(tables, "f", (None, 2 * MAX_JUMP + 1), minimum=0, maximum=1)
+        return cls(rows, stored.array(classes, "i", (words,), minimum=0, maximum=len(rows) - 1))
 
     def renumbered(self, numbers: Integers) -> TransitionModel:
         """Return the model for other word numbers; `numbers` holds the old number of each word, or -1."""
@@ -376,12 +376,12 @@ class HiddenMarkov(PositionModel):
     def from_state(cls, stored: Stored, vocabularies: Vocabularies) -> HiddenMarkov:
         fitted = None
         if stored.value("fitted", object) is not None:  # all words have one class
-            fitted, vocabularies = stored.integer("fitted", low=0), ({}, {})
+            fitted, vocabularies = stored.integer("fitted", minimum=0), ({}, {})
         models = []
         for side, numbers in zip(("source", "target"), vocabularies, strict=True):
             names, words = (f"{side}_tables", f"{side}_classes"), max(len(numbers), 1)
             models.append(TransitionModel.from_state(stored, *names, words))
-        null = stored.number("null", low=1e-9, high=0.999)
+        null = stored.number("null", minimum=1e-9, maximum=0.999)
         return cls((models[0], models[1]), vocabularies, null, stored.value("agree", bool), fitted)
 
     def transitions_of(self, source: EncodedSide, target: EncodedSide) -> BothTransitions:

@@ -18,9 +18,9 @@ from nmtalign.arrays import Flags, Floats, Longs, Reals
 from nmtalign.attention.position_encodings import diagonal_prior
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.text import EncodedText
-from nmtalign.door import expect_choice
 from nmtalign.errors import UsageError
 from nmtalign.state import State, Stored
+from nmtalign.validation import check_choice
 
 MAX_SCORE = np.float32(40)  # bound of scores, far from overflow and underflow of exp
 DIAGONAL_STRENGTH = 4.0  # strength that suits cosines at their default temperature
@@ -207,7 +207,7 @@ class SoftmaxPositions(PositionModel):
     strength: float | None = None  # of the prior; default 4
 
     def __post_init__(self) -> None:
-        expect_choice(self.name, SOFTMAX_POSITIONS, "positions")
+        check_choice(self.name, SOFTMAX_POSITIONS, "positions")
         if self.strength is not None and (self.name == "none" or not 0 <= self.strength < math.inf):
             raise UsageError(f"positions {self.name} with strength {self.strength} makes no sense")
 
@@ -220,7 +220,7 @@ class SoftmaxPositions(PositionModel):
 
     @classmethod
     def from_state(cls, stored: Stored, vocabularies: object) -> SoftmaxPositions:
-        strength = None if stored.value("strength", object) is None else stored.number("strength", low=0)
+        strength = None if stored.value("strength", object) is None else stored.number("strength", minimum=0)
         return cls(stored.text("name"), strength)
 
     @property

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.corpus.line_words import links_of_words
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import side_by_side, unequal_lines
+from nmtalign.files.text_files import unequal_lines_error, zip_lines
 from nmtalign.links.alignments import AlignedPair, Alignment, GoldAlignment, Link
 from nmtalign.links.evaluation import Counts, Evaluation, evaluate
 from nmtalign.links.formats import read_gold, read_links
 from nmtalign.report.sample import OWN, SamplePair, inside
-from nmtalign.text.bitext import KEPT_CELLS, SentencePair
+from nmtalign.text.bitext import MAX_MATRIX_CELLS, SentencePair
 
 CHUNK = 1000  # pairs aligned at a time
 BY_PART = 200  # pairs of a report whose scorers are shown one by one, as far as `WEIGHTS` go
@@ -63,7 +63,7 @@ def read_corpus(
     systems = others or {}
     columns: list[Iterable[Any]] = [pairs]
     columns += (read_links(path, encoding=encoding) for path in systems.values())
-    rows = side_by_side(columns, ["the bitext", *systems.values()])
+    rows = zip_lines(columns, ["the bitext", *systems.values()])
     golds = None if gold is None else read_gold(gold, encoding=encoding)
     attention = iter(aligned or ())
     files = {**systems} if gold is None else {**systems, "gold": gold}
@@ -77,7 +77,7 @@ def read_corpus(
         record = Record(number, pair, golden, dict(zip(systems, links, strict=True)), *known)
         yield record._replace(files=files)
     if golds is not None and number != len(golds):
-        raise unequal_lines([number, len(golds)], ["the bitext", str(gold)])
+        raise unequal_lines_error([number, len(golds)], ["the bitext", str(gold)])
     if aligned is not None:
         next(attention, None)  # raises an error if attention of further pairs follows
 
@@ -168,10 +168,10 @@ def cells_of(record: Record, aligner: Aligner | None) -> int:
 
 
 def attention_of(record: Record, aligner: Aligner | None) -> AlignedPair:
-    """Return the attention that a record has, else that of the aligner; DataError above `KEPT_CELLS`."""
+    """Return the attention of a record, or else of the aligner; DataError above `MAX_MATRIX_CELLS`."""
     cells = cells_of(record, aligner)
-    if cells > KEPT_CELLS and record.aligned is None:
-        sizes = f"expected at most {KEPT_CELLS:,} weights (target by source words), found {cells:,}"
+    if cells > MAX_MATRIX_CELLS and record.aligned is None:
+        sizes = f"expected at most {MAX_MATRIX_CELLS:,} weights (target by source words), found {cells:,}"
         raise DataError(f"pair {record.number}: {sizes}; align gives the links alone")
     return _with_attention([record], aligner)[0]
 
@@ -206,7 +206,7 @@ def _all_alone(records: Sequence[Record], aligner: Aligner | None) -> list[Alone
 def show(records: Iterable[Record], aligner: Aligner | None = None) -> list[SamplePair]:
     """Align records for a report, with all weights; those of each scorer for the first `BY_PART` pairs.
 
-    Pairs that go beyond `KEPT_CELLS` weights in all are left out with a warning; a DataError if none is left.
+    Pairs beyond `MAX_MATRIX_CELLS` weights in all are left out with a warning; a DataError if none is left.
     """
     pairs: list[SamplePair] = []
     left_out: list[int] = []
@@ -224,7 +224,7 @@ def show(records: Iterable[Record], aligner: Aligner | None = None) -> list[Samp
             pairs.append(SamplePair(record.number, pair, record.gold, others, parts, choices))
     if left_out:
         more = f" and {len(left_out) - 1:,} others" if left_out[1:] else ""
-        limit = f"a page holds {KEPT_CELLS:,} weights (target by source words)"
+        limit = f"a page holds {MAX_MATRIX_CELLS:,} weights (target by source words)"
         text = f"pair {left_out[0]}{more}: no room, {limit}"
         if not pairs:
             raise DataError(f"{text}; align gives the links alone")
@@ -246,7 +246,7 @@ def _fitting(records: Iterable[Record], aligner: Aligner | None, left_out: list[
     """Yield the records that a page has room for, and note the numbers of the others."""
     cells = 0
     for record in records:
-        if cells + (more := cells_of(record, aligner)) > KEPT_CELLS:
+        if cells + (more := cells_of(record, aligner)) > MAX_MATRIX_CELLS:
             left_out.append(record.number)
         else:
             cells += more

@@ -20,12 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.calls import check_call, closest_name
-from nmtalign.door import as_path, expect_choice, expect_flag, expect_kind, expect_number, short
+from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError
+from nmtalign.files.atomic_output import atomic_file
+from nmtalign.files.paths import as_path
 from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link
-from nmtalign.links.given import Links, as_gold
+from nmtalign.links.inputs import LinksOfPair, as_gold
 from nmtalign.names import SIDES
-from nmtalign.output import whole_file
 from nmtalign.report.figures import FONT_TYPES
 from nmtalign.report.page import KINDS, LEGEND_CELL, LONGEST_LABEL, Board, Panels
 from nmtalign.report.style import (
@@ -37,6 +38,7 @@ from nmtalign.report.style import (
     suggestion,
     visible,
 )
+from nmtalign.validation import check_bool, check_choice, check_number, check_type
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -72,7 +74,7 @@ def draw_heatmap(
     matrices: AlignmentMatrix | Mapping[str, AlignmentMatrix],
     *,
     links: Alignment | Iterable[tuple[int, int]] | None = None,
-    gold: GoldAlignment | Links | None = None,
+    gold: GoldAlignment | LinksOfPair | None = None,
     title: str = "",
     numbers: bool | None = None,
     linear: bool | None = None,
@@ -136,14 +138,14 @@ def draw_heatmap(
     if not isinstance(matrices, Mapping):
         matrices, wanted = {"": matrices}, f"{wanted}, such as pair.matrix, or several by their titles"
     for name, matrix in matrices.items():
-        expect_kind(name, str, "a title")
-        expect_kind(matrix, AlignmentMatrix, wanted)
-    expect_kind(title, str, "a title")
+        check_type(name, str, "a title")
+        check_type(matrix, AlignmentMatrix, wanted)
+    check_type(title, str, "a title")
     if columns is not None:
-        expect_number(columns, "a number of panels in a row, 1 or more", least=1, whole=True)
+        check_number(columns, "a number of panels in a row, 1 or more", minimum=1, integer=True)
     for name, flag in (("numbers", numbers), ("linear", linear)):
         if flag is not None:
-            expect_flag(flag, name)
+            check_bool(flag, name)
     first = _same_words(list(matrices.values()))
     chosen = _inside(() if links is None else links, first)
     sure, possible = _gold_inside(gold, first)
@@ -178,14 +180,14 @@ def _check_colors(colors: Any) -> None:
         return
     closest = closest_name(colors, colormaps)
     advice = f"did you mean {closest!r}?" if closest else "give the name of another, or a Colormap"
-    raise UsageError(f"matplotlib has no color map {short(colors)}; {advice}")
+    raise UsageError(f"matplotlib has no color map {short_repr(colors)}; {advice}")
 
 
 def draw_curves(
     matrix: AlignmentMatrix,
     *,
     links: Alignment | Iterable[tuple[int, int]] | None = None,
-    gold: GoldAlignment | Links | None = None,
+    gold: GoldAlignment | LinksOfPair | None = None,
     title: str = "",
     numbers: bool = False,
 ) -> Figure:
@@ -196,9 +198,9 @@ def draw_curves(
     are drawn: dashed where they are only possible. With `numbers` the position of each word stands beside
     it. Words stand in two lines; in two columns where these are long, or run against each other.
     """
-    expect_kind(matrix, AlignmentMatrix, "an AlignmentMatrix, such as pair.matrix")
-    expect_kind(title, str, "a title")
-    expect_flag(numbers, "numbers")
+    check_type(matrix, AlignmentMatrix, "an AlignmentMatrix, such as pair.matrix")
+    check_type(title, str, "a title")
+    check_bool(numbers, "numbers")
     kinds = _kinds_of_links(matrix, links, gold)
     tokens = matrix.source_tokens, matrix.target_tokens
     sides = [[shorten(visible(word), LONGEST_LABEL) or "␣" for word in side] for side in tokens]
@@ -213,7 +215,7 @@ def draw_curves(
 
 
 def _kinds_of_links(
-    matrix: AlignmentMatrix, links: Iterable[tuple[int, int]] | None, gold: GoldAlignment | Links | None
+    matrix: AlignmentMatrix, links: Iterable[tuple[int, int]] | None, gold: GoldAlignment | LinksOfPair | None
 ) -> dict[Link, str]:
     """Return the links to draw, each with its key in `KINDS`."""
     chosen = _inside(links or (), matrix)
@@ -236,7 +238,7 @@ def matrices_of(pair: AlignedPair, values: str | None = None) -> dict[str, Align
     arrays = {"forward": pair.forward, "reverse": pair.reverse, "combined": pair.posterior}
     arrays["scores"] = pair.scores
     known = {name: weights for name, weights in arrays.items() if weights is not None}
-    expect_choice(values, [*known, "all"], "values")
+    check_choice(values, [*known, "all"], "values")
     shown = [name for name in known if name != "scores"] if values == "all" else [values]
     if any(np.isnan(known[name]).any() for name in shown):
         raise DataError("the pair was aligned in pieces, and words that no piece has together have no score")
@@ -295,12 +297,12 @@ def save_heatmaps(figures: Iterable[Figure], path: str | Path, *, dpi: int = 150
     """
     path = as_path(path)
     check_format(path)
-    expect_number(dpi, "dots per inch from 1 to 2400", least=1, most=2400)
-    expect_kind(figures, Iterable, "a list of pictures, made by draw_heatmap")
+    check_number(dpi, "dots per inch from 1 to 2400", minimum=1, maximum=2400)
+    check_type(figures, Iterable, "a list of pictures, made by draw_heatmap")
     import matplotlib
 
     fixed = {"svg.fonttype": "none", "svg.hashsalt": "nmtalign", **FONT_TYPES}
-    with whole_file(path) as partial, matplotlib.rc_context(fixed), _script_was_named():
+    with atomic_file(path) as partial, matplotlib.rc_context(fixed), _script_was_named():
         if path.suffix.lower() == ".pdf":
             _save_pages(map(_figure, figures), partial, path)
         else:
@@ -328,7 +330,7 @@ def _save_pages(figures: Iterable[Figure], partial: str | Path, path: Path) -> N
 def _figure(figure: Any) -> Figure:
     from matplotlib.figure import Figure
 
-    expect_kind(figure, Figure, "pictures, made by draw_heatmap")
+    check_type(figure, Figure, "pictures, made by draw_heatmap")
     return figure  # type: ignore[no-any-return]
 
 
@@ -358,7 +360,9 @@ def _inside(links: Iterable[tuple[int, int]], matrix: AlignmentMatrix) -> set[Li
     return set(Alignment(links, S, T).links)
 
 
-def _gold_inside(gold: GoldAlignment | Links | None, matrix: AlignmentMatrix) -> tuple[set[Link], set[Link]]:
+def _gold_inside(
+    gold: GoldAlignment | LinksOfPair | None, matrix: AlignmentMatrix
+) -> tuple[set[Link], set[Link]]:
     """Return sure and possible links, none without gold."""
     if gold is None:
         return set(), set()

@@ -24,13 +24,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.calls import check_call
-from nmtalign.door import as_path, expect_kind
 from nmtalign.errors import DataError, UsageError
+from nmtalign.files.atomic_output import AtomicFiles
+from nmtalign.files.paths import as_path
 from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix
 from nmtalign.links.evaluation import Counts, Evaluation
-from nmtalign.links.formats import Correction, TextKey, format_gold, read_corrections, text_key
-from nmtalign.links.given import GivenGold, given_gold
-from nmtalign.output import Outputs
+from nmtalign.links.formats import (
+    Correction,
+    TextFingerprint,
+    format_gold,
+    pair_fingerprint,
+    read_corrections,
+)
+from nmtalign.links.inputs import GoldInput, as_gold_sequence
 from nmtalign.report.sample import (
     OWN,
     Figure,
@@ -47,6 +53,7 @@ from nmtalign.report.sample import (
     summarize,
 )
 from nmtalign.report.style import LIGHT, scale, visible
+from nmtalign.validation import check_type
 
 _NOTHING = AlignedPair(Alignment((), 0, 0), AlignmentMatrix(np.zeros((0, 0)), (), ()))
 REPORT, TYPING = "report.js", "tools/typing.js"  # a page begins with one of them
@@ -88,7 +95,7 @@ def _key_of_text(pairs: Sequence[SamplePair], lines: int) -> str | None:
     """Return the key of a text of which all pairs are shown; None where some are not."""
     if sorted(pair.number for pair in pairs) != list(range(1, lines + 1)):
         return None
-    key = TextKey()
+    key = TextFingerprint()
     for pair in sorted(pairs, key=lambda pair: pair.number):
         key.add(*pair.aligned.tokens)
     return str(key)
@@ -100,7 +107,7 @@ def _corrections(
     """Return corrections as the page reads and writes them; DataError if they are of another text."""
     for pair in pairs:
         one = corrections.get(pair.number)
-        if one is not None and one.text != text_key(*pair.aligned.tokens):
+        if one is not None and one.text != pair_fingerprint(*pair.aligned.tokens):
             raise DataError(f"pair {pair.number}: expected a correction of its words, found one of others")
     for one in corrections.values():
         if one.pairs != lines:
@@ -153,7 +160,7 @@ def write_report(
     path: str | Path,
     pairs: Iterable[AlignedPair] | Sequence[SamplePair],
     *,
-    gold: GivenGold | None = None,
+    gold: GoldInput | None = None,
     title: str = "Word alignment",
     corpus: Sequence[Figure] = (),
     corrections: str | Path | None = None,
@@ -197,19 +204,19 @@ def write_report(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     nmtalign.write_report(f"{folder}/report.html", batch, gold=["0-0 1-1", "0-0"])
     """
-    path, golds = as_path(path), None if gold is None else given_gold(gold)
+    path, golds = as_path(path), None if gold is None else as_gold_sequence(gold)
     if golds is not None and not isinstance(golds, Sequence):
         golds = list(golds)
     if path.suffix in (".pdf", ".png", ".svg"):
         raise UsageError(f"{path}: a report is an HTML page; give a name like {path.stem}.html")
-    expect_kind(title, str, "a title")
-    expect_kind(text, (str, type(None)), "a name of the text")
-    expect_kind(systems, (Mapping, type(None)), "evaluations by the names of systems")
-    expect_kind(corpus, Sequence, "figures of a corpus")
+    check_type(title, str, "a title")
+    check_type(text, (str, type(None)), "a name of the text")
+    check_type(systems, (Mapping, type(None)), "evaluations by the names of systems")
+    check_type(corpus, Sequence, "figures of a corpus")
     for figure in corpus:
-        expect_kind(figure, Figure, "a figure of nmtalign.report.sample")
+        check_type(figure, Figure, "a figure of nmtalign.report.sample")
     for evaluation in (systems or {}).values():
-        expect_kind(evaluation, Evaluation, "an evaluation of a system")
+        check_type(evaluation, Evaluation, "an evaluation of a system")
     listed = numbered(pairs, golds)
     lines = None if golds is None else list(map(format_gold, golds))
     known = {} if corrections is None else read_corrections(corrections)
@@ -222,7 +229,7 @@ def write_report(
         systems=systems,
         text=text,
     )
-    with Outputs() as files:
+    with AtomicFiles() as files:
         files.text(path).write(page)
 
 
@@ -310,7 +317,7 @@ def _pair_data(pair: SamplePair, levels: bytearray) -> dict[str, Any]:
     aer = math.nan if gold is None else Counts.of(aligned.alignment, gold).aer
     return {
         "n": pair.number,
-        "h": text_key(*aligned.tokens),
+        "h": pair_fingerprint(*aligned.tokens),
         "s": [visible(word) for word in matrix.source_tokens],
         "t": [visible(word) for word in matrix.target_tokens],
         "l": [x for link in aligned.alignment for x in (*link, round(1000 * aligned.probability(link)))],

@@ -18,10 +18,11 @@ import numpy as np
 
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.calls import check_call
-from nmtalign.door import as_path, expect_flag, expect_kind, expect_names, short
+from nmtalign.display import short_repr
 from nmtalign.errors import UsageError
+from nmtalign.files.paths import as_path
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix
-from nmtalign.links.evaluation import METRICS, Evaluation, compare
+from nmtalign.links.evaluation import METRICS, Evaluation, compare_evaluations
 from nmtalign.report.heatmap import (
     FORMATS,
     check_format,
@@ -33,6 +34,7 @@ from nmtalign.report.heatmap import (
 from nmtalign.report.html import html_cards, html_report
 from nmtalign.report.sample import SamplePair, numbered
 from nmtalign.report.tables import OF_MATRICES, link_table, save_matrices
+from nmtalign.validation import check_bool, check_choices, check_type
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,14 +84,14 @@ def show(pairs: Iterable[AlignedPair], *, title: str = "Word alignment") -> Page
     >>> "<title>Word alignment</title>" in page.html
     True
     """
-    expect_kind(title, str, "a title")
+    check_type(title, str, "a title")
     return Page(html_report(numbered(pairs), title=title))
 
 
 @singledispatch
 def _pair(result: Any) -> AlignedPair:
     """Return a result as a pair of words, weights and links."""
-    raise UsageError(f"expected one sentence pair, found {short(result)}")
+    raise UsageError(f"expected one sentence pair, found {short_repr(result)}")
 
 
 @_pair.register
@@ -207,9 +209,9 @@ def to_heatmap(result: Any, *, values: str | None = None, curves: bool = False, 
 
     `values` chooses among the arrays of an aligned pair, see `matrices_of`.
     """
-    expect_flag(curves, "curves")
+    check_bool(curves, "curves")
     known = [*signature(draw_curves if curves else draw_heatmap).parameters]
-    expect_names(options, ("values", "curves", *known[1:]), "options")
+    check_choices(options, ("values", "curves", *known[1:]), "options")
     matrices = _matrices(result, values)
     links = _pair(result).alignment.links
     if not curves:
@@ -223,7 +225,7 @@ def to_heatmap(result: Any, *, values: str | None = None, curves: bool = False, 
 def _matrices(result: Any, values: str | None) -> dict[str, AlignmentMatrix]:
     pair = _pair(result)
     if pair is not result and values is not None:
-        raise UsageError(f"expected no `values` of one matrix, found {short(values)}")
+        raise UsageError(f"expected no `values` of one matrix, found {short_repr(values)}")
     return matrices_of(pair, values) if pair is result else {"": pair.matrix}
 
 
@@ -234,7 +236,7 @@ def save(result: Any, path: str | Path, **options: Any) -> None:
     if path.suffix.lower() in OF_MATRICES:
         if options.pop("curves", False):
             raise UsageError(f"{path}: curves are a picture; give a name ending in {', '.join(FORMATS)}")
-        expect_names(options, ("values",), "options of numbers")
+        check_choices(options, ("values",), "options of numbers")
         save_matrices([(1, _matrices(result, options.get("values")))], path)
     else:
         save_heatmaps([to_heatmap(result, **options)], path)
@@ -259,7 +261,7 @@ def _found_links(ours: AlignedPair, theirs: AlignedPair) -> list[tuple[Any, ...]
 
 @to_comparison.register
 def _(first: AlignedBatch, second: Any) -> Any:
-    expect_kind(second, AlignedBatch, "another batch")
+    check_type(second, AlignedBatch, "another batch")
     if len(first) != len(second):
         raise UsageError(f"expected two batches of the same pairs, found {len(first):,} and {len(second):,}")
     pairs = enumerate(zip(first, second, strict=True))
@@ -274,16 +276,16 @@ def _(first: AlignmentMatrix, second: Any) -> Any:
 
 @to_comparison.register
 def _(first: Aligner, second: Any) -> Any:
-    expect_kind(second, Aligner, "another aligner")
+    check_type(second, Aligner, "another aligner")
     ours, theirs = to_table(first).add_suffix(" of first"), to_table(second).add_suffix(" of second")
     return ours.join(theirs, how="outer")
 
 
 @to_comparison.register
 def _(first: Evaluation, second: Any) -> Any:
-    expect_kind(second, Evaluation, "another evaluation")
+    check_type(second, Evaluation, "another evaluation")
     rows = []
-    for metric, difference in compare(first, second).items():
+    for metric, difference in compare_evaluations(first, second).items():
         scores = getattr(first, metric), getattr(second, metric)
         rows.append((*scores, difference.value, *difference.interval, difference.p))
     columns = ["first", "second", "difference", "low", "high", "p"]

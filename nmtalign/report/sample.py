@@ -16,16 +16,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.arrays import real_numbers
+from nmtalign.arrays import as_real_array
 from nmtalign.calls import check_constructor
-from nmtalign.door import begun, expect_kind, expect_names, expect_number, short
+from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedPair, Alignment, GoldAlignment, Link
-from nmtalign.links.evaluation import Difference, Evaluation, compare, evaluate
-from nmtalign.links.extraction import best_cells
+from nmtalign.links.evaluation import Difference, Evaluation, compare_evaluations, evaluate
+from nmtalign.links.selection import best_cells
 from nmtalign.names import SIDES
 from nmtalign.report.style import visible
-from nmtalign.text.bitext import KEPT_CELLS
+from nmtalign.text.bitext import MAX_MATRIX_CELLS
+from nmtalign.validation import check_choices, check_number, check_type, reject_exhausted
 
 READABLE = 20  # words of a sentence that shows an error at a glance
 TRANSLATIONS = 1000  # most of them in a report
@@ -81,22 +82,22 @@ class SamplePair:
     weights: Mapping[str, NDArray[np.floating]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        expect_number(self.number, "the number of a pair", whole=True)
-        expect_kind(self.aligned, AlignedPair, "an aligned pair")
+        check_number(self.number, "the number of a pair", integer=True)
+        check_type(self.aligned, AlignedPair, "an aligned pair")
         T, S = self.aligned.matrix.weights.shape
-        expect_kind(self.gold, (GoldAlignment, type(None)), "a GoldAlignment")
+        check_type(self.gold, (GoldAlignment, type(None)), "a GoldAlignment")
         if self.gold is not None:
             inside(self.gold.possible, S, T, self.number)
         names = {name: f"the {name} of a pair as a dictionary" for name in ("others", "choices")}
         for name, what in names.items():
-            expect_kind(getattr(self, name), Mapping, what)
+            check_type(getattr(self, name), Mapping, what)
             for alignment in getattr(self, name).values():
-                expect_kind(alignment, Alignment, "an alignment of another system")
+                check_type(alignment, Alignment, "an alignment of another system")
                 inside(alignment.links, S, T, self.number)
         for name in ("parts", "weights"):
-            expect_kind(getattr(self, name), Mapping, f"the {name} of a pair as a dictionary")
+            check_type(getattr(self, name), Mapping, f"the {name} of a pair as a dictionary")
             for part, weights in getattr(self, name).items():
-                shape = real_numbers(weights, f"the weights of {part}").shape
+                shape = as_real_array(weights, f"the weights of {part}").shape
                 if shape != (T, S):
                     raise DataError(f"expected the weights of {part} of shape (T, S) = {T, S}, found {shape}")
 
@@ -112,7 +113,7 @@ class SamplePair:
         """Return the links of one of `parts` alone; of a head the best source of each target word."""
         if part in self.choices:
             return sorted(self.choices[part].links)
-        expect_names([part], self.parts, "parts")
+        check_choices([part], self.parts, "parts")
         return [(s, t) for t, s in enumerate(_best(self.parts[part], None)) if s >= 0]
 
 
@@ -122,19 +123,23 @@ def numbered(
     """Return aligned pairs as a report shows them, counted from 1; those of SamplePair stay as they are."""
     if not isinstance(pairs, Iterable) or isinstance(pairs, str):
         advice = "; a single pair goes in a list: [pair]" if hasattr(pairs, "alignment") else ""
-        raise UsageError(f"expected aligned pairs, found {short(pairs)}{advice}")
-    aligned: list[Any] = list(begun(pairs, "aligned pairs") if isinstance(pairs, Iterator) else pairs)
+        raise UsageError(f"expected aligned pairs, found {short_repr(pairs)}{advice}")
+    aligned: list[Any] = list(
+        reject_exhausted(pairs, "aligned pairs") if isinstance(pairs, Iterator) else pairs
+    )
     kind = SamplePair if any(hasattr(pair, "aligned") for pair in aligned) else AlignedPair
     for pair in aligned:
         if not isinstance(pair, kind):
             advice = "align them first: aligner.align_batch(pairs)"
-            raise UsageError(f"expected aligned pairs alone, found {short(pair)}; {advice}")
+            raise UsageError(f"expected aligned pairs alone, found {short_repr(pair)}; {advice}")
     if kind is SamplePair:
         return aligned
     if gold is not None and len(gold) != len(aligned):
         raise DataError(f"expected gold links for each of {len(aligned):,} pairs, found {len(gold):,}")
-    if sum(math.prod(map(len, pair.tokens)) for pair in aligned) > KEPT_CELLS:
-        raise UsageError(f"expected at most {KEPT_CELLS:,} weights for a page; choose pairs, as batch[:200]")
+    if sum(math.prod(map(len, pair.tokens)) for pair in aligned) > MAX_MATRIX_CELLS:
+        raise UsageError(
+            f"expected at most {MAX_MATRIX_CELLS:,} weights for a page; choose pairs, as batch[:200]"
+        )
     golds: Sequence[GoldAlignment | None] = gold or [None] * len(aligned)
     return list(map(SamplePair, count(1), aligned, golds))
 
@@ -356,9 +361,9 @@ def verdict(systems: Mapping[str, Evaluation], differences: Mapping[tuple[str, s
     Systems come best first; a difference is by how much the AER of the second is above that of the first.
 
     >>> half, whole = (evaluate([links] * 9, ["0-0 1-1"] * 9) for links in ("0-0", "0-0 1-1"))
-    >>> verdict({"B": whole, "A": half}, {("B", "A"): compare(whole, half)["aer"]})
+    >>> verdict({"B": whole, "A": half}, {("B", "A"): compare_evaluations(whole, half)["aer"]})
     'Fewer errors in B than in A: AER 0.0 for 33.3 %, p = .001'
-    >>> verdict({"A": half, "B": half}, {("A", "B"): compare(half, half)["aer"]})
+    >>> verdict({"A": half, "B": half}, {("A", "B"): compare_evaluations(half, half)["aer"]})
     'The difference is within chance: AER of A 33.3 %, of B (33.3 %, p = 1)'
     """
     best, *others = systems
@@ -412,7 +417,9 @@ def comparison_data(systems: Mapping[str, Evaluation]) -> dict[str, Any] | None:
         shares = (*map(one.score, ("precision", "recall", "aer")), (high - low) / 2)
         numbers = [None if math.isnan(x) else round(100 * x, 4) for x in shares]
         rows.append((visible(name), one.counts.links, *numbers))
-    compared = {(a, b): compare(ordered[a], ordered[b])["aer"] for a, b in combinations(ordered, 2)}
+    compared = {
+        (a, b): compare_evaluations(ordered[a], ordered[b])["aer"] for a, b in combinations(ordered, 2)
+    }
     differences = {}
     for (i, j), difference in zip(combinations(range(len(rows)), 2), compared.values(), strict=True):
         points = (round(100 * x, 4) for x in (difference.value, *difference.interval))

@@ -14,15 +14,16 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
-from nmtalign.arrays import ArchiveWriter
 from nmtalign.calls import check_call
-from nmtalign.door import as_path, expect_kind
 from nmtalign.errors import UsageError
-from nmtalign.files import format_ending
+from nmtalign.files.array_files import NpzWriter
+from nmtalign.files.atomic_output import AtomicFiles
+from nmtalign.files.compressed import format_ending
+from nmtalign.files.paths import as_path
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, AlignmentMatrix
 from nmtalign.links.formats import json_text
 from nmtalign.links.separators import csv_cell, tsv_cell, without_formula
-from nmtalign.output import Outputs
+from nmtalign.validation import check_type
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,13 +97,13 @@ def link_table(pairs: Iterable[AlignedPair] | AlignedPair) -> pd.DataFrame:
 
     rows = []
     for number, pair in enumerate(pairs if isinstance(pairs, Iterable) else [pairs]):
-        expect_kind(pair, AlignedPair, "aligned pairs")
+        check_type(pair, AlignedPair, "aligned pairs")
         for (s, t), (source, target, probability) in zip(pair.links, pair.words, strict=True):
             rows.append((number, s, source, t, target, probability))
     return pd.DataFrame(rows, columns=["pair", *LinkRow._fields[1:]])
 
 
-def open_table(path: str | Path, files: Outputs) -> Callable[[Iterable[LinkRow]], None]:
+def open_table(path: str | Path, files: AtomicFiles) -> Callable[[Iterable[LinkRow]], None]:
     """Return what writes rows of links to a file in one pass; memory does not grow with the number of rows.
 
     The ending names the format: .csv, .tsv, .jsonl (which may be compressed: .csv.gz, .bz2, .xz, .zst), or
@@ -164,9 +165,9 @@ def save_matrices(
     that a spreadsheet would take for formulas.
     """
     path = as_path(path)
-    with Outputs() as files:
+    with AtomicFiles() as files:
         if path.suffix.lower() == ".npz":
-            archive = files.enter_context(ArchiveWriter(files.binary(path)))
+            archive = files.enter_context(NpzWriter(files.binary(path)))
             for number, matrices in pairs:
                 for name, matrix in matrices.items():
                     archive.write(f"{name if len(matrices) > 1 else 'pair'}-{number}", matrix.weights)

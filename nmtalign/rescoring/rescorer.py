@@ -21,10 +21,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nmtalign.arrays import Flags, Floats, Integers, blocks
+from nmtalign.arrays import Flags, Floats, Integers, block_slices
 from nmtalign.attention.weights import softmax
 from nmtalign.corpus.buckets import Bucket
-from nmtalign.links.extraction import beside_links
+from nmtalign.links.selection import adjacent_link_cells
 from nmtalign.names import SIDES
 from nmtalign.positions.hmm import DEFAULT_THRESHOLD
 from nmtalign.positions.position_model import BucketPosteriors, PositionModel, Posteriors, TextScores
@@ -112,7 +112,7 @@ class Rescored(PositionModel):
         width = max(
             SCORED_COLUMN_MULTIPLE, SCORED_CELLS // (T * S) // SCORED_COLUMN_MULTIPLE * SCORED_COLUMN_MULTIPLE
         )
-        for some in blocks(B, width):
+        for some in block_slices(B, width):
             of_some = (np.ascontiguousarray(array[..., some]) for array in cells)
             inputs = make_inputs(bucket_columns(bucket, some), known, *of_some)
             e[..., some] = self.network.scores(inputs).transpose(1, 2, 0)
@@ -132,10 +132,10 @@ class Rescored(PositionModel):
         return cls(
             stored.open("base", vocabularies),
             Network(*(stored.array(name, "f", shape) for name, shape in weights)),
-            stored.number("weight", low=0, high=1),
+            stored.number("weight", minimum=0, maximum=1),
             (tuple(stored.words("source_frequent")), tuple(stored.words("target_frequent"))),
-            stored.array("style", "f", (FREE_WORD_KINDS, C), low=0, high=1),
-            stored.number("gold_log_odds", low=-10, high=10),
+            stored.array("style", "f", (FREE_WORD_KINDS, C), minimum=0, maximum=1),
+            stored.number("gold_log_odds", minimum=-10, maximum=10),
         )
 
 
@@ -160,7 +160,7 @@ def free_words(joint: Floats, bucket: Bucket, ranks: Ranks) -> Iterator[tuple[Fl
     """
     of_target, of_source = ranks[1][bucket.target][:, None], ranks[0][bucket.source]
     kinds = of_target, of_target, of_source, of_source
-    cells = beside_links((joint >= DEFAULT_THRESHOLD) & bucket.inside)
+    cells = adjacent_link_cells((joint >= DEFAULT_THRESHOLD) & bucket.inside)
     for free, rank in zip(cells, kinds, strict=True):
         yield free & bucket.inside, np.broadcast_to(rank, free.shape)
 

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import Codes, Doubles, Flags, Floats, Integers, Reals, blocks
+from nmtalign.arrays import Codes, Doubles, Flags, Floats, Integers, Reals, block_slices
 from nmtalign.corpus.sides import look_up
 from nmtalign.corpus.text import EncodedText, encode_text
 from nmtalign.errors import DataError
@@ -85,7 +85,7 @@ class DenseScorer:
         pairs = text.index
         indices = np.flatnonzero(source[pairs.source] & target[pairs.target])
         ratios = np.empty(len(indices), dtype=np.float32)
-        for some in blocks(len(indices), PAIRS_PER_LIST):
+        for some in block_slices(len(indices), PAIRS_PER_LIST):
             e, f = pairs.source[indices[some]], pairs.target[indices[some]]
             scores = np.einsum("nd,nd->n", keys[e], queries[f])
             np.clip(scores, -MAX_SCORE, MAX_SCORE, out=scores)
@@ -109,11 +109,11 @@ class DenseScorer:
     @classmethod
     def from_state(cls, stored: Stored, lexicon: Lexicon) -> DenseScorer:
         V, top = (len(lexicon.source_words), len(lexicon.target_words)), MAX_CODE
-        source = stored.large("source", "i", (V[0], None), low=-top, high=top)
-        target = stored.large("target", "i", (V[1], source.shape[1]), low=-top, high=top)
+        source = stored.large("source", "i", (V[0], None), minimum=-top, maximum=top)
+        target = stored.large("target", "i", (V[1], source.shape[1]), minimum=-top, maximum=top)
         norms = stored.array("source_norms", "f", V[:1]), stored.array("target_norms", "f", V[1:])
-        scale = stored.number("scale", low=0, high=1000)
-        weight = stored.number("weight", low=0, high=1)
+        scale = stored.number("scale", minimum=0, maximum=1000)
+        weight = stored.number("weight", minimum=0, maximum=1)
         return cls(stored.text("name"), lexicon, (source, target), norms, scale, weight)
 
 
@@ -157,7 +157,7 @@ def _relative_frequencies(counts: Integers) -> Doubles:
 def log_norms(keys: Floats, queries: Floats, shares: Floats) -> Floats:
     """Return ``log sum over f of p(f) exp(k . q_f)`` of keys (N, D), with queries (V, D) and p(f) (V,)."""
     result = np.empty(len(keys), dtype=np.float32)
-    for some in blocks(len(keys), max(1, CELLS_PER_TABLE // max(1, len(queries)))):
+    for some in block_slices(len(keys), max(1, CELLS_PER_TABLE // max(1, len(queries)))):
         scores = np.clip(keys[some] @ queries.T, -MAX_SCORE, MAX_SCORE)
         result[some] = np.exp(scores, out=scores) @ shares
     return np.log(result, out=result)

@@ -19,9 +19,9 @@ from operator import itemgetter
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.arrays import Bits, Floats, Ints, Longs, blocks
+from nmtalign.arrays import Bits, Floats, Ints, Longs, block_slices
 from nmtalign.corpus.sides import EncodedSide, look_up, number_words
-from nmtalign.corpus.word_pairs import PairIndex, distinct, words_of
+from nmtalign.corpus.word_pairs import PairIndex, rank_distinct, split_keys
 from nmtalign.text.tokenization import normal_form
 
 SHORT = 3.0  # mean letters a word, below which a side has short words
@@ -140,8 +140,8 @@ def make_form_pairs(
     at_source = pairs.source if len(s) == S else s[pairs.source]
     at_target = pairs.target if len(t) == T else t[pairs.target]
     if merge_equal and any(letters):
-        keys, of_pair = distinct(at_source.astype(np.int64) * T + at_target)
-        at_source, at_target = words_of(keys, T)
+        keys, of_pair = rank_distinct(at_source.astype(np.int64) * T + at_target)
+        at_source, at_target = split_keys(keys, T)
     prior = np.float32(spelling) * spelled_alike(s_forms, t_forms, at_source, at_target)
     alike = np.flatnonzero(prior)
     forms = s_forms.forms, t_forms.forms
@@ -158,7 +158,7 @@ def spelled_alike(source: Forms, target: Forms, at_source: Ints, at_target: Ints
     same = source.same(target)
     s, t = source.letter_pairs, target.letter_pairs
     result = np.asarray(same[at_source] == at_target, dtype=np.float32)
-    for block in blocks(len(result), BLOCK):
+    for block in block_slices(len(result), BLOCK):
         e, f = at_source[block], at_target[block]
         common = _ones([a.take(e) & b.take(f) for a, b in zip(s, t, strict=True)])
         some = np.flatnonzero(common > 1)  # most pairs share none or one

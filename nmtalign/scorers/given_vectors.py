@@ -17,9 +17,9 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import Doubles, Flags, Floats, Reals, blocks
-from nmtalign.corpus.buckets import PADDED
-from nmtalign.corpus.coverage import Coverage, coverage
+from nmtalign.arrays import Doubles, Flags, Floats, Reals, block_slices
+from nmtalign.corpus.buckets import PADDING_SCORE
+from nmtalign.corpus.coverage import Coverage, measure_coverage
 from nmtalign.corpus.sides import EncodedSide, WordForms
 from nmtalign.corpus.text import EncodedText, Segments, encode_text
 from nmtalign.errors import DataError
@@ -87,7 +87,7 @@ class VectorScorer(Scorer):
         references = []
         for side in SIDES if stored.meta["lists"] else ():
             words = stored.words(f"{side}_reference")
-            share = stored.array(f"{side}_share", "f", (len(words),), low=MIN_REFERENCE_SHARE, high=1)
+            share = stored.array(f"{side}_share", "f", (len(words),), minimum=MIN_REFERENCE_SHARE, maximum=1)
             references.append(Reference(words, share))
         score = stored.open("score", source.dimension)
         return cls(source, target, score, tuple(references) or None, stored.value("tune", bool))
@@ -121,7 +121,7 @@ class VectorScorer(Scorer):
         self, source: EncodedSide, target: EncodedSide, segments: Segments | None = None
     ) -> Coverage:
         """Count the words that have a vector of their own; no other word can be linked."""
-        return coverage(source, target, self.vocabularies, segments, every_word=True)
+        return measure_coverage(source, target, self.vocabularies, segments, every_word=True)
 
     def word_forms(self, text: TextSettings) -> tuple[WordForms, WordForms]:
         return partial(self.source.forms, text=text), partial(self.target.forms, text=text)
@@ -203,14 +203,14 @@ class CellScores(TextScores):
     def scores(self, k: int) -> Doubles:
         bucket = self.text.buckets[k]
         if self.scorer.score.costly:
-            return np.where(bucket.inside, self._by_pair.take(self.text.index.cells[k]), PADDED)
+            return np.where(bucket.inside, self._by_pair.take(self.text.index.cells[k]), PADDING_SCORE)
         T, S, B = bucket.shape
         scores = np.empty((T, S, B))
-        for columns in blocks(B, max(1, NUMBERS_PER_GATHER // ((T + S) * self.keys[0].size))):
+        for columns in block_slices(B, max(1, NUMBERS_PER_GATHER // ((T + S) * self.keys[0].size))):
             queries, keys = self.queries[bucket.target[:, columns].T], self.keys[bucket.source[:, columns].T]
             scores[..., columns] = self.scorer.score(queries, keys).transpose(1, 2, 0)
-        np.clip(scores, PADDED / 10, -PADDED / 10, out=scores)  # the padding scores lowest
-        scores[~bucket.inside] = PADDED
+        np.clip(scores, PADDING_SCORE / 10, -PADDING_SCORE / 10, out=scores)  # the padding scores lowest
+        scores[~bucket.inside] = PADDING_SCORE
         return scores
 
     def ratios(self, k: int) -> Floats:
@@ -237,7 +237,7 @@ class CellScores(TextScores):
         """Score of each word pair (P,), computed once because the score is costly."""
         pairs = self.text.index
         scores = np.empty(len(pairs))
-        for some in blocks(len(pairs), max(1, NUMBERS_PER_GATHER // self.keys[0].size)):
+        for some in block_slices(len(pairs), max(1, NUMBERS_PER_GATHER // self.keys[0].size)):
             queries, keys = self.queries[pairs.target[some]], self.keys[pairs.source[some]]
             scores[some] = self.scorer.score(queries[:, None], keys[:, None])[:, 0, 0]
         return scores
@@ -247,8 +247,8 @@ class CellScores(TextScores):
         """log Z of source and of target words."""
         score, ((source, target), shares) = self.scorer.score, self.scorer.compared
         of_keys, of_queries = np.empty(len(self.keys), np.float32), np.empty(len(self.queries), np.float32)
-        for some in blocks(len(of_keys), WORDS_PER_NORM_BLOCK):
+        for some in block_slices(len(of_keys), WORDS_PER_NORM_BLOCK):
             of_keys[some] = _log_mean(score(target, self.keys[some]).T, shares[1])
-        for some in blocks(len(of_queries), WORDS_PER_NORM_BLOCK):
+        for some in block_slices(len(of_queries), WORDS_PER_NORM_BLOCK):
             of_queries[some] = _log_mean(score(self.queries[some], source), shares[0])
         return of_keys, of_queries

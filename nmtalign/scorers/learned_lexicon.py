@@ -27,10 +27,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import AnyArray, Doubles, Floats, Integers, Longs, blocks, expect_rising
-from nmtalign.corpus.parallel import in_order
+from nmtalign.arrays import (
+    AnyArray,
+    Doubles,
+    Floats,
+    Integers,
+    Longs,
+    block_slices,
+    check_strictly_increasing,
+)
+from nmtalign.corpus.parallel import parallel_map
 from nmtalign.corpus.sides import EncodedSide, look_up, number_words
-from nmtalign.corpus.word_pairs import PairIndex, values_of
+from nmtalign.corpus.word_pairs import PairIndex, lookup_values
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import SIDES
 from nmtalign.positions.position_model import Emissions
@@ -45,11 +53,6 @@ MIN_NULL_COUNT = 1e-3  # expected null count of a word that was never unaligned
 UNKNOWN_RATIO = 0.2  # of two forms, one of them unknown: other kinds of form or the positions decide
 MAX_COUNT = 10**12  # of words or links of a training text
 MAX_FORM_LETTERS = 1000  # of a form
-_SMOOTHING_RANGES: dict[str, dict[str, float]] = {  # of the fields of Smoothing, in order
-    "words": {"low": 1, "high": MAX_COUNT},
-    "pseudo_count": {"low": 1e-6, "high": 1e6},
-    "floor": {"low": 0, "high": 1},
-}
 
 
 class FormCounts(NamedTuple):
@@ -66,10 +69,10 @@ class FormCounts(NamedTuple):
     @classmethod
     def from_state(cls, stored: Stored, side: str, forms: int | None) -> FormCounts:
         """Return the counts of the forms of a side, shape (forms,); None accepts any number of forms."""
-        counts: dict[str, float] = {"low": 0, "high": MAX_COUNT}
-        linked = stored.array(f"{side}_linked", "f", (forms,), **counts).astype(np.float64)
-        null = stored.array(f"{side}_null", "f", (len(linked),), **counts).astype(np.float64)
-        return cls(linked, null, stored.number(f"{side}_null", **counts))
+        linked = stored.array(f"{side}_linked", "f", (forms,), minimum=0, maximum=MAX_COUNT)
+        null = stored.array(f"{side}_null", "f", (len(linked),), minimum=0, maximum=MAX_COUNT)
+        all_null = stored.number(f"{side}_null", minimum=0, maximum=MAX_COUNT)
+        return cls(linked.astype(np.float64), null.astype(np.float64), all_null)
 
     def null_ratios(self, words: float, pseudo_count: float) -> Doubles:
         """Return p(form | null) / p(form) of each form, at most 1,000."""
@@ -144,7 +147,7 @@ def ratios(form_pairs: FormPairs, counts: FormPairCounts, smoothing: Smoothing, 
 
 def _in_blocks(function: Callable[[slice], None], size: int, workers: int) -> None:
     """Call a function in several threads, with slices that together cover an array of `size` entries."""
-    deque(in_order(function, [*blocks(size, WORD_PAIRS_PER_BLOCK)], workers), maxlen=0)
+    deque(parallel_map(function, [*block_slices(size, WORD_PAIRS_PER_BLOCK)], workers), maxlen=0)
 
 
 class CountedForms(NamedTuple):
@@ -223,20 +226,20 @@ class StoredForms(NamedTuple):
     @classmethod
     def from_state(cls, stored: Stored, words: tuple[int, int]) -> StoredForms:
         """Return the counts of a state; `words` are the sizes of both vocabularies."""
-        first, second = stored.integers("letters", 2, low=-MAX_FORM_LETTERS, high=MAX_FORM_LETTERS)
+        first, second = stored.integers("letters", 2, minimum=-MAX_FORM_LETTERS, maximum=MAX_FORM_LETTERS)
         source, target = (
             FormCounts.from_state(stored, side, None if letters else size)
             for side, size, letters in zip(SIDES, words, (first, second), strict=True)
         )
-        pairs, forms = stored.integer("pairs", low=0), len(target.linked)
-        of_source = stored.array("pairs", "i", (len(source.linked),), low=0, high=forms)
+        pairs, forms = stored.integer("pairs", minimum=0), len(target.linked)
+        of_source = stored.array("pairs", "i", (len(source.linked),), minimum=0, maximum=forms)
         if of_source.sum() != pairs:
             found = f"expected {pairs:,} word pairs of all forms, found {of_source.sum():,}"
             raise DataError(found).at(f"{stored.folder / 'arrays.npz'}, {stored.prefix}pairs")
-        targets = stored.large("targets", "i", (pairs,), low=0, high=forms - 1)
+        targets = stored.large("targets", "i", (pairs,), minimum=0, maximum=forms - 1)
         keys = np.repeat(np.arange(len(of_source)) * forms, of_source) + targets
-        expect_rising(keys, name=stored.folder / f"{stored.prefix}targets.npy")
-        counts = stored.large("counts", "f", (pairs,), low=0, high=MAX_COUNT)
+        check_strictly_increasing(keys, name=stored.folder / f"{stored.prefix}targets.npy")
+        counts = stored.large("counts", "f", (pairs,), minimum=0, maximum=MAX_COUNT)
         return cls((first, second), keys, counts, (source, target))
 
     def table(self, least: float) -> Any:
@@ -288,14 +291,19 @@ class Lexicon:
         V = len(source), len(target)
         if not stored.parts():
             raise DataError("expected a lexicon with at least one kind of form, found none").at(stored.folder)
+        smoothing = Smoothing(
+            words=stored.number("words", minimum=1, maximum=MAX_COUNT),
+            pseudo_count=stored.number("pseudo_count", minimum=1e-6, maximum=1e6),
+            floor=stored.number("floor", minimum=0, maximum=1),
+        )
         lexicon = cls(
             source,
             target,
-            stored.array("source_counts", "i", (V[0],), low=0, high=MAX_COUNT),
-            stored.array("target_counts", "i", (V[1],), low=0, high=MAX_COUNT),
+            stored.array("source_counts", "i", (V[0],), minimum=0, maximum=MAX_COUNT),
+            stored.array("target_counts", "i", (V[1],), minimum=0, maximum=MAX_COUNT),
             [StoredForms.from_state(stored.part(name), V) for name in stored.parts()],
-            Smoothing(*(stored.number(name, **bounds) for name, bounds in _SMOOTHING_RANGES.items())),
-            stored.number("spelling", low=0, high=1000),
+            smoothing,
+            stored.number("spelling", minimum=0, maximum=1000),
         )
         lexicon._check_forms(stored)
         return lexicon
@@ -395,7 +403,7 @@ def _counts_of(
     missing = (at_source < 0) | (at_target < 0)
     keys = at_source * learned.shape[1] + at_target
     keys[missing] = -1
-    counts = values_of(learned.keys, learned.counts, keys)
+    counts = lookup_values(learned.keys, learned.counts, keys)
     unknown = np.flatnonzero(missing & (pairs.source > 0))
     by_chance = (of_source.linked + smoothing.pseudo_count)[pairs.source[unknown]]
     by_chance *= (of_target.linked + smoothing.pseudo_count)[pairs.target[unknown]] / smoothing.words

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from nmtalign.arrays import Flags, Floats, Longs
-from nmtalign.corpus.buckets import PADDED
+from nmtalign.corpus.buckets import PADDING_SCORE
 from nmtalign.corpus.text import EncodedText
 from nmtalign.errors import UsageError
 from nmtalign.positions.position_model import Emissions, TextScores
@@ -138,7 +138,7 @@ class WordPairScores(TextScores):
 
     def scores(self, k: int) -> Floats:
         ratios = self.ratios(k)
-        return np.where(self.text.buckets[k].inside, np.log(np.maximum(ratios, 1e-30)), PADDED)
+        return np.where(self.text.buckets[k].inside, np.log(np.maximum(ratios, 1e-30)), PADDING_SCORE)
 
     def linkable(self, k: int, ratios: Floats | None) -> Flags:
         """Tell which pairs (B,) have a ratio above chance, or ratios that prefer some words on both sides."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from nmtalign.arrays import Floats, Integers
-from nmtalign.corpus.coverage import Coverage, coverage
+from nmtalign.corpus.coverage import Coverage, measure_coverage
 from nmtalign.corpus.sides import EncodedSide, WordForms
 from nmtalign.corpus.text import EncodedText, Segments, encode_text
 from nmtalign.errors import UsageError
@@ -71,7 +71,7 @@ class Scorer:
         self, source: EncodedSide, target: EncodedSide, segments: Segments | None = None
     ) -> Coverage:
         """Count the words of both sides of a text that are known."""
-        return coverage(source, target, self.vocabularies, segments)
+        return measure_coverage(source, target, self.vocabularies, segments)
 
     def word_forms(self, text: TextSettings) -> tuple[WordForms, WordForms] | None:
         """Return functions that give the forms in which source and target words are looked up.

@@ -17,13 +17,16 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from nmtalign.arrays import Reals, Shape, expect_array, read_arrays
+from nmtalign.arrays import Reals, Shape, check_stored_array
 from nmtalign.attention.scores import additive_projected, dot, l2_normalize
-from nmtalign.door import as_path, expect_choice, short
+from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import file_in, guarded_read
+from nmtalign.files.array_files import read_arrays
+from nmtalign.files.paths import as_path, file_inside
+from nmtalign.files.read_errors import reraise_as_data_error
 from nmtalign.names import SCORES, ScoreName
 from nmtalign.state import State, Stored
+from nmtalign.validation import check_choice
 
 PARTS_OF_DOUBLES = 3  # parts that keep all bits of double precision; single precision has one
 BITS_PER_ENTRY = 26  # bits of an entry: a product has 52, and a double holds 53
@@ -69,7 +72,7 @@ class DotScore:
 
     @classmethod
     def from_state(cls, stored: Stored, dimension: int) -> DotScore:
-        return cls(stored.text("name"), stored.number("scale", low=0), stored.value("unit_length", bool))
+        return cls(stored.text("name"), stored.number("scale", minimum=0), stored.value("unit_length", bool))
 
     def keys(self, vectors: Reals) -> Reals:
         """Return the vectors of source words (N, D) as exact parts (N, P, D), of length 1 for cosines."""
@@ -168,13 +171,13 @@ class LearnedScore:
     @classmethod
     def from_state(cls, stored: Stored, dimension: int) -> Self:
         weights = cls._checked(lambda name, shape: stored.array(name, "f", shape), dimension)
-        return cls(**weights, scale=stored.number("scale", low=0), origin=stored.text("origin"))
+        return cls(**weights, scale=stored.number("scale", minimum=0), origin=stored.text("origin"))
 
     @classmethod
     def load(cls, path: str | Path, dimension: int) -> Self:
         """Read the weights from an npz file; a DataError says what is missing or does not fit."""
         path = as_path(path)
-        with guarded_read(path):
+        with reraise_as_data_error(path):
             given = read_arrays(path)
             arrays = cls._completed(given, dimension)
         if not cls.axes.keys() <= arrays.keys():
@@ -184,7 +187,7 @@ class LearnedScore:
             name: str, shape: Shape, low: float = -MAX_LEARNED_WEIGHT, high: float = MAX_LEARNED_WEIGHT
         ) -> Reals:
             doubles = arrays[name].astype(np.float64)
-            return expect_array(doubles, "f", shape, low, high, name=f"{path}, {name}")
+            return check_stored_array(doubles, "f", shape, low, high, name=f"{path}, {name}")
 
         null = float(array("null_probability", (), 1e-9, 0.999)) if "null_probability" in arrays else None
         return cls(**cls._checked(array, dimension), origin=path.name, null=null)
@@ -306,9 +309,9 @@ def make_score(
     sharpness = None if temperature is None else 1 / temperature
     if not isinstance(name, str) and not hasattr(name, "queries"):
         expected = "expected the name of a score, or a score such as learned.score"
-        raise UsageError(f"{expected}, found {short(name)}")
+        raise UsageError(f"{expected}, found {short_repr(name)}")
     if isinstance(name, str):
-        expect_choice(name, SCORES, "scores")
+        check_choice(name, SCORES, "scores")
     if parameters is not None:
         name = load_parameters(name, parameters, dimension)
     if not isinstance(name, str):
@@ -347,4 +350,4 @@ def score_in(folder: Path, name: ScoreName, dimension: int) -> VectorScore | Sco
                 f"{folder} holds no {PARAMETER_FILES[name]}; {how_to_learn(f'--vectors {folder}')}"
             )
         return name
-    return load_parameters(name, file_in(folder, PARAMETER_FILES[name]), dimension)
+    return load_parameters(name, file_inside(folder, PARAMETER_FILES[name]), dimension)

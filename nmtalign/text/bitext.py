@@ -18,31 +18,37 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeGuard, overload
 
 from nmtalign.calls import check_call
-from nmtalign.door import (
-    begun,
-    expand_home,
-    expect_names,
-    expect_number,
-    is_iterable,
-    number_of,
-    numbers_of,
-    one_line,
-    short,
-)
-from nmtalign.errors import DataError, UsageError
-from nmtalign.files import check_encoding, format_ending, is_text, side_by_side, try_lines
+from nmtalign.display import short_repr, single_line
+from nmtalign.errors import DataError, OnError, UsageError
+from nmtalign.files.compressed import format_ending
+from nmtalign.files.paths import expand_home
+from nmtalign.files.text_files import check_encoding, is_encodable, try_lines, zip_lines
 from nmtalign.names import PairFormat
-from nmtalign.text.headers import sides_of
+from nmtalign.text.headers import find_side_columns
 from nmtalign.text.languages import language_tag
-from nmtalign.text.readers import ENDINGS, FORMATS, Line, Record, Select, read_records
-from nmtalign.text.tokenization import LONGEST_TEXT, SPACES, Languages, TextSettings
+from nmtalign.text.readers import (
+    FORMAT_OF_ENDING,
+    PAIR_FILE_FORMATS,
+    LineOrError,
+    PairOrError,
+    Select,
+    read_pair_records,
+)
+from nmtalign.text.tokenization import MAX_TEXT_CHARS, SPACE_SETTINGS, Languages, TextSettings
+from nmtalign.validation import (
+    check_choices,
+    check_number,
+    is_iterable,
+    normalize_index,
+    reject_exhausted,
+    selected_indices,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
 
-OnError = Callable[[DataError], None]
 Words = Sequence[str]
 Sentence = str | Words
 Pair = tuple[Sentence, Sentence]
@@ -114,27 +120,31 @@ def read_bitext(
     """
     check_encoding(encoding)
     if not (on_error is None or callable(on_error)):
-        raise UsageError(f"expected a function that takes an error as `on_error`, found {short(on_error)}")
-    expect_names([format], ("auto", *FORMATS), "a bitext format")
-    sides = _checked_select(select)
+        raise UsageError(
+            f"expected a function that takes an error as `on_error`, found {short_repr(on_error)}"
+        )
+    check_choices([format], ("auto", *PAIR_FILE_FORMATS), "a bitext format")
+    sides = _check_select(select)
     files = [expand_home(path) for path in (source, target) if path is not None]
-    read: Callable[[], Iterator[Record]]
+    read: Callable[[], Iterator[PairOrError]]
     if target is not None:
         if format not in ("auto", "moses"):
             raise UsageError(f"the format {format!r} is one file, but two were given")
         if select is not None:
-            raise UsageError(f"`select` chooses the sides of one file, but two were given: {short(select)}")
-        read = partial(_read_two, files[0], files[1], encoding)
+            raise UsageError(
+                f"`select` chooses the sides of one file, but two were given: {short_repr(select)}"
+            )
+        read = partial(_read_two_files, files[0], files[1], encoding)
     elif format == "moses":
         raise UsageError("the format 'moses' is two files, but one was given")
     else:
-        named_by_ending = ENDINGS.get(format_ending(files[0]), "auto")
+        named_by_ending = FORMAT_OF_ENDING.get(format_ending(files[0]), "auto")
         read_as = named_by_ending if format == "auto" else format
-        read = partial(read_records, files[0], read_as, encoding, sides)
-    return Bitext._from_files(partial(_settled, read, on_error), files)
+        read = partial(read_pair_records, files[0], read_as, encoding, sides)
+    return Bitext._from_files(partial(_raise_or_report, read, on_error), files)
 
 
-def _checked_select(select: Any) -> Select:
+def _check_select(select: Any) -> Select:
     """Return names or numbers of both sides as they are typed."""
     if select is None:
         return None
@@ -142,7 +152,7 @@ def _checked_select(select: Any) -> Select:
     for side in sides:
         if not isinstance(side, str | Integral) or isinstance(side, bool):
             wanted = "two columns, keys or languages as `select`, such as ('en', 'fr') or (1, 2)"
-            raise UsageError(f"expected {wanted}, found {short(select)}")
+            raise UsageError(f"expected {wanted}, found {short_repr(select)}")
     return str(sides[0]), str(sides[1])
 
 
@@ -186,7 +196,7 @@ class Bitext(Sequence[SentencePair]):
     @check_call()
     def __init__(self, pairs: Pairs, targets: Sentences | None = None) -> None:
         self._held = []
-        for source, target in checked_pairs(pairs, targets, lines=True):
+        for source, target in check_pairs(pairs, targets, lines=True):
             self._held.append(SentencePair(str(source), str(target)))
         self._read = self._held.__iter__
         self._files: Sequence[str | Path] = ()
@@ -202,7 +212,7 @@ class Bitext(Sequence[SentencePair]):
     def __repr__(self) -> str:
         files = " and ".join(Path(file).name for file in self._files)
         count = "" if self._held is None else f" of {len(self._held):,} pairs"
-        return one_line(f"Bitext{count} from {files}" if files else f"Bitext{count}")
+        return single_line(f"Bitext{count} from {files}" if files else f"Bitext{count}")
 
     def __iter__(self) -> Iterator[SentencePair]:
         """Yield the pairs; what is held is known at the first one: ``list`` asks for the length before."""
@@ -230,9 +240,9 @@ class Bitext(Sequence[SentencePair]):
     def __getitem__(self, n: slice | list[int] | NDArray[Any]) -> Bitext: ...
 
     def __getitem__(self, n: int | slice | list[int] | NDArray[Any]) -> SentencePair | Bitext:
-        numbers = numbers_of(n, len(self))
+        numbers = selected_indices(n, len(self))
         if numbers is None:
-            return self._pairs[number_of(n, len(self))]
+            return self._pairs[normalize_index(n, len(self))]
         part = Bitext._from_files(self._read, self._files)
         part._held = [self._pairs[number] for number in numbers]
         return part
@@ -244,7 +254,9 @@ class Bitext(Sequence[SentencePair]):
         return pd.DataFrame(self._pairs, columns=list(SentencePair._fields))
 
 
-def _settled(read: Callable[[], Iterator[Record]], on_error: OnError | None) -> Iterator[SentencePair]:
+def _raise_or_report(
+    read: Callable[[], Iterator[PairOrError]], on_error: OnError | None
+) -> Iterator[SentencePair]:
     """Raise the errors among the records, or replace them with empty pairs and call `on_error`."""
     for record in read():
         if not isinstance(record, DataError):
@@ -256,19 +268,19 @@ def _settled(read: Callable[[], Iterator[Record]], on_error: OnError | None) -> 
             yield SentencePair("", "")
 
 
-def _read_two(source: str | Path, target: str | Path, encoding: str) -> Iterator[Record]:
+def _read_two_files(source: str | Path, target: str | Path, encoding: str) -> Iterator[PairOrError]:
     if str(source) == str(target) == "-":
         raise UsageError("only one side can come from standard input")
     files = source, target
-    sides = (_told_of_both_sides(try_lines(path, encoding=encoding), path) for path in files)
-    for first, second in side_by_side(sides, files):
+    sides = (_warn_if_both_sides(try_lines(path, encoding=encoding), path) for path in files)
+    for first, second in zip_lines(sides, files):
         if isinstance(first, DataError):
             yield first
         else:
             yield second if isinstance(second, DataError) else (first, second)
 
 
-_LINES_LOOKED_AT = 10
+_SNIFFED_LINES = 10
 _BOTH_SIDES = {  # what each line of a file with both sides has
     "a tab": re.compile(r".*\S\t\s*\S"),
     "'|||'": re.compile(r".*\S \|\|\| *\S"),
@@ -278,12 +290,12 @@ _CSV = {"a comma": re.compile(r".*\S,.*\S")}
 _ENDINGS_OF_BOTH_SIDES = (".tmx", ".xliff", ".xlf", ".po", ".pot")
 
 
-def _told_of_both_sides(lines: Iterator[Line], path: str | Path) -> Iterator[Line]:
+def _warn_if_both_sides(lines: Iterator[LineOrError], path: str | Path) -> Iterator[LineOrError]:
     """Yield the lines of one side; warn if the file seems to contain both sides."""
     ending = format_ending(path)
     patterns = _BOTH_SIDES | (_CSV if ending == ".csv" else {})
     has_text = False
-    for line in islice(lines, _LINES_LOOKED_AT):
+    for line in islice(lines, _SNIFFED_LINES):
         yield line
         if isinstance(line, str) and line:
             has_text = True
@@ -302,7 +314,7 @@ def _told_of_both_sides(lines: Iterator[Line], path: str | Path) -> Iterator[Lin
 # --- pairs as users have them --------------------------------------------------------------------
 
 
-def checked_pairs(
+def check_pairs(
     pairs: Pairs,
     targets: Sentences | None = None,
     *,
@@ -317,34 +329,34 @@ def checked_pairs(
     are the sentences of the source side. `lines` says whether all are lines of text, or all lists of words;
     left out: as the first one is. What :func:`nmtalign.read_bitext` returns is checked already.
 
-    >>> list(checked_pairs((["a house", "a car"], ["une maison", "une auto"])))
+    >>> list(check_pairs((["a house", "a car"], ["une maison", "une auto"])))
     [('a house', 'une maison'), ('a car', 'une auto')]
-    >>> list(checked_pairs(["a house"], ["une maison"]))
+    >>> list(check_pairs(["a house"], ["une maison"]))
     [('a house', 'une maison')]
     """
     if targets is not None:
-        return _checked(_pairs_of_sides(pairs, targets), lines)
+        return _check_rows(_pairs_of_sides(pairs, targets), lines)
     if isinstance(pairs, Bitext) and lines is not False:
         return iter(pairs)
-    return _checked(_rows(pairs, languages), lines)
+    return _check_rows(_iter_rows(pairs, languages), lines)
 
 
-def _checked(rows: Iterable[Any], lines: bool | None) -> Iterator[Pair]:
+def _check_rows(rows: Iterable[Any], lines: bool | None) -> Iterator[Pair]:
     for number, row in enumerate(rows, 1):
-        pair = _checked_row(row, number, lines)
+        pair = _check_row(row, number, lines)
         lines = isinstance(pair[0], str)
         yield pair
 
 
-def _checked_row(row: Any, number: int, lines: bool | None) -> Pair:
-    """Return what should be pair `number`; for the parameters see :func:`checked_pairs`."""
+def _check_row(row: Any, number: int, lines: bool | None) -> Pair:
+    """Return what should be pair `number`; for the parameters see :func:`check_pairs`."""
     try:
         row = row.tolist() if hasattr(row, "tolist") else row  # of an array (N, 2)
         if not isinstance(row, tuple | list) or len(row) != 2:
             advice = f"; {_ONE_PAIR}" if isinstance(row, str) else ""
             advice = "; two sides go in a tuple: (sources, targets)" if _may_be_side(row) else advice
-            raise DataError(f"expected a pair (source, target), found {short(row)}{advice}")
-        pair = checked_pair(*row)
+            raise DataError(f"expected a pair (source, target), found {short_repr(row)}{advice}")
+        pair = check_pair(*row)
         if lines is not None and lines is not isinstance(pair[0], str):
             kinds = ("lines of text", "lists of words")[:: 1 if lines else -1]
             raise DataError(f"expected {kinds[0]} for all pairs, found {kinds[1]}")
@@ -353,45 +365,50 @@ def _checked_row(row: Any, number: int, lines: bool | None) -> Pair:
     return pair
 
 
-def are_lines(pair: Pair) -> TypeGuard[tuple[str, str]]:
+def is_line_pair(pair: Pair) -> TypeGuard[tuple[str, str]]:
     """Tell whether a checked pair is two lines of text, not two lists of words."""
     return isinstance(pair[0], str) and isinstance(pair[1], str)
 
 
 def words_between_spaces(pair: Pair) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return both sides of a checked pair: the words between spaces of lines, or the given words."""
-    source, target = map(SPACES.words, pair) if are_lines(pair) else pair
+    source, target = map(SPACE_SETTINGS.words, pair) if is_line_pair(pair) else pair
     return tuple(source), tuple(target)
 
 
-def checked_pair(source: Sentence, target: Sentence) -> Pair:
-    """Return one sentence pair, arrays of words as lists; errors are those of :func:`checked_pairs`."""
-    pair = _checked_side(source, "source"), _checked_side(target, "target")
+def check_pair(source: Sentence, target: Sentence) -> Pair:
+    """Return one sentence pair, arrays of words as lists; errors are those of :func:`check_pairs`."""
+    pair = _check_side(source, "source"), _check_side(target, "target")
     if isinstance(pair[0], str) != isinstance(pair[1], str):
         raise DataError("expected two lines of text or two lists of words, found one of each")
     return pair
 
 
-def _checked_side(side: Any, name: str) -> Sentence:
+def _check_side(side: Any, name: str) -> Sentence:
     """Return a line, or a list of words."""
     if isinstance(side, str):
         if "\n" in side:
             found = f"found a line break in the {name}"
             raise DataError(f"expected one line a side, {found}; read_bitext reads files")
-        if not (side.isascii() or is_text(side)):
-            raise DataError(f"expected text, found half of a character in the {name}: {short(side)}")
+        if not (side.isascii() or is_encodable(side)):
+            raise DataError(f"expected text, found half of a character in the {name}: {short_repr(side)}")
         return side
     words = side.tolist() if hasattr(side, "tolist") else side  # an array, as tables hold them
     if not isinstance(words, list | tuple):
-        raise DataError(f"expected a line of text or a list of words as {name}, found {short(side)}")
+        raise DataError(f"expected a line of text or a list of words as {name}, found {short_repr(side)}")
     for word in words:
-        if not isinstance(word, str) or not word or "\n" in word or not (word.isascii() or is_text(word)):
+        if (
+            not isinstance(word, str)
+            or not word
+            or "\n" in word
+            or not (word.isascii() or is_encodable(word))
+        ):
             found = f"expected words, none empty or with a line break, in the {name}"
-            raise DataError(f"{found}, found {short(word)}")
+            raise DataError(f"{found}, found {short_repr(word)}")
     return words
 
 
-def _rows(pairs: Any, languages: Languages = (None, None)) -> Iterable[Any]:
+def _iter_rows(pairs: Any, languages: Languages = (None, None)) -> Iterable[Any]:
     """Return what should be pairs, one by one."""
     if hasattr(pairs, "itertuples"):  # of pandas
         names = [str(name) for name in pairs.columns]
@@ -402,22 +419,22 @@ def _rows(pairs: Any, languages: Languages = (None, None)) -> Iterable[Any]:
             found = f"expected the source in the first column, found {names[0]} and {names[1]}"
             raise UsageError(f"{found}; choose them in order: table[{names[::-1]}]")
         rows: Iterable[Any] = pairs.itertuples(index=False, name=None)
-        sides = sides_of(names)
+        sides = find_side_columns(names)
         if sides is not None and sides.source == 1:  # such as target, source
             return (row[::-1] for row in rows)
         return rows
     if hasattr(pairs, "column_names") or hasattr(pairs, "iter_rows"):  # of pyarrow, of datasets, of polars
         wanted = "expected sentence pairs (source, target), or a DataFrame of pandas"
         advice = "give the columns of both sides: (table['en'], table['fr'])"
-        raise UsageError(f"{wanted}, found another table, {short(pairs)}; {advice}")
+        raise UsageError(f"{wanted}, found another table, {short_repr(pairs)}; {advice}")
     if isinstance(pairs, str | bytes | Path) or not is_iterable(pairs):
         wanted = "expected sentence pairs (source, target)"
-        raise UsageError(f"{wanted}, found {short(pairs)}; nmtalign.read_bitext reads files")
+        raise UsageError(f"{wanted}, found {short_repr(pairs)}; nmtalign.read_bitext reads files")
     if isinstance(pairs, Mapping | Set):
         wanted = "expected sentence pairs in an order, such as a list of (source, target)"
-        raise UsageError(f"{wanted}, found a {type(pairs).__name__}: {short(pairs)}")
+        raise UsageError(f"{wanted}, found a {type(pairs).__name__}: {short_repr(pairs)}")
     if isinstance(pairs, Iterator):
-        return begun(pairs, "sentence pairs")
+        return reject_exhausted(pairs, "sentence pairs")
     if isinstance(pairs, tuple) and len(pairs) == 2 and all(map(_may_be_side, pairs)):
         return _rows_of_two(pairs)
     return pairs
@@ -440,7 +457,7 @@ def _rows_of_two(both: tuple[Any, Any]) -> Iterable[Any]:
         if not all(map(_is_pair, zip(*both, strict=True))):
             return both
         raise UsageError(
-            f"expected pairs, or the sentences of both sides, found {short(both)}, which may be either; "
+            f"expected pairs, or the sentences of both sides, found {short_repr(both)}, which may be either; "
             "write two pairs as a list, [(source, target), (source, target)], "
             "two sides as two lists, ([source, source], [target, target])"
         )
@@ -452,7 +469,7 @@ def _is_pair(row: Any) -> bool:
     if not isinstance(row, tuple | list) or len(row) != 2:
         return False
     try:
-        checked_pair(*row)
+        check_pair(*row)
     except DataError:
         return False
     return True
@@ -464,25 +481,25 @@ _MISSING: Any = object()
 
 def _pairs_of_sides(sources: Any, targets: Any) -> Iterator[tuple[Any, Any]]:
     """Return pairs from the sentences of both sides; raise UsageError unless both are sequences."""
-    sides = [_checked_sentences(sources, "source"), _checked_sentences(targets, "target")]
+    sides = [_check_sentences(sources, "source"), _check_sentences(targets, "target")]
     if isinstance(sources, Sized) and isinstance(targets, Sized):
-        _expect_equal_counts(len(sources), len(targets))
+        _check_equal_counts(len(sources), len(targets))
     return _zip_sides(*sides)
 
 
-def _checked_sentences(side: Any, name: str) -> Iterable[Any]:
+def _check_sentences(side: Any, name: str) -> Iterable[Any]:
     """Return the sentences of a side; a UsageError says what to write for anything else."""
     expected = f"expected the {name} sentences as a list"
     if isinstance(side, str | bytes | Path):
         advice = "align takes two lines of text, read_bitext reads two files, and options have names"
-        raise UsageError(f"{expected}, found {short(side)}; {advice}")
+        raise UsageError(f"{expected}, found {short_repr(side)}; {advice}")
     if hasattr(side, "itertuples"):  # of pandas
-        raise UsageError(f"{expected}, found {short(side)}; give its column: table['en']")
+        raise UsageError(f"{expected}, found {short_repr(side)}; give its column: table['en']")
     if isinstance(side, Bitext):
-        raise UsageError(f"{expected}, found {short(side)}, which has both sides; give it alone")
+        raise UsageError(f"{expected}, found {short_repr(side)}, which has both sides; give it alone")
     if isinstance(side, Mapping | Set) or not is_iterable(side):
-        raise UsageError(f"{expected}, found {short(side)}; options have names")
-    return begun(side, f"{name} sentences") if isinstance(side, Iterator) else side
+        raise UsageError(f"{expected}, found {short_repr(side)}; options have names")
+    return reject_exhausted(side, f"{name} sentences") if isinstance(side, Iterator) else side
 
 
 def _zip_sides(sources: Iterable[Any], targets: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
@@ -493,30 +510,30 @@ def _zip_sides(sources: Iterable[Any], targets: Iterable[Any]) -> Iterator[tuple
         target_count += target is not _MISSING
         if source_count == target_count:
             for sentence in (source, target):
-                _expect_no_pair(sentence, source_count)
+                _check_no_pair(sentence, source_count)
             yield source, target
-    _expect_equal_counts(source_count, target_count)
+    _check_equal_counts(source_count, target_count)
 
 
-def _expect_equal_counts(source: int, target: int) -> None:
+def _check_equal_counts(source: int, target: int) -> None:
     if source != target:
         raise DataError(f"expected as many target as source sentences, {source:,}, found {target:,}")
 
 
-def _expect_no_pair(sentence: Any, number: int) -> None:
+def _check_no_pair(sentence: Any, number: int) -> None:
     """Raise DataError for a pair of lines where a sentence is expected: its lines are not two words."""
     if not isinstance(sentence, tuple) or len(sentence) != 2:
         return
     if any(isinstance(line, str) and " " in line for line in sentence):
-        found = f"expected a sentence of one side, found the pair {short(sentence)}"
+        found = f"expected a sentence of one side, found the pair {short_repr(sentence)}"
         raise DataError(f"pair {number:,}: {found}; give pairs as one list")
 
 
 # --- chunks --------------------------------------------------------------------------------------
 
-CHUNK_SIZE = 20_000  # pairs of a chunk: enough pairs of equal lengths to fill buckets
-CHARACTERS = 4_000_000  # of one chunk; a chunk of very long lines has fewer pairs
-KEPT_CELLS = 16_000_000  # weights (target by source words) that are kept at a time; a million takes 8 MB
+PAIRS_PER_CHUNK = 20_000  # large enough to fill the buckets of all lengths
+MAX_CHUNK_CHARS = 4_000_000  # a chunk of very long lines has fewer pairs
+MAX_MATRIX_CELLS = 16_000_000  # weights (target by source words) in memory; a million take 8 MB
 
 
 class Chunk(NamedTuple):
@@ -526,16 +543,16 @@ class Chunk(NamedTuple):
     lines: list[SentencePair]
 
 
-@check_call("chunk, first and cells are options, given by their names")
-def cut(
+@check_call("chunk_size, first and cells are options, given by their names")
+def iter_chunks(
     pairs: Pairs,
     targets: Sentences | None = None,
     *,
-    chunk: int = CHUNK_SIZE,
+    chunk_size: int = PAIRS_PER_CHUNK,
     first: int = 1,
     cells: float = math.inf,
 ) -> Iterator[Chunk]:
-    """Cut a stream of sentence pairs into chunks, so that memory does not grow with the text.
+    """Split a stream of sentence pairs into chunks, so that memory does not grow with the text.
 
     Parameters
     ----------
@@ -543,8 +560,9 @@ def cut(
         Lines of text.
     targets : sequence of str, optional
         The target sentences, if `pairs` are the source sentences.
-    chunk : int
-        The most pairs of a chunk. Chunks of long lines, about 4 million characters together, have fewer.
+    chunk_size : int
+        Maximum number of pairs per chunk. Chunks of long lines, about 4 million characters together, have
+        fewer.
     first : int
         Number of the first pair.
     cells : float
@@ -553,85 +571,106 @@ def cut(
 
     Examples
     --------
-    >>> [(part.first, len(part.lines)) for part in cut([("a", "b")] * 5, chunk=2)]
+    >>> [(part.first, len(part.lines)) for part in iter_chunks([("a", "b")] * 5, chunk_size=2)]
     [(1, 2), (3, 2), (5, 1)]
-    >>> [len(part.lines) for part in cut([("a", "bc")] * 3, cells=3)]
+    >>> [len(part.lines) for part in iter_chunks([("a", "bc")] * 3, cells=3)]
     [2, 1]
     """
-    for number, what in ((chunk, "number of pairs of a chunk"), (first, "number of the first pair")):
-        expect_number(number, f"a {what}, 1 or more", least=1, whole=True)
-    expect_number(cells, "a number of cells")
-    rows = _rows(pairs) if targets is None else _pairs_of_sides(pairs, targets)
-    return chunks_of(rows, chunk=chunk, first=first, cells=cells)
+    check_number(chunk_size, "a number of pairs of a chunk, 1 or more", minimum=1, integer=True)
+    check_number(first, "a number of the first pair, 1 or more", minimum=1, integer=True)
+    check_number(cells, "a number of cells")
+    rows = _iter_rows(pairs) if targets is None else _pairs_of_sides(pairs, targets)
+    return chunk_pairs(rows, chunk_size=chunk_size, first=first, cells=cells)
 
 
-def chunks_of(
-    pairs: Iterable[Any], *, chunk: int = CHUNK_SIZE, first: int = 1, cells: float = math.inf
+def chunk_pairs(
+    pairs: Iterable[Any],
+    *,
+    chunk_size: int = PAIRS_PER_CHUNK,
+    first: int = 1,
+    cells: float = math.inf,
 ) -> Iterator[Chunk]:
-    """Cut a stream of pairs, which may be empty, as :func:`cut` does."""
+    """Split a stream of pairs, which may be empty, as :func:`iter_chunks` does."""
     lines: list[SentencePair] = []
-    characters = area = 0
+    char_count = cell_count = 0
     for pair in pairs:
         if not isinstance(pair, SentencePair):
-            source, target = _checked_row(pair, first + len(lines), lines=True)
+            source, target = _check_row(pair, first + len(lines), lines=True)
             pair = SentencePair(str(source), str(target))
         lines.append(pair)
-        characters += len(pair.source) + len(pair.target)
-        area += len(pair.source) * len(pair.target)
-        if len(lines) == chunk or characters > CHARACTERS or area > cells:
+        char_count += len(pair.source) + len(pair.target)
+        cell_count += len(pair.source) * len(pair.target)
+        if len(lines) == chunk_size or char_count > MAX_CHUNK_CHARS or cell_count > cells:
             yield Chunk(first, lines)
-            first, lines, characters, area = first + len(lines), [], 0, 0
+            first += len(lines)
+            lines = []
+            char_count = cell_count = 0
     if lines:
         yield Chunk(first, lines)
 
 
-GROWTH = 20  # times as many tokens as characters: a ligature may become 18 letters in NFKC
-LONGEST = 100_000  # words a side of a pair: aligned in pieces, but a minute's work
+# --- long pairs ----------------------------------------------------------------------------------
+
+# A tokenizer may make several tokens of a character: in NFKC, a ligature may become 18 letters.
+MAX_TOKENS_PER_CHAR = 20
+# Longer pairs could be aligned, piece by piece, but a pair of this length already takes a minute.
+MAX_WORDS_PER_SIDE = 100_000
 
 
 class LengthLimit:
-    """Replaces each pair of more than `longest` tokens on a side by an empty one, and counts these.
+    """Replaces each pair with more than `max_words` tokens on a side by an empty pair, and counts these.
 
-    With None all pairs stay; a pair of more than `LONGEST` tokens, or `LONGEST_TEXT` characters, is then a
-    DataError that names `files`.
+    If `max_words` is None, all pairs are kept; a pair with more than `MAX_WORDS_PER_SIDE` tokens or
+    `MAX_TEXT_CHARS` characters on a side is then a DataError that names `files`.
     """
 
-    def __init__(self, longest: int | None, files: Sequence[str] = ()) -> None:
-        self.longest = None if longest is None else min(longest, LONGEST)
-        self.count, self._files = 0, files
+    def __init__(self, max_words: int | None, files: Sequence[str] = ()) -> None:
+        self.max_words = None if max_words is None else min(max_words, MAX_WORDS_PER_SIDE)
+        self.count = 0
+        self._files = files
 
     def __str__(self) -> str:
-        """Return what to add to a closing line."""
-        if self.longest is None:
+        """Return the clause that a command adds to its closing line."""
+        if self.max_words is None:
             return ""
         pairs = "pair" if self.count == 1 else "pairs"
-        return f", {self.count:,} {pairs} of more than {self.longest:,} words left out"
+        return f", {self.count:,} {pairs} of more than {self.max_words:,} words left out"
 
     def pairs(
-        self, pairs: Iterable[SentencePair], text: TextSettings, languages: Languages = (None, None)
+        self,
+        pairs: Iterable[SentencePair],
+        text: TextSettings,
+        languages: Languages = (None, None),
     ) -> Iterator[SentencePair]:
-        """Yield the pairs in order; `text` cuts them into tokens."""
+        """Yield the pairs in order; `text` splits them into tokens."""
         self.count = 0
-        longest = LONGEST if self.longest is None else self.longest
+        max_words = MAX_WORDS_PER_SIDE if self.max_words is None else self.max_words
         for number, pair in enumerate(pairs, 1):
-            if max(map(len, pair)) <= longest // GROWTH:
-                yield pair
+            longest_side = max(len(pair.source), len(pair.target))
+            if longest_side <= max_words // MAX_TOKENS_PER_CHAR:
+                yield pair  # too short to have so many tokens
                 continue
-            excess = _too_long(pair, longest, text, languages)
+            excess = _describe_excess(pair, max_words, text, languages)
             if not excess:
                 yield pair
-            elif self.longest is None:
-                problem = DataError(f"{excess}; `max_length={longest}` leaves such pairs out")
+            elif self.max_words is None:
+                problem = DataError(f"{excess}; `max_length={max_words}` leaves such pairs out")
                 raise problem.at(f"{' and '.join(self._files)}, pair {number:,}")
             else:
                 self.count += 1
                 yield SentencePair("", "")
 
 
-def _too_long(pair: SentencePair, longest: int, text: TextSettings, languages: Languages) -> str:
-    """Say by how much a pair is too long, characters before words are cut; "" of others."""
-    characters = max(map(len, pair))
-    if characters > LONGEST_TEXT:
-        return f"expected at most {LONGEST_TEXT:,} characters a side, found {characters:,}"
-    words = max(map(len, text.pieces_of_pair(pair, languages)))
-    return f"expected at most {longest:,} words a side, found {words:,}" if words > longest else ""
+def _describe_excess(pair: SentencePair, max_words: int, text: TextSettings, languages: Languages) -> str:
+    """Return by how much a pair is too long; an empty text if it is not.
+
+    Characters are counted first, because a line of too many characters must not be tokenized.
+    """
+    char_count = max(len(pair.source), len(pair.target))
+    if char_count > MAX_TEXT_CHARS:
+        return f"expected at most {MAX_TEXT_CHARS:,} characters a side, found {char_count:,}"
+    source_pieces, target_pieces = text.pieces_of_pair(pair, languages)
+    word_count = max(len(source_pieces), len(target_pieces))
+    if word_count > max_words:
+        return f"expected at most {max_words:,} words a side, found {word_count:,}"
+    return ""

@@ -28,11 +28,11 @@ _ORIGINAL = {"original", "input", "from"}
 _TRANSLATION = {"translation", "translations", "translated", "output", "to"}
 _NUMBERED = _TEXT | {"lang", "language", "l"}
 _NUMBER_CODES = {"id", "no", "nr"}  # codes of languages, but usually names of the number of a row
-_NUMBER = re.compile(r"[-+]?[\d.,]*\d[\d.,]*(e[-+]?\d+)?", re.IGNORECASE)
-_WORDS = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+|[^\W\d_]+|\d+")  # sourceText has two
+_NUMERIC = re.compile(r"[-+]?[\d.,]*\d[\d.,]*(e[-+]?\d+)?", re.IGNORECASE)
+_NAME_PARTS = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+|[^\W\d_]+|\d+")  # sourceText has two
 
 
-class Sides(NamedTuple):
+class SideColumns(NamedTuple):
     """The columns of the source and the target; `is_certain` unless their names could be a sentence pair."""
 
     source: int
@@ -40,7 +40,7 @@ class Sides(NamedTuple):
     is_certain: bool
 
 
-class _Role(NamedTuple):
+class _ColumnRole(NamedTuple):
     """What the name of a column says: ``source``, ``target``, ``language``, ``first`` or ``second``."""
 
     kind: str
@@ -48,45 +48,45 @@ class _Role(NamedTuple):
     is_bare: bool = False  # a code of a language and nothing else, which may also be a word
 
 
-def sides_of(names: Sequence[str]) -> Sides | None:
+def find_side_columns(names: Sequence[str]) -> SideColumns | None:
     """Return the columns of the two sides; None if the names are not those of sides.
 
     A DataError if more than one column could be a side.
 
-    >>> sides_of(["id", "Target text", "Source text"])
-    Sides(source=2, target=1, is_certain=True)
-    >>> sides_of(["en", "fr"]), sides_of(["a cat", "un chat"])
-    (Sides(source=0, target=1, is_certain=False), None)
+    >>> find_side_columns(["id", "Target text", "Source text"])
+    SideColumns(source=2, target=1, is_certain=True)
+    >>> find_side_columns(["en", "fr"]), find_side_columns(["a cat", "un chat"])
+    (SideColumns(source=0, target=1, is_certain=False), None)
     """
     if "source" in names and "target" in names:
-        return Sides(names.index("source"), names.index("target"), is_certain=True)
+        return SideColumns(names.index("source"), names.index("target"), is_certain=True)
     if len(names) == 2 and names[0].casefold() == names[1].casefold():
         return None  # a word that is the same in both languages, such as *source*
-    if any(map(_NUMBER.fullmatch, names)):
+    if any(map(_NUMERIC.fullmatch, names)):
         return None
-    roles = {column: role for column, name in enumerate(names) if (role := _role(name))}
-    sources, targets = _columns(roles, "source"), _columns(roles, "target")
-    languages = _columns(roles, "language")
+    roles = {column: role for column, name in enumerate(names) if (role := _role_of_name(name))}
+    sources, targets = _columns_of_kind(roles, "source"), _columns_of_kind(roles, "target")
+    languages = _columns_of_kind(roles, "language")
     are_many = len(sources) > 1 or len(targets) > 1 or (not sources and not targets and len(languages) > 2)
     if are_many and len(names) > 2:
         found = ", ".join(names)[:80]
         raise DataError(f"expected the names of two sides, found {found}; choose them: `select=A,B`")
     if sources and targets:
-        return Sides(sources[0], targets[0], is_certain=True)
+        return SideColumns(sources[0], targets[0], is_certain=True)
     if len(languages) == 2 and roles[languages[0]].language != roles[languages[1]].language:
         bare = [len(names[column]) for column in languages if roles[column].is_bare]
         may_be_words = len(names) == 2 == len(bare)
         if not may_be_words or bare[0] == bare[1]:
-            return Sides(languages[0], languages[1], is_certain=not may_be_words)
-    first, second = _columns(roles, "first"), _columns(roles, "second")
+            return SideColumns(languages[0], languages[1], is_certain=not may_be_words)
+    first, second = _columns_of_kind(roles, "first"), _columns_of_kind(roles, "second")
     sources = sources or first[:1] or (languages if targets or second else [])
     targets = targets or second[:1] or (languages if sources else [])
     if len(sources) == len(targets) == 1 and sources != targets:
-        return Sides(sources[0], targets[0], is_certain=True)
+        return SideColumns(sources[0], targets[0], is_certain=True)
     return None
 
 
-def _columns(roles: dict[int, _Role], kind: str) -> list[int]:
+def _columns_of_kind(roles: dict[int, _ColumnRole], kind: str) -> list[int]:
     """Return the columns of a kind; if there are too many, without those of numbers, such as ``src_id``."""
     columns = [column for column, role in roles.items() if role.kind == kind]
     if len(columns) > (2 if kind == "language" else 1):
@@ -94,24 +94,24 @@ def _columns(roles: dict[int, _Role], kind: str) -> list[int]:
     return columns
 
 
-def _role(name: str) -> _Role | None:
+def _role_of_name(name: str) -> _ColumnRole | None:
     name = name.strip(" \"'#")
     if len(name) > _MAX_NAME_CHARS:
         return None
     if language := known_language(name):
-        return _Role("language", language, is_bare=name.isascii() and len(name) < 4)
-    words = [word.casefold() for word in _WORDS.findall(name)]
+        return _ColumnRole("language", language, is_bare=name.isascii() and len(name) < 4)
+    words = [word.casefold() for word in _NAME_PARTS.findall(name)]
     rest = [word for word in words if word not in _TEXT | _TRANSLATION]
     for kind, own in (("source", _SOURCE), ("target", _TARGET)):
         others = "-".join(word for word in rest if word not in own)
         if own.intersection(rest) and (not others or known_language(others)):
-            return _Role(kind, others)
+            return _ColumnRole(kind, others)
     if rest and (language := known_language("-".join(rest))):
-        return _Role("language", language)
+        return _ColumnRole("language", language)
     if len(words) == 2 and words[0] in _NUMBERED and words[1] in ("1", "2", "a", "b"):
-        return _Role("first" if words[1] in ("1", "a") else "second")
+        return _ColumnRole("first" if words[1] in ("1", "a") else "second")
     if words and not rest:
-        return _Role("second" if _TRANSLATION.intersection(words) else "first")
+        return _ColumnRole("second" if _TRANSLATION.intersection(words) else "first")
     if words and set(words) <= _ORIGINAL | _TEXT:
-        return _Role("first")
+        return _ColumnRole("first")
     return None

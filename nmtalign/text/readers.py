@@ -28,37 +28,41 @@ from typing import Any, NamedTuple, TypeVar
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
-from nmtalign.errors import DataError, UsageError, text_of
-from nmtalign.files import DAMAGE, extra, guarded_read, most_unpacked, open_binary, parse_json, try_lines
-from nmtalign.signatures import check_readable
-from nmtalign.text.headers import sides_of
+from nmtalign.errors import DataError, UsageError, error_text, require_extra
+from nmtalign.files.compressed import DECOMPRESSION_ERRORS, open_binary
+from nmtalign.files.file_signatures import check_readable
+from nmtalign.files.json_files import parse_json
+from nmtalign.files.limits import max_decompressed_size
+from nmtalign.files.read_errors import reraise_as_data_error
+from nmtalign.files.text_files import try_lines
+from nmtalign.text.headers import find_side_columns
 from nmtalign.text.languages import is_variant, language_tag
 
-Record = tuple[str, str] | DataError
+PairOrError = tuple[str, str] | DataError
 Select = tuple[str, str] | None  # where the two sides are
-Line = str | DataError
+LineOrError = str | DataError
 Row = TypeVar("Row")
 TableRow = tuple[int, list[str] | DataError]  # with the number of its first line
 
 
-def read_records(path: str | Path, format: str, encoding: str, select: Select) -> Iterator[Record]:
+def read_pair_records(path: str | Path, format: str, encoding: str, select: Select) -> Iterator[PairOrError]:
     """Yield the records of a file that holds both sides; ``auto`` goes by its first line."""
-    with guarded_read(path):
+    with reraise_as_data_error(path):
         if format in _FILE_READERS:
             yield from _FILE_READERS[format](path, select)
             return
         lines = try_lines(path, encoding=encoding)
         if format == "auto":
-            format, lines = _guess(path, lines)
+            format, lines = _detect_format(path, lines)
         yield from _LINE_READERS[format](lines, path, select)
 
 
-def _expect_no_choice(select: Select, kind: str) -> None:
+def _check_no_select(select: Select, kind: str) -> None:
     if select is not None:
         raise UsageError(f"{kind} has one source and one target; {','.join(select)} cannot be chosen")
 
 
-def _guess(path: str | Path, lines: Iterator[Line]) -> tuple[str, Iterator[Line]]:
+def _detect_format(path: str | Path, lines: Iterator[LineOrError]) -> tuple[str, Iterator[LineOrError]]:
     """Return the format of the first line, and all lines again."""
     first = next(lines, None)
     if isinstance(first, DataError):
@@ -70,9 +74,9 @@ def _guess(path: str | Path, lines: Iterator[Line]) -> tuple[str, Iterator[Line]
     return format, lines if first is None else chain([first], lines)
 
 
-def _parsed(
+def _parse_rows(
     rows: Iterable[tuple[int, Row | DataError]], path: str | Path, parse: Callable[[Row], tuple[str, str]]
-) -> Iterator[Record]:
+) -> Iterator[PairOrError]:
     """Yield the pair of each row, with the number of its line; errors name it."""
     for line, row in rows:
         try:
@@ -81,7 +85,7 @@ def _parsed(
             yield error.at(path, line=line)
 
 
-def _tell(place: str | Path, text: str) -> None:
+def _warn(place: str | Path, text: str) -> None:
     """Warn about a file, or a line of a file, that is read."""
     warnings.warn(f"{place}: {text}", stacklevel=2)
 
@@ -93,14 +97,14 @@ def _on_one_line(text: str) -> str:
 # --- one record a line ---------------------------------------------------------------------------
 
 
-def _read_fast_align(lines: Iterator[Line], path: str | Path, select: Select) -> Iterator[Record]:
-    _expect_no_choice(select, "a line of the format 'fast-align'")
+def _read_fast_align(lines: Iterator[LineOrError], path: str | Path, select: Select) -> Iterator[PairOrError]:
+    _check_no_select(select, "a line of the format 'fast-align'")
     first = list(islice(lines, 1))
     names = first[0].split("|||") if first and isinstance(first[0], str) else []
-    if len(names) == 2 and sides_of([name.strip(" ") for name in names]):
+    if len(names) == 2 and find_side_columns([name.strip(" ") for name in names]):
         reason = "this format has no names of columns, so the line is read as a sentence pair"
-        _tell(f"{path}, line 1", f"{reason}; remove it if it is a header")
-    return _parsed(enumerate(chain(first, lines), 1), path, _parse_fast_align)
+        _warn(f"{path}, line 1", f"{reason}; remove it if it is a header")
+    return _parse_rows(enumerate(chain(first, lines), 1), path, _parse_fast_align)
 
 
 def _parse_fast_align(line: str) -> tuple[str, str]:
@@ -114,17 +118,17 @@ def _parse_fast_align(line: str) -> tuple[str, str]:
     return sides[0].strip(" "), sides[1].strip(" ")
 
 
-def _read_json(lines: Iterator[Line], path: str | Path, select: Select) -> Iterator[Record]:
+def _read_json(lines: Iterator[LineOrError], path: str | Path, select: Select) -> Iterator[PairOrError]:
     keys = select or ("source", "target")
 
     def parse(line: str) -> tuple[str, str]:
         record = parse_json(line)
-        return _value(record, keys[0]), _value(record, keys[1])
+        return _value_at_key(record, keys[0]), _value_at_key(record, keys[1])
 
-    return _parsed(enumerate(lines, 1), path, parse)
+    return _parse_rows(enumerate(lines, 1), path, parse)
 
 
-def _value(record: Any, key: str) -> str:
+def _value_at_key(record: Any, key: str) -> str:
     value = record
     for part in key.split("."):
         value = value.get(part) if isinstance(value, dict) else None
@@ -136,7 +140,7 @@ def _value(record: Any, key: str) -> str:
 # --- columns of a table --------------------------------------------------------------------------
 
 
-def _read_table(rows: Iterator[TableRow], path: str | Path, select: Select) -> Iterator[Record]:
+def _read_table(rows: Iterator[TableRow], path: str | Path, select: Select) -> Iterator[PairOrError]:
     """Yield a pair for each row of a table, from the columns that `select` numbers from 1 or names.
 
     Without `select`, the columns are those that the first row names (see :mod:`nmtalign.text.headers`), or
@@ -154,9 +158,9 @@ def _read_table(rows: Iterator[TableRow], path: str | Path, select: Select) -> I
             raise error.at(path, line=line) from None
         width = 2 if select is None and not first.is_header else None
         header = row if first.is_header else None
-        parse = partial(_sides, columns=first.columns, width=width, header=header)
-        rest = _told_of_first_row(first, row, rows, f"{path}, line {line}")
-        yield from _parsed(rest if first.is_header else chain([(line, row)], rest), path, parse)
+        parse = partial(_sides_of_row, columns=first.columns, width=width, header=header)
+        rest = _warn_about_first_row(first, row, rows, f"{path}, line {line}")
+        yield from _parse_rows(rest if first.is_header else chain([(line, row)], rest), path, parse)
 
 
 class _FirstRow(NamedTuple):
@@ -169,7 +173,7 @@ class _FirstRow(NamedTuple):
 
 def _first_row(row: list[str], select: Select) -> _FirstRow:
     if select is None:
-        sides = sides_of(row)
+        sides = find_side_columns(row)
         if sides is None:
             return _FirstRow((0, 1), is_header=False, is_certain=False)
         return _FirstRow((sides.source, sides.target), is_header=True, is_certain=sides.is_certain)
@@ -195,11 +199,11 @@ def _named_columns(row: list[str], names: tuple[str, str]) -> tuple[int, int] | 
     return row.index(names[0]), row.index(names[1])
 
 
-_ROWS_LOOKED_AT = 5  # after the first one
-_NAME = re.compile(r"[^\W\d]\w*")
+_SNIFFED_ROWS = 5  # after the first one
+_IDENTIFIER = re.compile(r"[^\W\d]\w*")
 
 
-def _told_of_first_row(
+def _warn_about_first_row(
     first: _FirstRow, row: list[str], rows: Iterator[TableRow], place: str
 ) -> Iterator[TableRow]:
     """Yield the rows after the first one; warn if the first one may have been read as what it is not.
@@ -209,12 +213,12 @@ def _told_of_first_row(
     """
     cells = [row[column] for column in first.columns if column < len(row)]
     if first.is_header and all(len(cell) > 2 and cell[0] == cell[-1] == '"' for cell in cells):
-        _tell(place, "the names are quoted; tsv has no quoting, so the quotation marks of the text stay")
+        _warn(place, "the names are quoted; tsv has no quoting, so the quotation marks of the text stay")
     if first.is_certain or len(cells) < 2:
         yield from rows
         return
     count, are_texts = 0, True
-    for line, later in islice(rows, _ROWS_LOOKED_AT):
+    for line, later in islice(rows, _SNIFFED_ROWS):
         if isinstance(later, list) and len(later) > max(first.columns):
             count += 1
             are_texts &= all(" " in later[column].strip(" ") for column in first.columns)
@@ -224,17 +228,17 @@ def _told_of_first_row(
         if not (count and are_texts):
             names = ",".join(cells)
             reason = f"{names} is read as the names of the columns, not as a sentence pair"
-            _tell(place, f"{reason}; `select={names}` says so, `select=1,2` reads it as a pair")
-    elif _are_names(row) or (count and are_texts and all(map(_NAME.fullmatch, cells))):
+            _warn(place, f"{reason}; `select={names}` says so, `select=1,2` reads it as a pair")
+    elif _are_names(row) or (count and are_texts and all(map(_IDENTIFIER.fullmatch, cells))):
         reason = f"{cells[0]} and {cells[1]} are read as a sentence pair"
-        _tell(place, f"{reason}; if they name the columns, use `select={','.join(cells)}`")
+        _warn(place, f"{reason}; if they name the columns, use `select={','.join(cells)}`")
     yield from rows
 
 
 def _are_names(row: list[str]) -> bool:
     """Return whether the fields of a row certainly are names of columns, of which two or more are sides."""
     try:
-        sides = sides_of(row)
+        sides = find_side_columns(row)
     except DataError:
         return True
     return sides is not None and sides.is_certain
@@ -243,7 +247,7 @@ def _are_names(row: list[str]) -> bool:
 _SEPARATORS = {"tabs": "\t", "semicolons": ";", "commas": ",", "bars": "|"}
 
 
-def _sides(
+def _sides_of_row(
     row: list[str], columns: tuple[int, int], width: int | None, header: list[str] | None
 ) -> tuple[str, str]:
     if row in ([], [""]):
@@ -261,7 +265,7 @@ def _sides(
     return row[columns[0]], row[columns[1]]
 
 
-def _read_tsv(lines: Iterator[Line], path: str | Path, select: Select) -> Iterator[Record]:
+def _read_tsv(lines: Iterator[LineOrError], path: str | Path, select: Select) -> Iterator[PairOrError]:
     rows = (line if isinstance(line, DataError) else line.split("\t") for line in lines)
     return _read_table(enumerate(rows, 1), path, select)
 
@@ -269,7 +273,7 @@ def _read_tsv(lines: Iterator[Line], path: str | Path, select: Select) -> Iterat
 _SEPARATOR_LINE = re.compile(r"sep=(.)", re.IGNORECASE)  # which Excel writes and reads
 
 
-def _read_csv(lines: Iterator[Line], path: str | Path, select: Select) -> Iterator[Record]:
+def _read_csv(lines: Iterator[LineOrError], path: str | Path, select: Select) -> Iterator[PairOrError]:
     first = list(islice(lines, 1))
     match = _SEPARATOR_LINE.fullmatch(first[0]) if first and isinstance(first[0], str) else None
     if match:
@@ -278,7 +282,7 @@ def _read_csv(lines: Iterator[Line], path: str | Path, select: Select) -> Iterat
 
 
 def _csv_rows(
-    lines: Iterator[Line], path: str | Path, separator: str = ",", *, read: int = 0
+    lines: Iterator[LineOrError], path: str | Path, separator: str = ",", *, read: int = 0
 ) -> Iterator[TableRow]:
     """Yield the first line of each record, and its fields; line ends inside of quotes are spaces.
 
@@ -301,13 +305,13 @@ def _csv_rows(
             yield first, list(map(_on_one_line, fields))
 
 
-def _with_end(line: Line) -> str:
+def _with_end(line: LineOrError) -> str:
     if isinstance(line, DataError):
         raise line
     return f"{line}\n"
 
 
-def _read_parquet(path: str | Path, select: Select) -> Iterator[Record]:
+def _read_parquet(path: str | Path, select: Select) -> Iterator[PairOrError]:
     """Yield a pair for each row, an error where a side is not text.
 
     `select` names the two columns, ``a.b`` field b of a column a; by default ``source`` and ``target``.
@@ -315,10 +319,10 @@ def _read_parquet(path: str | Path, select: Select) -> Iterator[Record]:
     if str(path) == "-":
         raise UsageError("a Parquet file cannot come from standard input; name the file")
     columns = select or ("source", "target")
-    file = _open_parquet(path, columns)
-    with guarded_read(path, "the Parquet file is damaged"):
+    file = _open_parquet_columns(path, columns)
+    with reraise_as_data_error(path, "the Parquet file is damaged"):
         batches = file.iter_batches(batch_size=10_000, columns=list(columns))
-        rows = (zip(*(_values(batch, column) for column in columns), strict=True) for batch in batches)
+        rows = (zip(*(_column_values(batch, column) for column in columns), strict=True) for batch in batches)
         for number, (source, target) in enumerate(chain.from_iterable(rows), 1):
             if isinstance(source, str) and isinstance(target, str):
                 yield source.replace("\n", " "), target.replace("\n", " ")
@@ -327,12 +331,12 @@ def _read_parquet(path: str | Path, select: Select) -> Iterator[Record]:
                 yield DataError(expected).at(f"{path}, row {number}")
 
 
-def _open_parquet(path: str | Path, columns: tuple[str, str]) -> Any:
-    with extra("parquet", "a Parquet file needs the package pyarrow"):
+def _open_parquet_columns(path: str | Path, columns: tuple[str, str]) -> Any:
+    with require_extra("parquet", "a Parquet file needs the package pyarrow"):
         from pyarrow.parquet import ParquetFile
-    with guarded_read(path, "expected a Parquet file"):
+    with reraise_as_data_error(path, "expected a Parquet file"):
         file = ParquetFile(path)
-        _expect_in_proportion(file.metadata, columns, os.path.getsize(path))
+        _check_parquet_size(file.metadata, columns, os.path.getsize(path))
         names = {column.path for column in (file.schema.column(n) for n in range(len(file.schema)))}
     for column in columns:
         if column not in names:
@@ -342,18 +346,18 @@ def _open_parquet(path: str | Path, columns: tuple[str, str]) -> Any:
     return ParquetFile(path, metadata=file.metadata, read_dictionary=list(columns))
 
 
-def _expect_in_proportion(metadata: Any, columns: tuple[str, str], size: int) -> None:
+def _check_parquet_size(metadata: Any, columns: tuple[str, str], size: int) -> None:
     """Raise a DataError if columns of a Parquet file unpack to more than a packed file of its size may."""
     claimed = 0
     for group in map(metadata.row_group, range(metadata.num_row_groups)):
         for column in map(group.column, range(group.num_columns)):
             if column.path_in_schema in columns:
                 claimed += column.total_uncompressed_size
-    if claimed > most_unpacked(size):
+    if claimed > max_decompressed_size(size):
         raise DataError(f"the columns claim to unpack to {claimed:,} bytes; refused")
 
 
-def _values(batch: Any, column: str) -> list[Any]:
+def _column_values(batch: Any, column: str) -> list[Any]:
     """Return the values of a column, also of one inside a struct; equal texts of a dictionary are one."""
     from pyarrow import compute
 
@@ -373,24 +377,24 @@ def _values(batch: Any, column: str) -> list[Any]:
 # They are read here and not by polib. It is as fast (50,000 messages in 0.8 s), but it keeps them all (39 MB
 # where this keeps 0.1), drops a message without a word where a quotation mark is missing, gives the whole
 # file up at other mistakes, and cuts lines at U+2028.
-_KEYWORD = re.compile(r"(msgctxt|msgid|msgid_plural|msgstr|msgstr\[\d+\])\s+(\".*)")
-_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"\s*')
-_FUZZY = re.compile(r"#,.*\bfuzzy\b")
-_ESCAPE = re.compile(r"\\(.)")
-_ESCAPED = {"n": " ", "t": "\t", "r": "", '"': '"', "\\": "\\"}  # a line end inside a message is a space
+_PO_KEYWORD = re.compile(r"(msgctxt|msgid|msgid_plural|msgstr|msgstr\[\d+\])\s+(\".*)")
+_PO_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"\s*')
+_PO_FUZZY = re.compile(r"#,.*\bfuzzy\b")
+_PO_ESCAPE = re.compile(r"\\(.)")
+_PO_ESCAPES = {"n": " ", "t": "\t", "r": "", '"': '"', "\\": "\\"}  # a line end inside a message is a space
 
 
 def _read_po(
-    lines: Iterator[Line], path: str | Path, select: Select, *, fuzzy: bool = False
-) -> Iterator[Record]:
+    lines: Iterator[LineOrError], path: str | Path, select: Select, *, fuzzy: bool = False
+) -> Iterator[PairOrError]:
     """Yield a pair for each message but the header (an empty ``msgid``) and obsolete ones (``#~``).
 
     A translation marked as fuzzy is a guess: like gettext's own msgfmt, it is taken only if `fuzzy`. Of a
     message with plural forms the first is taken. A line of no catalogue is an error in place of its message.
     A warning counts the messages without a translation, with a guess, and with plural forms.
     """
-    _expect_no_choice(select, "a PO file")
-    message = _Message()
+    _check_no_select(select, "a PO file")
+    message = _PoMessage()
     counts = dict.fromkeys(("messages", "untranslated", "fuzzy", "plural"), 0)
     is_fuzzy = False  # the message that comes next
     keyword = ""
@@ -399,16 +403,16 @@ def _read_po(
             raise line  # it may begin a message
         line = line.strip(" \t")
         if not line or line.startswith("#"):
-            is_fuzzy = (is_fuzzy or bool(_FUZZY.match(line))) and not line.startswith("#~")
+            is_fuzzy = (is_fuzzy or bool(_PO_FUZZY.match(line))) and not line.startswith("#~")
             continue
-        match = _KEYWORD.fullmatch(line)
+        match = _PO_KEYWORD.fullmatch(line)
         if match and message.ends_before(match[1]):
             yield from message.pair(path, fuzzy, counts)
-            message = _Message()
+            message = _PoMessage()
         if match and not message.strings and is_fuzzy:
             message.is_fuzzy, is_fuzzy = True, False
         keyword = match[1] if match else keyword
-        string = _STRING.fullmatch(match[2] if match else line)
+        string = _PO_STRING.fullmatch(match[2] if match else line)
         if string is None or not keyword:
             expected = f'expected msgid "..." or msgstr "..." or "...", found {line[:60]!r}'
             message.problem = message.problem or DataError(expected).at(path, line=number)
@@ -416,7 +420,7 @@ def _read_po(
             expected = f"expected one {keyword} in a message, found another one"
             message.problem = message.problem or DataError(expected).at(path, line=number)
         else:
-            text = _ESCAPE.sub(lambda match: _ESCAPED.get(match[1], match[0]), string[1])
+            text = _PO_ESCAPE.sub(lambda match: _PO_ESCAPES.get(match[1], match[0]), string[1])
             message.strings.setdefault(keyword, []).append(text)
             message.line = message.line or number
     yield from message.pair(path, fuzzy, counts)
@@ -425,10 +429,10 @@ def _read_po(
         "with a fuzzy translation, which the format po-fuzzy reads": counts["fuzzy"],
         "with plural forms, of which the first is read": counts["plural"],
     }
-    _tell_counts(path, counts["messages"], "message", told)
+    _warn_about_counts(path, counts["messages"], "message", told)
 
 
-class _Message:
+class _PoMessage:
     """A message of a catalogue while its lines are read."""
 
     def __init__(self) -> None:
@@ -448,7 +452,7 @@ class _Message:
     def text(self, keyword: str) -> str:
         return "".join(self.strings.get(keyword, ()))
 
-    def pair(self, path: str | Path, fuzzy: bool, counts: dict[str, int]) -> Iterator[Record]:
+    def pair(self, path: str | Path, fuzzy: bool, counts: dict[str, int]) -> Iterator[PairOrError]:
         """Yield and count the pair, or what is wrong with the message; nothing for the header."""
         source, target = self.text("msgid"), self.text("msgstr") or self.text("msgstr[0]")
         if self.problem is None and self.strings and "msgid" not in self.strings:
@@ -470,13 +474,22 @@ class _Message:
 
 # Entities are never expanded: a file that declares one is refused, so that no small file can grow to
 # gigabytes in memory or reach for other files.
-_CODES = {"bpt", "ept", "ph", "it", "ut", "sub"}  # inside a sentence: codes of another format, not words
-_ABOUT = {"note", "prop"}  # about a text, where this is not in a seg
-_BLOCK = 1 << 16
-_DEEPEST = 100  # elements inside each other in a unit
-LONGEST_UNIT = 1 << 22  # characters of a unit, in all languages; an element counts as 100
+_INLINE_CODES = {
+    "bpt",
+    "ept",
+    "ph",
+    "it",
+    "ut",
+    "sub",
+}  # inside a sentence: codes of another format, not words
+_ANNOTATIONS = {"note", "prop"}  # about a text, where this is not in a seg
+_XML_BLOCK_BYTES = 1 << 16
+_MAX_XML_DEPTH = 100  # elements inside each other in a unit
+MAX_UNIT_CHARS = 1 << 22  # characters of a unit, in all languages; an element counts as 100
 # Encodings whose bytes mean what they say; not utf-7, unicode_escape and the like.
-_ENCODINGS = re.compile(r"utf-?(8|16)|(us-)?ascii|iso-?8859-\d+|latin-?1|(windows-?|cp)\d+|koi8-[ru]", re.I)
+_SAFE_ENCODINGS = re.compile(
+    r"utf-?(8|16)|(us-)?ascii|iso-?8859-\d+|latin-?1|(windows-?|cp)\d+|koi8-[ru]", re.I
+)
 
 
 class _Units:
@@ -505,8 +518,8 @@ class _Units:
             self._depth = self._size = 0
         if self._builder is not None:
             self._depth += 1
-            if self._depth > _DEEPEST:
-                raise DataError(f"expected elements nested at most {_DEEPEST} deep")
+            if self._depth > _MAX_XML_DEPTH:
+                raise DataError(f"expected elements nested at most {_MAX_XML_DEPTH} deep")
             self._grow(100 + sum(map(len, (name, *attributes, *attributes.values()))))
             self._builder.start(name, attributes)
 
@@ -517,8 +530,8 @@ class _Units:
 
     def _grow(self, size: int) -> None:
         self._size += size
-        if self._size > LONGEST_UNIT:
-            raise DataError(f"expected at most {LONGEST_UNIT:,} characters in a unit")
+        if self._size > MAX_UNIT_CHARS:
+            raise DataError(f"expected at most {MAX_UNIT_CHARS:,} characters in a unit")
 
     def _end(self, name: str) -> None:
         if self._builder is not None:
@@ -529,14 +542,14 @@ class _Units:
                 self._builder = None
 
     def _declared(self, version: str, encoding: str | None, standalone: int) -> None:
-        if encoding is not None and not _ENCODINGS.fullmatch(encoding):
+        if encoding is not None and not _SAFE_ENCODINGS.fullmatch(encoding):
             raise DataError(f"expected a common encoding such as UTF-8, found {encoding[:40]!r}")
 
     def _refuse(self, name: str, *declaration: object) -> None:
         raise DataError(f"the XML entity {name!r} is not expanded; write out its text")
 
 
-def _units(path: str | Path, root: str, names: set[str]) -> Iterator[tuple[int, Element]]:
+def _iter_units(path: str | Path, root: str, names: set[str]) -> Iterator[tuple[int, Element]]:
     """Yield the elements of some names with their lines; memory holds one block of the file.
 
     A DataError if there is none of them, because the file has another root.
@@ -545,7 +558,7 @@ def _units(path: str | Path, root: str, names: set[str]) -> Iterator[tuple[int, 
     stream = open_binary(path)
     count = 0
     try:
-        block = stream.read(_BLOCK)
+        block = stream.read(_XML_BLOCK_BYTES)
         try:
             check_readable(block, expected="XML")
         except DataError as error:
@@ -557,11 +570,11 @@ def _units(path: str | Path, root: str, names: set[str]) -> Iterator[tuple[int, 
             units.done.clear()
             if not block:
                 break
-            block = stream.read(_BLOCK)
+            block = stream.read(_XML_BLOCK_BYTES)
         if not count and units.root != root:
             raise DataError(f"expected a file with the root element <{root}>, found <{units.root}>").at(path)
-    except DAMAGE as error:
-        raise DataError(f"the compressed file is damaged or cut off ({text_of(error)})").at(path) from None
+    except DECOMPRESSION_ERRORS as error:
+        raise DataError(f"the compressed file is damaged or cut off ({error_text(error)})").at(path) from None
     except (LookupError, ValueError) as error:  # of an encoding, unless it is a DataError
         if isinstance(error, DataError):
             raise error.at(path, line=units.parser.CurrentLineNumber) from None
@@ -574,13 +587,16 @@ def _units(path: str | Path, root: str, names: set[str]) -> Iterator[tuple[int, 
             stream.close()
 
 
-def _text(element: Element | None) -> str:
+def _text_of_element(element: Element | None) -> str:
     """Return the words of a sentence without the codes inside it; line ends become spaces."""
     if element is None:
         return ""
     pieces = [element.text or ""]
     for child in element:
-        pieces += ["" if child.tag in _CODES | _ABOUT else _text(child), child.tail or ""]
+        pieces += [
+            "" if child.tag in _INLINE_CODES | _ANNOTATIONS else _text_of_element(child),
+            child.tail or "",
+        ]
     return "".join(pieces).replace("\n", " ")
 
 
@@ -591,10 +607,10 @@ class _Variant(NamedTuple):
     text: str
 
 
-_LANGUAGES_TOLD = 20  # in messages
+_MAX_LANGUAGES_SHOWN = 20  # in messages
 
 
-def _read_tmx(path: str | Path, select: Select) -> Iterator[Record]:
+def _read_tmx(path: str | Path, select: Select) -> Iterator[PairOrError]:
     """Yield a pair for each unit of a TMX file that has a text in both languages.
 
     `select` names the languages; ``en`` also finds ``en-CA``, ``EN_us`` and ``eng``. By default they are the
@@ -605,16 +621,16 @@ def _read_tmx(path: str | Path, select: Select) -> Iterator[Record]:
     source_language = ""
     found: dict[str, None] = {}  # languages of all units, in order
     units = pairs = alternatives = first_lacking = 0
-    for line, unit in _units(path, "tmx", {"header", "tu"}):
+    for line, unit in _iter_units(path, "tmx", {"header", "tu"}):
         if unit.tag == "header":
             source_language = language_tag(unit.get("srclang", ""))
             continue
         units += 1
-        variants, has_more = _variants(unit)
-        if len(found) < _LANGUAGES_TOLD:
+        variants, has_more = _variants_of_unit(unit)
+        if len(found) < _MAX_LANGUAGES_SHOWN:
             found |= dict.fromkeys(variant.language for variant in variants)
         languages = languages or _first_languages(variants, source_language)
-        source, target = (_of_language(variants, language) for language in languages or ("", ""))
+        source, target = (_variants_in_language(variants, language) for language in languages or ("", ""))
         if not source or not target or source[0] is target[0]:
             first_lacking = first_lacking or line
             continue
@@ -629,8 +645,8 @@ def _read_tmx(path: str | Path, select: Select) -> Iterator[Record]:
     others = [name for name in found if name and not any(is_variant(name, one) for one in languages or ())]
     if others and select is None and languages:
         names = ", ".join(others)[:200]
-        _tell(path, f"{languages[0]} and {languages[1]} are read, not {names}; `select=A,B` chooses others")
-    _tell_counts(
+        _warn(path, f"{languages[0]} and {languages[1]} are read, not {names}; `select=A,B` chooses others")
+    _warn_about_counts(
         path,
         units,
         "unit",
@@ -642,7 +658,7 @@ def _read_tmx(path: str | Path, select: Select) -> Iterator[Record]:
     )
 
 
-def _variants(unit: Element) -> tuple[list[_Variant], bool]:
+def _variants_of_unit(unit: Element) -> tuple[list[_Variant], bool]:
     """Return the texts of a unit, and whether one of its languages has more than one of them.
 
     A text is in a seg, or directly in the tuv. A tuv without both has none.
@@ -653,7 +669,7 @@ def _variants(unit: Element) -> tuple[list[_Variant], bool]:
         name = element.get("xml:lang") or element.get("lang") or ""
         segments = element.findall("seg")
         has_more |= len(segments) > 1
-        text = _text(segments[0]) if segments else _text(element).strip()
+        text = _text_of_element(segments[0]) if segments else _text_of_element(element).strip()
         if segments or text:
             variants.append(_Variant(language_tag(name), text))
     return variants, has_more
@@ -675,13 +691,13 @@ def _first_languages(variants: list[_Variant], source_language: str) -> tuple[st
     return primary, target.partition("-")[0]
 
 
-def _of_language(variants: list[_Variant], language: str) -> list[_Variant]:
+def _variants_in_language(variants: list[_Variant], language: str) -> list[_Variant]:
     """Return the variants in a language, or else in its regional variants; in the order of the unit."""
     exact = [variant for variant in variants if variant.language == language]
     return exact or [variant for variant in variants if is_variant(variant.language, language)]
 
 
-def _tell_counts(
+def _warn_about_counts(
     path: str | Path, total: int, record: str, counts: Mapping[str, int], *, first: int = 0
 ) -> None:
     """Warn once, at the end of a file, about records that are not read as they are; `first` is a line."""
@@ -692,23 +708,23 @@ def _tell_counts(
         told = [f"the file has no {record}s"]
     if told:
         records = f"of {total:,} {record}{'s'[: total != 1]}: " if total else ""
-        _tell(path, records + "; ".join(told))
+        _warn(path, records + "; ".join(told))
 
 
-def _read_xliff(path: str | Path, select: Select) -> Iterator[Record]:
+def _read_xliff(path: str | Path, select: Select) -> Iterator[PairOrError]:
     """Yield a pair for each unit (XLIFF 1.2) or segment (2.0), without proposals (``alt-trans``).
 
     The target is empty where there is none; a warning counts these units.
     """
-    _expect_no_choice(select, "an XLIFF file")
+    _check_no_select(select, "an XLIFF file")
     units = untranslated = alternatives = 0
-    for line, unit in _units(path, "xliff", {"trans-unit", "segment"}):
+    for line, unit in _iter_units(path, "xliff", {"trans-unit", "segment"}):
         units += 1
         source, targets = unit.find("source"), unit.findall("target")
         if source is None:
             yield DataError("expected a unit with a source, found none").at(path, line=line)
             continue
-        pair = _text(source), _text(targets[0] if targets else None)
+        pair = _text_of_element(source), _text_of_element(targets[0] if targets else None)
         untranslated += not pair[1].strip()
         alternatives += len(targets) > 1
         yield pair
@@ -716,10 +732,10 @@ def _read_xliff(path: str | Path, select: Select) -> Iterator[Record]:
         "without a translation, whose target is empty": untranslated,
         "with several targets, of which the first is read": alternatives,
     }
-    _tell_counts(path, units, "unit", counts)
+    _warn_about_counts(path, units, "unit", counts)
 
 
-_LINE_READERS: dict[str, Callable[[Iterator[Line], str | Path, Select], Iterator[Record]]] = {
+_LINE_READERS: dict[str, Callable[[Iterator[LineOrError], str | Path, Select], Iterator[PairOrError]]] = {
     "fast-align": _read_fast_align,
     "jsonl": _read_json,
     "tsv": _read_tsv,
@@ -727,10 +743,13 @@ _LINE_READERS: dict[str, Callable[[Iterator[Line], str | Path, Select], Iterator
     "po": _read_po,
     "po-fuzzy": partial(_read_po, fuzzy=True),
 }
-_FILE_READERS: dict[str, Callable[[str | Path, Select], Iterator[Record]]] = {
+_FILE_READERS: dict[str, Callable[[str | Path, Select], Iterator[PairOrError]]] = {
     "tmx": _read_tmx,
     "xliff": _read_xliff,
     "parquet": _read_parquet,
 }
-FORMATS = ("moses", *_LINE_READERS, *_FILE_READERS)
-ENDINGS = {f".{format}": format for format in FORMATS[2:]} | {".xlf": "xliff", ".pot": "po"}
+PAIR_FILE_FORMATS = ("moses", *_LINE_READERS, *_FILE_READERS)
+FORMAT_OF_ENDING = {f".{format}": format for format in PAIR_FILE_FORMATS[2:]} | {
+    ".xlf": "xliff",
+    ".pot": "po",
+}

@@ -24,11 +24,11 @@ from itertools import accumulate, chain, groupby
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from nmtalign.door import expand_home, expect_choice, short
-from nmtalign.errors import DataError, UsageError
-from nmtalign.files import extra
-from nmtalign.names import MARKS, UNICODE_FORMS, UnicodeForm
-from nmtalign.names import TOKENIZERS as NAMES
+from nmtalign.display import short_repr
+from nmtalign.errors import DataError, UsageError, require_extra
+from nmtalign.files.paths import expand_home
+from nmtalign.names import MARKS, TOKENIZERS, UNICODE_FORMS, UnicodeForm
+from nmtalign.validation import check_choice
 
 Span = tuple[int, int]
 Languages = tuple[str | None, str | None]
@@ -57,7 +57,7 @@ class Tokenizer(Protocol):
 # --- space ---------------------------------------------------------------------------------------
 
 
-class _Spaces:
+class _SpaceTokenizer:
     """What stands between ASCII spaces."""
 
     def split(self, text: str) -> list[str]:
@@ -70,7 +70,7 @@ class _Spaces:
 
 # --- normal forms --------------------------------------------------------------------------------
 
-_PILE = 1_000  # combining marks on one letter; no language has more than a few
+_MAX_COMBINING_MARKS = 1_000  # combining marks on one letter; no language has more than a few
 
 
 @lru_cache(maxsize=1)
@@ -83,16 +83,17 @@ def mark_class() -> str:
 
 
 def normal_form(form: str, text: str) -> str:
-    """Return `text` in the form ``NFC``, ``NFD``, ``NFKC`` or ``NFKD``; piles of `_PILE` marks stay.
+    """Return `text` in the form ``NFC``, ``NFD``, ``NFKC`` or ``NFKD``.
 
-    To put the marks of a pile in order takes time that grows with the square of their number.
+    Runs of `_MAX_COMBINING_MARKS` or more combining marks are left unchanged, because the time to sort the
+    marks of a run grows with the square of their number.
     """
     parts = [text]
     # Each pile has a mark at a multiple of its length; the first mark is U+0300
-    if len(text) > _PILE and max(text[::_PILE]) >= "\u0300":
+    if len(text) > _MAX_COMBINING_MARKS and max(text[::_MAX_COMBINING_MARKS]) >= "\u0300":
         mark = f"[{mark_class()}\uff9e\uff9f]"  # two letters become marks in NFKC
-        if re.search(mark, text[::_PILE]):
-            parts = re.split(f"((?<!{mark}){mark}{{{_PILE},}})", text)
+        if re.search(mark, text[::_MAX_COMBINING_MARKS]):
+            parts = re.split(f"((?<!{mark}){mark}{{{_MAX_COMBINING_MARKS},}})", text)
     parts[::2] = [unicodedata.normalize(form, part) for part in parts[::2]]  # type: ignore[arg-type]
     return "".join(parts)
 
@@ -105,7 +106,7 @@ _CJK = (
     "\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
 )
 # White space, controls and invisible marks separate words and belong to none.
-_GAP = r"\s\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u2060\ufeff"
+_GAP_CHARS = r"\s\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u2060\ufeff"
 _APOSTROPHE = "['\u2019\u02bc]"
 _HYPHEN = "[-\u2010\u2011]"
 _ELIDED = "[LlDdJjMmTtSsNnCcÇç]|[Qq][Uu]|(?i:jusqu|lorsqu|puisqu|quoiqu|aujourd)"
@@ -122,7 +123,7 @@ _NEGATED = "do|does|did|is|was|are|were|have|has|had|wo|ca|could|should|would|mu
 _CONTRACTED = "s|re|ve|ll|d|m"
 _TITLE = r"[Mm]rs?|Ms|[Dd]r|Prof|[Ss]t|MM?|Mgr|(?<!\d\s)ms?"  # 5 m. and 10 ms. are measures
 _ABBREVIATION = rf"(?:[A-Za-z]\.){{2,}}|(?:{_TITLE})\.(?=\s+\S)"
-_NUMBER = r"\d{1,3}(?:[\u00a0\u202f]\d{3})+(?:[.,]\d+)?(?!\w)|\d+(?:[.,:/]\d+)+(?!\w)"
+_NUMERAL = r"\d{1,3}(?:[\u00a0\u202f]\d{3})+(?:[.,]\d+)?(?!\w)|\d+(?:[.,:/]\d+)+(?!\w)"
 # At most 64 characters before the @ (RFC 5321): to look for one behind each letter would take quadratic time
 _ADDRESS = (
     r"(?:https?://|ftp://|www\.)[^\s<>\"]*[^\s<>\".,;:!?)\]}'\u2019\u00bb]"
@@ -131,7 +132,7 @@ _ADDRESS = (
 _WHOLE = "aujourd['\u2019\u02bc]hui|rendez-vous"
 _RUN = r"\.{2,}|[!?]{2,}|-{2,}"
 # As Moses writes signs and clitics, and others unknown words
-_ESCAPED = (
+_ESCAPED_WORD = (
     r"(?<!\S)\w*&apos;\w*(?!\S)|&(?:amp|lt|gt|quot|apos|nbsp|#\d+);|(?<!\S)<(?:unk|/?s|pad|mask)>(?!\S)|@-@"
 )
 
@@ -144,7 +145,7 @@ _PICTURE = (
     "[\u2122\u2139\u2194-\u21aa\u231a-\u23ff\u24c2\u25aa-\u27bf\u2934\u2935\u2b05-\u2b55"
     "\u3030\u303d\u3297\u3299\U0001f000-\U0001f1e5\U0001f200-\U0001f3fa\U0001f400-\U0001faff]"
 )
-_OF_PICTURE = "\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"  # variation, skin colors, tags
+_PICTURE_MODIFIERS = "\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"  # variation, skin colors, tags
 
 
 def _full_pattern(language: str | None, marks: str, quoted: bool) -> str:
@@ -162,7 +163,7 @@ def _full_pattern(language: str | None, marks: str, quoted: bool) -> str:
     pronoun = _PRONOUN_FRENCH if language == "fr" else _PRONOUN
     clitic = rf"(?:[tT]-)?(?i:{pronoun})(?=(?:-(?:[tT]-)?(?i:{pronoun})){{,4}}{end}(?!{_HYPHEN}{letter}))"
     contracted = rf"(?i:{_CONTRACTED}){end}"
-    number = f"(?:{_NUMBER})[{marks}]*"
+    number = f"(?:{_NUMERAL})[{marks}]*"
     french = [
         rf"(?<!{letter})(?:{elided}){_APOSTROPHE}(?=[^\W\u02bc])",
         rf"{_HYPHEN}(?<={behind}{_HYPHEN}){clitic}",
@@ -180,7 +181,14 @@ def _full_pattern(language: str | None, marks: str, quoted: bool) -> str:
     inside = [rf"{_HYPHEN}(?!{clitic})" if language != "en" else _HYPHEN]
     inside += [rf"{_APOSTROPHE}(?!{contracted})" if language != "fr" else _APOSTROPHE]
     return "|".join(
-        [_ADDRESS, _ESCAPED, rf"[{_CJK}][{marks}]*", _ABBREVIATION, number, rf"(?i:{_WHOLE})(?!{letter})"]
+        [
+            _ADDRESS,
+            _ESCAPED_WORD,
+            rf"[{_CJK}][{marks}]*",
+            _ABBREVIATION,
+            number,
+            rf"(?i:{_WHOLE})(?!{letter})",
+        ]
         + (english if language != "fr" else [])
         + (french if language != "en" else [])
         + [rf"{word}(?:(?:{'|'.join(inside)}){word})*"]
@@ -195,18 +203,18 @@ def _pattern(language: str | None, special: bool, marked: bool, quoted: bool, em
     with `emoji` of several characters take longest.
     """
     marks = mark_class() if marked else "\u0300"
-    number = f"(?:{_NUMBER})[{marks}]*" if marked else _NUMBER
+    number = f"(?:{_NUMERAL})[{marks}]*" if marked else _NUMERAL
     plain = rf"{_ABBREVIATION}|{number}|\w+(?:[{marks}\u00ad\u200c\u200d]+\w*)*"
     words = _full_pattern(language, marks, quoted) if special else plain
     words += f"|(?:{_RUN})[{marks}]*" if marked else f"|{_RUN}"
     if not emoji:
-        return re.compile(f"{words}|[^{_GAP}][{marks}\ufe0f]*")
-    follows = f"[{marks}{_OF_PICTURE}]*"
+        return re.compile(f"{words}|[^{_GAP_CHARS}][{marks}\ufe0f]*")
+    follows = f"[{marks}{_PICTURE_MODIFIERS}]*"
     joined = f"{_PICTURE}{follows}(?:\u200d{_PICTURE}{follows})+"
-    return re.compile(f"{_KEYCAP}|{words}|{_FLAG}|{joined}|[^{_GAP}]{follows}")
+    return re.compile(f"{_KEYCAP}|{words}|{_FLAG}|{joined}|[^{_GAP_CHARS}]{follows}")
 
 
-class _Simple:
+class _SimpleTokenizer:
     """The plain pattern where it suffices, the full one elsewhere; both cut a plain line alike."""
 
     def __init__(self, language: str | None) -> None:
@@ -216,7 +224,7 @@ class _Simple:
         self._quoted = re.compile(rf"(?<!\S)['\u2019](?!(?i:{_CONTRACTED}|t)(?!\w))\w").search
         self._foreign = re.compile("[\u0300-\u1fff\u20d0-\U0010ffff]").search  # where there are marks
 
-        self._emoji = re.compile(f"[\u200d\u20e3\U0001f1e6-\U0001f1ff{_OF_PICTURE}]").search
+        self._emoji = re.compile(f"[\u200d\u20e3\U0001f1e6-\U0001f1ff{_PICTURE_MODIFIERS}]").search
 
     def _of(self, text: str) -> re.Pattern[str]:
         marked = not text.isascii() and self._foreign(text) is not None
@@ -235,11 +243,11 @@ class _Simple:
 # --- moses ---------------------------------------------------------------------------------------
 
 
-class _Moses:
+class _MosesTokenizer:
     """sacremoses without escaping; the positions are found again from left to right."""
 
     def __init__(self, language: str | None) -> None:
-        with extra("moses", "the tokenizer 'moses' needs the package sacremoses"):
+        with require_extra("moses", "the tokenizer 'moses' needs the package sacremoses"):
             from sacremoses import MosesTokenizer
         self._tokenize = MosesTokenizer(lang=language or "en").tokenize
         self._controls = dict.fromkeys(range(32), " ")
@@ -248,10 +256,10 @@ class _Moses:
         return list(self._tokenize(text.translate(self._controls), escape=False))
 
     def spans(self, text: str) -> list[Span]:
-        return locate(self.split(text), text)
+        return locate_tokens(self.split(text), text)
 
 
-def locate(tokens: Iterable[str], text: str) -> list[Span]:
+def locate_tokens(tokens: Iterable[str], text: str) -> list[Span]:
     """Return where each of `tokens` stands in `text`, from left to right; a DataError if one does not."""
     spans: list[Span] = []
     position = 0
@@ -267,15 +275,15 @@ def locate(tokens: Iterable[str], text: str) -> list[Span]:
 # --- icu -----------------------------------------------------------------------------------------
 
 
-class _Icu(Tokenizer):
+class _IcuTokenizer(Tokenizer):
     """What stands between the word boundaries of ICU, without spaces and controls."""
 
     def __init__(self, language: str | None) -> None:
         advice = "; 'simple' cuts Chinese and Japanese into single characters"
-        with extra("icu", "the tokenizer 'icu' needs the package icu4py", advice):
+        with require_extra("icu", "the tokenizer 'icu' needs the package icu4py", advice):
             from icu4py.breakers import WordBreaker
         self._segments: Callable[[str], Iterable[str]] = lambda text: WordBreaker(text, language or "en")
-        self._gap = re.compile(f"[{_GAP}]+").fullmatch
+        self._gap = re.compile(f"[{_GAP_CHARS}]+").fullmatch
 
     def spans(self, text: str) -> list[Span]:
         segments = list(self._segments(re.sub("[\ud800-\udfff]", "\ufffd", text)))
@@ -286,12 +294,12 @@ class _Icu(Tokenizer):
 # --- sentencepiece -------------------------------------------------------------------------------
 
 
-class _SentencePiece:
+class _SentencePieceTokenizer:
     """Pieces of a sentencepiece model; spans leave out the space before the letters."""
 
     def __init__(self, file: str) -> None:
         file = expand_home(file)
-        with extra("sentencepiece", "the tokenizer 'sentencepiece' needs its package"):
+        with require_extra("sentencepiece", "the tokenizer 'sentencepiece' needs its package"):
             from sentencepiece import SentencePieceProcessor
         try:
             self._encode = SentencePieceProcessor(model_file=file).encode
@@ -308,19 +316,19 @@ class _SentencePiece:
 
 # --- settings ------------------------------------------------------------------------------------
 
-TOKENIZERS: dict[str, Callable[[str | None], Tokenizer]] = {
-    "space": lambda language: _Spaces(),
-    "simple": _Simple,
-    "moses": _Moses,
-    "icu": _Icu,
+TOKENIZER_FACTORIES: dict[str, Callable[[str | None], Tokenizer]] = {
+    "space": lambda language: _SpaceTokenizer(),
+    "simple": _SimpleTokenizer,
+    "moses": _MosesTokenizer,
+    "icu": _IcuTokenizer,
 }
-LONGEST_TEXT = 2_000_000  # characters of a line that is cut into words
+MAX_TEXT_CHARS = 2_000_000  # characters of a line that is cut into words
 
 
 def _check_tokenizer(name: str) -> None:
     tokenizer, colon, file = str(name).partition(":")
-    if not (tokenizer == "sentencepiece" and file if colon else tokenizer in TOKENIZERS):
-        expect_choice(name, NAMES, "tokenizers")
+    if not (tokenizer == "sentencepiece" and file if colon else tokenizer in TOKENIZER_FACTORIES):
+        check_choice(name, TOKENIZERS, "tokenizers")
 
 
 @lru_cache(maxsize=64)
@@ -330,19 +338,19 @@ def load_tokenizer(name: str, language: str | None = None) -> Tokenizer:
     file = name.partition(":")[2]
     if "," in file:
         raise UsageError(f"{name!r} names a model for each side; name the one of this text")
-    return _SentencePiece(file) if file else TOKENIZERS[name](language)
+    return _SentencePieceTokenizer(file) if file else TOKENIZER_FACTORIES[name](language)
 
 
-def _bounded(text: str) -> str:
+def _check_length(text: str) -> str:
     """Return a line that is not too long to be cut; a DataError for others."""
-    if len(text) > LONGEST_TEXT:
-        found = f"expected lines of at most {LONGEST_TEXT:,} characters, found {len(text):,}"
+    if len(text) > MAX_TEXT_CHARS:
+        found = f"expected lines of at most {MAX_TEXT_CHARS:,} characters, found {len(text):,}"
         raise DataError(f"{found}: {text[:40]!r} ...; break the line")
     return text
 
 
-def _tokens(tokenizer: Tokenizer, text: str) -> list[Token]:
-    return [Token(text[start:end], start, end) for start, end in tokenizer.spans(_bounded(text))]
+def _tokenize(tokenizer: Tokenizer, text: str) -> list[Token]:
+    return [Token(text[start:end], start, end) for start, end in tokenizer.spans(_check_length(text))]
 
 
 @dataclass(frozen=True)
@@ -363,8 +371,8 @@ class TextSettings:
     def __post_init__(self) -> None:
         _check_tokenizer(self.tokenizer)
         if not isinstance(self.lowercase, bool):
-            raise UsageError(f"expected True or False for lowercase, found {short(self.lowercase)}")
-        expect_choice(self.unicode, UNICODE_FORMS, "unicode forms")
+            raise UsageError(f"expected True or False for lowercase, found {short_repr(self.lowercase)}")
+        check_choice(self.unicode, UNICODE_FORMS, "unicode forms")
 
     def __str__(self) -> str:
         return f"{self.tokenizer}+{'lower' if self.lowercase else 'cased'}+{self.unicode}"
@@ -436,7 +444,7 @@ class TextSettings:
 
     def tokens(self, text: str, *, language: str | None = None) -> list[Token]:
         """Return the tokens of one line as they stand in it, with their places."""
-        return _tokens(load_tokenizer(self.tokenizer, language), text)
+        return _tokenize(load_tokenizer(self.tokenizer, language), text)
 
     def words(self, text: str, *, language: str | None = None) -> list[str]:
         """Return the words to look up, one for each of :meth:`tokens`."""
@@ -454,20 +462,20 @@ class TextSettings:
     ) -> tuple[list[Token], list[Token]]:
         """Return :meth:`tokens` of both sides of a sentence pair."""
         first, second = map(load_tokenizer, self._of_sides, languages)
-        return _tokens(first, pair[0]), _tokens(second, pair[1])
+        return _tokenize(first, pair[0]), _tokenize(second, pair[1])
 
     def pieces_of_pair(
         self, pair: tuple[str, str], languages: Languages = (None, None)
     ) -> tuple[list[str], list[str]]:
         """Return the tokens of both sides as the tokenizer writes them: sub-words with their marks."""
         first, second = map(load_tokenizer, self._of_sides, languages)
-        return first.split(_bounded(pair[0])), second.split(_bounded(pair[1]))
+        return first.split(_check_length(pair[0])), second.split(_check_length(pair[1]))
 
     def tokens_of_lines(
         self, lines: Sequence[str], side: int, language: str | None = None
     ) -> tuple[list[str], list[int]]:
         """Return the tokens of many lines of a side (0 or 1) one after the other, and how many each has."""
-        tokens = [*map(self.tokenizer_of(side, language).split, map(_bounded, lines))]
+        tokens = [*map(self.tokenizer_of(side, language).split, map(_check_length, lines))]
         return [token for line in tokens for token in line], list(map(len, tokens))
 
     def tokenizer_of(self, side: int, language: str | None = None) -> Tokenizer:
@@ -476,8 +484,8 @@ class TextSettings:
 
     def _split(self, tokenizer: Tokenizer, line: str) -> list[str]:
         if self.cuts_at_spaces:
-            return tokenizer.split(self.folded(_bounded(line)))
-        return self.normalized(tokenizer.split(_bounded(line)))
+            return tokenizer.split(self.folded(_check_length(line)))
+        return self.normalized(tokenizer.split(_check_length(line)))
 
     @property
     def cuts_at_spaces(self) -> bool:
@@ -511,17 +519,17 @@ class TextSettings:
 
 # --- words between spaces ------------------------------------------------------------------------
 
-SPACES = TextSettings("space", lowercase=False, unicode="none")  # words as they stand
+SPACE_SETTINGS = TextSettings("space", lowercase=False, unicode="none")  # words as they stand
 
 
-def words_at(starts: Iterable[int], line: str) -> list[int]:
+def words_containing(starts: Iterable[int], line: str) -> list[int]:
     """Return the word between ASCII spaces that each token of a line begins in.
 
     >>> line = "l'eau  froide."
-    >>> words_at([token.start for token in TextSettings("simple").tokens(line)], line)
+    >>> words_containing([token.start for token in TextSettings("simple").tokens(line)], line)
     [0, 0, 1, 1]
     """
-    ends = [end for _, end in _Spaces().spans(line)]
+    ends = [end for _, end in _SpaceTokenizer().spans(line)]
     # a sub-word may stand for the space at the end
     return [min(bisect_right(ends, start), len(ends) - 1) for start in starts]
 
@@ -539,7 +547,7 @@ def word_numbers(pieces: Sequence[str], marks: str) -> list[int]:
     >>> word_numbers(["▁un", "happy", "▁", "cat"], "sentencepiece")
     [0, 0, 1, 1]
     """
-    expect_choice(marks, MARKS, "marks of sub-words")
+    check_choice(marks, MARKS, "marks of sub-words")
     if marks == "bpe":
         begins = (not piece.endswith("@@") for piece in pieces[:-1])
     else:

@@ -8,7 +8,7 @@ from itertools import repeat
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.door import short
+from nmtalign.display import short_repr
 from nmtalign.errors import DataError
 
 
@@ -25,7 +25,7 @@ class Vocabulary:
     __slots__ = ("_rows", "size", "words")
 
     def __init__(self, word2int: Mapping[str, int]) -> None:
-        self._rows = {word: _checked_row(word, row) for word, row in word2int.items()}
+        self._rows = {word: _check_vocabulary_row(word, row) for word, row in word2int.items()}
         self.words = sorted(self._rows, key=self._rows.__getitem__)
         self.size = self._rows[self.words[-1]] + 1 if self.words else 0
         for first, second in zip(self.words, self.words[1:], strict=False):
@@ -63,11 +63,11 @@ class Vocabulary:
         return f"Vocabulary({len(self)} words)"
 
 
-def _checked_row(word: object, row: object) -> int:
+def _check_vocabulary_row(word: object, row: object) -> int:
     if not isinstance(word, str):
-        raise DataError(f"expected words as text, found {type(word).__name__} {short(word)}")
+        raise DataError(f"expected words as text, found {type(word).__name__} {short_repr(word)}")
     if isinstance(row, bool) or not isinstance(row, (int, np.integer)):
-        raise DataError(f"expected a whole number as the row of {word!r}, found {short(row)}")
+        raise DataError(f"expected a whole number as the row of {word!r}, found {short_repr(row)}")
     if not 0 <= row < 2**31:
         raise DataError(f"the row of {word!r} is {row}; rows count from 0 to 2^31 - 1")
     return int(row)

@@ -17,11 +17,11 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from nmtalign.arrays import Floats, Ints, Longs, Reals, blocks
+from nmtalign.arrays import Floats, Ints, Longs, Reals, block_slices
 from nmtalign.attention.adam import Schedule, minimize
 from nmtalign.attention.scores import additive, additive_gradient, scaled_dot, scaled_dot_gradient
-from nmtalign.corpus.buckets import PADDED, Bucket
-from nmtalign.corpus.parallel import in_order
+from nmtalign.corpus.buckets import PADDING_SCORE, Bucket
+from nmtalign.corpus.parallel import parallel_map
 from nmtalign.positions.position_model import BucketPosteriors
 
 PARTS_PER_STEP = 4  # workers share the parts of a step
@@ -144,7 +144,7 @@ class TeacherPart(NamedTuple):
 def teacher_parts(bucket: Bucket, teacher: BucketPosteriors) -> Iterator[TeacherPart]:
     """Yield the pairs of a bucket in parts, in random order, without filler columns."""
     columns = np.random.default_rng(0).permutation(np.flatnonzero(bucket.pieces >= 0))
-    for part in blocks(len(columns), PAIRS_PER_PART):
+    for part in block_slices(len(columns), PAIRS_PER_PART):
         chosen = columns[part]
         forward = _pairs_first(teacher.posteriors.forward, chosen)
         reverse = _pairs_first(teacher.posteriors.reverse, chosen)
@@ -184,7 +184,7 @@ def part_loss(
     known_source = np.asarray(keys.any(axis=2))
     known_target = np.asarray(queries.any(axis=2))
     inside = known_target[:, :, None] & known_source[:, None]  # (B, T, S)
-    scores = np.where(inside, parameters.scores(queries, keys), np.float32(PADDED))
+    scores = np.where(inside, parameters.scores(queries, keys), np.float32(PADDING_SCORE))
     of_target = _cross_entropy(
         scores, parameters.null[0], part.forward * inside, part.target_null * known_target, axis=2
     )
@@ -243,7 +243,7 @@ def learn_parameters(
     """
 
     def gradient(parameters: ScoreParameters, step: Sequence[TeacherPart]) -> list[Reals]:
-        losses = list(in_order(partial(part_loss, parameters, vectors), step, workers))
+        losses = list(parallel_map(partial(part_loss, parameters, vectors), step, workers))
         words = np.float32(max(sum(loss.words for loss in losses), 1))
         # added in the order of the parts, so that the sum does not depend on the workers
         sums = [sum(arrays) for arrays in zip(*(loss.gradient for loss in losses), strict=True)]
@@ -251,7 +251,7 @@ def learn_parameters(
 
     def held_out_loss(parameters: ScoreParameters, held_out: Sequence[TeacherPart]) -> float:
         loss_of_part = partial(part_loss, parameters, vectors, derive=False)
-        losses = list(in_order(loss_of_part, held_out, workers))
+        losses = list(parallel_map(loss_of_part, held_out, workers))
         words = max(sum(loss.words for loss in losses), 1)
         return float(sum(loss.loss for loss in losses) / words)
 

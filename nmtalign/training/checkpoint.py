@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from nmtalign.arrays import AnyArray, read_arrays
+from nmtalign.arrays import AnyArray
 from nmtalign.corpus.sides import EncodedSide
-from nmtalign.door import as_path
 from nmtalign.errors import DataError
-from nmtalign.files import file_in
-from nmtalign.output import whole_file
+from nmtalign.files.array_files import read_arrays
+from nmtalign.files.atomic_output import atomic_file
+from nmtalign.files.paths import as_path, file_inside
 
 CheckpointArrays = dict[str, AnyArray]
 
@@ -39,7 +39,7 @@ class Checkpoint:
     def read(self) -> CheckpointArrays | None:
         """Return the arrays, or None if no file has this key."""
         try:
-            arrays = read_arrays(file_in(self.path.parent, self.path.name))
+            arrays = read_arrays(file_inside(self.path.parent, self.path.name))
         except (OSError, DataError):
             return None  # a damaged checkpoint costs time only
         return arrays if np.array_equal(arrays.pop(_KEY, ()), self._key) else None
@@ -49,7 +49,7 @@ class Checkpoint:
         if time.monotonic() - self._written < SECONDS_BETWEEN_CHECKPOINTS:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(self.path) as partial, open(partial, "wb") as file:
+        with atomic_file(self.path) as partial, open(partial, "wb") as file:
             np.savez(file, **{_KEY: self._key}, **arrays())  # type: ignore[arg-type]
         self._written = time.monotonic()
 

@@ -12,13 +12,13 @@ import numpy as np
 from nmtalign.arrays import Floats, Reals
 from nmtalign.calls import check_call
 from nmtalign.corpus.text import encode_text
-from nmtalign.door import expect_kind, expect_number
 from nmtalign.errors import DataError, UsageError
 from nmtalign.scorers.dense import MIN_LINKS, correspondence_analysis
 from nmtalign.scorers.forms import shorten
 from nmtalign.scorers.learned_lexicon import Lexicon, StoredForms
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.training.em import Estimator, Hyperparameters
+from nmtalign.validation import check_number, check_type
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
 
 COUNT_EXPONENT = 0.75  # exponent of the scaled counts
@@ -67,9 +67,9 @@ def count_embeddings(
     >>> (scores > 0.9).tolist()
     [[True, False], [False, True]]
     """
-    expect_kind(lexicon, Lexicon, "the lexicon of a learned aligner (aligner.lexicon)")
+    check_type(lexicon, Lexicon, "the lexicon of a learned aligner (aligner.lexicon)")
     for number, what in ((dimension, "dimension"), (minimum, "minimum"), (seed, "seed")):
-        expect_number(number, f"a whole number as {what}, 0 or more", least=0, whole=True)
+        check_number(number, f"a whole number as {what}, 0 or more", minimum=0, integer=True)
     whole = [] if lexicon.whole is None else [lexicon.whole]
     forms = lexicon.forms if subwords else whole
     if not whole or dimension < len(forms) or minimum < 1:

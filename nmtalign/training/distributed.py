@@ -16,15 +16,15 @@ from nmtalign.arrays import Flags, Ints
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.text import EncodedText
 from nmtalign.corpus.word_pairs import (
-    SHARED,
+    SHARED_NUMBER,
     PairIndex,
     frequent_or_associated,
     is_large,
     kept_index,
-    merged,
+    merge_counts,
     number_pairs,
-    numbers_among,
-    words_of,
+    numbers_of_keys,
+    split_keys,
 )
 from nmtalign.positions.e_step import EStep, ExpectedCounts
 from nmtalign.positions.position_model import Emissions
@@ -70,9 +70,9 @@ def pair_counts(shard: Shard) -> tuple[Ints, Ints, Ints]:
 
 def merge_dropped_pairs(shard: Shard, kept: Flags) -> Shard:
     """Let the pairs that are not kept share one number; the padding stays number 0."""
-    index, number = shard.pairs, np.where(kept, np.cumsum(kept), SHARED).astype(np.int32)
+    index, number = shard.pairs, np.where(kept, np.cumsum(kept), SHARED_NUMBER).astype(np.int32)
     number[0] = 0
-    source, target = (np.insert(words[kept], SHARED, 0) for words in (index.source, index.target))
+    source, target = (np.insert(words[kept], SHARED_NUMBER, 0) for words in (index.source, index.target))
     cells = [number[of_bucket] for of_bucket in index.cells]
     return shard._replace(pairs=PairIndex(source, target, cells, complete=False))
 
@@ -145,20 +145,20 @@ class DistributedBitext:
             lambda shard: self._processes.keep(pair_counts, shard.shard), shards
         ):
             of_shards.append(shard.source[s].astype(np.int64) * targets + shard.target[t])
-            keys, counts = merged(keys, counts, of_shards[-1], times)
+            keys, counts = merge_counts(keys, counts, of_shards[-1], times)
         if large:
             keys = keys[frequent_or_associated(keys, counts, text.source, text.target)]
         numbered = []
         for shard, shard_keys in zip(shards, of_shards, strict=True):
             if large:
-                numbers = numbers_among(keys, shard_keys)
-                kept = numbers != SHARED
-                pairs = np.concatenate([[0, SHARED], numbers[1:][kept[1:]]])
+                numbers = numbers_of_keys(keys, shard_keys)
+                kept = numbers != SHARED_NUMBER
+                pairs = np.concatenate([[0, SHARED_NUMBER], numbers[1:][kept[1:]]])
                 shard = shard._replace(shard=self._processes.keep(merge_dropped_pairs, shard.shard, kept))
             else:
                 pairs = np.searchsorted(keys, shard_keys)
             numbered.append(shard._replace(pairs=pairs.astype(np.int32)))
-        index = kept_index(keys, targets, []) if large else PairIndex(*words_of(keys, targets), [])
+        index = kept_index(keys, targets, []) if large else PairIndex(*split_keys(keys, targets), [])
         return index, numbered
 
     def expected_counts(self, step: EStep) -> ExpectedCounts:

@@ -15,12 +15,11 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from nmtalign.corpus.parallel import default_workers, in_order
+from nmtalign.corpus.parallel import default_workers, parallel_map
 from nmtalign.corpus.text import EncodedText
-from nmtalign.corpus.word_pairs import SHARED, PairIndex, index_pairs
-from nmtalign.door import expect_choice
+from nmtalign.corpus.word_pairs import SHARED_NUMBER, PairIndex, index_pairs
 from nmtalign.errors import DataError
-from nmtalign.files import guarded_read
+from nmtalign.files.read_errors import reraise_as_data_error
 from nmtalign.positions.e_step import MIN_LINK_COUNT, EStep, ExpectedCounts, expected_counts
 from nmtalign.positions.hmm import BothTransitions, TransitionModel, estimate_transitions, initial_transitions
 from nmtalign.scorers.forms import FormPairs, make_form_pairs, short_words
@@ -36,6 +35,7 @@ from nmtalign.scorers.learned_lexicon import (
 from nmtalign.state import Stored
 from nmtalign.training.checkpoint import Checkpoint, CheckpointArrays
 from nmtalign.training.prior import Prior, form_prior
+from nmtalign.validation import check_choice
 
 MAX_JUMP_CELLS = 1 << 22  # cells in which jumps are counted; a larger bitext uses every n-th bucket
 
@@ -77,7 +77,7 @@ PRESET_HYPERPARAMETERS = {
 
 def preset_hyperparameters(name: str) -> Hyperparameters:
     """Return the settings of a preset by name; a UsageError lists the presets."""
-    expect_choice(name, PRESET_HYPERPARAMETERS, "presets")
+    check_choice(name, PRESET_HYPERPARAMETERS, "presets")
     return PRESET_HYPERPARAMETERS[name]
 
 
@@ -139,7 +139,7 @@ class Estimator:
         self.index = self.bitext.index
         make = partial(make_form_pairs, source, target, self.index, spelling=hyperparameters.spelling)
         several = self.workers if self.index.complete else 1  # the forms of a large bitext take much memory
-        self.forms: list[FormPairs] = list(in_order(make, self._letters(), several))
+        self.forms: list[FormPairs] = list(parallel_map(make, self._letters(), several))
         self.set_prior(prior)
         self.report(
             f"{len(source.words) - 1:,} source and {len(target.words) - 1:,} target words,"
@@ -185,7 +185,7 @@ class Estimator:
             return None
         state = Stored(checkpoint.path.parent, meta={}, packed=arrays, kinds={}, file=Path)
         try:
-            with guarded_read(checkpoint.path):
+            with reraise_as_data_error(checkpoint.path):
                 return self._from_checkpoint(state)
         except DataError:
             return None  # as with a damaged file, the work is done again
@@ -197,14 +197,14 @@ class Estimator:
             TransitionModel.from_state(state, f"tables_{k}", f"classes_{k}", words[k]) for k in (0, 1)
         )
         counts = ExpectedCounts(
-            state.array("pairs", "f", (len(self.index),), low=0),
-            state.array("source_null", "f", (words[0],), low=0),
-            state.array("target_null", "f", (words[1],), low=0),
+            state.array("pairs", "f", (len(self.index),), minimum=0),
+            state.array("source_null", "f", (words[0],), minimum=0),
+            state.array("target_null", "f", (words[1],), minimum=0),
             forward_jumps=np.zeros(0),  # what they gave is in the transitions
             reverse_jumps=np.zeros(0),
             log_likelihood=float(state.array("log_likelihood", "f", ())),
         )
-        done = state.array("done", "i", (), low=0, high=self.hyperparameters.hmm_iterations)
+        done = state.array("done", "i", (), minimum=0, maximum=self.hyperparameters.hmm_iterations)
         return counts, (first, second), int(done)
 
     @property
@@ -266,7 +266,7 @@ class Estimator:
     def _e_step(self, step: EStep) -> ExpectedCounts:
         counts = self.bitext.expected_counts(step)
         if not self.index.complete:
-            counts.pairs[SHARED] = 0
+            counts.pairs[SHARED_NUMBER] = 0
         return counts
 
     def _pruned(self, counts: FormPairCounts) -> FormPairCounts:

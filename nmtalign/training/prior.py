@@ -15,11 +15,11 @@ from typing import NamedTuple
 import numpy as np
 
 from nmtalign.arrays import Floats, Longs
-from nmtalign.corpus.coverage import coverage
+from nmtalign.corpus.coverage import measure_coverage
 from nmtalign.corpus.sides import EncodedSide, number_words
-from nmtalign.corpus.word_pairs import values_of
+from nmtalign.corpus.word_pairs import lookup_values
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import read_lines
+from nmtalign.files.text_files import read_lines
 from nmtalign.positions.hmm import BothTransitions
 from nmtalign.scorers.forms import FormPairs, cut, shorten
 from nmtalign.scorers.learned_lexicon import FormCounts, FormPairCounts, Lexicon, StoredForms, sum_at
@@ -70,7 +70,7 @@ class Prior:
 
     def swapped(self, source: EncodedSide, target: EncodedSide) -> bool:
         """Tell whether the sides of a bitext seem swapped against those of the older model."""
-        return self.lexicon is not None and coverage(source, target, self.lexicon.numbers).swapped
+        return self.lexicon is not None and measure_coverage(source, target, self.lexicon.numbers).swapped
 
 
 def _extended(side: EncodedSide, words: Iterable[str]) -> EncodedSide:
@@ -92,7 +92,7 @@ class FormPrior(NamedTuple):
     def add_to(self, form_pairs: FormPairs, counts: FormPairCounts) -> FormPairCounts:
         """Return the counts of pairs and forms with the prior added."""
         keys = form_pairs.source.astype(np.int64) * len(form_pairs.forms[1]) + form_pairs.target
-        pairs = counts.pairs + values_of(self.keys, self.counts, keys)
+        pairs = counts.pairs + lookup_values(self.keys, self.counts, keys)
         source, target = map(_sum, counts.sides, self.sides)
         return FormPairCounts(pairs, (source, target))
 

@@ -17,14 +17,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nmtalign.arrays import real_numbers
+from nmtalign.arrays import as_real_array
 from nmtalign.calls import check_call, check_constructor
-from nmtalign.door import expect_choice, expect_kind, expect_number, short
+from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import UNKNOWN_POLICIES
 from nmtalign.state import State, Stored
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
+from nmtalign.validation import check_choice, check_number, check_type
 
 _MIN_PREFIX_LETTERS = 4  # letters; shorter ones say little about a word's meaning
 _MAX_COMPARED_LETTERS = 1_000  # letters of a word by which it is compared
@@ -69,7 +70,7 @@ class CharacterNgrams:
     longest: int
 
     def __post_init__(self) -> None:
-        expect_kind(self.matrix, np.ndarray, "an array of sub-word vectors")
+        check_type(self.matrix, np.ndarray, "an array of sub-word vectors")
         if self.matrix.ndim != 2 or self.matrix.dtype.kind != "f":
             raise DataError(f"expected sub-word vectors of shape (K, D), found {self.matrix.shape}")
         lengths = self.shortest, self.longest
@@ -179,7 +180,7 @@ class Embeddings:
     Examples
     --------
     >>> import nmtalign as na
-    >>> english = na.load_embeddings(na.place_of("en_fr_vectors") / "embeddings_en.npz", limit=1000)
+    >>> english = na.load_embeddings(na.resolve_path("en_fr_vectors") / "embeddings_en.npz", limit=1000)
     >>> english
     Embeddings of 1,000 words, 128 dimensions
     >>> english.vectors(["house", "no-word"]).any(axis=1).tolist()
@@ -193,17 +194,17 @@ class Embeddings:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        expect_kind(self.vocabulary, Vocabulary, "a vocabulary; Embeddings.of(words, matrix) makes one")
-        expect_kind(self.matrix, np.ndarray, "an array of vectors")
-        expect_kind(self.subwords, (CharacterNgrams, type(None)), "vectors of sub-words")
-        expect_kind(self.settings, Mapping, "settings as a dictionary")
+        check_type(self.vocabulary, Vocabulary, "a vocabulary; Embeddings.of(words, matrix) makes one")
+        check_type(self.matrix, np.ndarray, "an array of vectors")
+        check_type(self.subwords, (CharacterNgrams, type(None)), "vectors of sub-words")
+        check_type(self.settings, Mapping, "settings as a dictionary")
         if self.matrix.ndim != 2 or self.matrix.dtype.kind != "f" or not self.matrix.shape[1]:
             given = f"{self.matrix.dtype} of shape {self.matrix.shape}"
             raise DataError(f"expected a floating-point matrix of shape (V, D), found {given}")
         if self.vocabulary.size > len(self.matrix):
             needed = self.vocabulary.size
             raise DataError(f"the vocabulary needs {needed} rows, the matrix has {len(self.matrix)}")
-        expect_choice(self.unknown, UNKNOWN_POLICIES, "policies for unknown words")
+        check_choice(self.unknown, UNKNOWN_POLICIES, "policies for unknown words")
         if self.unknown == "subword" and self.subwords is None:
             raise UsageError("these vectors have no sub-words; choose 'zero' or 'backoff' for unknown words")
 
@@ -235,9 +236,11 @@ class Embeddings:
         words = words.tolist() if hasattr(words, "tolist") else words
         listed = isinstance(words, Mapping | Sequence) and not isinstance(words, str)
         if not listed or any(isinstance(word, list) for word in words):
-            raise UsageError(f"expected a dictionary word -> row, or a list of words, found {short(words)}")
+            raise UsageError(
+                f"expected a dictionary word -> row, or a list of words, found {short_repr(words)}"
+            )
         known = Vocabulary(words) if isinstance(words, Mapping) else Vocabulary.from_words(words)
-        given = real_numbers(matrix, "a matrix of shape (V, D)")
+        given = as_real_array(matrix, "a matrix of shape (V, D)")
         return cls(known, given.astype(np.float64) if given.dtype.kind in "iu" else given)
 
     @classmethod
@@ -257,11 +260,11 @@ class Embeddings:
         """
         vectors, pieces = getattr(vectors, "wv", vectors), None
         if not hasattr(vectors, "index_to_key"):
-            raise UsageError(f"expected gensim's KeyedVectors or Embeddings, found {short(vectors)}")
+            raise UsageError(f"expected gensim's KeyedVectors or Embeddings, found {short_repr(vectors)}")
         # behind the last word gensim leaves a place of None for each word that a file had twice
         words = vectors.index_to_key[: len(vectors.key_to_index)]
         if wrong := [word for word in words if not isinstance(word, str)]:
-            raise DataError(f"expected words as keys of the vectors, found {short(wrong[0])}")
+            raise DataError(f"expected words as keys of the vectors, found {short_repr(wrong[0])}")
         if hasattr(vectors, "vectors_ngrams"):
             pieces = CharacterNgrams(vectors.vectors_ngrams, vectors.min_n, vectors.max_n)
         return cls(Vocabulary.from_words(words), np.asarray(vectors.vectors)[: len(words)], pieces)
@@ -309,7 +312,7 @@ class Embeddings:
 
     def first(self, count: int) -> Embeddings:
         """Return the first words only (usually the most frequent ones)."""
-        expect_number(count, "a number of words, 0 or more", least=0, whole=True)
+        check_number(count, "a number of words, 0 or more", minimum=0, integer=True)
         return self if count >= len(self) else self._with_words(self.vocabulary.words[:count])
 
     def compact(self) -> Embeddings:
@@ -486,6 +489,6 @@ def unit_rows(matrix: NDArray[Any]) -> NDArray[np.floating]:
 
 def _expect_words(words: Any) -> None:
     if isinstance(words, str) or not isinstance(words, Collection):
-        raise UsageError(f"expected a list of words, found {short(words)}")
+        raise UsageError(f"expected a list of words, found {short_repr(words)}")
     if wrong := [word for word in words if not isinstance(word, str)]:
-        raise UsageError(f"expected words, found {short(wrong[0])}")
+        raise UsageError(f"expected words, found {short_repr(wrong[0])}")

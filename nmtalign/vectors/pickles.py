@@ -21,9 +21,11 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from nmtalign.arrays import AnyArray, read_array
+from nmtalign.arrays import AnyArray
 from nmtalign.errors import DataError
-from nmtalign.files import HIGHEST_RATIO, file_in, most_unpacked
+from nmtalign.files.array_files import read_array
+from nmtalign.files.limits import MAX_COMPRESSION_RATIO, max_decompressed_size
+from nmtalign.files.paths import file_inside
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import CharacterNgrams, Embeddings
 from nmtalign.vectors.word2vec_files import open_vectors_file
@@ -232,14 +234,14 @@ class _Unpickler(pickle._Unpickler):
         super().__init__(self.file, encoding=encoding)
         self.size = len(data)
         of_pickle = _FREE_MEMORY + _MEMORY_RATIO * self.size
-        of_file = most_unpacked(file_size) - self.size  # what unpacking has left
+        of_file = max_decompressed_size(file_size) - self.size  # what unpacking has left
         self.budget = min(of_pickle, of_file)
 
     def take(self, size: int) -> None:
         """Count the bytes that objects take: a short pickle must not grow without end, nor by copies."""
         self.budget -= size
         if self.budget < 0:
-            much = f"{_MEMORY_RATIO} times its size, or {HIGHEST_RATIO} times that of a packed file"
+            much = f"{_MEMORY_RATIO} times its size, or {MAX_COMPRESSION_RATIO} times that of a packed file"
             raise DataError(f"the pickle grows to over {much}; refused")
 
     def find_class(self, module: str, name: str) -> partial[Any]:
@@ -413,7 +415,7 @@ def _array(vectors: PickledObject, start: Path, *names: str) -> AnyArray:
             side = start.with_name(f"{start.name}.{name}.{'npz' if compressed else 'npy'}")
             if not side.exists():
                 raise DataError(f"the file {side.name} should lie beside it, and does not")
-            return read_array(file_in(side.parent, side.name))
+            return read_array(file_inside(side.parent, side.name))
     raise DataError(f"the {vectors.name} has no array {' or '.join(names)}")
 
 

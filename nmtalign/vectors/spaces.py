@@ -14,11 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 from nmtalign.arrays import Longs, Reals
-from nmtalign.door import expect_choice
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import read_lines
+from nmtalign.files.text_files import read_lines
 from nmtalign.names import RETRIEVAL_SCORES
 from nmtalign.text.vocabulary import Vocabulary
+from nmtalign.validation import check_choice
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
 
 _CELLS_PER_BLOCK = 1 << 26  # of one block of similarities: 256 MB in float32
@@ -99,7 +99,7 @@ def nearest_words(
 
     A zero vector has none.
     """
-    expect_choice(score, RETRIEVAL_SCORES, "scores")
+    check_choice(score, RETRIEVAL_SCORES, "scores")
     queries = unit_rows(source.vectors(words))  # (N, D)
     keys = unit_rows(target.compact().matrix)  # (V, D)
     if score == "csls":

@@ -30,39 +30,41 @@ from typing import Any, Literal
 
 import numpy as np
 
-from nmtalign.arrays import Rows, read_array
 from nmtalign.calls import check_call
-from nmtalign.door import (
-    MATRICES,
-    as_path,
-    expect_kind,
-    expect_number,
-    is_word2int,
-    partners,
-    place_of,
-    short,
-)
+from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import file_in, guarded_read, parse_json, read_json, read_utf8
+from nmtalign.files.array_files import NpyRowReader, read_array
+from nmtalign.files.atomic_output import AtomicFiles, atomic_folder, check_overwrite, check_replaceable
+from nmtalign.files.json_files import parse_json, read_json
+from nmtalign.files.paths import (
+    MATRIX_SUFFIXES,
+    as_path,
+    companion_paths,
+    file_inside,
+    is_word2int_path,
+    resolve_path,
+)
+from nmtalign.files.read_errors import reraise_as_data_error
+from nmtalign.files.text_files import read_utf8
 from nmtalign.names import READ_VECTORS, ReadVectorsFormat, WrittenVectorsFormat
-from nmtalign.output import Outputs, expect_new_file, expect_room, whole_folder
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
+from nmtalign.validation import check_number, check_type
 from nmtalign.vectors.embeddings import CharacterNgrams, Embeddings
-from nmtalign.vectors.pickles import (
-    has_vectors,
-    read_gensim,
-    read_pickle,
-    read_pickled_vectors,
-    vectors_of_dictionary,
-)
-from nmtalign.vectors.signatures import (
+from nmtalign.vectors.format_signatures import (
     is_fasttext,
     is_pickle,
     looks_like_text,
     name_other_files,
     read_header,
     utf_16_or_32,
+)
+from nmtalign.vectors.pickles import (
+    has_vectors,
+    read_gensim,
+    read_pickle,
+    read_pickled_vectors,
+    vectors_of_dictionary,
 )
 from nmtalign.vectors.text_files import BYTE_ORDER_MARK, keeps_ascii, read_text_vectors, text_form
 from nmtalign.vectors.word2vec_files import (
@@ -126,13 +128,13 @@ def load_embeddings(
         If the file cannot be read safely and completely.
     """
     path = as_path(path)
-    if place_of(path) != path:
+    if resolve_path(path) != path:
         raise UsageError(f"{path} are shipped vectors of two languages; `load` makes an aligner over them")
     if unsafe_pickle:
         warnings.warn(f"{path}: pickles are read without the allow-list and can run any code", stacklevel=3)
     if limit is not None:
-        expect_number(limit, "a limit of at least 1 word", least=1, whole=True)
-    expect_kind(encoding, str, "the name of an encoding")
+        check_number(limit, "a limit of at least 1 word", minimum=1, integer=True)
+    check_type(encoding, str, "the name of an encoding")
     try:
         keeps_ascii(encoding), codecs.lookup_error(errors or "strict")
     except (LookupError, ValueError) as error:
@@ -150,7 +152,10 @@ def load_embeddings(
     }
     if format not in readers:
         raise UsageError(f"vector format: expected one of {', '.join(READ_VECTORS)}, found {format!r}")
-    with guarded_read(path), np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused
+    with (
+        reraise_as_data_error(path),
+        np.errstate(over="ignore", invalid="ignore"),
+    ):  # what is not finite is refused
         embeddings = readers[format]()
     for matrix in (embeddings.matrix, *([embeddings.subwords.matrix] if embeddings.subwords else [])):
         if matrix.size and not np.isfinite([matrix.min(), matrix.max()]).all():
@@ -176,7 +181,7 @@ def detect_format(path: str | Path, *, encoding: str = "utf-8") -> ReadVectorsFo
         ).at(path)
     if not path.is_file():
         raise DataError("no such file or folder of vectors").at(path)
-    if is_word2int(path):
+    if is_word2int_path(path):
         return "word2int"
     with open_vectors_file(path) as file:
         return _detect_content(file.read(_DETECTION_BYTES), encoding)
@@ -238,7 +243,7 @@ def save_embeddings(
         If the name is taken, or the format is not written. For gensim write ``word2vec-binary``, which it
         reads with ``KeyedVectors.load_word2vec_format(path, binary=True)``.
     """
-    expect_kind(embeddings, Embeddings, "Embeddings")
+    check_type(embeddings, Embeddings, "Embeddings")
     path, whole = as_path(path), embeddings.compact()
     expect_room_for_vectors(path, format, overwrite=overwrite)
     whole = replace(whole, matrix=np.ascontiguousarray(whole.matrix))
@@ -260,16 +265,16 @@ def expect_room_for_vectors(path: str | Path, format: str, *, overwrite: bool) -
     """Refuse what vectors of one language would destroy; with `overwrite` that are no older vectors."""
     path = as_path(path)
     if format == "folder":
-        expect_room(path, _names(path, *_OF_FOLDER), "vectors", overwrite=overwrite)
+        check_replaceable(path, _names(path, *_OF_FOLDER), "vectors", overwrite=overwrite)
         return
     for written in _written_files(path) if format == "word2int" else (path,):
-        expect_new_file(written, overwrite=overwrite)
+        check_overwrite(written, overwrite=overwrite)
 
 
 def expect_room_for_pair(folder: str | Path, *, overwrite: bool) -> None:
     """Refuse what vectors of two languages would destroy; with `overwrite` that are no older vectors."""
     older = _names(as_path(folder), *_OF_PAIR, *(f"*/{name}" for name in _OF_FOLDER))
-    expect_room(folder, older, "vectors", overwrite=overwrite)
+    check_replaceable(folder, older, "vectors", overwrite=overwrite)
 
 
 def _names(folder: Path, *patterns: str) -> list[str]:
@@ -284,8 +289,8 @@ def _read_folder(folder: Path, limit: int | None) -> Embeddings:
     meta = _read_settings(folder / "meta.json")
     if {key: meta.get(key) for key in _OWN} != _OWN:
         raise DataError(f"expected format {_OWN['format']} version 1").at(folder / "meta.json")
-    words = read_utf8(file_in(folder, "vocab.txt")).split("\n")[:-1]
-    rows = Rows(file_in(folder, "vectors.npy"))
+    words = read_utf8(file_inside(folder, "vocab.txt")).split("\n")[:-1]
+    rows = NpyRowReader(file_inside(folder, "vectors.npy"))
     if len(words) != rows.shape[0]:
         raise DataError(f"vocab.txt has {len(words)} words, vectors.npy {rows.shape[0]} rows").at(folder)
     words = words[:limit]
@@ -293,7 +298,7 @@ def _read_folder(folder: Path, limit: int | None) -> Embeddings:
     if lengths := meta.get("subwords"):
         if not isinstance(lengths, dict):
             raise DataError("expected sub-words that are an object").at(folder / "meta.json")
-        table = read_array(file_in(folder, "subwords.npy"))
+        table = read_array(file_inside(folder, "subwords.npy"))
         pieces = CharacterNgrams(table, lengths.get("shortest", -1), lengths.get("longest", -1))
     return Embeddings(Vocabulary.from_words(words), matrix, pieces, settings=meta["settings"])
 
@@ -303,7 +308,7 @@ def _write_folder(embeddings: Embeddings, folder: Path) -> None:
     meta: dict[str, Any] = {**_OWN, "words": len(embeddings), "dimension": embeddings.dimension}
     if pieces := embeddings.subwords:
         meta["subwords"] = {"shortest": pieces.shortest, "longest": pieces.longest}
-    with whole_folder(folder) as new:
+    with atomic_folder(folder) as new:
         embeddings.state().write(new)  # vectors.npy, vocab.txt, subwords.npy
         _write_indented_json({**meta, "settings": _keep_files(embeddings.settings, new)}, new / "meta.json")
 
@@ -318,10 +323,10 @@ def _keep_files(settings: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 def _read_settings(path: Path) -> dict[str, Any]:
     """Return what a file of JSON holds, with the settings that :func:`_keep_files` was given."""
     meta = read_json(path)
-    with guarded_read(path):
+    with reraise_as_data_error(path):
         settings = {**meta.get("settings", {})}
         if "text" in settings:
-            opened = TextSettings.opened(settings["text"], partial(file_in, path.parent))
+            opened = TextSettings.opened(settings["text"], partial(file_inside, path.parent))
             settings["text"] = opened.as_dict()
     return meta | {"settings": settings}
 
@@ -338,30 +343,30 @@ def _write_indented_json(content: dict[str, Any], path: Path) -> None:
 
 def _partner(path: Path) -> Path:
     """Return the one partner of a file that is there."""
-    paths = partners(path)
+    paths = companion_paths(path)
     names = [partner.name for partner in paths if partner.is_file()]
     if len(names) != 1:
         first, *others = (partner.name for partner in paths)
         expected = f"expected {first} beside it, or {', or '.join(others)} instead"
         raise DataError(f"{expected}; found {' and '.join(names) or 'none'}").at(path)
-    return file_in(path.parent, names[0])
+    return file_inside(path.parent, names[0])
 
 
 def _matrix_of(path: Path) -> Path:
     """Return the file of the vectors, given either of the two files."""
-    return path if path.suffix in MATRICES else _partner(path)
+    return path if path.suffix in MATRIX_SUFFIXES else _partner(path)
 
 
 def _read_word2int(path: Path, unsafe_pickle: bool) -> Embeddings:
     """Read word vectors, given either of the two files; or given the dictionary, if it has the vectors."""
-    dictionary_path = _partner(path) if path.suffix in MATRICES else path
-    with guarded_read(dictionary_path):
+    dictionary_path = _partner(path) if path.suffix in MATRIX_SUFFIXES else path
+    with reraise_as_data_error(dictionary_path):
         rows = _read_dictionary(dictionary_path, unsafe_pickle)
         if has_vectors(rows):
             return _vectors_beside(rows, dictionary_path)
         vocabulary = Vocabulary(rows)
-    matrix_path = path if path.suffix in MATRICES else _partner(path)
-    with guarded_read(matrix_path):
+    matrix_path = path if path.suffix in MATRIX_SUFFIXES else _partner(path)
+    with reraise_as_data_error(matrix_path):
         matrix = read_array(matrix_path)
         if matrix.ndim and vocabulary.size > len(matrix):
             expected = f"expected {vocabulary.size} rows for the words of {dictionary_path.name}"
@@ -384,7 +389,7 @@ def _read_dictionary(path: Path, unsafe_pickle: bool) -> dict[Any, Any]:
 
 def _vectors_beside(entries: dict[Any, Any], path: Path) -> Embeddings:
     """Return the vectors of a dictionary that is called word2int; a matrix beside it is not read."""
-    for matrix in partners(path):
+    for matrix in companion_paths(path):
         if matrix.is_file():
             reason = f"it holds a vector for each word, so {matrix.name} is not read"
             warnings.warn(f"{path}: {reason}", stacklevel=2)
@@ -394,9 +399,9 @@ def _vectors_beside(entries: dict[Any, Any], path: Path) -> Embeddings:
 def _written_files(path: Path) -> tuple[Path, Path]:
     """Return the names under which dictionary and matrix are written, given either."""
     if path.name.startswith("word2int") and path.suffix == ".pkl":
-        return path, partners(path)[0]
+        return path, companion_paths(path)[0]
     if path.name.startswith("embeddings") and path.suffix == ".npz":
-        return partners(path)[0], path
+        return companion_paths(path)[0], path
     raise UsageError(f"{path}: expected a name like word2int_en.pkl or embeddings_en.npz")
 
 
@@ -404,7 +409,7 @@ def _write_word2int(embeddings: Embeddings, path: Path) -> None:
     """Write both files; the same content gives the same bytes."""
     dictionary_path, matrix_path = _written_files(path)
     word2int = {word: row for row, word in enumerate(embeddings.vocabulary)}
-    with Outputs() as files:
+    with AtomicFiles() as files:
         files.binary(dictionary_path).write(pickle.dumps(word2int, protocol=2))
         np.savez_compressed(files.binary(matrix_path), allow_pickle=False, embeddings=embeddings.matrix)
 
@@ -429,12 +434,14 @@ def load_pair(
     paths = languages_of(folder)
     names = languages or pair_languages(folder)
     if not isinstance(names, tuple | list) or len(names) != 2:
-        raise UsageError(f"expected a source and a target language, like ('en', 'fr'), found {short(names)}")
+        raise UsageError(
+            f"expected a source and a target language, like ('en', 'fr'), found {short_repr(names)}"
+        )
     for name in names:
         if name not in paths:
             raise DataError(f"no vectors for language {name!r}; found {sorted(paths)}").at(folder)
     noted = _pair_note(folder).get("settings", {})
-    with guarded_read(folder):
+    with reraise_as_data_error(folder):
         sides = both_embeddings([paths[name] for name in names], limit=limit, unsafe_pickle=unsafe_pickle)
     source, target = (replace(side, settings=side.settings or noted) for side in sides)
     return source, target
@@ -445,7 +452,7 @@ def both_embeddings(
 ) -> tuple[Embeddings, Embeddings]:
     """Return source and target vectors, each given as embeddings, gensim's, or a path to load."""
     if len(vectors) != 2:
-        raise UsageError(f"expected source and target vectors, found {len(vectors)}: {short(vectors)}")
+        raise UsageError(f"expected source and target vectors, found {len(vectors)}: {short_repr(vectors)}")
     source = _as_embeddings(vectors[0], limit, unsafe_pickle=unsafe_pickle)
     target = _as_embeddings(vectors[1], limit, unsafe_pickle=unsafe_pickle)
     if source.dimension != target.dimension:
@@ -458,9 +465,9 @@ def both_embeddings(
 def _described_side(side: Any) -> str:
     """Return the file that holds the vectors of a side, or what stands for these."""
     if not isinstance(side, str | Path):
-        return short(side)
+        return short_repr(side)
     path = as_path(side)
-    return str(_matrix_of(path) if is_word2int(path) else path)
+    return str(_matrix_of(path) if is_word2int_path(path) else path)
 
 
 def _as_embeddings(side: Any, limit: int | None, *, unsafe_pickle: bool) -> Embeddings:
@@ -485,7 +492,7 @@ def save_pair(
     they take the place of older vectors when both are whole; other files there are refused all the same.
     """
     expect_room_for_pair(folder, overwrite=overwrite)
-    with whole_folder(folder) as new:
+    with atomic_folder(folder) as new:
         for language, embeddings in zip(languages, (source, target), strict=True):
             save_embeddings(embeddings, new / _FILE_NAMES[format].format(language), format=format)
         settings = _keep_files(source.settings, new)
@@ -500,12 +507,12 @@ def with_text_settings(embeddings: Embeddings, text: TextSettings) -> Embeddings
 def languages_of(folder: str | Path) -> dict[str, Path]:
     """Return where each language of a folder of several languages lies; nothing for anything else."""
     folder = as_path(folder)
-    dictionaries = (path for path in folder.glob("word2int_*") if is_word2int(path))
+    dictionaries = (path for path in folder.glob("word2int_*") if is_word2int_path(path))
     paths = {path.stem.removeprefix("word2int_"): path for path in dictionaries}
     paths |= {path.parent.name: path.parent for path in folder.glob("*/meta.json")}
     for path in paths.values():
         name = path.relative_to(folder)
-        file_in(folder, str(name / "meta.json" if path.is_dir() else name))
+        file_inside(folder, str(name / "meta.json" if path.is_dir() else name))
     return dict(sorted(paths.items()))
 
 

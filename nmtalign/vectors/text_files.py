@@ -24,7 +24,7 @@ import numpy as np
 from nmtalign.arrays import AnyArray
 from nmtalign.errors import DataError
 from nmtalign.vectors.embeddings import Embeddings
-from nmtalign.vectors.signatures import MAX_NUMBERS, name_other_files, read_header, utf_16_or_32
+from nmtalign.vectors.format_signatures import MAX_NUMBERS, name_other_files, read_header, utf_16_or_32
 from nmtalign.vectors.word2vec_files import BYTES_PER_READ, decode_word, first_vectors, open_vectors_file
 
 _MAX_LINE_BYTES = 1 << 22

@@ -20,11 +20,14 @@ import numpy as np
 
 from nmtalign.arrays import AnyArray
 from nmtalign.errors import DataError
-from nmtalign.files import guarded_read, is_text, most_unpacked, unpacked
-from nmtalign.output import Outputs
+from nmtalign.files.atomic_output import AtomicFiles
+from nmtalign.files.compressed import open_decompressed
+from nmtalign.files.limits import max_decompressed_size
+from nmtalign.files.read_errors import reraise_as_data_error
+from nmtalign.files.text_files import is_encodable
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import CharacterNgrams, Embeddings
-from nmtalign.vectors.signatures import FASTTEXT_MAGIC, compression, looks_like_text, read_header
+from nmtalign.vectors.format_signatures import FASTTEXT_MAGIC, compression, looks_like_text, read_header
 
 BYTES_PER_READ = 1 << 24  # bytes read at a time
 _MAX_WORD_BYTES = 1 << 16  # bytes
@@ -42,8 +45,8 @@ def open_vectors_file(path: Path) -> Iterator[IO[bytes]]:
     """
     ending = _compression_of(path)
     with (
-        guarded_read(path, "the file is damaged or ends too early"),
-        unpacked(io.FileIO(path), ending) if ending else open(path, "rb") as opened,
+        reraise_as_data_error(path, "the file is damaged or ends too early"),
+        open_decompressed(io.FileIO(path), ending) if ending else open(path, "rb") as opened,
     ):
         yield opened
 
@@ -56,7 +59,7 @@ def _compression_of(path: Path) -> str | None:
 def _expect_bytes(path: Path, least: int, promised: str) -> None:
     """Refuse a header that promises more than a file can hold."""
     size = path.stat().st_size
-    most = most_unpacked(size) if _compression_of(path) else size
+    most = max_decompressed_size(size) if _compression_of(path) else size
     if least > most:
         bytes_held = f"the file has {size:,}" + (f", which unpack to at most {most:,}" if most > size else "")
         raise DataError(f"the header promises {promised}: expected at least {least:,} bytes; {bytes_held}")
@@ -241,12 +244,12 @@ def write_word2vec(embeddings: Embeddings, path: Path, *, binary: bool) -> None:
     """Write word2vec's form; a text has the shortest digits that give the same numbers back."""
     matrix = embeddings.matrix
     matrix = matrix.astype("<f4" if binary else np.result_type(matrix, np.float32))
-    with Outputs() as files:
+    with AtomicFiles() as files:
         file = files.binary(path)
         file.write(f"{len(embeddings)} {embeddings.dimension}\n".encode())
         for word, vector in zip(embeddings.vocabulary, matrix, strict=True):
             tab_inside = not binary and "\t" in word and word.strip("\t") != ""
-            if " " in word or "\n" in word or tab_inside or not is_text(word):
+            if " " in word or "\n" in word or tab_inside or not is_encodable(word):
                 held = "a space, a tab, a line end or half a character"
                 raise DataError(f"the word {word[:60]!r} holds {held}; this format cannot keep it")
             numbers = vector.tobytes() if binary else " ".join(vector.astype("U32").tolist()).encode()

@@ -14,9 +14,9 @@ from nmtalign.aligner.links_from import Linker
 from nmtalign.aligner.opening import vector_aligner
 from nmtalign.corpus import text as text_module
 from nmtalign.corpus.text import encode_text
-from nmtalign.encoders.files import PairMatrix
+from nmtalign.encoders.matrix_files import PairMatrix
 from nmtalign.encoders.published import attention_posteriors
-from nmtalign.links.symmetrization import METHODS
+from nmtalign.links.symmetrization import SYMMETRIZATION_METHODS
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
 from tests.aligner.batches import check_alone
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:(only|the sides are swapped)")  
 
 WORDS = [f"w{n}" for n in range(30)]
 EXTRACTIONS = [make_extraction(name) for name in names.EXTRACTIONS]
-EXTRACTIONS += [make_extraction(symmetrize=name) for name in METHODS]
+EXTRACTIONS += [make_extraction(symmetrize=name) for name in SYMMETRIZATION_METHODS]
 SCORES = ["dot", "scaled-dot", "cosine", "bahdanau"]
 POSITIONS = ["none", "diagonal", "hmm"]
 
@@ -74,7 +74,7 @@ def test_given_vectors_give_a_pair_the_same_bits_in_any_company(score, positions
 @pytest.fixture
 def cut_finely(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pairs of more than 100 words are long."""
-    for name, words in (("UNCUT_WORDS", 100), ("CORE", 50), ("MARGIN", 40)):
+    for name, words in (("MAX_UNSPLIT_WORDS", 100), ("CORE_WORDS", 50), ("MARGIN_WORDS", 40)):
         monkeypatch.setattr(text_module, name, words)
 
 

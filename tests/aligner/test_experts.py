@@ -25,12 +25,12 @@ from nmtalign.aligner.links_from import Linker
 from nmtalign.batch.stream import align_chunks
 from nmtalign.corpus.sides import encode
 from nmtalign.corpus.text import encode_text
-from nmtalign.encoders.files import PairMatrix
+from nmtalign.encoders.matrix_files import PairMatrix
 from nmtalign.encoders.published import PUBLISHED_METHODS, soft_posteriors
 from nmtalign.errors import DataError, UsageError
-from nmtalign.links.given import batch_of_links
+from nmtalign.links.inputs import batch_of_links
 from nmtalign.positions.position_model import BucketPosteriors, Posteriors
-from nmtalign.text.bitext import SentencePair, cut
+from nmtalign.text.bitext import SentencePair, iter_chunks
 from nmtalign.training.em import PRESET_HYPERPARAMETERS
 from nmtalign.training.prior import Prior
 from tests.aligner.toy_language import links_of, toy_bitext
@@ -269,8 +269,8 @@ def test_the_same_links_in_any_company(advised):
     whole = advised.align_batch(TOY.pairs, expert=expert)
     pairs = [SentencePair(*pair) for pair in TOY.pairs]
     for chunks in (
-        align_chunks(advised, cut(with_links(pairs, expert), chunk=7), workers=1),
-        align_chunks(advised, cut(with_links(pairs, expert), chunk=3), workers=2),
+        align_chunks(advised, iter_chunks(with_links(pairs, expert), chunk_size=7), workers=1),
+        align_chunks(advised, iter_chunks(with_links(pairs, expert), chunk_size=3), workers=2),
     ):
         own = [chunk.batch for chunk in chunks]
         assert list(itertools.chain(*map(links_of, own))) == links_of(whole)

@@ -176,7 +176,7 @@ def test_room_and_threads_change_no_link(monkeypatch):
     for one, other in zip(aligner.positions.transitions, threads.positions.transitions, strict=True):
         np.testing.assert_array_equal(one.tables, other.tables)
     whole = aligner.align_batch(pairs)
-    monkeypatch.setattr(buckets, "BUCKET_CELLS", 50)
+    monkeypatch.setattr(buckets, "MAX_BUCKET_CELLS", 50)
     for other in (aligner, threads):
         parts = other.align_batch(pairs)
         for field in fields(whole)[:-1]:  # without the origin

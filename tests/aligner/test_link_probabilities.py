@@ -72,7 +72,7 @@ class Contrary(LinkProbabilities):
 @pytest.mark.parametrize("method", ["posterior", "one-to-one", "mutual", "symmetrize"])
 def test_links_and_pair_scores_are_those_of_the_posteriors(method, monkeypatch):
     """Of a long pair in pieces, too, whose words are in such disorder that several pieces link them."""
-    for name, words in (("UNCUT_WORDS", 40), ("CORE", 20), ("MARGIN", 15)):
+    for name, words in (("MAX_UNSPLIT_WORDS", 40), ("CORE_WORDS", 20), ("MARGIN_WORDS", 15)):
         monkeypatch.setattr(text_module, name, words)
     source, target = ([word for pair in WORDS[:200] for word in pair[side]] for side in (0, 1))
     pairs = [*WORDS[:20], (source, target[::-1])]

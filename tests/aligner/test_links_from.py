@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from nmtalign.aligner.extraction_methods import make_extraction
 from nmtalign.aligner.links_from import Linker
 from nmtalign.encoders.cross_attention import AttentionReduction
-from nmtalign.encoders.files import PairMatrix, read_matrices
+from nmtalign.encoders.matrix_files import PairMatrix, read_matrices
 from nmtalign.encoders.published import attention_posteriors
 from nmtalign.errors import DataError
 

@@ -85,7 +85,7 @@ def test_a_long_pair_in_pieces_has_the_evidence_of_the_whole(dirty, monkeypatch)
     source, target = (" ".join(side).split() for side in (toy.source, toy.target))
     aligner = replace(dirty.aligner, workers=1)
     (whole,) = aligner.align_batch([(source, target)]).scores
-    for name, words in (("UNCUT_WORDS", 100), ("CORE", 50), ("MARGIN", 40)):
+    for name, words in (("MAX_UNSPLIT_WORDS", 100), ("CORE_WORDS", 50), ("MARGIN_WORDS", 40)):
         monkeypatch.setattr(text_module, name, words)
     (pieces,) = aligner.align_batch([(source, target)]).scores
     assert pieces == pytest.approx(whole, rel=0.02)

@@ -14,7 +14,7 @@ from nmtalign.aligner.learning import train
 from nmtalign.corpus import buckets
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError
-from nmtalign.links.extraction import match
+from nmtalign.links.selection import match
 from nmtalign.scorers import forms
 from nmtalign.scorers.dense import make_dense_scorer
 from nmtalign.scorers.forms import letter_pairs
@@ -68,7 +68,7 @@ def test_the_words_of_a_text_are_looked_up_once_for_all_parts(monkeypatch):
     found = []
     monkeypatch.setattr(forms, "letter_pairs", lambda forms: found.append(forms) or letter_pairs(forms))
     monkeypatch.setattr(aligner_module, "CELLS_PER_PART", 60)
-    monkeypatch.setattr(buckets, "BUCKET_CELLS", 50)
+    monkeypatch.setattr(buckets, "MAX_BUCKET_CELLS", 50)
     parts = aligner.align_batch(bitext)
     assert len(found) == 2 * len(aligner.lexicon.forms)  # the sides of each kind
     assert links_of(whole) == links_of(parts)

@@ -178,7 +178,10 @@ def test_links_do_not_depend_on_the_room_of_a_bucket(monkeypatch):
     random = np.random.default_rng(0)
     pairs = [tuple(list(random.choice(WORDS, size=n)) for n in random.integers(1, 5, 2)) for _ in range(300)]
     wide = aligner().align_batch(pairs)
-    for room in ("nmtalign.corpus.buckets.BUCKET_CELLS", "nmtalign.scorers.given_vectors.NUMBERS_PER_GATHER"):
+    for room in (
+        "nmtalign.corpus.buckets.MAX_BUCKET_CELLS",
+        "nmtalign.scorers.given_vectors.NUMBERS_PER_GATHER",
+    ):
         monkeypatch.setattr(room, 1)
         narrow = aligner().align_batch(pairs)
         for field in dataclasses.fields(wide)[:-1]:  # without the origin

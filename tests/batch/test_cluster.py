@@ -20,9 +20,9 @@ from nmtalign.batch import cluster as cluster_module
 from nmtalign.batch.cluster import align_on_cluster, connected
 from nmtalign.batch.shards import ShardRun
 from nmtalign.batch.stream import align_chunks
-from nmtalign.door import shipped
 from nmtalign.errors import DataError, UsageError, WorkerError
-from nmtalign.text.bitext import cut, read_bitext
+from nmtalign.files.paths import bundled_path
+from nmtalign.text.bitext import iter_chunks, read_bitext
 from tests.cli.running import run
 
 pytest.importorskip("distributed")
@@ -59,7 +59,7 @@ def text(tmp_path_factory) -> tuple[Path, Path]:
     """267 pairs, some with an empty side."""
     folder = tmp_path_factory.mktemp("text")
     for side, last in (("en", "\nno\n\n"), ("fr", "\nnon\nle\n")):
-        lines = (shipped("en_fr_sample") / f"text.tok.{side}").read_text(encoding="utf-8")
+        lines = (bundled_path("en_fr_sample") / f"text.tok.{side}").read_text(encoding="utf-8")
         (folder / side).write_text(lines + last, encoding="utf-8")
     return folder / "en", folder / "fr"
 
@@ -112,11 +112,13 @@ def test_one_file_without_shards(text, wanted, client, tmp_path):
 
 @pytest.mark.parametrize("settings", [{}, {"positions": "hmm"}])
 def test_given_vectors_travel_too(settings, client):
-    folder = shipped("en_fr_sample")
+    folder = bundled_path("en_fr_sample")
     pairs = list(read_bitext(folder / "text.tok.en", folder / "text.tok.fr"))
     aligner = fit_to(load("en_fr_vectors", **settings), pairs)
-    own = list(align_on_cluster(client, aligner, cut(pairs, chunk=90)))
-    for chunk, alone in zip(own, align_chunks(aligner, cut(pairs, chunk=90), workers=1), strict=True):
+    own = list(align_on_cluster(client, aligner, iter_chunks(pairs, chunk_size=90)))
+    for chunk, alone in zip(
+        own, align_chunks(aligner, iter_chunks(pairs, chunk_size=90), workers=1), strict=True
+    ):
         assert chunk.lines == alone.lines
         assert (chunk.first, chunk.coverage) == (alone.first, alone.coverage)
         assert [chunk.batch.links(n) for n in range(len(chunk.lines))] == [
@@ -165,7 +167,9 @@ def test_a_killed_worker_costs_nothing_but_time(command, wanted, tmp_path, monke
 
 def test_faults_of_the_data_are_told_as_ever(client):
     def broken():
-        yield from cut(read_bitext(*(shipped("en_fr_sample") / f"text.tok.{x}" for x in ("en", "fr"))))
+        yield from iter_chunks(
+            read_bitext(*(bundled_path("en_fr_sample") / f"text.tok.{x}" for x in ("en", "fr")))
+        )
         raise DataError("expected a line, found none")
 
     with pytest.raises(DataError, match="found none"):
@@ -229,8 +233,10 @@ def test_a_worker_that_dies_while_all_are_asked_is_passed_over(client, monkeypat
     answers = {"tcp://dead": OSError("stream is closed")}
     monkeypatch.setattr(Client, "run", lambda *a, **k: run_plain(*a, **k) | answers)
     with connected(client.scheduler.address, 1) as other:
-        pair = next(iter(read_bitext(*(shipped("en_fr_sample") / f"text.tok.{x}" for x in ("en", "fr")))))
-        assert len(list(align_on_cluster(other, load(), cut([pair])))) == 1
+        pair = next(
+            iter(read_bitext(*(bundled_path("en_fr_sample") / f"text.tok.{x}" for x in ("en", "fr"))))
+        )
+        assert len(list(align_on_cluster(other, load(), iter_chunks([pair])))) == 1
     answers["tcp://none"] = ModuleNotFoundError("No module named 'nmtalign'")
     with pytest.raises(UsageError, match="No module"), connected(client.scheduler.address, 1):
         pass
@@ -260,9 +266,9 @@ def test_the_model_goes_to_each_worker_once_and_with_no_chunk(client, monkeypatc
         return submit(self, function, *given, **options)
 
     monkeypatch.setattr(Client, "submit", counted)
-    folder = shipped("en_fr_sample")
+    folder = bundled_path("en_fr_sample")
     pairs = list(read_bitext(folder / "text.tok.en", folder / "text.tok.fr"))
-    list(align_on_cluster(client, load(), cut(pairs, chunk=50)))
+    list(align_on_cluster(client, load(), iter_chunks(pairs, chunk_size=50)))
     text = sum(len(line.encode()) for pair in pairs for line in pair)
     assert len(sent) == 1
     assert text < sum(calls) < 1.2 * text
@@ -272,12 +278,12 @@ def test_a_scheduler_that_goes_ends_the_run(tmp_path, monkeypatch):
     from distributed import LocalCluster
 
     monkeypatch.chdir(tmp_path)  # workers of this process leave a folder here
-    folder = shipped("en_fr_sample")
+    folder = bundled_path("en_fr_sample")
     pairs = read_bitext(folder / "text.tok.en", folder / "text.tok.fr")
     monkeypatch.setattr(cluster_module, "CONNECT", 3)
     cluster = LocalCluster(n_workers=1, processes=False, protocol="tcp", dashboard_address=":0")
     with connected(cluster.scheduler_address, 1) as client:
-        chunks = align_on_cluster(client, load(), cut(pairs, chunk=20))
+        chunks = align_on_cluster(client, load(), iter_chunks(pairs, chunk_size=20))
         next(chunks)
         cluster.close()
         with pytest.raises(WorkerError, match="scheduler"):

@@ -19,8 +19,8 @@ import pytest
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.batch import shards
 from nmtalign.batch.shards import ShardRun
-from nmtalign.door import shipped
 from nmtalign.errors import StoppedError, WorkerError
+from nmtalign.files.paths import bundled_path
 from tests.cli.running import run
 
 KILLS = int(os.environ.get("NMTALIGN_KILLS", "5"))
@@ -32,7 +32,7 @@ def text(tmp_path_factory) -> tuple[Path, Path]:
     """533 pairs, some with an empty side."""
     folder = tmp_path_factory.mktemp("text")
     for side, last in (("en", "\nno\n\n"), ("fr", "\nnon\nle\n")):
-        lines = (shipped("en_fr_sample") / f"text.tok.{side}").read_text(encoding="utf-8")
+        lines = (bundled_path("en_fr_sample") / f"text.tok.{side}").read_text(encoding="utf-8")
         (folder / side).write_text(lines * 2 + last, encoding="utf-8")
     return folder / "en", folder / "fr"
 
@@ -275,7 +275,7 @@ def test_jobs_of_other_parts_share_the_folder(command, wanted, tmp_path, monkeyp
 
 def test_two_runs_without_locks_do_no_harm(command, wanted, tmp_path, monkeypatch):
     monkeypatch.setattr(shards, "fcntl", None)
-    monkeypatch.setattr("nmtalign.text.bitext.CHARACTERS", 2_000)  # so that a shard has several chunks
+    monkeypatch.setattr("nmtalign.text.bitext.MAX_CHUNK_CHARS", 2_000)  # so that a shard has several chunks
     again = tmp_path / "again"
     again.mkdir()
     during(monkeypatch, lambda: run(*command, "--resume", *files(again), "--workers", 1))

@@ -9,7 +9,7 @@ from nmtalign.aligner.opening import vector_aligner
 from nmtalign.batch.stream import align_chunks
 from nmtalign.errors import DataError
 from nmtalign.text import bitext, tokenization
-from nmtalign.text.bitext import SentencePair, cut
+from nmtalign.text.bitext import SentencePair, iter_chunks
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
 
@@ -21,7 +21,7 @@ PAIRS = [SentencePair(line, line) for line in ("a", "", "b c", "A  b", "c a b", 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
 def test_every_pair_stands_in_one_chunk_with_its_number(size):
-    chunks = list(align_chunks(ALIGNER, cut(iter(PAIRS), chunk=size), workers=1))
+    chunks = list(align_chunks(ALIGNER, iter_chunks(iter(PAIRS), chunk_size=size), workers=1))
     assert [pair for chunk in chunks for pair in chunk.lines] == PAIRS
     assert [chunk.first for chunk in chunks] == list(range(1, len(PAIRS) + 1, size))
     assert all(len(chunk.batch) == len(chunk.lines) <= size for chunk in chunks)
@@ -30,8 +30,13 @@ def test_every_pair_stands_in_one_chunk_with_its_number(size):
 
 
 def test_long_lines_make_small_chunks(monkeypatch):
-    monkeypatch.setattr("nmtalign.text.bitext.CHARACTERS", 3)
-    assert [len(chunk.lines) for chunk in align_chunks(ALIGNER, cut(PAIRS), workers=1)] == [3, 1, 1, 2]
+    monkeypatch.setattr("nmtalign.text.bitext.MAX_CHUNK_CHARS", 3)
+    assert [len(chunk.lines) for chunk in align_chunks(ALIGNER, iter_chunks(PAIRS), workers=1)] == [
+        3,
+        1,
+        1,
+        2,
+    ]
 
 
 def test_pairs_are_read_as_they_are_needed():
@@ -39,12 +44,12 @@ def test_pairs_are_read_as_they_are_needed():
         while True:
             yield PAIRS[0]
 
-    assert next(align_chunks(ALIGNER, cut(endless(), chunk=5), workers=1)).first == 1
+    assert next(align_chunks(ALIGNER, iter_chunks(endless(), chunk_size=5), workers=1)).first == 1
 
 
 def test_tokens_are_those_that_the_links_count():
     plain, spaced = (
-        next(align_chunks(ALIGNER, cut(PAIRS), workers=1, unit=unit)) for unit in ("tokens", "words")
+        next(align_chunks(ALIGNER, iter_chunks(PAIRS), workers=1, unit=unit)) for unit in ("tokens", "words")
     )
     assert plain.tokens() == spaced.tokens()
     assert plain.tokens()[0][3] == ["A", "b"]
@@ -52,10 +57,10 @@ def test_tokens_are_those_that_the_links_count():
 
 
 def test_a_pair_of_too_many_words_is_refused_with_its_place(monkeypatch):
-    monkeypatch.setattr(bitext, "LONGEST", 100)
+    monkeypatch.setattr(bitext, "MAX_WORDS_PER_SIDE", 100)
     pairs = [SentencePair("a", "b"), SentencePair("a " * 101, "b")]
     with pytest.raises(DataError, match=r"^a and b, pair 2: expected at most 100 words a side, found 101"):
-        list(bitext.LengthLimit(None, ("a", "b")).pairs(pairs, tokenization.SPACES))
+        list(bitext.LengthLimit(None, ("a", "b")).pairs(pairs, tokenization.SPACE_SETTINGS))
     bound = bitext.LengthLimit(1000)
-    assert [pair.source for pair in bound.pairs(pairs, tokenization.SPACES)] == ["a", ""]
+    assert [pair.source for pair in bound.pairs(pairs, tokenization.SPACE_SETTINGS)] == ["a", ""]
     assert str(bound) == ", 1 pair of more than 100 words left out"  # the bound of memory is lower

@@ -13,13 +13,13 @@ import pytest
 from nmtalign.aligner.opening import load
 from nmtalign.batch import stream as workers_module
 from nmtalign.batch.stream import align_chunks
-from nmtalign.door import shipped
-from nmtalign.text.bitext import SentencePair, cut, read_bitext
+from nmtalign.files.paths import bundled_path
+from nmtalign.text.bitext import SentencePair, iter_chunks, read_bitext
 from tests.corpus.test_parallel import needs_fork, run_alone
 
 
 def sample() -> list[SentencePair]:
-    folder = shipped("en_fr_sample")
+    folder = bundled_path("en_fr_sample")
     return list(read_bitext(folder / "text.tok.en", folder / "text.tok.fr"))
 
 
@@ -30,7 +30,7 @@ def test_the_links_do_not_depend_on_the_number_of_workers(settings, forks):
     out = run_alone(f"""
         import numpy as np
         from nmtalign.aligner.opening import load
-        from nmtalign.text.bitext import cut
+        from nmtalign.text.bitext import iter_chunks
         from nmtalign.batch.stream import align_chunks
         from nmtalign.corpus import parallel
         from nmtalign.text.bitext import SentencePair
@@ -38,10 +38,10 @@ def test_the_links_do_not_depend_on_the_number_of_workers(settings, forks):
 
         pairs = [*sample()[:120], SentencePair("", "le"), *sample()[120:60:-1]]
         opened, runs, started = load(**{settings}), [], []
-        own, parallel.may_fork = parallel._processes, lambda: {forks}
-        parallel._processes = lambda *given: started.append(given[0]) or own(*given)
+        own, parallel.may_fork = parallel._forked_processes, lambda: {forks}
+        parallel._forked_processes = lambda *given: started.append(given[0]) or own(*given)
         for count in (1, 2, 3):
-            runs.append(list(align_chunks(opened, cut(iter(pairs), chunk=17), workers=count)))
+            runs.append(list(align_chunks(opened, iter_chunks(iter(pairs), chunk_size=17), workers=count)))
         for run in runs:
             assert [pair for chunk in run for pair in chunk.lines] == pairs
             for own, first in zip(run, runs[0], strict=True):
@@ -55,8 +55,8 @@ def test_the_links_do_not_depend_on_the_number_of_workers(settings, forks):
 
 @pytest.mark.parametrize(("count", "size"), [(1, 7), (2, 200)])
 def test_no_process_starts_without_work_for_it(count, size, monkeypatch):
-    monkeypatch.setattr(workers_module, "streamed", None)
-    chunks = align_chunks(load(), cut(sample(), chunk=size), workers=count)
+    monkeypatch.setattr(workers_module, "parallel_imap", None)
+    chunks = align_chunks(load(), iter_chunks(sample(), chunk_size=size), workers=count)
     assert sum(len(chunk.batch) for chunk in chunks) == len(sample())
 
 

@@ -17,7 +17,7 @@ import pytest
 
 from nmtalign import AlignedPair, Alignment, GoldAlignment, Link, evaluate
 from nmtalign.corpus.sides import encode_pairs
-from nmtalign.links.formats import format_gold, read_corrections, read_gold, text_key
+from nmtalign.links.formats import format_gold, pair_fingerprint, read_corrections, read_gold
 from nmtalign.report.html import write_report
 from nmtalign.report.sample import SamplePair
 from nmtalign.report.style import LEVELS, scale
@@ -688,7 +688,7 @@ def test_opened_corrections_of_pairs_that_are_not_shown_are_kept(open_report: Op
     """Unless the file has other words in a pair that is shown: then it is of another text."""
     page = open_report([without_gold(CAT)], gold=[""] * 20, text="a text")
     edit(page)
-    key = text_key(*CAT.aligned.tokens)
+    key = pair_fingerprint(*CAT.aligned.tokens)
     hidden = {"pair": 3, "pairs": 20, "text": "0" * 12, "links": [[0, 0]], "at": "2026", "by": ""}
     file = tmp_path / "theirs.jsonl"
     for own, taken, reviews in (("f" * 12, "0 of 2", 0), (key, "2 of 2", 1)):
@@ -816,7 +816,7 @@ def test_where_nothing_can_be_kept_the_page_says_so(open_report: Open, chromium:
 @pytest.mark.parametrize("links", ["[[9, 9]]", '[["<b>", 1]]', "{}", "[[0]]", "]", "[[0, 0.5]]"])
 def test_what_was_kept_is_not_trusted(open_report: Open, links: str) -> None:
     page = open_report([CAT])
-    key = text_key(*CAT.aligned.tokens)
+    key = pair_fingerprint(*CAT.aligned.tokens)
     kept = f'{{"pair": 17, "pairs": 17, "text": "{key}", "at": "2026", "by": "", "links": '
     for text, count in ((f"{kept}{links}}}", 0), (f"{kept}[[0, 0]]}}", 1)):
         page.execute_script("localStorage.setItem(arguments[0], arguments[1])", f"nmtalign {key} 17", text)

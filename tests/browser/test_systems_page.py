@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from nmtalign import Alignment, Link
-from nmtalign.links.evaluation import Counts, compare
+from nmtalign.links.evaluation import Counts, compare_evaluations
 from nmtalign.report.html import write_report
 from nmtalign.report.sample import SamplePair, evaluations
 from tests.browser.conftest import wait
@@ -175,7 +175,7 @@ def test_the_table_of_systems_says_what_evaluate_says(open_report: Open) -> None
                 [100 * result.score(m) for m in ("precision", "recall", "aer")], abs=0.051
             )
             if name != base:
-                value = compare(results[base], result)["aer"].value
+                value = compare_evaluations(results[base], result)["aer"].value
                 assert float(found[name][4].split()[0].replace("−", "-")) == pytest.approx(
                     100 * value, abs=0.051
                 )

@@ -314,7 +314,7 @@ def test_chunks_do_not_change_the_result(vectors, tmp_path, monkeypatch):
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
     outputs = []
     for characters in (4_000_000, 1, 100):
-        monkeypatch.setattr("nmtalign.text.bitext.CHARACTERS", characters)
+        monkeypatch.setattr("nmtalign.text.bitext.MAX_CHUNK_CHARS", characters)
         assert run("align", tmp_path / "a", tmp_path / "b", "--vectors", vectors, "-o", tmp_path / "out") == 0
         outputs.append((tmp_path / "out").read_bytes())
     assert outputs[0] == outputs[1] == outputs[2]
@@ -372,7 +372,7 @@ def test_tokens_are_what_the_links_count(options, shards, vectors, tmp_path, mon
 @pytest.mark.parametrize("more", [[], ["--out-shards", "shards", "--shard-pairs", "3"], ["--workers", "2"]])
 def test_long_pairs_have_an_empty_line(more, vectors, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("nmtalign.text.bitext.CHUNK_SIZE", 2)
+    monkeypatch.setattr("nmtalign.text.bitext.PAIRS_PER_CHUNK", 2)
     pairs = [
         "the cat . ||| le chat .",
         "the cat ||| le chat le chat",

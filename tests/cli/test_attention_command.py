@@ -194,7 +194,7 @@ def test_of_one_pair_nothing_is_held_out_and_python_says_so(vectors):
 def test_an_empty_text_is_bad_data(vectors, tmp_path, capsys):
     (tmp_path / "empty").touch()
     texts = tmp_path / "empty", tmp_path / "empty"
-    for model in ([], ["--model", na.place_of("en_fr_model")]):
+    for model in ([], ["--model", na.resolve_path("en_fr_model")]):
         assert run("vectors", "attention", *texts, "--vectors", vectors, "--score", "scaled-dot", *model) == 3
         assert "expected sentence pairs" in capsys.readouterr().err
     assert not (vectors / "scaled-dot.npz").exists()

@@ -10,7 +10,7 @@ import pytest
 
 import nmtalign as na
 from nmtalign.cli import main, messages
-from nmtalign.door import shipped
+from nmtalign.files.paths import bundled_path
 from nmtalign.names import SIDES
 
 ENGLISH = (
@@ -56,7 +56,7 @@ def align(folder: Path, source: object, target: object, *options: object, comman
 
 
 def sample(*languages: str) -> list[Path]:
-    return [shipped("en_fr_sample") / f"text.{language}" for language in languages]
+    return [bundled_path("en_fr_sample") / f"text.{language}" for language in languages]
 
 
 @pytest.mark.parametrize(

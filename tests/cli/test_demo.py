@@ -6,7 +6,7 @@ import pytest
 
 from nmtalign.cli import main
 from nmtalign.cli.commands.demo import _RESULTS
-from nmtalign.door import shipped
+from nmtalign.files.paths import bundled_path
 from nmtalign.links.evaluation import evaluate
 from nmtalign.links.formats import read_gold, read_links
 
@@ -19,7 +19,7 @@ def test_demo_writes_what_it_names(tmp_path, capsys):
     for name in _RESULTS:
         assert (tmp_path / "out" / name).stat().st_size > 0
         assert name in out
-    golds = list(read_gold(shipped("en_fr_sample") / "gold.pharaoh"))
+    golds = list(read_gold(bundled_path("en_fr_sample") / "gold.pharaoh"))
     result = evaluate(list(read_links(tmp_path / "out" / "links.txt")), golds)
     assert f"{100 * result.aer:.2f}" in out
     assert result.aer < 0.3

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from nmtalign.cli import COMMANDS, group
-from nmtalign.door import shipped
+from nmtalign.files.paths import bundled_path
 
 ORDER = ("Input", "Output", "Model", "Vectors", "Links", "Attention", "Running")  # first words of titles
 FOR_ALL = {"--help", "--config", "--debug", "--quiet"}
@@ -61,7 +61,7 @@ def test_options_for_vectors_are_those_that_a_model_refuses(tmp_path, monkeypatc
     found = sections("align")
     for option in found["Vectors, instead of a model"]:
         value = [] if option == "--unsafe-pickle" else [values.get(option, "1")]
-        command = "align", "a", "b", "--model", str(shipped("en_fr_model")), option, *value
+        command = "align", "a", "b", "--model", str(bundled_path("en_fr_model")), option, *value
         result = CliRunner().invoke(group, command)
         assert re.search("word vectors|-vectors|--langs", str(result.exception)), option
     for option, value in (("--threshold", "0.5"), ("--extract", "mutual"), ("--tokenizer", "space")):

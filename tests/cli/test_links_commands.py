@@ -10,7 +10,7 @@ import pytest
 
 from nmtalign.cli import main
 from nmtalign.links.formats import format_pharaoh, parse_pharaoh
-from nmtalign.links.symmetrization import METHODS, symmetrize_many
+from nmtalign.links.symmetrization import SYMMETRIZATION_METHODS, symmetrize_many
 from nmtalign.names import READ_LINKS
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training.prior import read_word_list
@@ -136,7 +136,7 @@ def test_missing_files_and_wrong_options(capsys, files):
     assert run(capsys, "symmetrize", *files[:2], "--method", "grow")[0] == 2
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", SYMMETRIZATION_METHODS)
 def test_symmetrize(capsys, files, tmp_path, method):
     reverse = write(tmp_path / "reverse", "0-0 1-2", "3-3", "1-1 2-2")
     code, out, _ = run(capsys, "symmetrize", files[0], reverse, "--method", method)

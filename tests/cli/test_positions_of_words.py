@@ -11,7 +11,7 @@ import pytest
 
 import nmtalign as na
 from nmtalign.aligner import train as train_module
-from nmtalign.door import shipped
+from nmtalign.files.paths import bundled_path
 from nmtalign.links.alignments import Link
 from nmtalign.links.formats import parse_pharaoh
 from tests.aligner.toy_language import toy_bitext
@@ -150,7 +150,7 @@ def test_links_from_count_words(tmp_path):
 
 
 def test_text_without_spaces_is_told_once(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("nmtalign.text.bitext.CHUNK_SIZE", 2)
+    monkeypatch.setattr("nmtalign.text.bitext.PAIRS_PER_CHUNK", 2)
     texts = ["red tea", "green tea"] * 4, ["紅茶。", "緑茶。"] * 4
     files = write(tmp_path / "a", texts[0]), write(tmp_path / "b", texts[1])
     options = "--tokenizer", "simple", "--links", tmp_path / "links"
@@ -167,7 +167,7 @@ def test_text_without_spaces_is_told_once(tmp_path, capsys, monkeypatch):
 
 
 def test_a_small_text_that_the_shipped_model_knows_is_told(monkeypatch):
-    folder = shipped("en_fr_sample")
+    folder = bundled_path("en_fr_sample")
     pairs = list(na.read_bitext(folder / "text.tok.en", folder / "text.tok.fr"))[:60]
     with pytest.warns(UserWarning, match=r"en_fr_model knows 9\d % and 9\d % of .* `init='en_fr_model'`"):
         na.train(pairs, preset="fast")

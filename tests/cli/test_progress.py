@@ -34,7 +34,7 @@ def pairs(tmp_path: Path) -> Path:
 @pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cut a run into chunks of 2,000 pairs, so that it has progress to tell of."""
-    monkeypatch.setattr(chunks, "CHUNK_SIZE", 2_000)
+    monkeypatch.setattr(chunks, "PAIRS_PER_CHUNK", 2_000)
 
 
 @pytest.fixture

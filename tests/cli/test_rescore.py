@@ -9,7 +9,7 @@ import pytest
 
 import nmtalign
 from nmtalign.errors import DataError
-from nmtalign.links.formats import text_key
+from nmtalign.links.formats import pair_fingerprint
 from tests.aligner.toy_language import toy_bitext
 from tests.cli.running import run
 
@@ -84,7 +84,14 @@ def corrections(folder: Path, **changed: object) -> Path:
     path = folder / "corrections.jsonl"
     sides = ([line.split() for line in side] for side in (TOY.source, TOY.target))
     records = [
-        {"pair": n, "pairs": 120, "text": text_key(*words), "links": sorted(links), "by": "", "at": "2026"}
+        {
+            "pair": n,
+            "pairs": 120,
+            "text": pair_fingerprint(*words),
+            "links": sorted(links),
+            "by": "",
+            "at": "2026",
+        }
         for n, words, links in zip(range(1, 61), zip(*sides, strict=True), TOY.links, strict=False)
     ]
     records[4] |= changed

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import nmtalign as na
-from nmtalign.files import escape_controls
+from nmtalign.display import escape_controls
 from tests.cli.running import run, write
 
 pty = pytest.importorskip("pty", reason="no pseudo-terminals here")

@@ -67,7 +67,7 @@ def undisturbed(bitext, tmp_path_factory: pytest.TempPathFactory) -> dict[str, b
     [
         ("nmtalign.training.em", "Estimator._hmm_iteration", 3, ["checkpoint.npz"], "iteration 3 of"),
         (
-            "nmtalign.output",
+            "nmtalign.files.atomic_output",
             "os.replace",
             2,
             [".partial-checkpoint.npz", "checkpoint.npz"],

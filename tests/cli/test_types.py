@@ -12,7 +12,7 @@ import pytest
 from nmtalign.cli import COMMANDS, group
 from nmtalign.cli.declare import FileType, Number, OutputPrefix, Whole
 from nmtalign.cli.texts import Tokenizer
-from nmtalign.door import shipped
+from nmtalign.files.paths import bundled_path
 from tests.cli.running import run
 
 # Parameters with free text that name no file; whatever else is free text has a type of its own.
@@ -169,7 +169,7 @@ def test_folders_stand_for_the_files_that_vectors_and_models_have(
 
 
 def test_shipped_names_are_inputs_too(tmp_path, capsys):
-    kept = next(shipped("en_fr_vectors").glob("word2int*"))
+    kept = next(bundled_path("en_fr_vectors").glob("word2int*"))
     assert run("align", "a", "b", "--vectors", "en_fr_vectors", "-o", kept) == 2
     assert "-o/--output and --vectors are one file" in capsys.readouterr().err
 

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from nmtalign.corpus import buckets as corpus
-from nmtalign.corpus.buckets import COLUMN_MULTIPLE, LONG, LONG_COLUMN_MULTIPLE, make_buckets
+from nmtalign.corpus.buckets import COLUMN_MULTIPLE, LONG_COLUMN_MULTIPLE, MIN_LONG_WORDS, make_buckets
 from nmtalign.corpus.sides import encode
 
 WORDS = st.sampled_from(["a", "b", "c", "", "\x00", "\u2028", "\x85", "\r", "é", "e\u0301", "𝔘"])
@@ -58,7 +58,7 @@ def test_each_pair_with_words_stands_in_one_column(lengths):
     seen = []
     for bucket in make_buckets(source, target):
         T, S, B = bucket.shape
-        assert B % (COLUMN_MULTIPLE if max(S, T) < LONG else LONG_COLUMN_MULTIPLE) == 0
+        assert B % (COLUMN_MULTIPLE if max(S, T) < MIN_LONG_WORDS else LONG_COLUMN_MULTIPLE) == 0
         for longest, height in ((bucket.source_lengths.max(), S), (bucket.target_lengths.max(), T)):
             assert longest <= height <= longest * 9 / 8 + 1
         for column, n in enumerate(bucket.pieces.tolist()):
@@ -83,14 +83,14 @@ def test_padding_is_at_most_a_half_and_of_long_sentences_their_own(lengths):
             (bucket.source_lengths[columns], len(bucket.source)),
             (bucket.target_lengths[columns], len(bucket.target)),
         ):
-            if height < LONG:
+            if height < MIN_LONG_WORDS:
                 assert own.max() == height <= own.min() + max(1, own.min() // 2)
             else:
                 assert height <= own.min() * 9 / 8
         for n in bucket.pieces[columns]:
             (alone,) = make_buckets(*sides([(source.lengths[n], target.lengths[n])]))
             for found, height in zip(bucket.shape[:2], alone.shape[:2], strict=True):
-                assert found == height or found < LONG
+                assert found == height or found < MIN_LONG_WORDS
 
 
 def test_many_pairs_of_like_length_are_padded_little():
@@ -101,7 +101,7 @@ def test_many_pairs_of_like_length_are_padded_little():
 
 
 def test_buckets_are_cut_to_size(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(corpus, "BUCKET_CELLS", 5 * 6 * 32)
+    monkeypatch.setattr(corpus, "MAX_BUCKET_CELLS", 5 * 6 * 32)
     buckets = make_buckets(*sides([(5, 5)] * 100))
     shapes = [bucket.shape for bucket in buckets]
     assert shapes == [(5, 5, 32), (5, 5, 32), (5, 5, 32), (5, 5, COLUMN_MULTIPLE)]

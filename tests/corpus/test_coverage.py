@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nmtalign.corpus import text as text_module
-from nmtalign.corpus.coverage import FEW_KNOWN, Coverage, SideCoverage, coverage, foreign_pairs
+from nmtalign.corpus.coverage import MIN_KNOWN_RATE, Coverage, SideCoverage, foreign_pairs, measure_coverage
 from nmtalign.corpus.sides import encode_pairs
 from nmtalign.corpus.text import encode_text
 
@@ -17,7 +17,7 @@ VOCABULARIES = {"the", "cat", "die"}, {"le", "chat"}
 
 
 def counted(*pairs: tuple[str, str]) -> Coverage:
-    return coverage(*encode_pairs([(s.split(), t.split()) for s, t in pairs]), VOCABULARIES)
+    return measure_coverage(*encode_pairs([(s.split(), t.split()) for s, t in pairs]), VOCABULARIES)
 
 
 def test_numbers_signs_and_names_of_both_sides_are_not_counted():
@@ -27,7 +27,7 @@ def test_numbers_signs_and_names_of_both_sides_are_not_counted():
 
 def test_every_word_counts_where_each_needs_a_vector():
     sides = encode_pairs([(["the", "cat", "Zoé", ",", "7"], ["le", "chat", "Zoé", ",", "7"])])
-    found = coverage(*sides, VOCABULARIES, every_word=True)
+    found = measure_coverage(*sides, VOCABULARIES, every_word=True)
     assert found == Coverage(SideCoverage(5, 2, 0), SideCoverage(5, 2, 0), 1)
 
 
@@ -47,7 +47,7 @@ PAIR = st.lists(st.sampled_from(["a", "b", "c"]), max_size=3)
 @given(st.lists(st.tuples(PAIR, PAIR), max_size=6))
 def test_copies_are_pairs_whose_sides_are_equal(pairs):
     expected = sum(source == target != [] for source, target in pairs)
-    assert coverage(*encode_pairs(pairs), VOCABULARIES).copies == expected
+    assert measure_coverage(*encode_pairs(pairs), VOCABULARIES).copies == expected
 
 
 def test_a_file_given_twice_is_told():
@@ -59,10 +59,10 @@ def test_a_file_given_twice_is_told():
 def pair_of_pieces(source: list[str], target: list[str]) -> Coverage:
     """Return the coverage of a pair that is cut into pieces of about ten words, after 49 short ones."""
     pairs = [(["the"], ["le"])] * 49 + [(source, target)]
-    with mock.patch.multiple(text_module, UNCUT_WORDS=10, CORE=5, MARGIN=2):
+    with mock.patch.multiple(text_module, MAX_UNSPLIT_WORDS=10, CORE_WORDS=5, MARGIN_WORDS=2):
         text = encode_text(pairs)
     assert len(text.segments.pair) > len(pairs) + 9
-    return coverage(text.source, text.target, VOCABULARIES, text.segments)
+    return measure_coverage(text.source, text.target, VOCABULARIES, text.segments)
 
 
 def test_a_long_pair_counts_once_however_many_pieces_it_has():
@@ -80,7 +80,7 @@ def test_a_text_without_words_is_neither_few_nor_swapped(pairs):
 
 def test_the_share_decides_what_is_few():
     total = 1000
-    at, below = (SideCoverage(total, int(FEW_KNOWN * total) - n, 0) for n in (0, 1))
+    at, below = (SideCoverage(total, int(MIN_KNOWN_RATE * total) - n, 0) for n in (0, 1))
     assert Coverage(at, below).warning.startswith("only 44.9 % of the target words are known")
 
 
@@ -93,7 +93,7 @@ def test_swapped_takes_both_sides_and_enough_words():
 
 
 def test_words_of_both_sides_never_make_them_look_swapped():
-    assert not coverage(*encode_pairs([(["a", "b"], ["a", "b"])]), ({"a"}, {"b"})).swapped
+    assert not measure_coverage(*encode_pairs([(["a", "b"], ["a", "b"])]), ({"a"}, {"b"})).swapped
 
 
 WORDS = st.lists(st.sampled_from(["the", "cat", "le", "chat", "Rex", "Hund", "7", ".", "x1"]), max_size=4)
@@ -107,7 +107,7 @@ def naive_foreign(side, other, own) -> bool:
 @pytest.mark.parametrize("longest", [256, 2])
 @given(pairs=st.lists(st.tuples(WORDS, WORDS), max_size=6))
 def test_foreign_pairs_are_those_of_loops_also_where_pairs_are_cut(longest, pairs):
-    with mock.patch.multiple(text_module, UNCUT_WORDS=longest, CORE=1, MARGIN=1):
+    with mock.patch.multiple(text_module, MAX_UNSPLIT_WORDS=longest, CORE_WORDS=1, MARGIN_WORDS=1):
         text = encode_text(pairs)
     own = {"the", "cat", ".", "7"}, {"le", "chat", "."}
     expected = [naive_foreign(s, t, own[0]) or naive_foreign(t, s, own[1]) for s, t in pairs]

@@ -13,8 +13,8 @@ from nmtalign.corpus.line_words import (
     gold_of_tokens,
     links_of_tokens,
     links_of_words,
+    number_line_words,
     pair_of_words,
-    words_of_tokens,
 )
 from nmtalign.corpus.text import encode_lines
 from nmtalign.links.alignments import (
@@ -86,9 +86,9 @@ def test_lines_that_are_not_the_letters_of_their_tokens_are_looked_through():
         return [(0, 1), (2, 3)]
 
     lines, tokens = ["ab c", "x y", "d"], ["a", "b", "c", "▁x", "▁y", "d"]
-    assert words_of_tokens(lines, tokens, [3, 2, 1], spans).tolist() == [0, 0, 1, 0, 1, 0]
+    assert number_line_words(lines, tokens, [3, 2, 1], spans).tolist() == [0, 0, 1, 0, 1, 0]
     assert asked == ["x y"]
-    assert words_of_tokens(["a\nb c"], ["a\nb", "c"], [2], lambda line: [(0, 3), (4, 5)]).tolist() == [0, 1]
+    assert number_line_words(["a\nb c"], ["a\nb", "c"], [2], lambda line: [(0, 3), (4, 5)]).tolist() == [0, 1]
 
 
 @given(st.lists(st.tuples(PAIR, NUMBERS, NUMBERS), max_size=5))

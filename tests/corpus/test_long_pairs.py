@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.corpus import text as text_module
 from nmtalign.corpus.sides import encode
-from nmtalign.corpus.text import CORE, UNCUT_WORDS, cut_long_pairs
+from nmtalign.corpus.text import CORE_WORDS, MAX_UNSPLIT_WORDS, split_long_pairs
 from nmtalign.positions.hmm import MAX_JUMP
 from tests.aligner.toy_language import links_of, toy_bitext, toy_training
 
@@ -29,7 +29,7 @@ def aligner() -> Aligner:
 
 def cut_finely(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make pieces so small that a test of many is quick."""
-    for name, words in (("UNCUT_WORDS", 100), ("CORE", 50), ("MARGIN", 40)):
+    for name, words in (("MAX_UNSPLIT_WORDS", 100), ("CORE_WORDS", 50), ("MARGIN_WORDS", 40)):
         monkeypatch.setattr(text_module, name, words)
 
 
@@ -57,7 +57,7 @@ def test_each_cell_near_the_diagonal_stands_in_the_core_of_one_piece(lengths):
     source, target = (
         encode([[f"{k % 7}" for k in range(pair[side])] for pair in lengths]) for side in (0, 1)
     )
-    s, t, pieces = cut_long_pairs(source, target)
+    s, t, pieces = split_long_pairs(source, target)
     assert pieces.pairs == len(lengths)
     rows = [np.zeros(T, dtype=int) for _, T in lengths]
     columns = [np.zeros(S, dtype=int) for S, _ in lengths]
@@ -68,13 +68,13 @@ def test_each_cell_near_the_diagonal_stands_in_the_core_of_one_piece(lengths):
         assert pieces.core_stop[0, k] <= left + s.lengths[k] <= S
         assert 0 <= top <= pieces.core_start[1, k]
         assert pieces.core_stop[1, k] <= top + t.lengths[k] <= T
-        assert max(S, T) <= UNCUT_WORDS or min(S, T) == 0 or s.lengths[k] <= 1000
+        assert max(S, T) <= MAX_UNSPLIT_WORDS or min(S, T) == 0 or s.lengths[k] <= 1000
         rows[n][pieces.core_start[1, k] : pieces.core_stop[1, k]] += 1
         columns[n][pieces.core_start[0, k] : pieces.core_stop[0, k]] += 1
         own = target.tokens[target.offsets[n] + top : target.offsets[n] + top + t.lengths[k]]
         np.testing.assert_array_equal(t.tokens[t.offsets[k] : t.offsets[k + 1]], own)
     for (S, T), of_target, of_source in zip(lengths, rows, columns, strict=True):
-        by_source = S > UNCUT_WORDS and S > CORE * T > 0
+        by_source = S > MAX_UNSPLIT_WORDS and S > CORE_WORDS * T > 0
         divided, others = (of_source, of_target) if by_source else (of_target, of_source)
         np.testing.assert_array_equal(divided, 1)
         assert others.all() or not S or not T
@@ -83,7 +83,7 @@ def test_each_cell_near_the_diagonal_stands_in_the_core_of_one_piece(lengths):
 @given(st.integers(400, 3000), st.integers(400, 3000))
 def test_the_diagonal_of_a_piece_is_that_of_the_pair(S: int, T: int):
     """So the prior on it, and the rule for ties, are those of the pair."""
-    source, target, pieces = cut_long_pairs(encode([["a"] * S]), encode([["b"] * T]))
+    source, target, pieces = split_long_pairs(encode([["a"] * S]), encode([["b"] * T]))
     for k in range(len(pieces.pair)):
         corners = [tuple(pieces.start[:, k])]
         corners.append((corners[0][0] + source.lengths[k], corners[0][1] + target.lengths[k]))
@@ -92,15 +92,15 @@ def test_the_diagonal_of_a_piece_is_that_of_the_pair(S: int, T: int):
 
 
 def test_short_pairs_are_not_touched():
-    source, target = encode([["a"] * UNCUT_WORDS, []]), encode([["b"] * UNCUT_WORDS, ["b"]])
-    s, t, pieces = cut_long_pairs(source, target)
+    source, target = encode([["a"] * MAX_UNSPLIT_WORDS, []]), encode([["b"] * MAX_UNSPLIT_WORDS, ["b"]])
+    s, t, pieces = split_long_pairs(source, target)
     assert s is source
     assert t is target
     assert pieces.pair.tolist() == [0, 1]
 
 
 def test_links_outside_the_core_are_dropped_and_the_others_moved():
-    *_, pieces = cut_long_pairs(encode([["a"] * 800]), encode([["b"] * 800]))  # 17 cores of 47 or 48 words
+    *_, pieces = split_long_pairs(encode([["a"] * 800]), encode([["b"] * 800]))  # 17 cores of 47 or 48 words
     first = pieces.start[1, 2]  # its core begins at word 94
     piece = np.array([0, 0, 2, 2])
     kept, pair, s, t = pieces.restore(
@@ -119,7 +119,7 @@ def spelled(text: str) -> np.ndarray:
 
 def test_words_that_stand_equally_often_on_both_sides_are_anchors():
     # B differs, C is too frequent
-    s, t, weight = text_module._anchors(spelled("AxBAyCCCC"), spelled("AABBCCCCx"))
+    s, t, weight = text_module._find_anchors(spelled("AxBAyCCCC"), spelled("AABBCCCCx"))
     assert list(zip(s.tolist(), t.tolist(), weight.tolist(), strict=True)) == [(0, 0, 2.0), (3, 1, 2.0)]
 
 
@@ -141,8 +141,8 @@ def test_the_path_is_the_best_of_all(places):
     s, t = (np.array([place[side] for place in anchors]) for side in (0, 1))
     weight = np.linspace(1, 4, len(anchors))
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(text_module, "_anchors", lambda source, target: (s, t, weight))
-        path = text_module._path(np.zeros(41), np.zeros(31))
+        patched.setattr(text_module, "_find_anchors", lambda source, target: (s, t, weight))
+        path = text_module._find_path(np.zeros(41), np.zeros(31))
     corners = dict(zip(path.source.tolist(), path.target.tolist(), strict=True))
     own = [w for a, b, w in zip(s, t, weight, strict=True) if corners.get(a + 0.5) == b + 0.5]
     steps = np.diff(path.source), np.diff(path.target) * 41 / 31
@@ -154,18 +154,18 @@ def test_margins_grow_with_the_distance_from_the_anchors_up_to_a_bound():
     words = [f"w{n}" for n in range(4_800)]
 
     def margins(other: list[str]) -> list[int]:
-        *_, pieces = cut_long_pairs(encode([words]), encode([other]))
+        *_, pieces = split_long_pairs(encode([words]), encode([other]))
         return (pieces.core_start - pieces.start)[1].tolist()
 
     far = margins(["other"] * 4_800)
-    assert far[:2] == [0, text_module.MARGIN + 15]  # 1.5 times the root of 96 * 4,704 / 4,800
-    assert max(far) == text_module.WIDEST
-    assert set(margins(words)[1:]) == {text_module.MARGIN + 1}  # half a word from the next anchor
+    assert far[:2] == [0, text_module.MARGIN_WORDS + 15]  # 1.5 times the root of 96 * 4,704 / 4,800
+    assert max(far) == text_module.MAX_MARGIN_WORDS
+    assert set(margins(words)[1:]) == {text_module.MARGIN_WORDS + 1}  # half a word from the next anchor
 
 
 def test_many_anchors_take_no_memory_of_their_square():
     words = np.arange(20_000)
-    path = text_module._path(words, words)
+    path = text_module._find_path(words, words)
     np.testing.assert_array_equal(path.source, path.target)
     assert len(path.source) == len(words) + 2
 
@@ -187,8 +187,8 @@ def test_a_long_part_that_one_side_lacks_makes_no_wide_piece(aligner, side: int)
     more = ["nothing"] * 5_000
     pair[side] = pair[side][:6_000] + more + pair[side][6_000:]
     links = {tuple(n + 5_000 * (k == side and n >= 6_000) for k, n in enumerate(link)) for link in links}
-    pieces = cut_long_pairs(*(encode([words]) for words in pair))[:2]
-    assert max(own.lengths.max() for own in pieces) <= text_module.LACKING_WORDS
+    pieces = split_long_pairs(*(encode([words]) for words in pair))[:2]
+    assert max(own.lengths.max() for own in pieces) <= text_module.MAX_GAP_WORDS
     found = set(aligner.align_batch([tuple(pair)]).links(0))
     assert 2 * len(found & links) >= 0.95 * (len(found) + len(links))
 
@@ -226,11 +226,11 @@ def test_memory_grows_with_the_length_not_its_square(aligner, monkeypatch: pytes
 
 
 def test_pieces_wider_than_the_widest_jump_are_aligned(aligner, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(text_module, "CORE", 256)
-    for name in ("MARGIN", "WIDEST"):
+    monkeypatch.setattr(text_module, "CORE_WORDS", 256)
+    for name in ("MARGIN_WORDS", "MAX_MARGIN_WORDS"):
         monkeypatch.setattr(text_module, name, 192)
     source, target, links = document(700)
-    pieces = cut_long_pairs(*(encode([side]) for side in (source, target)))[0]
+    pieces = split_long_pairs(*(encode([side]) for side in (source, target)))[0]
     assert pieces.lengths.max() > MAX_JUMP
     found = set(aligner.align_batch([(source, target)]).links(0))
     assert len(found & links) > 0.9 * max(len(found), len(links))

@@ -13,7 +13,13 @@ from dataclasses import replace
 import pytest
 
 from nmtalign.aligner.learning import train
-from nmtalign.corpus.parallel import MUCH, default_workers, in_order, may_fork, streamed
+from nmtalign.corpus.parallel import (
+    MIN_PARALLEL_CELLS,
+    default_workers,
+    may_fork,
+    parallel_imap,
+    parallel_map,
+)
 from nmtalign.errors import UsageError
 
 
@@ -23,7 +29,7 @@ def test_results_come_in_the_order_of_the_items(workers: int):
         time.sleep(0.002 * (k % 3))
         return k * k
 
-    assert list(in_order(slow, range(30), workers)) == [k * k for k in range(30)]
+    assert list(parallel_map(slow, range(30), workers)) == [k * k for k in range(30)]
 
 
 @pytest.mark.parametrize("workers", [-1, 0, 1.5, "2", True])
@@ -41,7 +47,7 @@ def test_workers_that_cannot_be_are_refused_wherever_they_are_given(workers, lea
 
 def test_an_error_in_a_thread_is_seen():
     with pytest.raises(ZeroDivisionError):
-        list(in_order(lambda k: 1 // (k - 3), range(10), 2))
+        list(parallel_map(lambda k: 1 // (k - 3), range(10), 2))
 
 
 def test_few_results_wait():
@@ -52,7 +58,7 @@ def test_few_results_wait():
             started[0] += 1
         return k
 
-    for k in in_order(count, range(100), 2):
+    for k in parallel_map(count, range(100), 2):
         assert started[0] <= k + 7
 
 
@@ -62,7 +68,10 @@ def test_there_is_no_fork_beside_threads():
     thread.start()
     try:
         assert not may_fork()
-        assert list(in_order(lambda k: os.getpid(), range(3), 2, work=MUCH)) == [os.getpid()] * 3
+        assert (
+            list(parallel_map(lambda k: os.getpid(), range(3), 2, work=MIN_PARALLEL_CELLS))
+            == [os.getpid()] * 3
+        )
     finally:
         stop.set()
         thread.join()
@@ -82,8 +91,8 @@ def run_alone(code: str) -> str:
 def test_much_work_is_done_by_other_processes_in_order():
     out = run_alone("""
         import os
-        from nmtalign.corpus.parallel import MUCH, in_order
-        found = list(in_order(lambda k: (k, os.getpid()), range(11), 3, work=MUCH))
+        from nmtalign.corpus.parallel import MIN_PARALLEL_CELLS, parallel_map
+        found = list(parallel_map(lambda k: (k, os.getpid()), range(11), 3, work=MIN_PARALLEL_CELLS))
         assert [k for k, _ in found] == list(range(11))
         assert len({pid for _, pid in found}) == 3 and os.getpid() not in {pid for _, pid in found}
         print("done")
@@ -96,7 +105,7 @@ def test_errors_and_deaths_of_processes_are_seen():
     out = run_alone("""
         import multiprocessing, os
         from nmtalign.errors import DataError, NmtalignError
-        from nmtalign.corpus.parallel import MUCH, in_order
+        from nmtalign.corpus.parallel import MIN_PARALLEL_CELLS, parallel_map
 
         def fail(k):
             if k == 5:
@@ -111,12 +120,12 @@ def test_errors_and_deaths_of_processes_are_seen():
         seen = []
         for function in fail, die:
             try:
-                for k in in_order(function, range(9), 2, work=MUCH):
+                for k in parallel_map(function, range(9), 2, work=MIN_PARALLEL_CELLS):
                     seen.append(k)
             except NmtalignError as error:
                 print(type(error).__name__, error)
         print(seen[:5], seen[5:] in ([0, 1], [0, 1, 2, 3]))  # a process may die before it has given the last
-        results = in_order(lambda k: bytes(1_000_000), range(50), 2, work=MUCH)
+        results = parallel_map(lambda k: bytes(1_000_000), range(50), 2, work=MIN_PARALLEL_CELLS)
         next(results)
         results.close()  # what is not wanted any more is ended
         print(multiprocessing.active_children())
@@ -133,20 +142,20 @@ def test_errors_and_deaths_of_processes_are_seen():
 def test_what_comes_then_is_done_in_the_order_of_the_items_into_shared_arrays():
     out = run_alone("""
         import time
-        from nmtalign.corpus.parallel import MUCH, in_order, shared_zeros
+        from nmtalign.corpus.parallel import MIN_PARALLEL_CELLS, parallel_map, shared_zeros
 
         def slow(k):
             time.sleep(0.003 * (k % 3))
             return k
 
-        for workers, cells in (1, 0), (2, 0), (3, MUCH):
+        for workers, cells in (1, 0), (2, 0), (3, MIN_PARALLEL_CELLS):
             total = shared_zeros(1)
 
             def add(k):
                 total[0] = 2 * total[0] + k
                 return k
 
-            print(list(in_order(slow, range(9), workers, then=add, work=cells)) == [*range(9)], total)
+            print(list(parallel_map(slow, range(9), workers, then=add, work=cells)) == [*range(9)], total)
     """)
     assert out == 3 * "True [502.]\n"
 
@@ -159,19 +168,21 @@ def test_a_model_is_the_same_whoever_does_the_work(large: bool):
         from nmtalign.aligner import aligner
         from nmtalign.corpus import parallel, word_pairs as pairs
         from nmtalign.aligner.learning import LearnOptions, learn
-        from nmtalign.training import bitext
+        from nmtalign.training import encoded_bitext
         from tests.aligner.toy_language import toy_bitext
 
         if {large}:
-            bitext.PAIRS = 30  # words are numbered in parts
-            pairs.LARGE = 1000  # numbers of cells lie in a file
+            encoded_bitext.PAIRS = 30  # words are numbered in parts
+            pairs.MAX_UNSHARED_CELLS = 1000  # numbers of cells lie in a file
             aligner.CELLS = 500  # the text is aligned in parts
         toy, digests, forks, numbering = toy_bitext(80), set(), [], set()
-        streamed = bitext.streamed
-        bitext.streamed = lambda work, items, n: numbering.add(n) or streamed(work, items, n)
-        own = parallel._processes
-        parallel._processes = lambda *given: forks.append(1) or own(*given)
-        for parallel.MUCH in 1, 1 << 40:
+        parallel_imap = encoded_bitext.parallel_imap
+        encoded_bitext.parallel_imap = lambda work, items, n: (
+            numbering.add(n) or parallel_imap(work, items, n)
+        )
+        own = parallel._forked_processes
+        parallel._forked_processes = lambda *given: forks.append(1) or own(*given)
+        for parallel.MIN_PARALLEL_CELLS in 1, 1 << 40:
             for workers in 1, 2, 3:
                 training = learn(toy.pairs, LearnOptions(workers=workers))
                 with tempfile.TemporaryDirectory() as folder:
@@ -200,7 +211,7 @@ def test_items_are_read_as_they_are_needed(workers: int):
             read[0] += 1
             yield k
 
-    for k, found in enumerate(streamed(lambda k: k * k, items(), workers)):
+    for k, found in enumerate(parallel_imap(lambda k: k * k, items(), workers)):
         assert found == k * k
         assert read[0] <= k + 2 * workers + 1
 
@@ -209,7 +220,7 @@ def test_items_are_read_as_they_are_needed(workers: int):
 def test_items_are_sent_to_processes_and_the_first_error_is_that_of_the_first_item():
     out = run_alone("""
         import multiprocessing, os, time
-        from nmtalign.corpus.parallel import streamed
+        from nmtalign.corpus.parallel import parallel_imap
         from nmtalign.errors import DataError, NmtalignError
 
         def slow(k):
@@ -223,7 +234,7 @@ def test_items_are_sent_to_processes_and_the_first_error_is_that_of_the_first_it
                 yield k
 
         pids = set()
-        for k, (found, pid, _) in enumerate(streamed(slow, items(), 3)):
+        for k, (found, pid, _) in enumerate(parallel_imap(slow, items(), 3)):
             assert found == k and len(read) <= k + 7, (found, k, read)
             pids.add(pid)
         assert len(pids) == 3 and os.getpid() not in pids
@@ -252,7 +263,7 @@ def test_items_are_sent_to_processes_and_the_first_error_is_that_of_the_first_it
         for function in fail, die, half:
             seen = []
             try:
-                for found in streamed(function, iter(range(20)), 2):
+                for found in parallel_imap(function, iter(range(20)), 2):
                     seen.append(found)
             except NmtalignError as error:
                 print(type(error).__name__, error, len(seen) <= 4)
@@ -268,7 +279,7 @@ def test_processes_are_gone_when_their_parent_is_killed():
     out = run_alone("""
         import os, signal, time
         from pathlib import Path
-        from nmtalign.corpus.parallel import streamed
+        from nmtalign.corpus.parallel import parallel_imap
 
         def tell(k):
             Path(f"/proc/self/fd/{writer}").open("w").write(f"{os.getpid()} ")
@@ -277,7 +288,7 @@ def test_processes_are_gone_when_their_parent_is_killed():
         reader, writer = os.pipe()
         parent = os.fork()
         if not parent:
-            list(streamed(tell, iter(range(2)), 2))
+            list(parallel_imap(tell, iter(range(2)), 2))
         children = b""
         while children.count(b" ") < 2:
             children += os.read(reader, 99)

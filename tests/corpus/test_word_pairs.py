@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from nmtalign.corpus import word_pairs as pairs
 from nmtalign.corpus.buckets import make_buckets
 from nmtalign.corpus.sides import encode
-from nmtalign.corpus.word_pairs import StoredCells, distinct, index_pairs
+from nmtalign.corpus.word_pairs import StoredCells, index_pairs, rank_distinct
 
 WORD = st.sampled_from("abcdefghij")
 SENTENCE = st.lists(WORD, max_size=7) | st.lists(WORD, min_size=17, max_size=18)  # 17 and 18 share buckets
@@ -28,18 +28,18 @@ def cell_words(buckets):
 
 @settings(max_examples=50)
 @example([(["a", "a"], []), (["b"], ["x"])], 10, (0, 7))  # the first word meets none
-@example([(["a", "b"], ["x"])], pairs.PIECE, (0, 1000))  # both meet the same word
+@example([(["a", "b"], ["x"])], pairs.MAX_PIECE_CELLS, (0, 1000))  # both meet the same word
 @given(
     st.lists(st.tuples(SENTENCE, SENTENCE), max_size=20),
-    st.sampled_from([10, pairs.PIECE]),
-    st.sampled_from([(0, 7), (0, 1000), (pairs.SORTED_CELLS, pairs.RUN)]),
+    st.sampled_from([10, pairs.MAX_PIECE_CELLS]),
+    st.sampled_from([(0, 7), (0, 1000), (pairs.MAX_SORTED_CELLS, pairs.CELLS_PER_RUN)]),
 )
 def test_numbers_are_those_of_unique(bitext, piece, few_and_run):
     source, target = (encode([pair[side] for pair in bitext]) for side in (0, 1))
     buckets = make_buckets(source, target)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pairs, "PIECE", piece)
-        for name, size in zip(("SORTED_CELLS", "RUN"), few_and_run, strict=True):
+        patch.setattr(pairs, "MAX_PIECE_CELLS", piece)
+        for name, size in zip(("MAX_SORTED_CELLS", "CELLS_PER_RUN"), few_and_run, strict=True):
             patch.setattr(pairs, name, size)
         index = index_pairs(buckets, source, target)
     meet = {(0, 0)}
@@ -52,8 +52,8 @@ def test_numbers_are_those_of_unique(bitext, piece, few_and_run):
 
 
 def test_large_bitexts_keep_the_pairs_that_meet_often(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(pairs, "LARGE", 0)
-    monkeypatch.setattr(pairs, "PIECE", 500)
+    monkeypatch.setattr(pairs, "MAX_UNSHARED_CELLS", 0)
+    monkeypatch.setattr(pairs, "MAX_PIECE_CELLS", 500)
     rng = np.random.default_rng(0)
     sides = [
         encode([[f"w{k}" for k in rng.zipf(1.4, rng.integers(0, 9)) % 40] for _ in range(200)])
@@ -86,8 +86,8 @@ def test_large_bitexts_keep_the_pairs_that_meet_often(monkeypatch: pytest.Monkey
 def test_distinct_is_unique(keys, part):
     expected = np.unique(keys, return_inverse=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pairs, "PART", part)
-        found = distinct(np.array(keys, dtype=np.int64))
+        patch.setattr(pairs, "KEYS_PER_PART", part)
+        found = rank_distinct(np.array(keys, dtype=np.int64))
     for a, b in zip(found, expected, strict=True):
         np.testing.assert_array_equal(a, b)
 
@@ -95,7 +95,7 @@ def test_distinct_is_unique(keys, part):
 def test_two_million_words_a_side_do_not_overflow():
     keys = np.zeros(1 << 21, dtype=np.int64)
     keys[1::2] = 2_000_000 * 2_000_001 + 5  # 2^42, and 22 bits for the place
-    found, _ = distinct(keys.copy())
+    found, _ = rank_distinct(keys.copy())
     np.testing.assert_array_equal(found, np.unique(keys))
 
 

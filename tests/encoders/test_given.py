@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import nmtalign
-from nmtalign.encoders.files import cosines, read_vectors
+from nmtalign.encoders.matrix_files import cosines, read_vectors
 from nmtalign.encoders.published import PUBLISHED_METHODS
 from nmtalign.errors import DataError, UsageError
-from nmtalign.links.extraction import itermax, match, mutual_argmax, transport
+from nmtalign.links.selection import itermax, match, mutual_argmax, transport
 from nmtalign.text.bitext import SentencePair
 from tests.aligner.toy_language import links_of, toy_bitext
 from tests.attention.naive import entmax15

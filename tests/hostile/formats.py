@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import nmtalign
-from nmtalign.arrays import read_arrays
+from nmtalign.files.array_files import read_arrays
 from nmtalign.state import fingerprints
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import CharacterNgrams
@@ -71,7 +71,7 @@ CORRECTIONS = "".join(
         {
             "pair": n,
             "pairs": 51,
-            "text": nmtalign.links.formats.text_key(*(s.split(" ") for s in (PAIRS * 17)[n - 1])),
+            "text": nmtalign.links.formats.pair_fingerprint(*(s.split(" ") for s in (PAIRS * 17)[n - 1])),
             "links": [[0, 0]],
             "possible": [[1, 1]],
             "by": "A",

@@ -20,14 +20,15 @@ from typing import Any
 import numpy as np
 
 import nmtalign
-from nmtalign.arrays import read_array, read_arrays
 from nmtalign.batch.shards import is_whole
 from nmtalign.cli.declare import read_config
 from nmtalign.corpus.concordance import Index, write_index
-from nmtalign.encoders.files import read_matrices
+from nmtalign.encoders.matrix_files import read_matrices
 from nmtalign.errors import DataError
-from nmtalign.files import read_json, read_lines
-from nmtalign.links.formats import parse_gold, read_records
+from nmtalign.files.array_files import read_array, read_arrays
+from nmtalign.files.json_files import read_json
+from nmtalign.files.text_files import read_lines
+from nmtalign.links.formats import parse_gold, read_link_records
 from nmtalign.links.projection import parse_tags, project_tags
 from nmtalign.scorers.vector_scores import BahdanauScore, ProjectedDot
 from nmtalign.state import fingerprints
@@ -153,7 +154,7 @@ def _bitext(format: str = "auto") -> Read:
 
 
 def _links(format: str) -> Read:
-    return lambda path: read_records(path, format=format)
+    return lambda path: read_link_records(path, format=format)
 
 
 _TMX = (

@@ -28,12 +28,17 @@ import zstandard
 from numpy.testing import assert_array_equal
 
 import nmtalign
-from nmtalign import arrays, cli, files
-from nmtalign.arrays import read_array, read_arrays
+from nmtalign import cli
 from nmtalign.corpus.concordance import Index, write_index
-from nmtalign.encoders.files import read_vectors
+from nmtalign.encoders.matrix_files import read_vectors
 from nmtalign.errors import DataError, NmtalignError, UsageError
-from nmtalign.links.formats import read_records
+from nmtalign.files import limits
+from nmtalign.files.array_files import read_array, read_arrays
+from nmtalign.files.json_files import read_json
+from nmtalign.files.paths import file_inside
+from nmtalign.files.read_errors import reraise_as_data_error
+from nmtalign.files.text_files import read_lines
+from nmtalign.links.formats import read_link_records
 from nmtalign.links.projection import parse_tags, project_tags
 from nmtalign.state import fingerprints
 from nmtalign.text import readers as text_readers
@@ -112,14 +117,14 @@ def test_bad_archives_are_one_error(case: str, tmp_path: Path) -> None:
 def test_an_archive_that_unpacks_out_of_proportion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "x.npz").write_bytes(npz(("a.npy", npy(np.zeros(100_000)))))
     assert_array_equal(read_arrays(tmp_path / "x.npz")["a"], np.zeros(100_000))  # small enough
-    monkeypatch.setattr(arrays, "FREE_ARRAYS", 1000)
+    monkeypatch.setattr(limits, "FREE_ARRAY_BYTES", 1000)
     with pytest.raises(DataError, match="claims to unpack to 800,128 bytes"):
         read_arrays(tmp_path / "x.npz")
 
 
 def test_an_array_counts_as_if_in_double_precision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An array of bytes becomes one of doubles, such as vectors of integers."""
-    monkeypatch.setattr(arrays, "FREE_ARRAYS", 200_000)
+    monkeypatch.setattr(limits, "FREE_ARRAY_BYTES", 200_000)
     for count, most in ((20_000, True), (30_000, False)):
         content = npy(np.zeros(count, np.int8))
         (tmp_path / "x.npz").write_bytes(npz(("a.npy", content)))
@@ -189,7 +194,7 @@ def test_headers_and_rows_out_of_all_proportion(text: bytes, message: str, tmp_p
 def test_compressed_vectors_unpack_to_a_bound(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "FREE_SIZE", 1 << 16)
+    monkeypatch.setattr(limits, "FREE_DECOMPRESSED_BYTES", 1 << 16)
     start = b"\x80\2" if ".kv" in name else b"the "
     (tmp_path / name).write_bytes(gzip.compress(start + b"x" * (1 << 22)))
     with pytest.raises(DataError, match="unpacks to over"):
@@ -219,7 +224,7 @@ def test_a_packed_pickle_has_one_budget(tmp_path: Path) -> None:
     try:
         with pytest.raises(DataError, match=r"x\.kv: the pickle grows to over .* 100 times that of a packed"):
             load_embeddings(tmp_path / "x.kv")
-        assert tracemalloc.get_traced_memory()[1] < 4 * files.FREE_SIZE
+        assert tracemalloc.get_traced_memory()[1] < 4 * limits.FREE_DECOMPRESSED_BYTES
     finally:
         tracemalloc.stop()
     with pytest.raises(DataError, match="found list"):  # a plain file is larger, and has more
@@ -304,7 +309,7 @@ def test_token_vectors_without_axes(tmp_path: Path) -> None:
 )
 def test_whatever_a_file_makes_python_raise_is_one_error(error: Exception) -> None:
     expected = rf"^x: bad \({type(error).__name__}(: .+)?\)$"
-    with pytest.raises(DataError, match=expected) as caught, files.guarded_read("x", "bad"):
+    with pytest.raises(DataError, match=expected) as caught, reraise_as_data_error("x", "bad"):
         raise error
     assert caught.value.__cause__ is error
 
@@ -315,19 +320,19 @@ def test_whatever_a_file_makes_python_raise_is_one_error(error: Exception) -> No
     ids=lambda error: type(error).__name__,
 )
 def test_what_is_not_the_fault_of_a_file_stays(error: BaseException) -> None:
-    with pytest.raises(type(error)) as caught, files.guarded_read("x", "bad"):
+    with pytest.raises(type(error)) as caught, reraise_as_data_error("x", "bad"):
         raise error
     assert caught.value is error
 
 
 def test_a_file_that_is_not_there_is_bad_data() -> None:
-    with pytest.raises(DataError, match=r"^x: gone$"), files.guarded_read("x", "bad"):
+    with pytest.raises(DataError, match=r"^x: gone$"), reraise_as_data_error("x", "bad"):
         raise FileNotFoundError(2, "gone", "x")
 
 
 def test_an_error_is_not_its_own_cause() -> None:
     """Such a one cannot be sent to another process."""
-    with pytest.raises(DataError) as caught, files.guarded_read("x", "bad"):
+    with pytest.raises(DataError) as caught, reraise_as_data_error("x", "bad"):
         raise DataError("x: gone")
     assert caught.value.__cause__ is None
 
@@ -336,7 +341,7 @@ def test_a_name_that_is_no_name_is_one_error(tmp_path: Path) -> None:
     (tmp_path / "round").symlink_to("round")
     for name in ("a\0b", "x" * 5000, "round"):
         with pytest.raises((DataError, OSError)):
-            files.file_in(tmp_path, name)
+            file_inside(tmp_path, name)
 
 
 # --- text ----------------------------------------------------------------------------------------
@@ -383,7 +388,7 @@ def test_a_small_parquet_file_takes_little_memory(tmp_path: Path) -> None:
     before = arrow.total_allocated_bytes()
     tracemalloc.start()
     try:
-        rows = list(text_readers.read_records(path, "parquet", "utf-8", None))
+        rows = list(text_readers.read_pair_records(path, "parquet", "utf-8", None))
         assert {len(source) for source, _ in rows} == {500_000}
         assert tracemalloc.get_traced_memory()[1] < 10_000_000
         assert arrow.total_allocated_bytes() - before < 10_000_000
@@ -426,20 +431,20 @@ def test_damaged_parquet(place: int, tmp_path: Path) -> None:
 def test_links_in_json_are_whole_numbers_and_text(line: str, tmp_path: Path) -> None:
     (tmp_path / "x").write_text(line + "\n", encoding="utf-8")
     with pytest.raises(DataError, match="line 1"):
-        list(read_records(tmp_path / "x", format="jsonl"))
+        list(read_link_records(tmp_path / "x", format="jsonl"))
 
 
 def test_a_pair_number_out_of_all_proportion(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("999999999 1 1\n", encoding="utf-8")
     with pytest.raises(DataError, match="at most 1,000,000 pairs without a line"):
-        list(read_records(tmp_path / "x", format="naacl"))
+        list(read_link_records(tmp_path / "x", format="naacl"))
 
 
 def test_a_line_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(limits, "MAX_LINE_BYTES", 1000)
     (tmp_path / "x.gz").write_bytes(gzip.compress(b"short\n" + b"x" * 5000))
     with pytest.raises(DataError, match="line 2: expected at most 1,000 bytes"):
-        list(files.read_lines(tmp_path / "x.gz"))
+        list(read_lines(tmp_path / "x.gz"))
 
 
 PACKED: dict[str, Callable[[bytes], bytes]] = {
@@ -452,16 +457,16 @@ PACKED: dict[str, Callable[[bytes], bytes]] = {
 
 @pytest.mark.parametrize("ending", PACKED)
 def test_text_unpacks_to_a_bound(ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "FREE_SIZE", 1 << 16)
+    monkeypatch.setattr(limits, "FREE_DECOMPRESSED_BYTES", 1 << 16)
     path = tmp_path / f"x.txt{ending}"
     path.write_bytes(PACKED[ending](b"a ||| b\n" * (1 << 13)))  # as much as any file may
-    assert sum(1 for _ in files.read_lines(path)) == 1 << 13
+    assert sum(1 for _ in read_lines(path)) == 1 << 13
     lines = [f"{n * n} ||| {n}" for n in range(1 << 13)]
     path.write_bytes(PACKED[ending]("\n".join(lines).encode()))  # more, and in proportion
-    assert list(files.read_lines(path)) == lines
+    assert list(read_lines(path)) == lines
     path.write_bytes(PACKED[ending](b"a ||| b\n" * (1 << 20)))
     with pytest.raises(DataError, match="unpacks to over 65,536 bytes and 100 times its size") as caught:
-        list(files.read_lines(path))
+        list(read_lines(path))
     assert str(caught.value).startswith(f"{path}: ")
 
 
@@ -470,14 +475,14 @@ def test_a_small_file_takes_little_memory(
     ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is unpacked at a time, 16 MB at most, and the longest line; not the 64 MB that are in the file."""
-    monkeypatch.setattr(files, "LONGEST_LINE", 1 << 20)
+    monkeypatch.setattr(limits, "MAX_LINE_BYTES", 1 << 20)
     path = tmp_path / f"x.txt{ending}"
     path.write_bytes(PACKED[ending](bytes(1 << 26)))
     tracemalloc.start()
     try:
         with pytest.raises(DataError, match="line 1: expected at most 1,048,576 bytes"):
-            list(files.read_lines(path))
-        assert tracemalloc.get_traced_memory()[1] < 1.2 * (1 << 24) + 4 * files.LONGEST_LINE
+            list(read_lines(path))
+        assert tracemalloc.get_traced_memory()[1] < 1.2 * (1 << 24) + 4 * limits.MAX_LINE_BYTES
     finally:
         tracemalloc.stop()
 
@@ -487,7 +492,7 @@ def test_a_small_file_takes_little_memory(
 def test_a_unit_is_limited_while_it_is_read(
     filling: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(text_readers, "LONGEST_UNIT", 20_000)
+    monkeypatch.setattr(text_readers, "MAX_UNIT_CHARS", 20_000)
     start = '<f><tu><tuv xml:lang="en"><seg>' if "tmx" in name else "<f><segment><source>"
     middle = '</seg></tuv><tuv xml:lang="fr"><seg>' if "tmx" in name else "</source><target>"
     end = "</seg></tuv></tu></f>" if "tmx" in name else "</target></segment></f>"
@@ -500,7 +505,7 @@ def test_a_unit_is_limited_while_it_is_read(
 
 
 def test_units_are_limited_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_readers, "LONGEST_UNIT", 2_000)
+    monkeypatch.setattr(text_readers, "MAX_UNIT_CHARS", 2_000)
     unit = "<segment><source>a</source><target>b</target></segment>"
     (tmp_path / "x.xliff").write_text(f"<f>{'x' * 5000}{unit * 100}</f>", encoding="utf-8")
     assert len(list(read_bitext(tmp_path / "x.xliff"))) == 100
@@ -518,7 +523,7 @@ def test_pairs_without_a_line_are_counted_together(tmp_path: Path) -> None:
     """A line for each millionth pair would make a million pairs of each."""
     (tmp_path / "x").write_text("400000 1 1\n800000 1 1\n1200000 1 1\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"line 3: expected .* at most 1,000,000 pairs without a line"):
-        deque(read_records(tmp_path / "x", format="naacl"), maxlen=0)
+        deque(read_link_records(tmp_path / "x", format="naacl"), maxlen=0)
 
 
 def test_short_lines_of_gold_that_are_equal_share_their_links(tmp_path: Path) -> None:
@@ -552,7 +557,7 @@ def test_an_index_with_other_tables_is_refused(tmp_path: Path) -> None:
 def test_a_pipe_for_a_small_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "meta.json")
     with pytest.raises(DataError, match="expected a plain file"):
-        files.read_json(tmp_path / "meta.json")
+        read_json(tmp_path / "meta.json")
 
 
 # --- a model from elsewhere ----------------------------------------------------------------------
@@ -659,7 +664,7 @@ def test_what_is_not_foreseen_is_one_line(
     def fail(*given: object, **named: object) -> None:
         raise error
 
-    monkeypatch.setattr("nmtalign.links.formats.read_records", fail)
+    monkeypatch.setattr("nmtalign.links.formats.read_link_records", fail)
     (tmp_path / "links").write_text("0-0\n", encoding="utf-8")
     command = "convert", tmp_path / "links", "--from", "pharaoh", "--to", "talp"
     code, said = ended(capsys, *command)

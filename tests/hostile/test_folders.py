@@ -15,9 +15,10 @@ import pytest
 import nmtalign
 from nmtalign.batch.shards import is_whole
 from nmtalign.corpus.concordance import Index, write_index
-from nmtalign.encoders.files import read_vectors
+from nmtalign.encoders.matrix_files import read_vectors
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import file_in, fingerprint
+from nmtalign.files.checksums import fingerprint
+from nmtalign.files.paths import file_inside
 from nmtalign.state import fingerprints
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
@@ -111,7 +112,7 @@ def test_a_link_inside_of_a_folder_is_followed(tmp_path: Path) -> None:
     load_pair(tmp_path)
     (tmp_path / "here").symlink_to(tmp_path)
     load_pair(tmp_path / "here")
-    assert file_in(tmp_path / "here", "pair.json").read_bytes()
+    assert file_inside(tmp_path / "here", "pair.json").read_bytes()
 
 
 def test_a_language_is_inside_of_the_folder(tmp_path: Path) -> None:

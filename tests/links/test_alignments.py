@@ -13,7 +13,7 @@ from nmtalign.links.alignments import (
     Alignment,
     AlignmentMatrix,
     GoldAlignment,
-    joined_batches,
+    concatenate_batches,
 )
 
 WEIGHTS = np.array([[0.5, 0.25, 0.0], [0.0, 0.25, 0.75]], dtype=np.float32)
@@ -76,7 +76,7 @@ def test_joined_batches_are_their_pairs_in_order():
         return AlignedBatch(offsets, source, target, source / 10, offsets[1:] / 10)
 
     first, second, third = batch([(0, 0), (1, 2)], []), batch(), batch([(3, 1)], [(0, 1), (2, 2)])
-    joined = joined_batches([first, second, third])
+    joined = concatenate_batches([first, second, third])
     assert [joined.links(n) for n in range(4)] == [first.links(0), [], *map(third.links, range(2))]
     assert len(joined) == 4
     assert_allclose(joined.probability, [0, 0.1, 0.3, 0, 0.2])
@@ -88,5 +88,5 @@ def test_pairs_of_a_batch_count_from_its_end_too_and_others_are_errors():
     assert [batch.links(n) for n in (-1, -2, -3)] == [batch.links(n) for n in (2, 1, 0)]
     assert batch.links(-1) == [(1, 1), (2, 2)]
     for outside in (3, -4):
-        with pytest.raises(IndexError, match=f"one of 3 pairs, from 0, found {outside}"):
+        with pytest.raises(IndexError, match=f"pair index {outside} is out of range for 3 pairs"):
             batch.links(outside)

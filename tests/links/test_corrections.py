@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nmtalign import DataError, evaluate, load, read_gold, train, write_report
-from nmtalign.links.formats import format_gold, read_corrections, text_key
+from nmtalign.links.formats import format_gold, pair_fingerprint, read_corrections
 from nmtalign.report.corpus import read_corpus
 from nmtalign.text.bitext import SentencePair
 
@@ -99,4 +99,4 @@ def test_a_file_may_claim_many_pairs_and_takes_no_memory_for_them(tmp_path: Path
 
 def test_words_that_differ_have_other_keys() -> None:
     pairs = [(["a", "b"], ["c"]), (["a"], ["b", "c"]), (["a b"], ["c", ""]), (["A", "b"], ["c"])]
-    assert len({text_key(*pair) for pair in pairs}) == len(pairs)
+    assert len({pair_fingerprint(*pair) for pair in pairs}) == len(pairs)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import Alignment, GoldAlignment
-from nmtalign.links.evaluation import METRICS, Bootstrap, Counts, compare, count, evaluate
+from nmtalign.links.evaluation import METRICS, Bootstrap, Counts, compare_evaluations, count_matches, evaluate
 from nmtalign.report.sample import evaluation_figures
 from tests.naive_alignment import count_naively
 
@@ -56,7 +56,7 @@ def test_scores_lie_between_0_and_1_and_in_their_intervals_ends(corpus):
 @given(pairs)
 def test_one_sentence_is_a_corpus_of_one(pair):
     links, gold = pair
-    assert count([links], [gold]) == (Counts.of(links, gold),)
+    assert count_matches([links], [gold]) == (Counts.of(links, gold),)
     assert Counts.of(links, gold) + Counts() == Counts.of(links, gold)
 
 
@@ -94,17 +94,17 @@ def test_paired_bootstrap_tells_a_difference_from_none():
     good, golds = corpus(0.8, 1)
     worse, same = corpus(0.7, 2)[0], corpus(0.8, 3)[0]
     results = [evaluate(links, golds) for links in (worse, good, same)]
-    better = compare(results[0], results[1])["aer"]
+    better = compare_evaluations(results[0], results[1])["aer"]
     assert better.p < 0.01
     assert better.interval[0] < better.value < better.interval[1] < 0
-    assert compare(results[1], results[2])["aer"].p > 0.05
-    nothing = compare(results[0], results[0])["f1"]
+    assert compare_evaluations(results[1], results[2])["aer"].p > 0.05
+    nothing = compare_evaluations(results[0], results[0])["f1"]
     assert (nothing.value, nothing.interval, nothing.p) == (0, (0, 0), 1)
 
 
 def test_swapping_the_two_turns_the_signs():
     results = [evaluate(*corpus(share, 1)) for share in (0.6, 0.8)]
-    there, back = compare(*results), compare(*results[::-1])
+    there, back = compare_evaluations(*results), compare_evaluations(*results[::-1])
     for metric in METRICS:
         assert there[metric].value == -back[metric].value
         assert there[metric].p == back[metric].p
@@ -113,7 +113,7 @@ def test_swapping_the_two_turns_the_signs():
 def test_what_is_not_known_is_nan():
     result = evaluate([set()], [GoldAlignment((), ())])
     assert all(math.isnan(getattr(result, metric)) for metric in METRICS)
-    assert math.isnan(compare(result, result)["aer"].p)
+    assert math.isnan(compare_evaluations(result, result)["aer"].p)
 
 
 def test_no_pairs_at_all_are_refused():
@@ -131,7 +131,7 @@ def test_different_lengths_and_impossible_counts_are_refused():
         with pytest.raises(DataError, match="in_sure <= sure"):
             Counts(*bad)
     with pytest.raises(DataError, match="same gold links"):
-        compare(evaluate(*corpus(0.5, 1, 3)), evaluate(*corpus(0.5, 1, 4)))
+        compare_evaluations(evaluate(*corpus(0.5, 1, 3)), evaluate(*corpus(0.5, 1, 4)))
 
 
 def test_undefined_scores_are_named_so():

@@ -13,14 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from nmtalign.errors import DataError
-from nmtalign.links.extraction import (
-    best_cells,
-    itermax,
-    match,
-    mutual_argmax,
-    sinkhorn,
-    transport,
-)
+from nmtalign.links.selection import best_cells, itermax, match, mutual_argmax, sinkhorn, transport
 from tests.naive_alignment import choose_naively, itermax_naively
 
 # Few different values, so that ties are the rule.

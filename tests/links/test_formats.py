@@ -26,8 +26,8 @@ from nmtalign.links.formats import (
     parse_gold,
     parse_pharaoh,
     read_gold,
+    read_link_records,
     read_links,
-    read_records,
 )
 from nmtalign.links.separators import LINE_BREAKS
 from nmtalign.names import READ_LINKS, SIDES
@@ -63,7 +63,7 @@ def through_a_file(given_records, format):
         path = Path(folder) / "links"
         text = "".join(format_record(r, format=format, number=n) for n, r in enumerate(given_records, 1))
         path.write_bytes(text.encode())
-        return list(read_records(path, format=format))
+        return list(read_link_records(path, format=format))
 
 
 @pytest.mark.parametrize("format", ["pharaoh", "talp"])
@@ -103,7 +103,7 @@ def test_tsv_comes_back_with_the_words(given_records):
 def test_a_bad_line_of_tsv_is_named(tmp_path, line, says):
     (tmp_path / "links").write_text(f"a\tb\t0-0\n{line}\n")
     with pytest.raises(DataError, match=f"links, line 2: .*{says}"):
-        list(read_records(tmp_path / "links", format="tsv"))
+        list(read_link_records(tmp_path / "links", format="tsv"))
 
 
 @given(lists_of(records(possible=False), min_size=1))
@@ -117,7 +117,7 @@ def test_a_batch_in_guided_form_is_read_as_tsv(given_records):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "guided.tsv"
         path.write_bytes(format_guided_batch(batch, *sides).encode())
-        assert list(read_records(path, format="tsv")) == given_records
+        assert list(read_link_records(path, format="tsv")) == given_records
 
 
 @given(lists_of(records(word=any_word) | records(words=False)))
@@ -174,7 +174,7 @@ NULL ({ })
 
 def test_giza_as_giza_writes_it(tmp_path):
     (tmp_path / "A3.final").write_text(GIZA, encoding="utf-8")
-    first, second = read_records(tmp_path / "A3.final", format="giza")
+    first, second = read_link_records(tmp_path / "A3.final", format="giza")
     assert first == LinkRecord(
         GoldAlignment({(0, 0), (1, 1)}, {(0, 0), (1, 1)}), ("the", "cat"), ("le", "chat", "noir")
     )
@@ -194,7 +194,7 @@ def test_parts_of_a_giza_file_may_have_been_joined_in_any_order(tmp_path):
     pairs = [(number, 1, 1, score) for number, score in enumerate(["0.1", "1.2e-320", "nan", "1"], 1)]
     for order in permutations(pairs):
         (tmp_path / "A3").write_text(giza(*order))
-        records = read_records(tmp_path / "A3", format="giza")
+        records = read_link_records(tmp_path / "A3", format="giza")
         assert [record.source for record in records] == [("the1",), ("the2",), ("the3",), ("the4",)]
 
 
@@ -219,7 +219,7 @@ def test_parts_of_a_giza_file_may_have_been_joined_in_any_order(tmp_path):
 def test_numbers_that_a_giza_file_states_have_to_be_right(tmp_path, text, message):
     (tmp_path / "A3").write_text(text)
     with pytest.raises(DataError, match=message):
-        list(read_records(tmp_path / "A3", format="giza"))
+        list(read_link_records(tmp_path / "A3", format="giza"))
 
 
 @pytest.mark.parametrize("key", ["pair", "line", "index"])
@@ -345,7 +345,7 @@ def test_formats_that_cannot(tmp_path):
     with pytest.raises(UsageError, match=r"formats of links pharaoh, .* found 'a3'"):
         format_record(record, format="a3", number=1)
     with pytest.raises(UsageError, match=r"formats of links pharaoh, .* found 'words'"):
-        read_records(tmp_path, format="words")
+        read_link_records(tmp_path, format="words")
 
 
 def test_real_gold_comes_back_in_every_format(shared_data):

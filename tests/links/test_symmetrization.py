@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import Alignment, Link
-from nmtalign.links.symmetrization import METHODS, symmetrize_many, symmetrize_matrices
+from nmtalign.links.symmetrization import SYMMETRIZATION_METHODS, symmetrize_many, symmetrize_matrices
 from tests.naive_alignment import symmetrize_naively
 
 GOLDEN = Path(__file__).parent / "symmetrization_golden.tsv"
-GROWN = METHODS[2:]
+GROWN = SYMMETRIZATION_METHODS[2:]
 
 
 def links(text):
@@ -41,7 +41,7 @@ def test_the_golden_file_holds_enough_pairs_of_each_kind():
     assert kinds.count("real") >= 500
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", SYMMETRIZATION_METHODS)
 def test_equals_another_implementation(method):
     rows = golden()
     forward, reverse = ([links(row[side]) for row in rows] for side in ("forward", "reverse"))
@@ -52,13 +52,13 @@ some_links = st.frozensets(st.sampled_from(list(product(range(7), range(7)))), m
 pair_of_links = st.tuples(some_links, some_links)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", SYMMETRIZATION_METHODS)
 @given(pair_of_links)
 def test_equals_the_naive_version(method, pair):
     assert symmetrize(*pair, method) == symmetrize_naively(*pair, method)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", SYMMETRIZATION_METHODS)
 @given(pair_of_links)
 def test_lies_between_intersection_and_union(method, pair):
     forward, reverse = pair
@@ -74,14 +74,14 @@ def test_each_method_adds_to_the_one_before(pair):
     assert {s for s, _ in final} == {s for s, _ in pair[0] | pair[1]}
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", SYMMETRIZATION_METHODS)
 @given(st.lists(pair_of_links, max_size=3))
 def test_many_pairs_are_as_one_by_one(method, pairs):
     together = symmetrize_many([a for a, _ in pairs], [b for _, b in pairs], method)
     assert together == [symmetrize(a, b, method) for a, b in pairs]
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", SYMMETRIZATION_METHODS)
 def test_more_pairs_than_one_chunk(method):
     random = np.random.default_rng(3)
     forward, reverse = random.random((2, 5000, 4, 5)) < 0.3

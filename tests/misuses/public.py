@@ -118,5 +118,5 @@ na.write_links("links.txt", batch)
 na.write_links("links.txt", batch, fmt="giza")  # rejected
 na.count_embeddings(aligner.lexicon, dimension=64)
 na.count_embeddings(aligner.lexicon, dimensions=64)  # rejected
-na.place_of("en_fr_model")
-na.place_of(5)  # rejected
+na.resolve_path("en_fr_model")
+na.resolve_path(5)  # rejected

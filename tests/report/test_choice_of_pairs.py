@@ -100,7 +100,7 @@ def test_pairs_beyond_the_room_of_a_page_are_left_out_and_named(monkeypatch: pyt
     corpus = [
         Record(n, SentencePair(*pair), None, {}) for n, pair in enumerate([("a b", "b"), ("a b", "a b")], 1)
     ]
-    monkeypatch.setattr(report_corpus, "KEPT_CELLS", 3)
+    monkeypatch.setattr(report_corpus, "MAX_MATRIX_CELLS", 3)
     with pytest.warns(UserWarning, match="pair 2: no room, a page holds"):
         assert [pair.number for pair in show(corpus, ALIGNER)] == [1]
     for refused in (lambda: show(corpus[1:], ALIGNER), lambda: attention_of(corpus[1], ALIGNER)):

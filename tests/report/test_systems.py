@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nmtalign import load
-from nmtalign.links.evaluation import Evaluation, compare, evaluate
+from nmtalign.links.evaluation import Evaluation, compare_evaluations, evaluate
 from nmtalign.report.corpus import Record, show
 from nmtalign.report.html import html_report
 from nmtalign.report.sample import comparison_data, evaluations
@@ -34,7 +34,7 @@ def test_differences_are_those_of_evaluate_whatever_the_order() -> None:
         assert set(data["differences"]) == {"0-1", "0-2", "1-2"}
         for places, (value, low, high, p) in data["differences"].items():
             better, worse = (systems[names[int(place)]] for place in places.split("-"))
-            expected = compare(better, worse)["aer"]
+            expected = compare_evaluations(better, worse)["aer"]
             assert (value, low, high) == pytest.approx(
                 [100 * x for x in (worse.aer - better.aer, *expected.interval)], abs=1e-4
             )
@@ -71,7 +71,7 @@ def test_the_verdict_is_a_sentence(errors: dict[str, int], verdict: str) -> None
 def test_several_systems_share_the_level_of_significance() -> None:
     """A difference that two systems alone would show is chance among six."""
     two = {"A": with_errors(3), "B": with_errors(8)}
-    p = compare(two["B"], two["A"])["aer"].p
+    p = compare_evaluations(two["B"], two["A"])["aer"].p
     assert 0.05 / 15 < p < 0.05
     assert verdict_of(two).startswith("Fewer errors in B than in A")
     six = two | {name: with_errors(8) for name in "CDEF"}

@@ -16,15 +16,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix, Link, UsageError
+from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.links.alignments import AlignedBatch
-from nmtalign.output import Outputs
 from nmtalign.report.tables import LinkRow, batch_rows, link_table, open_table
 
 AWKWARD = ['"', "a,b", "\\t", "tab\tin", "\u2028", "line\nend", "cr\r", "'", "=1+1", "中", "NA", "🙂"]
 
 
 def write_table(rows, path):
-    with Outputs() as files:
+    with AtomicFiles() as files:
         open_table(path, files)(rows)
 
 
@@ -151,7 +151,7 @@ def test_probabilities_are_fixed_point(tmp_path: Path) -> None:
 def test_writing_in_parts_equals_writing_at_once_also_compressed(tmp_path: Path) -> None:
     rows = link_rows(PAIRS)
     write_table(rows, tmp_path / "once.csv")
-    with Outputs() as files:
+    with AtomicFiles() as files:
         write = open_table(tmp_path / "parts.csv.gz", files)
         write(rows[:3])
         write(iter(rows[3:]))

@@ -9,7 +9,7 @@ import pytest
 
 from nmtalign.aligner.aligner import PART_CLASSES, Aligner, load_aligner
 from nmtalign.aligner.opening import fit_to
-from nmtalign.corpus.buckets import PADDED
+from nmtalign.corpus.buckets import PADDING_SCORE
 from nmtalign.corpus.text import EncodedText
 from nmtalign.errors import UsageError
 from nmtalign.positions.hmm import unfitted_hmm
@@ -44,7 +44,7 @@ class Mirror:
 
     @classmethod
     def from_state(cls, stored: Stored, lexicon: Lexicon) -> Mirror:
-        return cls(stored.number("log_ratio"), stored.number("weight", low=0, high=1))
+        return cls(stored.number("log_ratio"), stored.number("weight", minimum=0, maximum=1))
 
 
 class MirrorScorer(Scorer):
@@ -70,7 +70,7 @@ class MirrorScores(TextScores):
     def scores(self, k: int) -> np.ndarray:
         bucket, source = self.text.buckets[k], np.array([word[::-1] for word in self.text.source.words])
         equal = source[bucket.source] == np.array(self.text.target.words)[bucket.target][:, None]
-        return np.where(bucket.inside, 16.0 * equal - 4, PADDED)
+        return np.where(bucket.inside, 16.0 * equal - 4, PADDING_SCORE)
 
 
 SOURCE, TARGET = ["qwe", "asd", "yxc"], ["dsa", "ewq", "cxy"]

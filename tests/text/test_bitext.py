@@ -11,9 +11,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from nmtalign import files
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import open_text, read_lines
+from nmtalign.files import limits, text_files
+from nmtalign.files.text_files import open_text, read_lines
 from nmtalign.text.bitext import SentencePair, read_bitext
 
 ODD = [
@@ -94,12 +94,12 @@ def test_lines_do_not_depend_on_the_blocks_they_are_read_in(content, block):
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         path = Path(folder) / "a"
         path.write_bytes(content)
-        patch.setattr(files, "_BLOCK", block)
+        patch.setattr(text_files, "_READ_BYTES", block)
         if b"\r" in content and b"\n" not in content:
             with pytest.raises(DataError, match="found only carriage returns"):
-                list(files.try_lines(path))
+                list(text_files.try_lines(path))
             return
-        found = list(files.try_lines(path))
+        found = list(text_files.try_lines(path))
     assert len(found) == len(expected)
     for number, (line, raw) in enumerate(zip(found, expected, strict=True), 1):
         if b"\xe9" in raw:
@@ -132,9 +132,9 @@ def test_a_line_without_end_is_not_read_to_the_end(monkeypatch):
             assert self.read < 20
             return b"x" * size
 
-    monkeypatch.setattr(files, "_BLOCK", 100)
-    monkeypatch.setattr(files, "LONGEST_LINE", 1000)
-    monkeypatch.setattr(files, "open_binary", lambda path: Endless())
+    monkeypatch.setattr(text_files, "_READ_BYTES", 100)
+    monkeypatch.setattr(limits, "MAX_LINE_BYTES", 1000)
+    monkeypatch.setattr(text_files, "open_binary", lambda path: Endless())
     with pytest.raises(DataError, match="line 1: expected at most 1,000 bytes"):
         list(read_lines("a"))
 

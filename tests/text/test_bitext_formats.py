@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from nmtalign.errors import DataError, UsageError
 from nmtalign.text.bitext import SentencePair, read_bitext
-from nmtalign.text.readers import FORMATS
+from nmtalign.text.readers import PAIR_FILE_FORMATS
 
 XML_TEXT = st.text(
     st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"], exclude_characters="\ufffe\uffff")
@@ -483,4 +483,13 @@ def test_undecodable_lines_keep_their_place(tmp_path):
 
 
 def test_every_format_is_read_here():
-    assert set(FORMATS) == {"moses", "fast-align", "tsv", "csv", "po", "po-fuzzy", "parquet", *WRITERS}
+    assert set(PAIR_FILE_FORMATS) == {
+        "moses",
+        "fast-align",
+        "tsv",
+        "csv",
+        "po",
+        "po-fuzzy",
+        "parquet",
+        *WRITERS,
+    }

@@ -8,7 +8,7 @@ import pytest
 
 from nmtalign.errors import DataError
 from nmtalign.text.bitext import read_bitext
-from nmtalign.text.headers import sides_of
+from nmtalign.text.headers import find_side_columns
 from nmtalign.text.languages import known_language, language_tag
 
 CERTAIN = [
@@ -32,19 +32,19 @@ NO_NAMES = [
 
 @pytest.mark.parametrize("names", [*CERTAIN, *UNCERTAIN])
 def test_names_of_sides(names):
-    assert sides_of(names.split(",")) == (0, 1, names in CERTAIN)
+    assert find_side_columns(names.split(",")) == (0, 1, names in CERTAIN)
 
 
 @pytest.mark.parametrize("names", [name for name in CERTAIN if not known_language(name.split(",")[0])])
 def test_names_of_sides_the_other_way_round(names):
     swapped = names.split(",")[::-1]
     in_order = "text_en" in names or "_sentence" in names or "_text,fr" in names or ".en" in names
-    assert sides_of(swapped) == ((0, 1, True) if in_order else (1, 0, True))
+    assert find_side_columns(swapped) == ((0, 1, True) if in_order else (1, 0, True))
 
 
 @pytest.mark.parametrize("names", NO_NAMES)
 def test_other_names(names):
-    assert sides_of(names.split(",")) is None
+    assert find_side_columns(names.split(",")) is None
 
 
 @pytest.mark.parametrize(
@@ -64,13 +64,13 @@ def test_other_names(names):
     ],
 )
 def test_names_among_other_columns(names, sides):
-    assert sides_of(names.split(",")) == (*sides, True)
+    assert find_side_columns(names.split(",")) == (*sides, True)
 
 
 @pytest.mark.parametrize("names", ["en,fr,de", "source_text,source_raw,target", "text_en,text_fr,text_de"])
 def test_too_many_sides_are_to_be_chosen(names, tmp_path):
     with pytest.raises(DataError, match="expected the names of two sides"):
-        sides_of(names.split(","))
+        find_side_columns(names.split(","))
     path = tmp_path / "a.csv"
     path.write_text(f"{names}\na,b,c\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"a\.csv, line 1: .*choose them: `select=A,B`"):

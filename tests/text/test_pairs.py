@@ -10,7 +10,7 @@ import pytest
 from nmtalign.aligner.learning import train
 from nmtalign.aligner.opening import fit_to, load
 from nmtalign.errors import DataError, UsageError
-from nmtalign.text.bitext import SentencePair, checked_pair, checked_pairs, read_bitext
+from nmtalign.text.bitext import SentencePair, check_pair, check_pairs, read_bitext
 
 LINES = [("a house", "une maison"), ("", "une auto")]
 WORDS = [(["a", "house"], ["une", "maison"]), ([], ["une", "auto"])]
@@ -35,21 +35,21 @@ def test_pairs_come_as_they_are_from_whatever_holds_them(pairs):
         frame,
         (frame["en"], frame["fr"]),
     ):
-        assert [tuple(pair) for pair in checked_pairs(given)][:2] == pairs
-    assert list(checked_pairs([])) == []
+        assert [tuple(pair) for pair in check_pairs(given)][:2] == pairs
+    assert list(check_pairs([])) == []
 
 
 def test_arrays_of_words_are_lists():
-    found = checked_pair(np.array(["a", "b"], dtype=object), ("x",))
+    found = check_pair(np.array(["a", "b"], dtype=object), ("x",))
     assert found == (["a", "b"], ("x",))
 
 
 def test_what_a_reader_gives_is_not_checked_again(tmp_path):
     (tmp_path / "pairs.tsv").write_text("a house\tune maison\n", encoding="utf-8")
     bitext = read_bitext(tmp_path / "pairs.tsv")
-    assert list(checked_pairs(bitext)) == list(checked_pairs(bitext)) == LINES[:1]
+    assert list(check_pairs(bitext)) == list(check_pairs(bitext)) == LINES[:1]
     with pytest.raises(DataError, match="pair 1: expected lists of words for all pairs, found lines of text"):
-        list(checked_pairs(bitext, lines=False))
+        list(check_pairs(bitext, lines=False))
 
 
 @pytest.mark.parametrize(
@@ -64,12 +64,12 @@ def test_what_a_reader_gives_is_not_checked_again(tmp_path):
 )
 def test_what_is_no_collection_of_pairs_is_a_wrong_call(bitext, told):
     with pytest.raises(UsageError, match=told):
-        checked_pairs(bitext)
+        check_pairs(bitext)
 
 
 def test_two_of_three_columns_are_to_be_chosen():
     with pytest.raises(UsageError, match="expected a table of two columns, found 3: id, en, fr; choose"):
-        checked_pairs(table([(1, "a", "b")], ["id", "en", "fr"]))
+        check_pairs(table([(1, "a", "b")], ["id", "en", "fr"]))
 
 
 @pytest.mark.parametrize(
@@ -78,21 +78,21 @@ def test_two_of_three_columns_are_to_be_chosen():
 )
 def test_columns_named_target_and_source_are_taken_by_their_names(columns):
     swapped = [pair[::-1] for pair in LINES]
-    assert list(checked_pairs(table(swapped, columns))) == LINES
-    assert list(checked_pairs(table(LINES, columns[::-1]))) == LINES
+    assert list(check_pairs(table(swapped, columns))) == LINES
+    assert list(check_pairs(table(LINES, columns[::-1]))) == LINES
     aligner = train(table([("le chat", "the cat"), ("le chien", "the dog")] * 5, columns))
     assert "cat-chat" in str(aligner.align("the cat", "le chat"))
 
 
 @pytest.mark.parametrize("columns", [("fr", "en"), ("b", "a"), (1, 0), ("src", "src_2"), ("x", "source")])
 def test_columns_of_other_names_are_taken_as_they_come(columns):
-    assert list(checked_pairs(table(LINES, columns))) == LINES
+    assert list(check_pairs(table(LINES, columns))) == LINES
 
 
 @pytest.mark.parametrize("columns", [("fr", "en"), ("FR", "EN"), ("French", "eng")])
 def test_columns_of_the_languages_the_other_way_round_are_refused(columns):
     with pytest.raises(UsageError, match="expected the source in the first column"):
-        checked_pairs(table(LINES, columns), languages=("en", "fr"))
+        check_pairs(table(LINES, columns), languages=("en", "fr"))
 
 
 @pytest.mark.parametrize(
@@ -115,14 +115,14 @@ def test_columns_of_the_languages_the_other_way_round_are_refused(columns):
 def test_a_row_that_is_no_pair_is_named_by_its_number(row, told):
     good = WORDS[:1] if isinstance(row, tuple) and isinstance(row[0], list) else LINES[:1]
     with pytest.raises(DataError, match=f"pair 2: .*{told}"):
-        list(checked_pairs([*good, row, *good]))
+        list(check_pairs([*good, row, *good]))
 
 
 def test_sides_of_unequal_number_and_mixed_pairs_are_refused():
     with pytest.raises(DataError, match="as many target as source sentences, 2, found 1"):
-        checked_pairs((["a", "b"], ["x"]))
+        check_pairs((["a", "b"], ["x"]))
     with pytest.raises(DataError, match="pair 3: expected lines of text for all pairs, found lists of words"):
-        list(checked_pairs([*LINES, *WORDS]))
+        list(check_pairs([*LINES, *WORDS]))
 
 
 def test_the_doors_of_the_package_refuse_what_is_no_pair(learned):

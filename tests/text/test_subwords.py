@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nmtalign.errors import DataError, UsageError
-from nmtalign.text.tokenization import TextSettings, join_pieces, word_numbers, words_at
+from nmtalign.text.tokenization import TextSettings, join_pieces, word_numbers, words_containing
 
 words = st.lists(st.lists(st.text("abé'1", min_size=1, max_size=3), min_size=1, max_size=4), max_size=6)
 
@@ -64,7 +64,7 @@ def test_a_sentencepiece_model_cuts_and_keeps_places(model):
         assert all(line[token.start : token.end] == token.text for token in tokens)
         assert "".join(token.text for token in tokens) == "".join(line.split())
         words = [word for word in line.split(" ") if word]
-        assert set(words_at([token.start for token in tokens], line)) == set(range(len(words)))
+        assert set(words_containing([token.start for token in tokens], line)) == set(range(len(words)))
     assert "".join(settings.words("the cats")).replace("▁", " ") == " the cats"
 
 

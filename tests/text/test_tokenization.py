@@ -20,10 +20,10 @@ from nmtalign.text.tokenization import (
     TextSettings,
     _pattern,
     load_tokenizer,
-    locate,
+    locate_tokens,
     mark_class,
     normal_form,
-    words_at,
+    words_containing,
 )
 
 SIMPLE = TextSettings("simple", lowercase=False, unicode="none")
@@ -204,7 +204,7 @@ def test_time_is_in_proportion_to_the_line(unit, language):
 
 
 def test_a_line_is_bounded_before_it_is_cut(monkeypatch):
-    monkeypatch.setattr(tokenization, "LONGEST_TEXT", 4)
+    monkeypatch.setattr(tokenization, "MAX_TEXT_CHARS", 4)
     settings, message = TextSettings("simple"), "at most 4 characters, found 5: 'a b c' ...; break the line"
     assert settings.tokens_of_lines(["a b ", "c d "], 0) == (["a", "b", "c", "d"], [2, 2])
     for cut in (settings.words, settings.tokens, lambda line: settings.pieces_of_pair(("a", line))):
@@ -289,12 +289,12 @@ def test_icu_that_is_missing_names_what_to_install(monkeypatch):
 
 def test_locate_refuses_tokens_of_another_text():
     with pytest.raises(DataError, match="'c' is not in the text after character 1"):
-        locate(["a", "c"], "ab")
+        locate_tokens(["a", "c"], "ab")
 
 
 @given(st.text(alphabet="ab'’ .-é"), st.sampled_from(["space", "simple"]))
 def test_tokens_begin_in_words_between_spaces(line, tokenizer):
-    numbers = words_at([token.start for token in TextSettings(tokenizer).tokens(line)], line)
+    numbers = words_containing([token.start for token in TextSettings(tokenizer).tokens(line)], line)
     whitespace = [word for word in line.split(" ") if word]
     assert sorted(set(numbers)) == list(range(len(whitespace)))
     assert numbers == sorted(numbers)
@@ -318,7 +318,7 @@ def test_settings_survive_a_file():
 
 @pytest.mark.parametrize("most", [None, 9])
 def test_pairs_of_too_many_characters_are_not_cut_at_all(monkeypatch, most):
-    monkeypatch.setattr(bitext, "LONGEST_TEXT", 4)
+    monkeypatch.setattr(bitext, "MAX_TEXT_CHARS", 4)
     monkeypatch.setattr(TextSettings, "pieces_of_pair", lambda *_: pytest.fail("nothing is cut"))
     bound, pairs = bitext.LengthLimit(most, ["a", "b"]), [SentencePair("a", "b" * 6_000)]
     if most:

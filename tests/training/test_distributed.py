@@ -54,7 +54,7 @@ def sides():
 def pruned(request, monkeypatch) -> bool:
     """Whether the bitext is so large that some word pairs share a number."""
     if request.param:
-        monkeypatch.setattr(pairs_module, "LARGE", 1000)
+        monkeypatch.setattr(pairs_module, "MAX_UNSHARED_CELLS", 1000)
     return request.param
 
 

@@ -18,7 +18,7 @@ from nmtalign.corpus.text import encode_lines
 from nmtalign.errors import DataError
 from nmtalign.text import bitext as chunks
 from nmtalign.text.tokenization import TextSettings
-from nmtalign.training import bitext
+from nmtalign.training import encoded_bitext
 from nmtalign.training.em import PRESET_HYPERPARAMETERS
 from nmtalign.training.prior import Prior
 from tests.aligner.toy_language import toy_bitext
@@ -77,10 +77,10 @@ def test_blocks_of_lines_are_numbered_as_their_words(pairs, tokenizer, form):
     text = TextSettings(tokenizer, unicode=form)
     expected = encode_pairs(text.words_of_pair(pair) for pair in pairs)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sides_module, "BLOCK", 2)
-        patch.setattr(bitext, "PAIRS_PER_CHUNK", 4)
-        patch.setattr(chunks, "CHARACTERS", 40)
-        *sides, _ = bitext.encode_bitext(pairs, text, (None, None))
+        patch.setattr(sides_module, "PAIRS_PER_BLOCK", 2)
+        patch.setattr(encoded_bitext, "PAIRS_PER_CHUNK", 4)
+        patch.setattr(chunks, "MAX_CHUNK_CHARS", 40)
+        *sides, _ = encoded_bitext.encode_bitext(pairs, text, (None, None))
         broken = [(f"{source}\n{source}", target) for source, target in pairs]
         others = encode_lines(broken, text, (None, None))
     expected += encode_pairs(text.words_of_pair(pair) for pair in broken)
@@ -91,9 +91,9 @@ def test_blocks_of_lines_are_numbered_as_their_words(pairs, tokenizer, form):
 
 
 def test_a_line_break_in_a_later_chunk_is_named_with_its_pair(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(bitext, "PAIRS_PER_CHUNK", 2)
+    monkeypatch.setattr(encoded_bitext, "PAIRS_PER_CHUNK", 2)
     with pytest.raises(DataError, match="pair 4: expected one line a side, found a line break"):
-        bitext.encode_bitext([*[("a", "b")] * 3, ("a", "b\nc")], TextSettings(), (None, None))
+        encoded_bitext.encode_bitext([*[("a", "b")] * 3, ("a", "b\nc")], TextSettings(), (None, None))
 
 
 def test_a_bitext_that_looks_right_is_not_warned_about():
@@ -177,7 +177,7 @@ def test_one_pair_is_enough_for_an_older_model():
 
 
 def test_a_line_longer_than_a_piece_is_learned_from(monkeypatch: pytest.MonkeyPatch):
-    for name, words in (("UNCUT_WORDS", 60), ("CORE", 40), ("MARGIN", 20)):
+    for name, words in (("MAX_UNSPLIT_WORDS", 60), ("CORE_WORDS", 40), ("MARGIN_WORDS", 20)):
         monkeypatch.setattr(text_module, name, words)
     source, target = (" ".join(lines[:40]) for lines in (TOY.source, TOY.target))
     found = learn([*TOY.pairs[40:], (source, target)], LearnOptions(FAST, workers=1))

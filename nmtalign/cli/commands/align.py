@@ -26,8 +26,8 @@ from nmtalign.cli.messages import (
 )
 from nmtalign.cli.texts import BitextOptions
 from nmtalign.errors import DataError, NmtalignError, UsageError
+from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.names import SIDES, CellValues, SubwordMarks
-from nmtalign.output import Outputs
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -89,7 +89,7 @@ class LinkOutputOptions(Options):
             paths |= {side: f"{self.tokens}.{side}" for side in SIDES}
         return paths
 
-    def sinks(self, paths: dict[str, str], stack: Outputs) -> Sinks:
+    def sinks(self, paths: dict[str, str], stack: AtomicFiles) -> Sinks:
         """Open the files of :attr:`paths`, and return a function for each that writes an aligned chunk."""
         return [
             running.open_sink(name, path, stack, escape_formulas=self.escape_formulas)
@@ -171,7 +171,7 @@ def align(
     running.one_blas_thread()
     from nmtalign.aligner.opening import fit_text
     from nmtalign.text.bitext import LengthLimit
-    from nmtalign.text.tokenization import SPACES
+    from nmtalign.text.tokenization import SPACE_SETTINGS
 
     paths = outputs.paths
     expert = expert_links.expert
@@ -179,14 +179,14 @@ def align(
         raise UsageError("--expert LINKS and --encoder NAME contradict each other; give one of them")
     files = bitext.files if expert is None else [*bitext.files, expert]
     run = sharding.open(files, paths, escape_formulas=outputs.escape_formulas)
-    with Outputs() as stack:
+    with AtomicFiles() as stack:
         bad = errors.open(stack)
         progress = stack.enter_context(Progress("pairs", bitext.files))
         opened = bad.track(bitext.read(bad.add))
         pairs, limit = progress.track(opened), LengthLimit(errors.max_length, bitext.files)
         unit = outputs.pieces or ("words" if outputs.tokens is None else "tokens")
         aligner = replace(options.load(), workers=engine.workers)
-        counted = aligner.text if unit == "tokens" else SPACES
+        counted = aligner.text if unit == "tokens" else SPACE_SETTINGS
         words_of = partial(counted.pieces_of_pair, languages=aligner.languages)
         if expert is not None:
             aligner = aligner.with_given_links()
@@ -245,12 +245,14 @@ def _aligned(
     """Align the pairs on a cluster or by processes."""
     from nmtalign.batch.stream import align_chunks
     from nmtalign.corpus.parallel import default_workers
-    from nmtalign.text.bitext import CHUNK_SIZE, KEPT_CELLS, chunks_of
+    from nmtalign.text.bitext import MAX_MATRIX_CELLS, PAIRS_PER_CHUNK, chunk_pairs
 
     workers = default_workers(aligner.workers) if aligner.allows_processes else 1  # an encoder uses all cores
-    size = CHUNK_SIZE if workers == 1 else CHUNK_SIZE // 2  # of small chunks, no core is idle for long
-    max_cells = math.inf if values is None else KEPT_CELLS
-    chunks = run.missing(pairs) if run else chunks_of(pairs, chunk=size, cells=max_cells)
+    size = (
+        PAIRS_PER_CHUNK if workers == 1 else PAIRS_PER_CHUNK // 2
+    )  # of small chunks, no core is idle for long
+    max_cells = math.inf if values is None else MAX_MATRIX_CELLS
+    chunks = run.missing(pairs) if run else chunk_pairs(pairs, chunk_size=size, cells=max_cells)
     if client is None:
         return align_chunks(aligner, chunks, workers=workers, unit=unit, values=values)
     from nmtalign.batch.cluster import align_on_cluster
@@ -359,15 +361,17 @@ def links_from(
     """
     running.one_blas_thread()
     from nmtalign.batch.stream import links_of_source
-    from nmtalign.text.tokenization import SPACES
+    from nmtalign.text.tokenization import SPACE_SETTINGS
 
     paths = outputs.paths
-    with Outputs() as stack:
+    with AtomicFiles() as stack:
         bad = errors.open(stack)
         progress = stack.enter_context(Progress("pairs", bitext.files))
         opened: Iterator[SentencePair] = bad.track(bitext.read(bad.add))
         if outputs.have_plain_words:
-            counted = SPACES if outputs.tokens is None else model.text_of_source(text_options.tokenizer)
+            counted = (
+                SPACE_SETTINGS if outputs.tokens is None else model.text_of_source(text_options.tokenizer)
+            )
             opened = without_cut_words(opened, counted.pieces_of_pair, bitext, bad)
         pairs, again = tee(progress.track(opened))
         linker, text, words = source.open(

@@ -13,7 +13,7 @@ from nmtalign.cli.commands.links import evaluate
 from nmtalign.cli.commands.look import SAMPLE, report
 from nmtalign.cli.declare import OUTPUT, Options, command, option
 from nmtalign.cli.messages import show
-from nmtalign.door import shipped
+from nmtalign.files.paths import bundled_path
 from nmtalign.names import VECTORS, ScoreName
 
 PAGES = (1, 2, 4, 6, 7, 8, 10, 11)  # lines of the sample in the PDF
@@ -40,7 +40,7 @@ def demo(results: ResultsOptions) -> None:
     Example: nmtalign demo -o out
     """
     context = click.get_current_context()
-    sample, vectors, folder = shipped("en_fr_sample"), shipped(VECTORS), Path(results.output)
+    sample, vectors, folder = bundled_path("en_fr_sample"), bundled_path(VECTORS), Path(results.output)
     folder.mkdir(parents=True, exist_ok=True)
     text = {"source": str(sample / "text.tok.en"), "target": str(sample / "text.tok.fr")}
     gold, links = str(sample / "gold.pharaoh"), str(folder / "links.txt")

@@ -28,13 +28,13 @@ from nmtalign.cli.messages import Progress, log, printable, quiet_option, show, 
 from nmtalign.cli.running import write_whole
 from nmtalign.cli.texts import LinkedOptions, LinkedPair, OptionalLinkedOptions, WordFormOptions
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import read_lines, side_by_side
+from nmtalign.files.atomic_output import AtomicFiles
+from nmtalign.files.text_files import read_lines, zip_lines
 from nmtalign.links.separators import tsv_cell, without_formula
 from nmtalign.names import ReadLinksFormat, Symmetrization, TagFormat, WrittenLinksFormat
-from nmtalign.output import Outputs
 
 if TYPE_CHECKING:
-    from nmtalign.links.evaluation import Counts, Difference, Links
+    from nmtalign.links.evaluation import Counts, Difference, LinkPairs
     from nmtalign.links.formats import LinkRecord
     from nmtalign.links.lexicon import Entry
     from nmtalign.links.projection import Span
@@ -78,7 +78,7 @@ def symmetrize(directions: DirectionOptions, file: OutputFileOptions) -> None:
     def joined() -> Iterator[str]:
         files = directions.forward, directions.reverse
         links_of_files = [read_links(path, encoding=directions.encoding) for path in files]
-        lines = side_by_side(links_of_files, files)
+        lines = zip_lines(links_of_files, files)
         while chunk := list(islice(lines, _TOGETHER)):
             first = [pair[0] for pair in chunk]
             second = [pair[1] for pair in chunk]
@@ -116,7 +116,7 @@ def convert(converted: ConvertedOptions, errors: ErrorOptions, file: OutputFileO
         raise UsageError("give both --source and --target, or neither")
     if converted.source is None and (converted.lowercase is not None or converted.unicode is not None):
         raise UsageError("--lowercase and --unicode are for words of texts; give --source and --target too")
-    with Outputs() as outputs:
+    with AtomicFiles() as outputs:
         bad = errors.open(outputs)
         records = bad.track(_records(converted, bad))
         outputs.text(file.output).writelines(_converted(records, converted, bad))
@@ -125,9 +125,9 @@ def convert(converted: ConvertedOptions, errors: ErrorOptions, file: OutputFileO
 
 def _records(converted: ConvertedOptions, bad: BadRecords) -> Iterator[LinkRecord]:
     """Return the records of LINKS, with the words of the texts if these are given."""
-    from nmtalign.links.formats import read_records
+    from nmtalign.links.formats import read_link_records
 
-    records = read_records(
+    records = read_link_records(
         converted.links, format=converted.format, encoding=converted.encoding, on_error=bad.add
     )
     if converted.source is None or converted.target is None:
@@ -166,13 +166,13 @@ def _with_words(
 
 def _converted(records: Iterator[LinkRecord], converted: ConvertedOptions, bad: BadRecords) -> Iterator[str]:
     """Yield the lines of each record; it has no words and links if the format cannot hold its words."""
-    from nmtalign.links.formats import SEPARATORS, LinkRecord, format_record
-    from nmtalign.links.separators import find_cut
+    from nmtalign.links.formats import WORD_SEPARATORS, LinkRecord, format_record
+    from nmtalign.links.separators import find_split_word
 
-    separator = SEPARATORS.get(converted.to)
+    separator = WORD_SEPARATORS.get(converted.to)
     for number, record in enumerate(records, 1):
         if separator is not None and record.source is not None and record.target is not None:
-            found = find_cut(record.source, record.target, separator)
+            found = find_split_word(record.source, record.target, separator)
             if found is not None:
                 side, problem = found
                 bad.add_cut(problem, *_place_of_words(converted, number, side))
@@ -217,7 +217,7 @@ def phrases(linked: LinkedOptions, errors: ErrorOptions, phrase: PhraseOptions) 
     from nmtalign.links.lexicon import BETWEEN_SIDES, format_phrases
 
     count = 0
-    with Outputs() as outputs, Progress("pairs", linked.files) as progress:
+    with AtomicFiles() as outputs, Progress("pairs", linked.files) as progress:
         bad = errors.open(outputs)
         paths = ["-"]
         if phrase.output is not None:
@@ -268,7 +268,7 @@ def project(
     def projected() -> Iterator[str]:
         lines = read_lines(tags, encoding=linked.encoding, on_error=bad.add)
         columns = linked.read(bad), lines
-        for number, (pair, line) in enumerate(side_by_side(columns, (linked.source, tags)), 1):
+        for number, (pair, line) in enumerate(zip_lines(columns, (linked.source, tags)), 1):
             text = ""
             if not bad.has_current:
                 try:
@@ -278,7 +278,7 @@ def project(
                     bad.add(error.at(tags, line=number))
             yield f"{text}\n"
 
-    with Outputs() as outputs, Progress("pairs", linked.files) as progress:
+    with AtomicFiles() as outputs, Progress("pairs", linked.files) as progress:
         bad = errors.open(outputs)
         outputs.text(file.output).writelines(progress.done_one_by_one(projected()))
     _say_written(f"annotations of {progress.done:,} lines", [file.output], progress)
@@ -383,7 +383,7 @@ def lexicon(linked: OptionalLinkedOptions, errors: ErrorOptions, listed: Lexicon
     uses_texts = bool(linked.files) or linked.lowercase is not None or linked.unicode is not None
     if uses_texts == (listed.model is not None) or any(map(os.path.isdir, linked.files)):
         raise UsageError("expected --model DIR alone, or three files: SOURCE TARGET LINKS")
-    with Outputs() as outputs:
+    with AtomicFiles() as outputs:
         bad = errors.open(outputs)
         plain = listed.output is not None or listed.priors is not None
         entries = _chosen(
@@ -436,10 +436,10 @@ def _entries(
 
 def _entries_of_model(model: str, bad: BadRecords, *, plain: bool) -> Iterator[Entry]:
     from nmtalign.aligner.aligner import load_aligner
-    from nmtalign.links.separators import find_cut
+    from nmtalign.links.separators import find_split_word
 
     for entry in bad.track(load_aligner(model).lexicon.translations()):
-        found = find_cut([entry.source], [entry.target]) if plain else None
+        found = find_split_word([entry.source], [entry.target]) if plain else None
         if found is None:
             yield entry
         else:
@@ -536,7 +536,7 @@ def evaluate(scored: ScoredOptions, intervals: IntervalOptions) -> None:
     if compare is None:
         _print_summary(results[links], bootstrap.confidence)
     else:
-        _print_comparison(results, evaluation.compare(*results.values(), bootstrap=bootstrap))
+        _print_comparison(results, evaluation.compare_evaluations(*results.values(), bootstrap=bootstrap))
     settings = f"{results[links].settings}|format:{scored.links_format}|gold:{scored.gold_format}"
     show(f"settings    {settings}|version:{na.__version__}")
 
@@ -558,13 +558,15 @@ def _reviewed(
     return [golds[n] for n in at], {path: [system[n] for n in at] for path, system in systems.items()}
 
 
-def _warn_of_shift(path: str, system: Sequence[Links], golds: Sequence[na.GoldAlignment], aer: float) -> None:
+def _warn_of_shift(
+    path: str, system: Sequence[LinkPairs], golds: Sequence[na.GoldAlignment], aer: float
+) -> None:
     """Warn where links fit the gold better one position on or back: one of the files counts from 1."""
-    from nmtalign.links.evaluation import Counts, count
+    from nmtalign.links.evaluation import Counts, count_matches
 
     for step, moved in (1, "higher"), (-1, "lower"):
         shifted = [{(source + step, target + step) for source, target in links} for links in system]
-        shifted_aer = sum(count(shifted, golds), Counts()).aer
+        shifted_aer = sum(count_matches(shifted, golds), Counts()).aer
         if shifted_aer < aer - CLEAR:
             hint = "does one of the files count from 1, as talp does? --links-format and --gold-format say so"
             error = f"the error of {path} would be {100 * shifted_aer:.1f} %"

@@ -21,14 +21,14 @@ from nmtalign.cli.declare import INPUT, OUTPUT, Numbers, Options, Whole, argumen
 from nmtalign.cli.messages import Progress, log, printable, warn
 from nmtalign.cli.texts import BitextOptions, OptionalLinkedOptions, PairsOptions
 from nmtalign.errors import DataError, UsageError
+from nmtalign.files.atomic_output import atomic_file
 from nmtalign.names import SIDES, CellValues, Side
-from nmtalign.output import whole_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
     from nmtalign.corpus.concordance import LinkedWords, Occurrence, Spotted
-    from nmtalign.links.formats import TextKey
+    from nmtalign.links.formats import TextFingerprint
     from nmtalign.report.corpus import Record
     from nmtalign.report.sample import Figure
     from nmtalign.text.bitext import SentencePair
@@ -322,7 +322,7 @@ def report(bitext: BitextOptions, drawn: SampleOptions, page: PageOptions, chose
 
     Example: nmtalign report text.en text.fr -o report.html --gold gold.txt --worst 50 --by gold
     """
-    from nmtalign.links.formats import TextKey
+    from nmtalign.links.formats import TextFingerprint
     from nmtalign.report.corpus import show
 
     by_hand = {"--lines": chosen.lines, "--sample": drawn.sample, "--worst": drawn.worst}
@@ -332,7 +332,7 @@ def report(bitext: BitextOptions, drawn: SampleOptions, page: PageOptions, chose
     if drawn.by is not None and drawn.worst is None:
         raise UsageError("--by is what the --worst pairs are the worst by; give --worst N")
     with Progress("pairs", bitext.files) as progress:
-        key = TextKey(chosen.source.pieces)
+        key = TextFingerprint(chosen.source.pieces)
         pairs = _with_key(progress.count(bitext.read()), key)
         aligner, records = chosen.open(pairs, bitext.encoding, _systems(page.compare))
         gold: list[str] = []
@@ -364,12 +364,12 @@ def report(bitext: BitextOptions, drawn: SampleOptions, page: PageOptions, chose
     log(text, event="report", pairs=len(shown))
 
 
-def _with_key(pairs: Iterable[SentencePair], key: TextKey) -> Iterator[SentencePair]:
+def _with_key(pairs: Iterable[SentencePair], key: TextFingerprint) -> Iterator[SentencePair]:
     """Yield sentence pairs, and add the words between the spaces of each to the key of the text."""
-    from nmtalign.text.tokenization import SPACES
+    from nmtalign.text.tokenization import SPACE_SETTINGS
 
     for pair in pairs:
-        key.add(*SPACES.words_of_pair(pair))
+        key.add(*SPACE_SETTINGS.words_of_pair(pair))
         yield pair
 
 
@@ -473,7 +473,7 @@ def index(linked: OptionalLinkedOptions, file: IndexFileOptions, named: NamedAli
     if output == "-":
         raise UsageError("-o - : an index is a file of its own; name it")
     pairs, text, languages = _corpus(linked, named)
-    with Progress("pairs", linked.files) as progress, whole_file(output) as partial:
+    with Progress("pairs", linked.files) as progress, atomic_file(output) as partial:
         write_index(partial, progress.count(pairs), text, languages)
 
 
@@ -552,11 +552,11 @@ def _corpus(
 
 def _aligned(aligner: na.Aligner, linked: OptionalLinkedOptions) -> Iterator[LinkedWords]:
     from nmtalign.batch.stream import align_chunks
-    from nmtalign.text.bitext import chunks_of
+    from nmtalign.text.bitext import chunk_pairs
 
     assert linked.source is not None
     pairs = na.read_bitext(linked.source, linked.target, encoding=linked.encoding)
-    for chunk in align_chunks(aligner, chunks_of(pairs), workers=1, unit="tokens"):
+    for chunk in align_chunks(aligner, chunk_pairs(pairs), workers=1, unit="tokens"):
         yield from zip(*chunk.tokens(), map(chunk.batch.links, range(len(chunk.batch))), strict=True)
 
 

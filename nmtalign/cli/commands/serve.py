@@ -26,7 +26,7 @@ import nmtalign as na
 from nmtalign.cli.declare import INPUT, Options, Whole, command, option
 from nmtalign.cli.model import check_folder
 from nmtalign.errors import DataError, NmtalignError, UsageError
-from nmtalign.files import parse_json
+from nmtalign.files.json_files import parse_json
 from nmtalign.names import SIDES, ScoreName
 
 if TYPE_CHECKING:

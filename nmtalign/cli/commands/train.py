@@ -121,16 +121,16 @@ def train(
     """
     running.one_blas_thread()
     from nmtalign.aligner.learning import checked_against_corrections, learn
-    from nmtalign.output import expect_folder_of
-    from nmtalign.state import expect_room_for_model
+    from nmtalign.files.atomic_output import check_parent_folder
+    from nmtalign.state import check_model_replaceable
     from nmtalign.text.bitext import LengthLimit
     from nmtalign.training.checkpoint import remove_checkpoints
 
     output = outputs.output
     paths = outputs.link_files
-    expect_room_for_model(output, overwrite=outputs.force)
+    check_model_replaceable(output, overwrite=outputs.force)
     for path in paths.values():
-        expect_folder_of(path)
+        check_parent_folder(path)
     if paths and engine.engine == "dask" and "-" in bitext.files:
         raise UsageError("--engine dask reads the bitext again for --links; give a file, not standard input")
     languages = tokenization.langs or (None, None)
@@ -162,10 +162,12 @@ def train(
                 batch = result.align()
             else:
                 from nmtalign.batch.cluster import align_on_cluster
-                from nmtalign.links.alignments import joined_batches
+                from nmtalign.links.alignments import concatenate_batches
 
-                chunks = na.cut(without_long_pairs(bitext.read()))  # read again
-                batch = joined_batches([part.batch for part in align_on_cluster(client, aligner, chunks)])
+                chunks = na.iter_chunks(without_long_pairs(bitext.read()))  # read again
+                batch = concatenate_batches(
+                    [part.batch for part in align_on_cluster(client, aligner, chunks)]
+                )
             formats = running.batch_texts()
             running.write_whole({path: [formats[name](batch)] for name, path in paths.items()})
     _say_what_is_next(bitext, output, outputs.links)

@@ -17,9 +17,9 @@ from nmtalign.cli.declare import INPUT, OUTPUT, Options, Whole, argument, comman
 from nmtalign.cli.messages import Progress, log, printable, show, warn
 from nmtalign.cli.running import one_blas_thread
 from nmtalign.cli.texts import BitextOptions, TextOptions
-from nmtalign.door import place_of
 from nmtalign.errors import UsageError
-from nmtalign.files import read_lines
+from nmtalign.files.paths import resolve_path
+from nmtalign.files.text_files import read_lines
 from nmtalign.names import (
     DecodingErrors,
     LearnedScoreName,
@@ -109,7 +109,7 @@ def info(shown: ShownOptions, reading: ReadingOptions, tokenization: TextOptions
     """
     from nmtalign.vectors.storage import detect_format, languages_of
 
-    place = place_of(shown.path)
+    place = resolve_path(shown.path)
     for side in (languages_of(place) or {"": place}).values():
         kind = reading.format
         if kind == "auto":
@@ -323,7 +323,7 @@ class SpaceOptions(Options):
         """Read the vectors of both languages."""
         from nmtalign.vectors.storage import load_pair
 
-        return load_pair(place_of(self.folder), languages=self.langs, limit=self.limit)
+        return load_pair(resolve_path(self.folder), languages=self.langs, limit=self.limit)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -417,7 +417,7 @@ class LearnedAttentionOptions(Options):
             return Path(self.output)
         if isinstance(vectors, tuple):
             raise UsageError("two files of vectors have no folder for the parameters; name a file, -o NPZ")
-        return place_of(vectors) / PARAMETER_FILES[self.score]
+        return resolve_path(vectors) / PARAMETER_FILES[self.score]
 
 
 @command()
@@ -437,13 +437,13 @@ def attention(
     Example: nmtalign vectors attention text.en text.fr --vectors vectors --score bahdanau
     """
     one_blas_thread()
-    from nmtalign.output import expect_new_file
+    from nmtalign.files.atomic_output import check_overwrite
 
     given = vectors.path
     if given is None:
         raise UsageError("expected --vectors DIR, or --source-vectors FILE and --target-vectors FILE")
     path = learning.path(given)
-    expect_new_file(path, overwrite=learning.force)
+    check_overwrite(path, overwrite=learning.force)
     with Progress("pairs", bitext.files) as progress:
         learned = na.learn_attention(
             list(progress.count(bitext.read())),

@@ -21,25 +21,25 @@ _COMPRESSIONS = {
 }
 
 _ZIP = rb"PK\x03\x04.{26}"  # the name of the first file follows
-_UNPACK = "unpack it first"
+_UNPACK_FIRST = "unpack it first"
 _SAVE_AS_TEXT = "save it as plain text, one sentence per line"
 _VECTORS_OR_ARRAYS = "this command reads text"
-_KINDS = (
+_OTHER_KINDS = (
     (_ZIP + rb"(\[Content_Types\]\.xml|_rels/|docProps/|word/|xl/)", "an Office document", _SAVE_AS_TEXT),
     (_ZIP + rb"mimetypeapplication/", "an OpenDocument file or an e-book", _SAVE_AS_TEXT),
     (_ZIP + rb"[^/]+/(data\.pkl|\.format_version|byteorder)", "a PyTorch file", _VECTORS_OR_ARRAYS),
     (_ZIP + rb"[^/]+\.npy", "a NumPy archive (.npz)", _VECTORS_OR_ARRAYS),
-    (rb"PK(\x03\x04|\x05\x06|\x07\x08)", "a ZIP archive", _UNPACK),
-    (rb"7z\xbc\xaf\x27\x1c", "a 7z archive", _UNPACK),
-    (rb"Rar!\x1a\x07", "a RAR archive", _UNPACK),
-    (rb".{257}ustar(\x00|  \x00)", "a tar archive", _UNPACK),
-    (rb"\x1f\x8b", "data compressed by gzip", _UNPACK),
-    (rb"BZh[1-9](1AY&SY|\x17rE8P\x90)", "data compressed by bzip2", _UNPACK),
-    (rb"\xfd7zXZ\x00", "data compressed by xz", _UNPACK),
-    (rb"\x28\xb5\x2f\xfd", "data compressed by zstd", _UNPACK),
-    (rb"\x04\x22\x4d\x18", "data compressed by lz4", _UNPACK),
-    (rb"LZIP\x01", "data compressed by lzip", _UNPACK),
-    (rb"\x1f\x9d", "data compressed by compress (.Z)", _UNPACK),
+    (rb"PK(\x03\x04|\x05\x06|\x07\x08)", "a ZIP archive", _UNPACK_FIRST),
+    (rb"7z\xbc\xaf\x27\x1c", "a 7z archive", _UNPACK_FIRST),
+    (rb"Rar!\x1a\x07", "a RAR archive", _UNPACK_FIRST),
+    (rb".{257}ustar(\x00|  \x00)", "a tar archive", _UNPACK_FIRST),
+    (rb"\x1f\x8b", "data compressed by gzip", _UNPACK_FIRST),
+    (rb"BZh[1-9](1AY&SY|\x17rE8P\x90)", "data compressed by bzip2", _UNPACK_FIRST),
+    (rb"\xfd7zXZ\x00", "data compressed by xz", _UNPACK_FIRST),
+    (rb"\x28\xb5\x2f\xfd", "data compressed by zstd", _UNPACK_FIRST),
+    (rb"\x04\x22\x4d\x18", "data compressed by lz4", _UNPACK_FIRST),
+    (rb"LZIP\x01", "data compressed by lzip", _UNPACK_FIRST),
+    (rb"\x1f\x9d", "data compressed by compress (.Z)", _UNPACK_FIRST),
     (rb"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19\.", "a PyTorch file", _VECTORS_OR_ARRAYS),
     (rb"\x80[\x02-\x05]", "a pickle of Python", _VECTORS_OR_ARRAYS),
     (rb".{4}\x00{4}\{\s*[\"}]", "a safetensors file", _VECTORS_OR_ARRAYS),
@@ -77,7 +77,7 @@ _XML = (
 )
 _UTF8_MARK = re.compile(rb"(?:\xef\xbb\xbf)?")
 
-_MARKS = {
+_BYTE_ORDER_MARKS = {
     codecs.BOM_UTF32_LE: "utf-32-le",  # before UTF-16, whose mark it begins with
     codecs.BOM_UTF32_BE: "utf-32-be",
     codecs.BOM_UTF16_LE: "utf-16-le",
@@ -91,7 +91,7 @@ WIDE_ENCODINGS = {
 }
 
 
-def compression_of(head: bytes) -> str | None:
+def detect_compression(head: bytes) -> str | None:
     """Return the ending, such as ``.gz``, that a compressed file with these first bytes should have."""
     matches = (ending for ending, pattern in _COMPRESSIONS.items() if pattern.match(head))
     return next(matches, None)
@@ -102,7 +102,7 @@ def check_readable(head: bytes, *, expected: str = "text") -> None:
 
     `expected` names the kind that was expected. Only where it is ``text``, an XML file is an error, too.
     """
-    kinds = (*_KINDS, _XML) if expected == "text" else _KINDS
+    kinds = (*_OTHER_KINDS, _XML) if expected == "text" else _OTHER_KINDS
     begin = _UTF8_MARK.match(head)
     start = begin.end() if begin else 0
     for pattern, kind, advice in kinds:
@@ -110,13 +110,13 @@ def check_readable(head: bytes, *, expected: str = "text") -> None:
             raise DataError(f"expected {expected}, found {kind}; {advice}")
 
 
-def encoding_of(head: bytes, encoding: str) -> str:
+def detect_encoding(head: bytes, encoding: str) -> str:
     """Return the encoding of a text file: that of its byte order mark, or `encoding`.
 
     ``utf-16`` without a byte order mark becomes ``utf-16-le`` or ``utf-16-be``. A DataError if the first
     bytes, `HEAD_BYTES` or more, contradict `encoding`.
     """
-    for mark, name in _MARKS.items():
+    for mark, name in _BYTE_ORDER_MARKS.items():
         if head.startswith(mark):
             return name
     wanted = codecs.lookup(encoding).name

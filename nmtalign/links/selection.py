@@ -17,10 +17,8 @@ from numpy.typing import ArrayLike
 from nmtalign.arrays import Flags, Longs, Reals
 from nmtalign.errors import DataError
 
-Links = Flags
 
-
-def _checked(weights: ArrayLike) -> Reals:
+def _as_weights(weights: ArrayLike) -> Reals:
     matrix = np.asarray(weights)
     if matrix.ndim not in (2, 3):
         raise DataError(f"expected weights of shape (T, S) or (B, T, S), found {matrix.shape}")
@@ -31,7 +29,7 @@ def _checked(weights: ArrayLike) -> Reals:
     return matrix
 
 
-def best_cells(weights: Reals, axis: int, source_lengths: Longs, target_lengths: Longs) -> Links:
+def best_cells(weights: Reals, axis: int, source_lengths: Longs, target_lengths: Longs) -> Flags:
     """Mark the greatest cell of each row (axis 1) or column (axis 0) in a padded stack (T, S, B) of matrices.
 
     Cells beyond the lengths (B,) are padding and are never marked, nor are cells of weight -inf.
@@ -54,9 +52,9 @@ def best_cells(weights: Reals, axis: int, source_lengths: Longs, target_lengths:
     return np.asarray(best, dtype=bool)
 
 
-def mutual_argmax(weights: ArrayLike) -> Links:
+def mutual_argmax(weights: ArrayLike) -> Flags:
     """Mutual argmax: mark the cells that are the greatest of their row and the greatest of their column."""
-    matrix = _checked(weights)
+    matrix = _as_weights(weights)
     T, S = matrix.shape[-2:]
     stacked = np.moveaxis(matrix.reshape(math.prod(matrix.shape[:-2]), T, S), 0, -1)  # (T, S, B)
     lengths = np.full(stacked.shape[-1], S), np.full(stacked.shape[-1], T)
@@ -64,7 +62,7 @@ def mutual_argmax(weights: ArrayLike) -> Links:
     return np.asarray(np.moveaxis(best, -1, 0).reshape(matrix.shape))
 
 
-def itermax(weights: ArrayLike, *, iterations: int = 2, discount: float = 0.9) -> Links:
+def itermax(weights: ArrayLike, *, iterations: int = 2, discount: float = 0.9) -> Flags:
     """Itermax: mutual argmax, iterated with discounted weights.
 
     After the first iteration, cells whose row and column both have a link are out, cells where one of
@@ -73,7 +71,7 @@ def itermax(weights: ArrayLike, *, iterations: int = 2, discount: float = 0.9) -
     Sabet, Dufter, Yvon and Schütze 2020, "SimAlign", algorithm 1). Weights are not negative, so that
     discounting lowers them: probabilities, or (1 + cosine) / 2.
     """
-    matrix = _checked(weights)
+    matrix = _as_weights(weights)
     if (matrix < 0).any():
         raise DataError("itermax needs weights that are not negative; use (1 + cosine) / 2 for cosines")
     links = mutual_argmax(matrix)
@@ -85,7 +83,7 @@ def itermax(weights: ArrayLike, *, iterations: int = 2, discount: float = 0.9) -
     return links
 
 
-def match(weights: ArrayLike) -> Links:
+def match(weights: ArrayLike) -> Flags:
     """Maximum-weight bipartite matching: one-to-one links with the greatest sum of weights (Melamed 2000).
 
     Cells with weight 0 or less are never linked. Among matchings whose sums differ by less than 1e-9 of the
@@ -93,7 +91,7 @@ def match(weights: ArrayLike) -> Links:
     """
     from scipy.optimize import linear_sum_assignment
 
-    matrix = _checked(weights)
+    matrix = _as_weights(weights)
     T, S = matrix.shape[-2:]
     chosen = np.zeros(matrix.shape, dtype=bool)
     if matrix.size == 0:
@@ -115,7 +113,7 @@ def sinkhorn(weights: ArrayLike, *, regularization: float = 0.1, iterations: int
     2013, "Sinkhorn distances", algorithm 1, in the logarithm). The regularization is in the units of the
     weights; the smaller, the nearer to a one-to-one plan.
     """
-    plan = _checked(weights).astype(np.float64) / regularization
+    plan = _as_weights(weights).astype(np.float64) / regularization
     if plan.size == 0:
         return plan
     T, S = plan.shape[-2:]
@@ -130,7 +128,7 @@ def _logsumexp(matrix: Reals, axis: int) -> Reals:
     return np.asarray(top + np.log(np.exp(matrix - top).sum(axis=axis, keepdims=True)))
 
 
-def transport(weights: ArrayLike, *, threshold: float = 0.5) -> Links:
+def transport(weights: ArrayLike, *, threshold: float = 0.5) -> Flags:
     """Extraction by optimal transport: link the cells that carry much of the plan.
 
     A cell of :func:`sinkhorn`'s plan can carry at most min(1/S, 1/T); a cell that carries `threshold` of
@@ -140,7 +138,7 @@ def transport(weights: ArrayLike, *, threshold: float = 0.5) -> Links:
     return np.asarray(plan * max(plan.shape[-2:]) >= threshold)
 
 
-def beside_links(links: Links) -> tuple[Links, Links, Links, Links]:
+def adjacent_link_cells(links: Flags) -> tuple[Flags, Flags, Flags, Flags]:
     """Return the cells (T, S, ...) that link a word without a link to the partner of its neighbor.
 
     The four arrays are of a target word after and before the linked one, a source word after and before it.

@@ -14,24 +14,22 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from nmtalign.arrays import (
-    AnyArray,
-    Archive,
-    Flags,
-    Floats,
-    Integers,
-    Reals,
-    Rows,
-    in_order,
-    is_archive,
-    is_array,
-    read_array,
-    real_numbers,
-)
-from nmtalign.door import is_iterable, short
+from nmtalign.arrays import AnyArray, Flags, Floats, Integers, Reals, as_real_array
+from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import file_in, named, read_lines
+from nmtalign.files.array_files import (
+    NpyRowReader,
+    NpzReader,
+    is_npy_file,
+    is_npz_file,
+    read_array,
+    sort_by_trailing_number,
+)
+from nmtalign.files.paths import file_inside
+from nmtalign.files.read_errors import name_file_in_errors
+from nmtalign.files.text_files import read_lines
 from nmtalign.names import SIDES
+from nmtalign.validation import is_iterable
 
 WordPair = tuple[Sequence[str], Sequence[str]]  # source and target
 Lines = Iterable[tuple[int, str]]
@@ -99,28 +97,31 @@ def match_pairs(
 
 def _read_linkable(path: str | Path) -> Iterator[Flags | None]:
     """Yield which cells of each pair of a file may have links; None where the file does not say."""
-    if str(path) == "-" or not is_archive(path):
+    if str(path) == "-" or not is_npz_file(path):
         yield from repeat(None)
-    with Archive(path) as archive:
+    with NpzReader(path) as archive:
         for name in _names_of_pairs(archive, path):
             marks = f"{LINKABLE}-{name.rpartition('-')[2]}"
             yield archive.read(marks) if marks in archive.names else None
 
 
-def _names_of_pairs(archive: Archive, path: str | Path) -> list[str]:
-    return in_order([name for name in archive.names if not name.startswith(f"{LINKABLE}-")], path)
+def _names_of_pairs(archive: NpzReader, path: str | Path) -> list[str]:
+    return sort_by_trailing_number(
+        [name for name in archive.names if not name.startswith(f"{LINKABLE}-")], path
+    )
 
 
 def read_npz(path: str | Path) -> Iterator[Reals]:
     """Yield the arrays of an .npz file by the number that their names end with, but for `LINKABLE` ones."""
-    with Archive(path) as archive:
+    with NpzReader(path) as archive:
         yield from map(archive.read, _names_of_pairs(archive, path))
 
 
 def read_matrices(path: str | Path, *, encoding: str = "utf-8") -> Iterator[Reals]:
     """Yield the attention of one sentence pair after the other; what the file holds says which form it is.
 
-    * npz with one array a pair, (T, S) or (layers, heads, T, S), in :func:`in_order`, or npy of one pair;
+    * npz with one array a pair, (T, S) or (layers, heads, T, S), ordered by :func:`sort_by_trailing_number`,
+      or npy of one pair;
     * text of Marian's ``--alignment soft``: one line a pair, ``words ||| 0.9,0.1 0.2,0.8``;
     * what fairseq prints with ``--print-alignment soft``: lines ``A-17<tab>0.9,0.1 0.2,0.8`` in any order, 17
       the number of the pair from 0, among others; the first of several translations counts;
@@ -129,13 +130,13 @@ def read_matrices(path: str | Path, *, encoding: str = "utf-8") -> Iterator[Real
 
     A DataError if a file is of no such kind, a name has no number, or a line holds something else.
     """
-    return named(path, _read_any_form(path, encoding))
+    return name_file_in_errors(path, _read_any_form(path, encoding))
 
 
 def _read_any_form(path: str | Path, encoding: str) -> Iterator[Reals]:
-    if str(path) != "-" and is_archive(path):
+    if str(path) != "-" and is_npz_file(path):
         return read_npz(path)
-    if str(path) != "-" and is_array(path):
+    if str(path) != "-" and is_npy_file(path):
         return iter([read_array(path)])
     lines = enumerate(read_lines(path, encoding=encoding), 1)
     head = list(islice(lines, FORMAT_LINES))
@@ -197,7 +198,7 @@ def _read_opennmt(lines: Lines, path: str | Path) -> Iterator[Reals]:
 def read_similarities(
     given: str | Path | Iterable[AnyArray], least: float, pairs: Iterable[WordPair]
 ) -> Iterator[PairMatrix]:
-    """Yield similarities, an array (T, S) a pair, given or of an .npz file in :func:`in_order`.
+    """Yield similarities, an array (T, S) per pair, given or from an .npz file.
 
     A DataError names a pair that has a similarity below `least`.
     """
@@ -205,8 +206,10 @@ def read_similarities(
     if isinstance(given, str | Path):
         return match_pairs(pairs, read_npz(given), given, make, marks=True)
     if not is_iterable(given):
-        raise UsageError(f"expected a file of similarities, or an array for each pair, found {short(given)}")
-    arrays = (real_numbers(array, "similarities") for array in given)
+        raise UsageError(
+            f"expected a file of similarities, or an array for each pair, found {short_repr(given)}"
+        )
+    arrays = (as_real_array(array, "similarities") for array in given)
     return match_pairs(pairs, arrays, "similarities", make)
 
 
@@ -294,11 +297,11 @@ def _products(words: WordPair, tokens: Sequence[Tokens], product: str, units: st
 
 def _of_archive(path: Path, side: str) -> SideReader:
     """Return how many sentences a side has, and what gives the vectors of a sentence."""
-    if not is_archive(path):
+    if not is_npz_file(path):
         raise DataError("expected an .npz file or a folder with token vectors").at(path)
-    archive = Archive(path)
+    archive = NpzReader(path)
     vectors, words = (
-        in_order([name for name in archive.names if name.startswith(begin)], path)
+        sort_by_trailing_number([name for name in archive.names if name.startswith(begin)], path)
         for begin in (side, f"words-{side}")
     )
     if words and len(words) != len(vectors):
@@ -310,9 +313,9 @@ def _of_folder(path: Path, side: str) -> SideReader:
     rows, words, sizes = (path / f"{side}{part}.npy" for part in ("", "_words", "_lengths"))
     if not rows.exists():
         raise DataError(f"expected a file {rows.name} with the vectors of all words").at(path)
-    vectors = Rows(file_in(path, rows.name))
-    word_of_piece = Rows(file_in(path, words.name)) if words.exists() else None
-    lengths = read_array(file_in(path, sizes.name))
+    vectors = NpyRowReader(file_inside(path, rows.name))
+    word_of_piece = NpyRowReader(file_inside(path, words.name)) if words.exists() else None
+    lengths = read_array(file_inside(path, sizes.name))
     if lengths.dtype.kind not in "iu" or lengths.ndim != 1:
         found = f"expected the words of each pair, found {lengths.dtype} of shape {lengths.shape}"
         raise DataError(found).at(sizes)

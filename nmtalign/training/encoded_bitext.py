@@ -9,11 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from nmtalign.corpus.coverage import FEWEST, UNTOKENIZED, Coverage, copies, ends_in_punctuation, spaceless
-from nmtalign.corpus.parallel import streamed
+from nmtalign.corpus.coverage import (
+    MAX_PUNCTUATED_RATE,
+    MIN_PAIRS,
+    Coverage,
+    count_copies,
+    ends_in_punctuation,
+    find_spaceless_letter,
+)
+from nmtalign.corpus.parallel import parallel_imap
 from nmtalign.corpus.sides import EncodedSide, NumberedWords, side_encoders
 from nmtalign.errors import DataError
-from nmtalign.text.bitext import Chunk, Pair, Sentence, SentencePair, chunks_of
+from nmtalign.text.bitext import Chunk, Pair, Sentence, SentencePair, chunk_pairs
 from nmtalign.text.tokenization import Languages, TextSettings
 
 SentencesOfSides = tuple[Sequence[Sentence], Sequence[Sentence]]  # source and target sentences
@@ -40,10 +47,10 @@ def encode_bitext(
             (encoder.add_lines if in_lines else encoder.add_words)(sentences)
         return [encoder.numbered() for encoder in part]
 
-    chunks = chunks_of(starmap(SentencePair, chain(first, rest)), chunk=PAIRS_PER_CHUNK)
+    chunks = chunk_pairs(starmap(SentencePair, chain(first, rest)), chunk_size=PAIRS_PER_CHUNK)
     parts = _hash_chunks(chunks, digest, in_lines=in_lines)
     begin = list(islice(parts, 2))
-    for part in streamed(numbered, chain(begin, parts), workers if begin[1:] else 1):
+    for part in parallel_imap(numbered, chain(begin, parts), workers if begin[1:] else 1):
         for encoder, side in zip(encoders, part, strict=True):
             encoder.merge(side)
     return encoders[0].finish(), encoders[1].finish(), digest.hexdigest()
@@ -70,8 +77,8 @@ def bitext_warnings(source: EncodedSide, target: EncodedSide) -> list[str]:
     empty = int(((s == 0) | (t == 0)).sum())
     if empty >= n / 2:
         warnings.append(f"{empty:,} of {n:,} pairs have an empty side; is this the right pair of files?")
-    elif n >= FEWEST:
-        warnings += filter(None, [Coverage(pairs=n, copies=copies(source, target)).warning])
+    elif n >= MIN_PAIRS:
+        warnings += filter(None, [Coverage(pairs=n, copies=count_copies(source, target)).warning])
         warnings += _of_lengths(s.astype(float), t.astype(float))
     warnings += [warning for side in (source, target) for warning in _of_punctuation(side)][:1]
     return warnings + _unsegmented(source, "source") + _unsegmented(target, "target")
@@ -81,7 +88,7 @@ def _of_punctuation(side: EncodedSide) -> list[str]:
     """Warn where many words end in punctuation: the text is not tokenized yet."""
     punctuated = [k for k, word in enumerate(side.words) if ends_in_punctuation(word)]
     share = side.counts[punctuated].sum() / max(side.counts.sum(), 1)
-    if share < UNTOKENIZED:
+    if share < MAX_PUNCTUATED_RATE:
         return []
     words = f"{100 * share:.0f} % of the words end in punctuation, like {side.words[punctuated[0]]!r}"
     return [f"{words}, which makes other words of them; cut raw text with the tokenizer simple"]
@@ -89,7 +96,7 @@ def _of_punctuation(side: EncodedSide) -> list[str]:
 
 def _unsegmented(side: EncodedSide, name: str) -> list[str]:
     """Warn if a text in a script without spaces is not cut into words."""
-    unspaced = [k for k, word in enumerate(side.words) if spaceless(word)]
+    unspaced = [k for k, word in enumerate(side.words) if find_spaceless_letter(word)]
     if 2 * side.counts[unspaced].sum() < side.counts.sum():
         return []
     mean = np.average([len(side.words[k]) for k in unspaced], weights=side.counts[unspaced])

@@ -9,16 +9,22 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, TextIO
+from uuid import uuid4
 
-from nmtalign.door import as_path, expect_flag
-from nmtalign.errors import DISK_FULL, UsageError
-from nmtalign.files import new_partial, open_binary, open_text
+from nmtalign.errors import DISK_FULL_ERRNOS, UsageError
+from nmtalign.files.compressed import open_binary
+from nmtalign.files.paths import as_path
+from nmtalign.files.text_files import open_text
+from nmtalign.validation import check_bool
 
 _HOW = "`overwrite=True`"
+_KEPT_NAME_CHARS = (
+    40  # characters of a name that its partial file keeps: those of some languages take 4 bytes
+)
 
 
 @contextmanager
-def whole_file(path: str | Path) -> Iterator[str | Path]:
+def atomic_file(path: str | Path) -> Iterator[str | Path]:
     """Yield a temporary name beside `path`; the file gets its own name when the block ends well.
 
     If the block fails, the temporary file is removed and an older file under `path` stays as it was.
@@ -29,20 +35,20 @@ def whole_file(path: str | Path) -> Iterator[str | Path]:
         try:
             yield partial
         except OSError as error:
-            if error.errno in DISK_FULL and error.filename is None:
+            if error.errno in DISK_FULL_ERRNOS and error.filename is None:
                 error.filename = str(path)
             raise
 
 
 @contextmanager
 def _renamed(path: str | Path) -> Iterator[str | Path]:
-    """Do what :func:`whole_file` does for one of several files; errors have to name theirs."""
+    """Do what :func:`atomic_file` does for one of several files; errors have to name theirs."""
     final = as_path(path)
     if str(path) == "-" or (final.exists() and not final.is_file()):
         yield path
         return
-    expect_folder_of(final)
-    partial = new_partial(final)  # keeps the ending: it names the format
+    check_parent_folder(final)
+    partial = create_partial_file(final)  # keeps the ending: it names the format
     try:
         yield partial
         os.replace(partial, final)
@@ -54,14 +60,14 @@ def _renamed(path: str | Path) -> Iterator[str | Path]:
         partial.unlink(missing_ok=True)
 
 
-def expect_folder_of(path: str | Path) -> None:
+def check_parent_folder(path: str | Path) -> None:
     """Refuse a file whose folder is not there; ``-`` has none."""
     if not (folder := as_path(path).parent).is_dir():
         raise UsageError(f"{path}: there is no folder {folder} to write into; make it first")
 
 
-class Outputs(ExitStack):
-    """Files of one run: all are closed before the first gets its name; see :func:`whole_file`."""
+class AtomicFiles(ExitStack):
+    """Files of one run: all are closed before the first gets its name; see :func:`atomic_file`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -86,11 +92,11 @@ class Outputs(ExitStack):
 
 
 @contextmanager
-def whole_folder(path: str | Path) -> Iterator[Path]:
+def atomic_folder(path: str | Path) -> Iterator[Path]:
     """Yield a new folder beside `path`, which takes the place of what is there when the block ends well.
 
-    If the block fails, the new folder is removed and the older one stays as it was. :func:`expect_room` tells
-    beforehand what may be replaced.
+    If the block fails, the new folder is removed and the older one stays as it was. Call
+    :func:`check_replaceable` first, which raises an error if files would be lost.
     """
     final = as_path(path)
     final.parent.mkdir(parents=True, exist_ok=True)
@@ -101,7 +107,7 @@ def whole_folder(path: str | Path) -> Iterator[Path]:
             yield new
         except OSError as error:
             # a copy that finds the disk full names the file that is copied
-            full = error.errno in DISK_FULL
+            full = error.errno in DISK_FULL_ERRNOS
             if full or error.filename is None or new in Path(error.filename).parents:
                 error.filename, error.filename2 = str(path), None  # the name that the user gave
             raise
@@ -115,20 +121,20 @@ def whole_folder(path: str | Path) -> Iterator[Path]:
                 older.rename(final)
 
 
-def expect_new_file(path: str | Path, *, overwrite: bool) -> None:
+def check_overwrite(path: str | Path, *, overwrite: bool) -> None:
     """Refuse a file that is there; with `overwrite` none."""
-    expect_flag(overwrite, "overwrite")
+    check_bool(overwrite, "overwrite")
     if as_path(path).is_file() and not overwrite:
         raise UsageError(f"{path} is there; replace it with {_HOW}, or give another name")
 
 
-def expect_room(folder: str | Path, own: Collection[str], kind: str, *, overwrite: bool) -> None:
+def check_replaceable(folder: str | Path, own: Collection[str], kind: str, *, overwrite: bool) -> None:
     """Refuse a folder whose content would be lost.
 
     `own` are the files in it, by their names, that belong to an older result of the same `kind`; with
     `overwrite` they may be replaced, other files never.
     """
-    expect_flag(overwrite, "overwrite")
+    check_bool(overwrite, "overwrite")
     folder = as_path(folder)
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file; give a folder for {kind}")
@@ -138,3 +144,14 @@ def expect_room(folder: str | Path, own: Collection[str], kind: str, *, overwrit
         raise UsageError(f"{folder} holds other files ({other}); give a new or an empty folder for {kind}")
     if own and not overwrite:
         raise UsageError(f"{folder} holds {kind}; replace it with {_HOW}, or give another folder")
+
+
+def create_partial_file(path: Path) -> Path:
+    """Make an empty file beside `path` whose name no other process has; it keeps the ending of `path`."""
+    partial = path.with_name(f".partial-{uuid4().hex}-{path.name[-_KEPT_NAME_CHARS:]}")
+    try:
+        partial.open("xb").close()
+    except OSError as error:
+        error.filename = str(path)  # the name that is known
+        raise
+    return partial

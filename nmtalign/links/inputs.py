@@ -12,8 +12,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from nmtalign.calls import check_call
-from nmtalign.door import as_path, begun, is_iterable, short
+from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError
+from nmtalign.files.atomic_output import AtomicFiles
+from nmtalign.files.paths import as_path
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, GoldAlignment, Link, as_links
 from nmtalign.links.formats import (
     LinkRecord,
@@ -24,24 +26,24 @@ from nmtalign.links.formats import (
     read_gold,
     read_links,
 )
-from nmtalign.output import Outputs
+from nmtalign.validation import is_iterable, reject_exhausted
 
 _LINE = re.compile(r"\d+[-p]\d+( \d+[-p]\d+)*")  # in Pharaoh format
 _OF_ONE_PAIR = (AlignedPair, Alignment, GoldAlignment, Set)
-Parsed = TypeVar("Parsed")
-Links = Iterable[tuple[int, int]] | Alignment | AlignedPair | str
-GivenLinks = AlignedBatch | Iterable[Links] | str | Path
-GivenGold = Iterable[GoldAlignment | Iterable[tuple[int, int]] | str] | str | Path
+ParsedRow = TypeVar("ParsedRow")
+LinksOfPair = Iterable[tuple[int, int]] | Alignment | AlignedPair | str
+LinksInput = AlignedBatch | Iterable[LinksOfPair] | str | Path
+GoldInput = Iterable[GoldAlignment | Iterable[tuple[int, int]] | str] | str | Path
 
 
-def given_links(alignments: GivenLinks) -> Iterator[frozenset[Link]]:
+def iter_links(alignments: LinksInput) -> Iterator[frozenset[Link]]:
     """Yield the links of each pair; a DataError names the first pair whose links are none."""
     if isinstance(alignments, AlignedBatch):
         return (frozenset(alignments.links(n)) for n in range(len(alignments)))
     if isinstance(alignments, str | Path):
-        _expect_no_line(alignments)
+        _check_not_a_line(alignments)
         return read_links(alignments)
-    return _each(alignments, _links, "links")
+    return _iter_parsed(alignments, _parse_links, "links")
 
 
 def batch_of_links(links: Iterable[Iterable[tuple[int, int]]]) -> AlignedBatch:
@@ -56,7 +58,7 @@ def batch_of_links(links: Iterable[Iterable[tuple[int, int]]]) -> AlignedBatch:
 
 
 @check_call("for example write_links(path, alignments, format='tsv')")
-def write_links(path: str | Path, alignments: GivenLinks, *, format: str = "pharaoh") -> None:
+def write_links(path: str | Path, alignments: LinksInput, *, format: str = "pharaoh") -> None:
     """Write the links of each pair into a file, one line for each pair.
 
     Parameters
@@ -77,11 +79,11 @@ def write_links(path: str | Path, alignments: GivenLinks, *, format: str = "phar
     ...     Path(f"{folder}/links.txt").read_text()
     '0-0 1-2\\n\\n'
     """
-    with Outputs() as files:
+    with AtomicFiles() as files:
         file = files.text(as_path(path))
         of_words = format in ("giza", "words", "tsv") and not isinstance(alignments, str)
         pairs: Sequence[Any] = alignments if of_words and isinstance(alignments, Sequence) else ()
-        for number, (links, pair) in enumerate(zip_longest(given_links(alignments), pairs), 1):
+        for number, (links, pair) in enumerate(zip_longest(iter_links(alignments), pairs), 1):
             words = pair.tokens if isinstance(pair, AlignedPair) else (None, None)
             record = LinkRecord(GoldAlignment(links), *words)
             try:
@@ -91,18 +93,18 @@ def write_links(path: str | Path, alignments: GivenLinks, *, format: str = "phar
             file.write(text)
 
 
-def given_gold(golds: GivenGold) -> Iterable[GoldAlignment]:
-    """Return the gold links of each pair, given as in :func:`given_links`; links without a kind are sure.
+def as_gold_sequence(golds: GoldInput) -> Iterable[GoldAlignment]:
+    """Return the gold links of each pair, given as in :func:`iter_links`; links without a kind are sure.
 
     Those of a file are a sequence, as those of corrections may claim many more pairs than there are.
     """
     if isinstance(golds, str | Path):
-        _expect_no_line(golds)
+        _check_not_a_line(golds)
         return read_gold(golds)
-    return golds if isinstance(golds, ReviewedGold) else _each(golds, as_gold, "gold links")
+    return golds if isinstance(golds, ReviewedGold) else _iter_parsed(golds, as_gold, "gold links")
 
 
-def expect_same_words(first: Any, second: Any) -> None:
+def check_same_words(first: Any, second: Any) -> None:
     """Refuse aligned pairs of two results that count other words; links of others have none."""
     lists = first, second
     if all(isinstance(one, Sequence) and getattr(one, "origin", one) is not None for one in lists):
@@ -114,7 +116,7 @@ def expect_same_words(first: Any, second: Any) -> None:
                 raise DataError(f"pair {number + 1:,}: expected links of the same words, {found}; {why}")
 
 
-def gold_inside(golds: Iterable[GoldAlignment], alignments: GivenLinks) -> Iterator[GoldAlignment]:
+def check_gold_inside(golds: Iterable[GoldAlignment], alignments: LinksInput) -> Iterator[GoldAlignment]:
     """Yield gold links, and refuse those outside of the words of a batch: they count other words."""
     for number, gold in enumerate(golds, 1):
         if isinstance(alignments, AlignedBatch) and alignments.origin and number <= len(alignments):
@@ -125,7 +127,7 @@ def gold_inside(golds: Iterable[GoldAlignment], alignments: GivenLinks) -> Itera
         yield gold
 
 
-def _links(given: Any) -> frozenset[Link]:
+def _parse_links(given: Any) -> frozenset[Link]:
     if isinstance(given, str):
         return parse_pharaoh(given)
     if isinstance(given, GoldAlignment):
@@ -142,30 +144,32 @@ def as_gold(given: Any) -> GoldAlignment:
         return given
     if isinstance(given, str):
         return parse_gold(given)
-    links = _links(given)
+    links = _parse_links(given)
     return GoldAlignment(links, links)
 
 
-def _expect_no_line(path: str | Path) -> None:
+def _check_not_a_line(path: str | Path) -> None:
     """Raise UsageError for a Pharaoh line where a path or the lines of all pairs are expected."""
     if _LINE.fullmatch(str(path)) and not as_path(path).exists():
-        found = f"expected links of each pair, or a path, found the links of one pair, {short(str(path))}"
-        raise UsageError(f"{found}; lines go in a list: [{short(str(path))}]")
+        found = (
+            f"expected links of each pair, or a path, found the links of one pair, {short_repr(str(path))}"
+        )
+        raise UsageError(f"{found}; lines go in a list: [{short_repr(str(path))}]")
 
 
-def _each(given: Any, parse: Callable[[Any], Parsed], what: str) -> Iterator[Parsed]:
+def _iter_parsed(given: Any, parse: Callable[[Any], ParsedRow], what: str) -> Iterator[ParsedRow]:
     """Return an iterator over what is given for each pair; a DataError names the pair."""
     if hasattr(given, "itertuples") or hasattr(given, "iter_rows"):  # of pandas, of polars
         rows = "a table of links does not count the pairs without links"
         advice = f"{rows}: give the batch that it was made of, or a column with a Pharaoh line for each pair"
-        raise UsageError(f"expected {what} of each pair, found a table, {short(given)}; {advice}")
+        raise UsageError(f"expected {what} of each pair, found a table, {short_repr(given)}; {advice}")
     if not is_iterable(given) or isinstance(given, Mapping | Set):  # these have no order
         advice = "; a single pair goes in a list: [pair]" if isinstance(given, _OF_ONE_PAIR) else ""
-        raise UsageError(f"expected {what} of each pair, or a path, found {short(given)}{advice}")
-    return _parsed(begun(given, what) if isinstance(given, Iterator) else given, parse)
+        raise UsageError(f"expected {what} of each pair, or a path, found {short_repr(given)}{advice}")
+    return _parse_each(reject_exhausted(given, what) if isinstance(given, Iterator) else given, parse)
 
 
-def _parsed(rows: Iterable[Any], parse: Callable[[Any], Parsed]) -> Iterator[Parsed]:
+def _parse_each(rows: Iterable[Any], parse: Callable[[Any], ParsedRow]) -> Iterator[ParsedRow]:
     for number, row in enumerate(rows, 1):
         try:
             yield parse(row)

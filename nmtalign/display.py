@@ -1,0 +1,50 @@
+"""Values as messages, ``repr`` and a terminal show them."""
+
+from __future__ import annotations
+
+import re
+from reprlib import repr as shortened_repr
+from typing import Any
+
+MAX_REPR_CHARS = 180  # longer reprs are truncated
+
+# Control characters other than tab and line feed, other line breaks, marks that change the direction of
+# text, and surrogates
+_TERMINAL_CONTROLS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+def single_line(text: str) -> str:
+    """Return text on one line, truncated after `MAX_REPR_CHARS` characters."""
+    if len(text) > MAX_REPR_CHARS:
+        text = f"{text[:MAX_REPR_CHARS]} ..."
+    return "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
+
+
+def short_repr(value: Any) -> str:
+    """Return a value as messages show it: shortened, and on one line even if its repr has several.
+
+    >>> short_repr([1, 2]), short_repr(memoryview(b"abc"))
+    ('[1, 2]', 'memoryview of shape (3,)')
+    """
+    type_name = type(value).__name__
+    shape = getattr(value, "shape", None)
+    if isinstance(shape, tuple) and shape:  # an array or a table
+        return f"{type_name} of shape {tuple(shape)}"
+    representation: object = type(value).__repr__
+    if representation is object.__repr__:  # would show the address in memory
+        return type_name
+    text = shortened_repr(value)
+    return text if text.isprintable() else single_line(" ".join(text.split()))
+
+
+def escape_controls(text: str) -> str:
+    r"""Return text that cannot command a terminal: control characters are escaped.
+
+    Tabs and line ends are kept.
+
+    >>> escape_controls("a\x1b[2Jb\u202e\tc")
+    'a\\x1b[2Jb\\u202e\tc'
+    """
+    return _TERMINAL_CONTROLS.sub(lambda match: match[0].encode("unicode_escape").decode(), text)

@@ -1,0 +1,170 @@
+"""NumPy's files, read with care: no pickles, and no array larger than its file."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import zipfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import SimpleNamespace
+from typing import IO, Any, BinaryIO
+
+import numpy as np
+
+from nmtalign.arrays import NUMERIC_KINDS, AnyArray
+from nmtalign.errors import DataError
+from nmtalign.files import limits
+from nmtalign.files.compressed import open_binary
+from nmtalign.files.read_errors import reraise_as_data_error
+
+_DOUBLE_BYTES = 8  # bytes of a number in double precision
+_NOT_ARRAYS = "not a readable file of arrays"
+_TRAILING_NUMBER = re.compile(r"(\d{1,9})$", re.ASCII)
+
+
+class NpzReader(ExitStack):
+    """The arrays of an .npz file, each read when it is asked for.
+
+    A DataError if the file is no archive of plain numbers, has two arrays of one name, or claims to unpack to
+    more than `limits.FREE_ARRAY_BYTES` bytes and `limits.MAX_COMPRESSION_RATIO` times its size. A single
+    array counts as if it had double precision, because many are converted to it.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        super().__init__()
+        self._path = path
+        with reraise_as_data_error(path, _NOT_ARRAYS):
+            if is_npy_file(path):
+                raise DataError("expected named arrays (.npz, by numpy.savez), found a single one (.npy)")
+            self._file = self.enter_context(zipfile.ZipFile(path))
+            infos = self._file.infolist()
+            self._members = {info.filename.removesuffix(".npy"): info for info in infos}
+            if len(self._members) < len(infos):
+                raise DataError("expected arrays of different names, found one twice")
+            claimed = sum(info.file_size for info in infos)
+            self._most = max(limits.FREE_ARRAY_BYTES, limits.MAX_COMPRESSION_RATIO * os.path.getsize(path))
+            if claimed > self._most:
+                raise DataError(f"the archive claims to unpack to {claimed:,} bytes; refused")
+        self.names = list(self._members)  # in the order of the file
+
+    def read(self, name: str) -> AnyArray:
+        """Return an array."""
+        with reraise_as_data_error(f"{self._path}, {name}", _NOT_ARRAYS):
+            if name not in self._members:
+                raise DataError(f"expected an array named {name!r}, found {', '.join(self.names) or 'none'}")
+            info = self._members[name]
+            with self._file.open(info) as file:
+                shape, _, _ = _check_header(file, info.file_size)
+                if math.prod(shape) * _DOUBLE_BYTES > self._most:
+                    raise DataError(f"the array claims {math.prod(shape):,} numbers; refused")
+                file.seek(0)
+                return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+
+
+class NpzWriter(ExitStack):
+    """Writes arrays one by one into an .npz file; the same arrays give the same bytes."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        super().__init__()
+        self._file = self.enter_context(zipfile.ZipFile(file, "w"))
+
+    def write(self, name: str, array: AnyArray) -> None:
+        """Write an array, which may not have the name of another one."""
+        with self._file.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as entry:
+            np.lib.format.write_array(entry, np.ascontiguousarray(array), allow_pickle=False)
+
+
+def sort_by_trailing_number(names: Sequence[str], path: str | Path) -> list[str]:
+    """Return the names of arrays by the number that they end with: from 0 or from 1, without gaps."""
+    numbered = {}
+    for name in names:
+        number = _TRAILING_NUMBER.search(name)
+        if number is None or int(number[1]) in numbered:
+            twice = "" if number is None else ", whose number another has"
+            expected = "expected names that end with the number of the pair"
+            raise DataError(f"{expected}, found {name!r}{twice}").at(path)
+        numbered[int(number[1])] = name
+    order = sorted(numbered)
+    if order and (order[0] > 1 or order[-1] - order[0] != len(order) - 1):
+        numbers = f"{len(order)} with numbers from {order[0]} to {order[-1]}"
+        raise DataError(f"expected an array for each pair, found {numbers}").at(path)
+    return [numbered[n] for n in order]
+
+
+def read_arrays(path: str | Path) -> dict[str, AnyArray]:
+    """Return all arrays of an .npz file by name; errors are those of :class:`NpzReader`."""
+    with NpzReader(path) as archive:
+        return {name: archive.read(name) for name in archive.names}
+
+
+class NpyRowReader:
+    """The rows of a large .npy file, which stay there until they are asked for.
+
+    They are read, not mapped: the system ends a process that looks at a mapped file which has become shorter.
+    A DataError if the file is no array of plain numbers that lie row after row.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = path
+        with reraise_as_data_error(path), open(path, "rb") as file:
+            self.shape, columns_first, self._dtype = _check_header(file, os.path.getsize(path))
+            self._start = file.tell()
+            if columns_first or not self.shape:
+                raise DataError("expected rows one after another; save numpy.ascontiguousarray of the array")
+
+    def read(self, begin: int, end: int) -> AnyArray:
+        """Return some rows; a DataError if the file has become too short for them."""
+        width = math.prod(self.shape[1:])
+        offset = self._start + begin * width * self._dtype.itemsize
+        with reraise_as_data_error(self._path):
+            rows = np.fromfile(self._path, self._dtype, (end - begin) * width, offset=offset)
+            if len(rows) < (end - begin) * width:
+                raise DataError(f"expected {end} rows; the file is too short, or has become shorter")
+        return rows.reshape(end - begin, *self.shape[1:])
+
+
+def read_array(path: str | Path) -> AnyArray:
+    """Return the array of an .npy file, or ``embeddings`` or the only one of an .npz file."""
+    if is_npz_file(path):
+        with NpzReader(path) as archive:
+            only = len(archive.names) == 1 and "embeddings" not in archive.names
+            return archive.read(archive.names[0] if only else "embeddings")
+    with reraise_as_data_error(path, _NOT_ARRAYS), open(path, "rb") as file:
+        _check_header(file, os.path.getsize(path))
+        file.seek(0)
+        return np.asarray(np.load(file, allow_pickle=False))
+
+
+def write_array(path: str | Path, array: AnyArray) -> None:
+    """Write an .npy file; NumPy's own way is silent where the disk fills with the last bytes."""
+    with open_binary(path, "w") as file:
+        only_writes: Any = SimpleNamespace(write=file.write)
+        np.lib.format.write_array(only_writes, array, allow_pickle=False)
+
+
+def is_npz_file(path: str | Path) -> bool:
+    """Tell whether a file begins as an .npz file does."""
+    with reraise_as_data_error(path), open(path, "rb") as file:
+        return file.read(2) == b"PK"
+
+
+def is_npy_file(path: str | Path) -> bool:
+    """Tell whether a file begins as an .npy file does."""
+    with reraise_as_data_error(path), open(path, "rb") as file:
+        return file.read(6) == b"\x93NUMPY"
+
+
+def _check_header(file: IO[bytes], size: int) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Return shape, order and type of an array; refuse anything but numbers, and a shape too large."""
+    version = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, columns_first, dtype = read(file)
+    if dtype.kind not in NUMERIC_KINDS:
+        raise DataError(f"expected an array of real numbers, found {str(dtype)[:60]}")
+    needed = file.tell() + dtype.itemsize * math.prod(shape)
+    if min(shape, default=0) < 0 or needed > size:
+        raise DataError(f"the array claims shape {shape}, {needed:,} bytes, where there are {size:,}")
+    return shape, columns_first, dtype

@@ -1,0 +1,48 @@
+"""JSON that others have written."""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from nmtalign.errors import DataError
+from nmtalign.files import limits
+from nmtalign.files.paths import file_inside
+from nmtalign.files.read_errors import reraise_as_data_error
+from nmtalign.files.text_files import is_encodable, read_utf8
+
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def parse_json(text: str) -> Any:
+    """Return the value of JSON; a DataError if it is none, is too deep, or holds half a character."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"expected JSON ({error}), found {text[:60]!r}") from None
+    if text.count("[") + text.count("{") > limits.MAX_JSON_DEPTH and is_nested_too_deep(value):
+        raise DataError(f"expected JSON nested at most {limits.MAX_JSON_DEPTH} deep")
+    if _SURROGATE.search(text) and not is_encodable(json.dumps(value, ensure_ascii=False)):
+        raise DataError("expected JSON, found half of a character, such as \\ud83d alone")
+    return value
+
+
+def is_nested_too_deep(value: Any) -> bool:
+    """Return whether lists and objects are nested more than `limits.MAX_JSON_DEPTH` levels deep."""
+    level = [value]
+    for _ in range(limits.MAX_JSON_DEPTH + 1):
+        lists = [part for part in level if isinstance(part, dict | list)]
+        level = [*chain.from_iterable(part.values() if isinstance(part, dict) else part for part in lists)]
+    return bool(lists)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Return the object that a small JSON file holds; a DataError if it holds anything else."""
+    with reraise_as_data_error(path, "expected JSON"):
+        value = parse_json(read_utf8(file_inside(path.parent, path.name)))
+        if not isinstance(value, dict):
+            raise DataError(f"expected a JSON object, found {type(value).__name__}")
+    return value

@@ -1,0 +1,232 @@
+"""Lines and text of files. Lines end at ``\\n`` and nowhere else.
+
+Lone carriage returns, U+2028, U+0085 and other characters that ``str.splitlines`` splits at stay inside
+their line, so that line n of one file never becomes line n + 1.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, zip_longest
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from nmtalign.display import escape_controls
+from nmtalign.errors import DataError, UsageError, error_text
+from nmtalign.files import limits
+from nmtalign.files.compressed import DECOMPRESSION_ERRORS, open_binary
+from nmtalign.files.file_signatures import HEAD_BYTES, WIDE_ENCODINGS, check_readable, detect_encoding
+
+_READ_BYTES = 1 << 17
+_LONE_RETURNS = (
+    "expected lines that end in \\n or \\r\\n, found only carriage returns (\\r), as old Macs wrote them; "
+    "convert the line ends: tr '\\r' '\\n' < OLD > NEW"
+)
+
+
+def open_text(path: str | Path, mode: str = "r") -> io.TextIOWrapper:
+    """Open `path` as text, compressed as in :func:`open_binary`; ``-`` is standard input or output.
+
+    Line ends are neither translated on the way in nor on the way out.
+    """
+    stream = open_binary(path, mode)
+    if str(path) == "-":
+        return _BorrowedStream(stream, encoding="utf-8", newline="\n")
+    return io.TextIOWrapper(stream, encoding="utf-8", newline="\n")
+
+
+class _BorrowedStream(io.TextIOWrapper):
+    """Text over a stream that belongs to someone else: closing only flushes and lets go.
+
+    On a terminal, control characters of words are escaped.
+    """
+
+    _released = False
+
+    def write(self, text: str) -> int:
+        return super().write(escape_controls(text) if self.isatty() else text)
+
+    def close(self) -> None:
+        if not self._released:
+            self._released = True
+            self.detach()
+
+
+def read_lines(
+    path: str | Path, *, encoding: str = "utf-8", on_error: Callable[[DataError], object] | None = None
+) -> Iterator[str]:
+    """Yield the lines of `path` without their end: ``\\n``, or ``\\r\\n`` as Windows writes it.
+
+    A byte order mark at the start is dropped, and decides on the encoding, whatever `encoding` says: files
+    in UTF-16 and UTF-8 can be read together. Any other character stays where it is, so the n-th line out is
+    the n-th line in. The file is read as it is consumed; a DataError names the line. With `on_error` it is
+    passed on, and the line is empty. A file of another kind, such as an archive or a PDF, is a DataError that
+    names the kind.
+    """
+    for line in try_lines(path, encoding=encoding):
+        if not isinstance(line, DataError):
+            yield line
+        elif on_error is None:
+            raise line
+        else:
+            on_error(line)
+            yield ""
+
+
+def try_lines(path: str | Path, *, encoding: str = "utf-8") -> Iterator[str | DataError]:
+    """Yield what :func:`read_lines` does, with the error in the place of a line that is not `encoding`."""
+    check_encoding(encoding)
+    stream = open_binary(path)
+    number = 0
+    try:
+        blocks, encoding = _recognized(_blocks(stream), encoding, path)
+        kept = "utf-8" if encoding in WIDE_ENCODINGS else encoding
+        for block in _whole_lines(blocks):
+            if number == 0 and b"\r" in block and b"\n" not in block:
+                raise DataError(_LONE_RETURNS).at(path)
+            if len(block) >= limits.MAX_LINE_BYTES and b"\n" not in block[: limits.MAX_LINE_BYTES]:
+                raise DataError(f"expected at most {limits.MAX_LINE_BYTES:,} bytes").at(path, line=number + 1)
+            lines = _decoded(block, kept, named=encoding)
+            if number == 0 and isinstance(lines[0], str):
+                lines[0] = lines[0].removeprefix("\ufeff")
+            for line in lines:
+                number += 1
+                yield line if isinstance(line, str) else line.at(path, line=number)
+    except DECOMPRESSION_ERRORS as error:
+        damage = DataError(f"the compressed file is damaged or cut off ({error_text(error)})")
+        raise damage.at(path, line=number + 1) from None
+    finally:
+        if str(path) != "-":
+            stream.close()
+
+
+def check_encoding(name: str) -> None:
+    """Raise UsageError unless Python knows the encoding, and lines in it can be told apart."""
+    try:
+        wide = codecs.lookup(name).name in WIDE_ENCODINGS
+        why = "" if wide or b"\n".decode(name) == "\n" else "in which lines end otherwise"
+    except (LookupError, ValueError, TypeError) as error:
+        why = str(error)
+    if why:
+        expected = "expected an encoding such as utf-8 or cp1252"
+        raise UsageError(f"{expected}, found {name} ({why}); convert the file to UTF-8")
+
+
+def _blocks(stream: BinaryIO) -> Iterator[bytes]:
+    """Yield the bytes of a stream as they come, without waiting for a full block."""
+    read = getattr(stream, "read1", stream.read)
+    while block := read(_READ_BYTES):
+        yield block
+
+
+def _recognized(blocks: Iterator[bytes], encoding: str, path: str | Path) -> tuple[Iterator[bytes], str]:
+    """Return the blocks of a text file, and the encoding that its first bytes tell.
+
+    UTF-16 and UTF-32 become UTF-8 here, so that lines end at one byte. A DataError if the file is not text.
+    """
+    head = b""
+    for block in blocks:
+        head += block
+        if len(head) >= HEAD_BYTES or b"\n" in head:  # who types a line waits for its links
+            break
+    try:
+        check_readable(head)
+        found = detect_encoding(head, encoding)
+    except DataError as error:
+        raise error.at(path) from None
+    blocks = chain([head], blocks)
+    return (_as_utf8(blocks, found, path) if found in WIDE_ENCODINGS else blocks), found
+
+
+def _as_utf8(blocks: Iterator[bytes], encoding: str, path: str | Path) -> Iterator[bytes]:
+    """Yield text as UTF-8; half a character becomes bytes that are not UTF-8, an error of its line."""
+    decoder = codecs.getincrementaldecoder(encoding)("surrogatepass")
+    try:
+        for block in blocks:
+            yield decoder.decode(block).encode("utf-8", "surrogatepass")
+    except UnicodeDecodeError as error:
+        raise DataError(f"expected {encoding} text ({error.reason})").at(path) from None
+    try:
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        yield b"\xff"
+
+
+def _whole_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield bytes in blocks that end where a line does, or are as long as no line may be."""
+    parts, size = list[bytes](), 0
+    for block in blocks:
+        end = block.rfind(b"\n") + 1 or (len(block) if size >= limits.MAX_LINE_BYTES else 0)
+        if end:
+            yield b"".join([*parts, block[:end]])
+            parts, size = [], 0
+        parts.append(block[end:])
+        size += len(parts[-1])
+    if size:
+        yield b"".join(parts)
+
+
+def _decoded(block: bytes, encoding: str, *, named: str) -> list[str | DataError]:
+    """Return the lines of a block; an error, which calls the encoding `named`, in the place of a bad line."""
+    try:
+        text = block.decode(encoding)
+        in_blocks = text.count("\n") == block.count(b"\n")  # not so in some old encodings
+    except UnicodeDecodeError:
+        in_blocks = False
+    except UnicodeError as error:
+        raise UsageError(f"text cannot be read as {encoding} ({error})") from None
+    if not in_blocks:
+        return [_decoded_line(raw, encoding, named=named) for raw in io.BytesIO(block).readlines()]
+    lines: list[str | DataError] = [*text.replace("\r\n", "\n").split("\n")]
+    return lines if lines[-1] else lines[:-1]
+
+
+def _decoded_line(raw: bytes, encoding: str, *, named: str) -> str | DataError:
+    try:
+        line = raw.decode(encoding)
+    except UnicodeDecodeError as error:
+        if named != encoding:
+            return DataError(f"expected {named} text, found half of a character")
+        byte = f"the byte 0x{raw[error.start]:02x} at column {error.start + 1}"
+        advice = "convert the file, or name its encoding (`encoding=NAME`)"
+        return DataError(f"expected {encoding} text, found {byte}; {advice}")
+    return line.removesuffix("\n").removesuffix("\r") if line.endswith("\n") else line
+
+
+def zip_lines(columns: Iterable[Iterable[Any]], files: Sequence[str | Path]) -> Iterator[tuple[Any, ...]]:
+    """Yield the lines of several files together; unequal numbers of lines are a DataError at the end."""
+    longest, missing = 0, [0] * len(files)
+    for row in zip_longest(*columns):
+        longest += 1
+        if None in row:
+            missing = [count + (line is None) for count, line in zip(missing, row, strict=True)]
+        else:
+            yield row
+    if any(missing):
+        raise unequal_lines_error([longest - count for count in missing], files)
+
+
+def unequal_lines_error(counts: Iterable[int], files: Iterable[str | Path]) -> DataError:
+    """Return the error of files with these numbers of lines."""
+    lines = " and ".join(f"{count:,} in {file}" for count, file in zip(counts, files, strict=True))
+    advice = "a line is missing or too many, so the lines after it do not belong together"
+    return DataError(f"expected as many lines in each file, found {lines}; {advice}")
+
+
+def is_encodable(text: str) -> bool:
+    """Tell whether text can be written: it holds no surrogate, which is half of a character."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def read_utf8(path: Path) -> str:
+    """Return the text of a file, every line end as it is; a DataError if it is not UTF-8."""
+    try:
+        return path.read_bytes().decode()
+    except UnicodeDecodeError as error:
+        raise DataError(f"expected UTF-8 ({error})").at(path) from None

@@ -1,0 +1,144 @@
+"""Base classes of results, which can be listed, compared, drawn and saved.
+
+The report draws them: :func:`_drawing` imports it when a result is first shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from nmtalign.calls import check_call
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.colors import Colormap
+    from matplotlib.figure import Figure
+
+    from nmtalign.links.alignments import Alignment, GoldAlignment
+
+
+def _drawing() -> Any:
+    """Return what draws results: it stands above them, and the package opens it when a result is shown."""
+    return import_module("nmtalign")._drawing
+
+
+class Result:
+    """A result that can be listed and compared."""
+
+    @check_call()
+    def table(self) -> pd.DataFrame:
+        """Return a pandas DataFrame: a row for each link or score; of a matrix, a cell for each weight."""
+        return cast("pd.DataFrame", _drawing().to_table(self))
+
+    @check_call("write first.compare(second)")
+    def compare(self, other: Any) -> Any:
+        """Compare with another result of the same kind.
+
+        Two pairs or batches give a table of their links, which says where each is found (``both``, ``first``
+        or ``second``). Two matrices give a picture of both with one color scale. Two evaluations give their
+        differences with paired bootstrap intervals.
+        """
+        return _drawing().to_comparison(self, other)
+
+
+class TableResult(Result):
+    """A result that a notebook shows as a table."""
+
+    def _repr_html_(self) -> str:
+        return str(_drawing().to_html(self))
+
+
+class Viewable(Result):
+    """A result that can be drawn; a notebook shows its heatmap."""
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+        return cast(tuple[bytes, dict[str, int]], _drawing().to_png(self))
+
+    def show(self) -> Any:
+        """Return the interactive card of the report for a notebook; it loads nothing from a network."""
+        return _drawing().to_card(self)
+
+    @check_call("write heatmap(values='forward')")
+    def heatmap(
+        self,
+        *,
+        values: str | None = None,
+        curves: bool = False,
+        links: Alignment | Iterable[tuple[int, int]] | None = None,
+        gold: GoldAlignment | Iterable[tuple[int, int]] | str | None = None,
+        title: str = "",
+        numbers: bool | None = None,
+        linear: bool | None = None,
+        colors: str | Colormap | None = None,
+        columns: int | None = None,
+    ) -> Figure:
+        """Draw the weights as a heatmap, or with ``curves=True`` the links as curves between the words.
+
+        Parameters
+        ----------
+        values : {"combined", "forward", "reverse", "scores", "all"}, optional
+            Which weights of an aligned pair are drawn; ``all`` draws the first three side by side. Left out:
+            ``forward`` where the weights are a softmax over vectors, else ``combined``.
+        curves : bool
+            Draw curves between the words instead of a matrix.
+        links : Alignment or iterable of (source, target), optional
+            The links that are drawn; left out, those of the result.
+        gold : GoldAlignment or links, optional
+            Hand-made links, drawn as boxes.
+        title : str
+            Heading of the picture.
+        numbers, linear, colors, columns : optional
+            As for :func:`nmtalign.draw_heatmap`; curves take `numbers` alone.
+        """
+        options = _given(
+            values=values,
+            curves=None if curves is False else curves,
+            links=links,
+            gold=gold,
+            title=title or None,
+            numbers=numbers,
+            linear=linear,
+            colors=colors,
+            columns=columns,
+        )
+        return cast("Figure", _drawing().to_heatmap(self, **options))
+
+    @check_call("options such as `values` are given by their names")
+    def save(
+        self,
+        path: str | Path,
+        *,
+        values: str | None = None,
+        curves: bool = False,
+        links: Alignment | Iterable[tuple[int, int]] | None = None,
+        gold: GoldAlignment | Iterable[tuple[int, int]] | str | None = None,
+        title: str = "",
+        numbers: bool | None = None,
+        linear: bool | None = None,
+        colors: str | Colormap | None = None,
+        columns: int | None = None,
+    ) -> None:
+        """Save the picture as .png, .svg or .pdf, or its numbers as .tsv, .csv or .npz.
+
+        Options are those of :meth:`heatmap`; numbers take `values` alone.
+        """
+        options = _given(
+            values=values,
+            curves=None if curves is False else curves,
+            links=links,
+            gold=gold,
+            title=title or None,
+            numbers=numbers,
+            linear=linear,
+            colors=colors,
+            columns=columns,
+        )
+        _drawing().save(self, path, **options)
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    """Return the options that are not None."""
+    return {name: value for name, value in options.items() if value is not None}

@@ -1,0 +1,116 @@
+"""Checks of arguments: each function raises UsageError, or returns the argument in one form."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
+from numbers import Integral, Real
+from typing import Any, TypeGuard
+
+from nmtalign.calls import closest_name
+from nmtalign.display import short_repr
+from nmtalign.errors import UsageError
+
+
+def check_type(value: Any, kind: type | tuple[type, ...], what: str) -> None:
+    """Raise UsageError unless `value` is an instance of `kind`; bools are never accepted.
+
+    `what` describes the expected value in the message, such as "the links as an Alignment".
+    """
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise UsageError(f"expected {what}, found {short_repr(value)}")
+
+
+def check_bool(value: Any, name: str) -> None:
+    """Raise UsageError unless `value` is True or False; text such as ``"no"`` would count as True."""
+    if type(value).__name__ not in ("bool", "bool_"):  # Python's or NumPy's
+        raise UsageError(f"expected True or False as `{name}`, found {short_repr(value)}")
+
+
+def check_number(
+    value: Any,
+    what: str,
+    *,
+    minimum: float = -math.inf,
+    maximum: float = math.inf,
+    integer: bool = False,
+) -> None:
+    """Raise UsageError unless `value` is a number in [minimum, maximum].
+
+    Bools and NaN are rejected, and so are floats if `integer` is set. `what` describes the expected value in
+    the message, such as "a threshold from 0 to 1".
+    """
+    check_type(value, Integral if integer else Real, what)
+    if not minimum <= value <= maximum:
+        raise UsageError(f"expected {what}, found {short_repr(value)}")
+
+
+def check_choice(value: Any, known: Iterable[str], what: str) -> None:
+    """Raise UsageError unless `value` is one of the known names; `what` is a plural, such as "presets"."""
+    known = tuple(known)
+    if not (isinstance(value, str) and value in known):
+        found = _with_closest_name(value, known)
+        raise UsageError(f"expected one of the {what} {', '.join(known)}, found {found}")
+
+
+def check_choices(values: Iterable[Any], known: Iterable[str], what: str) -> None:
+    """Raise UsageError if one of the values is not in `known`; `what` describes the values."""
+    known = tuple(known)
+    for value in values:
+        if not (isinstance(value, str) and value in known):
+            found = _with_closest_name(value, known)
+            raise UsageError(f"expected {what} among {', '.join(known)}, found {found}")
+
+
+def _with_closest_name(name: object, known: Iterable[str]) -> str:
+    """Return a wrong name for a message, with the known name that is most similar to it."""
+    closest = closest_name(name, known)
+    return f"{short_repr(name)}; did you mean {closest!r}?" if closest else short_repr(name)
+
+
+def quote_parameter(name: str) -> str:
+    """Return a parameter's name for a message; the command line turns the backticks into an option."""
+    return f"`{name}`"
+
+
+def is_iterable(value: Any) -> TypeGuard[Iterable[Any]]:
+    """Return whether one can iterate over a value; an array without axes only claims to be iterable."""
+    return isinstance(value, Iterable) and getattr(value, "ndim", None) != 0
+
+
+def reject_exhausted(rows: Iterator[Any], what: str) -> Iterator[Any]:
+    """Yield from an iterator; raise UsageError if it is exhausted, or is a closed file."""
+    if getattr(rows, "closed", False):
+        raise UsageError(f"expected {what}, found a closed file; read it before it is closed")
+    first = list(islice(rows, 1))
+    if not first:
+        found = "an iterator with nothing left, such as a generator that was read before"
+        raise UsageError(f"expected {what}, found {found}; give a list, which can be read again")
+    yield from chain(first, rows)
+
+
+def normalize_index(n: Any, count: int) -> int:
+    """Return the index of one of `count` pairs as a number from 0; negative indices count from the end."""
+    check_type(n, Integral, "the number of a pair, a slice, or several numbers")
+    if not -count <= n < count:
+        raise IndexError(f"pair index {n} is out of range for {count:,} pairs")
+    return int(n) % count
+
+
+def selected_indices(selection: Any, count: int) -> Sequence[int] | None:
+    """Return the indices that a slice, a list or array of indices, or a mask selects; None for one index."""
+    if isinstance(selection, slice):
+        return range(count)[selection]
+    if isinstance(selection, list):
+        values = selection
+    elif getattr(selection, "ndim", 0) == 1:
+        values = selection.tolist()
+    else:
+        return None
+    is_mask = bool(values) and all(isinstance(value, bool) for value in values)
+    if not is_mask:
+        return [normalize_index(value, count) for value in values]
+    if len(values) != count:
+        raise UsageError(f"expected True or False for each of {count:,} pairs, found {len(values):,} values")
+    return [index for index, is_selected in enumerate(values) if is_selected]
