@@ -919,9 +919,9 @@ def test_vectors_are_opened_by_their_files(tmp_path):
 def test_messages_name_parameters_and_the_command_line_its_options():
     from nmtalign.cli.messages import as_options
 
-    with pytest.raises(na.UsageError, match=r"only with an encoder .`encoder=NAME`") as caught:
+    with pytest.raises(na.UsageError, match=r"requires an encoder: pass `encoder=NAME`") as caught:
         na.load(device="cpu")
-    assert "(--encoder NAME)" in as_options(str(caught.value))
+    assert "pass --encoder NAME" in as_options(str(caught.value))
     assert (
         as_options("replace it with `overwrite=True`, or `languages`")
         == "replace it with --force, or --langs"

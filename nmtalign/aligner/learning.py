@@ -24,7 +24,8 @@ from nmtalign.aligner.experts import (
     expert_word_counts,
     with_links,
 )
-from nmtalign.aligner.opening import AnyPair, open_vectors
+from nmtalign.aligner.fit_to_text import AnyPair
+from nmtalign.aligner.opening import open_vectors
 from nmtalign.arrays import Reals
 from nmtalign.calls import check_call
 from nmtalign.corpus.buckets import make_buckets

@@ -37,7 +37,7 @@ class Method(NamedTuple):
         return "cosine" if self.threshold is None else "dot"
 
     @property
-    def least_similarity(self) -> float:
+    def min_similarity(self) -> float:
         """The least similarity that the method is defined for."""
         return -1.0 if self.extract == "itermax" else -math.inf
 
@@ -47,7 +47,7 @@ class Method(NamedTuple):
         cosines = self.product == "cosine"
         if cosines:
             halved = (1 + similarities) / 2
-            rounded = np.maximum(halved, 0) if self.least_similarity == -1 else halved
+            rounded = np.maximum(halved, 0) if self.min_similarity == -1 else halved
             joint = np.where(inside, rounded, 0)
         else:
             joint = np.minimum(forward, reverse)

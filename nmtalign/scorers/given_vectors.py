@@ -28,7 +28,7 @@ from nmtalign.positions.e_step import fit_transitions
 from nmtalign.positions.hmm import DEFAULT_NULL, HiddenMarkov, unfitted_hmm
 from nmtalign.positions.position_model import MAX_SCORE, TextScores
 from nmtalign.scorers.dense import fit_temperature
-from nmtalign.scorers.scorer import Pairs, Scorer
+from nmtalign.scorers.scorer import Scorer, TokenizedPairs
 from nmtalign.scorers.vector_scores import VectorScore
 from nmtalign.state import State, Stored
 from nmtalign.text.tokenization import TextSettings
@@ -92,7 +92,7 @@ class VectorScorer(Scorer):
         score = stored.open("score", source.dimension)
         return cls(source, target, score, tuple(references) or None, stored.value("tune", bool))
 
-    def fitted(self, pairs: Pairs, workers: int) -> tuple[Scorer, HiddenMarkov]:
+    def fitted(self, pairs: TokenizedPairs, workers: int) -> tuple[Scorer, HiddenMarkov]:
         """Fit the temperature, if `tune` allows, and the transitions of the hidden Markov model."""
 
         def table(text: EncodedText) -> Floats:

@@ -25,7 +25,7 @@ from nmtalign.text.tokenization import Languages, TextSettings
 
 SentencesOfSides = tuple[Sequence[Sentence], Sequence[Sentence]]  # source and target sentences
 
-PAIRS_PER_CHUNK = 5_000  # pairs numbered at a time
+PAIRS_PER_NUMBERING = 5_000  # pairs numbered at a time
 MAX_MEAN_LETTERS = 7.0  # mean letters of the words of such a script above which words seem to be phrases
 MIN_LENGTH_DEVIATION = 2.0  # standard deviation of lengths below which the correlation says nothing
 
@@ -47,7 +47,7 @@ def encode_bitext(
             (encoder.add_lines if in_lines else encoder.add_words)(sentences)
         return [encoder.numbered() for encoder in part]
 
-    chunks = chunk_pairs(starmap(SentencePair, chain(first, rest)), chunk_size=PAIRS_PER_CHUNK)
+    chunks = chunk_pairs(starmap(SentencePair, chain(first, rest)), chunk_size=PAIRS_PER_NUMBERING)
     parts = _hash_chunks(chunks, digest, in_lines=in_lines)
     begin = list(islice(parts, 2))
     for part in parallel_imap(numbered, chain(begin, parts), workers if begin[1:] else 1):

@@ -66,7 +66,7 @@ from nmtalign.vectors.pickles import (
     read_pickled_vectors,
     vectors_of_dictionary,
 )
-from nmtalign.vectors.text_files import BYTE_ORDER_MARK, keeps_ascii, read_text_vectors, text_form
+from nmtalign.vectors.vector_text_files import BYTE_ORDER_MARK, keeps_ascii, read_text_vectors, text_form
 from nmtalign.vectors.word2vec_files import (
     open_vectors_file,
     read_fasttext_binary,

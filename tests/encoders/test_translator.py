@@ -287,7 +287,7 @@ def test_what_is_no_translation_model(marian, tmp_path):
         (["--matrices", "m"], "expected one of --matrices, --translator, --encoder, --token-vectors,"),
         (["--matrices", "m"], "found --matrices and --translator"),
         (["--method", "transport"], "--method does not apply to --translator"),
-        (["--shift", "-1"], "shift -1: a translation model has 0 (a word is predicted) or 1 (it is read)"),
+        (["--shift", "-1"], "--shift of a translation model must be 0 (a word is predicted) or 1"),
         (["--layers", "7"], "there is no layer 7: found 2, counted from 0"),
         (["--langs", "en,fr"], "takes no languages"),
     ],

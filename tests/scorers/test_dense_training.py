@@ -159,7 +159,7 @@ def random_table():
         Z = np.log(np.exp(b * scores) @ shares[1]), np.log(shares[0] @ np.exp(b * scores))
         return float(links.counts @ (2 * b * scores[source, target] - Z[0][source] - Z[1][target]))
 
-    return ScaleLikelihood(scores, (shares[0], shares[1])), links, likelihood
+    return ScaleLikelihood(scores, shares[0], shares[1]), links, likelihood
 
 
 def test_derivatives_of_the_likelihood_are_those_of_differences():

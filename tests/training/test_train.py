@@ -78,7 +78,7 @@ def test_blocks_of_lines_are_numbered_as_their_words(pairs, tokenizer, form):
     expected = encode_pairs(text.words_of_pair(pair) for pair in pairs)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sides_module, "PAIRS_PER_BLOCK", 2)
-        patch.setattr(encoded_bitext, "PAIRS_PER_CHUNK", 4)
+        patch.setattr(encoded_bitext, "PAIRS_PER_NUMBERING", 4)
         patch.setattr(chunks, "MAX_CHUNK_CHARS", 40)
         *sides, _ = encoded_bitext.encode_bitext(pairs, text, (None, None))
         broken = [(f"{source}\n{source}", target) for source, target in pairs]
@@ -91,7 +91,7 @@ def test_blocks_of_lines_are_numbered_as_their_words(pairs, tokenizer, form):
 
 
 def test_a_line_break_in_a_later_chunk_is_named_with_its_pair(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(encoded_bitext, "PAIRS_PER_CHUNK", 2)
+    monkeypatch.setattr(encoded_bitext, "PAIRS_PER_NUMBERING", 2)
     with pytest.raises(DataError, match="pair 4: expected one line a side, found a line break"):
         encoded_bitext.encode_bitext([*[("a", "b")] * 3, ("a", "b\nc")], TextSettings(), (None, None))
 
