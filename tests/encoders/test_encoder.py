@@ -277,7 +277,7 @@ def test_words_that_the_tokenizer_loses(encoder, tmp_path):
     pieces.tokenizer.backend_tokenizer.normalizer = __import__("tokenizers").normalizers.Replace("\u200b", "")
     lost = ["\u200b"]
     pairs = [(["x1", *lost, "x2"], ["X1"]), (lost, ["X1", "X2"]), (lost * 2, lost)]
-    with pytest.warns(UserWarning, match="the tokenizer loses '\\\\u200b'"):
+    with pytest.warns(UserWarning, match="the tokenizer returns no sub-words for '\\\\u200b'"):
         encoder.vectors(dict(enumerate(pairs)))
     for units, sizes in (("subwords", [(1, 2), (2, 0), (0, 0)]), ("words", [(1, 3), (2, 1), (1, 2)])):
         source = EncoderSimilarities(encoder, "dot", tmp_path / "cache", units)
