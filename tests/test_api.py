@@ -289,7 +289,7 @@ OPTIONS = {  # of train
     "languages by number": ({"languages": (1, 2)}, USAGE, r"found \(1, 2\)"),
     "no workers": ({"workers": 0}, USAGE, "workers, 1 or more, found 0"),
     "half a worker": ({"workers": 1.5}, USAGE, "workers, 1 or more, found 1.5"),
-    "a weight alone": ({"vectors_weight": 0.5}, USAGE, "a weight of vectors is for"),
+    "a weight alone": ({"vectors_weight": 0.5}, USAGE, "`vectors_weight` applies to"),
     "a large weight": ({"vectors": "en_fr_vectors", "vectors_weight": 2}, USAGE, "from 0 to 1, found 2"),
     "a weight of text": (
         {"vectors": "en_fr_vectors", "vectors_weight": "x"},
