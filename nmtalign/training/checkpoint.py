@@ -20,13 +20,13 @@ from nmtalign.files.paths import as_path, file_inside
 
 CheckpointArrays = dict[str, AnyArray]
 
-SECONDS_BETWEEN_CHECKPOINTS = 10.0  # between two checkpoints
+SECONDS_BETWEEN_CHECKPOINTS = 10.0
 CHECKPOINT_FILE = "checkpoint.npz"
 _KEY = "key"
 
 
 class Checkpoint:
-    """A file of the state of training, which is written as a whole or not at all.
+    """A file with the state of training, which is written completely or not at all.
 
     `key` is a hash of the settings and the bitext; a checkpoint with another key is ignored.
     """
@@ -37,11 +37,11 @@ class Checkpoint:
         self._written = time.monotonic()
 
     def read(self) -> CheckpointArrays | None:
-        """Return the arrays, or None if no file has this key."""
+        """Return the arrays; None if there is no file with this key."""
         try:
             arrays = read_arrays(file_inside(self.path.parent, self.path.name))
         except (OSError, DataError):
-            return None  # a damaged checkpoint costs time only
+            return None  # without a checkpoint, training only takes longer
         return arrays if np.array_equal(arrays.pop(_KEY, ()), self._key) else None
 
     def write_if_due(self, arrays: Callable[[], Mapping[str, AnyArray]]) -> None:
@@ -63,8 +63,8 @@ def checkpoint_of(
 ) -> Checkpoint | None:
     """Return the checkpoint of a training run in a folder; None without a folder.
 
-    The key is a hash of the sides and of `others`: everything else on which the model depends, as arrays,
-    tuples, dataclasses and plain values.
+    The key is a hash of the sides and of `others`, which are all other things that the model depends on, as
+    arrays, tuples, dataclasses and plain values.
     """
     if folder is None:
         return None
@@ -76,7 +76,7 @@ def checkpoint_of(
 def remove_checkpoints(folder: str | Path) -> None:
     """Remove the checkpoints in a folder, and the folder if nothing else is in it."""
     folder = as_path(folder)
-    for path in folder.glob(f"*{CHECKPOINT_FILE}"):  # with those that a killed run left
+    for path in folder.glob(f"*{CHECKPOINT_FILE}"):  # includes temporary files of a killed run
         path.unlink(missing_ok=True)
     if folder.is_dir() and not any(folder.iterdir()):
         folder.rmdir()

@@ -21,8 +21,8 @@ from nmtalign.training.em import Estimator, Hyperparameters
 from nmtalign.validation import check_number, check_type
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
 
-COUNT_EXPONENT = 0.75  # exponent of the scaled counts
-PREFIX_LETTERS = (6, 5, 4, 3)  # letters by which words without links find related words with links
+COUNT_EXPONENT = 0.75  # below 1, rarer translations move closer together
+PREFIX_LETTERS = (6, 5, 4, 3)  # words without links get the vectors of words with the same first letters
 
 
 @check_call()
