@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-_NAMES_OF_MODULE = {
+_EXPORTS = {
     "scores": "dot scaled_dot cosine l2_normalize additive additive_projected additive_concatenated"
     " scaled_dot_gradient additive_gradient AdditiveGradient",
     "weights": "softmax mask_scores sparsemax entmax15 causal_mask padding_mask softmax_gradient",
@@ -18,9 +18,7 @@ _NAMES_OF_MODULE = {
     " align_sentence",
 }
 _HOME_MODULE = {
-    name: f"nmtalign.attention.{module}"
-    for module, names in _NAMES_OF_MODULE.items()
-    for name in names.split()
+    name: f"nmtalign.attention.{module}" for module, names in _EXPORTS.items() for name in names.split()
 }
 
 __all__ = list(_HOME_MODULE)

@@ -374,15 +374,15 @@ def model_inputs(
     ids = [item.ids for item in batch]
     pieces.check(ids)
     tensors = {
-        "input_ids": _padded(ids, pieces.padding),
-        "attention_mask": _padded([[1] * len(row) for row in ids], 0),
+        "input_ids": _pad_rows(ids, pieces.padding),
+        "attention_mask": _pad_rows([[1] * len(row) for row in ids], 0),
     }
     if labels:
-        tensors["labels"] = _padded(labels, -100)  # PyTorch's losses ignore this number
+        tensors["labels"] = _pad_rows(labels, -100)  # PyTorch's losses ignore this number
     return {name: torch.tensor(rows, device=device) for name, rows in tensors.items()}
 
 
-def _padded(rows: Sequence[Sequence[int]], padding: int) -> list[list[int]]:
+def _pad_rows(rows: Sequence[Sequence[int]], padding: int) -> list[list[int]]:
     """Return the rows at equal length."""
     width = max(map(len, rows))
     return [[*row, *[padding] * (width - len(row))] for row in rows]

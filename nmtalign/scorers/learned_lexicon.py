@@ -42,7 +42,7 @@ from nmtalign.corpus.word_pairs import PairIndex, lookup_values
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import SIDES
 from nmtalign.positions.position_model import Emissions
-from nmtalign.scorers.forms import EVERY, FormPairs, cut, forms_of, make_form_pairs
+from nmtalign.scorers.forms import EVERY, FormPairs, forms_of, make_form_pairs, prefix_slice
 from nmtalign.state import State, Stored
 
 if TYPE_CHECKING:
@@ -334,7 +334,7 @@ class Lexicon:
         def numbers(side: int, letters: int) -> dict[str, int]:
             if not letters:
                 return self.numbers[side]
-            return number_words(dict.fromkeys(map(itemgetter(cut(letters)), sides[side])))
+            return number_words(dict.fromkeys(map(itemgetter(prefix_slice(letters)), sides[side])))
 
         return [(numbers(0, stored.letters[0]), numbers(1, stored.letters[1])) for stored in self.forms]
 
