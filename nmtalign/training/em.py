@@ -44,8 +44,8 @@ MAX_JUMP_CELLS = 1 << 22  # in a larger bitext, jumps are counted in every n-th 
 class Hyperparameters:
     """Hyperparameters of training."""
 
-    # letters of the forms of words, as in :func:`nmtalign.scorers.forms.prefix_slice`; a side of short words has
-    # other forms
+    # letters of the forms of words, as in :func:`nmtalign.scorers.forms.prefix_slice`; a side of short words
+    # has other forms
     forms: tuple[int, ...] = (0, 3, 4, 6)
     short_forms: tuple[int, ...] = (0, 1, 4, -1)
     # EM iterations of IBM model 1, the first with uniform probabilities, and of the hidden Markov model
