@@ -51,7 +51,7 @@ _OF_RESULTS = ["table", "compare"]
 _OF_PICTURES = ["show", "heatmap", "save", *_OF_RESULTS]
 # The members of a class that are public, in the order in which a user needs them.
 MEMBERS = {
-    "Aligner": ["align", "align_batch", "save", "description", "with_scorers"],
+    "Aligner": ["align", "align_batch", "save", "description", "lexicon", "with_scorers"],
     "AlignedPair": ["links", "words", "probability", "tokens", "posterior", *_OF_NULL, *_OF_PICTURES],
     "AlignedBatch": ["links", *_OF_RESULTS],
     "Alignment": ["to_matrix", "from_matrix", "reversed", *_OF_PICTURES],

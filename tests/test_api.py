@@ -287,7 +287,7 @@ OPTIONS = {  # of train
     "languages by number": ({"languages": (1, 2)}, USAGE, r"found \(1, 2\)"),
     "no workers": ({"workers": 0}, USAGE, "workers, 1 or more, found 0"),
     "half a worker": ({"workers": 1.5}, USAGE, "workers, 1 or more, found 1.5"),
-    "a weight alone": ({"vectors_weight": 0.5}, USAGE, "a weight of vectors is for"),
+    "a weight alone": ({"vectors_weight": 0.5}, USAGE, "`vectors_weight` applies to"),
     "a large weight": ({"vectors": "en_fr_vectors", "vectors_weight": 2}, USAGE, "from 0 to 1, found 2"),
     "a weight of text": (
         {"vectors": "en_fr_vectors", "vectors_weight": "x"},
@@ -979,9 +979,9 @@ def test_vectors_are_opened_by_their_files(tmp_path):
 def test_messages_name_parameters_and_the_command_line_its_options():
     from nmtalign.cli.messages import as_options
 
-    with pytest.raises(na.UsageError, match=r"only with an encoder .`encoder=NAME`") as caught:
+    with pytest.raises(na.UsageError, match=r"requires an encoder: pass `encoder=NAME`") as caught:
         na.load(device="cpu")
-    assert "(--encoder NAME)" in as_options(str(caught.value))
+    assert "pass --encoder NAME" in as_options(str(caught.value))
     assert (
         as_options("replace it with `overwrite=True`, or `languages`")
         == "replace it with --force, or --langs"

@@ -45,7 +45,8 @@ from nmtalign.text.bitext import (
 from nmtalign.text.tokenization import Languages, TextSettings
 from nmtalign.validation import check_bool, check_type, is_iterable
 
-PART_CLASSES: dict[str, tuple[str, str]] = {  # of parts: module and class, imported when one is opened
+# module and class of each kind of part, which are imported when such a part is opened
+PART_CLASSES: dict[str, tuple[str, str]] = {
     "mixture": ("nmtalign.scorers.mixture", "Mixture"),
     "lexicon": ("nmtalign.scorers.learned_lexicon", "Lexicon"),
     "dense": ("nmtalign.scorers.dense", "DenseScorer"),
@@ -60,8 +61,10 @@ PART_CLASSES: dict[str, tuple[str, str]] = {  # of parts: module and class, impo
     "extraction": ("nmtalign.aligner.extraction_methods", "Extraction"),
     "expert": ("nmtalign.aligner.experts", "Expert"),
 }
-MAX_PAIRS_CHECKED = 1_000  # pairs in which sentences are sought in the place of words
-CELLS_PER_PART = 1 << 23  # of the buckets of a text that are scored at a time
+MAX_PAIRS_CHECKED = 1_000  # so many pairs are searched for sentences in the place of words
+CELLS_PER_PART = 1 << 23  # about so many cells of a text are scored at a time
+# the members that the reference documents
+_DOCUMENTED = ("align", "align_batch", "compare", "description", "lexicon", "save", "table", "with_scorers")
 
 
 @check_constructor()
@@ -101,13 +104,22 @@ class Aligner(TableResult):
         check_languages(self.languages)
         default_workers(self.workers)
 
+    def __dir__(self) -> list[str]:
+        """Return the documented members, which editors suggest; the others are for the package itself."""
+        return sorted(_DOCUMENTED)
+
     def __repr__(self) -> str:
-        languages = "-".join(name or "?" for name in self.languages) if any(self.languages) else ""
-        parts = [f"Aligner {languages}".strip(), f"scorers {'+'.join(self.scorer.names)}"]
+        name = "Aligner"
+        if any(self.languages):
+            source, target = self.languages
+            name = f"Aligner {source or '?'}-{target or '?'}"
+        parts = [name, f"scorers {'+'.join(self.scorer.names)}"]
         parts.append(self.positions.description.replace("=", " "))
-        parts += [str(self.expert)] if self.expert else []
+        if self.expert is not None:
+            parts.append(str(self.expert))
         if "corpus" in self.training:
             parts.append(f"learned from {self.training['corpus'].get('pairs', 0):,} pairs")
+        # a scorer that knows all words has no size; the padding "" is not a word
         sides = [words for words in self.scorer.vocabularies if isinstance(words, Sized)]
         known = " and ".join(f"{len(words) - ('' in words):,}" for words in sides)
         return single_line(", ".join([*parts, *([f"{known} words known"] if known else [])]))
@@ -212,32 +224,37 @@ class Aligner(TableResult):
 
     @property
     def description(self) -> str:
-        """What makes the links, in one line."""
-        learned = f" pairs={self.training['corpus'].get('pairs', 0)}" if "corpus" in self.training else ""
-        parts = f"{self.scorer.description}{learned} {self.positions.description} {self.resolved_extraction}"
-        return f"{parts}{f' {self.expert}' if self.expert else ''} text={self.text}"
+        """The scorers, positions and extraction of the links, in one line."""
+        parts = [self.scorer.description]
+        if "corpus" in self.training:
+            parts.append(f"pairs={self.training['corpus'].get('pairs', 0)}")
+        parts += [self.positions.description, str(self.resolved_extraction)]
+        if self.expert is not None:
+            parts.append(str(self.expert))
+        parts.append(f"text={self.text}")
+        return " ".join(parts)
 
     @property
     def lexicon(self) -> Lexicon:
-        """The lexicon of a learned aligner; UsageError over given vectors."""
+        """The lexicon of a learned aligner; an aligner over word vectors has none and raises UsageError."""
         lexicon: Lexicon | None = self.scorer.lexicon
         if lexicon is None:
-            raise UsageError("word vectors have no lexicon; learn an aligner from a bitext")
+            raise UsageError("an aligner over word vectors has no lexicon; learn an aligner from a bitext")
         return lexicon
 
     @property
     def needs_fitting(self) -> bool:
-        """Whether something is to be fitted to a text before it is aligned."""
+        """Whether the aligner must be fitted to a text before the text is aligned."""
         return self.positions.unfitted or self.needs_trust
 
     @property
     def needs_trust(self) -> bool:
-        """Whether there is an expert whose trust is still to be computed from a text."""
+        """Whether there is an expert whose trust must still be estimated from a text."""
         return self.expert is not None and self.expert.trust is None
 
     @property
     def allows_processes(self) -> bool:
-        """Whether several processes may align at a time; an encoder takes all cores alone."""
+        """Whether several processes may align at the same time; an encoder uses all cores alone."""
         return self.expert is None or self.expert.encoder is None
 
     @property
@@ -265,30 +282,34 @@ class Aligner(TableResult):
         return replace(self, scorer=scorer, positions=self.positions.without_rescorer, expert=None)
 
     def with_given_links(self) -> Aligner:
-        """Return an aligner for pairs that come with the links of an expert; an encoder votes no more."""
+        """Return an aligner for pairs that come with the links of an expert, which replaces an encoder."""
         if self.expert is not None and self.expert.encoder is None:
             return self
         return replace(self, expert=Expert())
 
     def with_trust_from(self, text: EncodedText) -> Aligner:
-        """Return the aligner with the trust in its expert that its own posteriors of a text give."""
+        """Return the aligner with a trust in its expert, estimated from its own posteriors of a text."""
         assert self.expert is not None
         bucket_posteriors = self.positions.posteriors_of(self.scorer.score_text(text))
         trust = estimate_trust(bucket_posteriors, text, default_workers(self.workers))
         return replace(self, expert=replace(self.expert, trust=trust))
 
     def state(self) -> State:
-        """Return what the aligner is made of."""
+        """Return the state of the aligner and its parts."""
         text, files = self.text.for_storage()
         values = {"text": text.as_dict(), "languages": list(self.languages), "training": dict(self.training)}
-        scorer, positions = self.scorer.state(), self.positions.state()
-        parts = {"scorer": scorer, "positions": positions, "extraction": self.resolved_extraction.state()}
-        parts |= {} if self.expert is None else {"expert": self.expert.state()}
+        parts = {
+            "scorer": self.scorer.state(),
+            "positions": self.positions.state(),
+            "extraction": self.resolved_extraction.state(),
+        }
+        if self.expert is not None:
+            parts["expert"] = self.expert.state()
         return State("aligner", values, files=files, parts=parts)
 
     @classmethod
     def from_state(cls, stored: Stored) -> Aligner:
-        """Return what :meth:`state` was made of."""
+        """Return the aligner with a state."""
         scorer = stored.open("scorer")
         numbers = ({}, {}) if scorer.lexicon is None else scorer.lexicon.numbers
         text = TextSettings.opened(stored.value("text", dict), stored.file)
@@ -330,8 +351,10 @@ class Aligner(TableResult):
     def align_lines(self, pairs: Sequence[tuple[str, str]]) -> list[AlignedPair]:
         """Align pairs of lines; links and arrays are those of words between spaces, not of tokens."""
         text = self.encoded(pairs)
-        numbered = enumerate(zip(self._aligned(text, pairs), pairs, strict=True))
-        return [pair_of_words(aligned, lines, text.line_words, n) for n, (aligned, lines) in numbered]
+        aligned_pairs = []
+        for n, (aligned, lines) in enumerate(zip(self._aligned(text, pairs), pairs, strict=True)):
+            aligned_pairs.append(pair_of_words(aligned, lines, text.line_words, n))
+        return aligned_pairs
 
     def _aligned(self, text: EncodedText, pairs: Sequence[Pair]) -> list[AlignedPair]:
         aligned = self.decoder_of(text).pairs(
@@ -344,7 +367,7 @@ class Aligner(TableResult):
         return [replace(pair, languages=self.languages) for pair in aligned]
 
     def _with_warning(self, text: EncodedText, pairs: Sequence[Pair]) -> EncodedText:
-        """Return a text; warn the caller of the method if its words say that links are not to be trusted."""
+        """Return a text; warn the caller of the method if its words show that links cannot be trusted."""
         reasons: list[str | None] = [_sentences_as_words(pairs)]
         if not reasons[0]:
             known = self.scorer.coverage_of(text.source, text.target, text.segments)
@@ -385,20 +408,24 @@ class Aligner(TableResult):
         bucket_posteriors = self.positions.posteriors_of(scores)
         if self.expert is not None and self.expert.trust is not None:
             bucket_posteriors = with_expert_votes(bucket_posteriors, scores.text, self.expert.trust)
-        size, probabilities = TrainingSize.of(scores.training_words), None
-        if scores.vocabularies is not None:  # encoders and given vectors have not learned from any text
-            source, target = scores.training_counts
-            known = source > 0, target > 0
-            probabilities = LinkProbabilities(known, size.log_size, self.positions.gold_log_odds)
+        size = TrainingSize.of(scores.training_words)
+        probabilities = None
+        if scores.vocabularies is not None:  # encoders and given vectors have no training text
+            source_counts, target_counts = scores.training_counts
+            probabilities = LinkProbabilities(
+                known=(source_counts > 0, target_counts > 0),
+                size=size.log_size,
+                gold_log_odds=self.positions.gold_log_odds,
+            )
         return Decoder(
-            scores.text,
-            bucket_posteriors,
-            self.resolved_extraction,
-            scores.linkable,
-            scores,
-            self.positions.has_null,
-            size,
-            probabilities,
+            text=scores.text,
+            bucket_posteriors=bucket_posteriors,
+            extraction=self.resolved_extraction,
+            linkable=scores.linkable,
+            scores=scores,
+            has_null=self.positions.has_null,
+            size=size,
+            probabilities=probabilities,
         )
 
     def covered(self, pairs: Sequence[tuple[str, str]]) -> Coverage:
@@ -431,7 +458,7 @@ class Aligner(TableResult):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Pairs:
-    """The pairs that a batch was made of, and what aligned them."""
+    """The pairs of a batch, and their aligner."""
 
     aligner: Aligner
     pairs: Sequence[Pair]

@@ -14,8 +14,9 @@ import numpy as np
 
 from nmtalign import blas
 from nmtalign.aligner.aligner import Aligner, check_languages, load_aligner
+from nmtalign.aligner.fit_to_text import fit_text
 from nmtalign.aligner.learning import LearnOptions, learn
-from nmtalign.aligner.opening import fit_text, open_vectors, vector_aligner, vector_lengths
+from nmtalign.aligner.opening import open_vectors, vector_aligner, vector_lengths
 from nmtalign.arrays import Reals
 from nmtalign.calls import check_call
 from nmtalign.corpus.parallel import default_workers, parallel_map
@@ -39,7 +40,7 @@ from nmtalign.validation import check_bool, check_choices, check_number, check_t
 from nmtalign.vectors.storage import pair_languages
 
 DEFAULT_UNITS = 128
-MAX_WORDS_PER_SIDE = 100  # pairs with more words on a side are not learned from
+MAX_LEARNING_WORDS = 100  # pairs with more words on a side are not learned from
 MAX_LEARNING_PAIRS = 20_000  # spread over the whole text; more pairs gained nothing
 
 
@@ -223,11 +224,11 @@ def _choose_pairs(words: Sequence[Pair]) -> list[int]:
     """Return the numbers of pairs to learn from: evenly spread, none with an empty or a long side."""
     usable = []
     for n, pair in enumerate(words):
-        if all(0 < len(side) <= MAX_WORDS_PER_SIDE for side in pair):
+        if all(0 < len(side) <= MAX_LEARNING_WORDS for side in pair):
             usable.append(n)
     if not usable:
         raise DataError(
-            f"expected sentence pairs of 1 to {MAX_WORDS_PER_SIDE} words per side to learn from, found none"
+            f"expected sentence pairs of 1 to {MAX_LEARNING_WORDS} words per side to learn from, found none"
         )
     count = min(len(usable), MAX_LEARNING_PAIRS)
     places = np.linspace(0, len(usable) - 1, count).round().astype(int)

@@ -59,18 +59,18 @@ class ScoredLinks(NamedTuple):
 
 
 class Decoder(NamedTuple):
-    """Decodes the buckets of a text: posteriors, links, pair scores."""
+    """Decodes the buckets of a text: posteriors, links and pair scores."""
 
     text: EncodedText
-    bucket_posteriors: Callable[[int], BucketPosteriors]  # gives the posteriors of the bucket of a number
+    bucket_posteriors: Callable[[int], BucketPosteriors]  # returns the posteriors of bucket k
     extraction: Extraction
     linkable: Callable[
         [int, Floats | None], Flags
     ]  # :meth:`nmtalign.positions.position_model.TextScores.linkable`
-    scores: TextScores | None = None  # before the position model
-    has_null: bool = False  # whether there is a null word, and with it evidence
+    scores: TextScores | None = None  # the scores that the position model has read
+    has_null: bool = False  # whether there is a null word, and therefore evidence
     size: TrainingSize = TrainingSize()
-    probabilities: LinkProbabilities | None = None  # of a learned model; posteriors are those of others
+    probabilities: LinkProbabilities | None = None  # without them, posteriors are the probabilities
 
     def scored_links(self, k: int) -> ScoredLinks:
         """Return the links of bucket k, their posterior, and the posteriors and evidence of all cells."""
@@ -85,7 +85,7 @@ class Decoder(NamedTuple):
         """Compute the links of bucket k, their probability, and the evidence of its pairs."""
         bucket = self.text.buckets[k]
         (t, s, b), posterior, posteriors, cell_evidence = self.scored_links(k)
-        filled_columns, core = np.flatnonzero(bucket.pieces >= 0), self.text.segments.core(bucket)
+        core = self.text.segments.core(bucket)
         probability = posterior
         if cell_evidence is None:
             weights = posterior if core is None else posterior * core[t, s, b]
@@ -93,23 +93,34 @@ class Decoder(NamedTuple):
         else:
             if self.probabilities is not None:
                 probability = self.probabilities.of(bucket, b, posterior, cell_evidence[t, s, b])
-            cell_evidence = cell_evidence if core is None else cell_evidence * core
+            if core is not None:
+                cell_evidence = cell_evidence * core
             evidence = evidence_of_pairs(posteriors.forward, posteriors.reverse, cell_evidence)
-        link_piece, source, target = (numbers.astype(np.int32) for numbers in (bucket.pieces[b], s, t))
-        pieces, evidence = bucket.pieces[filled_columns], evidence[filled_columns]
-        return BucketLinks(link_piece, source, target, posterior, probability, pieces, evidence)
+        filled_columns = np.flatnonzero(bucket.pieces >= 0)
+        return BucketLinks(
+            link_piece=bucket.pieces[b].astype(np.int32),
+            source=s.astype(np.int32),
+            target=t.astype(np.int32),
+            posterior=posterior,
+            probability=probability,
+            pieces=bucket.pieces[filled_columns],
+            evidence=evidence[filled_columns],
+        )
 
     def _cells(self, posteriors: BucketAttention, bucket: Bucket) -> tuple[CellIndices, Reals]:
-        """Choose links and give their probability; signs (a comma beside a link) are no second words."""
+        """Choose links and return their probability; punctuation never becomes a second word."""
         (t, s, b), probability = self.extraction.links(posteriors, bucket)
         if self.extraction.second is None:
             return (t, s, b), probability
         second = np.flatnonzero(probability < probability.dtype.type(DEFAULT_THRESHOLD))
-        sides = (self.text.source, bucket.source, s), (self.text.target, bucket.target, t)
+        source_numbers = bucket.source[s[second], b[second]].tolist()
+        target_numbers = bucket.target[t[second], b[second]].tolist()
+        are_words = []
+        for source_number, target_number in zip(source_numbers, target_numbers, strict=True):
+            pair = self.text.source.words[source_number], self.text.target.words[target_number]
+            are_words.append(all(any(map(str.isalnum, word)) for word in pair))
         kept = np.ones(len(probability), dtype=bool)
-        for side, numbers, at in sides:
-            words = [side.words[k] for k in numbers[at[second], b[second]].tolist()]
-            kept[second] &= np.array([any(map(str.isalnum, word)) for word in words], dtype=bool)
+        kept[second] = np.array(are_words, dtype=bool)
         return (t[kept], s[kept], b[kept]), probability[kept]
 
     def align(self, workers: int) -> AlignedBatch:

@@ -1,7 +1,7 @@
-"""Experts: an encoder, or links that come with the pairs, and what these links are worth.
+"""Experts: an encoder, or links that come with the pairs, and how far these links can be trusted.
 
-An expert knows what a text does not say. An aligner that was learned without the expert says how far the
-expert is to be trusted, by the links that the aligner is sure of. The lexicon is then learned again with the
+An expert knows more than the text shows. An aligner that was learned without the expert estimates how far the
+expert can be trusted, from the links of which the aligner is sure. The lexicon is then learned again with the
 expert's links as prior counts of word pairs, and in decoding the links vote on the posteriors.
 
 Axes: B pairs of a bucket, T target words, S source words.
@@ -36,19 +36,21 @@ from nmtalign.validation import check_type, quote_parameter
 if TYPE_CHECKING:
     from nmtalign.aligner.links_from import Linker
 
-ENCODER_METHOD: MethodName = "simalign-argmax"  # of an encoder: few links, most of them right
-MAX_TRUST = 1 - 1e-12  # precision and recall of an expert that is always right are less
-PAIRS_PER_ENCODER_CALL = 500  # whose links an encoder makes at a time
-MIN_SOFT_COUNT = 0.01  # of a cell, soft; with 0.001 a prior has up to twice the pairs and is no better
-MIN_SURE_POSTERIOR = 0.9  # least posterior of a link that the aligner is sure of
-PRECISION_EXPONENT = 4  # of the precision: the weight of the expert's links as prior counts
-VOTE_SCALE = 1.5  # times the log odds that precision and recall stand for
-# pseudo-observations: where a text is too small to tell, an expert that somebody names has .8 and .6
-PSEUDO_LINKS, PSEUDO_RIGHT, PSEUDO_RECALLED = 5, 4, 3
+ENCODER_METHOD: MethodName = "simalign-argmax"  # gives few links, most of them right
+MAX_TRUST = 1 - 1e-12  # keeps the log odds of an expert that is always right finite
+PAIRS_PER_ENCODER_CALL = 500
+MIN_SOFT_COUNT = 0.01  # at 0.001, a prior has up to twice as many word pairs and is no better
+MIN_SURE_POSTERIOR = 0.9  # the trust is estimated from the links above this posterior
+PRECISION_EXPONENT = 4  # the weight of the expert's links as prior counts is the precision to this power
+VOTE_SCALE = 1.5  # multiplies the log odds implied by the expert's precision and recall
+# pseudo-observations: before any text is seen, an expert has a precision of 0.8 and a recall of 0.6
+PSEUDO_LINKS = 5
+PSEUDO_RIGHT = 4
+PSEUDO_RECALLED = 3
 
 
 class ExpertPair(SentencePair):
-    """A sentence pair with the links that an expert gives."""
+    """A sentence pair with the expert's links."""
 
     links: frozenset[Link]
 
@@ -61,40 +63,43 @@ def with_links(
     file: str | Path | None = None,
     words_of: Callable[[Pair], tuple[Words, Words]] = words_between_spaces,
 ) -> Iterator[Any]:
-    """Yield pairs with their links; a DataError if there are fewer or more links than pairs.
+    """Yield pairs with their links; raise DataError if there are fewer or more links than pairs.
 
-    `marked` says that pairs without any word stand for bad records, whose links are left out; `file` is the
-    file of the links, which then have to lie inside of the words that `words_of` finds in a pair.
+    With `marked`, a pair without any word stands for a bad record, whose links are omitted. `file` is the
+    file that contains the links; every link must then be inside the words that `words_of` finds in its pair.
     """
 
     def error(text: str) -> DataError:
         return DataError(text) if file is None else DataError(text).at(file)
 
-    remaining, number = iter(links), 0
+    remaining_links = iter(links)
+    number = 0
     for number, pair in enumerate(pairs, 1):
-        links_of_pair = next(remaining, None)
+        links_of_pair = next(remaining_links, None)
         if links_of_pair is None:
-            expected = "expected the links of the expert for each pair, an empty line where it has no opinion"
-            raise error(f"{expected}; found {number - 1:,} lines, and more pairs")
-        expert_pair = ExpertPair(*cast(tuple[str, str], pair))  # or two lists of words
+            found = f"found links for only {number - 1:,} pairs, but the bitext has more"
+            raise error(f"{found}; write one line per pair, empty where the expert has no opinion")
+        source, target = cast(tuple[str, str], pair)  # or two lists of words
+        expert_pair = ExpertPair(source, target)
         expert_pair.links = frozenset() if marked and not any(pair) else links_of_pair
-        longest = max(map(len, pair))  # a pair that is too long is left out, or refused, elsewhere
-        if file is not None and expert_pair.links and longest <= MAX_TEXT_CHARS:
-            outside = _outside(expert_pair.links, *words_of(expert_pair))
+        # a pair that is too long is left out, or rejected, elsewhere
+        is_checked = file is not None and max(len(source), len(target)) <= MAX_TEXT_CHARS
+        if is_checked and expert_pair.links:
+            outside = _link_outside(expert_pair.links, *words_of(expert_pair))
             if outside:
                 raise error(f"pair {number:,}: {outside}")
         yield expert_pair
-    if next(remaining, None) is not None:
+    if next(remaining_links, None) is not None:
         raise error(f"expected the links of the expert for {number:,} pairs, found more lines")
 
 
-def _outside(links: Iterable[Link], source: Words, target: Words) -> str:
-    """Return what is wrong with a link that lies outside of the words; an empty text if there is none."""
+def _link_outside(links: Iterable[Link], source: Words, target: Words) -> str:
+    """Return a description of the first link that is outside the words; an empty text if there is none."""
     for s, t in sorted(links):
         if s >= len(source) or t >= len(target):
             sizes = f"{len(source)} and {len(target)} words"
-            advice = "positions count the words between spaces of the line, from 0"
-            return f"the expert's link {s}-{t} lies outside of {sizes}; {advice}"
+            advice = "positions count the space-separated words of the line, from 0"
+            return f"the expert's link {s}-{t} is outside {sizes}; {advice}"
     return ""
 
 
@@ -102,11 +107,11 @@ def _outside(links: Iterable[Link], source: Words, target: Words) -> str:
 class EncoderLinks:
     """The links of an encoder, by a published method."""
 
-    name: str  # of an encoder of the package transformers, or its folder
-    layer: int = 8  # the layer whose states are compared
+    name: str  # name or folder of an encoder of the package transformers
+    layer: int = 8  # its states are compared
     device: str | None = None
     cache: str | Path | None = None
-    download: bool = True  # whether the encoder may be fetched now
+    download: bool = True  # whether the encoder may be downloaded
     method: MethodName = ENCODER_METHOD
 
     @cached_property
@@ -124,7 +129,7 @@ class EncoderLinks:
 
     @property
     def resolved(self) -> str:
-        """The name, or the whole path of a folder."""
+        """The name, or the absolute path of a folder."""
         return str(Path(self.name).resolve()) if Path(self.name).is_dir() else self.name
 
     def __repr__(self) -> str:
@@ -132,13 +137,14 @@ class EncoderLinks:
 
     def of(self, words: Iterable[tuple[Words, Words]]) -> AlignedBatch:
         """Return the links of pairs of words, each with probability 1."""
-        return _certain(concatenate_batches([self._linker.align([]), *self._linker.batches(words)]))
+        empty = self._linker.align([])  # concatenate_batches needs a batch even if there are no pairs
+        return _certain(concatenate_batches([empty, *self._linker.batches(words)]))
 
     def links_and_counts(self, words: Iterable[tuple[Words, Words]]) -> tuple[AlignedBatch, AlignedBatch]:
         """Return the links of pairs of words, and soft counts of cells, from the same similarities.
 
-        The count of two words is the greatest of :func:`nmtalign.encoders.published.soft_posteriors` of their
-        sub-words.
+        The count of two words is the maximum of :func:`nmtalign.encoders.published.soft_posteriors` over
+        their sub-words.
         """
         from nmtalign.aligner.extraction_methods import Threshold
         from nmtalign.encoders.published import soft_posteriors
@@ -153,33 +159,38 @@ def _certain(batch: AlignedBatch) -> AlignedBatch:
 
 
 class Trust(NamedTuple):
-    """Precision and recall of an expert beside the sure links of an aligner that does not know the expert."""
+    """Estimated precision and recall of an expert's links.
+
+    The reference is the set of links that an aligner trained without the expert is confident about (posterior
+    above `MIN_SURE_POSTERIOR`). The estimates determine how strongly the expert's links count as prior counts
+    and as votes.
+    """
 
     precision: float  # share of the expert's links that are right, where both words have a sure link
     recall: float  # share of the sure links that the expert has; below 1
 
     @property
     def linked_log_odds(self) -> float:
-        """What a link of the expert adds to the log odds of a cell."""
+        """The term that a link of the expert adds to the log odds of a cell; at least 0."""
         return VOTE_SCALE * max(0.0, math.log(self.precision / (1 - self.precision)))
 
     @property
     def unlinked_log_odds(self) -> float:
-        """What no link of the expert adds to the log odds of a cell; at most 0."""
+        """The term that a missing link adds to the log odds of a cell; at most 0."""
         return VOTE_SCALE * math.log(1 - self.recall)
 
     @property
     def weight(self) -> float:
-        """The prior count of a link; hardly any of an expert that is mostly wrong."""
+        """The prior count of a link; close to 0 for an expert that is mostly wrong."""
         return self.precision**PRECISION_EXPONENT
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Expert:
-    """An expert, and how far it is to be trusted."""
+    """An expert, and how far it can be trusted."""
 
-    encoder: EncoderLinks | None = None  # makes links of tokens; None: links of words come with the pairs
-    trust: Trust | None = None  # None before it is computed from a text
+    encoder: EncoderLinks | None = None  # links tokens; None if links of words come with the pairs
+    trust: Trust | None = None  # None until it is estimated from a text
 
     def __repr__(self) -> str:
         trust = "" if self.trust is None else " precision={:.3g} recall={:.3g}".format(*self.trust)
@@ -194,7 +205,7 @@ class Expert:
     def links_and_counts(
         self, pairs: Sequence[Pair], tokens_of: Callable[[Pair], tuple[Words, Words]]
     ) -> tuple[AlignedBatch, ...]:
-        """Return the links of pairs, and after them what counts word pairs if that is something else."""
+        """Return the links of pairs; an encoder also returns the soft counts of their word pairs."""
         if self.encoder is None:
             return (self.links(pairs, tokens_of),)
         return self.encoder.links_and_counts(tokens_of(pair) for pair in pairs)
@@ -209,7 +220,7 @@ class Expert:
 
     @classmethod
     def from_state(cls, stored: Stored) -> Expert:
-        """Return what :meth:`state` was made of; the encoder is opened when needed, never downloaded."""
+        """Return the expert with a state; its encoder is opened when needed, and never downloaded."""
         trust = Trust(*(stored.number(name, minimum=0, maximum=MAX_TRUST) for name in Trust._fields))
         if "encoder" not in stored.meta:
             return cls(None, trust)
@@ -234,24 +245,25 @@ def choose_expert(
     """Return the expert that the settings name.
 
     `has_links` says whether the pairs come with the links of an expert. `older` is the expert of the model:
-    the same encoder keeps its trust, and without `encoder`, `device` and `cache` are for that of the model.
-    Raises UsageError if both an encoder and links are given, or settings of an encoder without one.
+    the same encoder keeps its trust, and without `encoder`, `device` and `cache` apply to the encoder of the
+    model. Raises UsageError if both an encoder and links are given, or settings of an encoder without one.
     """
     settings = {"layer": layer, "device": device, "cache": cache}
     given = [quote_parameter(name) for name, value in settings.items() if value is not None]
     if encoder is not None:
         if has_links:
-            raise UsageError("`expert` and `encoder` contradict each other; give one of them")
+            raise UsageError("`expert` and `encoder` contradict each other; pass only one of them")
         return _encoder_expert(older, encoder, layer=layer, device=device, cache=cache)
     if not given:
         return Expert() if has_links else older
     if older is None or older.encoder is None or layer is not None:
-        raise UsageError(f"{', '.join(given)}: only with an encoder (`encoder=NAME`)")
+        requires = "requires" if len(given) == 1 else "require"
+        raise UsageError(f"{', '.join(given)} {requires} an encoder: pass `encoder=NAME`")
     stored = older.encoder
-    return Expert(
-        replace(stored, device=device or stored.device, cache=stored.cache if cache is None else cache),
-        older.trust,
+    encoder_of_model = replace(
+        stored, device=device or stored.device, cache=stored.cache if cache is None else cache
     )
+    return Expert(encoder_of_model, older.trust)
 
 
 def _encoder_expert(
@@ -270,7 +282,7 @@ def _encoder_expert(
         device=device,
         cache=cache,
     )
-    new.of([(["a"], ["a"])])  # opens the encoder, or raises an error that says why there is none
+    new.of([(["a"], ["a"])])  # opens the encoder, or raises an error that says why this is not possible
     if older is None or str(older.encoder) != str(replace(new, name=new.resolved)):
         return Expert(new)
     return Expert(new, older.trust)
@@ -283,52 +295,66 @@ def estimate_trust(
 
     def counts(k: int) -> Doubles:
         weights, annotated = text.expert_cells(k)
-        linked, sure = weights > 0, (bucket_posteriors(k).posteriors.joint > MIN_SURE_POSTERIOR) & annotated
+        linked = weights > 0
+        sure = (bucket_posteriors(k).posteriors.joint > MIN_SURE_POSTERIOR) & annotated
+        # links that can be judged: both words have a sure link, to each other or to other words
         comparable = linked & sure.any(axis=1, keepdims=True) & sure.any(axis=0)
         return np.array([(linked & sure).sum(), comparable.sum(), sure.sum()], float)
 
     counts_of_buckets = parallel_map(counts, range(len(text.buckets)), workers, work=text.cells)
-    both, comparable, sure = sum(counts_of_buckets, np.zeros(3)).tolist()
-    precision = (both + PSEUDO_RIGHT) / (comparable + PSEUDO_LINKS)
-    return Trust(precision, (both + PSEUDO_RECALLED) / (sure + PSEUDO_LINKS))
+    right, comparable, sure = sum(counts_of_buckets, np.zeros(3)).tolist()
+    precision = (right + PSEUDO_RIGHT) / (comparable + PSEUDO_LINKS)
+    recall = (right + PSEUDO_RECALLED) / (sure + PSEUDO_LINKS)
+    return Trust(precision, recall)
 
 
 def expert_word_counts(
     links: AlignedBatch, source: EncodedSide, target: EncodedSide, weight: float
 ) -> list[tuple[str, str, float]]:
-    """Return linked word pairs with their counts: of a link its probability, times a weight."""
-    pair = np.repeat(np.arange(len(links)), np.diff(links.offsets))
-    words = source.tokens[source.offsets[pair] + links.source].astype(np.int64)
-    keys = words * len(target.words) + target.tokens[target.offsets[pair] + links.target]
+    """Return the linked word pairs, each with the sum of the probabilities of its links, times a weight."""
+    pair_of_link = np.repeat(np.arange(len(links)), np.diff(links.offsets))
+    source_words = source.tokens[source.offsets[pair_of_link] + links.source].astype(np.int64)
+    target_words = target.tokens[target.offsets[pair_of_link] + links.target]
+    keys = source_words * len(target.words) + target_words
     distinct, rank = np.unique(keys, return_inverse=True)
     counts = weight * np.bincount(rank.reshape(-1), links.probability, len(distinct))
-    s, t = np.divmod(distinct, len(target.words))
-    entries = zip(s.tolist(), t.tolist(), counts.tolist(), strict=True)
-    return [(source.words[s], target.words[t], count) for s, t, count in entries if count > 0]
+    word_counts = []
+    for key, count in zip(distinct.tolist(), counts.tolist(), strict=True):
+        if count > 0:
+            s, t = divmod(key, len(target.words))
+            word_counts.append((source.words[s], target.words[t], count))
+    return word_counts
 
 
 def with_expert_votes(
     bucket_posteriors: Callable[[int], BucketPosteriors], text: EncodedText, trust: Trust
 ) -> Callable[[int], BucketPosteriors]:
-    """Return a function that computes the posteriors of a bucket with the votes of the text's expert."""
+    """Return a function that computes the posteriors of a bucket with the votes of the text's expert.
+
+    A vote multiplies the odds of a cell by o: p' = p o / (1 - p + p o).
+    """
     if text.expert_links is None:
         return bucket_posteriors
 
-    def with_votes(k: int) -> BucketPosteriors:
-        (posteriors, ratios), (weights, annotated) = bucket_posteriors(k), text.expert_cells(k)
+    def posteriors_with_votes(k: int) -> BucketPosteriors:
+        posteriors, ratios = bucket_posteriors(k)
+        weights, annotated = text.expert_cells(k)
         log_odds = np.where(weights > 0, trust.linked_log_odds, trust.unlinked_log_odds)
-        odds = np.exp(log_odds, dtype=np.float32)
-        forward = _over_words(posteriors.forward, odds, annotated, axis=1)
-        reverse = _over_words(posteriors.reverse, odds, annotated, axis=0)
+        odds = np.exp(log_odds, dtype=np.float32)  # (T, S, B)
         p = posteriors.joint
-        joint = np.where(annotated, np.asarray(p * odds / (1 - p + p * odds), p.dtype), p)
-        return BucketPosteriors(Posteriors(forward, reverse, joint), ratios)
+        voted = np.asarray(p * odds / (1 - p + p * odds), p.dtype)
+        with_votes = Posteriors(
+            forward=_multiply_odds(posteriors.forward, odds, annotated, axis=1),
+            reverse=_multiply_odds(posteriors.reverse, odds, annotated, axis=0),
+            joint=np.where(annotated, voted, p),
+        )
+        return BucketPosteriors(with_votes, ratios)
 
-    return with_votes
+    return posteriors_with_votes
 
 
-def _over_words(p: Reals, odds: Reals, annotated: Flags, *, axis: int) -> Reals:
-    """Multiply p by `odds`, and normalize over the words of an axis and null."""
+def _multiply_odds(p: Reals, odds: Reals, annotated: Flags, *, axis: int) -> Reals:
+    """Multiply posteriors by `odds` in annotated cells, and normalize over the words of an axis and null."""
     weights = p * odds
     null = np.maximum(1 - p.sum(axis=axis, keepdims=True), 0)
     weights /= np.maximum(null + weights.sum(axis=axis, keepdims=True), 1e-30)

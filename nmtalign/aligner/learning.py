@@ -5,6 +5,7 @@ Axes: N sentence pairs.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,7 +26,8 @@ from nmtalign.aligner.experts import (
     expert_word_counts,
     with_links,
 )
-from nmtalign.aligner.opening import AnyPair, open_vectors
+from nmtalign.aligner.fit_to_text import AnyPair
+from nmtalign.aligner.opening import open_vectors
 from nmtalign.arrays import Reals
 from nmtalign.calls import check_call
 from nmtalign.corpus.buckets import make_buckets
@@ -45,6 +47,7 @@ from nmtalign.progress import ProgressLine
 from nmtalign.rescoring.features import MAX_WEIGHTED_WORDS
 from nmtalign.rescoring.gold_training import gold_of_pairs, learn_from_gold
 from nmtalign.scorers.dense import VECTORS_WEIGHT, check_vectors, learn_spectral, make_vectors_scorer
+from nmtalign.scorers.learned_lexicon import CountedForms
 from nmtalign.scorers.mixture import Mixture
 from nmtalign.state import is_model
 from nmtalign.text.bitext import Pair, Pairs, Sentences, check_pairs, is_line_pair
@@ -63,12 +66,12 @@ from nmtalign.training.prior import Prior, similar_words
 from nmtalign.validation import check_bool, check_choice, check_number
 from nmtalign.vectors.embeddings import Embeddings
 
-MAX_SMALL_PAIRS = (
-    2_000  # pairs up to which a model of other text that knows the words teaches more than the text
-)
-MAX_CHECKED_CELLS = 1 << 16  # of a text whose links are made to look whether there are any
-MAX_TRUST_CELLS = 1 << 22  # cells whose posteriors tell how far an expert is to be trusted
-MIN_KNOWN_SHARE = 0.8  # share of the words of either side that it has to know
+# up to this many pairs, continuing a model of other text gives better links than the text alone, if the model
+# knows at least MIN_KNOWN_SHARE of the words of both sides
+MAX_SMALL_PAIRS = 2_000
+MIN_KNOWN_SHARE = 0.8
+MAX_CHECKED_CELLS = 1 << 16  # a text with at most so many cells is aligned to check that it gets any links
+MAX_TRUST_CELLS = 1 << 22  # the trust in an expert is estimated from about so many cells
 
 BothVectors = tuple[Embeddings, Embeddings]
 
@@ -189,7 +192,7 @@ def train(
     )
     settings = replace(settings, report=line.show, warn=notes.append)
     try:
-        pairs = checked_against_corrections(_short_line(rows, line), gold)
+        pairs = checked_against_corrections(_report_reading(rows, line), gold)
         if expert is not None:
             pairs = with_links(pairs, iter_links(expert))
         aligner = learn(pairs, settings).aligner
@@ -200,7 +203,8 @@ def train(
     return aligner
 
 
-def _short_line(pairs: Iterable[Pair], line: ProgressLine) -> Iterator[Pair]:
+def _report_reading(pairs: Iterable[Pair], line: ProgressLine) -> Iterator[Pair]:
+    """Yield the pairs, and show how many have been read."""
     for number, pair in enumerate(pairs, 1):
         line.show(f"{number:,} pairs read")
         yield pair
@@ -270,7 +274,7 @@ def _opened_gold(gold: GoldInput, encoding: str) -> Sequence[GoldAlignment]:
         given = as_gold_sequence(gold)
         golds = given if isinstance(given, Sequence) else list(given)
         if not golds:
-            raise UsageError("expected gold links, found none; leave `gold` out")
+            raise UsageError("expected gold links, found none; omit `gold`")
     elif not (golds := read_gold(gold, encoding=encoding)):
         raise DataError("expected gold links, found an empty file; leave it out, or name another").at(gold)
     return golds
@@ -330,21 +334,24 @@ def warm_start(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LearnOptions:
-    """Options of :func:`learn`; a UsageError if the weight is out of bounds, or there are no vectors."""
+    """Options of :func:`learn`.
+
+    Raises UsageError if the weight of vectors is out of bounds, or is passed without vectors.
+    """
 
     hyperparameters: Hyperparameters = PRESET_HYPERPARAMETERS["default"]
-    text: TextSettings = field(default_factory=TextSettings)  # how lines become words
+    text: TextSettings = field(default_factory=TextSettings)  # settings by which lines become words
     languages: Languages = (None, None)
     prior: Prior | None = None  # word pairs, an older model, or both
     dictionaries: Sequence[Dictionary] = ()  # their word pairs join the prior when the text is known
     headwords: Side | None = None  # the side that all dictionaries have headwords of; None finds it
     vectors: BothVectors | None = None  # in one space, mixed with the lexicon
     vectors_weight: float | None = None  # in the log-linear interpolation, from 0 (none) to 1
-    gold: Sequence[GoldAlignment] = ()  # of all pairs, or of the last ones, to train a rescorer
+    gold: Sequence[GoldAlignment] = ()  # for all pairs, or for the last ones; a rescorer is trained on them
     expert: Expert | None = None  # its links are prior counts, and vote
-    gold_file: str | Path | None = None  # that the gold links were read from
+    gold_file: str | Path | None = None  # the gold links were read from this file, which errors name
     workers: int | None = None  # threads or processes; the aligner does not depend on it
-    # called with a line of text: progress, and warnings about the bitext
+    # functions that are called with a line of text: progress, and warnings about the bitext
     report: Callable[[str], None] = field(default=lambda line: None)
     warn: Callable[[str], None] = field(default=lambda line: None)
     make_bitext: BitextFactory | None = None  # makes the bitext, here or in other processes
@@ -355,7 +362,9 @@ class LearnOptions:
         if self.vectors_weight is None:
             return
         if self.vectors is None:
-            raise UsageError("a weight of vectors is for vectors beside the lexicon; add `vectors`")
+            raise UsageError(
+                "`vectors_weight` applies to vectors next to the lexicon; pass `vectors` as well"
+            )
         check_number(self.vectors_weight, "a weight of the vectors from 0 to 1", minimum=0, maximum=1)
 
 
@@ -363,7 +372,7 @@ class TrainingResult(NamedTuple):
     """The learned aligner, and a function that aligns the bitext without preparing it again."""
 
     aligner: Aligner
-    align: Callable[[], AlignedBatch]  # links count what those of `Aligner.align_batch` do
+    align: Callable[[], AlignedBatch]  # positions count the same units as in `Aligner.align_batch`
 
 
 @blas.one_thread()
@@ -404,7 +413,7 @@ class PreparedBitext(NamedTuple):
     gold: Mapping[int, GoldAlignment]  # by number of the pair, from 0; positions count the words of lines
     corpus: Mapping[str, object]  # what the model folder records about the bitext
     text: EncodedText  # both sides with long pairs cut into pieces
-    # those of an expert, or cells of graded similarities, whose probabilities are prior counts of word pairs
+    # links of an expert, or cells of graded similarities; their probabilities are prior counts
     prior_links: AlignedBatch | None
     prior: Prior | None  # that of the options, with the word pairs of dictionaries
 
@@ -412,9 +421,9 @@ class PreparedBitext(NamedTuple):
 def prepare(pairs: Iterable[Pair], options: LearnOptions) -> PreparedBitext:
     """Number the words of a bitext, and warn if the bitext looks wrong."""
     workers = default_workers(options.workers)
-    batches: list[tuple[AlignedBatch, ...]] = []  # of links of the expert
+    expert_batches: list[tuple[AlignedBatch, ...]] = []
     if options.expert is not None:
-        pairs = _linked(pairs, options.expert, options, batches)
+        pairs = _collect_expert_links(pairs, options.expert, options, expert_batches)
     source, target, digest = encode_bitext(pairs, options.text, options.languages, workers)
     if not ((source.lengths > 0) & (target.lengths > 0)).any():
         raise DataError("expected sentence pairs to learn from, found none with words on both sides")
@@ -425,27 +434,35 @@ def prepare(pairs: Iterable[Pair], options: LearnOptions) -> PreparedBitext:
         "sha256": digest,
     }
     gold = _numbered_gold(options, source, target)
-    prior = _with_dictionaries(options, source, target)
-    for warning in bitext_warnings(source, target) + _advice_to_continue(source, target, options):
-        options.warn(warning)
-    if prior is not None and prior.swapped(source, target):
-        options.warn("the sides look like those of the older model the other way round; are they swapped?")
+    prior = _with_dictionaries(options, source, target) or Prior()
+    _warn_about_bitext(source, target, prior, options)
+
     line_words = line_words_of(source, target)
-    voting = prior_links = None
+    voting_links = prior_links = None
     if options.expert is not None:
-        words, lengths = None if options.expert.encoder else line_words, (source.lengths, target.lengths)
-        links = [
-            links_of_tokens(concatenate_batches(kind), words, lengths) for kind in zip(*batches, strict=True)
-        ]
-        voting, prior_links = links[0], links[-1]  # an encoder gives soft counts besides its links
-        if not any(len(batch.source) for batch, *_ in batches):
+        # an encoder links tokens; links that come with the pairs count the words of lines
+        words = None if options.expert.encoder else line_words
+        lengths = source.lengths, target.lengths
+        links_of_kinds = []
+        for batches_of_kind in zip(*expert_batches, strict=True):
+            links_of_kinds.append(links_of_tokens(concatenate_batches(batches_of_kind), words, lengths))
+        # an encoder returns its links, and soft counts; other experts return their links only
+        voting_links, prior_links = links_of_kinds[0], links_of_kinds[-1]
+        if not any(len(links.source) for links, *_ in expert_batches):
             options.warn("the expert links no words of the bitext")
-    if prior is not None:
-        source, target = prior.extend(source, target)
+
+    source, target = prior.extend(source, target)
     if options.vectors is not None:
         check_vectors(options.vectors, (source.words, target.words), options.text)
-    cut = split_long_pairs(source, target)
-    text = EncodedText(*cut, make_buckets(cut[0], cut[1]), line_words, voting)
+    source_pieces, target_pieces, segments = split_long_pairs(source, target)
+    text = EncodedText(
+        source=source_pieces,
+        target=target_pieces,
+        segments=segments,
+        buckets=make_buckets(source_pieces, target_pieces),
+        line_words=line_words,
+        expert_links=voting_links,
+    )
     return PreparedBitext(source, target, gold, corpus, text, prior_links, prior)
 
 
@@ -465,20 +482,31 @@ def _with_dictionaries(options: LearnOptions, source: EncodedSide, target: Encod
     return replace(options.prior or Prior(), dictionary=pairs)
 
 
+def _warn_about_bitext(source: EncodedSide, target: EncodedSide, prior: Prior, options: LearnOptions) -> None:
+    """Warn if a bitext looks wrong, or if continuing a model would give better links."""
+    for warning in bitext_warnings(source, target):
+        options.warn(warning)
+    advice = _advice_to_continue(source, target, options)
+    if advice:
+        options.warn(advice)
+    if prior.swapped(source, target):
+        options.warn("the sides look like those of the older model the other way round; are they swapped?")
+
+
 def _numbered_gold(
     options: LearnOptions, source: EncodedSide, target: EncodedSide
 ) -> dict[int, GoldAlignment]:
-    """Return the gold links by number of the pair; errors name the file, if they come from one."""
+    """Return the gold links by number of the pair; errors name the file if the links were read from one."""
     try:
         return gold_of_pairs(options.gold, source, target) if options.gold else {}
     except DataError as error:
         raise (error if options.gold_file is None else error.at(options.gold_file)) from None
 
 
-def _linked(
+def _collect_expert_links(
     pairs: Iterable[Pair], expert: Expert, options: LearnOptions, batches: list[tuple[AlignedBatch, ...]]
 ) -> Iterator[Pair]:
-    """Yield pairs; after the last one `batches` holds the links that the expert gives them."""
+    """Yield the pairs; after the last one, `batches` contains the links of the expert."""
     tokens = partial(tokens_of, text=options.text, languages=options.languages)
     remaining = iter(pairs)
     while part := list(islice(remaining, PAIRS_PER_ENCODER_CALL)):
@@ -486,20 +514,21 @@ def _linked(
         yield from part
 
 
-def _advice_to_continue(source: EncodedSide, target: EncodedSide, options: LearnOptions) -> list[str]:
-    """Return a line of advice if a text is small, and the shipped model could be continued with it."""
+def _advice_to_continue(source: EncodedSide, target: EncodedSide, options: LearnOptions) -> str:
+    """Return advice if a text is small and the bundled model knows its words; an empty text if not."""
     pairs = len(source.lengths)
     if options.prior is not None or options.dictionaries or not MIN_PAIRS <= pairs <= MAX_SMALL_PAIRS:
-        return []
+        return ""
     model = load_aligner(MODEL)
-    if options.text not in (TextSettings(), model.text):  # chosen, so that `init` would be refused
-        return []
-    known = model.scorer.coverage_of(source, target)[:2]
-    if min(side.total for side in known) < pairs or min(side.rate for side in known) < MIN_KNOWN_SHARE:
-        return []
-    shares = " and ".join(f"{100 * side.rate:.0f} %" for side in known)
+    if options.text not in (TextSettings(), model.text):
+        return ""  # the text settings were chosen, so `init` would be refused
+    coverage = model.scorer.coverage_of(source, target)
+    for side in (coverage.source, coverage.target):
+        if side.total < pairs or side.rate < MIN_KNOWN_SHARE:
+            return ""
+    shares = f"{100 * coverage.source.rate:.0f} % and {100 * coverage.target.rate:.0f} %"
     found = f"the model {MODEL} knows {shares} of the source and target words"
-    return [f"{found}; to continue it with this text instead of starting anew, give `init={MODEL!r}`"]
+    return f"{found}; to continue it with this text instead of starting anew, pass `init={MODEL!r}`"
 
 
 def estimate(
@@ -518,7 +547,7 @@ def estimate(
 
 
 def mix_scorers(estimated: Estimate, bitext: PreparedBitext, options: LearnOptions) -> Aligner:
-    """Return the aligner of an estimate, its lexicon mixed with the other scorers."""
+    """Return the aligner of an estimate; its lexicon is mixed with the other scorers."""
     hyperparameters, lexicon = options.hyperparameters, estimated.lexicon
     mixture = Mixture(lexicon)
     if weight := hyperparameters.spectral_weight:
@@ -538,17 +567,21 @@ def mix_scorers(estimated: Estimate, bitext: PreparedBitext, options: LearnOptio
 
 
 def train_rescorer(aligner: Aligner, bitext: PreparedBitext, options: LearnOptions) -> Aligner:
-    """Return the aligner with a rescorer trained on gold links, if there are any."""
+    """Return the aligner with a rescorer trained on gold links, or the same aligner without gold links."""
     if not bitext.gold:
         return aligner
-    pairs = [(bitext.source.sentence(n), bitext.target.sentence(n)) for n in bitext.gold]
-    scores, gold = aligner.scorer.score_text(encode_text(pairs)), list(bitext.gold.values())
-    if words := bitext.text.line_words:
+    numbers = list(bitext.gold)
+    sentences = [(bitext.source.sentence(n), bitext.target.sentence(n)) for n in numbers]
+    scores = aligner.scorer.score_text(encode_text(sentences))
+    gold = list(bitext.gold.values())
+    if bitext.text.line_words:
+        # gold links count the words of lines; those of tokens depend on the links that the aligner finds
+        source_words, target_words = bitext.text.line_words
         batch = aligner.decoder(scores).align(default_workers(options.workers))
-        gold = [
-            gold_of_tokens(links, batch.links(k), words[0].sentence(n), words[1].sentence(n))
-            for k, (n, links) in enumerate(bitext.gold.items())
-        ]
+        gold = []
+        for k, n in enumerate(numbers):
+            words = source_words.sentence(n), target_words.sentence(n)
+            gold.append(gold_of_tokens(bitext.gold[n], batch.links(k), *words))
     positions = learn_from_gold(
         scores,
         aligner.positions,
@@ -562,7 +595,7 @@ def train_rescorer(aligner: Aligner, bitext: PreparedBitext, options: LearnOptio
 
 
 def _why_too_small(aligner: Aligner, bitext: PreparedBitext, options: LearnOptions) -> str:
-    """Say that a text is too small to learn from; an empty text of others."""
+    """Return a warning if a text is too small to learn from; an empty text if it is not."""
     pairs, text = len(bitext.source.lengths), bitext.text
     alone = options.prior is None and options.vectors is None and options.expert is None
     if alone and _are_equal(bitext.source) and _are_equal(bitext.target):
@@ -575,7 +608,7 @@ def _why_too_small(aligner: Aligner, bitext: PreparedBitext, options: LearnOptio
 
 
 def _are_equal(side: EncodedSide) -> bool:
-    """Tell whether all sentences of a side are the same."""
+    """Return whether all sentences of a side are the same."""
     length = int(side.lengths[0])
     if (side.lengths != length).any():
         return False
@@ -584,22 +617,28 @@ def _are_equal(side: EncodedSide) -> bool:
 
 
 def _gold_log_odds(decoder: Decoder, gold: Sequence[GoldAlignment]) -> float:
-    """Return what the gold links of the pairs of a text add to the log odds of link probabilities."""
+    """Return the term that gold links add to the log odds of link probabilities."""
     assert decoder.probabilities is not None  # every learned model has them
-    outcomes: list[tuple[Reals, ...]] = []
+    posteriors: list[Reals] = []
+    evidence: list[Reals] = []
+    right: list[Reals] = []
     for k, bucket in enumerate(decoder.text.buckets):
-        (t, s, b), posterior, _, evidence = decoder.scored_links(k)
-        assert evidence is not None
+        scored = decoder.scored_links(k)
+        assert scored.cell_evidence is not None
+        t, s, b = scored.cells
         links = zip(bucket.pieces[b].tolist(), s.tolist(), t.tolist(), strict=True)
-        right = np.array([(s, t) in gold[n].possible for n, s, t in links], dtype=float)
-        outcomes.append((posterior, evidence[t, s, b], right))
-    return decoder.probabilities.fit_gold_log_odds(*map(np.concatenate, zip(*outcomes, strict=True)))
+        posteriors.append(scored.posterior)
+        evidence.append(scored.cell_evidence[t, s, b])
+        right.append(np.array([(s, t) in gold[n].possible for n, s, t in links], dtype=float))
+    return decoder.probabilities.fit_gold_log_odds(
+        np.concatenate(posteriors), np.concatenate(evidence), np.concatenate(right)
+    )
 
 
 def expert_with_trust(aligner: Aligner, text: EncodedText, options: LearnOptions) -> Expert:
     """Return the expert with its trust, estimated by an aligner that was learned without the expert."""
-    step = -(-text.cells // MAX_TRUST_CELLS)  # of a large text every n-th bucket
-    text = replace(text, buckets=text.buckets[::step])
+    period = math.ceil(text.cells / MAX_TRUST_CELLS)
+    text = replace(text, buckets=text.buckets[::period])  # every n-th bucket of a large text
     aligner = replace(aligner, expert=options.expert, workers=options.workers).with_trust_from(text)
     options.report(f"{aligner.expert}; learned again with its links as a prior")
     return cast(Expert, aligner.expert)
@@ -608,14 +647,16 @@ def expert_with_trust(aligner: Aligner, text: EncodedText, options: LearnOptions
 def _alignment_of(
     text: EncodedText, aligner: Aligner, estimator: Estimator, estimated: Estimate, options: LearnOptions
 ) -> Callable[[], AlignedBatch]:
-    """Return a function that aligns the training text, if the text is small with the counts of the estimate.
+    """Return a function that aligns the training text.
 
-    The links are those of :meth:`Aligner.align_text`, in less than half the time. The first call takes the
-    counts, which are large, and lets them go.
+    The links are those of :meth:`Aligner.align_text`. For a text that is not read part by part, the counts of
+    the estimate are used, which takes less than half the time. The first call frees the counts, which are
+    large.
     """
-    aligner, counts = replace(aligner, workers=options.workers), []
-    if options.make_bitext is None and estimator.index.complete:  # a large text is read part by part
-        text.__dict__["index"] = estimator.index
+    aligner = replace(aligner, workers=options.workers)
+    counts: list[CountedForms] = []
+    if options.make_bitext is None and estimator.index.complete:
+        text = text.with_index(estimator.index)
         counts = [estimated.counted]
 
     @cache

@@ -1,7 +1,8 @@
-"""Links from what another program or model says of each sentence pair: attention, or similarities.
+"""Links from attention or similarities of another program or model.
 
-A source gives one matrix a pair, of words or of sub-words. A published method, or attention in both
-directions, makes posteriors of it, an extraction chooses links, and links of sub-words become those of words.
+A source yields one matrix per pair, of words or of sub-words. A published method, or attention in both
+directions, turns the matrix into posteriors, an extraction chooses links, and links of sub-words become links
+of words.
 
 Axes: B pairs of a bucket, T target, S source words or sub-words.
 """
@@ -19,9 +20,9 @@ import numpy as np
 
 from nmtalign.aligner.decoding import Decoder
 from nmtalign.aligner.extraction_methods import Extraction, make_extraction
-from nmtalign.arrays import AnyArray, Flags, Floats, Reals
+from nmtalign.arrays import AnyArray, Flags, Floats, Integers, Reals
 from nmtalign.calls import check_call
-from nmtalign.corpus.buckets import PADDING_SCORE, make_buckets
+from nmtalign.corpus.buckets import PADDING_SCORE, Bucket, make_buckets
 from nmtalign.corpus.line_words import LineWords, join_pair_tokens, links_of_words
 from nmtalign.corpus.sides import encode_pairs
 from nmtalign.corpus.text import EncodedText, encode_lines, whole_pairs
@@ -59,10 +60,10 @@ from nmtalign.validation import (
     quote_parameter,
 )
 
-PAIRS_IN_MEMORY = 256  # whose matrices are held in memory
+PAIRS_IN_MEMORY = 256  # bounds the memory of the matrices
 
 _ATTENTION_SETTINGS = ("layers", "attention_heads", "shift", "extract", "threshold", "symmetrize")
-_SETTINGS_OF_SOURCE = {  # which settings apply to which source
+_SETTINGS_OF_SOURCE = {
     "matrices": (*_ATTENTION_SETTINGS, "pieces", "normalize", "encoding"),
     "translator": (*_ATTENTION_SETTINGS, "languages", "device"),
     "encoder": ("method", "units", "layer", "languages", "device", "cache", "download"),
@@ -101,15 +102,15 @@ class LinkSource:
     symmetrize: Symmetrization | None = None
 
     def __post_init__(self) -> None:
-        given = [field.name for field in fields(self) if getattr(self, field.name) is not None]
-        sources = [name for name in _SETTINGS_OF_SOURCE if name in given]
+        passed = [field.name for field in fields(self) if getattr(self, field.name) is not None]
+        sources = [name for name in _SETTINGS_OF_SOURCE if name in passed]
         if len(sources) != 1:
-            found = " and ".join(map(quote_parameter, sources)) or "none; give one by its name"
+            found = " and ".join(map(quote_parameter, sources)) or "none; pass one by its name"
             raise UsageError(
                 f"expected one of {', '.join(map(quote_parameter, _SETTINGS_OF_SOURCE))}, found {found}"
             )
         [source] = sources
-        unsuitable = [name for name in given if name not in (source, *_SETTINGS_OF_SOURCE[source])]
+        unsuitable = [name for name in passed if name not in (source, *_SETTINGS_OF_SOURCE[source])]
         if unsuitable:
             names = ", ".join(map(quote_parameter, unsuitable))
             verb = "does" if len(unsuitable) == 1 else "do"
@@ -119,31 +120,31 @@ class LinkSource:
 
     @property
     def has_head(self) -> bool:
-        """Whether the layers, heads or the shift of attention are given, so that the text chooses none."""
+        """Whether layers, heads or the shift of attention are passed; otherwise the text chooses them."""
         return any(value is not None for value in (self.layers, self.attention_heads, self.shift))
 
 
 @dataclass(frozen=True)
 class Linker:
-    """A source of matrices, and what makes links of them."""
+    """Reads one matrix per sentence pair and extracts links from it."""
 
     name: str  # of the source, with its settings
     read: Callable[[Iterable[WordPair]], Iterator[PairMatrix]]
     posteriors: Callable[[Reals, Flags], Posteriors]
     extraction: Extraction
-    reading: AttentionReduction | None = None  # how attention was read; None for similarities
+    reduction: AttentionReduction | None = None  # how heads and pieces were reduced; None for similarities
     chosen_by_text: bool = False  # whether the text chose the attention head
 
     @property
     def description(self) -> str:
-        """What makes the links, in one line."""
+        """The source and the extraction, in one line."""
         return f"{self.name} {self.extraction}"
 
     def batches(self, pairs: Iterable[WordPair]) -> Iterator[AlignedBatch]:
-        """Yield the links of pairs of words, as they are read, `PAIRS_IN_MEMORY` pairs in a batch."""
+        """Yield the links of pairs of words as they are read, `PAIRS_IN_MEMORY` pairs at a time."""
         matrices = self.read(pairs)
-        while part := list(islice(matrices, PAIRS_IN_MEMORY)):
-            yield self.align(part)
+        while matrices_of_batch := list(islice(matrices, PAIRS_IN_MEMORY)):
+            yield self.align(matrices_of_batch)
 
     def align(self, matrices: Sequence[PairMatrix]) -> AlignedBatch:
         """Return the links of the words of some pairs."""
@@ -152,44 +153,49 @@ class Linker:
 
     def pair(self, matrix: PairMatrix) -> AlignedPair:
         """Return the links of one pair with its attention."""
-        default_values = "combined" if self.reading is None else "forward"  # of similarities, of attention
-        source, target = map(tuple, _linked_units(matrix))
-        decoder, unknown = self._decoder([matrix]), [matrix.unlinked]
-        [pair] = decoder.pairs(
-            [(source, target)], self.description, unknown=unknown, default_values=default_values
+        source_units, target_units = _linked_units(matrix)
+        [pair] = self._decoder([matrix]).pairs(
+            [(tuple(source_units), tuple(target_units))],
+            self.description,
+            unknown=[matrix.unlinked],
+            default_values="combined" if self.reduction is None else "forward",
         )
         if matrix.word_of_piece is None:
             return pair
-        source, target = map(tuple, matrix.words)
-        numbers = matrix.word_of_piece[0].tolist(), matrix.word_of_piece[1].tolist()
-        return join_pair_tokens(pair, (source, target), numbers)
+        source, target = matrix.words
+        word_numbers = matrix.word_of_piece[0].tolist(), matrix.word_of_piece[1].tolist()
+        return join_pair_tokens(pair, (tuple(source), tuple(target)), word_numbers)
 
     def _decoder(self, matrices: Sequence[PairMatrix]) -> Decoder:
+        """Return a decoder of the matrices, in buckets like those of any text."""
         source, target = encode_pairs(map(_linked_units, matrices))
         text = EncodedText(source, target, whole_pairs(source, target), make_buckets(source, target))
 
-        def stacked(k: int, name: str, rest: float) -> AnyArray:
-            """Return the arrays of the pairs of bucket k (T, S, B), `rest` where there is none."""
-            bucket = text.buckets[k]
-            stack = np.full(bucket.shape, rest)
+        def matrices_of(bucket: Bucket) -> Reals:
+            stack = np.full(bucket.shape, PADDING_SCORE)  # (T, S, B)
             for column in np.flatnonzero(bucket.pieces >= 0):
-                array = getattr(matrices[bucket.pieces[column]], name)
-                if array is not None:
-                    stack[: array.shape[0], : array.shape[1], column] = array
+                matrix = matrices[bucket.pieces[column]].matrix
+                stack[: matrix.shape[0], : matrix.shape[1], column] = matrix
             return stack
 
         def bucket_posteriors(k: int) -> BucketPosteriors:
-            posteriors = self.posteriors(stacked(k, "matrix", PADDING_SCORE), text.buckets[k].inside)
-            return BucketPosteriors(posteriors, None)
+            bucket = text.buckets[k]
+            return BucketPosteriors(self.posteriors(matrices_of(bucket), bucket.inside), None)
 
         def linkable(k: int, ratios: Floats | None) -> Flags:
-            return stacked(k, "linkable", True)
+            bucket = text.buckets[k]
+            stack = np.ones(bucket.shape, bool)
+            for column in np.flatnonzero(bucket.pieces >= 0):
+                cells = matrices[bucket.pieces[column]].linkable
+                if cells is not None:
+                    stack[: cells.shape[0], : cells.shape[1], column] = cells
+            return stack
 
         return Decoder(text, bucket_posteriors, self.extraction, linkable)
 
 
 def _linked_units(matrix: PairMatrix) -> WordPair:
-    """Return what the matrix is of; sub-words have no text, which no method asks for."""
+    """Return the words that the matrix is of, or its sub-words; these are empty, as no method reads them."""
     if matrix.word_of_piece is None:
         return matrix.words
     source, target = matrix.word_of_piece
@@ -197,13 +203,15 @@ def _linked_units(matrix: PairMatrix) -> WordPair:
 
 
 def _line_words(matrices: Sequence[PairMatrix], side: int) -> LineWords:
-    """Return the words of what the matrices are of."""
-    numbers = [
-        np.arange(len(pair.words[side])) if pair.word_of_piece is None else pair.word_of_piece[side]
-        for pair in matrices
-    ]
-    offsets = np.cumsum([0, *map(len, numbers)])
-    return LineWords(np.concatenate([np.zeros(0, np.int64), *numbers]), offsets)
+    """Return the word that each linked unit of one side belongs to."""
+    word_numbers: list[Integers] = []
+    for matrix in matrices:
+        if matrix.word_of_piece is None:
+            word_numbers.append(np.arange(len(matrix.words[side])))
+        else:
+            word_numbers.append(matrix.word_of_piece[side])
+    offsets = np.cumsum([0, *map(len, word_numbers)])
+    return LineWords(np.concatenate([np.zeros(0, np.int64), *word_numbers]), offsets)
 
 
 @check_call("two sides are given as links_from(sources, targets, similarities=...)")
@@ -328,18 +336,20 @@ def links_from(
     )
     text = TextSettings(tokenizer, lowercase=False, unicode="none")
     pairs, again = tee(check_pairs(pairs, targets))
-    linker, words = open_linker((_words_of_pair(pair, text) for pair in pairs), source)
+    words_of_pairs = (_words_of_pair(pair, text) for pair in pairs)
+    linker, words = open_linker(words_of_pairs, source)
     batch = concatenate_batches(list(linker.batches(words)) or [linker.align([])])
     if pieces is not None:
         return batch
-    given = list(again)
-    lines = [pair for pair in given if is_line_pair(pair)]
-    linked = links_of_words(batch, encode_lines(lines, text).line_words if lines else None)
-    return replace(linked, origin=_Linked(linked, given))
+    listed = list(again)
+    lines = [pair for pair in listed if is_line_pair(pair)]
+    line_words = encode_lines(lines, text).line_words if lines else None
+    linked = links_of_words(batch, line_words)
+    return replace(linked, origin=_Linked(linked, listed))
 
 
 class _Linked(NamedTuple):
-    """Links, and the pairs that they were made for; the weight of a link is its probability."""
+    """Links and their sentence pairs; the weight of a link is its probability."""
 
     batch: AlignedBatch
     pairs: Sequence[Pair]
@@ -351,10 +361,12 @@ class _Linked(NamedTuple):
     def aligned(self, n: int) -> AlignedPair:
         """Return pair n."""
         source, target = self.tokens(n)
-        links, weights = self.batch.links(n), np.zeros((len(target), len(source)), np.float32)
-        rows = slice(*self.batch.offsets[n : n + 2])
-        weights[self.batch.target[rows], self.batch.source[rows]] = self.batch.probability[rows]
-        alignment = Alignment(links, len(source), len(target))
+        links_of_pair = slice(self.batch.offsets[n], self.batch.offsets[n + 1])
+        rows = self.batch.target[links_of_pair]
+        columns = self.batch.source[links_of_pair]
+        weights = np.zeros((len(target), len(source)), np.float32)
+        weights[rows, columns] = self.batch.probability[links_of_pair]
+        alignment = Alignment(self.batch.links(n), len(source), len(target))
         return AlignedPair(alignment, AlignmentMatrix(weights, source, target))
 
     def chosen(self, numbers: Sequence[int]) -> _Linked:
@@ -363,6 +375,7 @@ class _Linked(NamedTuple):
 
 
 def _words_of_pair(pair: Pair, text: TextSettings) -> WordPair:
+    """Return the words of both sides; `text` splits lines."""
     if is_line_pair(pair):
         return text.words_of_pair(pair, (None, None))
     return list(pair[0]), list(pair[1])
@@ -390,7 +403,7 @@ def open_linker(pairs: Iterator[WordPair], source: LinkSource) -> tuple[Linker, 
 
 
 def _reduction_of(source: LinkSource) -> AttentionReduction:
-    """Return how attention is read; a UsageError for values of another type."""
+    """Return how attention is reduced; raise UsageError if a value has the wrong type."""
     shift = 0 if source.shift is None else source.shift
     normalize = False if source.normalize is None else source.normalize
     check_number(shift, "`shift` -1, 0 or 1", minimum=-1, maximum=1, integer=True)
@@ -406,14 +419,15 @@ def _reduction_of(source: LinkSource) -> AttentionReduction:
     )
 
 
-def _layer_numbers(given: Any, name: str) -> tuple[int, ...] | None:
-    """Return the numbers of layers or heads, from 0; one number stands for itself."""
-    if given is None:
+def _layer_numbers(value: Any, name: str) -> tuple[int, ...] | None:
+    """Return the numbers of layers or heads, from 0; a single number may be passed without a list."""
+    if value is None:
         return None
-    listed = list(given) if is_iterable(given) and not isinstance(given, str | bytes) else [given]
+    is_listed = is_iterable(value) and not isinstance(value, str | bytes)
+    listed = list(value) if is_listed else [value]
     expected = f"`{name}` as numbers from 0, such as [0, 1]"
     if not listed:
-        raise UsageError(f"expected {expected}, found none; leave it out for all")
+        raise UsageError(f"expected {expected}, found none; omit it to use all")
     for number in listed:
         check_number(number, expected, minimum=0, integer=True)
     return tuple(map(int, listed))
@@ -421,7 +435,7 @@ def _layer_numbers(given: Any, name: str) -> tuple[int, ...] | None:
 
 def _attention_linker(
     name: str,
-    reading: AttentionReduction,
+    reduction: AttentionReduction,
     read: Callable[[Iterable[WordPair]], Iterator[PairMatrix]],
     source: LinkSource,
     *,
@@ -429,27 +443,28 @@ def _attention_linker(
 ) -> Linker:
     """Return a Linker of attention, whose links an extraction chooses."""
     return Linker(
-        name=f"{name} {reading}",
+        name=f"{name} {reduction}",
         read=read,
         posteriors=attention_posteriors,
         extraction=make_extraction(source.extract, source.threshold, source.symmetrize, null=False),
-        reading=reading,
+        reduction=reduction,
         chosen_by_text=chosen_by_text,
     )
 
 
 def _matrices_linker(source: LinkSource, matrices: str | Path | Iterable[AnyArray]) -> Linker:
     """Return a Linker of attention in a file, or of one array for each pair."""
-    reading, name = _reduction_of(source), f"matrices={matrices}"
     if isinstance(matrices, str | Path):
+        name = f"matrices={matrices}"
         matrices = as_path(matrices)
-    else:
-        if not is_iterable(matrices):
-            found = f"found {short_repr(matrices)}"
-            raise UsageError(f"expected a file of attention, or an array for each pair, {found}")
+    elif is_iterable(matrices):
         name = "matrices=arrays"
-    read = partial(read_attention, matrices, reading, encoding=source.encoding or "utf-8")
-    return _attention_linker(name, reading, read, source)
+    else:
+        found = f"found {short_repr(matrices)}"
+        raise UsageError(f"expected a file of attention, or an array for each pair, {found}")
+    reduction = _reduction_of(source)
+    read = partial(read_attention, matrices, reduction, encoding=source.encoding or "utf-8")
+    return _attention_linker(name, reduction, read, source)
 
 
 def _translator_linker(
@@ -460,15 +475,15 @@ def _translator_linker(
     device = source.device or "cpu"
     check_device(device)
     translator = Translator(translator_name, source.languages, device)
-    reading = _reduction_of(source)
-    if reading.shift < 0:
-        raise UsageError("shift -1: a translation model has 0 (a word is predicted) or 1 (it is read)")
+    reduction = _reduction_of(source)
+    if reduction.shift < 0:
+        raise UsageError("`shift` of a translation model must be 0 (a word is predicted) or 1 (it is read)")
     if not source.has_head:
-        reading, pairs = best_reduction(translator, pairs)
-    reading = replace(reading, normalize=True)
-    read = partial(translator_attention, translator, reading)
+        reduction, pairs = best_reduction(translator, pairs)
+    reduction = replace(reduction, normalize=True)
+    read = partial(translator_attention, translator, reduction)
     name = f"translator={translator_name}"
-    linker = _attention_linker(name, reading, read, source, chosen_by_text=not source.has_head)
+    linker = _attention_linker(name, reduction, read, source, chosen_by_text=not source.has_head)
     return linker, pairs
 
 
@@ -483,10 +498,10 @@ def encoder_linker(
     method: MethodName | None = None,
     units: UnitName | None = None,
 ) -> Linker:
-    """Return a Linker of the similarities of an encoder; without `download` it has to be on this machine.
+    """Return a Linker of the similarities of an encoder; without `download` it must be on this machine.
 
-    Raises UsageError if a package or the device is missing. When links are read, a missing layer and
-    languages that the model does not take are UsageErrors as well.
+    Raises UsageError if a package or the device is missing. When links are read, a layer that does not exist
+    and languages that the model does not support also raise UsageError.
     """
     check_device(device or "cpu")
     opened_encoder = Encoder(
@@ -496,9 +511,11 @@ def encoder_linker(
         download=download,
         languages=languages,
     )
-    published, units = _published_method(method), _checked_units(units)
-    source = EncoderSimilarities(opened_encoder, published.product, cache, units)
-    return _method_linker(f"{source.description}", source.read, method, f" units={units}")
+    units = _checked_units(units)
+    source = EncoderSimilarities(
+        encoder=opened_encoder, product=_published_method(method).product, cache=cache, units=units
+    )
+    return _method_linker(source.description, source.read, method, f" units={units}")
 
 
 def _similarity_linker(source: LinkSource) -> Linker:
@@ -512,11 +529,9 @@ def _similarity_linker(source: LinkSource) -> Linker:
     similarities, name = source.similarities, "arrays"
     if isinstance(similarities, str | Path):
         similarities = name = expand_home(similarities)
-    return _method_linker(
-        f"similarities={name}",
-        partial(read_similarities, similarities, _published_method(source.method).least_similarity),
-        source.method,
-    )
+    min_similarity = _published_method(source.method).min_similarity
+    read = partial(read_similarities, similarities, min_similarity)
+    return _method_linker(f"similarities={name}", read, source.method)
 
 
 def _published_method(name: MethodName | None) -> Method:

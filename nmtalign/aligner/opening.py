@@ -1,27 +1,24 @@
-"""Open an aligner by path (what lies in the folder decides what it is), and fit it to a text.
+"""Open an aligner by path (the content of the folder decides what it is), or make one from word vectors.
 
-The readers of vectors are imported in functions: a learned model opens without them.
+The readers of vectors are imported in functions: a learned model does not need them.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import chain, islice
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nmtalign import blas
 from nmtalign.aligner.aligner import Aligner, load_aligner
 from nmtalign.aligner.experts import choose_expert
 from nmtalign.aligner.extraction_methods import make_extraction
 from nmtalign.arrays import Reals
 from nmtalign.calls import check_call
-from nmtalign.corpus.parallel import default_workers
 from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.paths import bundled_path, resolve_path
@@ -39,21 +36,17 @@ from nmtalign.names import (
 from nmtalign.positions.hmm import unfitted_hmm
 from nmtalign.positions.position_model import DIAGONAL_STRENGTH, PositionModel, SoftmaxPositions
 from nmtalign.state import is_model
-from nmtalign.text.bitext import Pair, Pairs, Sentences, check_pairs
 from nmtalign.text.tokenization import Languages, TextSettings
-from nmtalign.validation import check_choices, check_number, check_type, quote_parameter
+from nmtalign.validation import check_bool, check_choices, check_number, check_type, quote_parameter
 
 if TYPE_CHECKING:
     from nmtalign.scorers.given_vectors import VectorScorer
     from nmtalign.scorers.vector_scores import VectorScore
     from nmtalign.vectors.embeddings import Embeddings
 
-SAMPLE_WORDS = 20_000  # words that stand for all
-MAX_LENGTH_VARIATION = (
-    0.2  # deviation of lengths, over their mean, from which on cosines do better than dot products
-)
-MAX_FITTING_PAIRS = 5_000  # pairs of a text to which transitions are fitted
-AnyPair = TypeVar("AnyPair", bound=Pair)
+SAMPLE_WORDS = 20_000  # statistics of vectors are computed from so many words
+# dot products do worse than cosines where the standard deviation of the lengths, over their mean, is greater
+MAX_LENGTH_VARIATION = 0.2
 
 
 @check_call("settings are given by their names, vectors as a tuple: load((source, target))")
@@ -139,8 +132,7 @@ def load(
     if not (path is None or isinstance(path, str | tuple | list) or hasattr(path, "__fspath__")):
         expected = "expected the path of a folder, or word vectors of two languages as (source, target)"
         raise UsageError(f"{expected}, found {short_repr(path)}")
-    if not isinstance(unsafe_pickle, bool):
-        raise UsageError(f"expected True or False as unsafe_pickle, found {short_repr(unsafe_pickle)}")
+    check_bool(unsafe_pickle, "unsafe_pickle")
     folder = None if isinstance(path, tuple | list) else _existing_folder(path)
     if folder is not None and is_model(folder):
         _refuse_settings_of_vectors(
@@ -254,24 +246,29 @@ def open_vectors(
 
 
 def _warn_about_spaces(vectors: tuple[Embeddings, Embeddings], score: str | VectorScore) -> None:
-    """Warn where two vectors do not look like one space, or their lengths spoil dot products."""
+    """Warn if two vectors do not look like one space, or their lengths spoil dot products."""
     if score == "bahdanau" or not isinstance(score, str):  # its projections may bring any two spaces together
         return
     from nmtalign.vectors.spaces import warn_if_unrelated
 
-    source, target = (side.first(SAMPLE_WORDS) for side in vectors)
+    source, target = vectors[0].first(SAMPLE_WORDS), vectors[1].first(SAMPLE_WORDS)
     warn_if_unrelated(source, target)
     if score == "cosine":
         return
-    lengths = vector_lengths(source.matrix), vector_lengths(target.matrix)
-    relative_deviation = max(of_side.std() / of_side.mean() for of_side in lengths)
-    if relative_deviation > MAX_LENGTH_VARIATION:
-        percent = f"{100 * relative_deviation:.0f} %"
+    variation = max(_length_variation(source), _length_variation(target))
+    if variation > MAX_LENGTH_VARIATION:
+        percent = f"{100 * variation:.0f} %"
         warnings.warn(
-            f"the lengths of the vectors differ by {percent} of their mean: dot products favor the long"
-            " ones, whatever they mean; try `score=cosine`",
+            f"the lengths of the vectors differ by {percent} of their mean: dot products favor long vectors,"
+            " whatever the words mean; try `score=cosine`",
             stacklevel=5,
         )
+
+
+def _length_variation(vectors: Embeddings) -> float:
+    """Return the standard deviation of the lengths of vectors, divided by their mean."""
+    lengths = vector_lengths(vectors.matrix)
+    return float(lengths.std() / lengths.mean())
 
 
 def vector_lengths(vectors: Reals) -> Reals:
@@ -333,18 +330,21 @@ def vector_aligner(
     from nmtalign.vectors.storage import both_embeddings
 
     source, target = both_embeddings((source, target))
-    for name, value in (("temperature", temperature), ("diagonal", diagonal)):
-        if value is not None:
-            check_number(value, f"a number as {name}")
+    if temperature is not None:
+        check_number(temperature, "a number as temperature")
+    if diagonal is not None:
+        check_number(diagonal, "a number as diagonal")
     vector_score = make_score(score, source.dimension, temperature=temperature, parameters=parameters)
     if unknown is not None:
         source, target = source.with_unknown(unknown), target.with_unknown(unknown)
+    # learned scores have a temperature of their own
     tune = temperature is None and vector_score.null is None
     scorer = VectorScorer(source, target, vector_score, tune=tune)
-    default_positions = "diagonal" if isinstance(score, str) and score == "cosine" else "none"
-    name = default_positions if positions is None else positions
-    text = TextSettings.from_dict(source.settings.get("text", {})).updated(tokenizer, lowercase, unicode)
-    aligner = Aligner(scorer, _make_positions(name, diagonal, scorer), text=text)
+    if positions is None:
+        positions = "diagonal" if isinstance(score, str) and score == "cosine" else "none"
+    text_of_vectors = TextSettings.from_dict(source.settings.get("text", {}))
+    text = text_of_vectors.updated(tokenizer, lowercase, unicode)
+    aligner = Aligner(scorer, _make_positions(positions, diagonal, scorer), text=text)
     if languages is not None:
         aligner = replace(aligner, languages=languages)
     return with_extraction(aligner, extract, threshold, symmetrize)
@@ -355,14 +355,17 @@ def _make_positions(name: str, strength: float | None, scorer: VectorScorer) -> 
     check_choices([name], POSITIONS, "positions")
     if name == "hmm":
         if strength is not None:
-            raise UsageError("positions hmm learn their transitions; leave the strength of a diagonal out")
+            raise UsageError(
+                "`diagonal` does not apply to `positions=hmm`, which learns transitions; remove it"
+            )
         return unfitted_hmm()
     if strength is None and name == "diagonal" and scorer.score.raw:
         from nmtalign.scorers.vector_scores import cosine_scale
 
-        # for dot products of any size, what the default is for cosines
-        source, target = (side.first(SAMPLE_WORDS).matrix for side in (scorer.source, scorer.target))
-        length = float(vector_lengths(source).mean()) * float(vector_lengths(target).mean())
+        # dot products grow with the lengths of the vectors; relative to them, the prior is that of cosines
+        source_lengths = vector_lengths(scorer.source.first(SAMPLE_WORDS).matrix)
+        target_lengths = vector_lengths(scorer.target.first(SAMPLE_WORDS).matrix)
+        length = float(source_lengths.mean()) * float(target_lengths.mean())
         strength = DIAGONAL_STRENGTH * length * scorer.score.scale / cosine_scale(scorer.source.dimension)
     return SoftmaxPositions(name, strength)
 
@@ -380,55 +383,3 @@ def with_extraction(
         raise UsageError("`threshold` must be above 0 and at most 1; 0 would link every word to every word")
     extraction = make_extraction(extract, threshold, symmetrize, null=aligner.positions.has_null)
     return replace(aligner, extraction=extraction)
-
-
-def fit_text(
-    aligner: Aligner, pairs: Iterable[AnyPair], *, unit: str = "words"
-) -> tuple[Aligner, Iterator[AnyPair]]:
-    """Return an aligner fitted to the first pairs of a text, if it needs that, and the whole text again.
-
-    `unit` is what the links of an expert count: words or tokens, as in :meth:`Aligner.encoded`.
-    """
-    rest = iter(pairs)
-    if not aligner.needs_fitting:
-        return aligner, rest
-    first = list(islice(rest, MAX_FITTING_PAIRS))
-    words = [sides for pair in first if all(sides := aligner.words_of(pair))]
-    if aligner.positions.unfitted and words:
-        scorer, positions = aligner.scorer.fitted(words, default_workers(aligner.workers))
-        aligner = replace(aligner, scorer=scorer, positions=positions)
-    if aligner.needs_trust and first:
-        aligner = aligner.with_trust_from(aligner.encoded(first, unit=unit))
-    return aligner, chain(first, rest)
-
-
-@check_call("write fit_to(aligner, pairs), or fit_to(aligner, sources, targets)")
-@blas.one_thread()
-def fit_to(aligner: Aligner, bitext: Pairs, targets: Sentences | None = None) -> Aligner:
-    """Return an aligner over vectors, or with an encoder, fitted to the first pairs of a bitext.
-
-    Parameters
-    ----------
-    aligner : Aligner
-        Made by ``load(vectors, positions="hmm")`` or ``load(model, encoder=name)``; others are returned as
-        they are.
-    bitext : iterable of (source, target), or (list, list), or DataFrame
-        Lines of text, or lists of words; at most 5,000 pairs are read.
-    targets : sequence, optional
-        The target sentences, if `bitext` has the source sentences.
-
-    References
-    ----------
-    Vogel, Ney and Tillmann (1996).
-
-    Examples
-    --------
-    >>> aligner = load("en_fr_vectors", positions="hmm")
-    >>> fit_to(aligner, [("the black cat", "le chat noir")] * 9).positions.description
-    'positions=hmm(fitted on 9 pairs)'
-    """
-    check_type(aligner, Aligner, "an aligner, as in fit_to(aligner, pairs)")
-    fitted = fit_text(aligner, check_pairs(bitext, targets, languages=aligner.languages))[0]
-    if fitted.needs_fitting:
-        raise DataError("expected sentence pairs with words on both sides to fit to, found none")
-    return fitted

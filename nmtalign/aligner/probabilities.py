@@ -41,15 +41,14 @@ from nmtalign.corpus.buckets import Bucket
 
 LINK_COEFFICIENTS = -0.7, 0.29, 0.62, 0.54  # a0 to a3
 PAIR_COEFFICIENTS = 2.588, 3.152, -2.69, -0.6784, 1.105, -2.956  # b0 to b5
-MAX_GOLD_LOG_ODDS, BISECTION_STEPS = 3.0, 30  # greatest |d|, and halvings of its interval
-MIN_PROBABILITY = 1e-6  # least distance of a probability from 0 and 1
-PSEUDO_LINKS_PER_LOG_ODDS = 10  # links for each unit of d, so that few gold links move little
+MAX_GOLD_LOG_ODDS = 3.0  # bound of |d|
+BISECTION_STEPS = 30  # halvings of the interval of d
+MIN_PROBABILITY = 1e-6  # distance of a probability from 0 and from 1
+PSEUDO_LINKS_PER_LOG_ODDS = 10  # keep few gold links from changing d much
 MAX_MEAN_LENGTH = 500  # words
 MAX_LENGTH_DEVIATION = 6.0
-MIN_TRAINING_WORDS, MAX_TRAINING_WORDS = (
-    3_000,
-    350_000,
-)  # words of a training text: the range to which the coefficients are fitted
+# the coefficients were fitted to training texts of so many words
+MIN_TRAINING_WORDS, MAX_TRAINING_WORDS = 3_000, 350_000
 
 
 class TrainingSize(NamedTuple):
@@ -70,9 +69,9 @@ class TrainingSize(NamedTuple):
 
 
 class LinkProbabilities(NamedTuple):
-    """Gives links their probability."""
+    """Computes the probability of links."""
 
-    known: tuple[Flags, Flags]  # the source and the target words (V,) that the training text has
+    known: tuple[Flags, Flags]  # marks the source and the target words (V,) of the training text
     size: float  # m
     gold_log_odds: float = 0.0  # d
 
@@ -81,13 +80,16 @@ class LinkProbabilities(NamedTuple):
         p = np.clip(np.asarray(posterior, np.float64), MIN_PROBABILITY, 1 - MIN_PROBABILITY)
         constant, of_posterior, of_evidence, of_size = LINK_COEFFICIENTS
         logit = constant + of_posterior * np.log(p / (1 - p)) + of_evidence * np.asarray(evidence, np.float64)
-        return np.asarray(np.minimum(p, 1 / (1 + np.exp(-logit - of_size * self.size - self.gold_log_odds))))
+        calibrated = 1 / (1 + np.exp(-logit - of_size * self.size - self.gold_log_odds))
+        return np.asarray(np.minimum(p, calibrated))
 
     def of(self, bucket: Bucket, column: Longs, posterior: Reals, evidence: Reals) -> Reals:
         """Return the probability of links (L,) in some columns of a bucket."""
-        sides = zip(self.known, (bucket.source, bucket.target), strict=True)
-        seen = np.logical_and.reduce([(known[words] | (words == 0)).all(axis=0) for known, words in sides])
-        probability = np.where(seen[column], self.of_training_text(posterior, evidence), posterior)
+        known_source, known_target = self.known
+        source_known = (known_source[bucket.source] | (bucket.source == 0)).all(axis=0)  # (B,)
+        target_known = (known_target[bucket.target] | (bucket.target == 0)).all(axis=0)
+        all_known = source_known & target_known
+        probability = np.where(all_known[column], self.of_training_text(posterior, evidence), posterior)
         return np.asarray(probability, np.float32)
 
     def fit_gold_log_odds(self, posterior: Reals, evidence: Reals, right: Reals) -> float:
@@ -95,10 +97,11 @@ class LinkProbabilities(NamedTuple):
         low, high = -MAX_GOLD_LOG_ODDS, MAX_GOLD_LOG_ODDS
         for _ in range(BISECTION_STEPS):
             middle = (low + high) / 2
-            sum_ = self._replace(gold_log_odds=middle).of_training_text(posterior, evidence).sum()
-            low, high = (
-                (middle, high) if sum_ + PSEUDO_LINKS_PER_LOG_ODDS * middle < right.sum() else (low, middle)
-            )
+            probabilities = self._replace(gold_log_odds=middle).of_training_text(posterior, evidence)
+            if probabilities.sum() + PSEUDO_LINKS_PER_LOG_ODDS * middle < right.sum():
+                low = middle
+            else:
+                high = middle
         return (low + high) / 2
 
 

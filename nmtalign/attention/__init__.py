@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-_NAMES_BY_MODULE = {
+_EXPORTS = {
     "scores": "dot scaled_dot cosine l2_normalize additive additive_projected additive_concatenated"
     " scaled_dot_gradient additive_gradient AdditiveGradient",
     "weights": "softmax mask_scores sparsemax entmax15 causal_mask padding_mask softmax_gradient",
@@ -17,21 +17,19 @@ _NAMES_BY_MODULE = {
     "recurrent": "GRU gru RecurrentEncoder recurrent_encoder Bahdanau Annotations annotate Step decode_step"
     " align_sentence",
 }
-_MODULE_OF_NAME = {
-    name: f"nmtalign.attention.{module}"
-    for module, names in _NAMES_BY_MODULE.items()
-    for name in names.split()
+_HOME_MODULE = {
+    name: f"nmtalign.attention.{module}" for module, names in _EXPORTS.items() for name in names.split()
 }
 
-__all__ = list(_MODULE_OF_NAME)
+__all__ = list(_HOME_MODULE)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULE_OF_NAME:
+    if name not in _HOME_MODULE:
         from nmtalign.calls import unknown_attribute
 
         raise AttributeError(unknown_attribute(__name__, name, __all__))
-    return getattr(importlib.import_module(_MODULE_OF_NAME[name]), name)
+    return getattr(importlib.import_module(_HOME_MODULE[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -405,11 +405,11 @@ class SourceOptions(Options):
     @staticmethod
     def _show_chosen_head(linker: Linker) -> None:
         """Show the options that choose the same attention head as the text has chosen."""
-        reading = linker.reading
-        if reading is None or reading.layers is None:
+        reduction = linker.reduction
+        if reduction is None or reduction.layers is None:
             return
-        head = "" if reading.heads is None else f" --attention-heads {reading.heads[0]}"
-        options = f"--layers {reading.layers[0]}{head} --shift {reading.shift}"
+        head = "" if reduction.heads is None else f" --attention-heads {reduction.heads[0]}"
+        options = f"--layers {reduction.layers[0]}{head} --shift {reduction.shift}"
         log(f"chosen by the text: {options}", event="head chosen")
 
     def inspect(

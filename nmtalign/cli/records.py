@@ -38,7 +38,7 @@ class RecordOptions(Options):
         systems: Mapping[str, str] | None = None,
     ) -> tuple[na.Aligner | None, Iterator[Record]]:
         """Return the records, and the aligner if there is one; `systems` are files of links by name."""
-        from nmtalign.aligner.opening import fit_text
+        from nmtalign.aligner.fit_to_text import fit_text
         from nmtalign.report.corpus import read_corpus
 
         if self.source.is_given(self.options.encoder.encoder):

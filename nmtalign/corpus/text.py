@@ -116,6 +116,12 @@ class EncodedText:
         """The co-occurring word pairs, numbered when they are first needed."""
         return number_pairs(self.buckets, len(self.target.words))
 
+    def with_index(self, index: PairIndex) -> EncodedText:
+        """Return the text with word pairs that are already numbered."""
+        text = replace(self)
+        text.__dict__["index"] = index  # the place in which cached_property keeps its value
+        return text
+
     def expert_cells(self, k: int) -> tuple[Floats, Flags]:
         """Return the weights of the expert's links in bucket k, (T, S, B), and cells of annotated pairs."""
         bucket, weights = self.buckets[k], np.zeros(self.buckets[k].shape, np.float32)

@@ -1,6 +1,7 @@
 """Sources of attention: files of other programs, and translation models, whose best head the text chooses.
 
-A translation model is forced: its decoder is given the translation and predicts it, sub-word after sub-word.
+Translation models are run with forced decoding: the decoder receives the translation and predicts it,
+sub-word by sub-word.
 
 Axes: L layers, H heads, R steps of the decoder, T target words, S source words, N target words of a text.
 """
@@ -31,65 +32,69 @@ from nmtalign.encoders.transformer import (
 from nmtalign.errors import DataError
 from nmtalign.text.tokenization import join_pieces, word_numbers
 
-FORCED_PAIRS_IN_MEMORY = 64  # pairs whose weights are in memory
-MAX_SOURCE_SUBWORDS = 1024  # source sub-words of a batch: the weights are L H R times as many numbers
-MIN_HEAD_PAIRS, MAX_HEAD_PAIRS = 20, 300  # least pairs to choose a head, and most pairs used
-ROW_SUM_TOLERANCE = 1e-3  # tolerance of row sums, because programs write few decimals
+FORCED_PAIRS_IN_MEMORY = 64
+MAX_SOURCE_SUBWORDS = 1024  # of a batch; its weights are L H R times as many numbers
+MIN_HEAD_PAIRS, MAX_HEAD_PAIRS = 20, 300  # pairs by which a head is chosen
+ROW_SUM_TOLERANCE = 1e-3  # programs write few decimals
 
 
 @dataclass(frozen=True)
 class AttentionReduction:
-    """How attention becomes one weight for each pair of words."""
+    """How attention is reduced to one weight for each pair of words."""
 
-    # those that are averaged, from 0; all if None
+    # numbers of the layers and heads that are averaged, from 0; all if None
     layers: tuple[int, ...] | None = None
     heads: tuple[int, ...] | None = None
-    # the weights of target piece t stand in row t + shift: -1 where the rows are the pieces that the model
-    # has read and it attends while predicting the next one, 1 where the first row is that of the begin of the
-    # sentence
+    # the weights of target piece t are in row t + shift: -1 if a row is that of the piece that the model has
+    # just read while it predicts the next one, 1 if the first row is that of the beginning of the sentence
     shift: int = 0
-    # sub-words to be joined: a word gets the sum over its source pieces and the mean over its target pieces,
-    # so that rows which sum to 1 still do (Clark et al. 2019)
+    # marks of sub-words that are joined to words: the weight of two words is the sum over the source pieces
+    # and the mean over the target pieces, so that the sums of rows remain 1 (Clark et al. 2019)
     pieces: str | None = None
     normalize: bool = False  # divide rows by their sums; else they sum to 1, with the end, or to 0
 
     def __str__(self) -> str:
-        chosen = self.layers, self.heads
-        layers, heads = ("all" if numbers is None else ",".join(map(str, numbers)) for numbers in chosen)
+        layers = "all" if self.layers is None else ",".join(map(str, self.layers))
+        heads = "all" if self.heads is None else ",".join(map(str, self.heads))
         normalized = " normalized" if self.normalize else ""
         return f"layers={layers} heads={heads} shift={self.shift} pieces={self.pieces or 'none'}{normalized}"
 
     def pair(self, pieces: WordPair, attention: AnyArray) -> PairMatrix:
         """Return the words of one pair of pieces with their weights."""
-        weights, words = self.weights(attention, *pieces), pieces
+        source, target = pieces
+        weights = self.weights(attention, source, target)
+        words = pieces
         if self.pieces is not None:
-            words = join_pieces(pieces[0], self.pieces), join_pieces(pieces[1], self.pieces)
-        return PairMatrix(words, weights, by_head=partial(self.by_head, attention, *pieces))
+            words = join_pieces(source, self.pieces), join_pieces(target, self.pieces)
+        return PairMatrix(words, weights, by_head=partial(self.by_head, attention, source, target))
 
     def weights(self, attention: AnyArray, source: Sequence[str], target: Sequence[str]) -> Reals:
-        """Return the weights (T, S) of the words of one pair; rows sum to 1 at most.
+        """Return the weights (T, S) of the words of one pair; rows sum to at most 1.
 
-        `attention` is of shape (T, S) or (layers, heads, T, S) for T target and S source pieces. A row or a
-        column more, or both, is the end of the sentence (with shift 1, for rows: the begin), which is left
-        out. A DataError if the shape does not fit the pieces, a layer or head is not there, weights are
-        negative or not finite, or rows do not sum to 1 and are not to be normalized.
+        `attention` has shape (T, S) or (layers, heads, T, S) for T target and S source pieces. One more row
+        or column is that of the end of the sentence (with shift 1, one more row is that of the beginning) and
+        is left out. Raises DataError if the shape does not fit the pieces, if a layer or head does not exist,
+        if weights are negative or not finite, or if rows do not sum to 1 and `normalize` is not set.
         """
         S, T = len(source), len(target)
-        averaged, weights = self._averaged(attention, S, T), np.zeros((T, S))
+        averaged = self._averaged(attention, S, T)
+        weights = np.zeros((T, S))
         rows = np.arange(T) + self.shift
-        there = (rows >= 0) & (rows < len(averaged))
-        weights[there] = averaged[rows[there], :S]
+        exists = (rows >= 0) & (rows < len(averaged))
+        weights[exists] = averaged[rows[exists], :S]
         if self.pieces is None:
             return weights
-        numbers = (word_numbers(side, self.pieces) for side in (target, source))
-        of_target, of_source = (membership(words, words[-1] + 1 if words else 0) for words in numbers)
+        of_target = _membership_of_pieces(target, self.pieces)  # (target words, T)
+        of_source = _membership_of_pieces(source, self.pieces)  # (source words, S)
         sums = of_target @ weights @ of_source.T
-        return np.asarray(np.minimum(sums / of_target.sum(axis=1, keepdims=True), 1))  # sums round
+        means = sums / of_target.sum(axis=1, keepdims=True)
+        return np.asarray(np.minimum(means, 1))  # rounded sums may exceed 1
 
     def by_head(self, attention: AnyArray, source: Sequence[str], target: Sequence[str]) -> dict[str, Reals]:
-        """Return the weights that :meth:`weights` would of each head alone; none where there is one head."""
+        """Return the weights of each head alone, as :meth:`weights` does; empty if there is only one head."""
         shape = _checked_weights(attention).shape
-        layers, heads = (self.layers or range(shape[0])), (self.heads or range(shape[1]))
+        layers = self.layers or range(shape[0])
+        heads = self.heads or range(shape[1])
         if len(layers) * len(heads) == 1:
             return {}
         of_head = {}
@@ -101,15 +106,14 @@ class AttentionReduction:
         return of_head
 
     def _averaged(self, attention: AnyArray, S: int, T: int) -> Reals:
-        """Return the mean over the chosen layers and heads, as many rows and columns as there are."""
+        """Return the mean over the chosen layers and heads, with all rows and columns."""
         weights = _checked_weights(attention)
-        for axis, name, numbers in ((0, "layer", self.layers), (1, "head", self.heads)):
-            if numbers is not None:
-                if max(numbers) >= (count := weights.shape[axis]):
-                    raise DataError(f"there is no {name} {max(numbers)}: found {count}, counted from 0")
-                weights = np.take(weights, numbers, axis=axis)
+        if self.layers is not None:
+            weights = _take(weights, self.layers, axis=0, name="layer")
+        if self.heads is not None:
+            weights = _take(weights, self.heads, axis=1, name="head")
         rows, columns = weights.shape[2:]
-        if not (S and T):  # an empty line; some programs write a weight for its end
+        if not (S and T):  # some programs write a weight for the end of an empty line
             return np.zeros((T, S))
         if rows - T not in (0, 1) or columns - S not in (0, 1):
             expected = f"expected attention of {T} target and {S} source pieces, or one more for the end"
@@ -121,35 +125,51 @@ class AttentionReduction:
         return np.asarray((weights / np.where(sums > 0, sums, 1)).mean(axis=(0, 1)))
 
     def _check_sums(self, sums: Reals) -> None:
-        """Raise a DataError for rows whose sum is neither 1 nor 0, from sums of shape (layers, heads, T)."""
+        """Raise DataError if the sum of a row is neither 1 nor 0; the sums have shape (layers, heads, T)."""
         wrong = np.argwhere((np.abs(sums - 1) > ROW_SUM_TOLERANCE) & (sums != 0))
         if not len(wrong):
             return
         layer, head, row = wrong[0].tolist()
         found = f"{sums[layer, head, row]:.6g} in row {row + 1}"
         if sums[..., 0].size > 1:
-            layer, head = (self.layers or range(layer + 1))[layer], (self.heads or range(head + 1))[head]
+            layer = (self.layers or range(layer + 1))[layer]
+            head = (self.heads or range(head + 1))[head]
             found += f" of layer {layer}, head {head}"
-        advice = "give attention after its softmax, or `normalize=True` to divide each row by its sum"
+        advice = "pass attention after its softmax, or `normalize=True` to divide each row by its sum"
         raise DataError(f"expected rows that sum to 1, found {found}; {advice}")
 
 
+def _take(weights: Reals, numbers: Sequence[int], *, axis: int, name: str) -> Reals:
+    """Return some layers or heads; DataError if one does not exist."""
+    count = weights.shape[axis]
+    if max(numbers) >= count:
+        raise DataError(f"there is no {name} {max(numbers)}: found {count}, counted from 0")
+    return np.take(weights, numbers, axis=axis)
+
+
+def _membership_of_pieces(side: Sequence[str], marks: str) -> Floats:
+    """Return the membership of the marked sub-words of a side in its words."""
+    words = word_numbers(side, marks)
+    return membership(words, words[-1] + 1 if words else 0)
+
+
 def membership(numbers: Sequence[int] | Longs, count: int) -> Floats:
-    """Return which pieces are part of which word, by the word of each piece, shape (count, pieces)."""
+    """Return 1 where a piece is part of a word, shape (count, pieces), from the word of each piece."""
     return np.equal.outer(np.arange(count), np.asarray(numbers, np.int64)).astype(np.float32)
 
 
 class CrossAttention(NamedTuple):
-    """What a model pays attention to while it is forced through one translation."""
+    """The attention of a model in the forced decoding of one translation."""
 
-    weights: Floats  # (L, H, R, S + 1); the last column is for all that is no source word: end, language
+    weights: Floats  # (L, H, R, S + 1); the last column is for everything but source words: end, language
     words: Longs  # target word of each target sub-word
     first: int  # step that predicts the first target sub-word; the next one reads it
 
     def of_words(self, count: int, shift: int) -> Floats:
         """Return the weights (L, H, T, S + 1) of `count` words; zeros for one without sub-words.
 
-        With `shift` 0 of the steps that predict their sub-words, with 1 of those that read them.
+        With `shift` 0, the weights are those of the steps that predict the sub-words; with 1, of the steps
+        that read them.
         """
         start = self.first + shift
         part = membership(self.words, count)  # (T, pieces)
@@ -169,9 +189,10 @@ class _Forced(NamedTuple):
 
 @dataclass(eq=False)
 class Translator:
-    """A translation model of Hugging Face (Marian, NLLB, ...), from its folder or name, opened when needed.
+    """A translation model of Hugging Face (Marian, NLLB, ...), which is opened when it is needed.
 
-    Attention where the decoder reads a word: Garg et al. (2019), Chen et al. (2020).
+    For the attention of the step in which the decoder reads a word see Garg et al. (2019) and Chen et al.
+    (2020).
     """
 
     name: str
@@ -185,21 +206,26 @@ class Translator:
         return model, both_sides(self.name, model, tokenizer, self.languages)
 
     def attention(self, pairs: Iterable[WordPair]) -> Iterator[CrossAttention]:
-        """Yield the attention of each pair; one too long for the model gets zeros, with a warning."""
-        rest, number = iter(pairs), 1
-        while part := list(islice(rest, FORCED_PAIRS_IN_MEMORY)):
+        """Yield the attention of each pair; a pair that is too long gets zeros, with a warning."""
+        remaining, number = iter(pairs), 1
+        while part := list(islice(remaining, FORCED_PAIRS_IN_MEMORY)):
             all_forced = [self._forced(number + n, pair) for n, pair in enumerate(part)]
             results = run_in_batches(self._run, all_forced, MAX_SOURCE_SUBWORDS, self.device)
             weights = {forced.number: cells for forced, cells in results}
             for forced, (source, _) in zip(all_forced, part, strict=True):
+                # special sub-words share the last column
                 columns = np.where(forced.words < 0, len(source), forced.words)
-                member, inside = membership(columns, len(source) + 1), forced.of_labels >= 0
-                first = int(inside.argmax())
-                yield CrossAttention(weights[forced.number] @ member.T, forced.of_labels[inside], first)
+                of_source = membership(columns, len(source) + 1)  # (S + 1, source sub-words)
+                is_word = forced.of_labels >= 0
+                yield CrossAttention(
+                    weights=weights[forced.number] @ of_source.T,
+                    words=forced.of_labels[is_word],
+                    first=int(is_word.argmax()),
+                )
             number += len(part)
 
     def _forced(self, number: int, pair: WordPair) -> _Forced:
-        """Return the sub-words of a pair; none if the pair is too long."""
+        """Return the sub-words of a pair; special ones only if the pair is too long."""
         _, sides = self._opened
         whole = [side.whole(words) for side, words in zip(sides, pair, strict=True)]
         size, limit = max(len(ids) for ids, _ in whole), sides[0].limit
@@ -213,7 +239,8 @@ class Translator:
         """Return the weights (L, H, R, source sub-words) of each pair."""
         torch, _ = import_packages()
         model, (pieces, _) = self._opened
-        labels = [pair.labels for pair in batch]  # models make the input of their decoder of these
+        # models compute the input of their decoder from the labels
+        labels = [pair.labels for pair in batch]
         tensors = model_inputs(batch, pieces, self.device, labels)
         with name_model_in_errors(self.name), torch.inference_mode():
             layers = model(**tensors, output_attentions=True, use_cache=False).cross_attentions
@@ -222,46 +249,50 @@ class Translator:
 
 
 def read_attention(
-    given: str | Path | Iterable[AnyArray],
-    reading: AttentionReduction,
+    matrices: str | Path | Iterable[AnyArray],
+    reduction: AttentionReduction,
     pairs: Iterable[WordPair],
     *,
     encoding: str = "utf-8",
 ) -> Iterator[PairMatrix]:
-    """Yield the weights of each pair of pieces, read or given as arrays; DataError if they do not fit."""
-    if isinstance(given, str | Path):
-        return match_pairs(pairs, read_matrices(given, encoding=encoding), given, reading.pair, marks=True)
-    arrays = (as_real_array(array, "attention weights") for array in given)
-    return match_pairs(pairs, arrays, "matrices", reading.pair)
+    """Yield the weights of each pair of pieces, from a file or arrays; DataError if they do not fit."""
+    if isinstance(matrices, str | Path):
+        return match_pairs(
+            pairs, read_matrices(matrices, encoding=encoding), matrices, reduction.pair, marks=True
+        )
+    arrays = (as_real_array(array, "attention weights") for array in matrices)
+    return match_pairs(pairs, arrays, "matrices", reduction.pair)
 
 
 def translator_attention(
-    translator: Translator, reading: AttentionReduction, pairs: Iterable[WordPair]
+    translator: Translator, reduction: AttentionReduction, pairs: Iterable[WordPair]
 ) -> Iterator[PairMatrix]:
     """Yield the cross-attention of a translation model for each pair of words."""
-    words, again, asked = tee(pairs, 3)
+    words, pairs_of_weights, pairs_to_force = tee(pairs, 3)
+    attentions = translator.attention(pairs_to_force)
     weights = (
-        attention.of_words(len(target), reading.shift)  # (L, H, T, S + 1)
-        for (_, target), attention in zip(again, translator.attention(asked), strict=True)
+        attention.of_words(len(target), reduction.shift)  # (L, H, T, S + 1)
+        for (_, target), attention in zip(pairs_of_weights, attentions, strict=True)
     )
-    return match_pairs(words, weights, translator.name, replace(reading, shift=0).pair)
+    return match_pairs(words, weights, translator.name, replace(reduction, shift=0).pair)
 
 
 def best_reduction(
     translator: Translator, pairs: Iterator[WordPair]
 ) -> tuple[AttentionReduction, Iterator[WordPair]]:
-    """Return which layer and head aligns best by the first pairs of a text, and the whole text.
+    """Return the layer and head that align the first pairs of a text best, and all pairs again.
 
-    Fewer than `MIN_HEAD_PAIRS` pairs choose none: the mean of all is read, with a warning.
+    With fewer than `MIN_HEAD_PAIRS` pairs, it is the mean of all heads, with a warning.
     """
-    first = list(islice(pairs, MAX_HEAD_PAIRS))
-    rest = chain(first, pairs)
-    if len(first) < MIN_HEAD_PAIRS:
-        names = "name `layers`, `attention_heads`, `shift`"
-        warnings.warn(f"too few pairs to choose a head by: the mean of all; {names}", stacklevel=2)
-        return AttentionReduction(), rest
-    (_, best), *_ = rank_heads(first, translator.attention(first))
-    return best, rest
+    first_pairs = list(islice(pairs, MAX_HEAD_PAIRS))
+    all_pairs = chain(first_pairs, pairs)
+    if len(first_pairs) < MIN_HEAD_PAIRS:
+        advice = "pass `layers`, `attention_heads` and `shift` to choose one"
+        warnings.warn(f"too few pairs to choose a head, so all heads are averaged; {advice}", stacklevel=2)
+        return AttentionReduction(), all_pairs
+    ranked = rank_heads(first_pairs, translator.attention(first_pairs))
+    _, best = ranked[0]
+    return best, all_pairs
 
 
 def _checked_weights(attention: AnyArray) -> Reals:
@@ -276,39 +307,50 @@ def _checked_weights(attention: AnyArray) -> Reals:
 
 
 def likelihood_gain(source: Longs, target: Longs) -> float:
-    """Return the mean of log p(target | source) / p(target) over links, each left out of its own counts.
+    """Return the mean of log p(target | source) / p(target) over links, each without its own count.
 
-    Both arrays (N,) are numbers of words; source 0 is a target word without a link, which gains nothing. The
-    gain is high where the same words are linked again and again: Model 1 (Brown et al. 1993).
+    Both arrays (N,) contain word numbers; source 0 stands for a target word without a link, which gains
+    nothing. The gain is high if the same words are linked again and again, as in Model 1 (Brown et al. 1993).
     """
-    _, which, counts = np.unique(source * (target.max(initial=0) + 1) + target, False, True, True)
-    share = np.bincount(target)[target] / max(len(target), 1)
-    ratio = (counts[which] - 1 + share) / (np.bincount(source)[source] * share)
-    return float(np.where(source > 0, np.log(ratio), 0).mean()) if len(target) else 0.0
+    if not len(target):
+        return 0.0
+    keys = source * (target.max() + 1) + target
+    _, which, counts = np.unique(keys, return_inverse=True, return_counts=True)
+    target_share = np.bincount(target)[target] / len(target)
+    other_links = counts[which] - 1 + target_share  # smoothed by the share of the target word
+    ratio = other_links / (np.bincount(source)[source] * target_share)
+    return float(np.where(source > 0, np.log(ratio), 0).mean())
 
 
 def rank_heads(
     pairs: Sequence[WordPair], attentions: Iterable[CrossAttention]
 ) -> list[tuple[float, AttentionReduction]]:
-    """Return each head, each mean of a layer, of both shifts, with its gain; the largest gain first."""
-    numbers: tuple[dict[str, int], dict[str, int]] = {"": 0}, {}
-    links: list[Longs] = []  # of each pair, shape (2, L, H + 1, T): numbers of source words
-    targets: list[int] = []
-    for pair, attention in zip(pairs, attentions, strict=True):
-        if not all(pair):
+    """Return the gain of each head and of the mean of each layer, for both shifts; the largest gain first."""
+    source_numbers: dict[str, int] = {"": 0}  # 0 stands for no link
+    target_numbers: dict[str, int] = {}
+    links_of_pairs: list[Longs] = []  # linked source word of each target word, each (2, L, H + 1, T)
+    target_words: list[int] = []
+    for (source, target), attention in zip(pairs, attentions, strict=True):
+        if not source or not target:
             continue
-        source, target = (
-            [known.setdefault(word.lower(), len(known)) for word in side]
-            for known, side in zip(numbers, pair, strict=True)
-        )
-        both = np.stack([attention.of_words(len(target), shift)[..., :-1] for shift in (0, 1)])
-        both = np.concatenate([both, both.mean(axis=2, keepdims=True)], axis=2)
-        links.append(np.where(both.max(axis=-1) > 0, np.array(source)[both.argmax(axis=-1)], 0))
-        targets += target
-    every, words = np.concatenate(links, axis=-1), np.array(targets, np.int64)
-    readings = []
-    for shift, layer, head in np.ndindex(*every.shape[:3]):
-        heads = None if head == every.shape[2] - 1 else (head,)
-        gain = likelihood_gain(every[shift, layer, head], words)
-        readings.append((gain, AttentionReduction((layer,), heads, shift)))
-    return sorted(readings, key=lambda entry: -entry[0])
+        source_words = np.array(_number_words(source, source_numbers))
+        target_words += _number_words(target, target_numbers)
+        by_shift = [attention.of_words(len(target), shift)[..., :-1] for shift in (0, 1)]
+        weights = np.stack(by_shift)  # (2, L, H, T, S)
+        weights = np.concatenate([weights, weights.mean(axis=2, keepdims=True)], axis=2)
+        is_linked = weights.max(axis=-1) > 0
+        links_of_pairs.append(np.where(is_linked, source_words[weights.argmax(axis=-1)], 0))
+    links = np.concatenate(links_of_pairs, axis=-1)  # (2, L, H + 1, N)
+    targets = np.array(target_words, np.int64)
+    mean_of_heads = links.shape[2] - 1
+    ranked = []
+    for shift, layer, head in np.ndindex(*links.shape[:3]):
+        heads = None if head == mean_of_heads else (head,)
+        gain = likelihood_gain(links[shift, layer, head], targets)
+        ranked.append((gain, AttentionReduction(layers=(layer,), heads=heads, shift=shift)))
+    return sorted(ranked, key=lambda entry: -entry[0])
+
+
+def _number_words(words: Sequence[str], numbers: dict[str, int]) -> list[int]:
+    """Return the number of each word in lower case; new words are added to `numbers`."""
+    return [numbers.setdefault(word.lower(), len(numbers)) for word in words]

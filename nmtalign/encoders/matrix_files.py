@@ -150,10 +150,10 @@ def _read_any_form(path: str | Path, encoding: str) -> Iterator[Reals]:
 
 def _read_marian(lines: Lines, path: str | Path) -> Iterator[Reals]:
     for number, line in lines:
-        yield _parse_rows(line.rpartition(_BEFORE)[2], path, number)
+        yield _parse_weights(line.rpartition(_BEFORE)[2], path, number)
 
 
-def _parse_rows(text: str, path: str | Path, line: int) -> Reals:
+def _parse_weights(text: str, path: str | Path, line: int) -> Reals:
     """Parse ``0.9,0.1 0.2,0.8``."""
     rows = [row.split(",") for row in text.split(" ") if row]
     try:
@@ -178,7 +178,7 @@ def _read_fairseq(lines: Lines, path: str | Path) -> Iterator[Reals]:
         if re.search(r"\d-\d", rows):
             found = "expected weights, found links; run fairseq with --print-alignment soft"
             raise DataError(found).at(path, line=number)
-        yield _parse_rows(rows, path, number)
+        yield _parse_weights(rows, path, number)
 
 
 def _read_opennmt(lines: Lines, path: str | Path) -> Iterator[Reals]:

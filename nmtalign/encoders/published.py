@@ -18,37 +18,38 @@ from nmtalign.positions.position_model import Posteriors
 
 
 class Method(NamedTuple):
-    """A published way from similarities to links: an extraction of posteriors.
+    """A published method that turns similarities into links: posteriors and their extraction.
 
-    ``simalign-argmax``, ``-itermax``, ``-match`` are those of Jalili Sabet et al. (2020) over
-    ``(1 + cosine) / 2``. ``awesome-align`` links where both softmaxes of dot products are at least 0.001 (Dou
-    and Neubig 2021), ``awesome-align-entmax`` where both 1.5-entmaxes are above 0 (Peters et al. 2019).
-    ``transport`` is optimal transport. Of similarities of sub-words, words are linked if any of their
-    sub-words are, as in the programs of these papers.
+    ``simalign-argmax``, ``-itermax`` and ``-match`` are the methods of Jalili Sabet et al. (2020) over
+    ``(1 + cosine) / 2``. ``awesome-align`` links two words if both softmaxes of dot products are at least
+    0.001 (Dou and Neubig 2021), ``awesome-align-entmax`` if both 1.5-entmaxes are above 0 (Peters et al.
+    2019). ``transport`` is optimal transport. If the similarities are those of sub-words, two words are
+    linked if any of their sub-words are, as in the programs of these papers.
     """
 
     extract: str
-    threshold: float | None = None  # with one, probabilities of dot products are extracted
+    threshold: float | None = None  # applies to probabilities of dot products; None for cosines
     normalize: Callable[..., Any] = softmax
 
     @property
     def product(self) -> str:
-        """Of token vectors: ``cosine`` or ``dot``."""
+        """The product of token vectors: ``cosine`` or ``dot``."""
         return "cosine" if self.threshold is None else "dot"
 
     @property
-    def least_similarity(self) -> float:
-        """The least similarity that the method is defined for."""
+    def min_similarity(self) -> float:
+        """The smallest similarity for which the method is defined."""
         return -1.0 if self.extract == "itermax" else -math.inf
 
     def posteriors(self, similarities: Reals, inside: Flags) -> Posteriors:
         """Return the posteriors of a bucket of similarities, `PADDING_SCORE` outside of the sentences."""
-        forward, reverse = (self.normalize(similarities, axis) * inside for axis in (1, 0))
-        cosines = self.product == "cosine"
-        if cosines:
-            halved = (1 + similarities) / 2
-            rounded = np.maximum(halved, 0) if self.least_similarity == -1 else halved
-            joint = np.where(inside, rounded, 0)
+        forward = self.normalize(similarities, 1) * inside
+        reverse = self.normalize(similarities, 0) * inside
+        if self.product == "cosine":
+            joint = (1 + similarities) / 2
+            if self.min_similarity == -1:
+                joint = np.maximum(joint, 0)  # rounded cosines may be slightly below -1
+            joint = np.where(inside, joint, 0)
         else:
             joint = np.minimum(forward, reverse)
         return Posteriors(forward, reverse, joint, scores=similarities)
@@ -63,33 +64,34 @@ PUBLISHED_METHODS = {
     "transport": Method("transport"),
 }
 DEFAULT_METHOD = "simalign-itermax"
-SOFT_SHARPNESS = 4  # logits of a similarity that is a standard deviation greater
-MIN_DEVIATION = 1e-6  # deviation below which similarities are equal but for rounding
+SOFT_SHARPNESS = 4  # a similarity one standard deviation above another one is so many logits above it
+MIN_DEVIATION = 1e-6  # similarities with a smaller deviation differ by rounding only
 
 
 def soft_posteriors(similarities: Reals, inside: Flags) -> Posteriors:
-    """Return posteriors that count words: of a cell the product of both softmaxes of sharpened similarities.
+    """Return posteriors that serve as counts: the product of both softmaxes of sharpened similarities.
 
-    Similarities (T, S, B) are measured in their standard deviation over the cells of their sentence pair, so
-    that no pair depends on others, and an encoder whose cosines are all alike is as sharp as any other.
+    Similarities (T, S, B) are divided by their standard deviation within the sentence pair. So no pair
+    depends on others, and an encoder with nearly equal cosines is as sharp as any other.
     """
-    cells = np.maximum(inside.sum(axis=(0, 1)), 1)
+    cells = np.maximum(inside.sum(axis=(0, 1)), 1)  # (B,)
     mean = np.sum(similarities, axis=(0, 1), where=inside) / cells
     centered = np.where(inside, similarities - mean, 0)
     deviation = np.sqrt(np.sum(centered**2, axis=(0, 1)) / cells)
     sharp = np.where(inside, SOFT_SHARPNESS * centered / np.maximum(deviation, MIN_DEVIATION), PADDING_SCORE)
-    forward, reverse = (softmax(sharp, axis) * inside for axis in (1, 0))
+    forward = softmax(sharp, axis=1) * inside
+    reverse = softmax(sharp, axis=0) * inside
     return Posteriors(forward, reverse, forward * reverse)
 
 
 def attention_posteriors(weights: Reals, inside: Flags) -> Posteriors:
     """Return posteriors from the weights (T, S, B) that target words give to source words.
 
-    What a word gave to the end of the sentence is lost to it: rows of `forward` sum to at most 1. Columns of
-    `reverse` are brought to the sum 1, and `joint` is sqrt(p(s|t) p(t|s)).
+    Rows of `forward` sum to at most 1, because the weight of the end of the sentence is left out. Columns of
+    `reverse` are normalized to the sum 1, and `joint` is sqrt(p(s|t) p(t|s)).
     """
     forward = np.where(inside, weights, 0)
-    sums = forward.sum(axis=0)
-    reverse = np.asarray(forward / np.where(sums > 0, sums, 1))
+    column_sums = forward.sum(axis=0)  # (S, B)
+    reverse = np.asarray(forward / np.where(column_sums > 0, column_sums, 1))
     compared = np.where(forward > 0, forward, -np.inf)  # a weight of 0 is never a link
     return Posteriors(forward, reverse, np.sqrt(forward * reverse), scores=compared)

@@ -16,7 +16,6 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from itertools import islice
-from math import prod
 from pathlib import Path
 from textwrap import shorten
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -30,26 +29,22 @@ from nmtalign.files.checksums import fingerprint
 from nmtalign.names import DEVICES
 from nmtalign.validation import check_choice
 
-CPU_BATCH_TOKENS, GPU_BATCH_TOKENS = (
-    1024,
-    4096,
-)  # sub-words of a batch, with the padding; on a CPU more are slower
-MIN_WINDOW_SUBWORDS = 4  # sub-words of a window, with the special ones at both ends
-DEFAULT_WINDOW_SUBWORDS = 512  # sub-words of a window, if the model has no limit
-MAX_REMEMBERED_WORDS = 100_000  # words whose sub-words are remembered
+CPU_BATCH_TOKENS, GPU_BATCH_TOKENS = 1024, 4096  # padding included; larger CPU batches are slower
+MIN_WINDOW_SUBWORDS = 4  # includes the special ones at both ends
+DEFAULT_WINDOW_SUBWORDS = 512  # for a model that states no limit
+MAX_REMEMBERED_WORDS = 100_000
 PRECISION = {"cpu": "float32", "cuda": "float16", "mps": "float32"}
-ENCODED_PAIRS_IN_MEMORY = 256  # pairs whose vectors are in memory, and of one entry into the cache
-MAX_PAIR_CELLS = 1 << 26  # greatest number of cells of a pair
-_STACKS = ("layer", "layers", "block")  # what encoders call their layers
+ENCODED_PAIRS_IN_MEMORY = 256  # so many pairs are also written to the cache at a time
+MAX_PAIR_CELLS = 1 << 26
+_STACKS = ("layer", "layers", "block")  # attributes in which encoders keep their layers
 
 Subwords = tuple[Floats, Longs]  # vectors (L, D) and the word of each, (L,)
-CacheEntry = tuple[
-    Floats, tuple[Integers, Integers]
-]  # the matrix, and the words of sub-words if it is of these
+# the matrix, and the word of each source and target sub-word if it is a matrix of sub-words
+CacheEntry = tuple[Floats, tuple[Integers, Integers]]
 
 
 def import_packages() -> tuple[Any, Any]:
-    """Return torch and transformers, silenced; a UsageError says how to install them."""
+    """Return torch and transformers without their messages; UsageError says how to install them."""
     with require_extra(
         "transformers", "an encoder or translation model needs the packages torch and transformers"
     ):
@@ -61,21 +56,21 @@ def import_packages() -> tuple[Any, Any]:
 
 
 def check_device(device: str) -> None:
-    """Raise a UsageError if a device is missing."""
+    """Raise UsageError if a device is missing."""
     check_choice(device, DEVICES, "devices")
     if device == "cpu":
-        return  # what the cache holds needs no package
+        return  # similarities in the cache can be read without the packages
     torch, _ = import_packages()
-    there = {"cuda": torch.cuda.is_available, "mps": torch.backends.mps.is_available}
-    if not there[device]():
-        raise UsageError(f"there is no device {device} here; leave it out, or install a torch that has it")
+    is_available = torch.cuda.is_available if device == "cuda" else torch.backends.mps.is_available
+    if not is_available():
+        raise UsageError(f"there is no device {device} here; omit it, or install a torch that supports it")
 
 
 @contextmanager
 def name_model_in_errors(name: str) -> Iterator[None]:
-    """Turn whatever the files of a model make transformers or torch do into a DataError that names the model.
+    """Turn any error of transformers or torch into a DataError that names the model.
 
-    Memory that runs out is raised as it is.
+    Errors of memory that runs out are not changed.
     """
     torch, _ = import_packages()
     try:
@@ -92,9 +87,10 @@ def name_model_in_errors(name: str) -> Iterator[None]:
 def open_model(
     kind: str, name: str, device: str, *, download: bool = True, **settings: Any
 ) -> tuple[Any, Any]:
-    """Return the model, of a class of transformers, and the tokenizer of a name or folder; no code of theirs.
+    """Return a model and the tokenizer with a name, or in a folder; none of their own code runs.
 
-    A DataError if there is none, or its tokenizer has no sub-words.
+    `kind` is the class of transformers, and `settings` are arguments of its ``from_pretrained``. Raises
+    DataError if there is no such model, or its tokenizer has no sub-words.
     """
     _, transformers = import_packages()
     check_device(device)
@@ -105,7 +101,7 @@ def open_model(
         tokenizer = transformers.AutoTokenizer.from_pretrained(name, **trust)
         settings |= {"dtype": PRECISION[device], **trust}
         model = getattr(transformers, kind).from_pretrained(name, **settings)
-    except Exception as error:  # whatever a foreign folder makes transformers do
+    except Exception as error:  # a foreign folder can make transformers raise anything
         found = shorten(error_text(error), 200)
         raise DataError(f"expected a model of the package transformers ({found})").at(name) from error
     pieces = set(tokenizer.get_vocab()) - set(tokenizer.all_special_tokens)
@@ -116,7 +112,7 @@ def open_model(
 
 
 def limit_of(tokenizer: Any, model: Any) -> int:
-    """Return the greatest number of sub-words of a model."""
+    """Return the maximum number of sub-words of a model."""
     positions = getattr(model.config, "max_position_embeddings", None) or DEFAULT_WINDOW_SUBWORDS
     table = getattr(getattr(model, "embeddings", None), "position_embeddings", None)
     padding = getattr(table, "padding_idx", None)  # positions of RoBERTa begin behind that of the padding
@@ -130,9 +126,10 @@ def limit_of(tokenizer: Any, model: Any) -> int:
 def both_sides(
     name: str, model: Any, tokenizer: Any, languages: tuple[str, str] | None
 ) -> tuple[Pieces, Pieces]:
-    """Return what cuts source and target words; a UsageError if the tokenizer takes no such languages.
+    """Return the Pieces of source and target words; UsageError if the tokenizer lacks the languages.
 
-    The target side is cut as translations are: Marian has sub-words for it, others begin it by its language.
+    The target side is split as a translation: Marian has other sub-words for it, and other models put its
+    language first.
     """
     if hasattr(tokenizer, "src_lang") != (languages is not None):
         needs = "takes no languages" if languages else "needs source and target language"
@@ -141,7 +138,7 @@ def both_sides(
         advice = "leave `languages` out" if languages else own_codes
         raise UsageError(f"{name} {needs}; {advice}")
     if languages is not None:
-        for language in languages:  # M2M writes __en__ for en, and has it in no vocabulary
+        for language in languages:  # M2M writes __en__ for en, which is in no vocabulary
             ids = tokenizer.convert_tokens_to_ids([language, f"__{language}__"])
             if not set(ids) - {None, tokenizer.unk_token_id}:
                 raise UsageError(f"{name} knows no language {language!r}")
@@ -160,13 +157,14 @@ class Window(NamedTuple):
 
     sentence: int
     ids: list[int]
-    # (L,): number of each sub-word in the sentence; -1 for special ones, and those nearer to another's middle
+    # (L,): number of each sub-word in the sentence; -1 for special ones, and for those that are closer to the
+    # middle of another window
     positions: Longs
 
 
 @dataclass(eq=False)
 class Pieces:
-    """Words of a text as numbers of sub-words; each word by itself."""
+    """Splits each word of a text into sub-words by itself, and returns their numbers."""
 
     tokenizer: Any
     limit: int  # sub-words of a window, special ones included
@@ -177,7 +175,7 @@ class Pieces:
     _told: bool = False
 
     def of(self, words: Sequence[str]) -> list[list[int]]:
-        """Return the sub-words of each word; warns once of words that the tokenizer makes nothing of."""
+        """Return the sub-words of each word; warn once if the tokenizer returns none for a word."""
         if len(self._known) > MAX_REMEMBERED_WORDS:
             self._known.clear()
         new = [word for word in dict.fromkeys(words) if word not in self._known]
@@ -186,8 +184,8 @@ class Pieces:
             self._known.update(zip(new, pieces, strict=True))
             lost = next((word for word, ids in zip(new, pieces, strict=True) if not ids), None)
             if lost is not None and not self._told:
-                text = f"the tokenizer loses {lost!r}; such words have no vector"
-                warnings.warn(f"{text}, and the encoder tells nothing of them", stacklevel=2)
+                text = f"the tokenizer returns no sub-words for {lost!r}; such words have no vector"
+                warnings.warn(f"{text}, and the encoder cannot link them", stacklevel=2)
                 self._told = True
         return [self._known[word] for word in words]
 
@@ -204,16 +202,18 @@ class Pieces:
 
     @property
     def padding(self) -> int:
-        """The number of the padding, which the model does not look at; it may have no embedding."""
+        """The number of the padding, which is masked; it may have no embedding."""
         number = self.tokenizer.pad_token_id or 0
         return number if number < self.rows else 0
 
     def check(self, ids: Sequence[Sequence[int]]) -> None:
-        """Raise a DataError for sub-words that have no embedding: the tokenizer is that of another model."""
+        """Raise DataError if a sub-word has no embedding, because the tokenizer belongs to another model."""
         greatest = max(max(row, default=0) for row in ids)
         if greatest >= self.rows:
             expected = f"expected sub-words numbered below {self.rows:,}, as the model has embeddings"
-            raise DataError(f"{expected}, found {greatest:,}; is its tokenizer another's?").at(self.name)
+            raise DataError(
+                f"{expected}, found {greatest:,}; does its tokenizer belong to another model?"
+            ).at(self.name)
 
     def inside(self, words: Sequence[str]) -> tuple[list[int], Longs]:
         """Return the sub-words of a sentence without special ones, and the word of each."""
@@ -223,36 +223,45 @@ class Pieces:
 
     def whole(self, words: Sequence[str]) -> tuple[list[int], Longs]:
         """Return all sub-words of a sentence, and the word of each; -1 for special ones."""
-        (ids, word_of_piece), (before, after) = self.inside(words), self.special
-        return [*before, *ids, *after], np.pad(word_of_piece, (len(before), len(after)), constant_values=-1)
+        ids, word_of_piece = self.inside(words)
+        before, after = self.special
+        padded = np.pad(word_of_piece, (len(before), len(after)), constant_values=-1)
+        return [*before, *ids, *after], padded
 
     def windows(self, sentence: int, ids: Sequence[int]) -> Iterator[Window]:
         """Yield the windows of the sub-words of a sentence; each overlaps the next by half."""
         before, after = self.special
+        if not ids:
+            return
         room = self.limit - len(before) - len(after)
-        starts = list(range(0, max(len(ids) - room, 0) + room // 2, room // 2)) if ids else []
+        half, quarter = room // 2, room // 4
+        last_start = max(len(ids) - room, 0)
+        starts = range(0, last_start + half, half)
         for start in starts:
             inside = np.arange(start, min(start + room, len(ids)))
-            inside[: room // 4 if start else 0] = -1
+            # the first and the last quarter are read better by the neighboring windows
+            if start != starts[0]:
+                inside[:quarter] = -1
             if start != starts[-1]:
-                inside[room // 4 + room // 2 :] = -1
+                inside[quarter + half :] = -1
             positions = np.pad(inside, (len(before), len(after)), constant_values=-1)
             yield Window(sentence, [*before, *ids[start : start + room], *after], positions)
 
 
 @dataclass(eq=False)
 class Encoder:
-    """An encoder of Hugging Face, also that of a translation model, opened when it is needed."""
+    """An encoder of Hugging Face, or of a translation model, which is opened when it is needed."""
 
-    name: str  # of a model on the hub, or its folder: BERT, XLM-R, NLLB, M2M, Marian, T5, ...
-    layer: int = 8  # whose hidden states are the vectors; 0 are the embeddings
+    name: str  # name on the hub or folder of a model: BERT, XLM-R, NLLB, M2M, Marian, T5, ...
+    layer: int = 8  # its hidden states are the vectors; 0 are the embeddings
     device: str = "cpu"  # on CUDA in half precision
-    download: bool = True  # whether it may come from the hub now
+    download: bool = True  # whether the model may be downloaded from the hub
     languages: tuple[str, str] | None = None  # source and target, as its tokenizer calls them
     _told: bool = False
 
     def __getstate__(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}  # without the model
+        # the opened model is left out
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def check(self) -> None:
         """Open the encoder; errors are those of :func:`open_model`, or a UsageError for a missing layer."""
@@ -269,7 +278,8 @@ class Encoder:
         layers = len(getattr(inner, stacks[0])) if stacks else int(model.config.num_hidden_layers)
         if not 0 <= self.layer <= layers:
             raise UsageError(f"there is no layer {self.layer}: {self.name} has 0 (embeddings) to {layers}")
-        for name in stacks:  # later layers are not asked for; one keeps a last normalization away
+        for name in stacks:
+            # later layers are not needed; one more is kept where a last normalization would change the states
             spare = len(list(inner.children())) > 1
             setattr(inner, name, getattr(inner, name)[: max(self.layer, 1) + spare])
         return model, sides
@@ -277,8 +287,8 @@ class Encoder:
     def vectors(self, pairs: Mapping[int, WordPair]) -> list[tuple[Subwords, Subwords]]:
         """Return the vectors (L, D) of the sub-words of both sides of pairs by number, and the word of each.
 
-        Sentences longer than the encoder takes are read by overlapping windows, with a warning. Words that
-        the tokenizer makes nothing of have no vectors.
+        Sentences that are too long for the encoder are read in overlapping windows, with a warning. Words for
+        which the tokenizer returns no sub-words have no vectors.
         """
         model, sides = self._opened
         width = model.config.hidden_size
@@ -311,12 +321,12 @@ class Encoder:
 
     @property
     def identity(self) -> list[str]:
-        """What says which model this is: the contents of its folder, or its commit on the hub."""
+        """What identifies the model: hashes of the files in its folder, or its commit on the hub."""
         folder = Path(self.name)
         if folder.is_dir():
             return [fingerprint(path)["sha256"] for path in sorted(folder.iterdir()) if path.is_file()]
         if not self._commit():
-            self.check()  # it comes from the hub, or says what is missing
+            self.check()  # downloads the model, or raises an error that says what is missing
         return [self.name, self._commit()]
 
     def _commit(self) -> str:
@@ -343,14 +353,15 @@ SizedItem = TypeVar("SizedItem", bound=Sized)
 def run_in_batches(
     run: Callable[[Sequence[SizedItem]], list[Floats]], items: Sequence[SizedItem], tokens: int, device: str
 ) -> Iterator[tuple[SizedItem, Floats]]:
-    """Yield each item with what `run` makes of it, the longest first.
+    """Yield each item with the result of `run`, the longest items first.
 
-    A batch has items of like length, of about so many sub-words (`tokens`) with the padding.
+    A batch contains items of similar length, and about `tokens` sub-words including the padding.
     """
-    order = sorted(items, key=lambda item: -len(item.ids))
+    longest_first = sorted(items, key=lambda item: -len(item.ids))
     start = 0
-    while start < len(order):
-        batch = order[start : start + max(1, tokens // max(len(order[start].ids), 1))]
+    while start < len(longest_first):
+        size = max(1, tokens // max(len(longest_first[start].ids), 1))
+        batch = longest_first[start : start + size]
         yield from zip(batch, _run_halving(run, batch, device), strict=True)
         start += len(batch)
 
@@ -362,23 +373,25 @@ def model_inputs(
     torch, _ = import_packages()
     ids = [item.ids for item in batch]
     pieces.check(ids)
-    rows: dict[str, tuple[Sequence[Sequence[int]], int]]
-    rows = {"input_ids": (ids, pieces.padding)}
-    rows["attention_mask"] = [[1] * len(row) for row in ids], 0
+    tensors = {
+        "input_ids": _pad_rows(ids, pieces.padding),
+        "attention_mask": _pad_rows([[1] * len(row) for row in ids], 0),
+    }
     if labels:
-        rows["labels"] = labels, -100
-    tensors = {}
-    for name, (lists, padding) in rows.items():
-        width = max(map(len, lists))
-        padded = [[*row, *[padding] * (width - len(row))] for row in lists]
-        tensors[name] = torch.tensor(padded, device=device)
-    return tensors
+        tensors["labels"] = _pad_rows(labels, -100)  # PyTorch's losses ignore this number
+    return {name: torch.tensor(rows, device=device) for name, rows in tensors.items()}
+
+
+def _pad_rows(rows: Sequence[Sequence[int]], padding: int) -> list[list[int]]:
+    """Return the rows at equal length."""
+    width = max(map(len, rows))
+    return [[*row, *[padding] * (width - len(row))] for row in rows]
 
 
 def _run_halving(
     run: Callable[[Sequence[SizedItem]], list[Floats]], batch: Sequence[SizedItem], device: str
 ) -> list[Floats]:
-    """Return what `run` makes of a batch; one too large for the device is halved."""
+    """Return the result of `run` for a batch; a batch that is too large for the device is halved."""
     torch, _ = import_packages()
     try:
         return run(batch)
@@ -394,8 +407,8 @@ def _run_halving(
 class EncoderSimilarities:
     """Similarities of the token vectors of an encoder.
 
-    `cache` is a file of SQLite that keeps similarities by a hash of all that makes them: content or commit of
-    the model, layer, languages, precision, greatest window, product, units, words.
+    `cache` is an SQLite file that keeps similarities by a hash of everything they depend on: content or
+    commit of the model, layer, languages, precision, maximum window, product, units, words.
     """
 
     encoder: Encoder
@@ -410,25 +423,33 @@ class EncoderSimilarities:
         return f"encoder={encoder.name} layer={encoder.layer}{languages}"
 
     def read(self, pairs: Iterable[WordPair]) -> Iterator[PairMatrix]:
-        """Yield the similarities of each pair; a DataError if a pair has more than `MAX_PAIR_CELLS`."""
+        """Yield the similarities of each pair; raise DataError if a pair has more than `MAX_PAIR_CELLS`."""
         numbered = enumerate(pairs, 1)
         while part := dict(islice(numbered, ENCODED_PAIRS_IN_MEMORY)):
-            similarities = self._similarities({number: words for number, words in part.items() if all(words)})
+            with_words = {number: words for number, words in part.items() if all(words)}
+            similarities = self._similarities(with_words)
             for number, words in part.items():
-                empty = PairMatrix(words, np.zeros((len(words[1]), len(words[0]))))
-                yield similarities.get(number, empty)
+                if number in similarities:
+                    yield similarities[number]
+                else:
+                    yield PairMatrix(words, np.zeros((len(words[1]), len(words[0]))))
 
     def _similarities(self, pairs: Mapping[int, WordPair]) -> dict[int, PairMatrix]:
         """Return the similarities of some pairs by their number, from the cache or the encoder."""
         if self.cache is None:
             return self._computed(pairs)
-        keys, stored = {number: self._key(pair) for number, pair in pairs.items()}, {}
-        rows = _run_on_cache(self.cache, "SELECT value FROM similarities WHERE key = ?", zip(keys.values()))
+        keys = {number: self._key(pair) for number, pair in pairs.items()}
+        rows = _run_on_cache(
+            self.cache, "SELECT value FROM similarities WHERE key = ?", [(key,) for key in keys.values()]
+        )
+        stored = {}
         for (number, words), row in zip(pairs.items(), rows, strict=True):
             entry = None if row is None else _decode_entry(row[0])
             if entry is not None:
-                stored[number] = PairMatrix(words, entry[0], None if self.units == "words" else entry[1])
-        new = self._computed({number: pair for number, pair in pairs.items() if number not in stored})
+                matrix, word_of_piece = entry
+                stored[number] = PairMatrix(words, matrix, None if self.units == "words" else word_of_piece)
+        missing = {number: pair for number, pair in pairs.items() if number not in stored}
+        new = self._computed(missing)
         entries = [(keys[number], _encode_entry(pair)) for number, pair in new.items()]
         _run_on_cache(self.cache, "INSERT OR REPLACE INTO similarities VALUES (?, ?)", entries)
         return stored | new
@@ -437,10 +458,16 @@ class EncoderSimilarities:
         vectors = self.encoder.vectors(pairs) if pairs else []
         similarities = {}
         for (number, pair), sides in zip(pairs.items(), vectors, strict=True):
-            sizes = map(len, pair) if self.units == "words" else (len(words) for _, words in sides)
-            if (cells := prod(sizes)) > MAX_PAIR_CELLS:
+            if self.units == "words":
+                cells = len(pair[0]) * len(pair[1])
+            else:
+                (_, source_pieces), (_, target_pieces) = sides
+                cells = len(source_pieces) * len(target_pieces)
+            if cells > MAX_PAIR_CELLS:
                 expected = f"expected at most {MAX_PAIR_CELLS:,} cells (target by source {self.units})"
-                raise DataError(f"pair {number}: {expected}, found {cells:,}; cut the pair into shorter ones")
+                raise DataError(
+                    f"pair {number}: {expected}, found {cells:,}; split the pair into shorter ones"
+                )
             try:
                 similarities[number] = pair_similarities(pair, sides, self.product, self.units)
             except DataError as error:
@@ -468,7 +495,10 @@ class EncoderSimilarities:
 
 
 def _encode_entry(pair: PairMatrix) -> bytes:
-    """Return an entry: a checksum, T and S, how many numbers of words follow and these, the matrix."""
+    """Return an entry of the cache.
+
+    It contains a checksum, T and S, the number of word numbers, the word numbers, and the matrix.
+    """
     numbers = np.concatenate(pair.word_of_piece or [[]])
     header = np.concatenate([pair.matrix.shape, [len(numbers)], numbers]).astype("<i4")
     body = header.tobytes() + pair.matrix.astype("<f4").tobytes()
@@ -476,7 +506,7 @@ def _encode_entry(pair: PairMatrix) -> bytes:
 
 
 def _decode_entry(value: object) -> CacheEntry | None:
-    """Return an entry; None for one that is damaged, or that nmtalign did not write."""
+    """Return the content of an entry; None if it is damaged, or if nmtalign did not write it."""
     if not isinstance(value, bytes) or len(value) < 16:
         return None
     if zlib.crc32(value[4:]).to_bytes(4, "little") != value[:4]:
@@ -490,7 +520,7 @@ def _decode_entry(value: object) -> CacheEntry | None:
 def _run_on_cache(
     path: str | Path, command: str, rows: Iterable[tuple[object, ...]]
 ) -> list[tuple[object] | None]:
-    """Run a command for each row on a cache, a file of SQLite, and return what it answers."""
+    """Run a command on a cache, an SQLite file, for each row, and return the first row of each answer."""
     try:
         with closing(sqlite3.connect(path, timeout=60)) as file, file:
             if file.execute("SELECT 1 FROM sqlite_master WHERE tbl_name != 'similarities'").fetchone():

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import Doubles, Floats, Integers, Ints, Reals
+from nmtalign.arrays import Doubles, Floats, Integers, Ints, Longs, Reals
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.parallel import parallel_map, shared_zeros
 from nmtalign.corpus.text import EncodedText
@@ -22,6 +22,7 @@ from nmtalign.corpus.word_pairs import PairIndex
 from nmtalign.positions.hmm import (
     DEFAULT_NULL,
     BothTransitions,
+    Posterior,
     TransitionModel,
     estimate_transitions,
     hmm_posteriors,
@@ -29,9 +30,9 @@ from nmtalign.positions.hmm import (
 )
 from nmtalign.positions.position_model import Emissions, TextScores
 
-TRANSITION_ITERATIONS = 3  # in which transitions are fitted to given scores
-MIN_LINK_COUNT = 1e-5  # less likely links are not counted; a higher threshold costs accuracy
-MIN_SUM = np.float32(1e-30)
+TRANSITION_ITERATIONS = 3
+MIN_LINK_COUNT = 1e-5  # smaller expected counts are omitted; a higher threshold costs accuracy
+MIN_SUM = np.float32(1e-30)  # keeps divisions finite
 
 
 class Sparse(NamedTuple):
@@ -85,12 +86,15 @@ class ExpectedCounts(NamedTuple):
 
 def uniform_counts(bucket: Bucket, cells: Ints, null: float) -> BucketCounts:
     """E-step under uniform translation probabilities: the first iteration of model 1."""
-    s = (1 / np.maximum(bucket.source_lengths, 1)).astype(np.float32)
-    t = (1 / np.maximum(bucket.target_lengths, 1)).astype(np.float32)
-    link = np.broadcast_to((s + t) / 2, cells.shape)
-    source_null, target_null = (np.full(w.shape, null, np.float32) for w in (bucket.source, bucket.target))
+    per_source = (1 / np.maximum(bucket.source_lengths, 1)).astype(np.float32)  # (B,)
+    per_target = (1 / np.maximum(bucket.target_lengths, 1)).astype(np.float32)
+    link = np.broadcast_to((per_source + per_target) / 2, cells.shape)
+    source_null = np.full(bucket.source.shape, null, np.float32)
+    target_null = np.full(bucket.target.shape, null, np.float32)
     return BucketCounts(
-        Sparse(cells, link), Sparse(bucket.source, source_null), Sparse(bucket.target, target_null)
+        links=Sparse(cells, link),
+        source_null=Sparse(bucket.source, source_null),
+        target_null=Sparse(bucket.target, target_null),
     )
 
 
@@ -124,7 +128,7 @@ def model1_counts(
 
 def _link_counts(cells: Ints, counts: Floats) -> Sparse:
     """Return the counts of the cells above `MIN_LINK_COUNT`."""
-    kept = np.flatnonzero(counts > MIN_LINK_COUNT)  # indexing by truth values is several times slower
+    kept = np.flatnonzero(counts > MIN_LINK_COUNT)  # indexing by bools is several times slower
     return Sparse(cells.take(kept), counts.take(kept))
 
 
@@ -144,24 +148,31 @@ def hmm_counts(
     jumps: bool = False,
 ) -> BucketCounts:
     """E-step of the hidden Markov model: the product of the posteriors of both directions."""
-    ratios, null_ratios = emissions.pairs.take(cells), (emissions.source_null, emissions.target_null)
-    both = forward, reverse = hmm_posteriors(
+    ratios = emissions.pairs.take(cells)  # (T, S, B)
+    null_ratios = emissions.source_null, emissions.target_null
+    forward, reverse = hmm_posteriors(
         bucket, ratios, null_ratios, transitions, null, agree=agree, jumps=jumps
     )
-    real = bucket.pieces >= 0
-    states = (bucket.source, bucket.source_lengths), (bucket.target, bucket.target_lengths)
-    forward_jumps, reverse_jumps = (
-        None if direction.jumps is None else Sparse(*jump_counts(direction.jumps, *side, model))
-        for direction, side, model in zip(both, states, transitions, strict=True)
-    )
+    source_model, target_model = transitions
+    product = np.asarray(forward.posterior * reverse.posterior.transpose(1, 0, 2))
+    is_pair = bucket.pieces >= 0  # not a filler column
+    log_likelihood = forward.log_likelihood[is_pair].sum() + reverse.log_likelihood[is_pair].sum()
     return BucketCounts(
-        _link_counts(cells, np.asarray(forward.posterior * reverse.posterior.transpose(1, 0, 2))),
-        Sparse(bucket.source, _null_posterior(reverse.posterior.sum(axis=1))),
-        Sparse(bucket.target, _null_posterior(forward.posterior.sum(axis=1))),
-        forward_jumps,
-        reverse_jumps,
-        float(forward.log_likelihood[real].sum() + reverse.log_likelihood[real].sum()),
+        links=_link_counts(cells, product),
+        source_null=Sparse(bucket.source, _null_posterior(reverse.posterior.sum(axis=1))),
+        target_null=Sparse(bucket.target, _null_posterior(forward.posterior.sum(axis=1))),
+        forward_jumps=_jumps_of(forward, bucket.source, bucket.source_lengths, source_model),
+        reverse_jumps=_jumps_of(reverse, bucket.target, bucket.target_lengths, target_model),
+        log_likelihood=float(log_likelihood),
     )
+
+
+def _jumps_of(direction: Posterior, words: Ints, lengths: Longs, model: TransitionModel) -> Sparse | None:
+    """Return the expected jumps of one direction by index in the flattened tables; None if not counted."""
+    if direction.jumps is None:
+        return None
+    indices, counts = jump_counts(direction.jumps, words, lengths, model)
+    return Sparse(indices, counts)
 
 
 class EStep(NamedTuple):
@@ -220,11 +231,19 @@ def em_iteration(
     text: EncodedText, ratios: Floats, transitions: BothTransitions, workers: int
 ) -> tuple[BothTransitions, Doubles]:
     """Return the transitions after one more EM iteration, and the joint counts of word pairs (P,)."""
-    nulls = [np.ones(len(side.words), np.float32) for side in (text.source, text.target)]
-    first, second = (
-        model.renumbered(np.full(len(n), -1)) for model, n in zip(transitions, nulls, strict=True)
+    source_model, target_model = transitions
+    source_words, target_words = len(text.source.words), len(text.target.words)
+    emissions = Emissions(
+        pairs=ratios,
+        source_null=np.ones(source_words, np.float32),
+        target_null=np.ones(target_words, np.float32),
     )
-    step = EStep(DEFAULT_NULL, Emissions(ratios, nulls[0], nulls[1]), (first, second))
-    counts = expected_counts(step, text, text.index, workers)
-    forward = estimate_transitions(counts.forward_jumps, transitions[0])
-    return (forward, estimate_transitions(counts.reverse_jumps, transitions[1])), counts.pairs
+    # every word of the text is treated as unknown, so that all words share one table
+    of_text = (
+        source_model.renumbered(np.full(source_words, -1)),
+        target_model.renumbered(np.full(target_words, -1)),
+    )
+    counts = expected_counts(EStep(DEFAULT_NULL, emissions, of_text), text, text.index, workers)
+    new_source_model = estimate_transitions(counts.forward_jumps, source_model)
+    new_target_model = estimate_transitions(counts.reverse_jumps, target_model)
+    return (new_source_model, new_target_model), counts.pairs

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -25,17 +25,18 @@ from nmtalign.corpus.sides import EncodedSide, look_up
 from nmtalign.positions.position_model import BucketPosteriors, PositionModel, Posteriors, TextScores
 from nmtalign.state import State, Stored
 
-MAX_JUMP = 512  # widest jump; wider jumps count as this one
+MAX_JUMP = 512  # wider jumps count as this one
 MIN_SMOOTHED_JUMP = 9  # counts of jumps of at least this width are smoothed
 POOLED_JUMPS = 50.0  # weight of the table of all words, in jumps, against the table of one word
-MIN_TOTAL = np.float32(1e-35)
-DEFAULT_NULL = 0.1  # probability of the null word for models without a lexicon
-DEFAULT_THRESHOLD = 0.55  # least joint probability of a link; chosen on the development sets
-MIN_COMPLEMENT = np.float32(1e-6)  # least 1 - p of a posterior in single precision
-MAX_GROWTH_BITS = 110  # bits that numbers below 1 may grow by; single precision has 128
+MIN_TOTAL = np.float32(1e-35)  # keeps divisions finite
+DEFAULT_NULL = 0.1  # probability of the null word in models without a lexicon
+DEFAULT_THRESHOLD = 0.55  # of the joint probability of a link; chosen on the development sets
+MIN_COMPLEMENT = np.float32(1e-6)  # 1 - p of a posterior in single precision is at least this
+MAX_GROWTH_BITS = 110  # alphas below 1 may grow by so many bits; single precision has 128
 ALPHA_FLOOR = np.float32(1e-25)  # alphas below this share of the greatest become 0
-WORDS_PER_RESCALING = 3  # rescale every 3 words, at fixed positions: results do not depend on the other pairs
-AGREEMENT_STEPS = 2  # of posterior regularization; further steps agree better but remove no more errors
+# rescaling happens at fixed positions, so that results do not depend on the other pairs
+WORDS_PER_RESCALING = 3
+AGREEMENT_STEPS = 2  # further steps of posterior regularization agree better but remove no more errors
 ODDS_SMOOTHING = np.float32(1e-2)  # added to posteriors and their complements before odds are taken
 
 Vocabularies = tuple[Mapping[str, int], Mapping[str, int]]
@@ -114,7 +115,8 @@ class TransitionModel:
         rare = len(self.tables) - 1
         classes = np.where(numbers >= 0, self.classes[numbers], rare).astype(np.int32)
         model = TransitionModel(self.tables, classes)
-        model.__dict__["sums"] = self.sums  # same tables, and computing sums is slow
+        # computing sums is slow, and these are the sums of the same tables
+        model.__dict__["sums"] = self.sums
         return model
 
 
@@ -154,7 +156,7 @@ def bucket_transitions(model: TransitionModel, source: Ints, lengths: Longs, nul
 def jump_counts(
     expected: Floats, source: Ints, lengths: Longs, model: TransitionModel
 ) -> tuple[Longs, Doubles]:
-    """Return expected jumps (S + 1, S + 1, B) as indices into the flattened tables, distinct, and counts."""
+    """Return expected jumps (S + 1, S + 1, B) as distinct indices into the flattened tables, and counts."""
     S1, _, B = expected.shape
     reach = min(S1, MAX_JUMP)
     row_length = 2 * reach + 1  # widths from -reach to reach; a small table stays in the cache
@@ -174,12 +176,15 @@ def jump_counts(
 
 def _smooth(counts: Doubles) -> Doubles:
     """Spread the counts of far jumps evenly over widths that grow with the distance, along the last axis."""
-    result, a = counts.copy(), MIN_SMOOTHED_JUMP
-    while a <= MAX_JUMP:
-        b = min(int(1.3 * a) + 1, MAX_JUMP)
-        for low, high in ((MAX_JUMP + a, MAX_JUMP + b), (MAX_JUMP - b, MAX_JUMP - a)):
-            result[..., low : high + 1] = counts[..., low : high + 1].mean(axis=-1, keepdims=True)
-        a = b + 1
+    result = counts.copy()
+    narrowest = MIN_SMOOTHED_JUMP
+    while narrowest <= MAX_JUMP:
+        widest = min(int(1.3 * narrowest) + 1, MAX_JUMP)
+        ahead = slice(MAX_JUMP + narrowest, MAX_JUMP + widest + 1)
+        back = slice(MAX_JUMP - widest, MAX_JUMP - narrowest + 1)
+        for widths in (ahead, back):
+            result[..., widths] = counts[..., widths].mean(axis=-1, keepdims=True)
+        narrowest = widest + 1
     return result
 
 
@@ -193,10 +198,11 @@ def estimate_transitions(counts: Doubles, model: TransitionModel) -> TransitionM
     pooled = smooth.sum(axis=0)
     pooled = pooled / max(pooled.sum(), 1e-9) + 1e-7
     pooled /= pooled.sum()
-    n = smooth.sum(axis=1, keepdims=True)
-    of_word = smooth / np.maximum(n, 1e-9)
-    weight = n / (n + POOLED_JUMPS)
-    return TransitionModel((weight * of_word + (1 - weight) * pooled).astype(np.float32), model.classes)
+    jumps = smooth.sum(axis=1, keepdims=True)  # (K, 1)
+    of_word = smooth / np.maximum(jumps, 1e-9)
+    weight = jumps / (jumps + POOLED_JUMPS)
+    tables = weight * of_word + (1 - weight) * pooled
+    return TransitionModel(tables.astype(np.float32), model.classes)
 
 
 BothTransitions = tuple[TransitionModel, TransitionModel]  # over source positions, over target positions
@@ -285,30 +291,46 @@ def hmm_posteriors(
 
         u <- u sqrt(odds of p(t|s) / odds of p(s|t))
     """
-    states = (bucket.source, bucket.source_lengths), (bucket.target, bucket.target_lengths)
-    moves = [bucket_transitions(model, *side, null) for model, side in zip(transitions, states, strict=True)]
-    sides = (bucket.target, null_ratios[1]), (bucket.source, null_ratios[0])
-    at_null = [np.where(words, np.float32(null) * of_null[words], np.float32(1)) for words, of_null in sides]
-    odds = [  # emission ratios, observed words first, over those of null
-        np.asarray(emissions * (1 / of_null)[:, None, :], dtype=np.float32)
-        for emissions, of_null in zip((ratios, ratios.transpose(1, 0, 2)), at_null, strict=True)
-    ]
+    source_transitions, target_transitions = transitions
+    moves = (
+        bucket_transitions(source_transitions, bucket.source, bucket.source_lengths, null),
+        bucket_transitions(target_transitions, bucket.target, bucket.target_lengths, null),
+    )
+    # emissions of the null word; 1 for the padding
+    target_null = _null_emissions(bucket.target, null_ratios[1], null)  # (T, B)
+    source_null = _null_emissions(bucket.source, null_ratios[0], null)  # (S, B)
+    # emission ratios over those of null, observed words first: (T, S, B) and (S, T, B)
+    forward_odds = np.asarray(ratios * (1 / target_null)[:, None, :], dtype=np.float32)
+    reverse_odds = np.asarray(ratios.transpose(1, 0, 2) * (1 / source_null)[:, None, :], dtype=np.float32)
 
     def both(*, jumps: bool) -> BothPosteriors:
-        forward, reverse = map(partial(forward_backward, jumps=jumps), odds, moves)
-        return forward, reverse
+        forward = forward_backward(forward_odds, moves[0], jumps=jumps)
+        return forward, forward_backward(reverse_odds, moves[1], jumps=jumps)
 
     posteriors = unregularized = both(jumps=jumps and not agree)
     for remaining_steps in reversed(range(AGREEMENT_STEPS if agree else 0)):
         step = regularization_step(posteriors)
-        odds[0] *= step
-        odds[1] /= step.transpose(1, 0, 2)
+        forward_odds *= step
+        reverse_odds /= step.transpose(1, 0, 2)
         posteriors = both(jumps=jumps and not remaining_steps)
-    forward, reverse = (  # with absolute likelihoods, of the model without regularization
-        after._replace(log_likelihood=plain.log_likelihood + np.log(of_null).sum(axis=0, dtype=np.float64))
-        for after, plain, of_null in zip(posteriors, unregularized, at_null, strict=True)
+    # the likelihoods are absolute, and those of the model without regularization
+    forward, reverse = posteriors
+    forward_likelihood = unregularized[0].log_likelihood + _log_product(target_null)
+    reverse_likelihood = unregularized[1].log_likelihood + _log_product(source_null)
+    return (
+        forward._replace(log_likelihood=forward_likelihood),
+        reverse._replace(log_likelihood=reverse_likelihood),
     )
-    return forward, reverse
+
+
+def _null_emissions(words: Ints, null_ratios: Floats, null: float) -> Floats:
+    """Return the emission ratio of each word under the null word, times `null`; 1 for the padding."""
+    return np.where(words, np.float32(null) * null_ratios[words], np.float32(1))
+
+
+def _log_product(emissions: Floats) -> Doubles:
+    """Return the logarithm of the product of emissions (T, B) over the words of each pair, (B,)."""
+    return np.asarray(np.log(emissions).sum(axis=0, dtype=np.float64))
 
 
 def regularization_step(posteriors: BothPosteriors) -> Floats:
@@ -351,13 +373,17 @@ class HiddenMarkov(PositionModel):
     numbers: Vocabularies  # of source and target words: the index into the classes of the transitions
     null: float  # probability of the null word
     agree: bool = False  # as in :func:`~nmtalign.positions.hmm.hmm_posteriors`
-    fitted_pairs: int | None = None  # that the transitions were fitted to; None: learned with a lexicon
+    fitted_pairs: int | None = (
+        None  # the transitions were fitted to so many pairs; None: learned with a lexicon
+    )
 
     @property
     def description(self) -> str:
         if self.fitted_pairs is None:
             return "positions=hmm"
-        return f"positions=hmm({f'fitted on {self.fitted_pairs} pairs' if self.fitted_pairs else 'unfitted'})"
+        if self.fitted_pairs == 0:
+            return "positions=hmm(unfitted)"
+        return f"positions=hmm(fitted on {self.fitted_pairs} pairs)"
 
     has_null: ClassVar[bool] = True
 

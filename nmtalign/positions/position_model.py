@@ -22,8 +22,8 @@ from nmtalign.errors import UsageError
 from nmtalign.state import State, Stored
 from nmtalign.validation import check_choice
 
-MAX_SCORE = np.float32(40)  # bound of scores, far from overflow and underflow of exp
-DIAGONAL_STRENGTH = 4.0  # strength that suits cosines at their default temperature
+MAX_SCORE = np.float32(40)  # scores are clipped here, far from overflow and underflow of exp
+DIAGONAL_STRENGTH = 4.0  # suits cosines at their default temperature
 SOFTMAX_POSITIONS = ("none", "diagonal")
 CellIndices = tuple[Longs, Longs, Longs]  # target, source, column
 
@@ -41,8 +41,8 @@ class Emissions(NamedTuple):
 class TextScores:
     """Scores of the cells of a text, bucket by bucket.
 
-    A subclass has the attribute `text` and the method :meth:`scores`. The defaults of the others take the
-    scores for log likelihood ratios, and suit a scorer without a training text, which knows all words.
+    A subclass has the attribute `text` and the method :meth:`scores`. The other methods treat the scores as
+    log likelihood ratios by default, and suit a scorer without a training text, which knows all words.
     """
 
     text: EncodedText
@@ -96,7 +96,7 @@ class PositionModel:
     A subclass has :meth:`posteriors_of`, :meth:`state` and `description`; the rest has defaults.
     """
 
-    gold_log_odds: float = 0.0  # what gold links add to the log odds of link probabilities
+    gold_log_odds: float = 0.0  # added to the log odds of link probabilities
 
     @property
     def has_null(self) -> bool:

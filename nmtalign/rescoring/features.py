@@ -19,22 +19,22 @@ from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.sides import look_up, number_words
 from nmtalign.positions.position_model import TextScores
 
-Ranks = tuple[Integers, Integers]
-WordValues = tuple[Floats, Floats]
+Ranks = tuple[Integers, Integers]  # of source and target words
+WordValues = tuple[Floats, Floats]  # of source and target words
 
-LEXICAL_FEATURES = 14  # features from the emissions
-POSTERIOR_FEATURES = 13  # further features from posteriors
-LOGIT_FEATURE = (
-    LEXICAL_FEATURES + POSTERIOR_FEATURES - 1
-)  # the feature that is the log odds of the joint probability
-MAX_WEIGHTED_WORDS = 60  # words of a side that have a weight
-GRID_STEPS_PER_UNIT, MAX_FEATURE = np.float32(65536), np.float32(32)
-LOG_RATIO_SCALE = np.float32(0.4)  # factor of log ratios, for the size of the other features
-OUTSIDE_LOG_RATIO = np.float32(-20)  # scaled log ratio outside of the matrix, under a maximum
-MIN_NEIGHBOR_FEATURE = np.float32(-2)  # least feature of neighbors
-MIN_LIKELIHOOD_RATIO = np.float32(1e-6)  # ratio under a logarithm
-MIN_LOG_PROBABILITY = np.float32(1e-4)  # probability under a logarithm
-MAX_LOG_ODDS = np.float32(12)  # log odds
+LEXICAL_FEATURES = 14  # computed from the emissions
+POSTERIOR_FEATURES = 13  # computed from posteriors, in addition
+LOGIT_FEATURE = LEXICAL_FEATURES + POSTERIOR_FEATURES - 1  # log odds of the joint probability
+MAX_WEIGHTED_WORDS = 60  # so many frequent words of a side have weights of their own
+GRID_STEPS_PER_UNIT = np.float32(65536)
+MAX_FEATURE = np.float32(32)
+LOG_RATIO_SCALE = np.float32(0.4)  # brings log ratios to the size of the other features
+OUTSIDE_LOG_RATIO = np.float32(-20)  # stands for cells outside the matrix; lower than any maximum
+MIN_NEIGHBOR_FEATURE = np.float32(-2)
+# bounds that keep logarithms finite
+MIN_LIKELIHOOD_RATIO = np.float32(1e-6)
+MIN_LOG_PROBABILITY = np.float32(1e-4)
+MAX_LOG_ODDS = np.float32(12)
 
 
 class Inputs(NamedTuple):
@@ -47,9 +47,13 @@ class Inputs(NamedTuple):
 
     def cells(self, pair: int, chosen: Flags) -> Inputs:
         """Return chosen cells (T, S) of a pair as N pairs of one word each."""
-        words = self.target_words[pair], self.source_words[pair]
-        target, source = (np.broadcast_to(ranks, chosen.shape)[chosen][:, None, None] for ranks in words)
-        return Inputs(self.features[pair][chosen][:, None, None], target, source)
+        target_ranks = np.broadcast_to(self.target_words[pair], chosen.shape)  # (T, S)
+        source_ranks = np.broadcast_to(self.source_words[pair], chosen.shape)
+        return Inputs(
+            features=self.features[pair][chosen][:, None, None],  # (N, 1, 1, F)
+            target_words=target_ranks[chosen][:, None, None],
+            source_words=source_ranks[chosen][:, None, None],
+        )
 
 
 def on_grid(values: Reals) -> Floats:
@@ -61,10 +65,10 @@ def on_grid(values: Reals) -> Floats:
 
 
 class KnownWords(NamedTuple):
-    """What is known about the words (V,) of a text."""
+    """Facts about the words (V,) of a text."""
 
     counts: WordValues  # log(count + 1) / 5 of source and target words in the training text
-    same: Integers  # number of the target word with the spelling of a source word, or -1
+    same: Integers  # number of the target word that is spelled like a source word, or -1
     frequent: Ranks  # rank of source and target words among the frequent ones, from 1
     nulls: WordValues  # likelihood ratios of source and target words under null
 
@@ -72,13 +76,22 @@ class KnownWords(NamedTuple):
 def known_words(scores: TextScores, frequent: tuple[Sequence[str], Sequence[str]]) -> KnownWords:
     """Look up the words of a text."""
     source, target = scores.text.source.words, scores.text.target.words
-    counts = [(np.log(np.asarray(side) + 1) / 5).astype(np.float32) for side in scores.training_counts]
-    ranks = [
-        look_up(number_words(["", *few]), words, 0)
-        for few, words in zip(frequent, (source, target), strict=True)
-    ]
-    same = look_up(number_words(target), source)
-    return KnownWords((counts[0], counts[1]), same, (ranks[0], ranks[1]), scores.null_ratios)
+    source_counts, target_counts = scores.training_counts
+    source_frequent, target_frequent = frequent
+    return KnownWords(
+        counts=(_count_feature(source_counts), _count_feature(target_counts)),
+        same=look_up(number_words(target), source),
+        frequent=(
+            look_up(number_words(["", *source_frequent]), source, 0),
+            look_up(number_words(["", *target_frequent]), target, 0),
+        ),
+        nulls=scores.null_ratios,
+    )
+
+
+def _count_feature(counts: Integers) -> Floats:
+    """Return log(count + 1) / 5 of each word."""
+    return np.asarray(np.log(np.asarray(counts) + 1) / 5).astype(np.float32)
 
 
 def lexical_features(bucket: Bucket, known: KnownWords, ratios: Floats) -> list[Floats]:
@@ -88,19 +101,20 @@ def lexical_features(bucket: Bucket, known: KnownWords, ratios: Floats) -> list[
         inside, np.log(np.maximum(ratios, MIN_LIKELIHOOD_RATIO)) * LOG_RATIO_SCALE, OUTSIDE_LOG_RATIO
     )
     distance = _distance(bucket)
-    framed = _framed(ratio / 2, OUTSIDE_LOG_RATIO / 2)
-    beside = np.maximum(framed[1:-1, :-2], framed[1:-1, 2:])
-    above_below = np.maximum(framed[:-2, 1:-1], framed[2:, 1:-1])
+    framed = _framed(ratio / 2, OUTSIDE_LOG_RATIO / 2)  # (T + 2, S + 2, B)
+    same_target_word = np.maximum(framed[1:-1, :-2], framed[1:-1, 2:])  # cells left and right
+    same_source_word = np.maximum(framed[:-2, 1:-1], framed[2:, 1:-1])  # cells above and below
     framed[framed == OUTSIDE_LOG_RATIO / 2] = 0
-    target_null, source_null = known.nulls[1][bucket.target][:, None], known.nulls[0][bucket.source]
+    source_null = known.nulls[0][bucket.source]  # (S, B)
+    target_null = known.nulls[1][bucket.target][:, None]  # (T, 1, B)
     return [
         distance,
         np.abs(distance),
         ratio,
         ratio - ratio.max(axis=1, keepdims=True),
         ratio - ratio.max(axis=0, keepdims=True),
-        np.maximum(beside, MIN_NEIGHBOR_FEATURE),
-        np.maximum(above_below, MIN_NEIGHBOR_FEATURE),
+        np.maximum(same_target_word, MIN_NEIGHBOR_FEATURE),
+        np.maximum(same_source_word, MIN_NEIGHBOR_FEATURE),
         framed[:-2, :-2],
         framed[2:, 2:],
         known.counts[0][bucket.source],
@@ -120,23 +134,23 @@ def _distance(bucket: Bucket) -> Floats:
 
 
 def _framed(cells: Reals, value: np.floating) -> Floats:
-    """Return cells (T, S, B) with a frame of one cell of `value` around them."""
+    """Return cells (T, S, B) with a frame of `value`, one cell wide, around each pair."""
     return np.pad(cells.astype(np.float32), ((1, 1), (1, 1), (0, 0)), constant_values=value)
 
 
 def posterior_features(forward: Floats, reverse: Floats, joint: Floats) -> list[Floats]:
     """Return features from p(s|t), p(t|s) and the joint probability, each (T, S, B)."""
     both = np.sqrt(forward * reverse)
-    framed = _framed(both, np.float32(0))
-    beside = np.maximum(framed[1:-1, :-2], framed[1:-1, 2:])
-    above_below = np.maximum(framed[:-2, 1:-1], framed[2:, 1:-1])
+    framed = _framed(both, np.float32(0))  # (T + 2, S + 2, B)
+    same_target_word = np.maximum(framed[1:-1, :-2], framed[1:-1, 2:])
+    same_source_word = np.maximum(framed[:-2, 1:-1], framed[2:, 1:-1])
     return [
         np.log(np.maximum(forward, MIN_LOG_PROBABILITY)) / 4 + 1,
         np.log(np.maximum(reverse, MIN_LOG_PROBABILITY)) / 4 + 1,
         forward,
         reverse,
         framed[:-2, :-2] + framed[2:, 2:],
-        np.maximum(beside, above_below),
+        np.maximum(same_target_word, same_source_word),
         both.max(axis=1, keepdims=True) - both,
         both.max(axis=0, keepdims=True) - both,
         1 - forward.sum(axis=1, keepdims=True),
@@ -155,15 +169,16 @@ def log_odds(probability: Floats) -> Floats:
 
 def make_inputs(bucket: Bucket, known: KnownWords, ratios: Floats, *posteriors: Floats) -> Inputs:
     """Return the inputs of the network for a bucket, from arrays (T, S, B)."""
+    source_ranks, target_ranks = known.frequent
     T, S, B = bucket.shape
     features = lexical_features(bucket, known, ratios) + posterior_features(*posteriors)
     cells = np.empty((B, T, S, len(features)), np.float32)
     for k, feature in enumerate(features):
         cells[..., k] = np.broadcast_to(feature, (T, S, B)).transpose(2, 0, 1)
     return Inputs(
-        on_grid(cells) * bucket.inside.transpose(2, 0, 1)[..., None],
-        known.frequent[1][bucket.target.T][:, :, None],
-        known.frequent[0][bucket.source.T][:, None],
+        features=on_grid(cells) * bucket.inside.transpose(2, 0, 1)[..., None],
+        target_words=target_ranks[bucket.target.T][:, :, None],  # (B, T, 1)
+        source_words=source_ranks[bucket.source.T][:, None],  # (B, 1, S)
     )
 
 

@@ -29,7 +29,7 @@ MAX_GOLD_WORDS = 128  # gold pairs with more words on a side are ignored
 SURE_IMPORTANCE = np.float32(2)  # sure links count more than absent ones because error rates favor recall
 WEIGHT_DECAY = np.float32(1e-4)
 NETWORKS_PER_RESCORER = 3  # the rescorer is the mean of so many networks
-SCHEDULE = Schedule(held_out_period=6, examples_per_step=16, max_epochs=60, last_rate_share=0.05)
+GOLD_SCHEDULE = Schedule(held_out_period=6, examples_per_step=16, max_epochs=60, last_rate_share=0.05)
 
 
 def learn_from_gold(
@@ -118,7 +118,9 @@ def train_network(batches: Sequence[Batch], seed: int) -> Network:
         weights = zip(slopes, network, anchor, strict=True)
         return [slope + WEIGHT_DECAY * (weight - target) for slope, weight, target in weights]
 
-    best, _ = minimize(start, batches, SCHEDULE, gradient=gradient, held_out_loss=_mean_batch_loss, seed=seed)
+    best, _ = minimize(
+        start, batches, GOLD_SCHEDULE, gradient=gradient, held_out_loss=_mean_batch_loss, seed=seed
+    )
     return best.rounded()
 
 

@@ -26,10 +26,9 @@ from nmtalign.rescoring.features import (
 )
 
 FEATURE_COUNT = LEXICAL_FEATURES + POSTERIOR_FEATURES  # F
-HIDDEN_UNITS = 16  # A of a network before the mean of several
-WEIGHT_STEPS_PER_UNIT = (
-    2.0**18
-)  # grid of weights of 22 bits; products with features of 21 bits leave 10 bits for the sum
+HIDDEN_UNITS = 16  # A of one network, before the mean of several networks is taken
+# weights on this grid have 22 bits; their products with features of 21 bits leave 10 bits for the sum
+WEIGHT_STEPS_PER_UNIT = 2.0**18
 
 
 class Network(NamedTuple):
@@ -46,7 +45,7 @@ class Network(NamedTuple):
     o: Reals  # (1,)
 
     def rounded(self) -> Network:
-        """Return the network with weights on a grid, on which the sums of :meth:`scores` are exact."""
+        """Return the network with weights rounded to a grid, so that the sums of :meth:`scores` are exact."""
         return Network(
             *(
                 (np.rint(weights * WEIGHT_STEPS_PER_UNIT) / WEIGHT_STEPS_PER_UNIT).astype(np.float32)

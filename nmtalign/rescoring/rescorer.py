@@ -1,15 +1,16 @@
 """The rescorer: a neural network, trained on gold links, that corrects the posteriors of a sentence pair.
 
-Its scores e are log odds of links. They are mixed log-linearly with the posteriors,
+The scores e of the network are log odds of links. They are mixed log-linearly with the posteriors,
 
     p'(s|t) = softmax over s and null of (1 - w) log p(s|t) + w e(t, s)        the score of null being 0
 
-and likewise p'(t|s); with the weight w = 1 it aligns alone. Single links are corrected, so that a word may
-get as many as people give it: the log odds of the joint probability become (1 - w) logit p + w e.
+and in the same way p'(t|s); with the weight w = 1 the network aligns alone. Every link is corrected by
+itself, so that a word may get as many links as people give it: the log odds of the joint probability become
+(1 - w) logit p + w e.
 
 Some annotators link an article or particle without a translation to the partner of its neighbor, others leave
-the word unlinked. Gold links show this annotation style, for neighbors before and after, on each side, and
-word by word.
+the word unlinked. The rescorer learns this annotation style from gold links, for neighbors before and after,
+on each side, and word by word.
 
 Axes: T target words, S source words, B pairs of a bucket (last).
 """
@@ -40,25 +41,28 @@ from nmtalign.rescoring.features import (
 from nmtalign.rescoring.network import FEATURE_COUNT, Network, sigmoid
 from nmtalign.state import State, Stored
 
-SCORED_COLUMN_MULTIPLE, SCORED_CELLS = 16, 1 << 15  # columns, and approximate cells, scored at a time
-MIN_RESCORED_POSTERIOR = np.float32(0.003)  # links are rescored if one direction gives them this probability
-MIN_WORD_PROBABILITY = np.float32(1e-30)  # probability under a logarithm
-MIN_NULL_PROBABILITY = np.float32(1e-6)  # probability of the null word under a logarithm
-FREE_WORD_KINDS = 4  # a free target word after and before the linked one, a free source word likewise
-PRIOR_SHARE, PRIOR_WORDS = 0.2, 10  # prior share of linked words, and its weight in words
-PRIOR_OCCURRENCES = 3  # weight of the share of all frequent words, in occurrences of one word
+SCORED_COLUMN_MULTIPLE = 16
+SCORED_CELLS = 1 << 15  # about so many cells are scored at a time
+MIN_RESCORED_POSTERIOR = np.float32(0.003)  # a link is rescored if one direction gives it more than this
+# bounds that keep logarithms finite
+MIN_WORD_PROBABILITY = np.float32(1e-30)
+MIN_NULL_PROBABILITY = np.float32(1e-6)
+FREE_WORD_KINDS = 4  # a free target word after or before the linked one, and the same for source words
+PRIOR_SHARE = 0.2  # share of free words that annotators link, before any gold links are seen
+PRIOR_WORDS = 10  # weight of the prior share
+PRIOR_OCCURRENCES = 3  # weight of the share of all frequent words against that of one word
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Rescored(PositionModel):
     """A position model whose posteriors are rescored."""
 
-    base: PositionModel  # with a null word
+    base: PositionModel  # has a null word
     network: Network
     weight: float  # w, from 0 (changes nothing) to 1 (aligns alone)
-    frequent: tuple[tuple[str, ...], tuple[str, ...]]  # source and target words with a weight of their own
+    frequent: tuple[tuple[str, ...], tuple[str, ...]]  # source and target words with weights of their own
     style: Floats  # (FREE_WORD_KINDS, MAX_WEIGHTED_WORDS + 1): shares of :class:`AnnotationStyle`
-    gold_log_odds: float = 0.0  # what the gold links add to the log odds of link probabilities
+    gold_log_odds: float = 0.0  # added to the log odds of link probabilities
 
     @property
     def description(self) -> str:
@@ -83,24 +87,25 @@ class Rescored(PositionModel):
         known = known_words(scores, self.frequent)
         return lambda k: self._rescored(bucket_posteriors(k), scores.text.buckets[k], known)
 
-    def _rescored(self, given: BucketPosteriors, bucket: Bucket, known: KnownWords) -> BucketPosteriors:
+    def _rescored(self, unscored: BucketPosteriors, bucket: Bucket, known: KnownWords) -> BucketPosteriors:
         """Return rescored posteriors.
 
         Rows of `forward` and columns of `reverse` sum to 1 minus the probability of null.
         """
-        posteriors, ratios = given
+        posteriors, ratios = unscored
         assert ratios is not None  # as there is a null word
         forward, reverse, joint = posteriors.forward, posteriors.reverse, posteriors.joint
         e = self._log_odds(bucket, known, ratios, forward, reverse, joint)
-        inside, w = bucket.inside, np.float32(self.weight)
+        w = np.float32(self.weight)
+        inside = bucket.inside
         candidates = candidates_of(forward, reverse, inside)
         corrected = np.where(candidates, sigmoid((1 - w) * log_odds(joint) + w * e), joint)
-        joint = with_style(corrected, self.style, bucket, known.frequent)
-        forward, reverse = (
-            mix_posteriors(forward, e, w, inside, axis=1),
-            mix_posteriors(reverse, e, w, inside, axis=0),
+        rescored = Posteriors(
+            forward=mix_posteriors(forward, e, w, inside, axis=1),
+            reverse=mix_posteriors(reverse, e, w, inside, axis=0),
+            joint=with_style(corrected, self.style, bucket, known.frequent),
         )
-        return BucketPosteriors(Posteriors(forward, reverse, joint), ratios)
+        return BucketPosteriors(rescored, ratios)
 
     def _log_odds(self, bucket: Bucket, known: KnownWords, *cells: Floats) -> Floats:
         """Return the log odds of links, (T, S, B); they do not depend on the other pairs.
@@ -109,13 +114,12 @@ class Rescored(PositionModel):
         """
         T, S, B = bucket.shape
         e = np.empty((T, S, B), np.float32)
-        width = max(
-            SCORED_COLUMN_MULTIPLE, SCORED_CELLS // (T * S) // SCORED_COLUMN_MULTIPLE * SCORED_COLUMN_MULTIPLE
-        )
-        for some in block_slices(B, width):
-            of_some = (np.ascontiguousarray(array[..., some]) for array in cells)
-            inputs = make_inputs(bucket_columns(bucket, some), known, *of_some)
-            e[..., some] = self.network.scores(inputs).transpose(1, 2, 0)
+        multiples = SCORED_CELLS // (T * S) // SCORED_COLUMN_MULTIPLE
+        columns_per_block = max(SCORED_COLUMN_MULTIPLE, multiples * SCORED_COLUMN_MULTIPLE)
+        for columns in block_slices(B, columns_per_block):
+            cells_of_block = [np.ascontiguousarray(array[..., columns]) for array in cells]
+            inputs = make_inputs(bucket_columns(bucket, columns), known, *cells_of_block)
+            e[..., columns] = self.network.scores(inputs).transpose(1, 2, 0)
         return e
 
     def state(self) -> State:
@@ -140,23 +144,25 @@ class Rescored(PositionModel):
 
 
 def candidates_of(forward: Floats, reverse: Floats, inside: Flags) -> Flags:
-    """Return the cells (T, S, B) that are rescored: one direction at least gives them a probability."""
+    """Return the cells (T, S, B) that are rescored: at least one direction gives them a probability."""
     return np.asarray((np.maximum(forward, reverse) > MIN_RESCORED_POSTERIOR) & inside)
 
 
 def mix_posteriors(p: Floats, e: Floats, weight: np.floating, inside: Flags, axis: int) -> Floats:
     """Return ``softmax((1 - weight) log p + weight e)`` over an axis and the null word, whose score is 0."""
-    null = np.log(np.maximum(1 - p.sum(axis=axis, keepdims=True), MIN_NULL_PROBABILITY)) * (1 - weight)
-    words = np.log(np.maximum(p, MIN_WORD_PROBABILITY)) * (1 - weight) + weight * e
-    scores = np.concatenate([null, np.where(inside, words, np.float32(-np.inf))], axis=axis)
-    return np.asarray(np.delete(softmax(scores, axis=axis), 0, axis=axis))
+    null_probability = 1 - p.sum(axis=axis, keepdims=True)
+    null_scores = np.log(np.maximum(null_probability, MIN_NULL_PROBABILITY)) * (1 - weight)
+    word_scores = np.log(np.maximum(p, MIN_WORD_PROBABILITY)) * (1 - weight) + weight * e
+    word_scores = np.where(inside, word_scores, np.float32(-np.inf))
+    posteriors = softmax(np.concatenate([null_scores, word_scores], axis=axis), axis=axis)
+    return np.asarray(np.delete(posteriors, 0, axis=axis))  # without null
 
 
 def free_words(joint: Floats, bucket: Bucket, ranks: Ranks) -> Iterator[tuple[Flags, Integers]]:
-    """Yield, by kind, the cells (T, S, B) that link a free word as its neighbor, and the word's rank.
+    """Yield the cells (T, S, B) of each kind that link a free word like its neighbor, and the word's rank.
 
-    A word is free if no link of the joint probability (T, S, B) reaches the threshold; `ranks` (V,) of words
-    are those among the frequent ones, 0 for all others.
+    A word is free if no joint probability (T, S, B) of its links reaches the threshold. `ranks` (V,) are the
+    ranks of words among the frequent ones, 0 for all others.
     """
     of_target, of_source = ranks[1][bucket.target][:, None], ranks[0][bucket.source]
     kinds = of_target, of_target, of_source, of_source
@@ -184,11 +190,14 @@ class AnnotationStyle:
         The shape is (FREE_WORD_KINDS, MAX_WEIGHTED_WORDS + 1).
         """
         shares = np.empty_like(self._seen)
-        for group in slice(0, 1), slice(1, None):  # all other words, frequent ones
-            linked, seen = (x[:, group].sum(axis=1, keepdims=True) for x in (self._linked, self._seen))
+        rare, frequent = slice(0, 1), slice(1, None)
+        for group in (rare, frequent):
+            linked = self._linked[:, group].sum(axis=1, keepdims=True)
+            seen = self._seen[:, group].sum(axis=1, keepdims=True)
             shares[:, group] = (linked + PRIOR_WORDS * PRIOR_SHARE) / (seen + PRIOR_WORDS)
-        linked = shares[:, 1:] * PRIOR_OCCURRENCES + self._linked[:, 1:]
-        shares[:, 1:] = linked / (self._seen[:, 1:] + PRIOR_OCCURRENCES)
+        # the share of a frequent word is drawn towards that of all frequent words
+        linked = shares[:, frequent] * PRIOR_OCCURRENCES + self._linked[:, frequent]
+        shares[:, frequent] = linked / (self._seen[:, frequent] + PRIOR_OCCURRENCES)
         return shares.astype(np.float32)
 
 

@@ -2,8 +2,9 @@
 
     log r(e, f) = c cos(e, f) - (log Z_e + log Z_f) / 2        Z_e = sum over f of p(f) exp(c cos(e, f))
 
-so that words near to everything gain nothing. A ratio of 1 is chance. Vectors are given, or spectral: learned
-from links. Spectral vectors score words that were never linked, and smooth links that were seen once.
+so that a word that is close to all other words gains nothing. A ratio of 1 is chance. Vectors are given, or
+spectral: learned from links. Spectral vectors score words that were never linked, and smooth the counts of
+words that were linked once.
 
 The scale b of the scores s of given vectors maximizes the expected log-likelihood of the links c in both
 directions,
@@ -24,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import Codes, Doubles, Flags, Floats, Integers, Reals, block_slices
+from nmtalign.arrays import AnyArray, Codes, Doubles, Flags, Floats, Integers, Reals, block_slices
 from nmtalign.corpus.sides import look_up
 from nmtalign.corpus.text import EncodedText, encode_text
 from nmtalign.errors import DataError
@@ -33,36 +34,42 @@ from nmtalign.positions.e_step import em_iteration
 from nmtalign.positions.hmm import BothTransitions, unfitted_hmm
 from nmtalign.positions.position_model import MAX_SCORE
 from nmtalign.scorers.learned_lexicon import Lexicon
-from nmtalign.scorers.scorer import LogRatios, Pairs
+from nmtalign.scorers.scorer import LogRatios, TokenizedPairs
 from nmtalign.state import State, Stored
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
 
-CELLS_PER_TABLE, PAIRS_PER_LIST = (
-    1 << 22,
-    1 << 16,
-)  # word pairs scored at a time: in a full table, and in a list
-MAX_NORM_WORDS = 1024  # number of frequent words that log Z sums over
-MAX_CODE = 127  # greatest code
+# bounds of the memory that scores take
+CELLS_PER_TABLE = 1 << 22
+PAIRS_PER_LIST = 1 << 16
+MAX_NORM_WORDS = 1024  # log Z sums over so many frequent words only
+MAX_CODE = 127
 
-SPECTRAL_DIMENSION = 32  # of spectral vectors
-SPECTRAL_SCALE = 14.0  # of cosines; chosen on the development sets, like the weight in the preset
-MIN_LINKS = 0.05  # smaller expected counts of links are noise
-COUNT_SMOOTHING = 0.5  # added to the sums of links, so that words with few links get low scores
-OVERSAMPLING = 20  # directions beside the wanted ones
+# spectral vectors; the scale was chosen on the development sets, like the weight in the preset
+SPECTRAL_DIMENSION = 32
+SPECTRAL_SCALE = 14.0
+MIN_LINKS = 0.05  # smaller expected counts are noise
+COUNT_SMOOTHING = 0.5  # lowers the scores of words with few links
+OVERSAMPLING = 20  # further directions of the random projection, which make the wanted ones more precise
 POWER_ITERATIONS = 3
-COLUMNS_PER_PRODUCT = 64  # multiplied at a time
+COLUMNS_PER_PRODUCT = 64  # bounds the memory of a product with a sparse matrix
 
+# given vectors
 MAX_SCALE = 60.0
-SCALE_PRECISION = 1 + 1e-6  # precision of a scale, as a factor
-MAX_TUNING_WORDS = 1 << 13  # words of a side to which a temperature is fitted; one number needs fewer data
-MAX_TUNING_ITERATIONS = 10  # of a temperature
-MIN_LOG_SCALE_CHANGE = 0.02  # change of the log scale below which a temperature is found
-MAX_SCALE_STEP = 4  # factor by which an iteration may change the scale of the scores
-VECTORS_WEIGHT = 0.45  # default, the least mean error in scripts/evaluate_vectors_head.py
+SCALE_PRECISION = 1 + 1e-6  # bounds of a scale with this ratio are equal
+MAX_TUNING_WORDS = 1 << 13  # words of a side; a temperature is one number, which needs little text
+MAX_TUNING_ITERATIONS = 10
+MIN_LOG_SCALE_CHANGE = 0.02  # a smaller change ends the iterations for a temperature
+MAX_SCALE_STEP = 4  # an iteration changes the scale by at most this factor
+VECTORS_WEIGHT = 0.45  # had the least mean error in scripts/evaluate_vectors_head.py
 
 
-KnownVectors = tuple[Floats, Floats, Flags]  # of words: vectors (V, D), log Z (V,), which have a vector
+class SideVectors(NamedTuple):
+    """The words (V,) of one side of a text as a dense scorer knows them."""
+
+    vectors: Floats  # (V, D): of length sqrt(c); zero for a word without a vector
+    norms: Floats  # (V,): log Z
+    known: Flags  # (V,): whether a word has a vector
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -70,68 +77,85 @@ class DenseScorer:
     """Dense scorer: word vectors of two languages in one space."""
 
     name: str
-    lexicon: Lexicon  # which numbers the words
-    # of both sides (V, D): directions of the vectors, in steps of 1/127 of the greatest entry; zero for words
-    # without a vector, whose pairs get no ratio
+    lexicon: Lexicon  # its word numbers are the rows of the arrays
+    # directions of source and target vectors (V, D), in steps of 1/127 of the greatest entry; the codes of a
+    # word without a vector are zero, and its pairs get no ratio
     codes: tuple[Codes, Codes]
-    norms: tuple[Floats, Floats]  # of both sides (V,): log Z of each word
+    norms: tuple[Floats, Floats]  # log Z of source and target words, each (V,)
     scale: float  # c, the inverse temperature
     weight: float  # in the log-linear interpolation
 
     def log_ratios(self, text: EncodedText) -> LogRatios:
         """Return ``k . q - (log Z_e + log Z_f) / 2`` of the word pairs whose words both have a vector."""
-        keys, of_source, source = text.source.memo((self, 0), lambda: self._known(0, text.source.words))
-        queries, of_target, target = text.target.memo((self, 1), lambda: self._known(1, text.target.words))
+        source = text.source.memo((self, 0), lambda: self._look_up(0, text.source.words))
+        target = text.target.memo((self, 1), lambda: self._look_up(1, text.target.words))
         pairs = text.index
-        indices = np.flatnonzero(source[pairs.source] & target[pairs.target])
+        indices = np.flatnonzero(source.known[pairs.source] & target.known[pairs.target])
         ratios = np.empty(len(indices), dtype=np.float32)
-        for some in block_slices(len(indices), PAIRS_PER_LIST):
-            e, f = pairs.source[indices[some]], pairs.target[indices[some]]
-            scores = np.einsum("nd,nd->n", keys[e], queries[f])
+        for block in block_slices(len(indices), PAIRS_PER_LIST):
+            e = pairs.source[indices[block]]
+            f = pairs.target[indices[block]]
+            scores = np.einsum("nd,nd->n", source.vectors[e], target.vectors[f])
             np.clip(scores, -MAX_SCORE, MAX_SCORE, out=scores)
-            ratios[some] = scores - (of_source[e] + of_target[f]) / 2
+            ratios[block] = scores - (source.norms[e] + target.norms[f]) / 2
         return LogRatios(indices, ratios)
 
-    def _known(self, side: int, words: Sequence[str]) -> KnownVectors:
+    def _look_up(self, side: int, words: Sequence[str]) -> SideVectors:
         """Look up words of one side (0: source, 1: target); unknown words are treated as padding."""
         rows = look_up(self.lexicon.numbers[side], words, 0)
         vectors = _decode(self.codes[side][rows], self.scale)
-        return vectors, self.norms[side][rows], np.any(vectors, axis=1)
+        return SideVectors(vectors, self.norms[side][rows], np.any(vectors, axis=1))
 
     def state(self) -> State:
+        """Return the state, from which the class restores the scorer."""
+        source_norms, target_norms = self.norms
+        source_codes, target_codes = self.codes
         return State(
             "dense",
-            {"name": self.name, "weight": self.weight, "scale": self.scale},
-            {f"{side}_norms": norms for side, norms in zip(SIDES, self.norms, strict=True)},
-            dict(zip(SIDES, self.codes, strict=True)),
+            values={"name": self.name, "weight": self.weight, "scale": self.scale},
+            arrays={"source_norms": source_norms, "target_norms": target_norms},
+            large={"source": source_codes, "target": target_codes},
         )
 
     @classmethod
     def from_state(cls, stored: Stored, lexicon: Lexicon) -> DenseScorer:
-        V, top = (len(lexicon.source_words), len(lexicon.target_words)), MAX_CODE
-        source = stored.large("source", "i", (V[0], None), minimum=-top, maximum=top)
-        target = stored.large("target", "i", (V[1], source.shape[1]), minimum=-top, maximum=top)
-        norms = stored.array("source_norms", "f", V[:1]), stored.array("target_norms", "f", V[1:])
-        scale = stored.number("scale", minimum=0, maximum=1000)
-        weight = stored.number("weight", minimum=0, maximum=1)
-        return cls(stored.text("name"), lexicon, (source, target), norms, scale, weight)
+        """Return the scorer with a state; DataError if its arrays do not fit the lexicon."""
+        source_size, target_size = len(lexicon.source_words), len(lexicon.target_words)
+        source = stored.large("source", "i", (source_size, None), minimum=-MAX_CODE, maximum=MAX_CODE)
+        shape = target_size, source.shape[1]
+        target = stored.large("target", "i", shape, minimum=-MAX_CODE, maximum=MAX_CODE)
+        return cls(
+            name=stored.text("name"),
+            lexicon=lexicon,
+            codes=(source, target),
+            norms=(
+                stored.array("source_norms", "f", (source_size,)),
+                stored.array("target_norms", "f", (target_size,)),
+            ),
+            scale=stored.number("scale", minimum=0, maximum=1000),
+            weight=stored.number("weight", minimum=0, maximum=1),
+        )
 
 
 def make_dense_scorer(
     name: str, lexicon: Lexicon, vectors: tuple[Reals, Reals], *, scale: float, weight: float
 ) -> DenseScorer:
     """Make a dense scorer of `vectors` (V, D) for the words of a lexicon; the vectors may have any length."""
-    codes = _encode(vectors[0]), _encode(vectors[1])
-    source, target = (_decode(side, scale) for side in codes)
-    shares = [
-        _relative_frequencies(counts).astype(np.float32)
-        for counts in (lexicon.source_counts, lexicon.target_counts)
-    ]
-    norms = (
-        log_norms(source, target[: len(shares[1])], shares[1]),
-        log_norms(target, source[: len(shares[0])], shares[0]),
+    source_codes, target_codes = _encode(vectors[0]), _encode(vectors[1])
+    source, target = _decode(source_codes, scale), _decode(target_codes, scale)
+    source_shares = _relative_frequencies(lexicon.source_counts).astype(np.float32)
+    target_shares = _relative_frequencies(lexicon.target_counts).astype(np.float32)
+    # words are numbered by falling frequency, so the first rows are those of the frequent words
+    source_norms = log_norms(source, target[: len(target_shares)], target_shares)
+    target_norms = log_norms(target, source[: len(source_shares)], source_shares)
+    return DenseScorer(
+        name=name,
+        lexicon=lexicon,
+        codes=(source_codes, target_codes),
+        norms=(source_norms, target_norms),
+        scale=scale,
+        weight=weight,
     )
-    return DenseScorer(name, lexicon, codes, norms, scale, weight)
 
 
 def _decode(codes: Codes, scale: float) -> Floats:
@@ -157,19 +181,22 @@ def _relative_frequencies(counts: Integers) -> Doubles:
 def log_norms(keys: Floats, queries: Floats, shares: Floats) -> Floats:
     """Return ``log sum over f of p(f) exp(k . q_f)`` of keys (N, D), with queries (V, D) and p(f) (V,)."""
     result = np.empty(len(keys), dtype=np.float32)
-    for some in block_slices(len(keys), max(1, CELLS_PER_TABLE // max(1, len(queries)))):
-        scores = np.clip(keys[some] @ queries.T, -MAX_SCORE, MAX_SCORE)
-        result[some] = np.exp(scores, out=scores) @ shares
+    keys_per_block = max(1, CELLS_PER_TABLE // max(1, len(queries)))
+    for block in block_slices(len(keys), keys_per_block):
+        scores = np.clip(keys[block] @ queries.T, -MAX_SCORE, MAX_SCORE)  # (keys of the block, V)
+        result[block] = np.exp(scores, out=scores) @ shares
     return np.log(result, out=result)
 
 
 def learn_spectral(lexicon: Lexicon, weight: float, *, seed: int = 0) -> DenseScorer | None:
-    """Make a spectral scorer from the counts of a lexicon; `seed` is for the random projection.
+    """Return a spectral scorer from the counts of a lexicon; `seed` is for the random projection.
 
-    None if nothing was linked, or the lexicon does not count whole words.
+    The result is None if nothing was linked, or if the lexicon does not count whole words.
     """
-    table = None if lexicon.whole is None else lexicon.whole.table(MIN_LINKS)
-    if table is None or not table.nnz:
+    if lexicon.whole is None:
+        return None
+    table = lexicon.whole.table(MIN_LINKS)
+    if not table.nnz:
         return None
     vectors = correspondence_analysis(table, SPECTRAL_DIMENSION, seed=seed)
     return make_dense_scorer("spectral", lexicon, vectors, scale=SPECTRAL_SCALE, weight=weight)
@@ -184,23 +211,28 @@ def correspondence_analysis(
 
         M = (c / sqrt((r(e) + 1/2) (r(f) + 1/2)))^power,    M ~ U diag(s) V^T,
 
-    are factorized by random projection, three power iterations and the exact answer in the subspace that is
-    left; the vectors are ``U sqrt(s)`` and ``V sqrt(s)``. A `power` below 1 brings rarer translations nearer.
+    are factorized by random projection, three power iterations and an exact factorization in the remaining
+    subspace; the vectors are ``U sqrt(s)`` and ``V sqrt(s)``. A `power` below 1 moves rarer translations
+    closer together.
 
-    The few iterations are part of the method. A table of links falls into thousands of groups of words, such
-    as a name and its translation, each with a singular value near 1. The exact leading directions would
-    show D of these groups and nothing of the others; the projection keeps something of all of them. With 20
-    iterations instead of 3 the alignment error of 64 dimensions doubled. Greenacre (1984), "Theory and
+    The small number of iterations is part of the method. A table of links consists of thousands of groups of
+    words, such as a name and its translation, each with a singular value near 1. The exact leading directions
+    would show D of these groups and none of the others; the projection keeps a part of all of them. With 20
+    iterations instead of 3, the alignment error of 64 dimensions doubled. Greenacre (1984), "Theory and
     applications of correspondence analysis"; Halko, Martinsson and Tropp (2011), "Finding structure with
     randomness", algorithms 4.4 and 5.1.
     """
     scaled = _scaled_counts(counts)
     scaled.data **= np.float32(power)
-    source, target = (np.zeros((length, size), np.float32) for length in scaled.shape)
+    source = np.zeros((scaled.shape[0], size), np.float32)
+    target = np.zeros((scaled.shape[1], size), np.float32)
     if scaled.nnz:
-        rows, columns = (np.flatnonzero(np.bincount(numbers)) for numbers in scaled.nonzero())
+        linked_rows, linked_columns = scaled.nonzero()
+        rows = np.flatnonzero(np.bincount(linked_rows))
+        columns = np.flatnonzero(np.bincount(linked_columns))
         U, s, V = _singular_vectors(scaled[rows][:, columns].tocsr(), size, seed)
-        source[rows, : len(s)], target[columns, : len(s)] = U * np.sqrt(s), V * np.sqrt(s)
+        source[rows, : len(s)] = U * np.sqrt(s)
+        target[columns, : len(s)] = V * np.sqrt(s)
     return source, target
 
 
@@ -211,26 +243,36 @@ def _scaled_counts(counts: Any) -> Any:
     table = coo_array(counts, dtype=np.float64)
     table.sum_duplicates()
     table.eliminate_zeros()
-    sums = (table.sum(axis=axis) + COUNT_SMOOTHING for axis in (1, 0))
-    by_row, by_column = (1 / np.sqrt(np.where(margin > 0, margin, 1)) for margin in sums)
+    row_factors = _inverse_roots(table.sum(axis=1))  # (E,)
+    column_factors = _inverse_roots(table.sum(axis=0))  # (F,)
     row, column = table.coords
-    values = (table.data * by_row[row] * by_column[column]).astype(np.float32)
+    values = (table.data * row_factors[row] * column_factors[column]).astype(np.float32)
     return coo_array((values, (row, column)), shape=table.shape).tocsr()
 
 
+def _inverse_roots(sums: AnyArray) -> Doubles:
+    """Return ``1 / sqrt(r + 1/2)`` of the sums r of rows or columns."""
+    smoothed = np.asarray(sums, np.float64) + COUNT_SMOOTHING
+    return np.asarray(1 / np.sqrt(np.where(smoothed > 0, smoothed, 1)))
+
+
 def _singular_vectors(matrix: Any, size: int, seed: int) -> tuple[Floats, Floats, Floats]:
-    """Return up to `size` singular vectors of a sparse A (E, F) and their values, largest first."""
+    """Return up to `size` singular vectors of a sparse A (E, F) and their values, largest first.
+
+    Halko, Martinsson and Tropp (2011), algorithm 4.4 (the basis Q) and 5.1 (the factorization of Q^T A).
+    """
     from scipy.linalg import qr
 
     width = min(size + OVERSAMPLING, *matrix.shape)
-    transposed, starts = matrix.T.tocsr(), range(0, width, COLUMNS_PER_PRODUCT)
+    transposed = matrix.T.tocsr()
     basis = np.random.default_rng(seed).standard_normal((matrix.shape[1], width), dtype=np.float32)
-    for _ in range(POWER_ITERATIONS):  # a few columns at a time, so that memory stays bounded
-        product = np.hstack(
-            [transposed @ (matrix @ basis[:, at : at + COLUMNS_PER_PRODUCT]) for at in starts]
-        )
-        basis, _ = qr(product, mode="economic")
-    left, small = qr(matrix @ basis, mode="economic")
+    for _ in range(POWER_ITERATIONS):
+        products = []
+        for start in range(0, width, COLUMNS_PER_PRODUCT):
+            columns = basis[:, start : start + COLUMNS_PER_PRODUCT]
+            products.append(transposed @ (matrix @ columns))
+        basis, _ = qr(np.hstack(products), mode="economic")  # (F, width)
+    left, small = qr(matrix @ basis, mode="economic")  # (E, width) and (width, width)
     U, s, Vt = np.linalg.svd(small)
     return left @ U[:, :size], s[:size], basis @ Vt[:size].T
 
@@ -245,7 +287,7 @@ def make_vectors_scorer(
 ) -> DenseScorer:
     """Make a scorer of given vectors for the words of a lexicon, and fit its scale to the links.
 
-    `text` is how the words of the lexicon were normalized.
+    `text` contains the settings by which the words of the lexicon were normalized.
     """
     vectors = (
         unit_rows(source.vectors(source.forms(lexicon.source_words, text))),
@@ -260,7 +302,7 @@ def make_vectors_scorer(
 def check_vectors(
     vectors: tuple[Embeddings, Embeddings], words: tuple[Sequence[str], Sequence[str]], text: TextSettings
 ) -> None:
-    """Raise a DataError if vectors differ in dimension, or know no word of a side; word 0 is the padding."""
+    """Raise DataError if the dimensions differ, or no word of a side has a vector; word 0 is the padding."""
     source, target = vectors
     if source.dimension != target.dimension:
         found = f"found {source.dimension} and {target.dimension} dimensions"
@@ -278,13 +320,18 @@ def fit_scale(lexicon: Lexicon, vectors: tuple[Reals, Reals]) -> float:
     """
     if lexicon.whole is None:
         return 1.0
-    source, target = (np.asarray(side[: MAX_NORM_WORDS + 1], dtype=np.float64) for side in vectors)
-    shares = _relative_frequencies(lexicon.source_counts), _relative_frequencies(lexicon.target_counts)
-    s, t = np.divmod(lexicon.whole.keys, len(lexicon.target_words))
-    kept = np.flatnonzero((s < len(source)) & (t < len(target)))
-    kept = kept[np.any(source, axis=1)[s[kept]] & np.any(target, axis=1)[t[kept]]]
-    links = ExpectedLinks(s[kept], t[kept], lexicon.whole.counts[kept])
-    return ScaleLikelihood(source @ target.T, shares).maximum(links)
+    source = np.asarray(vectors[0][: MAX_NORM_WORDS + 1], dtype=np.float64)
+    target = np.asarray(vectors[1][: MAX_NORM_WORDS + 1], dtype=np.float64)
+    source_words, target_words = np.divmod(lexicon.whole.keys, len(lexicon.target_words))
+    # of the links, keep those of two frequent words that both have a vector
+    frequent = np.flatnonzero((source_words < len(source)) & (target_words < len(target)))
+    has_source_vector = np.any(source, axis=1)[source_words[frequent]]
+    has_target_vector = np.any(target, axis=1)[target_words[frequent]]
+    kept = frequent[has_source_vector & has_target_vector]
+    links = ExpectedLinks(source_words[kept], target_words[kept], lexicon.whole.counts[kept])
+    source_shares = _relative_frequencies(lexicon.source_counts)
+    target_shares = _relative_frequencies(lexicon.target_counts)
+    return ScaleLikelihood(source @ target.T, source_shares, target_shares).maximum(links)
 
 
 class ExpectedLinks(NamedTuple):
@@ -295,83 +342,112 @@ class ExpectedLinks(NamedTuple):
     counts: Reals
 
 
+class ScaledScores(NamedTuple):
+    """Scores at a scale b."""
+
+    powers: Reals  # exp(b s), (E, F)
+    source_norms: Reals  # Z of source words, (E,)
+    target_norms: Reals  # Z of target words, (F,)
+
+
 @dataclass(frozen=True)
 class ScaleLikelihood:
-    """L(b) of scores (V, V) between words of two languages, given the shares of the words."""
+    """The likelihood L(b) of scores (E, F) between words of two languages, given the shares of the words."""
 
     scores: Reals
-    shares: tuple[Reals, Reals]
+    source_shares: Reals
+    target_shares: Reals
 
-    def likelihood(self, scale: float) -> tuple[Reals, Reals, Reals]:
-        """Return exp(b s) (V, V), and Z of source and of target words."""
-        table = np.asarray(self.scores.dtype.type(scale) * self.scores)
-        np.exp(np.clip(table, -MAX_SCORE, MAX_SCORE, out=table), out=table)
-        return table, table @ self.shares[1], self.shares[0] @ table
+    def at(self, scale: float) -> ScaledScores:
+        """Return the scores at a scale."""
+        powers = np.asarray(self.scores.dtype.type(scale) * self.scores)
+        np.clip(powers, -MAX_SCORE, MAX_SCORE, out=powers)
+        np.exp(powers, out=powers)
+        return ScaledScores(powers, powers @ self.target_shares, self.source_shares @ powers)
 
     def derivatives(self, scale: float, links: ExpectedLinks) -> tuple[float, float]:
         """Return dL/db and -d2L/db2: observed minus expected scores of the links, and their variance."""
-        likelihood, of_source, of_target = self.likelihood(scale)
-        rows = np.bincount(links.source, links.counts, len(of_source))
-        columns = np.bincount(links.target, links.counts, len(of_target))
-        weights = np.outer((rows / of_source).astype(likelihood.dtype), self.shares[1])
-        weights += np.outer(self.shares[0], (columns / of_target).astype(likelihood.dtype))
-        likelihood *= self.scores
-        means = likelihood @ self.shares[1] / of_source, self.shares[0] @ likelihood / of_target
-        weights *= likelihood  # expected links of all words, times their scores
+        powers, source_norms, target_norms = self.at(scale)
+        of_source = np.bincount(links.source, links.counts, len(source_norms))  # links of each word
+        of_target = np.bincount(links.target, links.counts, len(target_norms))
+
+        # links that both directions expect of two words: c(e) p(f) exp(b s) / Z_e + c(f) p(e) exp(b s) / Z_f,
+        # first without exp(b s)
+        expected = np.outer((of_source / source_norms).astype(powers.dtype), self.target_shares)
+        expected += np.outer(self.source_shares, (of_target / target_norms).astype(powers.dtype))
+        powers *= self.scores  # exp(b s) s
+        mean_of_source = powers @ self.target_shares / source_norms  # expected score of a link of each word
+        mean_of_target = self.source_shares @ powers / target_norms
+        expected *= powers
+
         observed = 2 * float(links.counts @ self.scores[links.source, links.target])
-        slope = observed - float(weights.sum(dtype=np.float64))
-        weights *= self.scores
-        squares = float(weights.sum(dtype=np.float64))
-        return slope, max(squares - float(rows @ means[0] ** 2 + columns @ means[1] ** 2), 1e-9)
+        slope = observed - float(expected.sum(dtype=np.float64))
+        expected *= self.scores
+        sum_of_squares = float(expected.sum(dtype=np.float64))
+        squares_of_means = float(of_source @ mean_of_source**2 + of_target @ mean_of_target**2)
+        return slope, max(sum_of_squares - squares_of_means, 1e-9)
 
     def maximum(self, links: ExpectedLinks, *, low: float = 1.0, high: float = MAX_SCALE) -> float:
         """Return the likeliest scale from `low` to `high`, by Newton's method, safeguarded by bisection."""
         scale = math.sqrt(low * high)
         while high / low > SCALE_PRECISION:
             slope, curvature = self.derivatives(scale, links)
-            low, high = (scale, high) if slope > 0 else (low, scale)
-            last, scale = scale, scale + slope / curvature
+            if slope > 0:
+                low = scale
+            else:
+                high = scale
+            previous = scale
+            scale = previous + slope / curvature
             if not low < scale < high:
                 scale = math.sqrt(low * high)
-            elif abs(scale - last) < (SCALE_PRECISION - 1) * last:
+            elif abs(scale - previous) < (SCALE_PRECISION - 1) * previous:
                 break
         return scale
 
 
 def fit_temperature(
-    pairs: Pairs, scores: Callable[[EncodedText], Floats], workers: int
+    pairs: TokenizedPairs, scores: Callable[[EncodedText], Floats], workers: int
 ) -> tuple[float, BothTransitions]:
     """Return the factor of plain scores (1 / temperature), and transitions, by expectation-maximization.
 
-    `scores` gives those of all words of a text with each other, (V source, V target). The likelihood ratio of
-    two words is ``exp(b s - (log Z_e + log Z_f) / 2)``, that of the null word 1. Each iteration takes a step
-    of Newton's method. The initial scale gives the scores a standard deviation of 1, whatever the length of
-    the vectors. The probability of null is fixed, because its maximum likelihood estimate gave a greater
-    error on nearly every text. After Vogel, Ney and Tillmann (1996).
+    `scores` returns the scores of all source words of a text with all its target words, (E, F). The
+    likelihood ratio of two words is ``exp(b s - (log Z_e + log Z_f) / 2)``, that of the null word 1. Each
+    iteration takes a step of Newton's method. The initial scale gives the scores a standard deviation of 1,
+    whatever the length of the vectors. The probability of null is fixed, because its maximum likelihood
+    estimate gave a greater error on nearly every text. After Vogel, Ney and Tillmann (1996).
     """
-    sizes = np.cumsum([max(map(len, pair)) for pair in pairs])
-    text = encode_text(pairs[: max(1, int((sizes <= MAX_TUNING_WORDS).sum()))])
-    shares = [(side.counts / side.counts.sum()).astype(np.float32) for side in (text.source, text.target)]
-    table = ScaleLikelihood(scores(text), (shares[0], shares[1]))
-    scale, words, transitions = 1 / max(_score_deviation(table), 1e-9), text.index, unfitted_hmm().transitions
+    text = encode_text(_first_pairs(pairs))
+    source_shares = (text.source.counts / text.source.counts.sum()).astype(np.float32)
+    target_shares = (text.target.counts / text.target.counts.sum()).astype(np.float32)
+    likelihood = ScaleLikelihood(scores(text), source_shares, target_shares)
+    scale = 1 / max(_score_deviation(likelihood), 1e-9)
+    transitions = unfitted_hmm().transitions
+    source, target = text.index.source, text.index.target  # the words of each pair, (P,)
     for _ in range(MAX_TUNING_ITERATIONS):
-        likelihood, of_source, of_target = table.likelihood(scale)
-        ratios = likelihood[words.source, words.target]
-        ratios /= np.sqrt(of_source[words.source] * of_target[words.target])
+        powers, source_norms, target_norms = likelihood.at(scale)
+        ratios = powers[source, target]
+        ratios /= np.sqrt(source_norms[source] * target_norms[target])
         ratios[0] = 0  # the padding
-        transitions, links = em_iteration(text, ratios, transitions, workers)
-        slope, curvature = table.derivatives(scale, ExpectedLinks(words.source, words.target, links))
-        last, scale = (
-            scale,
-            min(max(scale + slope / curvature, scale / MAX_SCALE_STEP), scale * MAX_SCALE_STEP),
-        )
-        if abs(math.log(scale / last)) < MIN_LOG_SCALE_CHANGE:
+        transitions, counts = em_iteration(text, ratios, transitions, workers)
+        slope, curvature = likelihood.derivatives(scale, ExpectedLinks(source, target, counts))
+        previous = scale
+        scale = max(previous + slope / curvature, previous / MAX_SCALE_STEP)
+        scale = min(scale, previous * MAX_SCALE_STEP)
+        if abs(math.log(scale / previous)) < MIN_LOG_SCALE_CHANGE:
             break
     return scale, transitions
 
 
-def _score_deviation(table: ScaleLikelihood) -> float:
+def _first_pairs(pairs: TokenizedPairs) -> TokenizedPairs:
+    """Return the first pairs, at least one, with about `MAX_TUNING_WORDS` words on a side."""
+    words_of_longer_side = [max(len(source), len(target)) for source, target in pairs]
+    running_sums = np.cumsum(words_of_longer_side)
+    return pairs[: max(1, int((running_sums <= MAX_TUNING_WORDS).sum()))]
+
+
+def _score_deviation(likelihood: ScaleLikelihood) -> float:
     """Return the standard deviation of the scores of words drawn from the text."""
-    source, target = table.shares
-    mean = source @ table.scores @ target
-    return math.sqrt(max(float(source @ (table.scores - mean) ** 2 @ target), 0.0))
+    source, target = likelihood.source_shares, likelihood.target_shares
+    mean = source @ likelihood.scores @ target
+    variance = float(source @ (likelihood.scores - mean) ** 2 @ target)
+    return math.sqrt(max(variance, 0.0))

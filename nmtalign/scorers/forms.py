@@ -24,11 +24,11 @@ from nmtalign.corpus.sides import EncodedSide, look_up, number_words
 from nmtalign.corpus.word_pairs import PairIndex, rank_distinct, split_keys
 from nmtalign.text.tokenization import normal_form
 
-SHORT = 3.0  # mean letters a word, below which a side has short words
-BITS = 127  # size of the hash of letter pairs
-UNLIKE = 0.4  # Dice coefficient up to which two words are not alike
+MAX_SHORT_LETTERS = 3.0  # words are short if their mean length is below this
+HASH_BITS = 127  # of the set of hashed letter pairs of a form
+MIN_DICE = 0.4  # two forms are similar if their Dice coefficient is above this
 EVERY = slice(None)
-BLOCK = 1 << 16  # pairs of forms compared at a time, one megabyte
+FORM_PAIRS_PER_BLOCK = 1 << 16  # take one megabyte
 _ROMAN = {"ж": "zh", "ц": "ts", "ч": "ch", "ш": "sh", "щ": "sh", "ю": "yu", "я": "ya", "ъ": "", "ь": ""}
 ROMAN = str.maketrans(
     {**_ROMAN, **dict(zip("абвгдезийклмнопрстуфхыэё", "abvgdeziyklmnoprstufhyee", strict=True))}
@@ -36,25 +36,25 @@ ROMAN = str.maketrans(
 
 
 def short_words(words: Sequence[str]) -> bool:
-    """Tell whether the words of a side are as short as in scripts without spaces.
+    """Return whether the words of a side are as short as in scripts without spaces.
 
     The mean over distinct words is about 2 in Chinese and Japanese, 6 to 11 in European languages.
     """
     lengths = [len(word) for word in words if any(map(str.isalpha, word))]
-    return sum(lengths) < SHORT * len(lengths)
+    return sum(lengths) < MAX_SHORT_LETTERS * len(lengths)
 
 
-def cut(letters: int) -> slice:
+def prefix_slice(letters: int) -> slice:
     """Return the slice of the first `letters` characters (the last ones if negative); 0 is the whole word."""
     return slice(letters, None) if letters < 0 else slice(0, letters or None)
 
 
-def shorten(words: Sequence[str], letters: int) -> tuple[Ints, list[str]]:
+def number_forms(words: Sequence[str], letters: int) -> tuple[Ints, list[str]]:
     """Return the number of the form of each word, shape (len(words),), and the distinct forms.
 
-    ``forms[numbers[k]]`` is the slice of ``words[k]`` by :func:`cut`; form 0 is the padding "".
+    ``forms[numbers[k]]`` is the slice of ``words[k]`` by :func:`prefix_slice`; form 0 is the padding "".
     """
-    shortened = [*map(itemgetter(cut(letters)), words)]
+    shortened = [*map(itemgetter(prefix_slice(letters)), words)]
     number = number_words(dict.fromkeys(["", *shortened]))
     return np.fromiter(map(number.__getitem__, shortened), np.int32, len(words)), [*number]
 
@@ -93,7 +93,7 @@ def forms_of(side: EncodedSide, letters: int) -> tuple[Ints, Forms]:
     """Return the number of the form of each word of a side, and the distinct forms."""
 
     def shortened() -> tuple[Ints, Forms]:
-        number, forms = shorten(side.words, letters)
+        number, forms = number_forms(side.words, letters)
         return number, Forms(forms)
 
     return side.memo(("forms", letters), shortened)
@@ -153,17 +153,17 @@ def spelled_alike(source: Forms, target: Forms, at_source: Ints, at_target: Ints
 
     The similarity is 1 for identical forms that have three letters or a digit. For other forms of at least
     three Latin or Cyrillic letters, the similarity grows with the Dice coefficient of the letter pairs (Brew
-    and McKelvie 1996) above `UNLIKE`, if at least two letter pairs are shared. Accents are ignored.
+    and McKelvie 1996) above `MIN_DICE`, if at least two letter pairs are shared. Accents are ignored.
     """
     same = source.same(target)
     s, t = source.letter_pairs, target.letter_pairs
     result = np.asarray(same[at_source] == at_target, dtype=np.float32)
-    for block in block_slices(len(result), BLOCK):
+    for block in block_slices(len(result), FORM_PAIRS_PER_BLOCK):
         e, f = at_source[block], at_target[block]
         common = _ones([a.take(e) & b.take(f) for a, b in zip(s, t, strict=True)])
         some = np.flatnonzero(common > 1)  # most pairs share none or one
         dice = 2 * common[some] / (source.sizes[e[some]] + target.sizes[f[some]])
-        result[block][some] = np.maximum(result[block][some], (dice - UNLIKE) / (1 - UNLIKE))
+        result[block][some] = np.maximum(result[block][some], (dice - MIN_DICE) / (1 - MIN_DICE))
     return result
 
 
@@ -194,7 +194,7 @@ def letter_pairs(forms: Sequence[str]) -> Bits:
     form = np.cumsum(end)[:-1] - 1
     letter = ((codes >= ord("a")) & (codes <= ord("z"))) | ((codes >= 0xC0) & (codes < 0x250))
     letters, others = (np.bincount(form, kind[:-1], len(forms)) for kind in (letter, ~(letter | end)))
-    bits = np.zeros((len(forms), BITS + 1), dtype=bool)
-    bits[form, (31 * codes[:-1] + 7 * codes[1:]) % BITS] = True
+    bits = np.zeros((len(forms), HASH_BITS + 1), dtype=bool)
+    bits[form, (31 * codes[:-1] + 7 * codes[1:]) % HASH_BITS] = True
     bits[(letters < 3) | (others > 0)] = False
     return np.ascontiguousarray(np.packbits(bits, axis=1).view(np.uint64).T)

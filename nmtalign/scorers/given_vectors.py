@@ -28,20 +28,20 @@ from nmtalign.positions.e_step import fit_transitions
 from nmtalign.positions.hmm import DEFAULT_NULL, HiddenMarkov, unfitted_hmm
 from nmtalign.positions.position_model import MAX_SCORE, TextScores
 from nmtalign.scorers.dense import fit_temperature
-from nmtalign.scorers.scorer import Pairs, Scorer
+from nmtalign.scorers.scorer import Scorer, TokenizedPairs
 from nmtalign.scorers.vector_scores import VectorScore
 from nmtalign.state import State, Stored
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.embeddings import Embeddings
 
-NUMBERS_PER_GATHER = 1 << 16  # entries of vectors gathered at a time; they fit the second-level cache
-MAX_REFERENCE_WORDS, MAX_COSTLY_REFERENCE_WORDS = 1024, 128  # number of frequent words that log Z sums over
-MIN_REFERENCE_SHARE = 1e-15  # of a reference word that a model has; each occurs
-WORDS_PER_NORM_BLOCK = 4096  # words whose log Z is computed at a time
+NUMBERS_PER_GATHER = 1 << 16  # gathered vectors then fit the second-level cache
+MAX_REFERENCE_WORDS, MAX_COSTLY_REFERENCE_WORDS = 1024, 128  # log Z sums over so many frequent words
+MIN_REFERENCE_SHARE = 1e-15  # every reference word of a model occurs
+WORDS_PER_NORM_BLOCK = 4096
 
 
 class Reference(NamedTuple):
-    """Frequent words that log Z sums over, and their counts in a text or their shares, which sum to 1."""
+    """Frequent words that log Z sums over, and their counts in a text, or their shares of a sum of 1."""
 
     words: Sequence[str]
     share: Doubles
@@ -76,10 +76,12 @@ class VectorScorer(Scorer):
 
     def state(self) -> State:
         shares, words = {}, {}
-        for name, reference in zip(SIDES, self.references or (), strict=False):
-            shares[f"{name}_share"], words[f"{name}_reference"] = reference.share, reference.words
+        if self.references is not None:
+            for side, reference in zip(SIDES, self.references, strict=True):
+                shares[f"{side}_share"] = reference.share
+                words[f"{side}_reference"] = reference.words
         parts = {"source": self.source.state(), "target": self.target.state(), "score": self.score.state()}
-        return State("vectors", {"tune": self.tune}, shares, words=words, parts=parts)
+        return State("vectors", values={"tune": self.tune}, arrays=shares, words=words, parts=parts)
 
     @classmethod
     def from_state(cls, stored: Stored) -> VectorScorer:
@@ -92,10 +94,11 @@ class VectorScorer(Scorer):
         score = stored.open("score", source.dimension)
         return cls(source, target, score, tuple(references) or None, stored.value("tune", bool))
 
-    def fitted(self, pairs: Pairs, workers: int) -> tuple[Scorer, HiddenMarkov]:
+    def fitted(self, pairs: TokenizedPairs, workers: int) -> tuple[Scorer, HiddenMarkov]:
         """Fit the temperature, if `tune` allows, and the transitions of the hidden Markov model."""
 
         def table(text: EncodedText) -> Floats:
+            """Return the scores of all source words with all target words of a text."""
             keys, queries = self._prepared(*self._vectors(text.source.words, text.target.words))
             return np.asarray(self.score(queries, keys), dtype=np.float32).T
 
@@ -104,10 +107,7 @@ class VectorScorer(Scorer):
             factor, transitions = fit_temperature(pairs, table, workers)
             scale *= factor
         text = encode_text(pairs)
-        references = tuple(
-            Reference(side.words[1:], side.counts[1:].astype(np.float64)).first(MAX_REFERENCE_WORDS)
-            for side in (text.source, text.target)
-        )
+        references = _reference_of(text.source), _reference_of(text.target)
         scorer = replace(self, score=replace(self.score, scale=scale), references=references)
         transitions = fit_transitions(scorer.score_text(text), transitions, workers)
         null = DEFAULT_NULL if self.score.null is None else self.score.null
@@ -127,23 +127,26 @@ class VectorScorer(Scorer):
         return partial(self.source.forms, text=text), partial(self.target.forms, text=text)
 
     def unknown(self, source: Sequence[str], target: Sequence[str]) -> tuple[frozenset[int], frozenset[int]]:
-        known = _known(*self._vectors(source, target))
-        first, second = (frozenset(np.flatnonzero(~side).tolist()) for side in known)
-        return first, second
+        source_known, target_known = _known(*self._vectors(source, target))
+        unknown_source = frozenset(np.flatnonzero(~source_known).tolist())
+        unknown_target = frozenset(np.flatnonzero(~target_known).tolist())
+        return unknown_source, unknown_target
 
     def score_text(self, text: EncodedText) -> CellScores:
-        vectors = self._vectors(text.source.words, text.target.words)
-        known = _known(*vectors)
-        for side in known:
-            side[0] = False  # the padding, which is spelled like the empty word
-        return CellScores(text, *self._prepared(*vectors), self, known)
+        source, target = self._vectors(text.source.words, text.target.words)
+        source_known, target_known = _known(source, target)
+        # the padding is spelled like the empty word, which may have a vector
+        source_known[0] = False
+        target_known[0] = False
+        keys, queries = self._prepared(source, target)
+        return CellScores(text, keys, queries, scorer=self, known=(source_known, target_known))
 
     def _vectors(self, source: Sequence[str], target: Sequence[str]) -> tuple[Floats, Floats]:
         vectors = self.source.vectors(source), self.target.vectors(target)
         for name, side, words in zip(SIDES, vectors, (source, target), strict=True):
             wrong = np.flatnonzero(~np.isfinite(side).all(axis=1))
             if len(wrong):
-                raise DataError(f"the vector of the {name} word {words[wrong[0]]!r} holds NaN or infinity")
+                raise DataError(f"the vector of the {name} word {words[wrong[0]]!r} contains NaN or infinity")
         return vectors
 
     def _prepared(self, source: Floats, target: Floats) -> tuple[Doubles, Doubles]:
@@ -162,10 +165,21 @@ class VectorScorer(Scorer):
         limit = MAX_COSTLY_REFERENCE_WORDS if self.score.costly else MAX_REFERENCE_WORDS
         references = self.references
         if references is None:
-            words = (side.first(limit).vocabulary.words for side in (self.source, self.target))
-            references = tuple(Reference(of_side, np.ones(len(of_side))) for of_side in words)
-        source, target = (reference.first(limit) for reference in references)
-        return self._prepared(*self._vectors(source.words, target.words)), (source.share, target.share)
+            source_words = self.source.first(limit).vocabulary.words
+            target_words = self.target.first(limit).vocabulary.words
+            references = (
+                Reference(source_words, np.ones(len(source_words))),
+                Reference(target_words, np.ones(len(target_words))),
+            )
+        source, target = references[0].first(limit), references[1].first(limit)
+        prepared = self._prepared(*self._vectors(source.words, target.words))
+        return prepared, (source.share, target.share)
+
+
+def _reference_of(side: EncodedSide) -> Reference:
+    """Return the most frequent words of a side of a text; word 0 is the padding."""
+    reference = Reference(side.words[1:], side.counts[1:].astype(np.float64))
+    return reference.first(MAX_REFERENCE_WORDS)
 
 
 def _known(source: Floats, target: Floats) -> tuple[Flags, Flags]:
@@ -206,8 +220,10 @@ class CellScores(TextScores):
             return np.where(bucket.inside, self._by_pair.take(self.text.index.cells[k]), PADDING_SCORE)
         T, S, B = bucket.shape
         scores = np.empty((T, S, B))
-        for columns in block_slices(B, max(1, NUMBERS_PER_GATHER // ((T + S) * self.keys[0].size))):
-            queries, keys = self.queries[bucket.target[:, columns].T], self.keys[bucket.source[:, columns].T]
+        columns_per_block = max(1, NUMBERS_PER_GATHER // ((T + S) * self.keys[0].size))
+        for columns in block_slices(B, columns_per_block):
+            queries = self.queries[bucket.target[:, columns].T]  # (columns, T, K) or (columns, T, P, K)
+            keys = self.keys[bucket.source[:, columns].T]
             scores[..., columns] = self.scorer.score(queries, keys).transpose(1, 2, 0)
         np.clip(scores, PADDING_SCORE / 10, -PADDING_SCORE / 10, out=scores)  # the padding scores lowest
         scores[~bucket.inside] = PADDING_SCORE
@@ -237,18 +253,22 @@ class CellScores(TextScores):
         """Score of each word pair (P,), computed once because the score is costly."""
         pairs = self.text.index
         scores = np.empty(len(pairs))
-        for some in block_slices(len(pairs), max(1, NUMBERS_PER_GATHER // self.keys[0].size)):
-            queries, keys = self.queries[pairs.target[some]], self.keys[pairs.source[some]]
-            scores[some] = self.scorer.score(queries[:, None], keys[:, None])[:, 0, 0]
+        pairs_per_block = max(1, NUMBERS_PER_GATHER // self.keys[0].size)
+        for block in block_slices(len(pairs), pairs_per_block):
+            queries = self.queries[pairs.target[block]]
+            keys = self.keys[pairs.source[block]]
+            scores[block] = self.scorer.score(queries[:, None], keys[:, None])[:, 0, 0]
         return scores
 
     @cached_property
     def _norms(self) -> tuple[Floats, Floats]:
         """log Z of source and of target words."""
-        score, ((source, target), shares) = self.scorer.score, self.scorer.compared
-        of_keys, of_queries = np.empty(len(self.keys), np.float32), np.empty(len(self.queries), np.float32)
-        for some in block_slices(len(of_keys), WORDS_PER_NORM_BLOCK):
-            of_keys[some] = _log_mean(score(target, self.keys[some]).T, shares[1])
-        for some in block_slices(len(of_queries), WORDS_PER_NORM_BLOCK):
-            of_queries[some] = _log_mean(score(self.queries[some], source), shares[0])
-        return of_keys, of_queries
+        score = self.scorer.score
+        (reference_keys, reference_queries), (source_shares, target_shares) = self.scorer.compared
+        source_norms = np.empty(len(self.keys), np.float32)
+        for block in block_slices(len(self.keys), WORDS_PER_NORM_BLOCK):
+            source_norms[block] = _log_mean(score(reference_queries, self.keys[block]).T, target_shares)
+        target_norms = np.empty(len(self.queries), np.float32)
+        for block in block_slices(len(self.queries), WORDS_PER_NORM_BLOCK):
+            target_norms[block] = _log_mean(score(self.queries[block], reference_keys), source_shares)
+        return source_norms, target_norms

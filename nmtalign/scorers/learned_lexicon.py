@@ -42,14 +42,14 @@ from nmtalign.corpus.word_pairs import PairIndex, lookup_values
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import SIDES
 from nmtalign.positions.position_model import Emissions
-from nmtalign.scorers.forms import EVERY, FormPairs, cut, forms_of, make_form_pairs
+from nmtalign.scorers.forms import EVERY, FormPairs, forms_of, make_form_pairs, prefix_slice
 from nmtalign.state import State, Stored
 
-WORD_PAIRS_PER_BLOCK = 1 << 16  # word pairs that a thread works on at a time
-MIN_NULL_COUNT = 1e-3  # expected null count of a word that was never unaligned
-UNKNOWN_RATIO = 0.2  # of two forms, one of them unknown: other kinds of form or the positions decide
-MAX_COUNT = 10**12  # of words or links of a training text
-MAX_FORM_LETTERS = 1000  # of a form
+WORD_PAIRS_PER_BLOCK = 1 << 16  # a thread works on so many word pairs at a time
+MIN_NULL_COUNT = 1e-3  # stands for the null count of a word that was never unaligned
+UNKNOWN_RATIO = 0.2  # of two forms if one is unknown, so that other kinds of form or the positions decide
+MAX_COUNT = 10**12  # no training text has more words or links
+MAX_FORM_LETTERS = 1000
 
 
 class CountedWordPair(NamedTuple):
@@ -101,20 +101,24 @@ def form_pair_counts(
     forms: Sequence[FormPairs], index: PairIndex, pairs: Doubles, source_null: Doubles, target_null: Doubles
 ) -> list[FormPairCounts]:
     """Sum expected counts of word pairs (P,) and unaligned words (V + 1,) by form, for each kind of form."""
-    some = np.flatnonzero(pairs)  # late in training one in ten or fewer
-    linked = some if 4 * len(some) < 3 * len(pairs) else EVERY  # faster than picking most
-    words = [
-        FormCounts(sum_at(numbers[linked], len(null), pairs[linked]), null, float(null.sum()))
-        for numbers, null in ((index.source, source_null), (index.target, target_null))
-    ]
+    counted = np.flatnonzero(pairs)  # late in training, at most one pair in ten
+    # if most pairs have a count, adding all pairs is faster than picking these
+    linked = counted if 4 * len(counted) < 3 * len(pairs) else EVERY
+    source_linked = sum_at(index.source[linked], len(source_null), pairs[linked])
+    target_linked = sum_at(index.target[linked], len(target_null), pairs[linked])
+    words = (
+        FormCounts(source_linked, source_null, float(source_null.sum())),
+        FormCounts(target_linked, target_null, float(target_null.sum())),
+    )
     counts = []
     for kind in forms:
-        source, target = (
-            of_words.apply(partial(sum_at, numbers, len(of_side)))
-            for of_words, numbers, of_side in zip(words, kind.numbers, kind.forms, strict=True)
-        )
-        of_pairs = pairs if kind.pair is None else sum_at(kind.pair[linked], len(kind.source), pairs[linked])
-        counts.append(FormPairCounts(of_pairs.astype(np.float32), (source, target)))
+        source = words[0].apply(partial(sum_at, kind.numbers[0], len(kind.forms[0])))
+        target = words[1].apply(partial(sum_at, kind.numbers[1], len(kind.forms[1])))
+        if kind.pair is None:
+            form_pair_sums = pairs
+        else:
+            form_pair_sums = sum_at(kind.pair[linked], len(kind.source), pairs[linked])
+        counts.append(FormPairCounts(form_pair_sums.astype(np.float32), (source, target)))
     return counts
 
 
@@ -139,13 +143,15 @@ def ratios(form_pairs: FormPairs, counts: FormPairCounts, smoothing: Smoothing, 
     size, pseudo_count, floor = smoothing
     result = counts.pairs.copy()
     result[form_pairs.alike] += form_pairs.prior
-    source, target = (side.linked + pseudo_count for side in counts.sides)
-    of_source, of_target = (size / source).astype(np.float32), (1 / target).astype(np.float32)
+    source_counts, target_counts = counts.sides
+    # the factors N / (c(e) + s) and 1 / (c(f) + s)
+    source_factors = (size / (source_counts.linked + pseudo_count)).astype(np.float32)
+    target_factors = (1 / (target_counts.linked + pseudo_count)).astype(np.float32)
 
     def scale(part: slice) -> None:
         block = result[part]
-        block *= of_source.take(form_pairs.source[part])
-        block *= of_target.take(form_pairs.target[part])
+        block *= source_factors.take(form_pairs.source[part])
+        block *= target_factors.take(form_pairs.target[part])
         block += np.float32(floor)
 
     _in_blocks(scale, len(result), workers)
@@ -249,11 +255,11 @@ class StoredForms(NamedTuple):
         counts = stored.large("counts", "f", (pairs,), minimum=0, maximum=MAX_COUNT)
         return cls((first, second), keys, counts, (source, target))
 
-    def table(self, least: float) -> Any:
-        """Return the pairs with at least `least` links as a sparse table, (source forms, target forms)."""
+    def table(self, min_links: float) -> Any:
+        """Return pairs with at least `min_links` links as a sparse table (source forms, target forms)."""
         from scipy.sparse import coo_array
 
-        kept = self.counts >= least
+        kept = self.counts >= min_links
         cells = np.divmod(self.keys[kept], self.shape[1])
         return coo_array((self.counts[kept], cells), shape=self.shape)
 
@@ -335,7 +341,7 @@ class Lexicon:
         def numbers(side: int, letters: int) -> dict[str, int]:
             if not letters:
                 return self.numbers[side]
-            return number_words(dict.fromkeys(map(itemgetter(cut(letters)), sides[side])))
+            return number_words(dict.fromkeys(map(itemgetter(prefix_slice(letters)), sides[side])))
 
         return [(numbers(0, stored.letters[0]), numbers(1, stored.letters[1])) for stored in self.forms]
 
@@ -368,13 +374,13 @@ class Lexicon:
             raise UsageError("this lexicon counts parts of words only; it has no translations to list")
         source, target = np.divmod(whole.keys, len(self.target_words))
         links = np.asarray(whole.counts, dtype=np.float64)
-        # words of a word list may have counts without links
+        # entries of a word list may have counts without links
         forward = links / np.maximum(whole.sides[0].linked[source], links)
         reverse = links / np.maximum(whole.sides[1].linked[target], links)
         order = np.lexsort((target, source, -links))
-        columns = (column[order].tolist() for column in (source, target, links, forward, reverse))
-        for s, t, *numbers in zip(*columns, strict=True):
-            yield CountedWordPair(self.source_words[s], self.target_words[t], *numbers)
+        columns = [column[order].tolist() for column in (source, target, links, forward, reverse)]
+        for s, t, count, p_target, p_source in zip(*columns, strict=True):
+            yield CountedWordPair(self.source_words[s], self.target_words[t], count, p_target, p_source)
 
     def lookup(self, source: EncodedSide, target: EncodedSide, pairs: PairIndex) -> CountedForms:
         """Return the pairs of forms of a text, with the learned counts."""

@@ -52,7 +52,7 @@ class Mixture(Scorer):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the scorers that have an influence: a weight of 1 hides the scorers before it."""
+        """Names of the scorers that have an influence; a scorer of weight 1 replaces those before it."""
         names = ["lexicon"]
         for scorer in self.others:
             names = [scorer.name] if scorer.weight == 1 else [*names, scorer.name]
@@ -60,8 +60,11 @@ class Mixture(Scorer):
 
     @property
     def description(self) -> str:
-        letters = (map(str, dict.fromkeys(kind.letters)) for kind in self.lexicon.forms)
-        return f"scorers={','.join(self.names)} forms={','.join(map('/'.join, letters))}"
+        forms = []
+        for kind in self.lexicon.forms:
+            letters = dict.fromkeys(kind.letters)  # one number if both sides have the same
+            forms.append("/".join(map(str, letters)))
+        return f"scorers={','.join(self.names)} forms={','.join(forms)}"
 
     def state(self) -> State:
         others = {scorer.name: scorer.state() for scorer in self.others}
@@ -141,14 +144,17 @@ class WordPairScores(TextScores):
         return np.where(self.text.buckets[k].inside, np.log(np.maximum(ratios, 1e-30)), PADDING_SCORE)
 
     def linkable(self, k: int, ratios: Floats | None) -> Flags:
-        """Tell which pairs (B,) have a ratio above chance, or ratios that prefer some words on both sides."""
+        """Mark the pairs (B,) with a ratio above chance, or with ratios that differ on both sides."""
         ratios = self.ratios(k) if ratios is None else ratios
         linkable = np.asarray(ratios.max(axis=(0, 1)) > 1)
-        rest = np.flatnonzero(~linkable)
-        low_ratios, inside = ratios[..., rest], self.text.buckets[k].inside[..., rest]
-        edges = low_ratios[:1], low_ratios[:, :1]
-        vary_by_target, vary_by_source = (((low_ratios != edge) & inside).any(axis=(0, 1)) for edge in edges)
-        linkable[rest] = vary_by_target & vary_by_source
+        below_chance = np.flatnonzero(~linkable)
+        low_ratios = ratios[..., below_chance]
+        inside = self.text.buckets[k].inside[..., below_chance]
+        differs_from_first_row = (low_ratios != low_ratios[:1]) & inside
+        differs_from_first_column = (low_ratios != low_ratios[:, :1]) & inside
+        varies_by_target = differs_from_first_row.any(axis=(0, 1))
+        varies_by_source = differs_from_first_column.any(axis=(0, 1))
+        linkable[below_chance] = varies_by_target & varies_by_source
         return linkable
 
     def evidence(self, k: int, ratios: Floats) -> Floats:

@@ -18,9 +18,8 @@ from nmtalign.positions.position_model import TextScores
 from nmtalign.state import State
 from nmtalign.text.tokenization import TextSettings
 
-Words = Sequence[str]
-Pairs = Sequence[tuple[Words, Words]]
-MIN_RATIO = np.float32(1e-30)  # least ratio under a logarithm
+TokenizedPairs = Sequence[tuple[Sequence[str], Sequence[str]]]  # source and target words of sentence pairs
+MIN_RATIO = np.float32(1e-30)  # logarithms are taken of at least this
 
 
 class EveryWord:
@@ -87,7 +86,7 @@ class Scorer:
         missing = ",".join(sorted(set(names) - set(self.names))) or "none"
         raise UsageError(f"this aligner has the scorers {','.join(self.names)}, not {missing}")
 
-    def fitted(self, pairs: Pairs, workers: int) -> tuple[Scorer, HiddenMarkov]:
+    def fitted(self, pairs: TokenizedPairs, workers: int) -> tuple[Scorer, HiddenMarkov]:
         """Return the scorer and a hidden Markov model, fitted to pairs of normalized words, none empty."""
         from nmtalign.positions.e_step import fit_transitions
 
@@ -95,7 +94,7 @@ class Scorer:
         transitions = fit_transitions(scores, unfitted_hmm().transitions, workers)
         return self, HiddenMarkov(transitions, ({}, {}), DEFAULT_NULL, fitted_pairs=len(pairs))
 
-    def unknown(self, source: Words, target: Words) -> UnknownWords | None:
+    def unknown(self, source: Sequence[str], target: Sequence[str]) -> UnknownWords | None:
         """Return the positions of words without a vector; None if words need no vectors."""
         return None
 

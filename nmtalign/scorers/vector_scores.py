@@ -28,19 +28,12 @@ from nmtalign.names import SCORES, ScoreName
 from nmtalign.state import State, Stored
 from nmtalign.validation import check_choice
 
-PARTS_OF_DOUBLES = 3  # parts that keep all bits of double precision; single precision has one
-BITS_PER_ENTRY = 26  # bits of an entry: a product has 52, and a double holds 53
-MAX_LEARNED_WEIGHT = 1e9  # greatest Bahdanau weight; sums of products of greater weights may be infinite
-PARAMETER_FILES = {
-    "bahdanau": "bahdanau.npz",
-    "scaled-dot": "scaled-dot.npz",
-}  # learned, in the folder of the vectors
-PICTURE_TITLES = {
-    "dot": "dot product",
-    "scaled-dot": "plain scaled dot-product",
-    "cosine": "cosine",
-}  # in pictures
-COSINE_SCALES = (8.0, 20.0)  # bounds of sqrt(D), the scale of Vaswani et al. (2017)
+PARTS_OF_DOUBLES = 3  # so many parts keep all bits of double precision; single precision has one part
+BITS_PER_ENTRY = 26  # the product of two entries then has 52 bits, and a double has 53
+MAX_LEARNED_WEIGHT = 1e9  # sums of products of larger weights may be infinite
+PARAMETER_FILES = {"bahdanau": "bahdanau.npz", "scaled-dot": "scaled-dot.npz"}  # in a folder of vectors
+PICTURE_TITLES = {"dot": "dot product", "scaled-dot": "plain scaled dot-product", "cosine": "cosine"}
+MIN_COSINE_SCALE, MAX_COSINE_SCALE = 8.0, 20.0  # bounds of the scale sqrt(D) of Vaswani et al. (2017)
 
 
 @dataclass(frozen=True)
@@ -76,10 +69,12 @@ class DotScore:
 
     def keys(self, vectors: Reals) -> Reals:
         """Return the vectors of source words (N, D) as exact parts (N, P, D), of length 1 for cosines."""
-        wide = np.asarray(vectors, dtype=np.float64)
-        return exact_parts(np.asarray(l2_normalize(wide)) if self.unit_length else wide, parts_for(vectors))
+        doubles = np.asarray(vectors, dtype=np.float64)
+        if self.unit_length:
+            doubles = np.asarray(l2_normalize(doubles))
+        return exact_parts(doubles, parts_for(vectors))
 
-    queries = keys  # of target words
+    queries = keys  # target words are treated as source words are
 
     def __call__(self, queries: Reals, keys: Reals) -> Reals:
         """Return the scores (..., T, S) of queries (..., T, P, D) and keys (..., S, P, D)."""
@@ -110,12 +105,15 @@ def products_of_parts(queries: Reals, keys: Reals) -> Reals:
     Each product of two parts is exact. They are added in a fixed order, the smallest first. Products below
     the precision of the sum are left out.
     """
-    last = queries.shape[-2] - 1
-    pairs = [(part, size - part) for size in range(last, -1, -1) for part in range(size + 1)]
-    total: Any = None
-    for of_query, of_key in pairs:
-        product = dot(queries[..., of_query, :], keys[..., of_key, :])
-        total = product if total is None else total + product
+    parts = queries.shape[-2]
+    products = []
+    for sum_of_numbers in range(parts - 1, -1, -1):  # later parts are smaller
+        for query_part in range(sum_of_numbers + 1):
+            key_part = sum_of_numbers - query_part
+            products.append(dot(queries[..., query_part, :], keys[..., key_part, :]))
+    total = products[0]
+    for product in products[1:]:
+        total = total + product
     return np.asarray(total)
 
 
@@ -126,8 +124,10 @@ def exact_rows(vectors: Reals) -> Reals:
     products of two rows are multiples of 2^-52 p p', and at most p p' by Cauchy-Schwarz.
     """
     lengths = np.sqrt(np.einsum("nd,nd->n", vectors, vectors))
-    exponents = BITS_PER_ENTRY - np.frexp(lengths)[1][:, None]
-    return np.asarray(np.ldexp(np.rint(np.ldexp(vectors, exponents)), -exponents))
+    _, length_exponents = np.frexp(lengths)
+    exponents = BITS_PER_ENTRY - length_exponents[:, None]
+    integers = np.rint(np.ldexp(vectors, exponents))
+    return np.asarray(np.ldexp(integers, -exponents))
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -136,12 +136,12 @@ class LearnedScore:
 
     scale: float = 1.0  # factor of the scores
     origin: str = ""  # file of the weights, or "untrained"
-    null: float | None = None  # probability of null of the aligner that taught the weights
+    null: float | None = None  # probability of null of the aligner whose posteriors were learned
     name: ClassVar[str]
     title: ClassVar[str]  # name for pictures
     kind: ClassVar[str]  # of the state
-    axes: ClassVar[dict[str, int]]  # of each array: 2 is (D, A), 1 is (A,); the first one says A
-    wanted: ClassVar[str]  # what a file has to have
+    axes: ClassVar[dict[str, int]]  # axes of each array: 2 is (D, A), 1 is (A,); the first determines A
+    wanted: ClassVar[str]  # names of the arrays that a file must contain
     costly: ClassVar[bool] = False
     raw: ClassVar[bool] = False
 
@@ -160,7 +160,7 @@ class LearnedScore:
 
     @property
     def caption(self) -> str:
-        """The name of the score for pictures; we learned those with a null probability."""
+        """The name of the score for pictures; scores that nmtalign learned have a null probability."""
         learned = "" if self.null is None else "learned "
         scale = "" if self.scale == 1 else f", scale {self.scale:.3g}"
         return f"{self.title}, {learned}parameters of {self.origin}{scale}"
@@ -175,13 +175,13 @@ class LearnedScore:
 
     @classmethod
     def load(cls, path: str | Path, dimension: int) -> Self:
-        """Read the weights from an npz file; a DataError says what is missing or does not fit."""
+        """Read the weights from an npz file; DataError says what is missing or does not fit."""
         path = as_path(path)
         with reraise_as_data_error(path):
-            given = read_arrays(path)
-            arrays = cls._completed(given, dimension)
+            stored_arrays = read_arrays(path)
+            arrays = cls._completed(stored_arrays, dimension)
         if not cls.axes.keys() <= arrays.keys():
-            raise DataError(f"expected the arrays {cls.wanted}; found {sorted(given)}").at(path)
+            raise DataError(f"expected the arrays {cls.wanted}; found {sorted(stored_arrays)}").at(path)
 
         def array(
             name: str, shape: Shape, low: float = -MAX_LEARNED_WEIGHT, high: float = MAX_LEARNED_WEIGHT
@@ -194,12 +194,12 @@ class LearnedScore:
 
     @staticmethod
     def _completed(arrays: dict[str, Reals], dimension: int) -> dict[str, Reals]:
-        """Return the arrays of a file with those that may be left out, or have another form."""
+        """Return the arrays of a file, completed by those that may be left out or have another form."""
         return arrays
 
     @classmethod
     def _checked(cls, read: Callable[[str, Shape], Reals], dimension: int) -> dict[str, Any]:
-        """Return the arrays that `read` gives for a name and a shape."""
+        """Return the arrays that `read` returns for a name and a shape."""
         weights: dict[str, Reals] = {}
         size = None
         for name, axes in cls.axes.items():
@@ -284,8 +284,7 @@ def _project_rows(vectors: Reals, weights: Reals) -> Reals:
 
 def cosine_scale(dimension: int) -> float:
     """Return the default inverse temperature of cosines in D dimensions."""
-    least, most = COSINE_SCALES
-    return min(max(math.sqrt(dimension), least), most)
+    return min(max(math.sqrt(dimension), MIN_COSINE_SCALE), MAX_COSINE_SCALE)
 
 
 VectorScore = DotScore | BahdanauScore | ProjectedDot
@@ -300,13 +299,13 @@ def make_score(
 ) -> VectorScore:
     """Return the score with a name, or a score that was made, for word vectors of length D.
 
-    `temperature` divides the scores; left out, it is 1, for ``cosine`` 1/sqrt(D), from 1/20 to 1/8.
-    `parameters` is an npz file for ``bahdanau`` and ``scaled-dot``. A UsageError if the name is unknown, the
-    temperature is not positive, ``bahdanau`` lacks parameters, or a score has parameters that takes none.
+    `temperature` divides the scores. Its default is 1; for ``cosine`` it is 1/sqrt(D), from 1/20 to 1/8.
+    `parameters` is an npz file for ``bahdanau`` and ``scaled-dot``. Raises UsageError if the name is unknown,
+    if the temperature is not positive, if ``bahdanau`` lacks parameters, or if the score takes none.
     """
     if temperature is not None and not 0 < temperature < math.inf:
         raise UsageError(f"the temperature must be a positive number, found {temperature}")
-    sharpness = None if temperature is None else 1 / temperature
+    inverse_temperature = None if temperature is None else 1 / temperature
     if not isinstance(name, str) and not hasattr(name, "queries"):
         expected = "expected the name of a score, or a score such as learned.score"
         raise UsageError(f"{expected}, found {short_repr(name)}")
@@ -315,10 +314,10 @@ def make_score(
     if parameters is not None:
         name = load_parameters(name, parameters, dimension)
     if not isinstance(name, str):
-        return name if sharpness is None else replace(name, scale=sharpness)
+        return name if inverse_temperature is None else replace(name, scale=inverse_temperature)
     if name == "bahdanau":
         raise UsageError(f"the score bahdanau needs parameters; {how_to_learn('--vectors DIR')}")
-    scale = sharpness or (cosine_scale(dimension) if name == "cosine" else 1.0)
+    scale = inverse_temperature or (cosine_scale(dimension) if name == "cosine" else 1.0)
     if name == "scaled-dot":
         scale /= math.sqrt(dimension)
     return DotScore(name, scale, unit_length=name == "cosine")
@@ -330,24 +329,26 @@ def load_parameters(name: str | VectorScore, path: str | Path, dimension: int) -
         found = name if isinstance(name, str) else "a score that has been made"
         wanted = f"parameters belong to the scores {' and '.join(PARAMETER_FILES)}; choose one by `score`"
         raise UsageError(f"{wanted}, not {found}")
-    return (BahdanauScore if name == "bahdanau" else ProjectedDot).load(path, dimension)
+    if name == "bahdanau":
+        return BahdanauScore.load(path, dimension)
+    return ProjectedDot.load(path, dimension)
 
 
 def how_to_learn(vectors: str) -> str:
-    """Return how the parameters of Bahdanau's score are learned; `vectors` are options that name vectors."""
+    """Return how to learn the parameters of Bahdanau's score; `vectors` are the options that name vectors."""
     command = f"nmtalign vectors attention SOURCE TARGET {vectors} --score bahdanau"
     return f"learn them from a bitext (`{command}`; in Python learn_attention), or give `parameters=FILE`"
 
 
 def score_in(folder: Path, name: ScoreName, dimension: int) -> VectorScore | ScoreName:
-    """Return the score with the parameters of a folder, or the name where it needs none there.
+    """Return the score with the parameters of a folder, or its name if the folder has no parameters.
 
-    A UsageError if the score needs parameters, and there are none.
+    Raises UsageError if the score needs parameters.
     """
     if name not in PARAMETER_FILES or not (folder / PARAMETER_FILES[name]).exists():
         if name == "bahdanau":
             raise UsageError(
-                f"{folder} holds no {PARAMETER_FILES[name]}; {how_to_learn(f'--vectors {folder}')}"
+                f"{folder} contains no {PARAMETER_FILES[name]}; {how_to_learn(f'--vectors {folder}')}"
             )
         return name
     return load_parameters(name, file_inside(folder, PARAMETER_FILES[name]), dimension)

@@ -26,7 +26,7 @@ from nmtalign.positions.position_model import BucketPosteriors
 
 PARTS_PER_STEP = 4  # workers share the parts of a step
 PAIRS_PER_PART = 8
-SCHEDULE = Schedule(
+ATTENTION_SCHEDULE = Schedule(
     held_out_period=10,
     examples_per_step=PARTS_PER_STEP,
     max_epochs=6,
@@ -262,7 +262,7 @@ def learn_parameters(
     return minimize(
         initial,
         parts,
-        SCHEDULE,
+        ATTENTION_SCHEDULE,
         gradient=gradient,
         held_out_loss=held_out_loss,
         seed=0,

@@ -31,7 +31,7 @@ _KEY = "key"
 
 
 class Checkpoint:
-    """A file of the state of training, which is written as a whole or not at all.
+    """A file with the state of training, which is written completely or not at all.
 
     `key` is a hash of the settings and the bitext; a checkpoint with another key is ignored.
     """
@@ -42,11 +42,11 @@ class Checkpoint:
         self._written = time.monotonic()
 
     def read(self) -> CheckpointArrays | None:
-        """Return the arrays, or None if no file has this key."""
+        """Return the arrays; None if there is no file with this key."""
         try:
             arrays = read_arrays(file_inside(self.path.parent, self.path.name))
         except (OSError, DataError):
-            return None  # a damaged checkpoint costs time only
+            return None  # without a checkpoint, training only takes longer
         return arrays if np.array_equal(arrays.pop(_KEY, ()), self._key) else None
 
     def write_if_due(self, arrays: Callable[[], Mapping[str, AnyArray]]) -> None:
@@ -68,8 +68,8 @@ def checkpoint_of(
 ) -> Checkpoint | None:
     """Return the checkpoint of a training run in a folder; None without a folder.
 
-    The key is a hash of the sides and of `others`: everything else on which the model depends, as arrays,
-    tuples, dataclasses and plain values.
+    The key is a hash of the sides and of `others`, which are all other things that the model depends on, as
+    arrays, tuples, dataclasses and plain values.
     """
     if folder is None:
         return None

@@ -15,15 +15,15 @@ from nmtalign.calls import check_call
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError, UsageError
 from nmtalign.scorers.dense import MIN_LINKS, correspondence_analysis
-from nmtalign.scorers.forms import shorten
+from nmtalign.scorers.forms import number_forms
 from nmtalign.scorers.learned_lexicon import Lexicon, StoredForms
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.training.em import Estimator, Hyperparameters
 from nmtalign.validation import check_number, check_type
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
 
-COUNT_EXPONENT = 0.75  # exponent of the scaled counts
-PREFIX_LETTERS = (6, 5, 4, 3)  # letters by which words without links find related words with links
+COUNT_EXPONENT = 0.75  # below 1, rarer translations move closer together
+PREFIX_LETTERS = (6, 5, 4, 3)  # words without links get the vectors of words with the same first letters
 
 
 @check_call()
@@ -106,7 +106,7 @@ def _form_vectors(
     vectors = correspondence_analysis(table, size, power=COUNT_EXPONENT, seed=seed)
     rows = []
     for side in (0, 1):
-        numbers, forms = shorten(words[side], kind.letters[side])
+        numbers, forms = number_forms(words[side], kind.letters[side])
         linked = table.sum(axis=1 - side)
         rows.append(unit_rows(_with_relatives(vectors[side], linked, forms))[numbers])
     return rows[0], rows[1]
@@ -122,7 +122,7 @@ def _with_relatives(vectors: Floats, linked: Reals, forms: Sequence[str]) -> Rea
     weighted = vectors * np.sqrt(linked)[:, None].astype(np.float32)  # (F, D)
     for letters in PREFIX_LETTERS:
         bare = np.flatnonzero(~result.any(axis=1))
-        prefix, prefixes = shorten(forms, letters)
+        prefix, prefixes = number_forms(forms, letters)
         sums = np.zeros((len(prefixes), vectors.shape[1]), np.float32)
         np.add.at(sums, prefix, weighted)
         result[bare] = sums[prefix[bare]]

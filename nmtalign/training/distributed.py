@@ -1,4 +1,4 @@
-"""A bitext distributed over processes: E-step there, M-step here.
+"""A bitext that is distributed over processes, which compute the E-step; the M-step is computed here.
 
 Each of n shards holds every n-th bucket. An E-step sends the emissions of words and word pairs to a shard (4
 bytes each), and receives their expected counts (8 bytes each).
@@ -29,7 +29,7 @@ from nmtalign.corpus.word_pairs import (
 from nmtalign.positions.e_step import EStep, ExpectedCounts
 from nmtalign.positions.position_model import Emissions
 
-CELLS_PER_SHARD = 1 << 22  # cells of a shard: 10,000 to 30,000 sentence pairs
+CELLS_PER_SHARD = 1 << 22  # 10,000 to 30,000 sentence pairs
 
 ShardItem = TypeVar("ShardItem")
 
@@ -80,8 +80,10 @@ def merge_dropped_pairs(shard: Shard, kept: Flags) -> Shard:
 def shard_counts(shard: Shard, step: EStep) -> ExpectedCounts:
     """Return the expected counts of a shard."""
     totals = ExpectedCounts.zeros((len(shard.pairs), *shard.sizes), step.transitions or ())
-    each = zip(shard.numbers, shard.buckets, shard.pairs.cells, strict=True)
-    return totals.with_likelihood(sum(totals.add(step.counts(*bucket)) for bucket in each))
+    log_likelihood = 0.0
+    for number, bucket, cells in zip(shard.numbers, shard.buckets, shard.pairs.cells, strict=True):
+        log_likelihood += totals.add(step.counts(number, bucket, cells))
+    return totals.with_likelihood(log_likelihood)
 
 
 class RemoteShard(NamedTuple):

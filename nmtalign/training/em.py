@@ -37,28 +37,30 @@ from nmtalign.training.checkpoint import Checkpoint, CheckpointArrays
 from nmtalign.training.prior import Prior, form_prior
 from nmtalign.validation import check_choice
 
-MAX_JUMP_CELLS = 1 << 22  # cells in which jumps are counted; a larger bitext uses every n-th bucket
+MAX_JUMP_CELLS = 1 << 22  # in a larger bitext, jumps are counted in every n-th bucket
 
 
 @dataclass(frozen=True)
 class Hyperparameters:
     """Hyperparameters of training."""
 
-    # letters of the forms of words, as in :func:`nmtalign.scorers.forms.cut`, and for a side of short words
+    # letters of the forms of words, as in :func:`nmtalign.scorers.forms.prefix_slice`; a side of short words
+    # has other forms
     forms: tuple[int, ...] = (0, 3, 4, 6)
     short_forms: tuple[int, ...] = (0, 1, 4, -1)
     # EM iterations of IBM model 1, the first with uniform probabilities, and of the hidden Markov model
     model1_iterations: int = 4
-    # first iterations of model 1 that count the mean of both posteriors; later ones count the product
+    # so many iterations of model 1 count the mean of both posteriors; later ones count the product
     mean_iterations: int = 1
     hmm_iterations: int = 3
-    agreed_iterations: int = 1  # last iterations, with agreement by posterior regularization in the E-step
-    pseudo_count: float = 4.0  # added to the count of each word, so rare words are no garbage collectors
-    floor: float = 5e-4  # least likelihood ratio of a pair of forms
+    # so many of the last iterations have agreement by posterior regularization in the E-step
+    agreed_iterations: int = 1
+    pseudo_count: float = 4.0  # added to the count of each word, so that rare words do not attract links
+    floor: float = 5e-4  # minimum likelihood ratio of a pair of forms
     # probability of the null word in model 1 and in the hidden Markov model
     model1_null: float = 0.03
     null: float = 0.06
-    lexicalized_words: int = 200  # frequent words that have a transition distribution
+    lexicalized_words: int = 200  # so many frequent words have a transition distribution of their own
     spelling: float = 1.0  # prior count of two identical words; similar words have less
     prune: float = 1e-3  # smaller counts are dropped at the end
     spectral_weight: float = 0.0  # weight of the spectral scorer in the mixture; 0 makes none
@@ -66,11 +68,20 @@ class Hyperparameters:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the settings as plain values."""
-        return {name: list(x) if isinstance(x, tuple) else x for name, x in asdict(self).items()}
+        values = asdict(self)
+        values["forms"] = list(self.forms)
+        values["short_forms"] = list(self.short_forms)
+        return values
 
 
 PRESET_HYPERPARAMETERS = {
-    "fast": Hyperparameters((0, 4), (0, 1), model1_iterations=3, hmm_iterations=2, agreed_iterations=0),
+    "fast": Hyperparameters(
+        forms=(0, 4),
+        short_forms=(0, 1),
+        model1_iterations=3,
+        hmm_iterations=2,
+        agreed_iterations=0,
+    ),
     "default": Hyperparameters(spectral_weight=0.4),
 }
 
@@ -155,14 +166,21 @@ class Estimator:
         """Return the letters of each kind of form; an older model determines them."""
         older, settings = self.prior.lexicon, self.hyperparameters
         words = self.source.words, self.target.words
-        words = words if older is None else (older.source_words, older.target_words)
-        both = (settings.short_forms if short_words(side) else settings.forms for side in words)
-        return list(zip(*both, strict=True))
+        if older is not None:
+            words = older.source_words, older.target_words
+        source_letters, target_letters = (
+            settings.short_forms if short_words(side) else settings.forms for side in words
+        )
+        return list(zip(source_letters, target_letters, strict=True))
 
     def run(self, checkpoint: Checkpoint | None = None) -> Estimate:
         """Run all EM iterations, or those after the checkpoint, and return the estimate."""
         resumed = None if checkpoint is None else self._resumed(checkpoint)
-        counts, transitions, done = (*self._initial(), 0) if resumed is None else resumed
+        if resumed is None:
+            counts, transitions = self._initial()
+            done = 0
+        else:
+            counts, transitions, done = resumed
         last = self.hyperparameters.hmm_iterations
         for number in range(done, last + 1):
             if checkpoint is not None:
@@ -260,8 +278,9 @@ class Estimator:
         iteration = f"{number} of {settings.hmm_iterations}{', directions agree' if agree else ''}"
         likelihood = f"log-likelihood {per_word:.4f} a word over chance"
         self.report(f"hidden Markov model, iteration {iteration}: {likelihood}")
-        first, second = (estimate_transitions(*pair) for pair in zip(jumps, transitions, strict=True))
-        return counts, (first, second)
+        source_model = estimate_transitions(jumps[0], transitions[0])
+        target_model = estimate_transitions(jumps[1], transitions[1])
+        return counts, (source_model, target_model)
 
     def _e_step(self, step: EStep) -> ExpectedCounts:
         counts = self.bitext.expected_counts(step)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice, starmap
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -25,9 +25,9 @@ from nmtalign.text.tokenization import Languages, TextSettings
 
 SentencesOfSides = tuple[Sequence[Sentence], Sequence[Sentence]]  # source and target sentences
 
-PAIRS_PER_CHUNK = 5_000  # pairs numbered at a time
-MAX_MEAN_LETTERS = 7.0  # mean letters of the words of such a script above which words seem to be phrases
-MIN_LENGTH_DEVIATION = 2.0  # standard deviation of lengths below which the correlation says nothing
+PAIRS_PER_NUMBERING = 5_000
+MAX_MEAN_LETTERS = 7.0  # longer words of a script without spaces are probably phrases
+MIN_LENGTH_DEVIATION = 2.0  # sentence lengths that vary less say nothing by their correlation
 
 
 def encode_bitext(
@@ -37,73 +37,86 @@ def encode_bitext(
 
     Either all sentences are lines, or all are lists of words; the first pair decides.
     """
-    digest, encoders, rest = hashlib.sha256(), side_encoders(text, languages), iter(pairs)
-    first = list(islice(rest, 1))
-    in_lines = all(isinstance(source, str) for source, _ in first)
+    remaining = iter(pairs)
+    first_pair = list(islice(remaining, 1))
+    in_lines = all(isinstance(source, str) for source, _ in first_pair)
 
-    def numbered(sides: Any) -> list[NumberedWords]:
-        part = side_encoders(text, languages)
-        for encoder, sentences in zip(part, sides, strict=True):
-            (encoder.add_lines if in_lines else encoder.add_words)(sentences)
-        return [encoder.numbered() for encoder in part]
+    def numbered(sides: SentencesOfSides) -> list[NumberedWords]:
+        """Return the numbered words of both sides of a chunk."""
+        encoders_of_chunk = side_encoders(text, languages)
+        for encoder, sentences in zip(encoders_of_chunk, sides, strict=True):
+            if in_lines:
+                encoder.add_lines(cast(Sequence[str], sentences))
+            else:
+                encoder.add_words(sentences)
+        return [encoder.numbered() for encoder in encoders_of_chunk]
 
-    chunks = chunk_pairs(starmap(SentencePair, chain(first, rest)), chunk_size=PAIRS_PER_CHUNK)
-    parts = _hash_chunks(chunks, digest, in_lines=in_lines)
-    begin = list(islice(parts, 2))
-    for part in parallel_imap(numbered, chain(begin, parts), workers if begin[1:] else 1):
+    all_pairs = starmap(SentencePair, chain(first_pair, remaining))
+    chunks = chunk_pairs(all_pairs, chunk_size=PAIRS_PER_NUMBERING)
+    digest = hashlib.sha256()
+    sides_of_chunks = _hash_chunks(chunks, digest.update, in_lines=in_lines)
+    first_chunks = list(islice(sides_of_chunks, 2))
+    several = workers if len(first_chunks) > 1 else 1  # processes are not worth it for a single chunk
+    encoders = side_encoders(text, languages)
+    for part in parallel_imap(numbered, chain(first_chunks, sides_of_chunks), several):
         for encoder, side in zip(encoders, part, strict=True):
             encoder.merge(side)
     return encoders[0].finish(), encoders[1].finish(), digest.hexdigest()
 
 
 def _hash_chunks(
-    chunks: Iterable[Chunk], digest: hashlib._Hash, *, in_lines: bool
+    chunks: Iterable[Chunk], update: Callable[[bytes], None], *, in_lines: bool
 ) -> Iterator[SentencesOfSides]:
-    """Yield both sides of chunks, which pickle faster than pairs, and add the lines to a digest."""
+    """Yield both sides of chunks, which pickle faster than pairs; pass the lines to `update` of a hash."""
     for first, pairs in chunks:
         rows = pairs if in_lines else [(" ".join(source), " ".join(target)) for source, target in pairs]
         lines = "".join([f"{source}\t{target}\n" for source, target in rows])
         if lines.count("\n") != len(pairs):
             broken = next(n for n, row in enumerate(rows, first) if "\n" in "".join(row))
-            raise DataError(f"pair {broken}: expected one line a side, found a line break")
-        digest.update(lines.encode("utf-8", "surrogatepass"))
+            raise DataError(f"pair {broken}: expected one line per side, found a line break")
+        update(lines.encode("utf-8", "surrogatepass"))
         yield [pair.source for pair in pairs], [pair.target for pair in pairs]
 
 
 def bitext_warnings(source: EncodedSide, target: EncodedSide) -> list[str]:
     """Return warnings about a bitext that looks wrong, one line each."""
-    s, t = source.lengths, target.lengths
-    n, warnings = len(s), []
-    empty = int(((s == 0) | (t == 0)).sum())
-    if empty >= n / 2:
-        warnings.append(f"{empty:,} of {n:,} pairs have an empty side; is this the right pair of files?")
-    elif n >= MIN_PAIRS:
-        warnings += filter(None, [Coverage(pairs=n, copies=count_copies(source, target)).warning])
-        warnings += _of_lengths(s.astype(float), t.astype(float))
-    warnings += [warning for side in (source, target) for warning in _of_punctuation(side)][:1]
+    pairs = len(source.lengths)
+    warnings = []
+    empty = int(((source.lengths == 0) | (target.lengths == 0)).sum())
+    if empty >= pairs / 2:
+        warnings.append(f"{empty:,} of {pairs:,} pairs have an empty side; is this the right pair of files?")
+    elif pairs >= MIN_PAIRS:
+        copies = Coverage(pairs=pairs, copies=count_copies(source, target))
+        if copies.warning:
+            warnings.append(copies.warning)
+        warnings += _of_lengths(source.lengths.astype(float), target.lengths.astype(float))
+    # punctuation is mentioned for one side only
+    warnings += (_of_punctuation(source) or _of_punctuation(target))[:1]
     return warnings + _unsegmented(source, "source") + _unsegmented(target, "target")
 
 
 def _of_punctuation(side: EncodedSide) -> list[str]:
-    """Warn where many words end in punctuation: the text is not tokenized yet."""
+    """Warn if many words end in punctuation, because the text is not tokenized."""
     punctuated = [k for k, word in enumerate(side.words) if ends_in_punctuation(word)]
     share = side.counts[punctuated].sum() / max(side.counts.sum(), 1)
     if share < MAX_PUNCTUATED_RATE:
         return []
     words = f"{100 * share:.0f} % of the words end in punctuation, like {side.words[punctuated[0]]!r}"
-    return [f"{words}, which makes other words of them; cut raw text with the tokenizer simple"]
+    return [f"{words}, and so count as other words; split raw text with `tokenizer=simple`"]
 
 
 def _unsegmented(side: EncodedSide, name: str) -> list[str]:
-    """Warn if a text in a script without spaces is not cut into words."""
+    """Warn if a text in a script without spaces is not split into words."""
     unspaced = [k for k, word in enumerate(side.words) if find_spaceless_letter(word)]
     if 2 * side.counts[unspaced].sum() < side.counts.sum():
         return []
     mean = np.average([len(side.words[k]) for k in unspaced], weights=side.counts[unspaced])
-    how = "give words between spaces, or `tokenizer=icu`"
+    advice = "pass space-separated words, or `tokenizer=icu`"
     if mean > MAX_MEAN_LETTERS:
-        return [f"the {name} is written without spaces and not cut ({mean:.0f} letters a word); {how}"]
-    return [f"the {name} is cut into single characters, and words align better; {how}"] if mean == 1 else []
+        return [f"the {name} is written without spaces and not split ({mean:.0f} letters per word); {advice}"]
+    if mean == 1:
+        return [f"the {name} is split into single characters, and words align better; {advice}"]
+    return []
 
 
 def _correlation(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> float:

@@ -27,11 +27,12 @@ from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.validation import check_choice, check_number, check_type
 
-_MIN_PREFIX_LETTERS = 4  # letters; shorter ones say little about a word's meaning
-_MAX_COMPARED_LETTERS = 1_000  # letters of a word by which it is compared
-_WORDS_PER_BLOCK = 2_048  # words composed of n-grams at a time, so that memory stays bounded
-_CHARS_PER_BLOCK = 1 << 17  # characters of these words; a longer word stands alone
-MAX_NGRAM_CHARS = 64  # of fastText's sub-words, which have up to 6 by default
+_MIN_PREFIX_LETTERS = 4  # shorter prefixes say little about the meaning of a word
+_MAX_COMPARED_LETTERS = 1_000
+# bounds of the memory while words are composed of n-grams; a longer word is in a block of its own
+_WORDS_PER_BLOCK = 2_048
+_CHARS_PER_BLOCK = 1 << 17
+MAX_NGRAM_CHARS = 64  # fastText's sub-words have up to 6 by default
 _FNV_START, _FNV_PRIME = np.uint32(2166136261), np.uint32(16777619)
 
 
@@ -87,7 +88,8 @@ class CharacterNgrams:
     def vectors(self, words: Sequence[str], of_words: NDArray[Any] | None = None) -> NDArray[np.float32]:
         """Return the mean of each word's n-gram vectors and of its own vector, if given, shape (N, D).
 
-        A word without any gets zeros. They are added in fastText's order, so that the bits are the same.
+        A word without n-grams gets zeros. N-grams are added in fastText's order, so that the result is
+        bit-identical.
         """
         shape = len(words), self.matrix.shape[1]
         result = np.zeros(shape, np.float32) if of_words is None else np.array(of_words, np.float32)
@@ -101,7 +103,7 @@ class CharacterNgrams:
         return result
 
     def _buckets(self, words: Sequence[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        """Return the buckets of all n-grams, by where they begin, then by length; and each word's count."""
+        """Return the buckets of all n-grams, by their start, then by length; and the number of each word."""
         text = "".join(f"<{word}>" for word in words).encode("utf-8", "replace").decode()  # no surrogates
         letters, letter_of = np.unique(np.frombuffer(text.encode("utf-32-le"), "<u4"), return_inverse=True)
         utf8 = np.array([chr(letter).encode() for letter in letters], "S4").view(np.int8).reshape(-1, 4)

@@ -32,12 +32,12 @@ from nmtalign.vectors.word2vec_files import open_vectors_file
 
 _NUMBER_TYPES = ("b1", *(f"{kind}{size}" for kind in "iu" for size in (1, 2, 4, 8)), "f2", "f4", "f8")
 _MAX_DIMENSIONS = 32
-# What the unpickler raises when a pickle ends too early or makes no sense.
+# errors of the unpickler for a pickle that is truncated or malformed
 _BROKEN = (
     *(AttributeError, EOFError, LookupError, OverflowError, TypeError, ValueError),
     *(pickle.UnpicklingError, struct.error),
 )
-# Instructions that ask for values from outside, and whole numbers of more than 255 bytes.
+# instructions that ask for values from outside, and integers of more than 255 bytes
 _REFUSED = (
     *(pickle.EXT1, pickle.EXT2, pickle.EXT4, pickle.PERSID, pickle.BINPERSID),
     *(pickle.NEXT_BUFFER, pickle.READONLY_BUFFER, pickle.LONG4),
@@ -45,8 +45,8 @@ _REFUSED = (
 
 
 _FREE_MEMORY = 1 << 20  # bytes that the objects of any pickle may take
-_MEMORY_RATIO = 32  # how many times its own size a larger one may take; honest ones of short words come to 25
-# Bytes of the objects that short instructions make, and of a place in the memo.
+_MEMORY_RATIO = 32  # a larger pickle may take so many times its size; normal ones with short words reach 25
+# bytes of the objects that short instructions make, and of a place in the memo
 _SIZES = {
     **dict.fromkeys(map(ord, (pickle.EMPTY_LIST, pickle.EMPTY_DICT, pickle.TUPLE1, pickle.TUPLE2)), 64),
     **dict.fromkeys(map(ord, (pickle.MARK, pickle.MEMOIZE, pickle.BINPUT, pickle.TUPLE3)), 100),
@@ -55,7 +55,7 @@ _SIZES = {
 
 
 class PickledObject:
-    """What an object of a pickle becomes: module and name of its class, arguments and state as they came."""
+    """Stands for an object of a pickle: name of its class with the module, arguments and state unchanged."""
 
     def __init__(self, name: str, *arguments: Any) -> None:
         self.name, self.arguments = name, arguments
@@ -67,11 +67,11 @@ class PickledObject:
 
     @property
     def is_array(self) -> bool:
-        """Whether it stands for a NumPy array."""
+        """Whether the object stands for a NumPy array."""
         return self.name.rpartition(".")[2] in ("_frombuffer", "_reconstruct")
 
     def array(self) -> AnyArray | None:
-        """Return the numbers of a NumPy array, read-only; None of anything else."""
+        """Return the numbers of a NumPy array, read-only; None for any other object."""
         match self.name.rpartition(".")[2], self.arguments, self.state:
             case "_frombuffer", (raw, dtype, shape, order), _:
                 return _number_array(raw, dtype, shape, "F" if order == "F" else "C")
@@ -168,7 +168,7 @@ ALLOWED: frozenset[tuple[str, str]] = frozenset(_FUNCTIONS) | frozenset(_INERT)
 
 
 def _check_keys(keys: Iterable[Any]) -> None:
-    """Refuse keys of a dictionary or set that can take for ever to hash: nested tuples, huge integers."""
+    """Raise DataError for keys whose hash may take forever: nested tuples, huge integers."""
     for key in keys:
         if isinstance(key, int) and key.bit_length() > 64:
             raise DataError(f"expected dictionary keys of at most 64 bits, found {key.bit_length()}")

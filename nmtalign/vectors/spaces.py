@@ -22,14 +22,16 @@ from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.validation import check_choice
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
 
-_CELLS_PER_BLOCK = 1 << 26  # of one block of similarities: 256 MB in float32
+_CELLS_PER_BLOCK = 1 << 26  # 256 MB of similarities in float32
 _NEIGHBORS = 10  # k of CSLS, as in the paper
 _RANKS = (1, 5, 10)  # k of precision at k
 _MAX_ROUNDS = 20
-_MIN_GAIN = 1e-4  # least gain in mean cosine for another round
-_MIN_STRING_LETTERS = 4  # letters; shorter words are often spelled alike by accident
+_MIN_GAIN = 1e-4  # a round must raise the mean cosine by at least this
+_MIN_STRING_LETTERS = 4  # shorter words are often spelled alike by accident
 _MIN_STRINGS = 20  # fewer identical strings are no evidence
-_MIN_RELATEDNESS = 0.5  # spaces trained apart had 0.15 (word2vec) and 0.3 (fastText), mapped ones 0.8 to 1.4
+_MIN_RELATEDNESS = (
+    0.5  # separately trained spaces had 0.15 (word2vec) and 0.3 (fastText), mapped ones 0.8 to 1.4
+)
 
 
 def _cosines(queries: Reals, keys: Reals) -> Iterator[tuple[slice, Reals]]:

@@ -1,19 +1,19 @@
-"""Load and save word vectors in every form people have them.
+"""Load and save word vectors in the common formats.
 
 ====================  ==================================================================  =======
-format                what it is                                                          written
+format                description                                                         written
 ====================  ==================================================================  =======
-``folder``            the own format: vectors.npy, vocab.txt, meta.json                  yes
-``word2int``          the seeds' form: word2int_XX.pkl or .json beside a .npz or .npy     yes
-``word2vec``          text, also fastText's .vec; without a header line GloVe's           yes
-``word2vec-binary``   word2vec's binary form                                              yes
+``folder``            nmtalign's own format: vectors.npy, vocab.txt, meta.json            yes
+``word2int``          word2int_XX.pkl or .json with a matrix in an .npz or .npy file      yes
+``word2vec``          text of word2vec, fastText (.vec) or, without a header line, GloVe  yes
+``word2vec-binary``   binary files of word2vec                                            yes
 ``fasttext``          fastText's .bin models with sub-words                               no
 ``gensim``            gensim's KeyedVectors and models with word vectors (pickles)        no
 ``pickle``            a pickled dictionary from words to vectors                          no
 ====================  ==================================================================  =======
 
-The content of a file decides which form it has, not its name; only ``word2int`` goes by names. Files of the
-last five forms may be compressed by gzip, bzip2, xz or Zstandard.
+The format of a file is detected from its content, except that ``word2int`` is recognized by file names. Files
+of the last five formats may be compressed by gzip, bzip2, xz or Zstandard.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ from nmtalign.vectors.pickles import (
     read_pickled_vectors,
     vectors_of_dictionary,
 )
-from nmtalign.vectors.text_vectors import BYTE_ORDER_MARK, keeps_ascii, read_text_vectors, text_form
+from nmtalign.vectors.vector_text_files import BYTE_ORDER_MARK, keeps_ascii, read_text_vectors, text_form
 from nmtalign.vectors.word2vec_files import (
     open_vectors_file,
     read_fasttext_binary,
@@ -80,14 +80,21 @@ _FILE_NAMES = {
     "word2vec": "vectors_{}.vec",
     "word2vec-binary": "vectors_{}.bin",
 }
-_OF_FOLDER = ("meta.json", "vocab.txt", "vectors.npy", "subwords.npy", "sentencepiece-?.model")
-_OF_PAIR = (
-    *("pair.json", "word2int_*.pkl", "embeddings_*.npz", "vectors_*.vec", "vectors_*.bin"),
-    *("sentencepiece-?.model", "bahdanau.npz", "scaled-dot.npz"),
+# patterns of the files that saved vectors consist of; with `overwrite` they may be replaced
+_FOLDER_FILES = ("meta.json", "vocab.txt", "vectors.npy", "subwords.npy", "sentencepiece-?.model")
+_PAIR_FILES = (
+    "pair.json",
+    "word2int_*.pkl",
+    "embeddings_*.npz",
+    "vectors_*.vec",
+    "vectors_*.bin",
+    "sentencepiece-?.model",
+    "bahdanau.npz",
+    "scaled-dot.npz",
 )
-_DETECTION_BYTES = 1 << 20  # bytes, to detect the format
-_PICKLE_HEAD_BYTES = 200  # bytes in which the name of an object's class comes
-_OWN = {"format": "nmtalign-vectors", "version": 1}
+_DETECTION_BYTES = 1 << 20  # the format is detected from the beginning of a file
+_PICKLE_HEAD_BYTES = 200  # contain the name of the class of the pickled object
+_FOLDER_FORMAT = {"format": "nmtalign-vectors", "version": 1}
 
 
 @check_call("options such as `format` are given by their names")
@@ -112,10 +119,10 @@ def load_embeddings(
     limit : int, optional
         Load only the first words, usually the most frequent ones.
     unsafe_pickle : bool
-        Read pickles with Python's own reader, which runs whatever they say. Warns.
+        Read pickles with Python's own reader, which runs any code that they contain. Warns.
     encoding, errors : str
-        How to read the words of text and binary files, as for :meth:`bytes.decode`. A byte order mark of
-        UTF-8, UTF-16 or UTF-32 decides by itself.
+        How to decode the words of text and binary files, as for :meth:`bytes.decode`. A byte order mark of
+        UTF-8, UTF-16 or UTF-32 takes precedence.
 
     Returns
     -------
@@ -136,9 +143,10 @@ def load_embeddings(
         check_number(limit, "a limit of at least 1 word", minimum=1, integer=True)
     check_type(encoding, str, "the name of an encoding")
     try:
-        keeps_ascii(encoding), codecs.lookup_error(errors or "strict")
+        keeps_ascii(encoding)
+        codecs.lookup_error(errors or "strict")
     except (LookupError, ValueError) as error:
-        raise UsageError(f"words cannot be read so ({error})") from None
+        raise UsageError(f"words cannot be decoded with `encoding` and `errors` ({error})") from None
     format = detect_format(path, encoding=encoding) if format == "auto" else format
     decoding = limit, encoding, errors or "strict"
     readers: dict[str, Callable[[], Embeddings]] = {
@@ -167,7 +175,7 @@ def load_embeddings(
 
 
 def detect_format(path: str | Path, *, encoding: str = "utf-8") -> ReadVectorsFormat:
-    """Return the format of a file or folder, from its content; DataError where it looks like none.
+    """Return the format of a file or folder, from its content; DataError if it has none of the formats.
 
     `encoding` is that of the file if it is text, as for :func:`load_embeddings`.
     """
@@ -188,7 +196,7 @@ def detect_format(path: str | Path, *, encoding: str = "utf-8") -> ReadVectorsFo
 
 
 def _detect_content(start: bytes, encoding: str) -> ReadVectorsFormat:
-    """Return the format of a file that begins so."""
+    """Return the format of a file from its first bytes."""
     is_wide = utf_16_or_32(start) is not None or not keeps_ascii(encoding)
     if not is_wide:
         name_other_files(start)
@@ -208,7 +216,7 @@ def _detect_content(start: bytes, encoding: str) -> ReadVectorsFormat:
 
 
 def _is_row(lines: list[bytes]) -> bool:
-    """Return whether the first line of a file, or the one behind a header, is a word and its numbers."""
+    """Return whether the first line of a file, or the one after a header, is a word and its numbers."""
     try:
         text_form(lines).split(lines[-1])
     except DataError:
@@ -229,18 +237,18 @@ def save_embeddings(
     Parameters
     ----------
     embeddings : Embeddings
-        Rows that no word has are left out. Only ``folder`` keeps sub-words and settings.
+        Rows of the matrix without a word are omitted. Only ``folder`` keeps sub-words and settings.
     path : path
         A folder for ``folder``; ``word2int_XX.pkl`` or ``embeddings_XX.npz`` for ``word2int`` (both are
-        written); else a file, packed if its name ends in .gz.
+        written); otherwise a file, which is compressed if its name ends in .gz.
     format : {"folder", "word2int", "word2vec", "word2vec-binary"}
     overwrite : bool
-        Replace older vectors of that name when the new ones are whole.
+        Replace existing vectors once the new ones are complete.
 
     Raises
     ------
     UsageError
-        If the name is taken, or the format is not written. For gensim write ``word2vec-binary``, which it
+        If the path exists, or the format cannot be written. For gensim, write ``word2vec-binary``, which it
         reads with ``KeyedVectors.load_word2vec_format(path, binary=True)``.
     """
     check_type(embeddings, Embeddings, "Embeddings")
@@ -262,50 +270,60 @@ def save_embeddings(
 
 
 def expect_room_for_vectors(path: str | Path, format: str, *, overwrite: bool) -> None:
-    """Refuse what vectors of one language would destroy; with `overwrite` that are no older vectors."""
+    """Raise UsageError if saving vectors of one language would overwrite existing files.
+
+    With `overwrite`, existing vector files may be replaced, but a folder that contains anything else is still
+    rejected.
+    """
     path = as_path(path)
     if format == "folder":
-        check_replaceable(path, _names(path, *_OF_FOLDER), "vectors", overwrite=overwrite)
+        check_replaceable(path, _names(path, *_FOLDER_FILES), "vectors", overwrite=overwrite)
         return
     for written in _written_files(path) if format == "word2int" else (path,):
         check_overwrite(written, overwrite=overwrite)
 
 
 def expect_room_for_pair(folder: str | Path, *, overwrite: bool) -> None:
-    """Refuse what vectors of two languages would destroy; with `overwrite` that are no older vectors."""
-    older = _names(as_path(folder), *_OF_PAIR, *(f"*/{name}" for name in _OF_FOLDER))
+    """Raise UsageError if saving vectors of two languages would overwrite existing files, as above."""
+    older = _names(as_path(folder), *_PAIR_FILES, *(f"*/{name}" for name in _FOLDER_FILES))
     check_replaceable(folder, older, "vectors", overwrite=overwrite)
 
 
 def _names(folder: Path, *patterns: str) -> list[str]:
-    return [path.relative_to(folder).as_posix() for pattern in patterns for path in folder.glob(pattern)]
+    """Return the names of the files in a folder that match any of the patterns."""
+    names = []
+    for pattern in patterns:
+        names += [path.relative_to(folder).as_posix() for path in folder.glob(pattern)]
+    return names
 
 
-# ---------------------------------------------------------------- the own format
+# ---------------------------------------------------------------- nmtalign's own format
 
 
 def _read_folder(folder: Path, limit: int | None) -> Embeddings:
-    """Read the own format; of the rows only those that are wanted."""
+    """Read nmtalign's own format; only the first `limit` rows are read."""
     meta = _read_settings(folder / "meta.json")
-    if {key: meta.get(key) for key in _OWN} != _OWN:
-        raise DataError(f"expected format {_OWN['format']} version 1").at(folder / "meta.json")
+    found_format = {key: meta.get(key) for key in _FOLDER_FORMAT}
+    if found_format != _FOLDER_FORMAT:
+        raise DataError(f"expected format {_FOLDER_FORMAT['format']} version 1").at(folder / "meta.json")
     words = read_utf8(file_inside(folder, "vocab.txt")).split("\n")[:-1]
     rows = NpyRowReader(file_inside(folder, "vectors.npy"))
     if len(words) != rows.shape[0]:
         raise DataError(f"vocab.txt has {len(words)} words, vectors.npy {rows.shape[0]} rows").at(folder)
     words = words[:limit]
-    matrix, pieces = rows.read(0, len(words)), None
+    matrix = rows.read(0, len(words))
+    pieces = None
     if lengths := meta.get("subwords"):
         if not isinstance(lengths, dict):
-            raise DataError("expected sub-words that are an object").at(folder / "meta.json")
+            raise DataError("expected an object as `subwords`").at(folder / "meta.json")
         table = read_array(file_inside(folder, "subwords.npy"))
         pieces = CharacterNgrams(table, lengths.get("shortest", -1), lengths.get("longest", -1))
     return Embeddings(Vocabulary.from_words(words), matrix, pieces, settings=meta["settings"])
 
 
 def _write_folder(embeddings: Embeddings, folder: Path) -> None:
-    """Write the own format."""
-    meta: dict[str, Any] = {**_OWN, "words": len(embeddings), "dimension": embeddings.dimension}
+    """Write nmtalign's own format."""
+    meta: dict[str, Any] = {**_FOLDER_FORMAT, "words": len(embeddings), "dimension": embeddings.dimension}
     if pieces := embeddings.subwords:
         meta["subwords"] = {"shortest": pieces.shortest, "longest": pieces.longest}
     with atomic_folder(folder) as new:
@@ -314,14 +332,14 @@ def _write_folder(embeddings: Embeddings, folder: Path) -> None:
 
 
 def _keep_files(settings: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Copy the files that settings name into a folder, and return settings that name them there."""
+    """Copy the files that settings name into a folder, and return settings with the new names."""
     if "text" not in settings:
         return {**settings}
     return {**settings, "text": TextSettings.from_dict(settings["text"]).kept_in(folder).as_dict()}
 
 
 def _read_settings(path: Path) -> dict[str, Any]:
-    """Return what a file of JSON holds, with the settings that :func:`_keep_files` was given."""
+    """Return the content of a JSON file; its settings name the files as before :func:`_keep_files`."""
     meta = read_json(path)
     with reraise_as_data_error(path):
         settings = {**meta.get("settings", {})}
@@ -335,14 +353,15 @@ def _write_indented_json(content: dict[str, Any], path: Path) -> None:
     path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-# ---------------------------------------------------------------- word2int, the seeds' form
+# ---------------------------------------------------------------- word2int
 #
 # The matrix is an .npz or .npy file. The dictionary from words to rows is a pickle (.pkl) or a JSON object
-# (.json) beside it. embeddings_en.npz belongs to word2int_en.pkl, en.npy to word2int_en.pkl or en.pkl.
+# (.json) in the same folder. embeddings_en.npz belongs to word2int_en.pkl; en.npy belongs to word2int_en.pkl
+# or en.pkl.
 
 
 def _partner(path: Path) -> Path:
-    """Return the one partner of a file that is there."""
+    """Return the companion of a file; DataError unless exactly one exists."""
     paths = companion_paths(path)
     names = [partner.name for partner in paths if partner.is_file()]
     if len(names) != 1:
@@ -353,12 +372,12 @@ def _partner(path: Path) -> Path:
 
 
 def _matrix_of(path: Path) -> Path:
-    """Return the file of the vectors, given either of the two files."""
+    """Return the file of the matrix, given either of the two files."""
     return path if path.suffix in MATRIX_SUFFIXES else _partner(path)
 
 
 def _read_word2int(path: Path, unsafe_pickle: bool) -> Embeddings:
-    """Read word vectors, given either of the two files; or given the dictionary, if it has the vectors."""
+    """Read word vectors, given either of the two files, or a dictionary that contains vectors."""
     dictionary_path = _partner(path) if path.suffix in MATRIX_SUFFIXES else path
     with reraise_as_data_error(dictionary_path):
         rows = _read_dictionary(dictionary_path, unsafe_pickle)
@@ -388,10 +407,10 @@ def _read_dictionary(path: Path, unsafe_pickle: bool) -> dict[Any, Any]:
 
 
 def _vectors_beside(entries: dict[Any, Any], path: Path) -> Embeddings:
-    """Return the vectors of a dictionary that is called word2int; a matrix beside it is not read."""
+    """Return the vectors of a dictionary named word2int; a matrix in the same folder is not read."""
     for matrix in companion_paths(path):
         if matrix.is_file():
-            reason = f"it holds a vector for each word, so {matrix.name} is not read"
+            reason = f"it contains a vector for each word, so {matrix.name} is not read"
             warnings.warn(f"{path}: {reason}", stacklevel=2)
     return vectors_of_dictionary(entries)
 
@@ -406,7 +425,7 @@ def _written_files(path: Path) -> tuple[Path, Path]:
 
 
 def _write_word2int(embeddings: Embeddings, path: Path) -> None:
-    """Write both files; the same content gives the same bytes."""
+    """Write both files; equal vectors produce equal bytes."""
     dictionary_path, matrix_path = _written_files(path)
     word2int = {word: row for row, word in enumerate(embeddings.vocabulary)}
     with AtomicFiles() as files:
@@ -414,7 +433,7 @@ def _write_word2int(embeddings: Embeddings, path: Path) -> None:
         np.savez_compressed(files.binary(matrix_path), allow_pickle=False, embeddings=embeddings.matrix)
 
 
-# ---------------------------------------------------------------- two languages side by side
+# ---------------------------------------------------------------- two languages in one folder
 
 
 def load_pair(
@@ -424,11 +443,12 @@ def load_pair(
     limit: int | None = None,
     unsafe_pickle: bool = False,
 ) -> tuple[Embeddings, Embeddings]:
-    """Load source and target vectors that lie side by side in one folder.
+    """Load source and target vectors from one folder.
 
-    It holds, for each of two languages XX, ``word2int_XX.pkl`` and ``embeddings_XX.npz``, or a sub-folder
-    ``XX`` of the own format. Languages that are left out are as ``pair.json`` says, else the only two there
-    are, alphabetically. The vectors have the same dimension, and the settings of ``pair.json``.
+    For each of two languages XX, the folder contains ``word2int_XX.pkl`` and ``embeddings_XX.npz``, or a
+    sub-folder ``XX`` in nmtalign's own format. By default, the languages are those of ``pair.json``, or the
+    only two in the folder in alphabetical order. The vectors have the same dimension, and the settings of
+    ``pair.json``.
     """
     folder = as_path(folder)
     paths = languages_of(folder)
@@ -450,20 +470,20 @@ def load_pair(
 def both_embeddings(
     vectors: Sequence[Any], *, limit: int | None = None, unsafe_pickle: bool = False
 ) -> tuple[Embeddings, Embeddings]:
-    """Return source and target vectors, each given as embeddings, gensim's, or a path to load."""
+    """Return source and target vectors; each side is Embeddings, gensim's KeyedVectors, or a path."""
     if len(vectors) != 2:
         raise UsageError(f"expected source and target vectors, found {len(vectors)}: {short_repr(vectors)}")
     source = _as_embeddings(vectors[0], limit, unsafe_pickle=unsafe_pickle)
     target = _as_embeddings(vectors[1], limit, unsafe_pickle=unsafe_pickle)
     if source.dimension != target.dimension:
-        first, second = map(_described_side, vectors)
-        lengths = f"{first} has {source.dimension} dimensions, {second} has {target.dimension}"
+        source_name, target_name = _described_side(vectors[0]), _described_side(vectors[1])
+        lengths = f"{source_name} has {source.dimension} dimensions, {target_name} has {target.dimension}"
         raise DataError(f"{lengths}; vectors of one space have equal lengths")
     return source, target
 
 
 def _described_side(side: Any) -> str:
-    """Return the file that holds the vectors of a side, or what stands for these."""
+    """Return the file of the vectors of a side, or a short form of the object."""
     if not isinstance(side, str | Path):
         return short_repr(side)
     path = as_path(side)
@@ -485,11 +505,12 @@ def save_pair(
     format: WrittenVectorsFormat = "folder",
     overwrite: bool = False,
 ) -> None:
-    """Save source and target vectors side by side, in a new or an empty folder.
+    """Save source and target vectors in one folder, which is new or empty.
 
-    ``folder`` and ``word2int`` are found again by :func:`load_pair`, with the order of the languages and the
-    settings in ``pair.json``; other formats become files ``vectors_XX.vec`` or ``.bin``. With `overwrite`
-    they take the place of older vectors when both are whole; other files there are refused all the same.
+    :func:`load_pair` opens ``folder`` and ``word2int`` again, with the order of the languages and the
+    settings from ``pair.json``; other formats become files ``vectors_XX.vec`` or ``.bin``. With `overwrite`,
+    the vectors replace older ones once both are complete; a folder that contains other files is still
+    rejected.
     """
     expect_room_for_pair(folder, overwrite=overwrite)
     with atomic_folder(folder) as new:
@@ -500,12 +521,12 @@ def save_pair(
 
 
 def with_text_settings(embeddings: Embeddings, text: TextSettings) -> Embeddings:
-    """Return the vectors with a note of how lines became words, so that others can do the same."""
+    """Return the vectors with the settings by which lines became words."""
     return replace(embeddings, settings={**embeddings.settings, "text": text.as_dict()})
 
 
 def languages_of(folder: str | Path) -> dict[str, Path]:
-    """Return where each language of a folder of several languages lies; nothing for anything else."""
+    """Return the path of each language in a folder of several languages; empty for any other folder."""
     folder = as_path(folder)
     dictionaries = (path for path in folder.glob("word2int_*") if is_word2int_path(path))
     paths = {path.stem.removeprefix("word2int_"): path for path in dictionaries}
@@ -522,14 +543,14 @@ def _pair_note(folder: Path) -> dict[str, Any]:
 
 
 def pair_languages(folder: str | Path) -> tuple[str, str]:
-    """Return source and target language of a folder: as ``pair.json`` says, else the only two there are."""
+    """Return source and target language of a folder: those of ``pair.json``, or else the only two in it."""
     folder = as_path(folder)
     if not folder.is_dir():
         raise DataError("expected a folder with word vectors of two languages; there is none").at(folder)
     names = list(languages_of(folder))
     if not names:
         found = "found neither a model (meta.json) nor vectors of two languages (word2int_XX.pkl or XX)"
-        raise DataError(f"expected one of both, {found}").at(folder)
+        raise DataError(f"expected a model or vectors of two languages; {found}").at(folder)
     note = _pair_note(folder)
     if "languages" in note:
         return _noted_languages(note["languages"], folder / "pair.json")
@@ -542,7 +563,7 @@ def pair_languages(folder: str | Path) -> tuple[str, str]:
 
 def _noted_languages(languages: Any, path: Path) -> tuple[str, str]:
     if not (isinstance(languages, list) and all(isinstance(name, str) for name in languages)):
-        raise DataError("expected languages that are a list of names").at(path)
+        raise DataError("expected a list of names as `languages`").at(path)
     if len(languages) != 2:
         raise DataError(f"expected a source and a target language, found {languages!r:.60}").at(path)
     return languages[0], languages[1]

@@ -1,9 +1,9 @@
-"""Vectors in binary files of word2vec and fastText; any may be compressed. Text is in `text_files`.
+"""Vectors in binary files of word2vec and fastText, which may be compressed.
 
-Both forms are read here, behind bounds: a header may claim any number of words. fastText's models with a
-million words and as many sub-words take 6.6 s and 1.3 GB. gensim's ``load_facebook_vectors`` takes 38.5 s
-and 2.5 GB, and never comes back from a dictionary that is cut off. A million words of 100 dimensions in
-word2vec's form took 2.9 s and 0.7 GB, in gensim 4.0 s and 0.6 GB (``scripts/benchmark_vectors.py binary``).
+Both formats are read here, within bounds: a header may claim any number of words. A fastText model with a
+million words and as many sub-words takes 6.6 s and 1.3 GB. gensim's ``load_facebook_vectors`` takes 38.5 s
+and 2.5 GB, and never returns if the dictionary is truncated. A million words of 100 dimensions in word2vec's
+format took 2.9 s and 0.7 GB, in gensim 4.0 s and 0.6 GB (``scripts/benchmark_vectors.py binary``).
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import CharacterNgrams, Embeddings
 from nmtalign.vectors.format_signatures import FASTTEXT_MAGIC, compression, looks_like_text, read_header
 
-BYTES_PER_READ = 1 << 24  # bytes read at a time
-_MAX_WORD_BYTES = 1 << 16  # bytes
+BYTES_PER_READ = 1 << 24
+_MAX_WORD_BYTES = 1 << 16
 _MAX_FIRST_LINE_BYTES = 256
-_TEXT_CHECK_BYTES = 1 << 12  # bytes, to tell text from bytes
-_SUPERVISED = 3  # among fastText's models
-_WORD, _LABEL = 0, 1  # kinds of fastText's entries
+_TEXT_CHECK_BYTES = 1 << 12  # enough to tell text from binary numbers
+_SUPERVISED = 3  # kind of a fastText model
+_WORD, _LABEL = 0, 1  # kinds of entries in the dictionary of fastText
 
 
 @contextmanager
 def open_vectors_file(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file for reading bytes, decompressed if it begins as compressed files do.
+    """Open a file for reading bytes; a compressed file is decompressed.
 
     Errors name the file.
     """
@@ -56,13 +56,15 @@ def _compression_of(path: Path) -> str | None:
         return compression(file.read(16))
 
 
-def _expect_bytes(path: Path, least: int, promised: str) -> None:
-    """Refuse a header that promises more than a file can hold."""
+def _expect_bytes(path: Path, needed: int, promised: str) -> None:
+    """Raise DataError if a header promises more than a file can contain."""
     size = path.stat().st_size
-    most = max_decompressed_size(size) if _compression_of(path) else size
-    if least > most:
-        bytes_held = f"the file has {size:,}" + (f", which unpack to at most {most:,}" if most > size else "")
-        raise DataError(f"the header promises {promised}: expected at least {least:,} bytes; {bytes_held}")
+    available = max_decompressed_size(size) if _compression_of(path) else size
+    if needed > available:
+        found = f"the file has {size:,}"
+        if available > size:
+            found += f", which unpack to at most {available:,}"
+        raise DataError(f"the header promises {promised}: expected at least {needed:,} bytes; {found}")
 
 
 def decode_word(word: bytes, encoding: str, errors: str) -> str:
@@ -77,14 +79,14 @@ def decode_word(word: bytes, encoding: str, errors: str) -> str:
 
 
 def first_vectors(words: list[str], matrix: AnyArray, path: Path) -> Embeddings:
-    """Return words and vectors; a repeated word keeps its first one, as in gensim, with a warning."""
+    """Return words and vectors; a repeated word keeps its first vector, as in gensim, with a warning."""
     if (without := words.count("")) > 1:
         raise DataError(f"expected a word before each vector, found {without} vectors without one")
     rows: dict[str, int] = {}
     for row, word in enumerate(words):
         rows.setdefault(word, row)
     if repeated := len(words) - len(rows):
-        warnings.warn(f"{path}: {repeated} words come again; their first vector is kept", stacklevel=3)
+        warnings.warn(f"{path}: {repeated} words are repeated; their first vector is kept", stacklevel=3)
         matrix = matrix[list(rows.values())]
     return Embeddings(Vocabulary.from_words(rows), matrix)
 
@@ -93,15 +95,16 @@ def first_vectors(words: list[str], matrix: AnyArray, path: Path) -> Embeddings:
 
 
 def read_word2vec_binary(path: Path, limit: int | None, encoding: str, errors: str) -> Embeddings:
-    """Read word2vec's binary form: a header line, then each word, a space and D little-endian float32.
+    """Read word2vec's binary format: a header line, then each word, a space and D little-endian float32.
 
-    Nothing separates the rows, so a wrong count or a word with a space would shift all that follow. Whatever
-    is left behind the last row is therefore an error.
+    Nothing separates the rows, so a wrong count or a word with a space would shift all later rows. Anything
+    after the last row is therefore an error.
     """
     with open_vectors_file(path) as file:
-        header = read_header(first := file.readline(_MAX_FIRST_LINE_BYTES))
+        first_line = file.readline(_MAX_FIRST_LINE_BYTES)
+        header = read_header(first_line)
         if header is None:
-            raise DataError(f"expected a first line with words and dimensions, found {first[:60]!r}")
+            raise DataError(f"expected a first line with words and dimensions, found {first_line[:60]!r}")
         count, dimension = header
         wanted = min(count, limit or count)
         _expect_bytes(path, wanted * (1 + 4 * dimension), f"{wanted} words of {dimension} numbers")
@@ -120,7 +123,7 @@ def read_word2vec_binary(path: Path, limit: int | None, encoding: str, errors: s
             except DataError as error:
                 raise DataError(f"{error}; or the header is wrong, or a word holds a space") from None
         if wanted == count and (more := rows.left()):
-            found = f"found {more!r} and maybe more behind them"
+            found = f"found {more!r} after them"
             advice = "correct the header; if words hold spaces, write the vectors as text"
             raise DataError(f"the header promises {count} words, {found}; {advice}")
         return first_vectors(words, matrix, path)
@@ -134,12 +137,12 @@ class _BinaryRows:
         self._block, self._at = file.read(BYTES_PER_READ), 0
 
     def look_like_text(self) -> bool:
-        """Return whether what comes next is text."""
+        """Return whether the next bytes are text."""
         start = self._block[:_TEXT_CHECK_BYTES]
         return bool(start) and looks_like_text(start)
 
     def read_into(self, vector: AnyArray) -> bytes | None:
-        """Return the next word and put its numbers into `vector`; None if the file ends before."""
+        """Return the next word and write its numbers into `vector`; None if the file ends first."""
         end = self._end_of_word()
         while end < 0 or len(self._block) - end <= 4 * self._dimension:
             if end < 0 and len(self._block) - self._at > _MAX_WORD_BYTES:
@@ -149,7 +152,7 @@ class _BinaryRows:
                 return None
             self._block, self._at = self._block[self._at :] + more, 0
             end = self._end_of_word()
-        # the original program writes a line end behind each vector
+        # the original program writes a line end after each vector
         word = self._block[self._at : end].lstrip(b"\n")
         vector[:] = np.frombuffer(self._block, "<f4", self._dimension, end + 1)
         self._at = end + 1 + 4 * self._dimension
@@ -159,7 +162,7 @@ class _BinaryRows:
         return self._block.find(b" ", self._at, self._at + _MAX_WORD_BYTES)
 
     def left(self) -> bytes:
-        """Return the first bytes that are not read yet; nothing if only white space is left."""
+        """Return the first bytes that have not been read; none if only white space is left."""
         return (self._block[self._at :] + self._file.read(_TEXT_CHECK_BYTES)).strip()[:20]
 
 
@@ -167,12 +170,12 @@ class _BinaryRows:
 
 
 def read_fasttext_binary(path: Path, limit: int | None, encoding: str, errors: str) -> Embeddings:
-    """Read an unsupervised fastText model (.bin, of any version) with all its sub-words.
+    """Read an unsupervised fastText model (.bin, any version) with all its sub-words.
 
-    The vectors equal gensim's: the mean of the word's own row and its n-grams' rows.
+    The vectors equal gensim's: each is the mean of the word's own row and the rows of its n-grams.
     """
     with open_vectors_file(path) as file:
-        start = file.read(8)  # a magic number and the version, in files since 2017; else as below
+        start = file.read(8)  # a magic number and the version; older files begin with the fields below
         new = start.startswith(FASTTEXT_MAGIC)
         # dimension, window, 6 settings, buckets, shortest, longest, 1 setting, sampling
         fields = struct.unpack("<12id", (b"" if new else start) + file.read(56 if new else 48))
@@ -214,7 +217,7 @@ def _read_fasttext_words(
 ) -> list[str]:
     """Return the words of the dictionary: bytes up to a zero, then a count and a kind.
 
-    Tokens that begin with ``__label__`` are entries, too. They come after the words and have no vector, also
+    Tokens that begin with ``__label__`` are entries as well. They follow the words and have no vector, even
     in a model that was learned without supervision.
     """
     words, strange = [], 0
@@ -241,7 +244,7 @@ def _read_fasttext_words(
 
 
 def write_word2vec(embeddings: Embeddings, path: Path, *, binary: bool) -> None:
-    """Write word2vec's form; a text has the shortest digits that give the same numbers back."""
+    """Write word2vec's format; text has the shortest digits from which the same numbers are read."""
     matrix = embeddings.matrix
     matrix = matrix.astype("<f4" if binary else np.result_type(matrix, np.float32))
     with AtomicFiles() as files:
@@ -250,7 +253,7 @@ def write_word2vec(embeddings: Embeddings, path: Path, *, binary: bool) -> None:
         for word, vector in zip(embeddings.vocabulary, matrix, strict=True):
             tab_inside = not binary and "\t" in word and word.strip("\t") != ""
             if " " in word or "\n" in word or tab_inside or not is_encodable(word):
-                held = "a space, a tab, a line end or half a character"
-                raise DataError(f"the word {word[:60]!r} holds {held}; this format cannot keep it")
+                contained = "a space, a tab, a line end or half a character"
+                raise DataError(f"the word {word[:60]!r} contains {contained}; this format cannot keep it")
             numbers = vector.tobytes() if binary else " ".join(vector.astype("U32").tolist()).encode()
             file.write(word.encode() + b" " + numbers + b"\n")

@@ -109,5 +109,5 @@ def test_argmax_links_every_word_where_probabilities_underflow():
 def test_a_vector_that_is_not_finite_is_named(wrong):
     vectors = VECTORS.copy()
     vectors[3, 2] = wrong
-    with pytest.raises(DataError, match="'w3' holds NaN or infinity"):
+    with pytest.raises(DataError, match="'w3' contains NaN or infinity"):
         over(vectors).align(["w1", "w3"], ["w2"])

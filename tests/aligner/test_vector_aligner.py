@@ -310,8 +310,8 @@ def test_settings_that_there_are_not_and_values_that_do_not_fit_are_named(option
     ("name", "options", "told"),
     [
         ("en_fr_vectors", {"limit": 2.5}, "expected a limit of at least 1 word, found 2.5"),
-        ("en_fr_vectors", {"unsafe_pickle": "x"}, "expected True or False as unsafe_pickle, found 'x'"),
-        ("en_fr_vectors", {"device": "cpu"}, "`device`: only with an encoder"),
+        ("en_fr_vectors", {"unsafe_pickle": "x"}, "expected True or False as `unsafe_pickle`, found 'x'"),
+        ("en_fr_vectors", {"device": "cpu"}, "`device` requires an encoder"),
         ("en_fr_model", {"foo": 1}, "load has no option `foo`; it takes path, extract, "),
         ("en_fr_vectors", {"scorers": 5}, "expected names of scorers, found 5"),
         ("en_fr_vectors", {"scorers": "lexicon"}, "this aligner has the scorers embeddings, not lexicon"),

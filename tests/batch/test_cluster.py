@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from nmtalign.aligner.opening import fit_to, load
+from nmtalign.aligner.fit_to_text import fit_to
+from nmtalign.aligner.opening import load
 from nmtalign.batch import cluster as cluster_module
 from nmtalign.batch.cluster import align_on_cluster, connected
 from nmtalign.batch.shards import ShardRun

@@ -171,6 +171,8 @@ def test_a_model_is_the_same_whoever_does_the_work(large: bool):
         from nmtalign.training import encoded_bitext
         from nmtalign.aligner.learning import LearnOptions, learn
         from nmtalign.training import bitext
+        from nmtalign.aligner.learning import LearnOptions, learn
+        from nmtalign.training import encoded_bitext
         from tests.aligner.toy_language import toy_bitext
 
         if {large}:

@@ -228,7 +228,7 @@ def test_what_a_model_cannot_keep_or_open(stored, tiny, tmp_path, monkeypatch, c
     text = f"{stored}/source {stored}/target"
     for line, code, found in (
         (f"align {text} --model {moved} -o x", 3, "gone: expected a model of the package transformers;"),
-        (f"train {text} -o new --layer 3", 2, "layer: only with an encoder (--encoder NAME)"),
+        (f"train {text} -o new --layer 3", 2, "layer requires an encoder: pass --encoder NAME"),
         (f"train {text} -o new --encoder {tiny} --layer 3", 2, "there is no layer 3"),
         (f"train {text} -o new --encoder {tiny} --expert x", 2, "contradict each other"),
         (f"align {text} --model {stored}/model --engine dask", 2, "--engine dask: not with an encoder"),
@@ -277,7 +277,7 @@ def test_words_that_the_tokenizer_loses(encoder, tmp_path):
     pieces.tokenizer.backend_tokenizer.normalizer = __import__("tokenizers").normalizers.Replace("\u200b", "")
     lost = ["\u200b"]
     pairs = [(["x1", *lost, "x2"], ["X1"]), (lost, ["X1", "X2"]), (lost * 2, lost)]
-    with pytest.warns(UserWarning, match="the tokenizer loses '\\\\u200b'"):
+    with pytest.warns(UserWarning, match="the tokenizer returns no sub-words for '\\\\u200b'"):
         encoder.vectors(dict(enumerate(pairs)))
     for units, sizes in (("subwords", [(1, 2), (2, 0), (0, 0)]), ("words", [(1, 3), (2, 1), (1, 2)])):
         source = EncoderSimilarities(encoder, "dot", tmp_path / "cache", units)

@@ -265,7 +265,7 @@ def test_empty_lines_and_pairs_that_are_too_long(marian, tmp_path, capsys):
     assert out == "\n\n\n0-5 1-4 2-3 3-2 4-1 5-0\n"
     assert "pair 3 has 71 sub-words" in told
     assert run("links-from", *given) == 0
-    assert "too few pairs to choose a head by" in capsys.readouterr().err
+    assert "too few pairs to choose a head" in capsys.readouterr().err
 
 
 def test_what_is_no_translation_model(marian, tmp_path):
@@ -287,7 +287,7 @@ def test_what_is_no_translation_model(marian, tmp_path):
         (["--matrices", "m"], "expected one of --matrices, --translator, --encoder, --token-vectors,"),
         (["--matrices", "m"], "found --matrices and --translator"),
         (["--method", "transport"], "--method does not apply to --translator"),
-        (["--shift", "-1"], "shift -1: a translation model has 0 (a word is predicted) or 1 (it is read)"),
+        (["--shift", "-1"], "--shift of a translation model must be 0 (a word is predicted) or 1"),
         (["--layers", "7"], "there is no layer 7: found 2, counted from 0"),
         (["--langs", "en,fr"], "takes no languages"),
     ],

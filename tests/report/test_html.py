@@ -17,7 +17,8 @@ from hypothesis.extra.numpy import array_shapes, arrays
 
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix, DataError, GoldAlignment, UsageError
 from nmtalign.aligner.extraction_methods import DEFAULT_THRESHOLD, MIN_SECOND_POSTERIOR
-from nmtalign.aligner.opening import fit_to, vector_aligner
+from nmtalign.aligner.fit_to_text import fit_to
+from nmtalign.aligner.opening import vector_aligner
 from nmtalign.links.evaluation import evaluate
 from nmtalign.report.corpus import BY_PART
 from nmtalign.report.html import html_report, pack, write_report

@@ -159,7 +159,7 @@ def random_table():
         Z = np.log(np.exp(b * scores) @ shares[1]), np.log(shares[0] @ np.exp(b * scores))
         return float(links.counts @ (2 * b * scores[source, target] - Z[0][source] - Z[1][target]))
 
-    return ScaleLikelihood(scores, (shares[0], shares[1])), links, likelihood
+    return ScaleLikelihood(scores, shares[0], shares[1]), links, likelihood
 
 
 def test_derivatives_of_the_likelihood_are_those_of_differences():
@@ -189,7 +189,7 @@ def test_the_maximum_is_found_from_any_interval(low, high):
             DataError,
             "of one length, found 24 and 7 dimensions",
         ),
-        ({"vectors_weight": 0.2}, UsageError, "a weight of vectors is for vectors"),
+        ({"vectors_weight": 0.2}, UsageError, "`vectors_weight` applies to vectors"),
         ({"vectors": VECTORS, "vectors_weight": 1.5}, UsageError, "from 0 to 1, found 1.5"),
         ({"vectors": VECTORS, "vectors_weight": True}, UsageError, "from 0 to 1, found True"),
     ],

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from nmtalign.corpus.buckets import make_buckets
 from nmtalign.corpus.sides import encode
 from nmtalign.corpus.word_pairs import index_pairs
-from nmtalign.scorers.forms import UNLIKE, Forms, make_form_pairs, shorten, spelled_alike
+from nmtalign.scorers.forms import MIN_DICE, Forms, make_form_pairs, number_forms, spelled_alike
 from nmtalign.scorers.learned_lexicon import (
     UNKNOWN_RATIO,
     CountedForms,
@@ -58,7 +58,7 @@ def shortened(word: str, letters: int) -> str:
 
 @given(st.lists(st.text(max_size=6), max_size=8), st.integers(-4, 4))
 def test_shortened_words(words, letters):
-    numbers, forms = shorten(["", *words], letters)
+    numbers, forms = number_forms(["", *words], letters)
     cut = [shortened(word, letters) for word in ["", *words]]
     assert [forms[k] for k in numbers] == cut
     assert forms[0] == ""
@@ -80,7 +80,7 @@ def alike(source: str, target: str) -> float:
         return 1.0
     s, t = letter_pairs(source), letter_pairs(target)
     dice = 2 * len(s & t) / max(len(s) + len(t), 1) if len(s & t) > 1 else 0.0
-    return max(0.0, (dice - UNLIKE) / (1 - UNLIKE))
+    return max(0.0, (dice - MIN_DICE) / (1 - MIN_DICE))
 
 
 @given(st.lists(st.text("aebÉø1-рускийщъ", max_size=9), min_size=1, max_size=20))
@@ -96,7 +96,7 @@ def test_many_words_are_compared_in_blocks(monkeypatch: pytest.MonkeyPatch):
     words = ["", "Varna", "Варна", "varnas", "varos", "今天晚上"]
     s, t = (axis.ravel() for axis in np.indices((6, 6)))
     whole = spelled_alike(Forms(words), Forms(words), s, t)
-    monkeypatch.setattr("nmtalign.scorers.forms.BLOCK", 7)
+    monkeypatch.setattr("nmtalign.scorers.forms.FORM_PAIRS_PER_BLOCK", 7)
     np.testing.assert_array_equal(spelled_alike(Forms(words), Forms(words), s, t), whole)
     assert whole[6 * 1 + 2] == 1  # Varna, Варна
     assert 0 < whole[6 * 1 + 4] < whole[6 * 1 + 3] < 1
@@ -208,7 +208,7 @@ def test_unknown_words_fall_back_on_their_first_letters_then_on_spelling_then_on
     chance = ratio_of(model, "qqqq", "vvvv")
     np.testing.assert_allclose(chance, UNKNOWN_RATIO + SMOOTHING.floor, rtol=1e-5)
     known = ratio_of(model, "walkers", "marchons")  # walk-, marc-
-    form = dict(zip(shorten(model.source_words, 4)[1], model.forms[1].sides[0].linked, strict=True))
+    form = dict(zip(number_forms(model.source_words, 4)[1], model.forms[1].sides[0].linked, strict=True))
     assert form["walk"] > 0
     assert known > 5 * chance
     same = ratio_of(model, "Kilimanjaro", "Kilimanjaro")

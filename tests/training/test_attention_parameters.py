@@ -135,8 +135,8 @@ def best_sources(parameters, parts) -> np.ndarray:
 @pytest.mark.parametrize("score", SCORES)
 def test_planted_parameters_are_found(score, monkeypatch):
     """Not the arrays, which other arrays equal: the posteriors, and so what an argmax chooses."""
-    schedule = replace(attention_parameters.SCHEDULE, max_epochs=40, first_rate=0.05)
-    monkeypatch.setattr(attention_parameters, "SCHEDULE", schedule)
+    schedule = replace(attention_parameters.ATTENTION_SCHEDULE, max_epochs=40, first_rate=0.05)
+    monkeypatch.setattr(attention_parameters, "ATTENTION_SCHEDULE", schedule)
     truth, parts = planted(score)
     first = PARAMETER_CLASSES[score].init(D, 4 * A if score == "bahdanau" else A, (2.0, 2.0))
     known = tuple(side.astype(np.float32) for side in vectors())

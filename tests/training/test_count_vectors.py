@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nmtalign.errors import DataError, UsageError
-from nmtalign.scorers.forms import shorten
+from nmtalign.scorers.forms import number_forms
 from nmtalign.scorers.learned_lexicon import FormCounts, Lexicon, Smoothing, StoredForms
 from nmtalign.training.count_vectors import count_embeddings, learn_lexicon
 from nmtalign.vectors.embeddings import Embeddings
@@ -24,7 +24,7 @@ def lexicon(links: dict[tuple[str, str], float], letters: tuple[int, ...] = (0,)
     """A lexicon whose forms hold these links of words, summed by their first letters."""
     forms = []
     for cut in letters:
-        rows, columns = shorten(SOURCE, cut), shorten(TARGET, cut)
+        rows, columns = number_forms(SOURCE, cut), number_forms(TARGET, cut)
         counts: dict[int, float] = {}
         for (a, b), count in links.items():
             key = int(rows[0][SOURCE.index(a)]) * len(columns[1]) + int(columns[0][TARGET.index(b)])

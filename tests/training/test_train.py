@@ -78,7 +78,7 @@ def test_blocks_of_lines_are_numbered_as_their_words(pairs, tokenizer, form):
     expected = encode_pairs(text.words_of_pair(pair) for pair in pairs)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sides_module, "PAIRS_PER_BLOCK", 2)
-        patch.setattr(encoded_bitext, "PAIRS_PER_CHUNK", 4)
+        patch.setattr(encoded_bitext, "PAIRS_PER_NUMBERING", 4)
         patch.setattr(chunks, "MAX_CHUNK_CHARS", 40)
         *sides, _ = encoded_bitext.encode_bitext(pairs, text, (None, None))
         broken = [(f"{source}\n{source}", target) for source, target in pairs]
@@ -91,8 +91,8 @@ def test_blocks_of_lines_are_numbered_as_their_words(pairs, tokenizer, form):
 
 
 def test_a_line_break_in_a_later_chunk_is_named_with_its_pair(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(encoded_bitext, "PAIRS_PER_CHUNK", 2)
-    with pytest.raises(DataError, match="pair 4: expected one line a side, found a line break"):
+    monkeypatch.setattr(encoded_bitext, "PAIRS_PER_NUMBERING", 2)
+    with pytest.raises(DataError, match="pair 4: expected one line per side, found a line break"):
         encoded_bitext.encode_bitext([*[("a", "b")] * 3, ("a", "b\nc")], TextSettings(), (None, None))
 
 
@@ -191,8 +191,8 @@ def test_a_line_longer_than_a_piece_is_learned_from(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("line", "tokenizer", "expected"),
     [
-        ("今天天气很好我们去公园", "space", "the target is written without spaces and not cut"),
-        ("今天天气很好我们去公园", "simple", "the target is cut into single characters"),
+        ("今天天气很好我们去公园", "space", "the target is written without spaces and not split"),
+        ("今天天气很好我们去公园", "simple", "the target is split into single characters"),
         ("今天 天气 很 好", "space", None),
         ("今天天气很好我们去公园", "icu", None),
         ("the name 李 is Chinese", "space", None),

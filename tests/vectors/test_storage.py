@@ -247,7 +247,7 @@ def test_windows_lines_spaces_at_the_end_and_no_last_line_end(tmp_path: Path) ->
 
 
 def test_repeated_words_keep_their_first_vector(tmp_path: Path) -> None:
-    with pytest.warns(UserWarning, match="1 words come again"):
+    with pytest.warns(UserWarning, match="1 words are repeated"):
         found = read_text(tmp_path, b"3 2\nle 1 2\nle 3 4\nla 5 6\n")
     np.testing.assert_array_equal(found.matrix, [[1, 2], [5, 6]])
 
@@ -349,7 +349,7 @@ def test_repeated_words_of_a_binary_file_keep_their_first_vector(tmp_path: Path)
     path = tmp_path / "x.bin"
     words = b"".join(word + struct.pack("<f", n) for n, word in enumerate((b"a ", b"a ", b"b ")))
     path.write_bytes(b"3 1\n" + words)
-    with pytest.warns(UserWarning, match=r"x\.bin: 1 words come again"):
+    with pytest.warns(UserWarning, match=r"x\.bin: 1 words are repeated"):
         found = load_embeddings(path, format="word2vec-binary")
     assert (found.vocabulary.words, found.matrix.tolist()) == (["a", "b"], [[0.0], [2.0]])
     from gensim.models import KeyedVectors

@@ -170,7 +170,7 @@ def align_command(
     Example: nmtalign align text.en text.fr -o links.txt --table links.tsv
     """
     blas.start_with_one_thread()
-    from nmtalign.aligner.opening import fit_text
+    from nmtalign.aligner.fit_to_text import fit_text
     from nmtalign.text.bitext import LengthLimit
     from nmtalign.text.tokenization import SPACE_SETTINGS
 

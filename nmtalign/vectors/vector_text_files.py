@@ -311,7 +311,9 @@ def _parse_slowly(
             word, numbers = form.split(text)
             vectors.append(form.vector(numbers))
             if not np.isfinite(vectors[-1]).all():
-                raise DataError(f"the vector of {word.decode(encoding, 'replace')!r} holds NaN or infinity")
+                raise DataError(
+                    f"the vector of {word.decode(encoding, 'replace')!r} contains NaN or infinity"
+                )
             words.append(decode_word(word, encoding, errors))
         except DataError as error:
             raise error.at(path, line=number) from None
