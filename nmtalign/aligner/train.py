@@ -46,6 +46,7 @@ from nmtalign.scorers.dense import WEIGHT, check_vectors, learn_spectral, make_v
 from nmtalign.scorers.mixture import Mixture
 from nmtalign.state import is_model
 from nmtalign.text.bitext import Pair, Pairs, Sentences, are_lines, checked_pairs
+from nmtalign.text.lemmas import lemma_language
 from nmtalign.text.tokenization import SPACES, Languages, TextSettings
 from nmtalign.training.bitext import bitext_warnings, encode_bitext
 from nmtalign.training.checkpoint import FILE, checkpoint_of
@@ -80,6 +81,7 @@ def train(
     languages: Languages = (None, None),
     prior: GivenDictionaries | None = None,
     headwords: Side | None = None,
+    lemmas: bool = False,
     init: str | Path | None = None,
     vectors: str | Path | tuple[Any, Any] | None = None,
     vectors_weight: float | None = None,
@@ -117,6 +119,9 @@ def train(
     headwords : {"source", "target"}, optional
         The side of the text whose language the headwords of the dictionaries are in. Left out: found for each
         dictionary from the words of the text.
+    lemmas : bool
+        Count words under their lemmas as well, on the sides whose `languages` have lemmas. Needs the package
+        simplemma, also to open the model.
     init : path, optional
         An older model to continue, or a folder of aligned word vectors to start from.
     vectors : path or (Embeddings, Embeddings), optional
@@ -171,6 +176,7 @@ def train(
         languages=languages,
         prior=prior,
         headwords=headwords,
+        lemmas=lemmas,
         init=init,
         vectors=vectors,
         vectors_weight=vectors_weight,
@@ -210,6 +216,7 @@ def open_options(
     languages: Languages = (None, None),
     prior: GivenDictionaries | None = None,
     headwords: Side | None = None,
+    lemmas: bool = False,
     init: str | Path | None = None,
     vectors: str | Path | tuple[Any, Any] | None = None,
     vectors_weight: float | None = None,
@@ -241,7 +248,7 @@ def open_options(
     if vectors is not None:
         opened_vectors = open_vectors(vectors, languages, limit=limit, unsafe_pickle=unsafe_pickle)
     return LearnOptions(
-        hyperparameters=named_preset(preset),
+        hyperparameters=named_preset(preset).with_lemmas(_lemma_languages(lemmas, languages, opened_prior)),
         text=text,
         languages=languages,
         prior=opened_prior,
@@ -256,6 +263,21 @@ def open_options(
         gold_file=gold if isinstance(gold, str | Path) else None,
         workers=workers,
     )
+
+
+def _lemma_languages(lemmas: bool, languages: Languages, prior: Prior | None) -> Languages:
+    """Return the languages of the lemmas of both sides; a model that is continued has its own."""
+    expect_flag(lemmas, "lemmas")
+    if not lemmas:
+        no_model = prior is None or prior.lexicon is None
+        return (None, None) if no_model else cast(Prior, prior).lexicon.lemma_languages  # type: ignore[union-attr]
+    if languages == (None, None):
+        raise UsageError("`lemmas` requires the languages of both sides: give `languages=en,hu`, for example")
+    found = lemma_language(languages[0]), lemma_language(languages[1])
+    if found == (None, None):
+        named = " nor ".join(map(repr, filter(None, languages)))
+        raise UsageError(f"there are no lemmas for {named}; leave `lemmas` out")
+    return found
 
 
 def _opened_gold(gold: GivenGold, encoding: str) -> Sequence[GoldAlignment]:
@@ -451,6 +473,7 @@ def _with_dictionaries(options: LearnOptions, source: EncodedSide, target: Encod
         options.text,
         options.languages,
         headwords=options.headwords,
+        lemmas=options.hyperparameters.lemmas,
         report=options.report,
         warn=options.warn,
     )

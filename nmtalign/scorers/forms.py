@@ -1,7 +1,8 @@
 """Forms of words: the parts under which a word is counted, so that rare words share the counts of relatives.
 
-The forms are the word itself and its first letters. The first three letters of a short word are the whole
-word again, so a side of short words has other forms, among them the first and the last letter.
+The forms are the word itself, its first letters and perhaps its lemma. The first three letters of a short
+word are the whole word again, so a side of short words has other forms, among them the first and the last
+letter.
 
 Forms that are spelled alike, such as *president* and *presidente* or *президент*, are likely translations and
 get prior counts.
@@ -11,7 +12,7 @@ Axes: P word pairs of a bitext, Q pairs of forms, F forms.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
@@ -22,12 +23,14 @@ from numpy.typing import NDArray
 from nmtalign.arrays import Bits, Floats, Ints, Longs, blocks
 from nmtalign.corpus.sides import EncodedSide, look_up, number_words
 from nmtalign.corpus.word_pairs import PairIndex, distinct, words_of
+from nmtalign.text.lemmas import lemmatizer
 from nmtalign.text.tokenization import normal_form
 
 SHORT = 3.0  # mean letters a word, below which a side has short words
 BITS = 127  # size of the hash of letter pairs
 UNLIKE = 0.4  # Dice coefficient up to which two words are not alike
 EVERY = slice(None)
+FormKind = int | str  # a number of letters, or the language whose lemmas are the forms
 BLOCK = 1 << 16  # pairs of forms compared at a time, one megabyte
 _ROMAN = {"ж": "zh", "ц": "ts", "ч": "ch", "ш": "sh", "щ": "sh", "ю": "yu", "я": "ya", "ъ": "", "ь": ""}
 ROMAN = str.maketrans(
@@ -49,12 +52,17 @@ def cut(letters: int) -> slice:
     return slice(letters, None) if letters < 0 else slice(0, letters or None)
 
 
-def shorten(words: Sequence[str], letters: int) -> tuple[Ints, list[str]]:
+def form_function(kind: FormKind) -> Callable[[str], str]:
+    """Return the function that gives the form of a word: its letters by :func:`cut`, or its lemma."""
+    return lemmatizer(kind) if isinstance(kind, str) else itemgetter(cut(kind))
+
+
+def shorten(words: Sequence[str], letters: FormKind) -> tuple[Ints, list[str]]:
     """Return the number of the form of each word, shape (len(words),), and the distinct forms.
 
-    ``forms[numbers[k]]`` is the slice of ``words[k]`` by :func:`cut`; form 0 is the padding "".
+    ``forms[numbers[k]]`` is the form of ``words[k]`` by :func:`form_function`; form 0 is the padding "".
     """
-    shortened = [*map(itemgetter(cut(letters)), words)]
+    shortened = [*map(form_function(letters), words)]
     number = number_words(dict.fromkeys(["", *shortened]))
     return np.fromiter(map(number.__getitem__, shortened), np.int32, len(words)), [*number]
 
@@ -89,7 +97,7 @@ class Forms:
         return self._same[other]
 
 
-def forms_of(side: EncodedSide, letters: int) -> tuple[Ints, Forms]:
+def forms_of(side: EncodedSide, letters: FormKind) -> tuple[Ints, Forms]:
     """Return the number of the form of each word of a side, and the distinct forms."""
 
     def shortened() -> tuple[Ints, Forms]:
@@ -103,7 +111,7 @@ def forms_of(side: EncodedSide, letters: int) -> tuple[Ints, Forms]:
 class FormPairs:
     """The pairs of forms of one kind that the word pairs of a bitext have."""
 
-    letters: tuple[int, int]
+    letters: tuple[FormKind, FormKind]
     # of both sides: the forms, and the form of each word
     forms: tuple[list[str], list[str]]
     numbers: tuple[Ints, Ints]
@@ -124,7 +132,7 @@ def make_form_pairs(
     source: EncodedSide,
     target: EncodedSide,
     pairs: PairIndex,
-    letters: tuple[int, int],
+    letters: tuple[FormKind, FormKind],
     *,
     spelling: float,
     merge_equal: bool = True,
