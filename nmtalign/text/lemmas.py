@@ -25,6 +25,7 @@ def lemma_language(language: str | None) -> str | None:
     if language is None:
         return None
     with extra("lemmas", _NEED):
+        import simplemma  # noqa: F401  # a module inside it may still be imported when the package is missing
         from simplemma.strategies.dictionaries.dictionary_factory import SUPPORTED_LANGUAGES
     primary = language.replace("_", "-").partition("-")[0].lower()
     code = _OTHER_CODES.get(primary, primary)
