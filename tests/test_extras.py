@@ -23,6 +23,7 @@ EXTRAS = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8
         ("moses", "sacremoses", "train text text -o model -q --tokenizer moses"),
         ("sentencepiece", "sentencepiece", "train text text -o model -q --tokenizer sentencepiece:text"),
         ("zst", "zstandard", "align text.zst text"),
+        ("lemmas", "simplemma", "train text text -o model -q --lemmas --langs en,hu"),
         ("parquet", "pyarrow.parquet", "align --pairs text.parquet"),
         ("parquet", "pyarrow", "align text text --table links.parquet"),
         ("transformers", "transformers", "align text text --encoder x"),

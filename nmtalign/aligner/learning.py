@@ -51,6 +51,7 @@ from nmtalign.scorers.learned_lexicon import CountedForms
 from nmtalign.scorers.mixture import Mixture
 from nmtalign.state import is_model
 from nmtalign.text.bitext import Pair, Pairs, Sentences, check_pairs, is_line_pair
+from nmtalign.text.lemmas import lemma_language
 from nmtalign.text.tokenization import SPACE_SETTINGS, Languages, TextSettings
 from nmtalign.training.checkpoint import CHECKPOINT_FILE, CHECKPOINT_FILE_WITH_EXPERT, checkpoint_of
 from nmtalign.training.dictionary_prior import (
@@ -88,6 +89,7 @@ def train(
     languages: Languages = (None, None),
     prior: GivenDictionaries | None = None,
     headwords: Side | None = None,
+    lemmas: bool = False,
     init: str | Path | None = None,
     vectors: str | Path | tuple[Any, Any] | None = None,
     vectors_weight: float | None = None,
@@ -125,6 +127,9 @@ def train(
     headwords : {"source", "target"}, optional
         The side of the text whose language the headwords of the dictionaries are in. Left out: found for each
         dictionary from the words of the text.
+    lemmas : bool
+        Count words under their lemmas as well, on the sides whose `languages` have lemmas. Needs the package
+        simplemma, also to open the model.
     init : path, optional
         An older model to continue, or a folder of aligned word vectors to start from.
     vectors : path or (Embeddings, Embeddings), optional
@@ -179,6 +184,7 @@ def train(
         languages=languages,
         prior=prior,
         headwords=headwords,
+        lemmas=lemmas,
         init=init,
         vectors=vectors,
         vectors_weight=vectors_weight,
@@ -219,6 +225,7 @@ def open_options(
     languages: Languages = (None, None),
     prior: GivenDictionaries | None = None,
     headwords: Side | None = None,
+    lemmas: bool = False,
     init: str | Path | None = None,
     vectors: str | Path | tuple[Any, Any] | None = None,
     vectors_weight: float | None = None,
@@ -250,7 +257,7 @@ def open_options(
     if vectors is not None:
         opened_vectors = open_vectors(vectors, languages, limit=limit, unsafe_pickle=unsafe_pickle)
     return LearnOptions(
-        hyperparameters=named_preset(preset),
+        hyperparameters=named_preset(preset).with_lemmas(_lemma_languages(lemmas, languages, opened_prior)),
         text=text,
         languages=languages,
         prior=opened_prior,
@@ -265,6 +272,21 @@ def open_options(
         gold_file=gold if isinstance(gold, str | Path) else None,
         workers=workers,
     )
+
+
+def _lemma_languages(lemmas: bool, languages: Languages, prior: Prior | None) -> Languages:
+    """Return the languages of the lemmas of both sides; a model that is continued has its own."""
+    check_bool(lemmas, "lemmas")
+    if not lemmas:
+        no_model = prior is None or prior.lexicon is None
+        return (None, None) if no_model else cast(Prior, prior).lexicon.lemma_languages  # type: ignore[union-attr]
+    if languages == (None, None):
+        raise UsageError("`lemmas` requires the languages of both sides: give `languages=en,hu`, for example")
+    found = lemma_language(languages[0]), lemma_language(languages[1])
+    if found == (None, None):
+        named = " nor ".join(map(repr, filter(None, languages)))
+        raise UsageError(f"there are no lemmas for {named}; leave `lemmas` out")
+    return found
 
 
 def _opened_gold(gold: GoldInput, encoding: str) -> Sequence[GoldAlignment]:
@@ -476,6 +498,7 @@ def _with_dictionaries(options: LearnOptions, source: EncodedSide, target: Encod
         options.text,
         options.languages,
         headwords=options.headwords,
+        lemmas=options.hyperparameters.lemmas,
         report=options.report,
         warn=options.warn,
     )

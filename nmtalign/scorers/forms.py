@@ -1,7 +1,8 @@
 """Forms of words: the parts under which a word is counted, so that rare words share the counts of relatives.
 
-The forms are the word itself and its first letters. The first three letters of a short word are the whole
-word again, so a side of short words has other forms, among them the first and the last letter.
+The forms are the word itself, its first letters and perhaps its lemma. The first three letters of a short
+word are the whole word again, so a side of short words has other forms, among them the first and the last
+letter.
 
 Forms that are spelled alike, such as *president* and *presidente* or *президент*, are likely translations and
 get prior counts.
@@ -11,7 +12,7 @@ Axes: P word pairs of a bitext, Q pairs of forms, F forms.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
@@ -22,12 +23,14 @@ from numpy.typing import NDArray
 from nmtalign.arrays import Bits, Floats, Ints, Longs, block_slices
 from nmtalign.corpus.sides import EncodedSide, look_up, number_words
 from nmtalign.corpus.word_pairs import PairIndex, rank_distinct, split_keys
+from nmtalign.text.lemmas import lemmatizer
 from nmtalign.text.tokenization import normal_form
 
 MAX_SHORT_LETTERS = 3.0  # words are short if their mean length is below this
 HASH_BITS = 127  # of the set of hashed letter pairs of a form
 MIN_DICE = 0.4  # two forms are similar if their Dice coefficient is above this
 EVERY = slice(None)
+FormKind = int | str  # a number of letters, or the language whose lemmas are the forms
 FORM_PAIRS_PER_BLOCK = 1 << 16  # take one megabyte
 _ROMAN = {"ж": "zh", "ц": "ts", "ч": "ch", "ш": "sh", "щ": "sh", "ю": "yu", "я": "ya", "ъ": "", "ь": ""}
 ROMAN = str.maketrans(
@@ -49,12 +52,17 @@ def prefix_slice(letters: int) -> slice:
     return slice(letters, None) if letters < 0 else slice(0, letters or None)
 
 
-def number_forms(words: Sequence[str], letters: int) -> tuple[Ints, list[str]]:
+def form_function(kind: FormKind) -> Callable[[str], str]:
+    """Return the function from a word to its form: letters by :func:`prefix_slice`, or the lemma."""
+    return lemmatizer(kind) if isinstance(kind, str) else itemgetter(prefix_slice(kind))
+
+
+def number_forms(words: Sequence[str], kind: FormKind) -> tuple[Ints, list[str]]:
     """Return the number of the form of each word, shape (len(words),), and the distinct forms.
 
-    ``forms[numbers[k]]`` is the slice of ``words[k]`` by :func:`prefix_slice`; form 0 is the padding "".
+    ``forms[numbers[k]]`` is the form of ``words[k]`` by :func:`form_function`; form 0 is the padding "".
     """
-    shortened = [*map(itemgetter(prefix_slice(letters)), words)]
+    shortened = [*map(form_function(kind), words)]
     number = number_words(dict.fromkeys(["", *shortened]))
     return np.fromiter(map(number.__getitem__, shortened), np.int32, len(words)), [*number]
 
@@ -89,7 +97,7 @@ class Forms:
         return self._same[other]
 
 
-def forms_of(side: EncodedSide, letters: int) -> tuple[Ints, Forms]:
+def forms_of(side: EncodedSide, letters: FormKind) -> tuple[Ints, Forms]:
     """Return the number of the form of each word of a side, and the distinct forms."""
 
     def shortened() -> tuple[Ints, Forms]:
@@ -103,7 +111,7 @@ def forms_of(side: EncodedSide, letters: int) -> tuple[Ints, Forms]:
 class FormPairs:
     """The pairs of forms of one kind that the word pairs of a bitext have."""
 
-    letters: tuple[int, int]
+    letters: tuple[FormKind, FormKind]
     # of both sides: the forms, and the form of each word
     forms: tuple[list[str], list[str]]
     numbers: tuple[Ints, Ints]
@@ -124,7 +132,7 @@ def make_form_pairs(
     source: EncodedSide,
     target: EncodedSide,
     pairs: PairIndex,
-    letters: tuple[int, int],
+    letters: tuple[FormKind, FormKind],
     *,
     spelling: float,
     merge_equal: bool = True,

@@ -22,7 +22,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,8 +41,16 @@ from nmtalign.corpus.word_pairs import PairIndex, lookup_values
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import SIDES
 from nmtalign.positions.position_model import Emissions
-from nmtalign.scorers.forms import EVERY, FormPairs, forms_of, make_form_pairs, prefix_slice
+from nmtalign.scorers.forms import (
+    EVERY,
+    FormKind,
+    FormPairs,
+    form_function,
+    forms_of,
+    make_form_pairs,
+)
 from nmtalign.state import State, Stored
+from nmtalign.text.lemmas import lemma_language
 
 WORD_PAIRS_PER_BLOCK = 1 << 16  # a thread works on so many word pairs at a time
 MIN_NULL_COUNT = 1e-3  # stands for the null count of a word that was never unaligned
@@ -215,7 +222,7 @@ def _root(values: Floats, n: int) -> None:
 class StoredForms(NamedTuple):
     """Expected counts of one kind of form, as a model keeps them."""
 
-    letters: tuple[int, int]
+    letters: tuple[FormKind, FormKind]
     keys: Longs  # (Q,): ``source form * number of target forms + target form``, sorted
     counts: Floats  # (Q,)
     sides: tuple[FormCounts, FormCounts]
@@ -239,7 +246,7 @@ class StoredForms(NamedTuple):
     @classmethod
     def from_state(cls, stored: Stored, words: tuple[int, int]) -> StoredForms:
         """Return the counts of a state; `words` are the sizes of both vocabularies."""
-        first, second = stored.integers("letters", 2, minimum=-MAX_FORM_LETTERS, maximum=MAX_FORM_LETTERS)
+        first, second = _letters_of(stored)
         source, target = (
             FormCounts.from_state(stored, side, None if letters else size)
             for side, size, letters in zip(SIDES, words, (first, second), strict=True)
@@ -262,6 +269,24 @@ class StoredForms(NamedTuple):
         kept = self.counts >= min_links
         cells = np.divmod(self.keys[kept], self.shape[1])
         return coo_array((self.counts[kept], cells), shape=self.shape)
+
+
+def _letters_of(stored: Stored) -> tuple[FormKind, FormKind]:
+    """Return the kinds of form that a model names: numbers of letters, or languages of lemmas."""
+    values = stored.meta.get("letters")
+    if not isinstance(values, list) or not any(isinstance(value, str) for value in values):
+        first, second = stored.integers("letters", 2, minimum=-MAX_FORM_LETTERS, maximum=MAX_FORM_LETTERS)
+        return first, second
+    if len(values) != 2 or not all(_is_kind(value) for value in values):
+        raise DataError(f"expected two kinds of form, found {values!r}").at(stored.folder)
+    return values[0], values[1]
+
+
+def _is_kind(value: object) -> bool:
+    """Return whether a value names a kind of form."""
+    if isinstance(value, str):
+        return lemma_language(value) == value
+    return type(value) is int and abs(value) <= MAX_FORM_LETTERS
 
 
 def stored_forms(form_pairs: FormPairs, counts: FormPairCounts) -> StoredForms:
@@ -338,10 +363,10 @@ class Lexicon:
         sides = self.source_words, self.target_words
 
         @cache  # two kinds may share the forms of a side
-        def numbers(side: int, letters: int) -> dict[str, int]:
+        def numbers(side: int, letters: FormKind) -> dict[str, int]:
             if not letters:
                 return self.numbers[side]
-            return number_words(dict.fromkeys(map(itemgetter(prefix_slice(letters)), sides[side])))
+            return number_words(dict.fromkeys(map(form_function(letters), sides[side])))
 
         return [(numbers(0, stored.letters[0]), numbers(1, stored.letters[1])) for stored in self.forms]
 
@@ -355,7 +380,14 @@ class Lexicon:
         """The counts of whole words, if there are any."""
         return self.with_letters((0, 0))
 
-    def with_letters(self, letters: tuple[int, int]) -> StoredForms | None:
+    @property
+    def lemma_languages(self) -> tuple[str | None, str | None]:
+        """The languages of the lemmas that are forms of the source words, and of the target words."""
+        source, target = ({kind.letters[side] for kind in self.forms} for side in (0, 1))
+        first, second = ([kind for kind in kinds if isinstance(kind, str)] for kinds in (source, target))
+        return (first[0] if first else None), (second[0] if second else None)
+
+    def with_letters(self, letters: tuple[FormKind, FormKind]) -> StoredForms | None:
         """Return the counts of the forms with these letters, if there are any."""
         return next((stored for stored in self.forms if stored.letters == letters), None)
 

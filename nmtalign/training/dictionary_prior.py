@@ -1,6 +1,7 @@
 """Prior counts from bilingual dictionaries: the word pairs whose words can occur in a text.
 
-A word can occur if the text has a word with the same first letters, because forms of a word share them.
+A word can occur if the text has it, or has the same lemma, or, in a small text, a word with the same first
+letters: forms of a word share them.
 Other entries are left out as they are read. An entry of several words, such as *give up - renoncer*, counts
 for each pair of their content words.
 """
@@ -20,10 +21,12 @@ from nmtalign.dictionaries.reading import DictionaryFile
 from nmtalign.display import short_repr
 from nmtalign.errors import UsageError
 from nmtalign.names import SIDES, Side
+from nmtalign.text.lemmas import lemmatizer
 from nmtalign.text.tokenization import Languages, TextSettings
 from nmtalign.validation import check_number
 
 PREFIX_LETTERS = 4  # that a word of an entry and a word of the text share
+SMALL_VOCABULARY = 8_000  # words of a side, up to which first letters are enough
 MAX_COMBINATIONS = 4  # content words of the headword times those of the translation
 FUNCTION_WORD_SHARE = 0.01  # of the phrases with several words; content words are rarer
 MIN_FUNCTION_WORD_COUNT = 20
@@ -112,14 +115,17 @@ def dictionary_pairs(
     languages: Languages = (None, None),
     *,
     headwords: Side | None = None,
+    lemmas: Languages = (None, None),
     report: Callable[[str], None],
     warn: Callable[[str], None],
 ) -> list[WordPair]:
     """Return the word pairs of dictionaries whose words can occur on the two sides of a text.
 
-    `headwords` is the side whose language the headwords are in; None finds it for each dictionary.
+    `headwords` is the side whose language the headwords are in; None finds it for each dictionary. `lemmas`
+    are the languages of the lemmas that words of the text are counted under.
     """
-    vocabularies = [_Vocabulary(side.words) for side in sides]
+    both = zip(sides, lemmas, strict=True)
+    vocabularies = [_Vocabulary(side.words[1:], language) for side, language in both]
     counts: dict[tuple[str, str], float] = {}
     for dictionary in dictionaries:
         rows = _wanted_rows(dictionary, vocabularies, text, headwords)
@@ -137,15 +143,20 @@ def dictionary_pairs(
 
 
 class _Vocabulary:
-    """The words of a side, and their first letters."""
+    """The words of a side, their lemmas and their first letters.
 
-    def __init__(self, words: Sequence[str]) -> None:
+    In a large text, the words of a dictionary occur themselves, and relatives of them add little.
+    """
+
+    def __init__(self, words: Sequence[str], language: str | None) -> None:
         self.words = set(words)
-        self.prefixes = {word[:PREFIX_LETTERS] for word in words if word}
+        self.letters = PREFIX_LETTERS if len(words) <= SMALL_VOCABULARY else None
+        self.prefixes = {word[: self.letters] for word in words}
+        self.lemmas = set() if language is None else set(map(lemmatizer(language), words))
 
     def may_have(self, word: str) -> bool:
         """Return whether the text may have a form of the word."""
-        return word[:PREFIX_LETTERS] in self.prefixes
+        return word[: self.letters] in self.prefixes or word in self.lemmas
 
 
 def _wanted_rows(
@@ -153,17 +164,18 @@ def _wanted_rows(
 ) -> list[_Row]:
     """Return the translations of those headwords that have a word which may occur in the text."""
     chosen = SIDES if headwords is None else (headwords,)
-    prefixes: set[str] = set()
-    for name in chosen:
-        prefixes |= vocabularies[SIDES.index(name)].prefixes
-    splits_words = not text.cuts_at_spaces
-    letters = {prefix[0] for prefix in prefixes} if splits_words else set()
+    sides = [vocabularies[SIDES.index(name)] for name in chosen]
+    # a tokenizer may split the headword, so that only its first letter is sure to begin a word
+    letters = set() if text.cuts_at_spaces else {prefix[0] for side in sides for prefix in side.prefixes}
 
     def wanted(headword: str) -> bool:
         word = text.folded(headword)
-        if word[:PREFIX_LETTERS] in prefixes or word[:1] in letters:
+        for side in sides:
+            if side.may_have(word):
+                return True
+        if word[:1] in letters:
             return True
-        return " " in word and any(part[:PREFIX_LETTERS] in prefixes for part in word.split(" "))
+        return " " in word and any(side.may_have(part) for part in word.split(" ") for side in sides)
 
     found: list[tuple[str, str, float]] = []
     for entry in dictionary.entries(wanted):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -22,7 +22,7 @@ from nmtalign.errors import DataError
 from nmtalign.files.read_errors import reraise_as_data_error
 from nmtalign.positions.e_step import MIN_LINK_COUNT, EStep, ExpectedCounts, expected_counts
 from nmtalign.positions.hmm import BothTransitions, TransitionModel, estimate_transitions, initial_transitions
-from nmtalign.scorers.forms import FormPairs, make_form_pairs, short_words
+from nmtalign.scorers.forms import FormKind, FormPairs, make_form_pairs, short_words
 from nmtalign.scorers.learned_lexicon import (
     CountedForms,
     FormPairCounts,
@@ -37,6 +37,7 @@ from nmtalign.training.checkpoint import Checkpoint, CheckpointArrays
 from nmtalign.training.prior import Prior, form_prior
 from nmtalign.validation import check_choice
 
+LEMMA_LETTERS = 6  # lemmas replace the form of so many letters
 MAX_JUMP_CELLS = 1 << 22  # in a larger bitext, jumps are counted in every n-th bucket
 
 
@@ -48,6 +49,7 @@ class Hyperparameters:
     # has other forms
     forms: tuple[int, ...] = (0, 3, 4, 6)
     short_forms: tuple[int, ...] = (0, 1, 4, -1)
+    lemmas: tuple[str | None, str | None] = (None, None)  # languages of the lemmas that are forms
     # EM iterations of IBM model 1, the first with uniform probabilities, and of the hidden Markov model
     model1_iterations: int = 4
     # so many iterations of model 1 count the mean of both posteriors; later ones count the product
@@ -66,11 +68,36 @@ class Hyperparameters:
     spectral_weight: float = 0.0  # weight of the spectral scorer in the mixture; 0 makes none
     seed: int = 0  # of the spectral scorer and of a rescorer; nothing else is random
 
+    def forms_of_side(self, side: int, *, is_short: bool) -> list[FormKind]:
+        """Return the kinds of form of a side (0 or 1); a side of short words has no lemmas."""
+        language = self.lemmas[side]
+        if is_short:
+            return list(self.short_forms)
+        if language is None:
+            return list(self.forms)
+        return [language if letters == LEMMA_LETTERS else letters for letters in self.forms]
+
+    def with_lemmas(self, languages: tuple[str | None, str | None]) -> Hyperparameters:
+        """Return the settings with lemmas in place of the form of six letters, on sides with a language.
+
+        If there is no such form, lemmas are added.
+        """
+        if languages == (None, None):
+            return self
+        settings = replace(self, lemmas=languages)
+        if LEMMA_LETTERS not in self.forms:
+            forms, short_forms = (*self.forms, LEMMA_LETTERS), (*self.short_forms, -1)
+            settings = replace(settings, forms=forms, short_forms=short_forms)
+        return settings
+
     def as_dict(self) -> dict[str, Any]:
         """Return the settings as plain values."""
         values = asdict(self)
         values["forms"] = list(self.forms)
         values["short_forms"] = list(self.short_forms)
+        values["lemmas"] = list(self.lemmas)
+        if self.lemmas == (None, None):
+            del values["lemmas"]
         return values
 
 
@@ -162,16 +189,15 @@ class Estimator:
         self.prior = prior or Prior()
         self.form_priors = [form_prior(form_pairs, self.prior) for form_pairs in self.forms] if prior else []
 
-    def _letters(self) -> list[tuple[int, int]]:
+    def _letters(self) -> list[tuple[FormKind, FormKind]]:
         """Return the letters of each kind of form; an older model determines them."""
         older, settings = self.prior.lexicon, self.hyperparameters
         words = self.source.words, self.target.words
         if older is not None:
             words = older.source_words, older.target_words
-        source_letters, target_letters = (
-            settings.short_forms if short_words(side) else settings.forms for side in words
-        )
-        return list(zip(source_letters, target_letters, strict=True))
+        source_forms = settings.forms_of_side(0, is_short=short_words(words[0]))
+        target_forms = settings.forms_of_side(1, is_short=short_words(words[1]))
+        return list(zip(source_forms, target_forms, strict=True))
 
     def run(self, checkpoint: Checkpoint | None = None) -> Estimate:
         """Run all EM iterations, or those after the checkpoint, and return the estimate."""

@@ -18,7 +18,7 @@ from nmtalign.corpus.sides import EncodedSide, look_up, number_words
 from nmtalign.corpus.word_pairs import lookup_values
 from nmtalign.errors import UsageError
 from nmtalign.positions.hmm import BothTransitions
-from nmtalign.scorers.forms import FormPairs, number_forms, prefix_slice
+from nmtalign.scorers.forms import FormPairs, form_function, number_forms
 from nmtalign.scorers.learned_lexicon import FormCounts, FormPairCounts, Lexicon, StoredForms, sum_at
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
@@ -108,9 +108,9 @@ def _sum(a: FormCounts, b: FormCounts) -> FormCounts:
 def form_prior(form_pairs: FormPairs, prior: Prior) -> FormPrior:
     """Return the prior by the numbers of the forms."""
     number = number_words(form_pairs.forms[0]), number_words(form_pairs.forms[1])
-    of_source, of_target = map(prefix_slice, form_pairs.letters)
+    of_source, of_target = map(form_function, form_pairs.letters)
     width = len(number[1])
-    listed = [number[0][s[of_source]] * width + number[1][t[of_target]] for s, t, _ in prior.words]
+    listed = [number[0][of_source(s)] * width + number[1][of_target(t)] for s, t, _ in prior.words]
     keys = np.array(listed, dtype=np.int64)
     counts = np.array([weight for *_, weight in prior.words], dtype=np.float32)
     if prior.dictionary:
@@ -124,11 +124,10 @@ def form_prior(form_pairs: FormPairs, prior: Prior) -> FormPrior:
             raise UsageError(f"{wanted}, found {[stored.letters for stored in older.forms]}")
         numbers = []  # of each form of the older model
         for n, words in enumerate((older.source_words, older.target_words)):
-            forms, first_letters = (
-                number_forms(words, learned.letters[n])[1],
-                prefix_slice(form_pairs.letters[n]),
-            )
-            numbers.append(np.array([number[n][form[first_letters]] for form in forms]))
+            forms = number_forms(words, learned.letters[n])[1]
+            if learned.letters != form_pairs.letters:
+                forms = [*map(form_function(form_pairs.letters[n]), forms)]
+            numbers.append(np.array([number[n][form] for form in forms]))
         source, target = np.divmod(learned.keys, len(numbers[1]))
         keys = np.concatenate([keys, numbers[0][source] * width + numbers[1][target]])
         counts = np.concatenate([counts, learned.counts])
@@ -146,9 +145,9 @@ def _dictionary_counts(
     number: tuple[dict[str, int], dict[str, int]],
 ) -> tuple[Longs, Floats]:
     """Return the keys and the weights of those word pairs whose forms of one kind both occur in the text."""
-    of_source, of_target = map(prefix_slice, form_pairs.letters)
-    source = look_up(number[0], (word[of_source] for word, _, _ in dictionary))
-    target = look_up(number[1], (word[of_target] for _, word, _ in dictionary))
+    of_source, of_target = map(form_function, form_pairs.letters)
+    source = look_up(number[0], (of_source(word) for word, _, _ in dictionary))
+    target = look_up(number[1], (of_target(word) for _, word, _ in dictionary))
     weights = np.array([weight for *_, weight in dictionary], dtype=np.float32)
     both = (source >= 0) & (target >= 0)
     return source[both] * len(number[1]) + target[both], weights[both]

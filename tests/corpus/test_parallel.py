@@ -167,18 +167,14 @@ def test_a_model_is_the_same_whoever_does_the_work(large: bool):
         import hashlib, pathlib, tempfile
         from nmtalign.aligner import aligner
         from nmtalign.corpus import parallel, word_pairs as pairs
-        from nmtalign.aligner.train import LearnOptions, learn
-        from nmtalign.training import encoded_bitext
-        from nmtalign.aligner.learning import LearnOptions, learn
-        from nmtalign.training import bitext
         from nmtalign.aligner.learning import LearnOptions, learn
         from nmtalign.training import encoded_bitext
         from tests.aligner.toy_language import toy_bitext
 
         if {large}:
-            encoded_bitext.PAIRS = 30  # words are numbered in parts
+            encoded_bitext.PAIRS_PER_NUMBERING = 30  # words are numbered in parts
             pairs.MAX_UNSHARED_CELLS = 1000  # numbers of cells lie in a file
-            aligner.CELLS = 500  # the text is aligned in parts
+            aligner.CELLS_PER_PART = 500  # the text is aligned in parts
         toy, digests, forks, numbering = toy_bitext(80), set(), [], set()
         parallel_imap = encoded_bitext.parallel_imap
         encoded_bitext.parallel_imap = lambda work, items, n: (
@@ -196,7 +192,7 @@ def test_a_model_is_the_same_whoever_does_the_work(large: bool):
                 batch = training.align()
                 content += b"".join(column.tobytes() for column in (batch.source, batch.probability))
                 digests.add(hashlib.sha256(content).hexdigest())
-        aligner.CELLS = 1 << 23
+        aligner.CELLS_PER_PART = 1 << 23
         again = training.aligner.align_batch(toy.pairs)
         assert again.source.tobytes() == batch.source.tobytes()
         assert again.offsets.tobytes() == batch.offsets.tobytes()

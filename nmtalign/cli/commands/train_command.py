@@ -88,6 +88,11 @@ class LearningOptions(Options):
     headwords: Side | None = option(
         "--headwords SIDE", "Side of the text that the headwords are of.  [found by the words]"
     )
+    lemmas: bool = option(
+        "--lemmas",
+        "Count words under their lemmas as well; needs --langs and the package simplemma.",
+        default=False,
+    )
     init: str | None = option(
         "--init DIR", "Start from a model and its tokenizer, or from word vectors.", type=OLDER_MODEL
     )
@@ -213,6 +218,7 @@ def _open(
         languages=tokenization.langs or (None, None),
         prior=learning.prior or None,
         headwords=learning.headwords,
+        lemmas=learning.lemmas,
         init=learning.init,
         vectors=vectors.path,
         vectors_weight=vectors.vectors_weight,
