@@ -177,7 +177,7 @@ def test_a_small_text_that_the_shipped_model_knows_is_told(monkeypatch):
         na.train(list(zip(TOY.source, TOY.target, strict=True)), preset="fast")
         na.train(pairs[:40], preset="fast")
         na.train(pairs, preset="fast", lowercase=False)  # the model has lower case: it would be refused
-        monkeypatch.setattr(train_module, "SMALL", 59)
+        monkeypatch.setattr(train_module, "MAX_SMALL_PAIRS", 59)
         na.train(pairs, preset="fast")
 
 
