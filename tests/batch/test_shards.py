@@ -215,7 +215,7 @@ def test_a_full_disk_can_be_resumed(command, wanted, tmp_path, monkeypatch, caps
             found.symlink_to("/dev/full")
         return found
 
-    plain = shards.new_partial
+    plain = shards.create_partial_file
     with monkeypatch.context() as patch:
         patch.setattr(shards, "create_partial_file", full)
         assert run(*command, *files(tmp_path)) == 4
