@@ -35,7 +35,7 @@ Languages = tuple[str | None, str | None]
 
 
 class Token(NamedTuple):
-    """A token as it stands in the line: ``line[start:end] == text``."""
+    """A token and its position in the line: ``line[start:end] == text``."""
 
     text: str
     start: int
@@ -58,7 +58,7 @@ class Tokenizer(Protocol):
 
 
 class _SpaceTokenizer:
-    """What stands between ASCII spaces."""
+    """Splits a line at ASCII spaces."""
 
     def split(self, text: str) -> list[str]:
         words = text.split(" ")
@@ -75,11 +75,15 @@ _MAX_COMBINING_MARKS = 1_000  # combining marks on one letter; no language has m
 
 @lru_cache(maxsize=1)
 def mark_class() -> str:
-    """Return the combining marks as the inside of a character class; ``\\w`` leaves them out."""
-    ranges = range(0x300, 0x1FA00), range(0xE0100, 0xE01F0)  # in the second are forms of Han characters
-    codes = (c for c in chain(*ranges) if unicodedata.category(chr(c)) in ("Mn", "Mc", "Me"))
-    runs = (list(group) for _, group in groupby(enumerate(codes), lambda pair: pair[1] - pair[0]))
-    return "".join(f"\\U{run[0][1]:08x}-\\U{run[-1][1]:08x}" for run in runs)
+    """Return the combining marks as the inside of a character class; ``\\w`` does not include them."""
+    ranges = range(0x300, 0x1FA00), range(0xE0100, 0xE01F0)  # the second range has variants of Han characters
+    codes = [code for code in chain(*ranges) if unicodedata.category(chr(code)) in ("Mn", "Mc", "Me")]
+    parts = []
+    # In a run of consecutive codes, the difference of code and index is constant.
+    for _, group in groupby(enumerate(codes), lambda pair: pair[1] - pair[0]):
+        run = [code for _, code in group]
+        parts.append(f"\\U{run[0]:08x}-\\U{run[-1]:08x}")
+    return "".join(parts)
 
 
 def normal_form(form: str, text: str) -> str:
@@ -215,12 +219,12 @@ def _pattern(language: str | None, special: bool, marked: bool, quoted: bool, em
 
 
 class _SimpleTokenizer:
-    """The plain pattern where it suffices, the full one elsewhere; both cut a plain line alike."""
+    """Uses a fast pattern for plain lines and the full pattern for others; both split plain lines alike."""
 
     def __init__(self, language: str | None) -> None:
         self._language = language
         self._special = re.compile(f"['\u2019\u02bc\\-\u2010\u2011@/&<{_CJK}]|www").search
-        # The beginning of a quotation, and no clitic
+        # The beginning of a quotation that is not a clitic
         self._quoted = re.compile(rf"(?<!\S)['\u2019](?!(?i:{_CONTRACTED}|t)(?!\w))\w").search
         self._foreign = re.compile("[\u0300-\u1fff\u20d0-\U0010ffff]").search  # where there are marks
 
@@ -244,7 +248,7 @@ class _SimpleTokenizer:
 
 
 class _MosesTokenizer:
-    """sacremoses without escaping; the positions are found again from left to right."""
+    """sacremoses without escaping; the positions of the tokens are found from left to right."""
 
     def __init__(self, language: str | None) -> None:
         with require_extra("moses", "the tokenizer 'moses' needs the package sacremoses"):
@@ -260,7 +264,7 @@ class _MosesTokenizer:
 
 
 def locate_tokens(tokens: Iterable[str], text: str) -> list[Span]:
-    """Return where each of `tokens` stands in `text`, from left to right; a DataError if one does not."""
+    """Return the positions of `tokens` in `text`, from left to right; raise DataError if one is missing."""
     spans: list[Span] = []
     position = 0
     for token in tokens:
@@ -276,7 +280,7 @@ def locate_tokens(tokens: Iterable[str], text: str) -> list[Span]:
 
 
 class _IcuTokenizer(Tokenizer):
-    """What stands between the word boundaries of ICU, without spaces and controls."""
+    """Splits a line at the word boundaries of ICU, and omits spaces and control characters."""
 
     def __init__(self, language: str | None) -> None:
         advice = "; 'simple' cuts Chinese and Japanese into single characters"
@@ -295,7 +299,7 @@ class _IcuTokenizer(Tokenizer):
 
 
 class _SentencePieceTokenizer:
-    """Pieces of a sentencepiece model; spans leave out the space before the letters."""
+    """Pieces of a sentencepiece model; the spans do not include the space before the letters."""
 
     def __init__(self, file: str) -> None:
         file = expand_home(file)
@@ -322,7 +326,7 @@ TOKENIZER_FACTORIES: dict[str, Callable[[str | None], Tokenizer]] = {
     "moses": _MosesTokenizer,
     "icu": _IcuTokenizer,
 }
-MAX_TEXT_CHARS = 2_000_000  # characters of a line that is cut into words
+MAX_TEXT_CHARS = 2_000_000  # of a line that is tokenized
 
 
 def _check_tokenizer(name: str) -> None:
@@ -342,7 +346,7 @@ def load_tokenizer(name: str, language: str | None = None) -> Tokenizer:
 
 
 def _check_length(text: str) -> str:
-    """Return a line that is not too long to be cut; a DataError for others."""
+    """Return a line, or raise DataError if it is too long to be tokenized."""
     if len(text) > MAX_TEXT_CHARS:
         found = f"expected lines of at most {MAX_TEXT_CHARS:,} characters, found {len(text):,}"
         raise DataError(f"{found}: {text[:40]!r} ...; break the line")
@@ -383,7 +387,7 @@ class TextSettings:
         lowercase: bool | None = None,
         unicode: UnicodeForm | None = None,
     ) -> TextSettings:
-        """Return the settings with the given values; None leaves a setting as it is.
+        """Return the settings with the given values; None leaves a setting unchanged.
 
         >>> print(TextSettings("simple").updated(lowercase=False))
         simple+cased+nfc
@@ -407,7 +411,7 @@ class TextSettings:
         return cls(**values)
 
     def for_storage(self) -> tuple[TextSettings, dict[str, str]]:
-        """Return settings that name the files of the tokenizer as a folder keeps them, and these files."""
+        """Return settings with the names of the tokenizer's files in a folder, and the files by name."""
         tokenizer, colon, files = self.tokenizer.partition(":")
         if not colon:
             return self, {}
@@ -424,10 +428,10 @@ class TextSettings:
 
     @classmethod
     def opened(cls, values: Mapping[str, Any], path_of: Callable[[str], Path]) -> TextSettings:
-        """Return the settings that :meth:`for_storage` and :meth:`as_dict` gave; files may be anywhere.
+        """Return the settings from the values of :meth:`for_storage` and :meth:`as_dict`.
 
-        `path_of` gives the path of a file of the folder by its name, if it may be opened. Wrong settings are
-        a DataError, as the caller has not chosen them.
+        `path_of` returns the path of a file of the folder by its name, or raises DataError. Wrong settings
+        are a DataError, because they come from a file, not from the caller.
         """
         try:
             kept = cls.from_dict(values)
@@ -439,11 +443,11 @@ class TextSettings:
         return replace(kept, tokenizer=f"{tokenizer}:{','.join(str(path_of(f)) for f in files.split(','))}")
 
     def without_folding(self) -> TextSettings:
-        """Return settings that cut lines in the same way and leave the words as they stand."""
+        """Return settings that split lines in the same way and leave the words unchanged."""
         return replace(self, lowercase=False, unicode="none")
 
     def tokens(self, text: str, *, language: str | None = None) -> list[Token]:
-        """Return the tokens of one line as they stand in it, with their places."""
+        """Return the tokens of one line with their positions."""
         return _tokenize(load_tokenizer(self.tokenizer, language), text)
 
     def words(self, text: str, *, language: str | None = None) -> list[str]:
@@ -467,14 +471,14 @@ class TextSettings:
     def pieces_of_pair(
         self, pair: tuple[str, str], languages: Languages = (None, None)
     ) -> tuple[list[str], list[str]]:
-        """Return the tokens of both sides as the tokenizer writes them: sub-words with their marks."""
+        """Return the tokens of both sides as the tokenizer gives them: sub-words with their marks."""
         first, second = map(load_tokenizer, self._of_sides, languages)
         return first.split(_check_length(pair[0])), second.split(_check_length(pair[1]))
 
     def tokens_of_lines(
         self, lines: Sequence[str], side: int, language: str | None = None
     ) -> tuple[list[str], list[int]]:
-        """Return the tokens of many lines of a side (0 or 1) one after the other, and how many each has."""
+        """Return the concatenated tokens of many lines of a side (0 or 1), and their number per line."""
         tokens = [*map(self.tokenizer_of(side, language).split, map(_check_length, lines))]
         return [token for line in tokens for token in line], list(map(len, tokens))
 
@@ -489,14 +493,17 @@ class TextSettings:
 
     @property
     def cuts_at_spaces(self) -> bool:
-        """Whether words are what stands between the spaces of :meth:`folded` lines."""
+        """Whether the words are the space-separated words of :meth:`folded` lines."""
         return self.tokenizer == "space" and self.unicode in ("nfc", "none")  # these forms leave spaces alone
 
     @cached_property
     def _of_sides(self) -> tuple[str, str]:
-        """The tokenizer of each side."""
-        first, comma, second = self.tokenizer.partition(",")
-        return (first, f"{first.partition(':')[0]}:{second}") if comma else (first, first)
+        """The tokenizer of each side; a sentencepiece tokenizer may have a file for each side."""
+        first, comma, second_file = self.tokenizer.partition(",")
+        if not comma:
+            return first, first
+        kind = first.partition(":")[0]
+        return first, f"{kind}:{second_file}"
 
     def normalized(self, tokens: Sequence[str]) -> list[str]:
         """Return `tokens` in the case and Unicode form of these settings, one for one."""
@@ -519,7 +526,7 @@ class TextSettings:
 
 # --- words between spaces ------------------------------------------------------------------------
 
-SPACE_SETTINGS = TextSettings("space", lowercase=False, unicode="none")  # words as they stand
+SPACE_SETTINGS = TextSettings("space", lowercase=False, unicode="none")  # leaves words unchanged
 
 
 def words_containing(starts: Iterable[int], line: str) -> list[int]:
@@ -530,7 +537,7 @@ def words_containing(starts: Iterable[int], line: str) -> list[int]:
     [0, 0, 1, 1]
     """
     ends = [end for _, end in _SpaceTokenizer().spans(line)]
-    # a sub-word may stand for the space at the end
+    # a sub-word may represent the space at the end of the line
     return [min(bisect_right(ends, start), len(ends) - 1) for start in starts]
 
 

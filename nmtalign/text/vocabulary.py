@@ -13,7 +13,7 @@ from nmtalign.errors import DataError
 
 
 class Vocabulary:
-    """The words of one language in the order of their rows, which are unique; old files may leave rows out.
+    """The words of one language, ordered by their rows, which are unique; old files may omit rows.
 
     A matrix must have `size` rows to hold them all: the highest row plus one.
 
@@ -38,7 +38,7 @@ class Vocabulary:
         rows: dict[str, int] = {}
         for row, word in enumerate(words):
             if rows.setdefault(word, row) != row:
-                raise DataError(f"the word {word!r} stands in row {rows[word]} and again in row {row}")
+                raise DataError(f"the word {word!r} is in row {rows[word]} and again in row {row}")
         return cls(rows)
 
     def rows(self, words: Iterable[str]) -> NDArray[np.int32]:

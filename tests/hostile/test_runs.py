@@ -28,7 +28,7 @@ from tests.hostile.readers import save_model
 
 TEXTS = "the cat ||| le chat\n\na dog ||| un chien\n" * 3, "the dog ||| le chien\n" * 7
 OPTIONS = ("--shard-pairs", "2"), ("--shard-pairs", "3"), ("--shard-pairs", "3", "--threshold", "0.9")
-STEPS = "_Shard", "_write_json", "new_partial"  # of shards.py, and these:
+STEPS = "_Shard", "_write_json", "create_partial_file"  # of shards.py, and these:
 CALLS = "replace", "fsync"
 KILLED = 137
 

@@ -47,5 +47,5 @@ def test_bad_dictionaries_are_refused(word2int, message):
 
 
 def test_a_word_that_comes_twice_is_refused():
-    with pytest.raises(DataError, match="'a' stands in row 0 and again in row 2"):
+    with pytest.raises(DataError, match="'a' is in row 0 and again in row 2"):
         Vocabulary.from_words(["a", "b", "a"])
