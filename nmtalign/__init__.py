@@ -1,4 +1,4 @@
-"""Word alignment from attention. This module is the one door; all behind it is imported when asked for."""
+"""Word alignment from attention: the public interface, whose names are imported when they are used."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ Some are tested beside the code that keeps them away:
 
 a full disk (eflomal#15)                    tests/cli/test_faults.py, tests/batch/test_shards.py
 train once, align new text (fast_align#33)  tests/cli/test_train.py
-a Python API (awesome-align PR 63)          tests/test_door.py
+a Python API (awesome-align PR 63)          tests/test_public_interface.py
 matching is slow (simalign#18)              tests/links/test_extraction.py
 batches (simalign#43)                       tests/aligner/test_learned.py, test_vector_aligner.py
 why is this word not aligned (simalign#33)  tests/report/test_heatmap.py, test_html.py

@@ -1,4 +1,4 @@
-"""What pages, docstrings and comments refer to exists: functions, constants, files, floors, options.
+"""What pages, docstrings and comments refer to exists: functions, constants, files, layers, options.
 
 A name that is changed in the code must not live on in a text that nobody runs.
 """
@@ -22,7 +22,7 @@ import pytest
 import nmtalign
 from nmtalign.cli import COMMANDS, group
 from tests.conftest import REPOSITORY
-from tests.test_house import FLOORS
+from tests.test_architecture import LAYERS
 
 PACKAGE = REPOSITORY / "nmtalign"
 DOCS = REPOSITORY / "docs"
@@ -180,20 +180,20 @@ def test_values_of_the_security_page_are_numbers():
     assert [value_of(text) for text in ("64 MiB", "2,000,000", "1e9", "10 s")] == [2**26, 2e6, 1e9, 10]
 
 
-# --- floors ---------------------------------------------------------------------------------------
+# --- layers ---------------------------------------------------------------------------------------
 
 
-def test_floors_are_the_same_in_docstrings_page_and_rule():
+def test_layers_are_the_same_in_docstrings_page_and_rule():
     page = (REPOSITORY / "ARCHITECTURE.md").read_text(encoding="utf-8")
     drawn = {}
     for number, line in re.findall(r"^([0-9])  (\S.+)$", page, re.MULTILINE):
         names = line if number == "0" else re.split(r" {3,}", line)[0]
         drawn |= {re.split(r"[/.]", name)[0]: int(number) for name in names.split()}
-    assert drawn == FLOORS
+    assert drawn == LAYERS
     for path in sorted(PACKAGE.glob("*/__init__.py")):
-        said = re.match(r"Floor (\d): ", ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "")
+        said = re.match(r"Layer (\d): ", ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "")
         assert said, path
-        assert int(said[1]) == FLOORS[path.parent.name], path
+        assert int(said[1]) == LAYERS[path.parent.name], path
 
 
 # --- names on pages -------------------------------------------------------------------------------
@@ -316,7 +316,7 @@ def test_members_of_modules_that_pages_name_exist(page: Path):
             known = module.exists() and leads_to(
                 importlib.import_module(module_name(module)), member.split(".")
             )
-            if path.split("/")[0] in FLOORS and not known and member != "py":
+            if path.split("/")[0] in LAYERS and not known and member != "py":
                 missing.append(code)
     assert not missing
 

@@ -1,1 +1,1 @@
-"""Floor 6: scorers, positions and extraction joined to an aligner; the model folder."""
+"""Layer 6: scorers, positions and extraction joined to an aligner; the model folder."""

@@ -1,1 +1,1 @@
-"""Floor 8: what one does with links. Modules here import public names and the foundation only."""
+"""Layer 8: what one does with links. Modules here import public names and the foundation only."""

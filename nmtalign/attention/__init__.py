@@ -1,4 +1,4 @@
-"""Floor 1: the mathematics of attention, on arrays of any library. Names are imported when asked for."""
+"""Layer 1: the mathematics of attention, on arrays of any library. Names are imported when asked for."""
 
 from __future__ import annotations
 

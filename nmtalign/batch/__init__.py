@@ -1,1 +1,1 @@
-"""Floor 7: whole corpora. Streams, shards, checkpoints of a run, workers."""
+"""Layer 7: whole corpora. Streams, shards, checkpoints of a run, workers."""

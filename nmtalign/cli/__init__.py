@@ -1,4 +1,4 @@
-"""Floor 9: the command line. Commands are loaded when called, so ``nmtalign --help`` stays fast."""
+"""Layer 9: the command line. Commands are loaded when called, so ``nmtalign --help`` stays fast."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Floor 3: an encoded bitext: buckets of sentence pairs, word pairs, long pairs."""
+"""Layer 3: an encoded bitext: buckets of sentence pairs, word pairs, long pairs."""

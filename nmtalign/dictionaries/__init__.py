@@ -1,1 +1,1 @@
-"""Floor 2: bilingual dictionaries: readers of public formats, cleaning of glosses."""
+"""Layer 2: bilingual dictionaries: readers of public formats, cleaning of glosses."""

@@ -1,1 +1,1 @@
-"""Floor 5: encoders and translation models: similarities of tokens, and attention."""
+"""Layer 5: encoders and translation models: similarities of tokens, and attention."""

@@ -1,1 +1,1 @@
-"""Floor 1: links, how they are chosen, written and evaluated."""
+"""Layer 1: links, how they are chosen, written and evaluated."""

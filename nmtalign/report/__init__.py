@@ -1,1 +1,1 @@
-"""Floor 7: heatmaps, tables, the HTML report, results in notebooks."""
+"""Layer 7: heatmaps, tables, the HTML report, results in notebooks."""

@@ -1,1 +1,1 @@
-"""Floor 5: a rescorer of alignment posteriors: one network, its features, its training."""
+"""Layer 5: a rescorer of alignment posteriors: one network, its features, its training."""

@@ -1,1 +1,1 @@
-"""Floor 4: scorers: likelihood ratios and attention scores of word pairs."""
+"""Layer 4: scorers: likelihood ratios and attention scores of word pairs."""

@@ -1,1 +1,1 @@
-"""Floor 1: sentences. Bitext readers, tokenizers, vocabularies."""
+"""Layer 1: sentences. Bitext readers, tokenizers, vocabularies."""

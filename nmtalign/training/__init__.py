@@ -1,1 +1,1 @@
-"""Floor 5: expectation-maximization over a bitext."""
+"""Layer 5: expectation-maximization over a bitext."""

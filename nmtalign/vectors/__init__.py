@@ -1,1 +1,1 @@
-"""Floor 2: embeddings of one language. Load, save, look up, map, learn."""
+"""Layer 2: embeddings of one language. Load, save, look up, map, learn."""

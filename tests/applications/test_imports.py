@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 import nmtalign
-from tests.test_house import FLOORS, MODULES, folder, imports
+from tests.test_architecture import LAYERS, MODULES, folder, imports
 
 FORMATS = {"nmtalign.links.formats", "nmtalign.links.separators"}  # what words and links look like in files
 # A concordance searches arrays of word numbers, which the public interface does not have
@@ -16,7 +16,7 @@ def is_allowed(module: str, imported: str) -> bool:
     """Return whether an application may import a module."""
     if not imported.startswith("nmtalign"):
         return True
-    is_foundation = FLOORS.get(folder(imported)) == 0
+    is_foundation = LAYERS.get(folder(imported)) == 0
     is_neighbor = folder(imported) == "applications"
     allowed = {"nmtalign", *FORMATS, *EXCEPTIONS.get(module, ())}
     return is_foundation or is_neighbor or imported in allowed
