@@ -26,8 +26,8 @@ class RecordOptions(Options):
 
     section = "Input"
 
-    lines: tuple[int, ...] | None = option("--lines", "These pairs only, like 3,7-9.", type=Numbers(1))
-    gold: str | None = option("--gold FILE", "Gold links, one line per pair.", type=INPUT)
+    lines: tuple[int, ...] | None = option("--lines", "Use only these pairs, such as 3,7-9.", type=Numbers(1))
+    gold: str | None = option("--gold FILE", "File of gold links, one line per pair.", type=INPUT)
     options: model_options.ModelOptions
     source: model_options.SourceOptions
 
@@ -59,7 +59,7 @@ def pick(records: Iterable[Record], lines: Sequence[int]) -> Iterator[Record]:
         if number == lines[-1]:
             return
     missing = next(line for line in lines if line > number)
-    raise DataError(f"expected a pair in line {missing}, found only {number:,} pairs")
+    raise DataError(f"--lines: pair {missing:,} is out of range for {number:,} pairs")
 
 
 def warn_of_unknown_words(records: Iterable[Record], aligner: na.Aligner | None) -> Iterator[Record]:

@@ -27,15 +27,17 @@ class ResultsOptions(Options):
 
     section = "Output"
 
-    output: str = option("-o --output DIR", "Folder for the results.", type=OUTPUT, default="out")
+    output: str = option(
+        "-o --output DIR", "Folder to which the results are written.", type=OUTPUT, default="out"
+    )
 
 
 @command(name="demo")
 def demo_command(results: ResultsOptions) -> None:
-    """Align the shipped English-French sample, evaluate and draw the links.
+    """Align, evaluate and draw the bundled English-French sample.
 
-    The shipped model aligns the sample; Bahdanau attention over word vectors aligns it again, and its
-    matrices are saved, too.
+    The bundled model aligns the sample. Then Bahdanau attention over the bundled word vectors aligns it
+    again, and its matrices are saved, too.
 
     Example: nmtalign demo -o out
     """
@@ -50,7 +52,7 @@ def demo_command(results: ResultsOptions) -> None:
     context.invoke(evaluate_command, links=links, gold=gold)
     title = "The English-French sample"
     context.invoke(report_command, **text, gold=gold, output=str(folder / "report.html"), title=title)
-    print_text(f"\nBy Bahdanau attention over word vectors, {vectors}/word2int_en.pkl and others:")
+    print_text(f"\nWith Bahdanau attention over the word vectors in {vectors}:")
     links = str(folder / "attention_links.txt")
     files = {"attention": str(folder / "attention.npz"), "table": str(folder / "attention_links.tsv")}
     context.invoke(align_command, **text, vectors=str(vectors), score="bahdanau", output=links, **files)
@@ -65,15 +67,15 @@ _RESULTS = {
     "report.html": f"{SAMPLE} pairs: words, weights, gold links, figures",
     "heatmap.png": "attention weights of the first pair; dots are links, boxes are gold links",
     "heatmap.svg": "the same, with text that can be searched",
-    "heatmaps.pdf": f"{len(PAGES)} pairs, one a page",
-    "links.tsv": "one row for each link: pair, positions, words, probability",
-    "links.txt": "Pharaoh links, one line for each pair",
+    "heatmaps.pdf": f"{len(PAGES)} pairs, one per page",
+    "links.tsv": "one row per link: pair, positions, words, probability",
+    "links.txt": "links in Pharaoh format, one line per pair",
     "probabilities.txt": "their probabilities",
     "attention.png": f"pair {BESIDE}: scaled dot-product, Bahdanau and learned attention side by side",
-    "attention.tsv": f"pair {BESIDE}: its Bahdanau attention as a table, with its words",
-    "attention.npz": "Bahdanau attention of all pairs, an array each: target by source words",
-    "attention_links.tsv": "its links as rows",
-    "attention_links.txt": "its links in Pharaoh form",
+    "attention.tsv": f"pair {BESIDE}: Bahdanau attention as a table with the words",
+    "attention.npz": "Bahdanau attention of all pairs: one array (target by source words) per pair",
+    "attention_links.tsv": "links from Bahdanau attention, one row per link",
+    "attention_links.txt": "the same links in Pharaoh format",
 }
 
 

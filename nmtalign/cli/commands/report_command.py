@@ -30,10 +30,14 @@ class SampleOptions(Options):
 
     section = "Input"
 
-    sample: int | None = option("--sample N", f"Show N random pairs.  [{SAMPLE}]", type=Whole(min=1))
-    sample_seed: int = option("--sample-seed", "Seed of --sample.", type=Whole(min=0), default=1)
+    sample: int | None = option(
+        "--sample N", f"Show a random sample of N pairs.  [{SAMPLE}]", type=Whole(min=1)
+    )
+    sample_seed: int = option("--sample-seed", "Random seed of --sample.", type=Whole(min=0), default=1)
     worst: int | None = option("--worst N", "Show the N worst pairs of the corpus.", type=Whole(min=1))
-    by: str | None = option("--by WHAT", "Worst by score, gold or the NAME of a system.  [score]")
+    by: str | None = option(
+        "--by WHAT", "Criterion of --worst: score, gold or the NAME of a system.  [score]"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,13 +46,21 @@ class PageOptions(Options):
 
     section = "Output"
 
-    output: str = option("-o --output HTML", "The report.", type=OUTPUT, required=True)
+    output: str = option(
+        "-o --output HTML", "File to which the report is written.", type=OUTPUT, required=True
+    )
     title: str = option("--title", "Title of the page.", default="Word alignment")
     compare: tuple[str, ...] = option(
-        "--compare NAME=LINKS", "Links of another system.", type=declare.COMPARED, section="Input"
+        "--compare NAME=LINKS",
+        "Also show the links of another system; may be repeated.",
+        type=declare.COMPARED,
+        section="Input",
     )
     corrections: str | None = option(
-        "--corrections JSONL", "Links corrected in a report of this text.", type=INPUT, section="Input"
+        "--corrections JSONL",
+        "Show links that were corrected in a report of this text.",
+        type=INPUT,
+        section="Input",
     )
 
 
@@ -56,9 +68,10 @@ class PageOptions(Options):
 def report_command(
     bitext: BitextOptions, drawn: SampleOptions, page: PageOptions, chosen: RecordOptions
 ) -> None:
-    """Write an HTML report of aligned pairs: words and curves, weights, gold, other systems, figures.
+    """Write an HTML report of aligned pairs.
 
-    The file holds everything it needs and loads nothing from a network.
+    The report shows links as curves between words, attention weights, gold links, links of other systems, and
+    summary figures. It is a single file that loads nothing from a network.
 
     Example: nmtalign report text.en text.fr -o report.html --gold gold.txt --worst 50 --by gold
     """
@@ -90,7 +103,7 @@ def report_command(
         )
     with_scorers = sum(bool(pair.parts) for pair in shown)
     if 0 < with_scorers < len(shown):
-        warn(f"only the first {with_scorers:,} pairs have the weights of each scorer, to keep the page small")
+        warn(f"only the first {with_scorers:,} pairs show the weights of each scorer, to keep the page small")
     pairs_shown = f"{len(shown):,} pairs"
     if len(shown) < total:
         is_random = chosen.lines is None and drawn.worst is None
@@ -104,9 +117,9 @@ def _check_sample(lines: Sequence[int] | None, drawn: SampleOptions) -> None:
     choices = {"--lines": lines, "--sample": drawn.sample, "--worst": drawn.worst}
     used = [name for name, value in choices.items() if value]
     if len(used) > 1:
-        raise UsageError(f"{' and '.join(used)} contradict each other; choose the pairs in one way")
+        raise UsageError(f"{' and '.join(used)} cannot be combined; use one of them")
     if drawn.by is not None and drawn.worst is None:
-        raise UsageError("--by is what the --worst pairs are the worst by; give --worst N")
+        raise UsageError("--by requires --worst N, whose criterion it is; add it")
 
 
 def _with_key(pairs: Iterable[SentencePair], key: TextFingerprint) -> Iterator[SentencePair]:
@@ -135,9 +148,11 @@ def _systems(compare: tuple[str, ...]) -> dict[str, str]:
     for entry in compare:
         name, _, path = entry.partition("=")
         if not (name and path):
-            raise UsageError(f"--compare wants NAME=LINKS, found {entry!r}")
+            raise UsageError(f"--compare must be NAME=LINKS, found {entry!r}")
         if name in systems or name in ("gold", "score", OWN):
-            raise UsageError(f"--compare: the name {name!r} is taken; give each system a name of its own")
+            raise UsageError(
+                f"--compare: the name {name!r} is already used; choose another name for this system"
+            )
         systems[name] = path
     return systems
 

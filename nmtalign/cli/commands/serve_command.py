@@ -64,10 +64,14 @@ class ServedOptions(Options):
     section = "Model"
 
     model: tuple[str, ...] = option(
-        "--model DIR", "Learned models.  [the bundled English-French one]", type=INPUT
+        "--model DIR",
+        "Folder of a learned model; may be repeated.  [the bundled English-French one]",
+        type=INPUT,
     )
-    vectors: tuple[str, ...] = option("--vectors DIR", "Word vectors of two languages.", type=INPUT)
-    score: ScoreName | None = option("--score", "Attention score of --vectors.  [cosine]")
+    vectors: tuple[str, ...] = option(
+        "--vectors DIR", "Folder of word vectors of two languages; may be repeated.", type=INPUT
+    )
+    score: ScoreName | None = option("--score", "Attention score for --vectors.  [cosine]")
 
     def load(self) -> dict[str, na.Aligner]:
         """Return the aligners by the names that the page shows."""
@@ -79,7 +83,7 @@ class ServedOptions(Options):
         aligners = {Path(path).name or path: na.load(path, score=score_of_models) for path in self.model}
         aligners |= {Path(path).name or path: na.load(path, score=self.score) for path in self.vectors}
         if len(aligners) < len(self.model) + len(self.vectors):
-            raise UsageError("two folders have the same name, and the page could not tell them apart")
+            raise UsageError("two folders have the same name, by which the page offers them; rename one")
         return aligners or {"English-French, bundled": na.load(score=self.score)}
 
 
@@ -94,11 +98,12 @@ class ServerOptions(Options):
 
 @command(name="serve")
 def serve_command(served: ServedOptions, server: ServerOptions) -> None:
-    """Serve a page that aligns pairs as they are typed: curves, matrix, each scorer; until Ctrl-C.
+    """Serve a web page that aligns sentence pairs as you type them.
 
-    Only browsers on this machine can open the page; other sites cannot use it. Nothing that you type is
-    saved. Lines are pairs: the first source line with the first target line, and so on. Two models are
-    shown side by side, with a mark at each link that only one of them has.
+    The page shows links as curves, the matrix of weights, and the weights of each scorer. Each source line
+    is aligned with the target line at the same place. Two models are shown side by side, and links that only
+    one of them has are marked. Only browsers on this machine can open the page, other sites cannot use it,
+    and nothing that you type is saved. Ctrl-C stops the server.
 
     Example: nmtalign serve --model model --vectors en_fr_vectors
     """
@@ -110,7 +115,7 @@ def serve_command(served: ServedOptions, server: ServerOptions) -> None:
         problem = f"--port {server.port}: {error.strerror}"
         raise UsageError(f"{problem}; choose another port, or 0 for a free one") from None
     with listening, suppress(KeyboardInterrupt):
-        click.echo(f"Open {listening.address} in a browser; Ctrl-C ends it.", err=True)
+        click.echo(f"Open {listening.address} in a browser; Ctrl-C stops the server.", err=True)
         listening.serve_forever()
 
 
