@@ -116,7 +116,7 @@ def in_shards(
 ) -> Iterator[None]:
     """Let a run write its missing shards; when all are there, assemble the outputs that have a file."""
     from nmtalign.batch.shards import resumable
-    from nmtalign.report.tables import TABLE_HEADS
+    from nmtalign.report.tables import TABLE_HEADERS
 
     with resumable(run.folder, by=(KeyboardInterrupt,)), run:
         run.start(described, resume=resume)
@@ -127,7 +127,7 @@ def in_shards(
                 for output, path in outputs.items():
                     if path != "-":
                         kind, file = _kind(output, path), files.text(path)
-                        file.write(TABLE_HEADS.get(f".{kind}", ""))
+                        file.write(TABLE_HEADERS.get(f".{kind}", ""))
                         run.assemble(kind, file)
 
 

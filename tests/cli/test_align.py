@@ -155,7 +155,7 @@ def test_command_line_over_environment_over_file(bitext, vectors, tmp_path, monk
     [
         ("[align]\nscroe = 'dot'\n", "[align] has no option 'scroe'; did you mean 'score'?", 2),
         ("[algin]\nscore = 'dot'\n", "the command 'algin' does not exist; did you mean 'align'?", 2),
-        ("[links_from]\nunits = 'words'\n", "the command 'links_from' does not exist; did you mean 'links-from'?", 2),
+        ("[links_from]\nunits = 'words'\n", "'links_from' does not exist; did you mean 'links-from'?", 2),
         ("align = 3\n", "expected a table [align]", 2),
         ("[align\n", "expected TOML", 3),
         ("[align]\nscore = 'luong'\n", "luong", 2),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix
-from nmtalign.report.html import html_report
+from nmtalign.report.html import report_page
 from nmtalign.report.sample import SamplePair
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
@@ -69,8 +69,8 @@ def test_all_samples_of_a_text_have_one_key_and_other_texts_have_others(files: d
     keys = {report(files, *options)["text"] for options in (*chosen, [])}
     (key,) = keys
     pairs = [unlinked(n, *map(words, pair)) for n, pair in enumerate(zip(SOURCE, TARGET, strict=True), 1)]
-    assert data_of(html_report(pairs))["text"] == key  # all pairs are shown, so their words tell the text
-    assert data_of(html_report(pairs[:2], gold=GOLD))["text"] is None
+    assert data_of(report_page(pairs))["text"] == key  # all pairs are shown, so their words tell the text
+    assert data_of(report_page(pairs[:2], gold=GOLD))["text"] is None
     files["target"].write_text("".join(f"{line}\n" for line in [*TARGET[:4], "le chat"]), encoding="utf-8")
     assert report(files, "--lines", "1")["text"] != key
 
@@ -207,7 +207,7 @@ def test_where_the_weights_of_heads_end_is_told(
     command = "report", tmp_path / "source", tmp_path / "target", "-o", tmp_path / "report.html"
     assert run(*command) == 0
     assert "each head" not in capsys.readouterr().err
-    monkeypatch.setattr("nmtalign.report.corpus.BY_PART", 2)
+    monkeypatch.setattr("nmtalign.report.corpus.MAX_PAIRS_WITH_PARTS", 2)
     assert run(*command) == 0
     assert "warning: only the first 2 pairs show the weights of each scorer" in capsys.readouterr().err
 

@@ -81,7 +81,7 @@ _RESULTS = {
 
 def _draw_sample(sample: Path, folder: Path) -> None:
     """Draw lines of the sample with their gold links, then one line as three aligners attend to it."""
-    from nmtalign.report.heatmap import matrices_of
+    from nmtalign.report.heatmap import matrices_by_title
 
     bitext = na.read_bitext(sample / "text.tok.en", sample / "text.tok.fr")
     lines = list(zip(bitext, na.read_gold(sample / "gold.pharaoh"), strict=True))
@@ -90,7 +90,7 @@ def _draw_sample(sample: Path, folder: Path) -> None:
         sentences, gold = lines[number - 1]
         [pair] = learned.align_lines([sentences])
         title = f"pair {number}"
-        pages.append(na.draw_heatmap(matrices_of(pair), links=pair.alignment, gold=gold, title=title))
+        pages.append(na.draw_heatmap(matrices_by_title(pair), links=pair.alignment, gold=gold, title=title))
     na.save_heatmaps(pages[:1], folder / "heatmap.png")
     na.save_heatmaps(pages[:1], folder / "heatmap.svg")
     na.save_heatmaps(pages, folder / "heatmaps.pdf")
@@ -98,7 +98,7 @@ def _draw_sample(sample: Path, folder: Path) -> None:
     aligners = {name: na.load(VECTORS, score=score) for name, score in BOTH_SCORES.items()}
     aligners["learned model"] = learned
     pairs = {name: aligner.align_lines([sentences])[0] for name, aligner in aligners.items()}
-    matrices = {name: matrices_of(pair, "forward")["forward"] for name, pair in pairs.items()}
+    matrices = {name: matrices_by_title(pair, "forward")["forward"] for name, pair in pairs.items()}
     title = "How each target word shares its attention: rows sum to 1, less the null word's share"
     na.save_heatmaps([na.draw_heatmap(matrices, gold=gold, title=title)], folder / "attention.png")
     pairs["Bahdanau"].save(folder / "attention.tsv")

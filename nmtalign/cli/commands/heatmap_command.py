@@ -24,7 +24,7 @@ from nmtalign.names import CellValues
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
-    from nmtalign.report.corpus import Record
+    from nmtalign.report.corpus import CorpusRecord
     from nmtalign.text.bitext import SentencePair
 
     Shown = tuple[dict[str, na.AlignmentMatrix], frozenset[na.Link], na.GoldAlignment | None]
@@ -90,13 +90,13 @@ def heatmap_command(bitext: SentenceOptions, picture: PictureOptions, chosen: Re
 
     Example: nmtalign heatmap "the black cat" "le chat noir" --curves -o cat.svg
     """
-    from nmtalign.report.heatmap import FORMATS, check_format
-    from nmtalign.report.style import shorten
-    from nmtalign.report.tables import OF_MATRICES, save_matrices
+    from nmtalign.report.heatmap import PICTURE_FORMATS, check_picture_suffix
+    from nmtalign.report.style import abbreviate
+    from nmtalign.report.tables import MATRIX_FORMATS, save_matrices
 
     output = picture.output
-    check_format(output, FORMATS + OF_MATRICES)
-    as_numbers = Path(output).suffix.lower() in OF_MATRICES
+    check_picture_suffix(output, PICTURE_FORMATS + MATRIX_FORMATS)
+    as_numbers = Path(output).suffix.lower() in MATRIX_FORMATS
     if picture.curves:
         _check_curves(picture, as_numbers=as_numbers)
     pairs, files = _pairs(bitext, chosen.lines)
@@ -122,7 +122,7 @@ def heatmap_command(bitext: SentenceOptions, picture: PictureOptions, chosen: Re
             na.save_heatmaps(pictures, output, dpi=picture.dpi)
     without = ""
     if unknown:
-        without = f"; words without a vector: {shorten(', '.join(unknown), LIST_CHARACTERS)}"
+        without = f"; words without a vector: {abbreviate(', '.join(unknown), LIST_CHARACTERS)}"
     what = _count_of(progress.done, as_numbers=as_numbers)
     log(f"{what} in {output}, {progress.seconds:.1f} s{without}", event="drawn")
 
@@ -150,7 +150,7 @@ def _count_of(count: int, *, as_numbers: bool) -> str:
     return f"{count:,} pictures" if count > 1 else f"{count:,} picture"
 
 
-def _not_empty(records: Iterator[Record], files: Sequence[str]) -> Iterator[Record]:
+def _not_empty(records: Iterator[CorpusRecord], files: Sequence[str]) -> Iterator[CorpusRecord]:
     """Return records; a DataError names the files if there are none."""
     first = next(records, None)
     if first is None:
@@ -198,7 +198,7 @@ def _expect_sentences(sides: SentencePair) -> None:
 
 def _matrices_of_record(
     aligner: na.Aligner | None,
-    record: Record,
+    record: CorpusRecord,
     picture: PictureOptions,
     max_words: float,
     unknown: dict[str, None],
@@ -207,25 +207,26 @@ def _matrices_of_record(
 
     A side is cropped to `max_words` words; words without a vector are added to `unknown`.
     """
-    from nmtalign.report.corpus import attention_of, others_inside, parts_of
-    from nmtalign.report.heatmap import cropped, matrices_of
+    from nmtalign.report.corpus import align_record, other_alignments, weights_of_parts
+    from nmtalign.report.heatmap import crop_matrices, matrices_by_title
 
-    pair = attention_of(record, aligner)
+    pair = align_record(record, aligner)
     T, S = pair.matrix.weights.shape
-    others_inside(record, S, T)
+    other_alignments(record, S, T)
     if pair.matrix.unknown is not None:
         for tokens, positions in zip(pair.tokens, pair.matrix.unknown, strict=True):
             unknown.update(dict.fromkeys(tokens[n] for n in sorted(positions)))
     where = f"pair {record.number}: " if record.number else ""
     rows = _choose_positions(picture.rows, T, max_words, f"{where}target words", "--rows")
     columns = _choose_positions(picture.columns, S, max_words, f"{where}source words", "--columns")
-    matrices = matrices_of(pair, None if picture.values == "parts" else picture.values)
+    matrices = matrices_by_title(pair, None if picture.values == "parts" else picture.values)
     if picture.values == "parts":
         [whole] = matrices.values()
-        parts = {name: replace(whole, weights=part) for name, part in parts_of(record, aligner).items()}
+        weights = weights_of_parts(record, aligner)
+        parts = {name: replace(whole, weights=part) for name, part in weights.items()}
         alone = "attention" if aligner is None else aligner.scorer.names[0]
         matrices = parts | {"combined" if parts else alone: whole}
-    return cropped(matrices, pair.alignment, record.gold, rows, columns)
+    return crop_matrices(matrices, pair.alignment, record.gold, rows, columns)
 
 
 def _choose_positions(

@@ -17,7 +17,7 @@ from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:
     from nmtalign.links.formats import TextFingerprint
-    from nmtalign.report.corpus import Record
+    from nmtalign.report.corpus import CorpusRecord
     from nmtalign.report.sample import Figure
     from nmtalign.text.bitext import SentencePair
 
@@ -76,7 +76,7 @@ def report_command(
     Example: nmtalign report text.en text.fr -o report.html --gold gold.txt --worst 50 --by gold
     """
     from nmtalign.links.formats import TextFingerprint
-    from nmtalign.report.corpus import show
+    from nmtalign.report.corpus import align_for_report
 
     _check_sample(chosen.lines, drawn)
     with Progress("pairs", bitext.files) as progress:
@@ -88,7 +88,8 @@ def report_command(
             records = _noted(records, gold)
         kept, figures, evaluations = _choose(records, aligner, chosen.lines, drawn)
         with Progress("pairs shown") as shown_progress:
-            shown = show(shown_progress.done_one_by_one(warn_of_unknown_words(kept, aligner)), aligner)
+            records_shown = shown_progress.done_one_by_one(warn_of_unknown_words(kept, aligner))
+            shown = align_for_report(records_shown, aligner)
         deque(pairs if chosen.gold is None else records, maxlen=0)  # to its end
         total = progress.done
         na.write_report(
@@ -131,7 +132,7 @@ def _with_key(pairs: Iterable[SentencePair], key: TextFingerprint) -> Iterator[S
         yield pair
 
 
-def _noted(records: Iterator[Record], lines: list[str]) -> Iterator[Record]:
+def _noted(records: Iterator[CorpusRecord], lines: list[str]) -> Iterator[CorpusRecord]:
     """Yield records, and note the gold links of each as a line."""
     from nmtalign.links.formats import format_gold
 
@@ -142,14 +143,14 @@ def _noted(records: Iterator[Record], lines: list[str]) -> Iterator[Record]:
 
 def _systems(compare: tuple[str, ...]) -> dict[str, str]:
     """Parse NAME=LINKS."""
-    from nmtalign.report.sample import OWN
+    from nmtalign.report.sample import OWN_LINKS
 
     systems: dict[str, str] = {}
     for entry in compare:
         name, _, path = entry.partition("=")
         if not (name and path):
             raise UsageError(f"--compare must be NAME=LINKS, found {entry!r}")
-        if name in systems or name in ("gold", "score", OWN):
+        if name in systems or name in ("gold", "score", OWN_LINKS):
             raise UsageError(
                 f"--compare: the name {name!r} is already used; choose another name for this system"
             )
@@ -158,11 +159,14 @@ def _systems(compare: tuple[str, ...]) -> dict[str, str]:
 
 
 def _choose(
-    records: Iterator[Record], aligner: na.Aligner | None, lines: Sequence[int] | None, drawn: SampleOptions
-) -> tuple[list[Record], list[Figure], dict[str, na.Evaluation] | None]:
+    records: Iterator[CorpusRecord],
+    aligner: na.Aligner | None,
+    lines: Sequence[int] | None,
+    drawn: SampleOptions,
+) -> tuple[list[CorpusRecord], list[Figure], dict[str, na.Evaluation] | None]:
     """Return the records to show, and figures and evaluations of the whole corpus where it was aligned."""
     from nmtalign.report.corpus import random_sample, worst_sample
-    from nmtalign.report.sample import OWN, Figure, evaluation_figures
+    from nmtalign.report.sample import OWN_LINKS, Figure, evaluation_figures
 
     if lines is not None:
         return list(pick(records, lines)), [], None
@@ -171,6 +175,6 @@ def _choose(
     by = drawn.by or "score"
     worst = worst_sample(records, drawn.worst, aligner, by=by)
     figures = [Figure("Pairs in the corpus", f"{worst.size:,}", f"the worst by {by} are shown")]
-    if OWN in worst.evaluations:
-        figures += evaluation_figures(worst.evaluations[OWN], where=" of the corpus")
+    if OWN_LINKS in worst.evaluations:
+        figures += evaluation_figures(worst.evaluations[OWN_LINKS], where=" of the corpus")
     return worst.records, figures, worst.evaluations

@@ -142,12 +142,12 @@ class Server(ThreadingHTTPServer):
     request_queue_size = MAX_CONNECTIONS  # that wait to be let in
 
     def __init__(self, aligners: Mapping[str, na.Aligner], example: tuple[str, str], port: int) -> None:
-        from nmtalign.report.html import html_typing
+        from nmtalign.report.html import typing_page
 
         super().__init__((HOST, port), _Handler)
         self.aligners, self.aligning = aligners, Lock()
         self.free = BoundedSemaphore(MAX_CONNECTIONS)
-        self.page = html_typing(list(aligners), example).encode()
+        self.page = typing_page(list(aligners), example).encode()
         self.names = {f"{name}:{self.server_port}" for name in (HOST, "localhost")}
 
     @property
@@ -211,11 +211,11 @@ def _align_typed_pairs(pairs: list[SentencePair], models: Mapping[str, na.Aligne
 
     Where models cut the text into other tokens, all show the words between spaces.
     """
-    from nmtalign.report.corpus import Record, show
+    from nmtalign.report.corpus import CorpusRecord, align_for_report
 
     tokens = {tuple(map(aligner.tokens_of, pairs)) for aligner in models.values()}
-    records = [Record(n, pair, None, {}, typed=len(tokens) == 1) for n, pair in enumerate(pairs, 1)]
-    shown, *others = (show(records, aligner) for aligner in models.values())
+    records = [CorpusRecord(n, pair, None, {}, typed=len(tokens) == 1) for n, pair in enumerate(pairs, 1)]
+    shown, *others = (align_for_report(records, aligner) for aligner in models.values())
     for name, shown_by_other in zip(list(models)[1:], others, strict=True):
         shown = [pair.beside(name, other.aligned) for pair, other in zip(shown, shown_by_other, strict=True)]
     return shown
