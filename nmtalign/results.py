@@ -1,15 +1,15 @@
 """Base classes of results: they add the methods that list, compare, draw and save a result.
 
-The methods call the functions of :mod:`nmtalign.report.notebook`. This module is below the report, so it does
-not import it: it asks the package for it when a result is first shown.
+The methods call the functions of a :class:`Drawing`, which the report provides.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, fields
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from nmtalign.calls import check_call
 
@@ -21,9 +21,51 @@ if TYPE_CHECKING:
     from nmtalign.links.alignments import Alignment, GoldAlignment
 
 
-def _drawing() -> Any:
+@dataclass(frozen=True, kw_only=True)
+class PictureSettings:
+    """What a picture of a result shows; for the fields see :meth:`Viewable.heatmap`."""
+
+    values: str | None = None
+    curves: bool = False
+    links: Alignment | Iterable[tuple[int, int]] | None = None
+    gold: GoldAlignment | Iterable[tuple[int, int]] | str | None = None
+    title: str = ""
+    numbers: bool | None = None
+    linear: bool | None = None
+    colors: str | Colormap | None = None
+    columns: int | None = None
+
+    @property
+    def changed(self) -> list[str]:
+        """The names of the settings that differ from their defaults."""
+        return [field.name for field in fields(self) if getattr(self, field.name) is not field.default]
+
+
+class Drawing(Protocol):
+    """The functions that list, compare and draw results: the plug-in point of the report.
+
+    This module is below the report and does not import it. ``nmtalign._drawing`` names the module that has
+    these functions (:mod:`nmtalign.report.notebook`); it is imported when a result is first shown.
+    """
+
+    def to_table(self, result: Any) -> pd.DataFrame: ...
+
+    def to_comparison(self, first: Any, second: Any) -> Any: ...
+
+    def to_html(self, result: Any) -> str: ...
+
+    def to_png(self, result: Any) -> tuple[bytes, dict[str, int]]: ...
+
+    def to_card(self, result: Any) -> Any: ...
+
+    def to_heatmap(self, result: Any, settings: PictureSettings) -> Figure: ...
+
+    def save(self, result: Any, path: str | Path, settings: PictureSettings) -> None: ...
+
+
+def _drawing() -> Drawing:
     """Return the module that draws results, which the package imports on demand."""
-    return import_module("nmtalign")._drawing
+    return cast(Drawing, import_module("nmtalign")._drawing)
 
 
 class Result:
@@ -32,7 +74,7 @@ class Result:
     @check_call()
     def table(self) -> pd.DataFrame:
         """Return a pandas DataFrame: a row for each link or score; of a matrix, a cell for each weight."""
-        return cast("pd.DataFrame", _drawing().to_table(self))
+        return _drawing().to_table(self)
 
     @check_call("write first.compare(second)")
     def compare(self, other: Any) -> Any:
@@ -49,14 +91,14 @@ class TableResult(Result):
     """A result that a notebook shows as a table."""
 
     def _repr_html_(self) -> str:
-        return str(_drawing().to_html(self))
+        return _drawing().to_html(self)
 
 
 class Viewable(Result):
     """A result that can be drawn; a notebook shows its heatmap."""
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
-        return cast(tuple[bytes, dict[str, int]], _drawing().to_png(self))
+        return _drawing().to_png(self)
 
     def show(self) -> Any:
         """Return the interactive card of the report for a notebook; it loads nothing from a network."""
@@ -94,18 +136,18 @@ class Viewable(Result):
         numbers, linear, colors, columns : optional
             As for :func:`nmtalign.draw_heatmap`; curves take `numbers` alone.
         """
-        options = _given(
+        settings = PictureSettings(
             values=values,
-            curves=None if curves is False else curves,
+            curves=curves,
             links=links,
             gold=gold,
-            title=title or None,
+            title=title,
             numbers=numbers,
             linear=linear,
             colors=colors,
             columns=columns,
         )
-        return cast("Figure", _drawing().to_heatmap(self, **options))
+        return _drawing().to_heatmap(self, settings)
 
     @check_call("options such as `values` are given by their names")
     def save(
@@ -126,20 +168,15 @@ class Viewable(Result):
 
         Options are those of :meth:`heatmap`; numbers take `values` alone.
         """
-        options = _given(
+        settings = PictureSettings(
             values=values,
-            curves=None if curves is False else curves,
+            curves=curves,
             links=links,
             gold=gold,
-            title=title or None,
+            title=title,
             numbers=numbers,
             linear=linear,
             colors=colors,
             columns=columns,
         )
-        _drawing().save(self, path, **options)
-
-
-def _given(**options: Any) -> dict[str, Any]:
-    """Return the options that are not None."""
-    return {name: value for name, value in options.items() if value is not None}
+        _drawing().save(self, path, settings)

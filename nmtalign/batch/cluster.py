@@ -36,17 +36,20 @@ from nmtalign.text.bitext import Chunk
 if TYPE_CHECKING:
     from distributed import Client, Future, LocalCluster
 
-CONNECT = 10  # seconds in which a scheduler has to answer
-AGAIN, PAUSE = 3, 0.2  # seconds in which a refused connection is tried again; between two trials
-START = 60  # seconds in which it has to have a worker
-CHECK = 20  # seconds without a result, after which the number of workers is checked
-CHECKS = 3  # in a row that may find none
-ATTEMPTS = 3  # of a call to all workers, which fails if one dies, and of fetching a result
+CONNECT_SECONDS = 10  # seconds in which a scheduler has to answer
+RETRY_SECONDS, RETRY_PAUSE_SECONDS = (
+    3,
+    0.2,
+)  # seconds in which a refused connection is tried again; between two trials
+START_SECONDS = 60  # seconds in which it has to have a worker
+CHECK_SECONDS = 20  # seconds without a result, after which the number of workers is checked
+MAX_CHECKS_WITHOUT_WORKERS = 3  # in a row that may find none
+MAX_ATTEMPTS = 3  # of a call to all workers, which fails if one dies, and of fetching a result
 _LOGGERS = ("distributed", "distributed.client", "tornado", "tornado.application", "asyncio")
 _OTHER_PROGRAM = "another program answers"
-_LOST = "the scheduler of the cluster is lost"
+_LOST_CLUSTER = "the scheduler of the cluster is lost"
 
-Item = TypeVar("Item")
+SubmittedItem = TypeVar("Item")
 
 
 @contextmanager
@@ -67,21 +70,21 @@ def connected(scheduler: str | None, workers: int) -> Iterator[Client]:
     with ExitStack() as stack:
         stack.enter_context(dask.config.set({"distributed.admin.large-graph-warning-threshold": "1GB"}))
         if scheduler is not None:
-            _expect_scheduler(scheduler)
-        address: Any = scheduler or stack.enter_context(_closed_at_the_end(_processes(workers)))
+            _check_scheduler(scheduler)
+        address: Any = scheduler or stack.enter_context(_closing_quietly(_start_local_cluster(workers)))
         try:
-            client = Client(address, timeout=CONNECT, set_as_default=False)
+            client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
         except OSError:
-            raise WorkerError(_LOST) from None
-        stack.enter_context(_closed_at_the_end(client))
+            raise WorkerError(_LOST_CLUSTER) from None
+        stack.enter_context(_closing_quietly(client))
         with _lost_cluster_as_error(client):
-            _expect_workers(client, scheduler)
-            _check_version(client)
+            _wait_for_workers(client, scheduler)
+            _check_worker_versions(client)
         yield client
 
 
 @contextmanager
-def _closed_at_the_end(resource: Any) -> Iterator[Any]:
+def _closing_quietly(resource: Any) -> Iterator[Any]:
     """Enter a client or a cluster; an error of closing it, which a lost one may raise, hides no other."""
     opened = resource.__enter__()
     try:
@@ -91,22 +94,23 @@ def _closed_at_the_end(resource: Any) -> Iterator[Any]:
             resource.__exit__(None, None, None)
 
 
-def _expect_workers(client: Client, scheduler: str | None) -> None:
+def _wait_for_workers(client: Client, scheduler: str | None) -> None:
     """Wait for the first worker; a cluster of this machine, which has no address, has to start one."""
     try:
-        client.wait_for_workers(1, timeout=START)
+        client.wait_for_workers(1, timeout=START_SECONDS)
     except TimeoutError:
         if scheduler is None:
-            raise WorkerError(f"no worker process started within {START} s; was memory short?") from None
+            problem = f"no worker process started within {START_SECONDS} s"
+            raise WorkerError(f"{problem}; was memory short?") from None
         advice = f"start some: dask worker {scheduler}"
         raise UsageError(f"the scheduler at {scheduler} has no workers; {advice}") from None
 
 
-def _expect_scheduler(address: str) -> None:
+def _check_scheduler(address: str) -> None:
     """Refuse an address where no scheduler says what it is; dask's client would wait for ever for some."""
     try:
-        _expect_listener(address)
-        identity = asyncio.run(asyncio.wait_for(_identity(address), CONNECT))
+        _check_listener(address)
+        identity = asyncio.run(asyncio.wait_for(_ask_identity(address), CONNECT_SECONDS))
         right = isinstance(identity, dict) and identity.get("type") == "Scheduler"
         why = "" if right else _OTHER_PROGRAM
     except Exception as error:  # whatever the bytes of other servers make dask raise
@@ -116,8 +120,8 @@ def _expect_scheduler(address: str) -> None:
         raise UsageError(f"no dask scheduler answers at {address} ({why}); {hint}")
 
 
-def _expect_listener(address: str) -> None:
-    """Raise an OSError if no program listens at an address; try again for `AGAIN` seconds.
+def _check_listener(address: str) -> None:
+    """Raise an OSError if no program listens at an address; try again for `RETRY_SECONDS` seconds.
 
     dask tries again, too, but when its time is over, it has often lost the reason.
     """
@@ -126,22 +130,22 @@ def _expect_listener(address: str) -> None:
     scheme, place = parse_address(address)
     if scheme not in ("tcp", "tls"):
         return
-    end = time.monotonic() + AGAIN
+    end = time.monotonic() + RETRY_SECONDS
     while True:
         try:
-            with socket.create_connection(parse_host_port(place), timeout=CONNECT):
+            with socket.create_connection(parse_host_port(place), timeout=CONNECT_SECONDS):
                 return
         except OSError:
             if time.monotonic() > end:
                 raise
-        time.sleep(PAUSE)
+        time.sleep(RETRY_PAUSE_SECONDS)
 
 
 def _why_unreachable(error: BaseException) -> str:
     """Return why no scheduler answers: the first of the errors that led to this one."""
     while True:
         if isinstance(error, TimeoutError):
-            return f"it keeps silent for {CONNECT} s"
+            return f"it keeps silent for {CONNECT_SECONDS} s"
         cause = error.__cause__ or error.__context__
         if cause is None:
             break
@@ -156,7 +160,7 @@ def _why_unreachable(error: BaseException) -> str:
     return text
 
 
-async def _identity(address: str) -> Any:
+async def _ask_identity(address: str) -> Any:
     from distributed import Security
     from distributed.comm import connect
 
@@ -168,7 +172,7 @@ async def _identity(address: str) -> Any:
         comm.abort()
 
 
-def _processes(workers: int) -> LocalCluster:
+def _start_local_cluster(workers: int) -> LocalCluster:
     """Start a cluster on this machine."""
     from distributed import LocalCluster
 
@@ -187,16 +191,16 @@ def _processes(workers: int) -> LocalCluster:
         ) from None
 
 
-def _version() -> str:
+def _worker_version() -> str:
     """Return the version of a worker, which asks its own package."""
     import nmtalign
 
     return nmtalign.__version__
 
 
-def _check_version(client: Client) -> None:
+def _check_worker_versions(client: Client) -> None:
     """Refuse workers that have another nmtalign, or none; those that die meanwhile are ignored."""
-    answers = client.run(_version, on_error="return").values()
+    answers = client.run(_worker_version, on_error="return").values()
     for error in answers:
         if isinstance(error, Exception) and not isinstance(error, OSError):
             raise UsageError(
@@ -229,11 +233,11 @@ def _lost_cluster_as_error(client: Client) -> Iterator[None]:
     except KilledWorker:
         raise WorkerError("workers died one after the other of the same work; is memory short?") from None
     except (concurrent.futures.CancelledError, asyncio.CancelledError):
-        raise WorkerError(_LOST) from None
+        raise WorkerError(_LOST_CLUSTER) from None
     except Exception:
         if client.status == "running":
             raise
-        raise WorkerError(_LOST) from None
+        raise WorkerError(_LOST_CLUSTER) from None
 
 
 class ClusterProcesses:
@@ -252,14 +256,14 @@ class ClusterProcesses:
             return self._client.submit(function, *given, pure=False)
 
     def in_order(
-        self, submit: Callable[[Item], Future[Any]], items: Iterable[Item]
-    ) -> Generator[tuple[Item, Any]]:
+        self, submit: Callable[[SubmittedItem], Future[Any]], items: Iterable[SubmittedItem]
+    ) -> Generator[tuple[SubmittedItem, Any]]:
         """Submit a call for each item and yield the items with their results, in order.
 
         Items are read as they are needed: half as many calls as the cluster has threads are queued. A
         WorkerError says that the cluster is lost.
         """
-        waiting: deque[tuple[Item, Future[Any]]] = deque()
+        waiting: deque[tuple[SubmittedItem, Future[Any]]] = deque()
         try:
             with _lost_cluster_as_error(self._client):
                 for item in items:
@@ -285,7 +289,7 @@ class ClusterProcesses:
             except OSError:
                 failures += 1
                 of_the_call = future.status == "error"
-                if of_the_call or self._client.status != "running" or failures == ATTEMPTS:
+                if of_the_call or self._client.status != "running" or failures == MAX_ATTEMPTS:
                     raise
 
     def _fetched(self, future: Future[Any]) -> Any:
@@ -301,9 +305,9 @@ class ClusterProcesses:
         transfer = asyncio.run_coroutine_threadsafe(gathered(), self._client.loop.asyncio_loop)
         checks_without = 0  # workers, in a row
         try:
-            while not concurrent.futures.wait([transfer], timeout=CHECK).done:
+            while not concurrent.futures.wait([transfer], timeout=CHECK_SECONDS).done:
                 checks_without = 0 if self._count_threads() else checks_without + 1
-                if checks_without == CHECKS:
+                if checks_without == MAX_CHECKS_WITHOUT_WORKERS:
                     raise WorkerError("the cluster has no workers left")
             return transfer.result()
         finally:
@@ -361,14 +365,14 @@ def align_on_cluster(
     if not hasattr(client, "register_plugin"):
         raise UsageError(f"expected a client of dask, found {short_repr(client)}")
     cluster = ClusterProcesses(client)
-    with _sent(client, replace(aligner, workers=1)) as name:
-        call = partial(cluster.keep, _align, name, unit, values)
+    with _aligner_on_workers(client, replace(aligner, workers=1)) as name:
+        call = partial(cluster.keep, _align_on_worker, name, unit, values)
         for chunk, aligned in cluster.in_order(lambda chunk: call(pickle.dumps(chunk)), chunks):
             yield aligned._replace(lines=chunk.lines)
 
 
 @contextmanager
-def _sent(client: Client, aligner: Aligner) -> Iterator[str]:
+def _aligner_on_workers(client: Client, aligner: Aligner) -> Iterator[str]:
     """Send every worker the aligner under a name, for the duration of the block."""
     from distributed import WorkerPlugin
 
@@ -383,7 +387,7 @@ def _sent(client: Client, aligner: Aligner) -> Iterator[str]:
 
     name, holder = f"nmtalign-{uuid.uuid4().hex}", Holder(pickle.dumps(aligner))
     with _lost_cluster_as_error(client):
-        for left in reversed(range(ATTEMPTS)):
+        for left in reversed(range(MAX_ATTEMPTS)):
             try:
                 client.register_plugin(holder, name=name)
                 break
@@ -398,7 +402,7 @@ def _sent(client: Client, aligner: Aligner) -> Iterator[str]:
                 client.unregister_worker_plugin(name)
 
 
-def _align(name: str, unit: str, values: str | None, pickled: bytes) -> AlignedChunk:
+def _align_on_worker(name: str, unit: str, values: str | None, pickled: bytes) -> AlignedChunk:
     """Align a chunk in a worker, and send no lines back; dask would look for calls in what is not pickled."""
     from distributed import get_worker
 

@@ -35,10 +35,10 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-MANIFEST = "manifest.json"
-_BLOCK = 1 << 20  # bytes or characters that are copied at a time
+MANIFEST_FILE = "manifest.json"
+_CHARS_PER_COPY = 1 << 20  # bytes or characters that are copied at a time
 
-Text = Callable[[AlignedChunk], str]
+ChunkFormatter = Callable[[AlignedChunk], str]
 
 
 class ShardRun(ExitStack):
@@ -52,7 +52,7 @@ class ShardRun(ExitStack):
     def __init__(
         self,
         folder: Path,
-        texts: Mapping[str, Text],
+        texts: Mapping[str, ChunkFormatter],
         inputs: Sequence[Path],
         *,
         pairs: int,
@@ -71,7 +71,7 @@ class ShardRun(ExitStack):
         A UsageError says that the folder holds another run or other files, or that another process fills it.
         """
         described = {**description, "pairs_of_a_shard": self.pairs, "outputs": sorted(self._texts)}
-        manifest = self.folder / MANIFEST
+        manifest = self.folder / MANIFEST_FILE
         self._take_folder(manifest)
         if not manifest.exists():
             _write_json(manifest, described)
@@ -138,7 +138,7 @@ class ShardRun(ExitStack):
         i, n = self._part
         if number % n != i - 1:
             return False
-        done = is_whole(self.folder, number, self._texts)
+        done = is_shard_complete(self.folder, number, self._texts)
         self.kept += done
         return not done
 
@@ -161,15 +161,15 @@ class ShardRun(ExitStack):
     def assemble(self, kind: str, file: TextIO) -> None:
         """Copy all shards of one kind of output into an open file, in order; they must be as recorded."""
         for number in range(self.shards):
-            path = self.folder / _name(number, kind)
-            if not is_whole(self.folder, number, [kind]):
-                record = _name(number, "json")
+            path = self.folder / _shard_file_name(number, kind)
+            if not is_shard_complete(self.folder, number, [kind]):
+                record = _shard_file_name(number, "json")
                 raise DataError(
                     f"expected the bytes that {record} records, found others;"
                     " `resume=True` makes the shard again"
                 ).at(path)
             with open_text(path) as shard:
-                shutil.copyfileobj(shard, file, _BLOCK)
+                shutil.copyfileobj(shard, file, _CHARS_PER_COPY)
 
     def _stamp(self) -> list[tuple[int, int]]:
         return [(stat.st_size, stat.st_mtime_ns) for stat in map(os.stat, self._inputs)]
@@ -182,10 +182,10 @@ class ShardRun(ExitStack):
 class _Shard:
     """The files of one shard while they are written."""
 
-    def __init__(self, folder: Path, number: int, texts: Mapping[str, Text]) -> None:
+    def __init__(self, folder: Path, number: int, texts: Mapping[str, ChunkFormatter]) -> None:
         self.pairs = self._links = 0
         self._folder, self._number, self._texts = folder, number, texts
-        self._paths = {kind: create_partial_file(folder / _name(number, kind)) for kind in texts}
+        self._paths = {kind: create_partial_file(folder / _shard_file_name(number, kind)) for kind in texts}
         self._files = {kind: open_binary(path, "w") for kind, path in self._paths.items()}  # until close()
 
     def write(self, chunk: AlignedChunk) -> None:
@@ -205,8 +205,8 @@ class _Shard:
                 os.fsync(file.fileno())
                 file.close()
             record["files"][kind] = fingerprint(self._paths[kind])
-            os.replace(self._paths[kind], self._folder / _name(self._number, kind))
-        _write_json(self._folder / _name(self._number, "json"), record)
+            os.replace(self._paths[kind], self._folder / _shard_file_name(self._number, kind))
+        _write_json(self._folder / _shard_file_name(self._number, "json"), record)
 
     @contextmanager
     def _errors_of(self, kind: str) -> Iterator[None]:
@@ -214,7 +214,7 @@ class _Shard:
         try:
             yield
         except OSError as error:
-            error.filename = str(self._folder / _name(self._number, kind))
+            error.filename = str(self._folder / _shard_file_name(self._number, kind))
             raise
 
     def discard(self) -> None:
@@ -226,12 +226,13 @@ class _Shard:
                 self._paths[kind].unlink(missing_ok=True)
 
 
-def is_whole(folder: Path, number: int, kinds: Iterable[str]) -> bool:
+def is_shard_complete(folder: Path, number: int, kinds: Iterable[str]) -> bool:
     """Return whether the files of a shard are those of its record."""
     try:
-        record = read_json(folder / _name(number, "json"))
+        record = read_json(folder / _shard_file_name(number, "json"))
         return all(
-            fingerprint(file_inside(folder, _name(number, kind))) == record["files"][kind] for kind in kinds
+            fingerprint(file_inside(folder, _shard_file_name(number, kind))) == record["files"][kind]
+            for kind in kinds
         )
     except (ValueError, KeyError, TypeError):
         return False
@@ -257,7 +258,7 @@ def resumable(
         raise StoppedError(f"{why}\nnmtalign: what is done is kept in {folder}; {again} goes on") from None
 
 
-def _name(number: int, kind: str) -> str:
+def _shard_file_name(number: int, kind: str) -> str:
     return f"{number:06d}.{kind}"
 
 

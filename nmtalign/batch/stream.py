@@ -84,7 +84,7 @@ def align_chunk(
     if unit == "tokens":
         return AlignedChunk(*chunk, batch, known, aligner.text, aligner.languages, attention=attention)
     marks = None if unit == "words" else unit
-    words = text.line_words if marks is None else _words_of_pieces(text, chunk.lines, marks)
+    words = text.line_words if marks is None else _word_of_each_piece(text, chunk.lines, marks)
     batch = links_of_words(batch, words)
     warning = warn_of_one_word_lines(text) if chunk.first == 1 else None
     aligned = AlignedChunk(*chunk, batch, known, SPACE_SETTINGS, aligner.languages, marks, warning, attention)
@@ -115,7 +115,7 @@ def _attention_of_words(
     return of_words
 
 
-def _words_of_pieces(text: EncodedText, pairs: Sequence[SentencePair], marks: str) -> BothLineWords:
+def _word_of_each_piece(text: EncodedText, pairs: Sequence[SentencePair], marks: str) -> BothLineWords:
     """Return the word that each token of lines of marked sub-words is part of."""
     sides = []
     for side in (0, 1):
@@ -156,7 +156,7 @@ def links_of_source(
     next(given, None)  # an error if there is more
 
 
-FEW_CHUNKS = 4  # chunks up to which all cores work on one after the other
+MAX_SEQUENTIAL_CHUNKS = 4  # chunks up to which all cores work on one after the other
 
 
 def align_chunks(
@@ -173,7 +173,7 @@ def align_chunks(
     text is cut. A WorkerError if a worker dies.
     """
     chunks = iter(chunks)
-    few = min(FEW_CHUNKS, workers)
+    few = min(MAX_SEQUENTIAL_CHUNKS, workers)
     head = list(islice(chunks, few + 1)) if workers > 1 else []
     chunks = chain(head, chunks)
     if len(head) <= few:

@@ -32,21 +32,21 @@ COMMANDS = {
     name: (f"nmtalign.cli.commands.{module}_command", f"{name.replace('-', '_')}_command", text)
     for name, module, text in (
         ("demo", "demo", "Align, evaluate and draw the bundled sample."),
-        ("align", "align", "Align a bitext: write links, probabilities, a table."),
-        ("links-from", "align", "Create links from attention or similarities of another program."),
+        ("align", "align", "Align a bitext: write links, probabilities and tables."),
+        ("links-from", "align", "Create links from the attention or similarities of another program."),
         ("train", "train", "Learn an alignment model from a bitext."),
         ("evaluate", "evaluate", "Score links against gold links: precision, recall, F1, AER."),
-        ("symmetrize", "symmetrize", "Join the links of two directions."),
-        ("convert", "convert", "Convert link files: Pharaoh, NAACL, GIZA A3, ..."),
+        ("symmetrize", "symmetrize", "Symmetrize: join the links of two directions."),
+        ("convert", "convert", "Convert files of links: Pharaoh, NAACL, GIZA A3, ..."),
         ("phrases", "applications.phrases", "List phrase pairs that are consistent with the links."),
         ("project", "applications.project", "Project tags, labels or spans over links to the target."),
         ("heatmap", "heatmap", "Draw attention weights and links as a picture."),
-        ("report", "report", "Write an HTML report of an aligned corpus."),
+        ("report", "report", "Write an HTML report of aligned pairs."),
         ("vectors", "vectors", "Show, convert, learn and map word vectors."),
         ("lexicon", "applications.lexicon", "List translations with probabilities."),
         ("find", "applications.find", "Show how a word is translated, with example lines."),
-        ("index", "applications.find", "Write an index of a linked bitext, for find."),
-        ("serve", "serve", "Align pairs in the browser as they are typed."),
+        ("index", "applications.find", "Write an index of a linked bitext, which find searches."),
+        ("serve", "serve", "Serve a web page that aligns pairs as you type them."),
     )
 }
 
@@ -83,7 +83,7 @@ class LazyGroup(click.Group):
             if not has_outputs(ctx):  # the reader of a list, such as `head`, has closed it
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 return None
-            text = "standard output was closed before all was written"
+            text = "standard output was closed before everything was written"
             log(text, level="error", event="failed", exit_code=NmtalignError.exit_code)
             raise  # click ends the program without writing to the closed pipe again
 
@@ -108,9 +108,9 @@ def group() -> None:
 
     Example: nmtalign align text.en text.fr -o links.txt
 
-    Defaults come from NMTALIGN_COMMAND_OPTION variables (NMTALIGN_ALIGN_SCORE=dot) and a TOML file; the
-    command line wins over the variables, and these win over the file. Exit codes: 0 ok, 1 failed, 2 wrong
-    usage, 3 bad data, 4 stopped part-way.
+    Options can also be set by environment variables named NMTALIGN_COMMAND_OPTION, such as
+    NMTALIGN_ALIGN_SCORE=dot, and by a TOML file (--config). The command line overrides the variables, which
+    override the file. Exit codes: 0 success, 1 failure, 2 wrong usage, 3 bad data, 4 stopped, can be resumed.
     """
 
 
@@ -136,13 +136,13 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         of_getcwd = isinstance(error, FileNotFoundError) and not error.filename
         where = "the working directory: " if of_getcwd else ""
         bad_input = error.filename and error.errno not in (*DISK_FULL_ERRNOS, *TOO_MANY_OPEN_FILES)
-        hint = " (ulimit -n raises their number)" if error.errno in TOO_MANY_OPEN_FILES else ""
+        hint = " (raise their number with ulimit -n)" if error.errno in TOO_MANY_OPEN_FILES else ""
         hint += ", expected a file" if isinstance(error, IsADirectoryError) else ""
         exit_code = DataError.exit_code if bad_input else NmtalignError.exit_code
         _end(f"{where}{error_text(error)}{hint}", exit_code)
     except Exception as error:
         what = "memory ran out" if isinstance(error, MemoryError) else "this was not foreseen"
-        hint = "--debug shows where" if "debug" not in switched else "please report it"
+        hint = "--debug shows where it occurred" if "debug" not in switched else "please report it"
         _end(f"{what} ({class_and_error_text(error)}); {hint}", NmtalignError.exit_code)
 
 

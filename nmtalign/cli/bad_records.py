@@ -67,17 +67,21 @@ class ErrorOptions(Options):
     section = "Input"
 
     on_error: Literal["stop", "skip-marked"] = option(
-        "--on-error", "At a bad record: stop, or leave it empty and report it.", default="stop"
+        "--on-error",
+        "Stop at a bad record, or write an empty line for it and list it in --error-report.",
+        default="stop",
     )
     error_report: str | None = option(
-        "--error-report FILE", "List the records that --on-error skip-marked replaced.", type=OUTPUT
+        "--error-report FILE", "List the bad records in FILE, for --on-error skip-marked.", type=OUTPUT
     )
 
     def open(self, files: AtomicFiles) -> BadRecords:
         """Open the report of bad records, if they are to be replaced."""
         path = self.error_report
         if (self.on_error == "skip-marked") != (path is not None):
-            raise UsageError("--on-error skip-marked and --error-report FILE go together; give both")
+            raise UsageError(
+                "--on-error skip-marked and --error-report FILE must be used together; add the missing one"
+            )
         return BadRecords() if path is None else BadRecords(files.text(path).write)
 
     def say(self, bad: BadRecords) -> None:

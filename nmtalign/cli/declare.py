@@ -77,7 +77,9 @@ class HuggingFaceModel(FileType):
 
     def paths(self, value: str) -> list[str]:
         if value.startswith((".", "/")) and not os.path.isdir(value):
-            raise DataError("there is no such folder; give one, or a name at Hugging Face").at(value)
+            raise DataError(
+                "this folder does not exist; give an existing one, or the name of a Hugging Face model"
+            ).at(value)
         return [value]
 
 
@@ -115,7 +117,7 @@ class Whole(click.IntRange):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         if isinstance(value, float) and not value.is_integer():
-            self.fail(f"expected a whole number, found {value!r}", param, ctx)
+            self.fail(f"expected an integer, found {value!r}", param, ctx)
         number: int = super().convert(value, param, ctx)
         return number
 
@@ -137,8 +139,10 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]  # click 8.2 knows no 
             span = re.fullmatch(r"(\d{1,15})(?:-(\d{1,15}))?", part, re.ASCII)
             start, end = (int(span[1]), int(span[2] or span[1])) if span else (0, -1)
             if not self.first <= start <= end < start + _MOST:
-                expected = f"expected numbers from {self.first} on, ranges going up"
-                self.fail(f"{expected}, of at most {_MOST:,}, like 3,7-9; found {value[:80]!r}", param, ctx)
+                expected = (
+                    f"expected numbers from {self.first} and rising ranges of at most {_MOST:,} numbers"
+                )
+                self.fail(f"{expected}, such as 3,7-9; found {value[:80]!r}", param, ctx)
             numbers.update(range(start, end + 1))
         return tuple(sorted(numbers))
 
@@ -175,15 +179,15 @@ def has_outputs(context: click.Context) -> bool:
 def _compare(first: _Use, second: _Use) -> None:
     if first.kind.writes and second.kind.writes:
         if path := _same_file(first.paths, second.paths):
-            problem = f"{first.name} and {second.name}: two outputs go to the same place, {path}"
-            raise UsageError(f"{problem}; give each its own file")
+            problem = f"{first.name} and {second.name}: two outputs have the same path, {path}"
+            raise UsageError(f"{problem}; choose another for one of them")
         return
     output, read = (first, second) if first.kind.writes else (second, first)
     inputs = [str(resolve_path(path)) for path in read.paths if path != "-"]
     path = _same_file(_with_parts(output.paths, ("*",)), _with_parts(inputs, _FILES_OF_FOLDER))
     if path and read.kind.instead_of != output.param.name:
-        problem = f"{output.name} and {read.name} are one file, {path}"
-        raise UsageError(f"{problem}: what is written would destroy what is read; write elsewhere")
+        problem = f"{output.name} and {read.name} are the same file, {path}"
+        raise UsageError(f"{problem}; the output would destroy the input, so write to another file")
 
 
 def _same_file(first: list[str], second: list[str]) -> str | None:
@@ -355,7 +359,7 @@ class Command(click.Command):
         """Run the command; warn of environment variables that look like a setting and are none."""
         for name, meant in unknown_variables(ctx):
             hint = f"; did you mean {meant}?" if meant else ""
-            text = f"the environment variable {name} sets no option of a command{hint}"
+            text = f"the environment variable {name} does not set any option{hint}"
             warnings.warn(text, stacklevel=2)
         return super().invoke(ctx)
 
@@ -476,7 +480,7 @@ def _check_tables(root: click.Context, content: dict[str, Any]) -> None:
     known = [*commands, *(str(parameter.name) for parameter in root.command.params)]
     for name in content:
         if name not in known:
-            raise UsageError(f"configuration: there is no command {name!r}{_hint(name, known)}")
+            raise UsageError(f"configuration: the command {name!r} does not exist{_hint(name, known)}")
 
 
 def _hint(name: str, known: Iterable[str]) -> str:
@@ -511,7 +515,7 @@ def _check_value(parameter: click.Parameter, name: str, value: Any) -> None:
         wanted, types = "the name of a file", {str}
     if not all(type(one) in types for one in (value if several and isinstance(value, list) else [value])):
         more = ", or a list of these" if several else ""
-        raise UsageError(f"configuration: {name} wants {wanted}{more}, found {value!r:.60}")
+        raise UsageError(f"configuration: {name} must be {wanted}{more}, found {value!r:.60}")
 
 
 def _set_defaults(context: click.Context, parameter: click.Parameter, path: str | None) -> None:
@@ -526,7 +530,7 @@ def _set_defaults(context: click.Context, parameter: click.Parameter, path: str 
     context.default_map = content
 
 
-_CONFIG = "TOML file with defaults: a table for each command, like [align]."
+_CONFIG = "TOML file of default options, with one table per command, such as [align]."
 config_option = switch("--config", _CONFIG, type=INPUT, metavar="FILE", callback=_set_defaults)
 
 

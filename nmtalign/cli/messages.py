@@ -35,9 +35,9 @@ def _message_option(names: str, help: str) -> click.Option:
     return switch(names, help, is_flag=True, callback=_switch)
 
 
-quiet_option = _message_option("-q --quiet", "Only warnings and errors on stderr.")
-verbose_option = _message_option("-v --verbose", "Also say with which settings links were made.")
-log_option = _message_option("--log-json", "Messages on stderr as JSON, one object per line.")
+quiet_option = _message_option("-q --quiet", "Print only warnings and errors to stderr.")
+verbose_option = _message_option("-v --verbose", "Also print the settings with which the links were created.")
+log_option = _message_option("--log-json", "Print messages to stderr as JSON, one object per line.")
 debug_option = _message_option("--debug", "After an error, also print its traceback.")
 
 

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
     Heads = dict[str, NDArray[np.floating]]
 
+EXPERT_SECTION = "Expert, an additional source of links"
 _METHOD_INPUTS = "--matrices, --translator, --token-vectors, --similarities, or --encoder with --method"
 
 
@@ -51,18 +52,20 @@ def _only_on_command_line(
 ) -> bool | None:
     """Raise UsageError if a file or the environment sets the option."""
     if value and context.get_parameter_source(str(parameter.name)) is not ParameterSource.COMMANDLINE:
-        raise UsageError(f"{parameter.opts[0]} can be given on the command line only")
+        raise UsageError(
+            f"{parameter.opts[0]} can be given on the command line only; remove it from the configuration"
+        )
     return value
 
 
 def limit_option() -> Any:
     """Declare ``--limit`` of word vectors."""
-    return option("--limit", "Read only the first N vectors of a file.", type=Whole(min=1))
+    return option("--limit N", "Read only the first N vectors of a file.", type=Whole(min=1))
 
 
 def unsafe_pickle_option() -> Any:
     """Declare ``--unsafe-pickle``."""
-    help = "Let pickles run code; only for files that you trust."
+    help = "Allow pickles to run code; use only with files that you trust."
     return option("--unsafe-pickle", help, default=False, callback=_only_on_command_line)
 
 
@@ -73,15 +76,17 @@ class VectorFileOptions(Options):
     section = "Vectors, mixed with the lexicon"
 
     vectors: str | None = option(
-        "--vectors DIR", "Word vectors of two languages: word2int_XX.pkl, embeddings_XX.npz.", type=INPUT
+        "--vectors DIR",
+        "Folder of word vectors of two languages: word2int_XX.pkl and embeddings_XX.npz.",
+        type=INPUT,
     )
     source_vectors: str | None = option(
         "--source-vectors FILE",
-        "Source word vectors: gensim, word2vec, fastText, GloVe, npz.",
+        "File of source word vectors: gensim, word2vec, fastText, GloVe or npz.",
         type=INPUT,
     )
     target_vectors: str | None = option(
-        "--target-vectors FILE", "Target word vectors in the same space.", type=INPUT
+        "--target-vectors FILE", "File of target word vectors in the same space.", type=INPUT
     )
     limit: int | None = limit_option()
     unsafe_pickle: bool = unsafe_pickle_option()
@@ -90,11 +95,13 @@ class VectorFileOptions(Options):
     def path(self) -> str | tuple[str, str] | None:
         """The folder, or the files of both sides; UsageError if both or only one side is given."""
         if (self.source_vectors is None) != (self.target_vectors is None):
-            raise UsageError("--source-vectors and --target-vectors go together; give both")
+            raise UsageError(
+                "--source-vectors and --target-vectors must be used together; add the missing one"
+            )
         if self.source_vectors is None or self.target_vectors is None:
             return self.vectors
         if self.vectors is not None:
-            raise UsageError("--vectors and --source-vectors contradict each other; give one of them")
+            raise UsageError("--vectors and --source-vectors cannot be combined; use one of them")
         return self.source_vectors, self.target_vectors
 
 
@@ -106,14 +113,14 @@ class VectorOptions(VectorFileOptions):
 
     langs: tuple[str, str] | None = option(
         "--langs XX,YY",
-        "Languages, if the folder --vectors does not say which is which.",
+        "Source and target language of --vectors, if the folder does not say which is which.",
         type=texts.LANGUAGES,
     )
 
     @property
     def path(self) -> str | tuple[str, str] | None:
         if self.langs is not None and self.vectors is None:
-            raise UsageError("--langs names the languages of --vectors DIR; give both")
+            raise UsageError("--langs requires --vectors DIR, whose languages it names; add it")
         return super().path
 
 
@@ -123,15 +130,19 @@ class AlignerVectorOptions(VectorOptions):
 
     section = "Vectors, instead of a model"
 
-    unknown: UnknownPolicy | None = option("--unknown", "Vector of unknown words.  [zero]")
+    unknown: UnknownPolicy | None = option("--unknown", "Vector that unknown words get.  [zero]")
     score: ScoreName | None = option("--score", "Attention score of two vectors.  [cosine]")
     temperature: float | None = option(
-        "--temperature", "Divides scores.  [cosine: 1/sqrt(D), others: 1]", type=Number(0, min_open=True)
+        "--temperature",
+        "Divide the scores by this number.  [cosine: 1/sqrt(D), others: 1]",
+        type=Number(0, min_open=True),
     )
     parameters: str | None = option(
-        "--parameters NPZ", "Parameters of --score bahdanau or scaled-dot.  [in --vectors DIR]", type=INPUT
+        "--parameters NPZ",
+        "Learned parameters of --score bahdanau or scaled-dot.  [in --vectors DIR]",
+        type=INPUT,
     )
-    positions: PositionsName | None = option("--positions", "Position model.  [cosine: diagonal]")
+    positions: PositionsName | None = option("--positions", "Model of word positions.  [cosine: diagonal]")
     diagonal: float | None = option("--diagonal", "Strength of the diagonal prior.  [4]", type=Number(min=0))
 
 
@@ -139,17 +150,17 @@ class AlignerVectorOptions(VectorOptions):
 class EncoderOptions(Options):
     """An encoder whose links are those of an expert."""
 
-    section = "Expert, whose links vote"
+    section = EXPERT_SECTION
 
     encoder: str | None = option(
-        "--encoder NAME", "Encoder of Hugging Face, or its folder.", type=declare.HUGGING_FACE
+        "--encoder NAME", "Name of a Hugging Face encoder, or its folder.", type=declare.HUGGING_FACE
     )
     layer: int | None = option(
-        "--layer", "Layer of --encoder whose states are compared.  [8]", type=Whole(min=0)
+        "--layer", "Layer of --encoder whose hidden states are compared.  [8]", type=Whole(min=0)
     )
-    device: DeviceName | None = option("--device", "Where the encoder runs.  [cpu]")
+    device: DeviceName | None = option("--device", "Device on which the encoder runs.  [cpu]")
     cache: str | None = option(
-        "--cache FILE", "File that keeps the encoder's similarities for the next run.", type=OUTPUT
+        "--cache FILE", "Keep the encoder's similarities in FILE and reuse them in the next run.", type=OUTPUT
     )
 
 
@@ -157,8 +168,9 @@ def expert_option() -> Any:
     """Declare ``--expert``."""
     return option(
         "--expert LINKS",
-        "Links of this text from a source that knows more than the text, such as a person or an encoder;"
-        " they vote. Pharaoh format, one line per pair; an empty line means no opinion.",
+        "Add links of this text from another source, such as a person or an encoder; they shift the"
+        " posteriors but do not force links. Pharaoh format, one line per pair; an empty line means no"
+        " opinion.",
         type=INPUT,
     )
 
@@ -190,12 +202,16 @@ class ExtractionOptions(Options):
     section = "Links"
 
     extract: ExtractionName | None = option(
-        "--extract", "How links are chosen.  [posterior; without null: mutual]"
+        "--extract", "Method that chooses the links.  [posterior; without null: mutual]"
     )
     threshold: float | None = option(
-        "--threshold", "Keep links whose posterior is at least N; turns second words off.", type=Number(0, 1)
+        "--threshold P",
+        "Keep links whose posterior is at least P; turns second words off.",
+        type=Number(0, 1),
     )
-    symmetrize: Symmetrization | None = option("--symmetrize", "Join both directions' best choices.")
+    symmetrize: Symmetrization | None = option(
+        "--symmetrize", "Symmetrize the best links of both directions by this method."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,9 +221,11 @@ class ModelOptions(Options):
     section = "Model"
 
     model: str | None = option(
-        "--model DIR", "A learned model.  [the bundled English-French one]", type=INPUT
+        "--model DIR", "Folder of a learned model.  [the bundled English-French one]", type=INPUT
     )
-    scorers: str | None = option("--scorers LIST", "Scorers of the model to use, by name.  [all]")
+    scorers: str | None = option(
+        "--scorers LIST", "Use only these scorers of the model, separated by commas.  [all]"
+    )
     vectors: AlignerVectorOptions
     encoder: EncoderOptions
     links: ExtractionOptions
@@ -221,7 +239,7 @@ class ModelOptions(Options):
             return path
         if path is not None:
             given = "--vectors" if isinstance(path, str) else "--source-vectors"
-            raise UsageError(f"--model and {given} contradict each other; give one of them")
+            raise UsageError(f"--model and {given} cannot be combined; use one of them")
         return self.model
 
     @property
@@ -242,7 +260,8 @@ class ModelOptions(Options):
         given = [quote_parameter(name) for name, value in settings.items() if value is not None]
         if given:
             names = ", ".join(given)
-            raise UsageError(f"{names}: not with matrices of another program ({source.name}); remove {names}")
+            reason = "which takes matrices from another program"
+            raise UsageError(f"{names} cannot be combined with {source.name}, {reason}; remove {names}")
 
     def load(self) -> na.Aligner:
         """Open what the options name; without any, the bundled English-French model."""
@@ -310,34 +329,39 @@ class SourceOptions(Options):
 
     matrices: str | None = option(
         "--matrices FILE",
-        "Attention: npz, npy or text of Marian, fairseq, OpenNMT-py; rows sum to 1.",
+        "File of attention matrices whose rows sum to 1: npz, npy, or text of Marian, fairseq or OpenNMT-py.",
         type=INPUT,
     )
     translator: str | None = option(
-        "--translator NAME", "Translation model of Hugging Face.", type=declare.HUGGING_FACE
+        "--translator NAME",
+        "Use the attention of this Hugging Face translation model.",
+        type=declare.HUGGING_FACE,
     )
     layers: tuple[int, ...] | None = option(
-        "--layers", "Layers to average, like 0,2-3.  [all]", type=Numbers(0)
+        "--layers", "Attention layers to average, such as 0,2-3.  [all]", type=Numbers(0)
     )
     attention_heads: tuple[int, ...] | None = option(
-        "--attention-heads", "Heads to average.  [all]", type=Numbers(0)
+        "--attention-heads", "Attention heads to average.  [all]", type=Numbers(0)
     )
     shift: int | None = option(
-        "--shift", "Row offset: target piece t is row t + SHIFT.  [0]", type=Whole(-1, 1)
+        "--shift N", "Row offset: row t + N belongs to target piece t.  [0]", type=Whole(-1, 1)
     )
-    pieces: SubwordMarks | None = option("--pieces", "Join sub-words to words.")
+    pieces: SubwordMarks | None = option("--pieces", "Join sub-words with these marks into words.")
     normalize: bool | None = option("--normalize", "Divide each row of --matrices by its sum.")
     token_vectors: str | None = option(
-        "--token-vectors FILE", "npz or folder: vectors of the words of each line.", type=INPUT
+        "--token-vectors FILE", "Vectors of the words of each line: an npz file or a folder.", type=INPUT
     )
     similarities: str | None = option(
-        "--similarities NPZ", "npz, one matrix for each pair, target by source.", type=INPUT
+        "--similarities NPZ",
+        "Similarities: an npz file with one matrix (target by source words) per pair.",
+        type=INPUT,
     )
     method: MethodName | None = option(
-        "--method", "Published method that makes links from similarities.  [simalign-itermax]"
+        "--method", "Published method that creates links from similarities.  [simalign-itermax]"
     )
     units: UnitName | None = option(
-        "--units", "What --method links. Links of sub-words become links of words.  [subwords]"
+        "--units",
+        "Units that --method links; links of sub-words are converted to links of words.  [subwords]",
     )
 
     @property
@@ -357,7 +381,9 @@ class SourceOptions(Options):
         names_input = any(value is not None for value in inputs)
         if given and not names_input and None in (self.method, encoder):
             settings = ", ".join(map(quote_parameter, given))
-            raise UsageError(f"{settings}: only with {_METHOD_INPUTS}")
+            raise UsageError(
+                f"{settings}: these options describe matrices or similarities; add {_METHOD_INPUTS}"
+            )
         return bool(given)
 
     def open(
@@ -410,7 +436,7 @@ class SourceOptions(Options):
             return
         head = "" if reduction.heads is None else f" --attention-heads {reduction.heads[0]}"
         options = f"--layers {reduction.layers[0]}{head} --shift {reduction.shift}"
-        log(f"chosen by the text: {options}", event="head chosen")
+        log(f"options that fit the text best: {options}", event="head chosen")
 
     def inspect(
         self, bitext: Iterator[SentencePair], *, encoding: str, options: ModelOptions

@@ -14,7 +14,7 @@ from nmtalign.cli.messages import warn
 from nmtalign.errors import DataError
 
 if TYPE_CHECKING:
-    from nmtalign.report.corpus import Record
+    from nmtalign.report.corpus import CorpusRecord
     from nmtalign.text.bitext import SentencePair
 
 RECORDS_PER_CHUNK = 200  # records whose words are counted together
@@ -26,8 +26,8 @@ class RecordOptions(Options):
 
     section = "Input"
 
-    lines: tuple[int, ...] | None = option("--lines", "These pairs only, like 3,7-9.", type=Numbers(1))
-    gold: str | None = option("--gold FILE", "Gold links, one line per pair.", type=INPUT)
+    lines: tuple[int, ...] | None = option("--lines", "Use only these pairs, such as 3,7-9.", type=Numbers(1))
+    gold: str | None = option("--gold FILE", "File of gold links, one line per pair.", type=INPUT)
     options: model_options.ModelOptions
     source: model_options.SourceOptions
 
@@ -36,7 +36,7 @@ class RecordOptions(Options):
         bitext: Iterator[SentencePair],
         encoding: str,
         systems: Mapping[str, str] | None = None,
-    ) -> tuple[na.Aligner | None, Iterator[Record]]:
+    ) -> tuple[na.Aligner | None, Iterator[CorpusRecord]]:
         """Return the records, and the aligner if there is one; `systems` are files of links by name."""
         from nmtalign.aligner.fit_to_text import fit_text
         from nmtalign.report.corpus import read_corpus
@@ -50,7 +50,7 @@ class RecordOptions(Options):
         return aligner, read_corpus(bitext, gold=self.gold, others=systems, encoding=encoding)
 
 
-def pick(records: Iterable[Record], lines: Sequence[int]) -> Iterator[Record]:
+def pick(records: Iterable[CorpusRecord], lines: Sequence[int]) -> Iterator[CorpusRecord]:
     """Yield the records that `lines` (sorted, from 1) names; read no further than the last."""
     number = 0
     for number, record in enumerate(records, 1):
@@ -59,10 +59,12 @@ def pick(records: Iterable[Record], lines: Sequence[int]) -> Iterator[Record]:
         if number == lines[-1]:
             return
     missing = next(line for line in lines if line > number)
-    raise DataError(f"expected a pair in line {missing}, found only {number:,} pairs")
+    raise DataError(f"--lines: pair {missing:,} is out of range for {number:,} pairs")
 
 
-def warn_of_unknown_words(records: Iterable[Record], aligner: na.Aligner | None) -> Iterator[Record]:
+def warn_of_unknown_words(
+    records: Iterable[CorpusRecord], aligner: na.Aligner | None
+) -> Iterator[CorpusRecord]:
     """Yield records; warn at the end if too few of their words are known for links that can be trusted."""
     from nmtalign.corpus.coverage import Coverage
 

@@ -37,12 +37,14 @@ class ShardOptions(Options):
     """The folder of a run, and the part of it that this job does."""
 
     out_shards: str | None = option(
-        "--out-shards DIR", "Save finished shards here, for --resume.", type=OUTPUT
+        "--out-shards DIR", "Save finished shards in DIR, so that --resume can continue.", type=OUTPUT
     )
     resume: bool = option("--resume", "Resume the run in --out-shards.", default=False)
-    shard: str | None = option("--shard I/N", "Align every N-th shard, from the I-th on; N jobs align all.")
+    shard: str | None = option(
+        "--shard I/N", "Align every N-th shard, starting with the I-th; N jobs align all of them."
+    )
     shard_pairs: int = option(
-        "--shard-pairs", "Sentence pairs in each shard.", type=Whole(min=1), default=100_000
+        "--shard-pairs N", "Number of sentence pairs per shard.", type=Whole(min=1), default=100_000
     )
 
     @property
@@ -61,24 +63,31 @@ class ShardOptions(Options):
 
         if self.out_shards is None:
             if self.may_exist:
-                raise UsageError("--resume and --shard go with --out-shards DIR; give it too")
+                raise UsageError("--resume and --shard require --out-shards DIR; add it")
             return None
         if "-" in files:
-            raise UsageError("--out-shards: not with standard input, which cannot be read again")
+            raise UsageError(
+                "--out-shards cannot be combined with standard input, which cannot be read twice; give files"
+            )
         if "attention" in outputs:
-            raise UsageError("--out-shards: not with --attention, which is one file")
+            raise UsageError(
+                "--out-shards cannot be combined with --attention, which writes one file; remove one of them"
+            )
         for path in files:
             _check_plain(Path(path))
         if self.shard is not None and any(path != "-" for path in outputs.values()):
-            advice = "put them together with --resume -o LINKS at the end"
-            raise UsageError(f"--shard fills --out-shards only; {advice}")
+            advice = "at the end, write the others with --resume -o LINKS"
+            raise UsageError(f"--shard writes to --out-shards only; {advice}")
         paths = {**dict.fromkeys(_ALWAYS, ""), **outputs}
         kinds = {output: _kind(output, path) for output, path in paths.items()}
         if "parquet" in kinds.values():
-            raise UsageError("--out-shards: tables as .csv, .tsv or .jsonl, whose shards can be put together")
+            raise UsageError(
+                "--out-shards cannot write a .parquet table; use .csv, .tsv or .jsonl,"
+                " whose shards can be joined"
+            )
         part = re.fullmatch(r"(\d{1,9})/(\d{1,9})", self.shard or "1/1", re.ASCII)
         if part is None or not 0 < int(part[1]) <= int(part[2]):
-            raise UsageError(f"--shard wants I/N with I from 1 to N, like 2/8; found {self.shard!r}")
+            raise UsageError(f"--shard must be I/N with I from 1 to N, such as 2/8; found {self.shard!r}")
         texts = {
             kinds[output]: formatter_of_output(output, path, escape_formulas=escape_formulas)
             for output, path in paths.items()
@@ -90,7 +99,7 @@ class ShardOptions(Options):
 def _check_plain(path: Path) -> None:
     """Refuse pipes: what is read once for its hash leaves nothing to align."""
     if path.exists() and not (path.is_file() or path.is_dir()):
-        why = "once for its hash, and a pipe can be read only once; write it to a file first"
+        why = "once for its hash, but a pipe can be read only once; write it to a file first"
         raise UsageError(f"--out-shards reads {path} twice, {why}")
 
 
@@ -107,7 +116,7 @@ def in_shards(
 ) -> Iterator[None]:
     """Let a run write its missing shards; when all are there, assemble the outputs that have a file."""
     from nmtalign.batch.shards import resumable
-    from nmtalign.report.tables import TABLE_HEADS
+    from nmtalign.report.tables import TABLE_HEADERS
 
     with resumable(run.folder, by=(KeyboardInterrupt,)), run:
         run.start(described, resume=resume)
@@ -118,7 +127,7 @@ def in_shards(
                 for output, path in outputs.items():
                     if path != "-":
                         kind, file = _kind(output, path), files.text(path)
-                        file.write(TABLE_HEADS.get(f".{kind}", ""))
+                        file.write(TABLE_HEADERS.get(f".{kind}", ""))
                         run.assemble(kind, file)
 
 
@@ -220,21 +229,21 @@ class EngineOptions(Options):
     """The processes or the cluster that do the work."""
 
     workers: int | None = option(
-        "--workers", "Processes; the result is the same.  [cores]", type=Whole(min=1)
+        "--workers N", "Number of processes; the result is always the same.  [cores]", type=Whole(min=1)
     )
     engine: Literal["local", "dask"] = option(
-        "--engine", "Run in processes here, or on a cluster.", default="local"
+        "--engine", "Run in processes on this machine, or on a dask cluster.", default="local"
     )
-    scheduler: str | None = option("--scheduler ADDR", "Address of a dask cluster, like tcp://node1:8786.")
+    scheduler: str | None = option("--scheduler ADDR", "Address of a dask cluster, such as tcp://node1:8786.")
 
     def client(self, stack: ExitStack) -> Client | None:
         """Connect to the cluster until the stack ends; None for the processes of this machine."""
         if self.engine == "local":
             if self.scheduler is not None:
-                raise UsageError("--scheduler goes with --engine dask; give it too")
+                raise UsageError("--scheduler requires --engine dask; add it")
             return None
         if self.scheduler is not None and self.workers is not None:
-            raise UsageError("--workers counts processes of this machine; with --scheduler leave it out")
+            raise UsageError("--workers counts processes of this machine; remove it when you use --scheduler")
         from nmtalign.batch.cluster import connected
         from nmtalign.corpus.parallel import default_workers
 
@@ -247,7 +256,9 @@ class OutputFileOptions(Options):
 
     section = "Output"
 
-    output: str = option("-o --output FILE", "File to write.", type=OUTPUT, default="-")
+    output: str = option(
+        "-o --output FILE", "Write to FILE; `-` is standard output.", type=OUTPUT, default="-"
+    )
 
 
 def say_written(what: str, paths: list[str], progress: Progress) -> None:

@@ -38,12 +38,12 @@ class TwoNames(click.ParamType):  # type: ignore[type-arg]  # click 8.2 knows no
         names = [name.strip(" ") for name in str(value).split(",")]
         if len(names) != 2 or not all(names) or (self._distinct and names[0] == names[1]):
             option = "the value" if param is None else param.opts[0]
-            raise UsageError(f"{option} wants {self._wanted}; found {value!r}")
+            raise UsageError(f"{option} must be {self._wanted}; found {value!r}")
         return names[0], names[1]
 
 
-_SIDES = TwoNames("two names like 1,2 or en,fr")
-LANGUAGES = TwoNames("two different languages like en,fr", distinct=True)
+_SIDES = TwoNames("two names such as 1,2 or en,fr")
+LANGUAGES = TwoNames("two different languages such as en,fr", distinct=True)
 
 
 def _checked_encoding(context: click.Context, parameter: click.Parameter, name: str) -> str:
@@ -53,26 +53,26 @@ def _checked_encoding(context: click.Context, parameter: click.Parameter, name: 
 
 def encoding_option(*, of_vectors: bool = False) -> Any:
     """Declare ``--encoding``; the reader of vectors checks the name itself, as it takes UTF-16, too."""
-    help = "Encoding of every text file that is read."
+    help = "Encoding of all text files that are read."
     check = None if of_vectors else _checked_encoding
     return option("--encoding NAME", help, default="utf-8", callback=check, section="Input")
 
 
 def formula_option() -> Any:
     """Declare ``--escape-formulas``."""
-    help = "In CSV and TSV, put ' before words that a spreadsheet would take for formulas."
+    help = "In CSV and TSV, put ' before words that a spreadsheet would read as formulas."
     return option("--escape-formulas", help, default=False)
 
 
 def length_option() -> Any:
     """Declare ``--max-length``."""
-    help = "Leave out pairs with more than N words on a side."
+    help = "Leave out pairs with more than N words on either side."
     return option("--max-length N", help, type=Whole(min=1), section="Input")
 
 
 def languages_option() -> Any:
     """Declare ``--langs``."""
-    help = "Source and target language.  [where known]"
+    help = "Source and target language, such as en,fr."
     return option("--langs XX,YY", help, type=LANGUAGES, section="Input")
 
 
@@ -82,12 +82,14 @@ class PairsOptions(Options):
 
     section = "Input"
 
-    pairs: str | None = option("--pairs FILE", "One file with both sides, instead of two texts.", type=INPUT)
+    pairs: str | None = option(
+        "--pairs FILE", "Read both sides from one FILE instead of two texts.", type=INPUT
+    )
     pairs_format: Literal["auto"] | PairFormat = option(
-        "--pairs-format", "Format of --pairs.", default="auto"
+        "--pairs-format", "Format of the --pairs file.", default="auto"
     )
     sides: tuple[str, str] | None = option(
-        "--sides A,B", "Source and target in --pairs: columns, keys or languages.", type=_SIDES
+        "--sides A,B", "Columns, keys or languages of source and target in --pairs.", type=_SIDES
     )
     encoding: str = encoding_option()
 
@@ -103,7 +105,9 @@ class PairsOptions(Options):
             )
             return iter(bitext)
         if self.sides is not None or self.pairs_format != "auto":
-            raise UsageError("--sides and --pairs-format describe one file with both sides; add --pairs FILE")
+            raise UsageError(
+                "--sides and --pairs-format require --pairs FILE, one file with both sides; add it"
+            )
         return None
 
 
@@ -163,17 +167,17 @@ class TokenizerType(click.Choice[str]):
 
 
 def _tokenizer_option(default: str) -> Any:
-    help = f"How lines become words.  {default}"
+    help = f"Tokenizer that splits lines into words.  {default}"
     return option("--tokenizer", help, type=TokenizerType(), section="Input")
 
 
 def _lowercase_option(default: str) -> Any:
-    help = f"Look words up in lower case.  {default}"
+    help = f"Look up words in lower case.  {default}"
     return option("--lowercase/--no-lowercase", help, section="Input")
 
 
 def _unicode_option(default: str) -> Any:
-    help = f"Unicode normal form of the words.  {default}"
+    help = f"Unicode normalization of the words.  {default}"
     return option("--unicode", help, section="Input")
 
 
@@ -228,7 +232,10 @@ def languages_of_files(source: str | None, target: str | None) -> tuple[str, str
 
 # --- words and their links ----------------------------------------------------------------------
 
-ADVICE = "links count words between spaces: give the text that was aligned, or what align --tokens wrote"
+ADVICE = (
+    "links count space-separated words; pass the text that was aligned,"
+    " or the files that align --tokens wrote"
+)
 
 
 class LinkedLine(NamedTuple):

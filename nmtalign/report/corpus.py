@@ -23,19 +23,23 @@ from nmtalign.files.text_files import unequal_lines_error, zip_lines
 from nmtalign.links.alignments import AlignedPair, Alignment, GoldAlignment, Link
 from nmtalign.links.evaluation import Counts, Evaluation, evaluate
 from nmtalign.links.formats import read_gold, read_links
-from nmtalign.report.sample import OWN, SamplePair, inside
+from nmtalign.report.sample import OWN_LINKS, SamplePair, alignment_inside
 from nmtalign.text.bitext import MAX_MATRIX_CELLS, SentencePair
 
-CHUNK = 1000  # pairs aligned at a time
-BY_PART = 200  # pairs of a report whose scorers are shown one by one, as far as `WEIGHTS` go
-TOGETHER = 50  # of these pairs, aligned at a time
-WEIGHTS = 1_500_000  # of these, so that a report stays below 3 MB
+PAIRS_PER_SCORING_CALL = 1000  # pairs aligned at a time
+MAX_PAIRS_WITH_PARTS = (
+    200  # pairs of a report whose scorers are shown one by one, as far as `MAX_PART_WEIGHTS` go
+)
+PAIRS_PER_PARTS_CALL = 50  # of these pairs, aligned at a time
+MAX_PART_WEIGHTS = 1_500_000  # of these, so that a report stays below 3 MB
 
-Parts = dict[str, NDArray[np.floating]]
-Alone = tuple[Parts, dict[str, Alignment]]  # weights of each scorer by itself, and the links that it chooses
+PartWeights = dict[str, NDArray[np.floating]]
+PartResults = tuple[
+    PartWeights, dict[str, Alignment]
+]  # weights of each scorer by itself, and the links that it chooses
 
 
-class Record(NamedTuple):
+class CorpusRecord(NamedTuple):
     """One line of a corpus."""
 
     number: int  # from 1
@@ -43,7 +47,7 @@ class Record(NamedTuple):
     gold: GoldAlignment | None
     others: dict[str, frozenset[Link]]  # of other systems
     aligned: AlignedPair | None = None  # where the attention is given; else an aligner computes it
-    by_part: Callable[[], Parts] | None = None  # of each scorer or head, where the attention is given
+    by_part: Callable[[], PartWeights] | None = None  # of each scorer or head, where the attention is given
     files: Mapping[str, str | Path] = MappingProxyType({})  # of the links: under "gold", and by system
     typed: bool = False  # no line of a file: its tokens are shown, where of others words between spaces are
 
@@ -53,9 +57,9 @@ def read_corpus(
     *,
     gold: str | Path | None = None,
     others: Mapping[str, str | Path] | None = None,
-    aligned: Iterable[tuple[AlignedPair, Callable[[], Parts]]] | None = None,
+    aligned: Iterable[tuple[AlignedPair, Callable[[], PartWeights]]] | None = None,
     encoding: str = "utf-8",
-) -> Iterator[Record]:
+) -> Iterator[CorpusRecord]:
     """Yield sentence pairs with their gold links and the links of other systems, from Pharaoh files.
 
     `aligned` has the attention of each pair, where it is known, and what computes that of each of its heads.
@@ -74,7 +78,7 @@ def read_corpus(
             break
         golden = None if golds is None else golds[number - 1]
         known = () if aligned is None else next(attention)
-        record = Record(number, pair, golden, dict(zip(systems, links, strict=True)), *known)
+        record = CorpusRecord(number, pair, golden, dict(zip(systems, links, strict=True)), *known)
         yield record._replace(files=files)
     if golds is not None and number != len(golds):
         raise unequal_lines_error([number, len(golds)], ["the bitext", str(gold)])
@@ -82,10 +86,10 @@ def read_corpus(
         next(attention, None)  # raises an error if attention of further pairs follows
 
 
-def random_sample(records: Iterable[Record], size: int, *, seed: int = 1) -> list[Record]:
+def random_sample(records: Iterable[CorpusRecord], size: int, *, seed: int = 1) -> list[CorpusRecord]:
     """Return `size` random records, or all, in order; no more are held (Vitter 1985, algorithm R)."""
     draw = random.Random(seed)
-    kept: list[Record] = []
+    kept: list[CorpusRecord] = []
     for seen, record in enumerate(records):
         if len(kept) < size:
             kept.append(record)
@@ -94,56 +98,56 @@ def random_sample(records: Iterable[Record], size: int, *, seed: int = 1) -> lis
     return sorted(kept, key=lambda record: record.number)
 
 
-class Worst(NamedTuple):
+class WorstSample(NamedTuple):
     """The worst records, worst first, and evaluations of the whole corpus."""
 
-    records: list[Record]
+    records: list[CorpusRecord]
     size: int  # pairs of the whole corpus
     evaluations: dict[str, Evaluation]  # of the links and of each other system, where there is gold
 
 
 def worst_sample(
-    records: Iterable[Record], size: int, aligner: Aligner | None, *, by: str = "score"
-) -> Worst:
+    records: Iterable[CorpusRecord], size: int, aligner: Aligner | None, *, by: str = "score"
+) -> WorstSample:
     """Align a corpus and return the `size` worst pairs; equally bad ones in the order of the corpus.
 
     By ``score``: the lowest pair score; by ``gold``: the highest AER; by the name of another system: the
     lowest F1 against its links. Without an aligner the records have attention of their own.
     """
-    heap: list[tuple[float, int, Record]] = []
+    heap: list[tuple[float, int, CorpusRecord]] = []
     systems: dict[str, list[frozenset[Link]]] = defaultdict(list)
     golds: list[GoldAlignment] = []
     count = 0
-    for record, ours, score in _aligned(records, aligner):
+    for record, ours, score in _align_corpus(records, aligner):
         count += 1
-        entry = (_badness(record, ours, score, by), -record.number, record)
+        entry = (_measure_badness(record, ours, score, by), -record.number, record)
         heapq.heappush(heap, entry) if len(heap) < size else heapq.heappushpop(heap, entry)
         if record.gold is not None:
-            for name, links in {OWN: ours, **record.others}.items():
+            for name, links in {OWN_LINKS: ours, **record.others}.items():
                 systems[name].append(links)
             golds.append(record.gold)
     ordered = [record for *_, record in sorted(heap, reverse=True)]
-    return Worst(ordered, count, {name: evaluate(links, golds) for name, links in systems.items()})
+    return WorstSample(ordered, count, {name: evaluate(links, golds) for name, links in systems.items()})
 
 
-def _aligned(
-    records: Iterable[Record], aligner: Aligner | None
-) -> Iterator[tuple[Record, frozenset[Link], float]]:
+def _align_corpus(
+    records: Iterable[CorpusRecord], aligner: Aligner | None
+) -> Iterator[tuple[CorpusRecord, frozenset[Link], float]]:
     """Yield each record with its links and its pair score."""
     if aligner is None:
         for record in records:
-            pair = attention_of(record, aligner)
+            pair = align_record(record, aligner)
             yield record, pair.alignment.links, pair.score or 0.0
         return
     records = iter(records)
-    while chunk := list(islice(records, CHUNK)):
+    while chunk := list(islice(records, PAIRS_PER_SCORING_CALL)):
         text = aligner.encoded([record.pair for record in chunk])
         batch = links_of_words(aligner.align_text(text), text.line_words)
         for n, record in enumerate(chunk):
             yield record, frozenset(batch.links(n)), float(batch.scores[n])
 
 
-def _badness(record: Record, links: frozenset[Link], score: float, by: str) -> float:
+def _measure_badness(record: CorpusRecord, links: frozenset[Link], score: float, by: str) -> float:
     """Return how bad a pair is; the larger, the worse."""
     if by == "score":
         return -score
@@ -158,7 +162,7 @@ def _badness(record: Record, links: frozenset[Link], score: float, by: str) -> f
     return 1 - 2 * len(links & theirs) / size if size else 0.0
 
 
-def cells_of(record: Record, aligner: Aligner | None) -> int:
+def count_cells(record: CorpusRecord, aligner: Aligner | None) -> int:
     """Return how many weights a record has."""
     if record.aligned is not None:
         return record.aligned.matrix.weights.size
@@ -167,16 +171,16 @@ def cells_of(record: Record, aligner: Aligner | None) -> int:
     return math.prod(map(len, aligner.text.words_of_pair(record.pair, aligner.languages)))
 
 
-def attention_of(record: Record, aligner: Aligner | None) -> AlignedPair:
+def align_record(record: CorpusRecord, aligner: Aligner | None) -> AlignedPair:
     """Return the attention of a record, or else of the aligner; DataError above `MAX_MATRIX_CELLS`."""
-    cells = cells_of(record, aligner)
+    cells = count_cells(record, aligner)
     if cells > MAX_MATRIX_CELLS and record.aligned is None:
         sizes = f"expected at most {MAX_MATRIX_CELLS:,} weights (target by source words), found {cells:,}"
         raise DataError(f"pair {record.number}: {sizes}; align gives the links alone")
-    return _with_attention([record], aligner)[0]
+    return _align_records([record], aligner)[0]
 
 
-def _with_attention(records: Sequence[Record], aligner: Aligner | None) -> list[AlignedPair]:
+def _align_records(records: Sequence[CorpusRecord], aligner: Aligner | None) -> list[AlignedPair]:
     """Return the attention of records; that of the lines of files is computed together."""
     given = [record.aligned for record in records if record.aligned is not None]
     if aligner is None or given:
@@ -186,41 +190,48 @@ def _with_attention(records: Sequence[Record], aligner: Aligner | None) -> list[
     return aligner.align_lines([record.pair for record in records])
 
 
-def parts_of(record: Record, aligner: Aligner | None) -> Parts:
+def weights_of_parts(record: CorpusRecord, aligner: Aligner | None) -> PartWeights:
     """Return the weights (T, S) of each scorer, or attention head, by itself; none where there is one."""
-    return _all_alone([record], aligner)[0][0]
+    return _results_of_parts([record], aligner)[0][0]
 
 
-def _all_alone(records: Sequence[Record], aligner: Aligner | None) -> list[Alone]:
+def _results_of_parts(records: Sequence[CorpusRecord], aligner: Aligner | None) -> list[PartResults]:
     if aligner is None:
         return [(record.by_part() if record.by_part else {}, {}) for record in records]
     names = aligner.scorer.names if len(aligner.scorer.names) > 1 else ()
-    alone: list[Alone] = [({}, {}) for _ in records]
+    alone: list[PartResults] = [({}, {}) for _ in records]
     for name in names:
-        aligned = _with_attention(records, aligner.with_scorers([name]))
+        aligned = _align_records(records, aligner.with_scorers([name]))
         for (parts, choices), pair in zip(alone, aligned, strict=True):
             parts[name], choices[name] = pair.matrix.weights, pair.alignment
     return alone
 
 
-def show(records: Iterable[Record], aligner: Aligner | None = None) -> list[SamplePair]:
-    """Align records for a report, with all weights; those of each scorer for the first `BY_PART` pairs.
+def align_for_report(records: Iterable[CorpusRecord], aligner: Aligner | None = None) -> list[SamplePair]:
+    """Align records for a report and keep their weights.
 
-    Pairs beyond `MAX_MATRIX_CELLS` weights in all are left out with a warning; a DataError if none is left.
+    The first `MAX_PAIRS_WITH_PARTS` pairs also get the weights of each scorer by itself, until these are
+    `MAX_PART_WEIGHTS` weights. A page holds at most `MAX_MATRIX_CELLS` weights: a warning names the pairs
+    that do not fit, a DataError says that none does.
     """
     pairs: list[SamplePair] = []
     left_out: list[int] = []
-    fitting, room = _fitting(records, aligner, left_out), WEIGHTS
-    while chunk := list(islice(fitting, min(TOGETHER, max(0, BY_PART - len(pairs))) or CHUNK)):
-        by_part = len(pairs) < BY_PART and room > 0
-        alone = _all_alone(chunk, aligner) if by_part else [({}, {}) for _ in chunk]
-        aligned = _with_attention(chunk, aligner)
+    fitting, room = _records_that_fit(records, aligner, left_out), MAX_PART_WEIGHTS
+    while chunk := list(
+        islice(
+            fitting,
+            min(PAIRS_PER_PARTS_CALL, max(0, MAX_PAIRS_WITH_PARTS - len(pairs))) or PAIRS_PER_SCORING_CALL,
+        )
+    ):
+        by_part = len(pairs) < MAX_PAIRS_WITH_PARTS and room > 0
+        alone = _results_of_parts(chunk, aligner) if by_part else [({}, {}) for _ in chunk]
+        aligned = _align_records(chunk, aligner)
         for record, pair, (parts, choices) in zip(chunk, aligned, alone, strict=True):
             if room <= 0:
                 parts, choices = {}, {}
             room -= sum(weights.size for weights in parts.values())
             T, S = pair.matrix.weights.shape
-            others = others_inside(record, S, T)
+            others = other_alignments(record, S, T)
             pairs.append(SamplePair(record.number, pair, record.gold, others, parts, choices))
     if left_out:
         more = f" and {len(left_out) - 1:,} others" if left_out[1:] else ""
@@ -232,21 +243,23 @@ def show(records: Iterable[Record], aligner: Aligner | None = None) -> list[Samp
     return pairs
 
 
-def others_inside(record: Record, S: int, T: int) -> dict[str, Alignment]:
+def other_alignments(record: CorpusRecord, S: int, T: int) -> dict[str, Alignment]:
     """Return the links of other systems; a DataError names a file of links or gold with one outside."""
     if record.gold is not None:
-        inside(record.gold.possible, S, T, record.number or 1, record.files.get("gold"))
+        alignment_inside(record.gold.possible, S, T, record.number or 1, record.files.get("gold"))
     return {
-        name: inside(links, S, T, record.number, record.files.get(name))
+        name: alignment_inside(links, S, T, record.number, record.files.get(name))
         for name, links in record.others.items()
     }
 
 
-def _fitting(records: Iterable[Record], aligner: Aligner | None, left_out: list[int]) -> Iterator[Record]:
+def _records_that_fit(
+    records: Iterable[CorpusRecord], aligner: Aligner | None, left_out: list[int]
+) -> Iterator[CorpusRecord]:
     """Yield the records that a page has room for, and note the numbers of the others."""
     cells = 0
     for record in records:
-        if cells + (more := cells_of(record, aligner)) > MAX_MATRIX_CELLS:
+        if cells + (more := count_cells(record, aligner)) > MAX_MATRIX_CELLS:
             left_out.append(record.number)
         else:
             cells += more

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # Publishers refuse type 3, matplotlib's default; type 42 is TrueType.
 FONT_TYPES: dict[str, Any] = {"pdf.fonttype": 42, "ps.fonttype": 42}
-_WITH_FONTS = (".pdf", ".ps", ".eps")  # files in which fonts are embedded
+_SUFFIXES_WITH_FONTS = (".pdf", ".ps", ".eps")  # files in which fonts are embedded
 
 
 def new_figure(dpi: float | None = None) -> Figure:
@@ -28,11 +28,11 @@ def new_figure(dpi: float | None = None) -> Figure:
 
     figure = Figure(figsize=(1, 1), dpi=dpi)
     FigureCanvasAgg(figure)
-    vars(figure)["savefig"] = partial(_savefig, figure)
+    vars(figure)["savefig"] = partial(_save_with_embedded_fonts, figure)
     return figure
 
 
-def _savefig(figure: Figure, file: Any, **options: Any) -> None:
+def _save_with_embedded_fonts(figure: Figure, file: Any, **options: Any) -> None:
     """Save a figure as ``Figure.savefig`` does, which takes the options, with fonts of type 42."""
     import matplotlib
 
@@ -40,13 +40,15 @@ def _savefig(figure: Figure, file: Any, **options: Any) -> None:
     fonts = nullcontext() if is_page else matplotlib.rc_context(FONT_TYPES)
     suffix = Path(file).suffix if isinstance(file, str | Path) else ""
     named = options.get("format") or suffix.removeprefix(".") or matplotlib.rcParams["savefig.format"]
-    outlines = _drawn_as_outlines(figure) if f".{named.lower()}" in _WITH_FONTS else nullcontext()
+    outlines = (
+        _outline_postscript_fonts(figure) if f".{named.lower()}" in _SUFFIXES_WITH_FONTS else nullcontext()
+    )
     with fonts, outlines:
         type(figure).savefig(figure, file, **options)
 
 
 @contextmanager
-def _drawn_as_outlines(figure: Figure) -> Iterator[None]:
+def _outline_postscript_fonts(figure: Figure) -> Iterator[None]:
     """Draw a text as outlines if its font has PostScript outlines, as many of Chinese and Japanese have.
 
     Most viewers show nothing of such a font that matplotlib has embedded as type 42.

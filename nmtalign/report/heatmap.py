@@ -27,15 +27,21 @@ from nmtalign.files.paths import as_path
 from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link
 from nmtalign.links.inputs import LinksOfPair, as_gold
 from nmtalign.names import SIDES
+from nmtalign.report.figure_layout import (
+    CURVE_STYLES,
+    LEGEND_CELL_INCHES,
+    MAX_LABEL_CHARS,
+    CurveFigure,
+    PanelFigure,
+)
 from nmtalign.report.figures import FONT_TYPES
-from nmtalign.report.page import KINDS, LEGEND_CELL, LONGEST_LABEL, Board, Panels
 from nmtalign.report.style import (
     DARK,
     FONTS_OF_SIGNS,
+    abbreviate,
     choose_fonts,
     is_light,
-    shorten,
-    suggestion,
+    suggest_font,
     visible,
 )
 from nmtalign.validation import check_bool, check_choice, check_number, check_type
@@ -45,12 +51,12 @@ if TYPE_CHECKING:
     from matplotlib.colors import Colormap, Normalize
     from matplotlib.figure import Figure
 
-FORMATS = (".png", ".svg", ".pdf")
-LONGEST_TITLE = 100
-SMALLEST_NUMBER = 0.005  # weights below it are left out when numbers are written into the cells
-NO_VECTOR, HIDDEN = "no vector", "0.45"  # words whose weights say nothing, and their color
-ROUNDED = 1e-3  # tolerance of sums of shares
-MEANINGS = {  # of values, where all rows (or columns) sum to 1, and elsewhere
+PICTURE_FORMATS = (".png", ".svg", ".pdf")
+MAX_TITLE_CHARS = 100
+MIN_WRITTEN_WEIGHT = 0.005  # weights below it are left out when numbers are written into the cells
+NO_VECTOR_LABEL, HATCH_GRAY = "no vector", "0.45"  # words whose weights say nothing, and their color
+SUM_TOLERANCE = 1e-3  # tolerance of sums of shares
+NOTES_OF_VALUES = {  # of values, where all rows (or columns) sum to 1, and elsewhere
     "forward": (
         "each row sums to 1, attention of a target word",
         "attention of a target word, each row sums to 1 at most",
@@ -62,11 +68,13 @@ MEANINGS = {  # of values, where all rows (or columns) sum to 1, and elsewhere
     "combined": ("both directions together",) * 2,
     "scores": ("before positions and softmax",) * 2,
 }
-_BACKENDS: dict[str, tuple[str, dict[str, str | None]]] = {  # what draws a format, and the metadata in it
+_BACKEND_AND_METADATA: dict[
+    str, tuple[str, dict[str, str | None]]
+] = {  # what draws a format, and the metadata in it
     ".png": ("agg", {"Software": None}),
     ".svg": ("svg", {"Date": None, "Creator": "nmtalign"}),
 }
-_NUMBERS_FIT = 0.3  # inches: the smallest cell that holds a number
+_MIN_NUMBER_CELL_INCHES = 0.3  # inches: the smallest cell that holds a number
 
 
 @check_call("write draw_heatmap(AlignmentMatrix(weights, source_words, target_words))")
@@ -147,16 +155,18 @@ def draw_heatmap(
         if flag is not None:
             check_bool(flag, name)
     first = _same_words(list(matrices.values()))
-    chosen = _inside(() if links is None else links, first)
-    sure, possible = _gold_inside(gold, first)
+    chosen = _links_inside(() if links is None else links, first)
+    sure, possible = _gold_links_inside(gold, first)
     marks = {"chosen link": bool(chosen), "sure in the gold": bool(sure), "possible": bool(possible - sure)}
-    marks[NO_VECTOR] = any(matrix.unknown and any(matrix.unknown) for matrix in matrices.values())
+    marks[NO_VECTOR_LABEL] = any(matrix.unknown and any(matrix.unknown) for matrix in matrices.values())
     _check_colors(colors)
-    norm = _norm(list(matrices.values()), linear)
-    with _style([*first.source_tokens, *first.target_tokens, title, *matrices]):
+    norm = _color_norm(list(matrices.values()), linear)
+    with _fonts_for([*first.source_tokens, *first.target_tokens, title, *matrices]):
         names = [visible(name) for name in matrices] if len(matrices) > 1 else [""]
-        panels = Panels(first, names, shorten(visible(title), LONGEST_TITLE), columns, _sentences(matrices))
-        show_numbers = panels.cell >= _NUMBERS_FIT if numbers is None else numbers
+        panels = PanelFigure(
+            first, names, abbreviate(visible(title), MAX_TITLE_CHARS), columns, _notes_below(matrices)
+        )
+        show_numbers = panels.cell >= _MIN_NUMBER_CELL_INCHES if numbers is None else numbers
         for axes, matrix in zip(panels.axes, matrices.values(), strict=True):
             image = _draw_cells(axes, matrix.weights, colors, norm)
             _hatch(axes, matrix)
@@ -166,7 +176,7 @@ def draw_heatmap(
             if show_numbers:
                 _write_numbers(axes, image, matrix, panels.cell)
         if image:
-            panels.add_color_bar(image, _name_of_scale(matrices, norm))
+            panels.add_color_bar(image, _color_bar_label(matrices, norm))
         _draw_legend(panels, [name for name, used in marks.items() if used], colors)
     return panels.figure
 
@@ -203,12 +213,12 @@ def draw_curves(
     check_bool(numbers, "numbers")
     kinds = _kinds_of_links(matrix, links, gold)
     tokens = matrix.source_tokens, matrix.target_tokens
-    sides = [[shorten(visible(word), LONGEST_LABEL) or "␣" for word in side] for side in tokens]
+    sides = [[abbreviate(visible(word), MAX_LABEL_CHARS) or "␣" for word in side] for side in tokens]
     weights = np.clip(matrix.weights, 0.0, 1.0)
-    shown = [] if {*kinds.values()} <= {"both"} else [kind for kind in KINDS if kind in kinds.values()]
-    title = shorten(visible(title), LONGEST_TITLE)
-    with _style([*sides[0], *sides[1], title, *(KINDS[kind][2] for kind in shown)]):
-        board = Board(sides, title, shown, numbers=numbers)
+    shown = [] if {*kinds.values()} <= {"both"} else [kind for kind in CURVE_STYLES if kind in kinds.values()]
+    title = abbreviate(visible(title), MAX_TITLE_CHARS)
+    with _fonts_for([*sides[0], *sides[1], title, *(CURVE_STYLES[kind][2] for kind in shown)]):
+        board = CurveFigure(sides, title, shown, numbers=numbers)
         for link, kind in sorted(kinds.items()):
             board.curve(link, kind, 0.6 if kind == "missed" else float(weights[link.target, link.source]))
     return board.figure
@@ -217,18 +227,18 @@ def draw_curves(
 def _kinds_of_links(
     matrix: AlignmentMatrix, links: Iterable[tuple[int, int]] | None, gold: GoldAlignment | LinksOfPair | None
 ) -> dict[Link, str]:
-    """Return the links to draw, each with its key in `KINDS`."""
-    chosen = _inside(links or (), matrix)
+    """Return the links to draw, each with its key in `CURVE_STYLES`."""
+    chosen = _links_inside(links or (), matrix)
     if gold is None:
         return dict.fromkeys(chosen, "both")
-    sure, possible = _gold_inside(gold, matrix)
+    sure, possible = _gold_links_inside(gold, matrix)
     if links is None:
         return {link: "sure" if link in sure else "possible" for link in sure | possible}
     kinds = {link: "hit" if link in possible else "wrong" for link in chosen}
     return kinds | dict.fromkeys(sure - chosen, "missed")
 
 
-def matrices_of(pair: AlignedPair, values: str | None = None) -> dict[str, AlignmentMatrix]:
+def matrices_by_title(pair: AlignedPair, values: str | None = None) -> dict[str, AlignmentMatrix]:
     """Return what :func:`draw_heatmap` draws of a pair, by the title of the panel.
 
     `values` is ``combined``, ``forward``, ``reverse``, ``scores``, or ``all`` for the first three. Left out,
@@ -245,7 +255,7 @@ def matrices_of(pair: AlignedPair, values: str | None = None) -> dict[str, Align
     return {name: replace(pair.matrix, weights=known[name]) for name in shown}
 
 
-def cropped(
+def crop_matrices(
     matrices: Mapping[str, AlignmentMatrix],
     links: Iterable[tuple[int, int]],
     gold: GoldAlignment | None,
@@ -257,7 +267,7 @@ def cropped(
     first = _same_words(list(matrices.values()))
 
     def links_of_part(pairs: Iterable[tuple[int, int]]) -> frozenset[Link]:
-        inside = _inside(pairs, first)
+        inside = _links_inside(pairs, first)
         return frozenset(Link(source[s], target[t]) for s, t in inside if s in source and t in target)
 
     def part(matrix: AlignmentMatrix) -> AlignmentMatrix:
@@ -296,26 +306,26 @@ def save_heatmaps(figures: Iterable[Figure], path: str | Path, *, dpi: int = 150
         For another ending, no figure, or several figures and a format without pages.
     """
     path = as_path(path)
-    check_format(path)
+    check_picture_suffix(path)
     check_number(dpi, "dots per inch from 1 to 2400", minimum=1, maximum=2400)
     check_type(figures, Iterable, "a list of pictures, made by draw_heatmap")
     import matplotlib
 
     fixed = {"svg.fonttype": "none", "svg.hashsalt": "nmtalign", **FONT_TYPES}
-    with atomic_file(path) as partial, matplotlib.rc_context(fixed), _script_was_named():
+    with atomic_file(path) as partial, matplotlib.rc_context(fixed), _ignore_missing_glyphs():
         if path.suffix.lower() == ".pdf":
-            _save_pages(map(_figure, figures), partial, path)
+            _save_pdf_pages(map(_check_figure, figures), partial, path)
         else:
-            _save_one(list(map(_figure, figures)), partial, dpi, path)
+            _save_single_picture(list(map(_check_figure, figures)), partial, dpi, path)
 
 
-def check_format(path: str | Path, known: Sequence[str] = FORMATS) -> None:
+def check_picture_suffix(path: str | Path, known: Sequence[str] = PICTURE_FORMATS) -> None:
     """Refuse a file name whose ending is not among the known ones."""
     if as_path(path).suffix.lower() not in known:
         raise UsageError(f"{path}: expected a file name ending in {', '.join(known)}")
 
 
-def _save_pages(figures: Iterable[Figure], partial: str | Path, path: Path) -> None:
+def _save_pdf_pages(figures: Iterable[Figure], partial: str | Path, path: Path) -> None:
     from matplotlib.backends.backend_pdf import PdfPages
 
     count = 0
@@ -327,17 +337,17 @@ def _save_pages(figures: Iterable[Figure], partial: str | Path, path: Path) -> N
         raise UsageError(f"{path}: expected at least one picture to save, found none")
 
 
-def _figure(figure: Any) -> Figure:
+def _check_figure(figure: Any) -> Figure:
     from matplotlib.figure import Figure
 
     check_type(figure, Figure, "pictures, made by draw_heatmap")
     return figure  # type: ignore[no-any-return]
 
 
-def _save_one(figures: list[Figure], partial: str | Path, dpi: int, path: Path) -> None:
+def _save_single_picture(figures: list[Figure], partial: str | Path, dpi: int, path: Path) -> None:
     if len(figures) != 1:
         raise UsageError(f"{path}: a {path.suffix} holds one picture, found {len(figures)}; save to .pdf")
-    backend, metadata = _BACKENDS[path.suffix.lower()]
+    backend, metadata = _BACKEND_AND_METADATA[path.suffix.lower()]
     figures[0].savefig(partial, dpi=dpi, backend=backend, metadata=metadata)
 
 
@@ -350,7 +360,7 @@ def _same_words(matrices: Sequence[AlignmentMatrix]) -> AlignmentMatrix:
     return matrices[0]
 
 
-def _inside(links: Iterable[tuple[int, int]], matrix: AlignmentMatrix) -> set[Link]:
+def _links_inside(links: Iterable[tuple[int, int]], matrix: AlignmentMatrix) -> set[Link]:
     """Return `links` as a set, refusing positions that the matrix does not have."""
     T, S = matrix.weights.shape
     source, target = getattr(links, "source_length", S), getattr(links, "target_length", T)  # of an Alignment
@@ -360,47 +370,47 @@ def _inside(links: Iterable[tuple[int, int]], matrix: AlignmentMatrix) -> set[Li
     return set(Alignment(links, S, T).links)
 
 
-def _gold_inside(
+def _gold_links_inside(
     gold: GoldAlignment | LinksOfPair | None, matrix: AlignmentMatrix
 ) -> tuple[set[Link], set[Link]]:
     """Return sure and possible links, none without gold."""
     if gold is None:
         return set(), set()
     links = as_gold(gold)
-    return _inside(links.sure, matrix), _inside(links.possible, matrix)
+    return _links_inside(links.sure, matrix), _links_inside(links.possible, matrix)
 
 
-def _norm(matrices: Sequence[AlignmentMatrix], linear: bool | None) -> Normalize:
+def _color_norm(matrices: Sequence[AlignmentMatrix], linear: bool | None) -> Normalize:
     """Return the color scale, linear or of square roots."""
     from matplotlib.colors import Normalize, PowerNorm
 
     values = np.concatenate([matrix.weights.ravel() for matrix in matrices])
     shares = bool(((values >= 0) & (values <= 1 + 1e-5)).all())
-    if linear or (linear is None and (not shares or _uniform(matrices))):
-        return Normalize(*_span(values))
-    return PowerNorm(0.5, *((0.0, 1.0) if shares else _span(values)))
+    if linear or (linear is None and (not shares or _are_nearly_uniform(matrices))):
+        return Normalize(*_weight_range(values))
+    return PowerNorm(0.5, *((0.0, 1.0) if shares else _weight_range(values)))
 
 
-def _sums(weights: NDArray[np.floating]) -> tuple[bool, bool]:
+def _sum_to_one(weights: NDArray[np.floating]) -> tuple[bool, bool]:
     """Say whether all rows, and all columns, are shares that sum to 1."""
     if weights.size == 0 or weights.min() < 0:
         return False, False
-    rows, columns = (np.abs(weights.sum(axis=axis) - 1).max() < ROUNDED for axis in (1, 0))
+    rows, columns = (np.abs(weights.sum(axis=axis) - 1).max() < SUM_TOLERANCE for axis in (1, 0))
     return bool(rows), bool(columns)
 
 
-def _uniform(matrices: Iterable[AlignmentMatrix]) -> bool:
+def _are_nearly_uniform(matrices: Iterable[AlignmentMatrix]) -> bool:
     """Say whether all weights are nearly uniform: of N words at most 2/N, and halfway from 1/N to 1."""
     arrays = [matrix.weights for matrix in matrices]
     limits = []
     for weights in arrays:
-        rows, columns = _sums(weights)
+        rows, columns = _sum_to_one(weights)
         N = weights.shape[1] if rows else len(weights) if columns else 0
         limits += [min(2 / N, (1 + 1 / N) / 2)] if N > 1 else []
     return bool(limits) and max(float(weights.max()) for weights in arrays) <= min(limits)
 
 
-def _sentences(matrices: Mapping[str, AlignmentMatrix]) -> list[str]:
+def _notes_below(matrices: Mapping[str, AlignmentMatrix]) -> list[str]:
     """Return what is to be said of the weights: of which score, what they are, unknown words."""
     captions = {matrix.caption for matrix in matrices.values()}
     sentences = [f"score: {caption}" for caption in captions if caption and len(captions) == 1]
@@ -408,12 +418,12 @@ def _sentences(matrices: Mapping[str, AlignmentMatrix]) -> list[str]:
         weights, named = matrix.weights, f"{visible(name)}: " if name else ""
         if matrix.caption and len(captions) > 1:
             sentences.append(f"{named}{matrix.caption}")
-        if name in MEANINGS:
-            whole, part = MEANINGS[name]
+        if name in NOTES_OF_VALUES:
+            whole, part = NOTES_OF_VALUES[name]
             hidden = ", hatched cells included" if " sums" in whole and any(matrix.unknown or ()) else ""
-            sentences.append(named + (whole if any(_sums(weights)) else part) + hidden)
-        if _uniform([matrix]):
-            digits = max(3, _digits(float(np.ptp(weights))))
+            sentences.append(named + (whole if any(_sum_to_one(weights)) else part) + hidden)
+        if _are_nearly_uniform([matrix]):
+            digits = max(3, _digit_count(float(np.ptp(weights))))
             low, high = (f"{bound:.{digits}f}".lstrip("0") for bound in (weights.min(), weights.max()))
             sentences.append(f"{named}nearly uniform, all from {low} to {high}")
     first = next(iter(matrices.values()))
@@ -421,11 +431,11 @@ def _sentences(matrices: Mapping[str, AlignmentMatrix]) -> list[str]:
     for side, unknown, tokens in zip(SIDES, first.unknown or ((), ()), sides, strict=True):
         if unknown:
             words = ", ".join(dict.fromkeys(visible(tokens[n]) for n in sorted(unknown)))
-            sentences.append(f"without a vector in the {side}: {shorten(words, LONGEST_TITLE)}")
+            sentences.append(f"without a vector in the {side}: {abbreviate(words, MAX_TITLE_CHARS)}")
     return sentences
 
 
-def _span(values: NDArray[np.floating]) -> tuple[float, float]:
+def _weight_range(values: NDArray[np.floating]) -> tuple[float, float]:
     """Return the smallest and the largest weight, or 0 and 1 when all are equal."""
     if values.size == 0 or values.min() == values.max():
         return min([0.0, *values[:1]]), max([1.0, *values[:1]])
@@ -433,27 +443,27 @@ def _span(values: NDArray[np.floating]) -> tuple[float, float]:
 
 
 @contextmanager
-def _style(texts: list[str]) -> Iterator[None]:
+def _fonts_for(texts: list[str]) -> Iterator[None]:
     """Draw with fonts that have the letters of `texts`; warn about those that no installed font has."""
     import matplotlib
 
     families, missing = choose_fonts([visible(text) for text in texts])
     signs = [sign for sign in missing if len(sign) == 1]
-    lacking = {f"the {script} letters": suggestion(script) for script in missing if script not in signs}
+    lacking = {f"the {script} letters": suggest_font(script) for script in missing if script not in signs}
     if signs:
-        lacking[f"the signs {shorten(' '.join(signs), LONGEST_TITLE)}"] = FONTS_OF_SIGNS
+        lacking[f"the signs {abbreviate(' '.join(signs), MAX_TITLE_CHARS)}"] = FONTS_OF_SIGNS
     for letters, example in lacking.items():
         warnings.warn(
             f"no installed font has {letters} of this sentence pair, they are drawn as boxes;"
             f" install one{example and f', for example {example}'}",
             stacklevel=5,
         )
-    with matplotlib.rc_context({"font.family": families}), _script_was_named():
+    with matplotlib.rc_context({"font.family": families}), _ignore_missing_glyphs():
         yield
 
 
 @contextmanager
-def _script_was_named() -> Iterator[None]:
+def _ignore_missing_glyphs() -> Iterator[None]:
     """Keep matplotlib from warning about each letter again."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
@@ -481,12 +491,12 @@ def _draw_cells(axes: Axes, weights: NDArray[np.floating], colors: str | Colorma
     return image
 
 
-def _name_of_scale(matrices: Mapping[str, AlignmentMatrix], norm: Normalize) -> str:
+def _color_bar_label(matrices: Mapping[str, AlignmentMatrix], norm: Normalize) -> str:
     from matplotlib.colors import PowerNorm
 
     if isinstance(norm, PowerNorm):
         return "weight,\n√ scale"
-    if _uniform(matrices.values()):
+    if _are_nearly_uniform(matrices.values()):
         return "weight,\nown range"
     return "score" if [*matrices] == ["scores"] else "weight"
 
@@ -497,7 +507,7 @@ def _hatch(axes: Axes, matrix: AlignmentMatrix) -> None:
 
     T, S = matrix.weights.shape
     source, target = matrix.unknown or ((), ())
-    hatched: dict[str, Any] = {"hatch": "////", "facecolor": HIDDEN, "edgecolor": "0.6", "linewidth": 0}
+    hatched: dict[str, Any] = {"hatch": "////", "facecolor": HATCH_GRAY, "edgecolor": "0.6", "linewidth": 0}
     corners = [((s - 0.5, -0.5), 1, T) for s in sorted(source)]
     corners += [((-0.5, t - 0.5), S, 1) for t in sorted(target)]
     for corner, width, height in corners:
@@ -537,20 +547,20 @@ def _write_numbers(axes: Axes, image: Any, matrix: AlignmentMatrix, cell: float)
     from matplotlib.colors import to_hex
 
     source, target = matrix.unknown or ((), ())
-    digits = _digits(image.norm.vmax - image.norm.vmin)
+    digits = _digit_count(image.norm.vmax - image.norm.vmin)
     for (t, s), weight in np.ndenumerate(matrix.weights):
-        if abs(weight) >= SMALLEST_NUMBER and s not in source and t not in target:
+        if abs(weight) >= MIN_WRITTEN_WEIGHT and s not in source and t not in target:
             color = "black" if is_light(to_hex(image.cmap(image.norm(weight)))) else "white"
-            text = number(weight, digits)
+            text = format_weight(weight, digits)
             axes.text(s, t + 0.08, text, ha="center", va="center", size=cell * 20, color=color)
 
 
-def _digits(span: float) -> int:
+def _digit_count(span: float) -> int:
     """Return how many digits tell weights apart that differ by at most `span`: 2, for flat weights to 4."""
     return int(np.clip(1 - math.floor(math.log10(span)), 2, 4)) if span > 0 else 2
 
 
-def number(weight: float, digits: int = 2) -> str:
+def format_weight(weight: float, digits: int = 2) -> str:
     """Return a weight, with two digits in at most four characters if possible: 0.07 as ``.07``.
 
     >>> [number(x) for x in (0.07, 0.999, -0.5, 12.34)], number(0.1234, digits=3)
@@ -561,15 +571,15 @@ def number(weight: float, digits: int = 2) -> str:
     return f"{weight:.{digits}f}".replace("0.", ".", 1)
 
 
-def _draw_legend(panels: Panels, names: Sequence[str], colors: str | Colormap) -> None:
+def _draw_legend(panels: PanelFigure, names: Sequence[str], colors: str | Colormap) -> None:
     """Draw one cell for each kind of mark that the picture holds, with its name beside it."""
     from matplotlib.colors import Normalize
 
     for axes, name in zip(panels.add_legend(names), names, strict=True):
         _draw_cells(axes, np.full((1, 1), 0.35), colors, Normalize(0.0, 1.0))
-        if name == NO_VECTOR:
+        if name == NO_VECTOR_LABEL:
             _hatch(axes, AlignmentMatrix([[0.0]], ("",), ("",), (frozenset({0}), frozenset())))
         elif name == "chosen link":
-            _draw_dots(axes, {Link(0, 0)}, LEGEND_CELL, corner=False)
+            _draw_dots(axes, {Link(0, 0)}, LEGEND_CELL_INCHES, corner=False)
         else:
-            _draw_boxes(axes, {Link(0, 0)}, LEGEND_CELL, dashed=name == "possible")
+            _draw_boxes(axes, {Link(0, 0)}, LEGEND_CELL_INCHES, dashed=name == "possible")

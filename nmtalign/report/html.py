@@ -38,29 +38,29 @@ from nmtalign.links.formats import (
 )
 from nmtalign.links.inputs import GoldInput, as_gold_sequence
 from nmtalign.report.sample import (
-    OWN,
+    OWN_LINKS,
     Figure,
     SamplePair,
     best_sources,
     best_targets,
     comparison_data,
     distributions,
-    evaluations,
+    evaluate_systems,
     headline,
     lexicon_rows,
     most_instructive,
-    numbered,
+    number_pairs,
     summarize,
 )
-from nmtalign.report.style import LIGHT, scale, visible
+from nmtalign.report.style import LIGHT, color_scale, visible
 from nmtalign.validation import check_type
 
-_NOTHING = AlignedPair(Alignment((), 0, 0), AlignmentMatrix(np.zeros((0, 0)), (), ()))
-REPORT, TYPING = "report.js", "tools/typing.js"  # a page begins with one of them
-_IMPORT = re.compile(r'^import (?:\{[^}]*\} from )?"([^"]+)";\n', re.MULTILINE)
+_EMPTY_PAIR = AlignedPair(Alignment((), 0, 0), AlignmentMatrix(np.zeros((0, 0)), (), ()))
+REPORT_MODULE, TYPING_MODULE = "report.js", "tools/typing.js"  # a page begins with one of them
+_IMPORT_LINE = re.compile(r'^import (?:\{[^}]*\} from )?"([^"]+)";\n', re.MULTILINE)
 
 
-def html_report(
+def report_page(
     pairs: Sequence[SamplePair],
     *,
     title: str = "Word alignment",
@@ -75,23 +75,23 @@ def html_report(
     `gold` is a Pharaoh line for each pair of the corpus, empty where there are none: the page gives those of
     pairs that it does not show back with the corrected ones.
     """
-    data, evaluated = report_data(pairs), evaluations(pairs)
+    data, evaluated = report_data(pairs), evaluate_systems(pairs)
     lines = [""] * max((pair.number for pair in pairs), default=0) if gold is None else gold
     shown = {pair.number for pair in pairs}
-    figures = [*corpus, *summarize(pairs, evaluated.get(OWN))]
+    figures = [*corpus, *summarize(pairs, evaluated.get(OWN_LINKS))]
     data |= {
         "headline": headline(figures),
         "summary": [figure[:3] for figure in figures],
         "lines": len(lines),
-        "text": _key_of_text(pairs, len(lines)) if text is None else text,
+        "text": _fingerprint_of_text(pairs, len(lines)) if text is None else text,
         "rest": {n: line for n, line in enumerate(lines, 1) if line and n not in shown},
-        "corrections": _corrections(pairs, corrections or {}, len(lines)),
+        "corrections": _correction_data(pairs, corrections or {}, len(lines)),
         "systems": comparison_data(evaluated if systems is None else systems),
     }
-    return _page(data, title)
+    return _fill_template(data, title)
 
 
-def _key_of_text(pairs: Sequence[SamplePair], lines: int) -> str | None:
+def _fingerprint_of_text(pairs: Sequence[SamplePair], lines: int) -> str | None:
     """Return the key of a text of which all pairs are shown; None where some are not."""
     if sorted(pair.number for pair in pairs) != list(range(1, lines + 1)):
         return None
@@ -101,7 +101,7 @@ def _key_of_text(pairs: Sequence[SamplePair], lines: int) -> str | None:
     return str(key)
 
 
-def _corrections(
+def _correction_data(
     pairs: Sequence[SamplePair], corrections: Mapping[int, Correction], lines: int
 ) -> list[dict[str, Any]]:
     """Return corrections as the page reads and writes them; DataError if they are of another text."""
@@ -122,36 +122,41 @@ def _corrections(
     ]
 
 
-def html_cards(pairs: Sequence[SamplePair]) -> str:
+def cards_page(pairs: Sequence[SamplePair]) -> str:
     """Return the cards of some pairs alone, with their tools, as one HTML file."""
-    return _page(report_data(pairs), "Word alignment", kind="cards")
+    return _fill_template(report_data(pairs), "Word alignment", kind="cards")
 
 
-def html_typing(models: Sequence[str], example: tuple[str, str]) -> str:
+def typing_page(models: Sequence[str], example: tuple[str, str]) -> str:
     """Return a page that shows the cards of pairs that are typed into it.
 
     It sends ``{"models": [...], "source": ..., "target": ...}`` to ``pairs`` at the server it comes from, and
     is answered with :func:`report_data`, or ``{"error": ...}``. Two models are shown side by side.
     """
     data = report_data([]) | {"models": list(models), "example": example}
-    return _page(data, "Word alignment", kind="cards", module=TYPING, connect="'self'")
+    return _fill_template(data, "Word alignment", kind="cards", module=TYPING_MODULE, connect="'self'")
 
 
-def _page(
-    data: dict[str, Any], title: str, *, kind: str = "report", module: str = REPORT, connect: str = "'none'"
+def _fill_template(
+    data: dict[str, Any],
+    title: str,
+    *,
+    kind: str = "report",
+    module: str = REPORT_MODULE,
+    connect: str = "'none'",
 ) -> str:
-    script, style = _script(module), _unindented(_asset("report.css"))
+    script, style = _bundle_script(module), _without_indentation(_read_asset("report.css"))
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     identity = hashlib.sha256(text.encode()).hexdigest()[:16]
-    return _asset("report.html").format(
+    return _read_asset("report.html").format(
         title=html.escape(visible(title)),
         kind=kind,
         script=script,
         style=style,
-        script_hash=_hash(script),
-        style_hash=_hash(style),
+        script_hash=_policy_hash(script),
+        style_hash=_policy_hash(style),
         connect=connect,
-        data=compressed(f'{{"id":"{identity}",{text[1:]}'.encode()),
+        data=compress_to_base64(f'{{"id":"{identity}",{text[1:]}'.encode()),
     )
 
 
@@ -217,10 +222,10 @@ def write_report(
         check_type(figure, Figure, "a figure of nmtalign.report.sample")
     for evaluation in (systems or {}).values():
         check_type(evaluation, Evaluation, "an evaluation of a system")
-    listed = numbered(pairs, golds)
+    listed = number_pairs(pairs, golds)
     lines = None if golds is None else list(map(format_gold, golds))
     known = {} if corrections is None else read_corrections(corrections)
-    page = html_report(
+    page = report_page(
         listed,
         title=title,
         corpus=corpus,
@@ -234,35 +239,40 @@ def write_report(
 
 
 @functools.cache
-def _asset(name: str) -> str:
+def _read_asset(name: str) -> str:
     return resources.files("nmtalign.report").joinpath("assets", name).read_text(encoding="utf-8")
 
 
 @functools.cache
-def modules(name: str) -> tuple[str, ...]:
+def module_order(name: str) -> tuple[str, ...]:
     """Return the names of all JavaScript modules that one needs, each behind those that it imports itself."""
     folder = posixpath.dirname(name)
-    imported = [posixpath.normpath(posixpath.join(folder, path)) for path in _IMPORT.findall(_asset(name))]
-    return (*dict.fromkeys(needed for path in imported for needed in modules(path)), name)
+    imported = [
+        posixpath.normpath(posixpath.join(folder, path)) for path in _IMPORT_LINE.findall(_read_asset(name))
+    ]
+    return (*dict.fromkeys(needed for path in imported for needed in module_order(path)), name)
 
 
 @functools.cache
-def _script(name: str) -> str:
+def _bundle_script(name: str) -> str:
     """Return a module and all that it needs as one script in one scope, without imports and exports."""
-    texts = [re.sub(r"^export ", "", _IMPORT.sub("", _asset(m)), flags=re.MULTILINE) for m in modules(name)]
-    return "\n".join(['"use strict";', "(async () => {", *map(_unindented, texts), "})();"])
+    texts = [
+        re.sub(r"^export ", "", _IMPORT_LINE.sub("", _read_asset(m)), flags=re.MULTILINE)
+        for m in module_order(name)
+    ]
+    return "\n".join(['"use strict";', "(async () => {", *map(_without_indentation, texts), "})();"])
 
 
-def _unindented(text: str) -> str:
+def _without_indentation(text: str) -> str:
     """Return `text` without the spaces before its lines, a fifteenth of a page of few pairs."""
     return re.sub(r"^ +", "", text, flags=re.MULTILINE)
 
 
-def _hash(text: str) -> str:
+def _policy_hash(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def compressed(data: bytes) -> str:
+def compress_to_base64(data: bytes) -> str:
     """Return bytes as zlib compresses them, in base64, as the page reads them."""
     return base64.b64encode(zlib.compress(data)).decode()
 
@@ -275,7 +285,7 @@ def report_data(pairs: Sequence[SamplePair]) -> dict[str, Any]:
     if len({tuple(pair.others) for pair in pairs}) > 1:
         raise UsageError("expected all pairs of a report to show the same other systems, in the same order")
     others = list(pairs[0].others) if pairs else []
-    aligned = pairs[0].aligned if pairs else _NOTHING
+    aligned = pairs[0].aligned if pairs else _EMPTY_PAIR
     with_gold = any(pair.gold is not None for pair in pairs)
     parts = dict.fromkeys(name for pair in pairs for name in pair.parts)
     figures = summarize(pairs)
@@ -294,24 +304,26 @@ def report_data(pairs: Sequence[SamplePair]) -> dict[str, Any]:
         "views": ["combined", *directions, *parts],
         "usual": aligned.default_values,
         "parts": "attention" if aligned.scores is None else "posterior",  # of heads, of scorers
-        "colors": scale(),
-        "paper": scale(LIGHT),
-        "differences": scale("PuOr"),
+        "colors": color_scale(),
+        "paper": color_scale(LIGHT),
+        "differences": color_scale("PuOr"),
         "summary": [figure[:3] for figure in figures],
         "first": first and (first[0], *first[1]),
         "plots": [distribution._asdict() for distribution in distributions(pairs)],
         "lexicon": lexicon_rows(pairs),
         "pairs": shown,
-        "weights": compressed(bytes(levels)),
+        "weights": compress_to_base64(bytes(levels)),
     }
 
 
 def _pair_data(pair: SamplePair, levels: bytearray) -> dict[str, Any]:
-    """Return one pair under short keys, for there are many pairs.
+    """Return the data of one pair under short keys, because a page has many pairs.
 
-    Words s, t; links l (source, target, thousandths); gold g (source, target, sure); other systems o;
-    matrices m (see :func:`pack`); links c of each part alone; best partners bf, br; null probabilities nt,
-    ns; score p; AER a; positions of words without a vector u; key of the words h.
+    Keys: n number of the pair; h fingerprint of its words; s, t source and target words; l links (source,
+    target, probability in thousandths); g gold links (source, target, whether sure); o links of other
+    systems; m matrices (see :func:`pack_weights`); c links of each part by itself; bf, br best source of
+    each target word and best target of each source word; nt, ns null probabilities of target and source
+    words; p pair score; a AER; u positions of words without a vector.
     """
     aligned, matrix, gold = pair.aligned, pair.aligned.matrix, pair.gold
     aer = math.nan if gold is None else Counts.of(aligned.alignment, gold).aer
@@ -325,19 +337,19 @@ def _pair_data(pair: SamplePair, levels: bytearray) -> dict[str, Any]:
         if gold is None
         else [x for link in sorted(gold.possible) for x in (*link, int(link in gold.sure))],
         "o": [[x for link in sorted(other.links) for x in link] for other in pair.others.values()],
-        "m": _matrices(pair, levels),
+        "m": _pack_matrices(pair, levels),
         "c": {part: [x for link in pair.chosen_by(part) for x in link] for part in pair.parts},
         "bf": best_sources(aligned),
         "br": best_targets(aligned),
-        "nt": _null(aligned.target_null),
-        "ns": _null(aligned.source_null),
+        "nt": _null_thousandths(aligned.target_null),
+        "ns": _null_thousandths(aligned.source_null),
         "p": None if aligned.score is None else round(aligned.score, 4),
         "a": None if math.isnan(aer) else round(aer, 4),
         "u": None if matrix.unknown is None else [sorted(side) for side in matrix.unknown],
     }
 
 
-def _matrices(pair: SamplePair, levels: bytearray) -> dict[str, tuple[float, float, int]]:
+def _pack_matrices(pair: SamplePair, levels: bytearray) -> dict[str, tuple[float, float, int]]:
     aligned = pair.aligned
     named = {"combined": aligned.matrix.weights, "forward": aligned.forward, "reverse": aligned.reverse}
     scores = aligned.scores if aligned.default_values == "forward" else None
@@ -345,10 +357,10 @@ def _matrices(pair: SamplePair, levels: bytearray) -> dict[str, tuple[float, flo
         named["scores"] = scores  # which the reasons of the page tell
     named |= pair.parts
     named |= {f"={n}": pair.weights[name] for n, name in enumerate(pair.others) if name in pair.weights}
-    return {name: pack(weights, levels) for name, weights in named.items() if weights is not None}
+    return {name: pack_weights(weights, levels) for name, weights in named.items() if weights is not None}
 
 
-def pack(weights: NDArray[np.floating], levels: bytearray) -> tuple[float, float, int]:
+def pack_weights(weights: NDArray[np.floating], levels: bytearray) -> tuple[float, float, int]:
     """Return the smallest weight, the largest, and where the (T, S) weights between them begin in `levels`.
 
     They are added there as bytes, by row. A byte counts 255ths of the span, so a weight that is read back is
@@ -368,7 +380,7 @@ def pack(weights: NDArray[np.floating], levels: bytearray) -> tuple[float, float
     return low, high, at
 
 
-def _null(probabilities: NDArray[np.floating] | None) -> list[int] | None:
+def _null_thousandths(probabilities: NDArray[np.floating] | None) -> list[int] | None:
     """Return thousandths, or None when there is no null word."""
     if probabilities is None or not (probabilities > 5e-4).any():
         return None

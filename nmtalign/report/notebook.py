@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import singledispatch
 from html import escape
-from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,28 +23,30 @@ from nmtalign.files.paths import as_path
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix
 from nmtalign.links.evaluation import METRICS, Evaluation, compare_evaluations
 from nmtalign.report.heatmap import (
-    FORMATS,
-    check_format,
+    PICTURE_FORMATS,
+    check_picture_suffix,
     draw_curves,
     draw_heatmap,
-    matrices_of,
+    matrices_by_title,
     save_heatmaps,
 )
-from nmtalign.report.html import html_cards, html_report
-from nmtalign.report.sample import SamplePair, numbered
-from nmtalign.report.tables import OF_MATRICES, link_table, save_matrices
+from nmtalign.report.html import cards_page, report_page
+from nmtalign.report.sample import SamplePair, number_pairs
+from nmtalign.report.style import DARK
+from nmtalign.report.tables import MATRIX_FORMATS, link_table, save_matrices
+from nmtalign.results import PictureSettings
 from nmtalign.validation import check_bool, check_choices, check_type
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-HEIGHT = 720  # pixels of a page
-DPI = 80  # of a picture as it is shown; it has twice as many dots
-LABELS = "#7a7a7a"
-FOUND = ["source_position", "source_word", "target_position", "target_word", "found"]
+PAGE_HEIGHT_PIXELS = 720  # pixels of a page
+SCREEN_DPI = 80  # of a picture as it is shown; it has twice as many dots
+LABEL_COLOR = "#7a7a7a"
+COMPARISON_COLUMNS = ["source_position", "source_word", "target_position", "target_word", "found"]
 
-Png = tuple[bytes, dict[str, int]]  # a picture, and how large it is shown
+PngAndSize = tuple[bytes, dict[str, int]]  # a picture, and how large it is shown
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,7 +54,7 @@ class Page:
     """An HTML page that a notebook shows in a frame."""
 
     html: str  # the whole page
-    height: int = HEIGHT  # of the frame, in pixels
+    height: int = PAGE_HEIGHT_PIXELS  # of the frame, in pixels
 
     def __repr__(self) -> str:
         return f"Page of {len(self.html):,} characters, which a notebook shows"
@@ -85,26 +86,26 @@ def show(pairs: Iterable[AlignedPair], *, title: str = "Word alignment") -> Page
     True
     """
     check_type(title, str, "a title")
-    return Page(html_report(numbered(pairs), title=title))
+    return Page(report_page(number_pairs(pairs), title=title))
 
 
 @singledispatch
-def _pair(result: Any) -> AlignedPair:
+def _as_pair(result: Any) -> AlignedPair:
     """Return a result as a pair of words, weights and links."""
     raise UsageError(f"expected one sentence pair, found {short_repr(result)}")
 
 
-@_pair.register
+@_as_pair.register
 def _(result: AlignedPair) -> AlignedPair:
     return result
 
 
-@_pair.register
+@_as_pair.register
 def _(result: AlignmentMatrix) -> AlignedPair:
     return AlignedPair(Alignment(frozenset(), len(result.source_tokens), len(result.target_tokens)), result)
 
 
-@_pair.register
+@_as_pair.register
 def _(result: Alignment) -> AlignedPair:
     """Words are numbered from 0."""
     source, target = (map(str, range(n)) for n in (result.source_length, result.target_length))
@@ -114,19 +115,23 @@ def _(result: Alignment) -> AlignedPair:
 
 def to_card(result: Any) -> Page:
     """Return the card of a result, with the tools of the report."""
-    pair = _pair(result)
+    pair = _as_pair(result)
     longest = max(pair.matrix.weights.shape)
-    return Page(html_cards([SamplePair(1, pair)]), min(HEIGHT, 260 + 27 * longest))
+    return Page(cards_page([SamplePair(1, pair)]), min(PAGE_HEIGHT_PIXELS, 260 + 27 * longest))
 
 
-def to_png(result: Any) -> Png:
+def to_png(result: Any) -> PngAndSize:
     """Return the heatmap of a result as a picture for a notebook."""
-    pair = _pair(result)
-    facts = f"{len(pair.alignment)} links" + ("" if pair.score is None else f" · score {pair.score:.3f}")
-    return _png(to_heatmap(result, title=facts if pair.alignment.links else ""))
+    pair = _as_pair(result)
+    title = ""
+    if pair.alignment.links:
+        title = f"{len(pair.alignment)} links"
+        if pair.score is not None:
+            title += f" · score {pair.score:.3f}"
+    return _render_png(to_heatmap(result, PictureSettings(title=title)))
 
 
-def _png(figure: Figure) -> Png:
+def _render_png(figure: Figure) -> PngAndSize:
     """Return a sharp picture without background, whose labels can be read on white and on black."""
     from matplotlib.text import Text
 
@@ -134,18 +139,18 @@ def _png(figure: Figure) -> Png:
     inside = {text for axes in figure.axes for text in axes.texts}
     labels = [(text, text.get_color()) for text in figure.findobj(Text) if text not in inside]
     for text, _ in labels:
-        text.set_color(LABELS)
+        text.set_color(LABEL_COLOR)
     figure.savefig(
         file,
         format="png",
         backend="agg",
-        dpi=2 * DPI,
+        dpi=2 * SCREEN_DPI,
         facecolor="none",
         metadata={"Software": None},
     )
     for text, color in labels:
         text.set_color(color)
-    width, height = (round(inches * DPI) for inches in figure.get_size_inches())
+    width, height = (round(inches * SCREEN_DPI) for inches in figure.get_size_inches())
     return file.getvalue(), {"width": width, "height": height}
 
 
@@ -204,51 +209,75 @@ def _frame(data: Any, **options: Any) -> pd.DataFrame:
     return pd.DataFrame(data, **options)
 
 
-def to_heatmap(result: Any, *, values: str | None = None, curves: bool = False, **options: Any) -> Figure:
-    """Draw a result with its links, by `draw_heatmap` or `draw_curves`, which take the options.
+def to_heatmap(result: Any, settings: PictureSettings) -> Figure:
+    """Draw a result with its links, or with those of the settings."""
+    check_bool(settings.curves, "curves")
+    if settings.curves:
+        return _with_png_repr(_draw_result_as_curves(result, settings))
+    matrices = _matrices_to_draw(result, settings.values)
+    links = settings.links
+    if links is None:
+        links = _as_pair(result).alignment.links or None
+    colors = DARK if settings.colors is None else settings.colors
+    figure = draw_heatmap(
+        matrices,
+        links=links,
+        gold=settings.gold,
+        title=settings.title,
+        numbers=settings.numbers,
+        linear=settings.linear,
+        colors=colors,
+        columns=settings.columns,
+    )
+    return _with_png_repr(figure)
 
-    `values` chooses among the arrays of an aligned pair, see `matrices_of`.
-    """
-    check_bool(curves, "curves")
-    known = [*signature(draw_curves if curves else draw_heatmap).parameters]
-    check_choices(options, ("values", "curves", *known[1:]), "options")
-    matrices = _matrices(result, values)
-    links = _pair(result).alignment.links
-    if not curves:
-        return _displayed(draw_heatmap(matrices, **{"links": links or None, **options}))
+
+def _draw_result_as_curves(result: Any, settings: PictureSettings) -> Figure:
+    """Draw the links of a result; raise UsageError if a setting is about cells, or there are two matrices."""
+    known = ("values", "curves", "links", "gold", "title", "numbers")
+    check_choices(settings.changed, known, "options of curves")
+    matrices = _matrices_to_draw(result, settings.values)
     if len(matrices) > 1:
-        raise UsageError(f"curves: expected one of the values {', '.join(matrices)}, found all")
+        raise UsageError(f"curves show the links of one matrix; set `values` to one of {', '.join(matrices)}")
     [matrix] = matrices.values()
-    return _displayed(draw_curves(matrix, **{"links": links, **options}))
+    links = _as_pair(result).alignment.links if settings.links is None else settings.links
+    numbers = False if settings.numbers is None else settings.numbers
+    return draw_curves(matrix, links=links, gold=settings.gold, title=settings.title, numbers=numbers)
 
 
-def _matrices(result: Any, values: str | None) -> dict[str, AlignmentMatrix]:
-    pair = _pair(result)
-    if pair is not result and values is not None:
-        raise UsageError(f"expected no `values` of one matrix, found {short_repr(values)}")
-    return matrices_of(pair, values) if pair is result else {"": pair.matrix}
+def _matrices_to_draw(result: Any, values: str | None) -> dict[str, AlignmentMatrix]:
+    """Return the matrices of an aligned pair by their titles, or the one matrix of another result."""
+    pair = _as_pair(result)
+    if pair is result:
+        return matrices_by_title(pair, values)
+    if values is not None:
+        problem = f"`values` chooses among the matrices of an aligned pair, found {short_repr(values)}"
+        raise UsageError(f"{problem}; remove it for a single matrix")
+    return {"": pair.matrix}
 
 
-def save(result: Any, path: str | Path, **options: Any) -> None:
-    """Save the picture of a result, or its numbers; for the options see :func:`to_heatmap`."""
+def save(result: Any, path: str | Path, settings: PictureSettings) -> None:
+    """Save the picture of a result, or its numbers, as the ending of the file says."""
     path = as_path(path)
-    check_format(path, FORMATS + OF_MATRICES)
-    if path.suffix.lower() in OF_MATRICES:
-        if options.pop("curves", False):
-            raise UsageError(f"{path}: curves are a picture; give a name ending in {', '.join(FORMATS)}")
-        check_choices(options, ("values",), "options of numbers")
-        save_matrices([(1, _matrices(result, options.get("values")))], path)
-    else:
-        save_heatmaps([to_heatmap(result, **options)], path)
+    check_picture_suffix(path, PICTURE_FORMATS + MATRIX_FORMATS)
+    if path.suffix.lower() not in MATRIX_FORMATS:
+        save_heatmaps([to_heatmap(result, settings)], path)
+        return
+    if settings.curves:
+        endings = ", ".join(PICTURE_FORMATS)
+        raise UsageError(f"{path}: curves are a picture; give a name ending in {endings}")
+    changed = [name for name in settings.changed if name != "curves"]
+    check_choices(changed, ("values",), "options of numbers")
+    save_matrices([(1, _matrices_to_draw(result, settings.values))], path)
 
 
 @singledispatch
 def to_comparison(first: Any, second: Any) -> Any:
     """Return where the links of two results are found, a picture of two matrices, differences of scores."""
-    return _frame(_found_links(_pair(first), _pair(second)), columns=FOUND)
+    return _frame(_compare_links(_as_pair(first), _as_pair(second)), columns=COMPARISON_COLUMNS)
 
 
-def _found_links(ours: AlignedPair, theirs: AlignedPair) -> list[tuple[Any, ...]]:
+def _compare_links(ours: AlignedPair, theirs: AlignedPair) -> list[tuple[Any, ...]]:
     sizes = [tuple(map(len, pair.tokens)) for pair in (ours, theirs)]
     if sizes[0] != sizes[1]:
         words = " and ".join(f"{size[0]} and {size[1]} words" for size in sizes)
@@ -265,13 +294,13 @@ def _(first: AlignedBatch, second: Any) -> Any:
     if len(first) != len(second):
         raise UsageError(f"expected two batches of the same pairs, found {len(first):,} and {len(second):,}")
     pairs = enumerate(zip(first, second, strict=True))
-    rows = [(n, *row) for n, both in pairs for row in _found_links(*both)]
-    return _frame(rows, columns=["pair", *FOUND])
+    rows = [(n, *row) for n, both in pairs for row in _compare_links(*both)]
+    return _frame(rows, columns=["pair", *COMPARISON_COLUMNS])
 
 
 @to_comparison.register
 def _(first: AlignmentMatrix, second: Any) -> Any:
-    return _displayed(draw_heatmap({"first": first, "second": second}))
+    return _with_png_repr(draw_heatmap({"first": first, "second": second}))
 
 
 @to_comparison.register
@@ -292,7 +321,7 @@ def _(first: Evaluation, second: Any) -> Any:
     return _frame(rows, index=list(METRICS), columns=columns)
 
 
-def _displayed(figure: Figure) -> Figure:
+def _with_png_repr(figure: Figure) -> Figure:
     """Let a notebook show a figure that belongs to no backend."""
-    figure.__dict__["_repr_png_"] = lambda: _png(figure)
+    figure.__dict__["_repr_png_"] = lambda: _render_png(figure)
     return figure

@@ -28,15 +28,17 @@ from nmtalign.report.style import visible
 from nmtalign.text.bitext import MAX_MATRIX_CELLS
 from nmtalign.validation import check_choices, check_number, check_type, reject_exhausted
 
-READABLE = 20  # words of a sentence that shows an error at a glance
-TRANSLATIONS = 1000  # most of them in a report
-OWN = "these links"  # the name of the links that a report is made with
-OF_JUMPS = "source words from one linked target word to the next"
-LEVEL = 0.05  # of significance, shared among all pairs of systems
-_NAMES = {"precision": "Precision", "recall": "Recall", "f1": "F1", "aer": "AER"}
+MAX_READABLE_WORDS = 20  # words of a sentence that shows an error at a glance
+MAX_LEXICON_ROWS = 1000  # most of them in a report
+OWN_LINKS = "these links"  # the name of the links that a report is made with
+JUMP_NOTE = "source words from one linked target word to the next"
+SIGNIFICANCE_LEVEL = 0.05  # of significance, shared among all pairs of systems
+_METRIC_NAMES = {"precision": "Precision", "recall": "Recall", "f1": "F1", "aer": "AER"}
 
 
-def inside(links: frozenset[Link], S: int, T: int, number: int, file: str | Path | None = None) -> Alignment:
+def alignment_inside(
+    links: frozenset[Link], S: int, T: int, number: int, file: str | Path | None = None
+) -> Alignment:
     """Return links of a pair; a DataError with the number of the pair, and the file, if one is outside."""
     try:
         return Alignment(links, S, T)
@@ -87,13 +89,13 @@ class SamplePair:
         T, S = self.aligned.matrix.weights.shape
         check_type(self.gold, (GoldAlignment, type(None)), "a GoldAlignment")
         if self.gold is not None:
-            inside(self.gold.possible, S, T, self.number)
+            alignment_inside(self.gold.possible, S, T, self.number)
         names = {name: f"the {name} of a pair as a dictionary" for name in ("others", "choices")}
         for name, what in names.items():
             check_type(getattr(self, name), Mapping, what)
             for alignment in getattr(self, name).values():
                 check_type(alignment, Alignment, "an alignment of another system")
-                inside(alignment.links, S, T, self.number)
+                alignment_inside(alignment.links, S, T, self.number)
         for name in ("parts", "weights"):
             check_type(getattr(self, name), Mapping, f"the {name} of a pair as a dictionary")
             for part, weights in getattr(self, name).items():
@@ -114,10 +116,10 @@ class SamplePair:
         if part in self.choices:
             return sorted(self.choices[part].links)
         check_choices([part], self.parts, "parts")
-        return [(s, t) for t, s in enumerate(_best(self.parts[part], None)) if s >= 0]
+        return [(s, t) for t, s in enumerate(_best_columns(self.parts[part], None)) if s >= 0]
 
 
-def numbered(
+def number_pairs(
     pairs: Iterable[AlignedPair] | Iterable[SamplePair], gold: Sequence[GoldAlignment] | None = None
 ) -> list[SamplePair]:
     """Return aligned pairs as a report shows them, counted from 1; those of SamplePair stay as they are."""
@@ -146,15 +148,15 @@ def numbered(
 
 def best_sources(pair: AlignedPair) -> list[int]:
     """Return the best source position of each target word, -1 where the null word is likelier; length T."""
-    return _best(pair.matrix.weights if pair.forward is None else pair.forward, pair.target_null)
+    return _best_columns(pair.matrix.weights if pair.forward is None else pair.forward, pair.target_null)
 
 
 def best_targets(pair: AlignedPair) -> list[int]:
     """Return the best target position of each source word, -1 where the null word is likelier; length S."""
-    return _best((pair.matrix.weights if pair.reverse is None else pair.reverse).T, pair.source_null)
+    return _best_columns((pair.matrix.weights if pair.reverse is None else pair.reverse).T, pair.source_null)
 
 
-def _best(weights: NDArray[np.floating], null: NDArray[np.floating] | None) -> list[int]:
+def _best_columns(weights: NDArray[np.floating], null: NDArray[np.floating] | None) -> list[int]:
     """Return the best column of each row, -1 where null has more weight."""
     if 0 in weights.shape:
         return [-1] * len(weights)
@@ -165,16 +167,16 @@ def _best(weights: NDArray[np.floating], null: NDArray[np.floating] | None) -> l
 
 
 def most_instructive(pairs: Iterable[SamplePair]) -> tuple[int, Link] | None:
-    """Return the number of a pair, and its link that is wrong or missing, with which to begin looking.
+    """Return the error that a reader should look at first: the number of its pair, and the link.
 
-    The surest wrong link of a word that lacks a sure one, in sentences of at most `READABLE` words; else the
-    surest wrong link; else the sure link that is missing and least likely. Of equals the one of the shortest
-    pair, then of the first.
+    Only sentences of at most `MAX_READABLE_WORDS` words are considered. The first choice is the most probable
+    wrong link of a word that also lacks a sure link; then the most probable wrong link; then the missing sure
+    link that is least likely. Ties are resolved by the shortest pair, then by the first pair.
     """
     errors: list[tuple[tuple[int, float, int], int, Link]] = []
     for pair in pairs:
         T, S = pair.aligned.matrix.weights.shape
-        if pair.gold is None or max(S, T) > READABLE:
+        if pair.gold is None or max(S, T) > MAX_READABLE_WORDS:
             continue
         ours, weights = pair.aligned.alignment.links, pair.aligned.matrix.weights
         missed = pair.gold.sure - ours
@@ -203,12 +205,12 @@ def distributions(pairs: Sequence[SamplePair]) -> list[Distribution]:
     matrices = [p.aligned.matrix for p in pairs if p.aligned.matrix.unknown is not None]
     unknown = [sum(map(len, m.unknown or ())) / max(1, sum(m.weights.shape)) for m in matrices]
     histograms = [
-        _scores("Pair scores", scores),
-        _shares("Link probabilities", "of the chosen links", probabilities),
-        _whole("Jump widths", OF_JUMPS, jump_widths(pairs), -5, 5),
-        _fertility(pairs, 0),
-        _fertility(pairs, 1),
-        _shares("Unknown words", "share of a pair's words without a vector", np.array(unknown)),
+        _score_histogram("Pair scores", scores),
+        _share_histogram("Link probabilities", "of the chosen links", probabilities),
+        _integer_histogram("Jump widths", JUMP_NOTE, jump_widths(pairs), -5, 5),
+        _fertility_histogram(pairs, 0),
+        _fertility_histogram(pairs, 1),
+        _share_histogram("Unknown words", "share of a pair's words without a vector", np.array(unknown)),
     ]
     return [histogram for histogram in histograms if sum(histogram.counts)]
 
@@ -225,31 +227,31 @@ def jump_widths(pairs: Iterable[SamplePair]) -> NDArray[np.int64]:
     return np.array(steps, dtype=np.int64)
 
 
-def _fertility(pairs: Iterable[SamplePair], side: int) -> Distribution:
+def _fertility_histogram(pairs: Iterable[SamplePair], side: int) -> Distribution:
     """Return how many links the words of a side have: 0 for source, 1 for target words."""
     counts = [pair.aligned.alignment.to_matrix().sum(axis=side) for pair in pairs]
     fertility = np.concatenate([np.zeros(0, np.int64), *counts])
     unlinked = f"{np.mean(fertility == 0):.1%} have none" if fertility.size else ""
-    return _whole(f"Links of a {SIDES[side]} word", unlinked, fertility, 0, 5)
+    return _integer_histogram(f"Links of a {SIDES[side]} word", unlinked, fertility, 0, 5)
 
 
-def _shares(title: str, note: str, values: NDArray[np.floating]) -> Distribution:
+def _share_histogram(title: str, note: str, values: NDArray[np.floating]) -> Distribution:
     """Return ten bins from 0 to 1; values outside go to the ends."""
     counts = np.bincount(np.clip((values * 10).astype(int), 0, 9), minlength=10)
     middle = f"{note}; median {np.median(values):.2f}" if values.size else note
     return Distribution(title, middle, [f".{n}" for n in range(10)], counts.tolist())
 
 
-def _scores(title: str, values: NDArray[np.floating]) -> Distribution:
+def _score_histogram(title: str, values: NDArray[np.floating]) -> Distribution:
     """Return ten bins: from 0 to 1 where all values lie there, else from the smallest to the largest."""
     if not values.size or (values.min() >= 0 and values.max() <= 1):
-        return _shares(title, "from unlike to parallel", values)
+        return _share_histogram(title, "from unlike to parallel", values)
     counts, edges = np.histogram(values, 10)
     note = f"from unlike to parallel; median {np.median(values):.2f}"
     return Distribution(title, note, [f"{edge:.1f}" for edge in edges[:-1]], counts.tolist())
 
 
-def _whole(title: str, note: str, values: NDArray[np.int64], low: int, high: int) -> Distribution:
+def _integer_histogram(title: str, note: str, values: NDArray[np.int64], low: int, high: int) -> Distribution:
     """Return one bin for each whole number; those beyond `low` and `high` go to the ends."""
     counts = np.bincount(np.clip(values, low, high) - low, minlength=high - low + 1)
     labels = [str(n) for n in range(low, high + 1)]
@@ -273,7 +275,7 @@ def lexicon_rows(pairs: Iterable[SamplePair]) -> list[tuple[str | int, ...]]:
     entries.sort(key=lambda entry: (-entry[2], -entry[3], *entry[:2]))
     return [
         (visible(source), visible(target), links, round(1000 * mean))
-        for source, target, links, mean in entries[:TRANSLATIONS]
+        for source, target, links, mean in entries[:MAX_LEXICON_ROWS]
     ]
 
 
@@ -310,8 +312,10 @@ def summarize(pairs: Sequence[SamplePair], evaluation: Evaluation | None = None)
     """Return sizes and mean scores of the pairs of a report, an evaluation, F1 with other systems."""
     scores = [] if evaluation is None else evaluation_figures(evaluation)
     others = pairs[0].others if pairs else ()
-    shared = [_agreement(name, [(p.aligned.alignment, p.others[name]) for p in pairs]) for name in others]
-    return [*_sizes(pairs), *scores, *shared]
+    shared = [
+        _agreement_figure(name, [(p.aligned.alignment, p.others[name]) for p in pairs]) for name in others
+    ]
+    return [*_size_figures(pairs), *scores, *shared]
 
 
 def evaluation_figures(evaluation: Evaluation, *, where: str = "") -> list[Figure]:
@@ -321,7 +325,7 @@ def evaluation_figures(evaluation: Evaluation, *, where: str = "") -> list[Figur
     Figure(name='AER', value='0.0 %', note='95 % interval 0.0 to 0.0', margin='± 0.0')
     """
     figures = []
-    for metric, name in _NAMES.items():
+    for metric, name in _METRIC_NAMES.items():
         if math.isnan(evaluation.score(metric)):
             figures.append(Figure(f"{name}{where}", "undefined", "there are no links, or no sure gold links"))
             continue
@@ -332,7 +336,7 @@ def evaluation_figures(evaluation: Evaluation, *, where: str = "") -> list[Figur
     return figures
 
 
-def _sizes(pairs: Sequence[SamplePair]) -> list[Figure]:
+def _size_figures(pairs: Sequence[SamplePair]) -> list[Figure]:
     alignments = [pair.aligned.alignment for pair in pairs]
     source, target = (sum(len(pair.aligned.tokens[side]) for pair in pairs) for side in (0, 1))
     scores = [pair.aligned.score for pair in pairs if pair.aligned.score is not None]
@@ -347,7 +351,7 @@ def _sizes(pairs: Sequence[SamplePair]) -> list[Figure]:
     return figures
 
 
-def _agreement(name: str, links: Sequence[tuple[Alignment, Alignment]]) -> Figure:
+def _agreement_figure(name: str, links: Sequence[tuple[Alignment, Alignment]]) -> Figure:
     both = sum(len(ours.links & theirs.links) for ours, theirs in links)
     ours, theirs = (sum(len(pair[side]) for pair in links) for side in (0, 1))
     value = f"{200 * both / (ours + theirs):.1f} %" if ours + theirs else "–"
@@ -369,12 +373,12 @@ def verdict(systems: Mapping[str, Evaluation], differences: Mapping[tuple[str, s
     best, *others = systems
     rates = {name: f"{100 * one.aer:.1f}" for name, one in systems.items()}
     p = {name: differences[best, name].p for name in others}
-    rated = {name: f"{name} ({rates[name]} %, p = {told_p(p[name])})" for name in others}
-    sure = [name for name in others if p[name] < LEVEL / len(differences)]
+    rated = {name: f"{name} ({rates[name]} %, p = {format_p_value(p[name])})" for name in others}
+    sure = [name for name in others if p[name] < SIGNIFICANCE_LEVEL / len(differences)]
     chance = " and ".join(rated[name] for name in others if name not in sure)
     if sure == others[:1] == others:
         errors = f"AER {rates[best]} for {rates[others[0]]} %"
-        return f"Fewer errors in {best} than in {others[0]}: {errors}, p = {told_p(p[others[0]])}"
+        return f"Fewer errors in {best} than in {others[0]}: {errors}, p = {format_p_value(p[others[0]])}"
     if sure:
         worse = " and ".join(rated[name] for name in sure)
         line = f"Fewer errors in {best} (AER {rates[best]} %) than in {worse}"
@@ -383,7 +387,7 @@ def verdict(systems: Mapping[str, Evaluation], differences: Mapping[tuple[str, s
     return f"The {are} within chance: AER of {best} {rates[best]} %, of {chance}"
 
 
-def told_p(p: float) -> str:
+def format_p_value(p: float) -> str:
     """Return a probability as papers write it.
 
     >>> [told_p(p) for p in (0.000999, 0.0123, 0.3, 1.0)]
@@ -392,11 +396,11 @@ def told_p(p: float) -> str:
     return "1" if p > 0.995 else f"{p:.{3 if p < 0.0095 else 2}f}".lstrip("0")
 
 
-def evaluations(pairs: Sequence[SamplePair]) -> dict[str, Evaluation]:
+def evaluate_systems(pairs: Sequence[SamplePair]) -> dict[str, Evaluation]:
     """Evaluate the links, and those of each other system, over the pairs that have gold."""
     known = [(pair, pair.gold) for pair in pairs if pair.gold is not None]
     golds = [gold for _, gold in known]
-    systems = {OWN: [pair.aligned.alignment for pair, _ in known]}
+    systems = {OWN_LINKS: [pair.aligned.alignment for pair, _ in known]}
     systems |= {name: [pair.others[name] for pair, _ in known] for name in (pairs[0].others if known else ())}
     return {name: evaluate(links, golds) for name, links in systems.items()} if known else {}
 
@@ -423,7 +427,7 @@ def comparison_data(systems: Mapping[str, Evaluation]) -> dict[str, Any] | None:
     differences = {}
     for (i, j), difference in zip(combinations(range(len(rows)), 2), compared.values(), strict=True):
         points = (round(100 * x, 4) for x in (difference.value, *difference.interval))
-        differences[f"{i}-{j}"] = (*points, told_p(difference.p))
+        differences[f"{i}-{j}"] = (*points, format_p_value(difference.p))
     return {
         "verdict": visible(verdict(ordered, compared)),
         "pairs": len(known[0][1].sentences),

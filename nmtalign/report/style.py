@@ -10,18 +10,18 @@ from pathlib import Path
 
 import numpy as np
 
-LEVELS = 32
+COLOR_COUNT = 32
 DARK, LIGHT = "inferno", "Blues"  # maps whose zero is black, for screens, and white, for paper
 _JOINERS = "\u200c\u200d"  # parts of ordinary words in Persian, Devanagari and emoji
 
 
 @functools.cache
-def scale(name: str = DARK) -> tuple[str, ...]:
-    """Return `LEVELS` colors of a map of matplotlib; inferno is readable without color vision."""
+def color_scale(name: str = DARK) -> tuple[str, ...]:
+    """Return `COLOR_COUNT` colors of a map of matplotlib; inferno is readable without color vision."""
     from matplotlib import colormaps
     from matplotlib.colors import to_hex
 
-    return tuple(to_hex(colormaps[name](level)) for level in np.linspace(0, 1, LEVELS))
+    return tuple(to_hex(colormaps[name](level)) for level in np.linspace(0, 1, COLOR_COUNT))
 
 
 def is_light(color: str) -> bool:
@@ -43,14 +43,16 @@ def visible(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return "".join(c if c.isprintable() or c in _JOINERS or c == "\u00a0" else _picture(c) for c in text)
+    return "".join(
+        c if c.isprintable() or c in _JOINERS or c == "\u00a0" else _visible_code_point(c) for c in text
+    )
 
 
-def _picture(character: str) -> str:
+def _visible_code_point(character: str) -> str:
     return " " if unicodedata.category(character) == "Zs" else f"⟨U+{ord(character):04X}⟩"
 
 
-def shorten(word: str, longest: int) -> str:
+def abbreviate(word: str, longest: int) -> str:
     """Return `word`, or its beginning and end around ``…`` when it has more than `longest` characters.
 
     >>> shorten("Donaudampfschiffahrtsgesellschaft", 16)
@@ -63,7 +65,7 @@ def shorten(word: str, longest: int) -> str:
 
 DEFAULT_FONT = "DejaVu Sans"  # comes with matplotlib: Latin, Greek, Cyrillic, Arabic, Hebrew and more
 # Families worth trying first, and worth installing, by the script.
-_KNOWN = {
+_FONTS_OF_SCRIPT = {
     "CJK": ("Noto Sans CJK SC", "Noto Sans CJK JP", "Source Han Sans SC", "Microsoft YaHei"),
     "HIRAGANA": ("Noto Sans CJK JP", "IPAexGothic", "Yu Gothic", "Hiragino Sans"),
     "KATAKANA": ("Noto Sans CJK JP", "IPAexGothic", "Yu Gothic", "Hiragino Sans"),
@@ -74,7 +76,7 @@ _KNOWN = {
 }
 FONTS_OF_SIGNS = "Noto Emoji or Noto Sans Symbols 2"  # worth installing for signs that belong to no script
 # Scripts for which there is a family Noto Sans with their name.
-_NOTO = {
+_NOTO_SCRIPTS = {
     *("Armenian", "Bengali", "Ethiopic", "Georgian", "Gujarati", "Gurmukhi", "Hebrew", "Kannada", "Khmer"),
     *("Lao", "Malayalam", "Myanmar", "Sinhala", "Tamil", "Telugu", "Thaana", "Thai"),
 }
@@ -97,11 +99,11 @@ def script_of(character: str) -> str:
     return "CJK" if name == "Han" else name
 
 
-def suggestion(script: str) -> str:
+def suggest_font(script: str) -> str:
     """Return the name of a font that has the letters of a script, empty if none is known."""
-    if script in _NOTO:
+    if script in _NOTO_SCRIPTS:
         return f"Noto Sans {script}"
-    return next(iter(_KNOWN.get(script.upper(), ())), "")
+    return next(iter(_FONTS_OF_SCRIPT.get(script.upper(), ())), "")
 
 
 def choose_fonts(texts: Iterable[str]) -> tuple[list[str], list[str]]:
@@ -113,8 +115,8 @@ def choose_fonts(texts: Iterable[str]) -> tuple[list[str], list[str]]:
     families = [DEFAULT_FONT]
     needed = {ord(c) for text in texts for c in text if unicodedata.category(c)[0] in "LNPS"}
     left = needed - _default_letters()
-    for family in _candidates(left):
-        letters = left & _letters(_font_paths()[family])
+    for family in _candidate_families(left):
+        letters = left & _letters_of_font(_font_paths()[family])
         if letters:
             families.append(family)
             left -= letters
@@ -123,12 +125,14 @@ def choose_fonts(texts: Iterable[str]) -> tuple[list[str], list[str]]:
     return families, sorted({script_of(chr(c)) or chr(c) for c in left})
 
 
-def _candidates(codes: set[int]) -> list[str]:
+def _candidate_families(codes: set[int]) -> list[str]:
     """Return installed families: those known for the scripts of `codes` first, then all in order of name."""
     if not codes:
         return []
     scripts = sorted({script_of(chr(c)).upper() for c in codes} - {""})
-    first = [family for script in scripts for family in _KNOWN.get(script, ()) if family in _font_paths()]
+    first = [
+        family for script in scripts for family in _FONTS_OF_SCRIPT.get(script, ()) if family in _font_paths()
+    ]
     return list(dict.fromkeys([*first, *sorted(_font_paths())]))
 
 
@@ -154,11 +158,11 @@ def _font_paths() -> dict[str, str]:
 def _default_letters() -> frozenset[int]:
     from matplotlib.font_manager import fontManager
 
-    return _letters(str(fontManager.findfont(DEFAULT_FONT)))
+    return _letters_of_font(str(fontManager.findfont(DEFAULT_FONT)))
 
 
 @functools.cache
-def _letters(path: str) -> frozenset[int]:
+def _letters_of_font(path: str) -> frozenset[int]:
     """Return the code points that a font file has glyphs for."""
     from matplotlib.ft2font import FT2Font
 
@@ -174,7 +178,7 @@ def needs_outlines(text: str, families: Iterable[str]) -> bool:
     others = [family for family in families if family != DEFAULT_FONT] if left else []
     for family in others:
         path = _font_paths().get(family)
-        found = left & _letters(path) if path else frozenset[int]()
+        found = left & _letters_of_font(path) if path else frozenset[int]()
         if path and found and _has_postscript_outlines(path):
             return True
         left -= found

@@ -28,8 +28,8 @@ from nmtalign.validation import check_type
 if TYPE_CHECKING:
     import pandas as pd
 
-FORMATS = (".csv", ".tsv", ".jsonl", ".parquet")
-OF_MATRICES = (".tsv", ".csv", ".npz")
+TABLE_FORMATS = (".csv", ".tsv", ".jsonl", ".parquet")
+MATRIX_FORMATS = (".tsv", ".csv", ".npz")
 
 
 class LinkRow(NamedTuple):
@@ -61,7 +61,7 @@ def batch_rows(
 
 def without_formulas(rows: Iterable[LinkRow], path: str | Path) -> Iterable[LinkRow]:
     """Return the rows of a table; in CSV and TSV no spreadsheet takes their words for formulas."""
-    if table_format(path) not in _FIELDS:
+    if table_format(path) not in _CELL_FORMATS:
         return rows
     return (
         row._replace(
@@ -115,30 +115,30 @@ def open_table(path: str | Path, files: AtomicFiles) -> Callable[[Iterable[LinkR
     if kind == ".parquet":
         return files.enter_context(_open_parquet(files.binary(path)))
     file = files.text(path)
-    file.write(TABLE_HEADS.get(kind, ""))
-    return lambda rows: file.writelines(map(_LINES[kind], rows))
+    file.write(TABLE_HEADERS.get(kind, ""))
+    return lambda rows: file.writelines(map(_ROW_FORMATTERS[kind], rows))
 
 
 def table_format(path: str | Path) -> str:
     """Return the ending that names the format of a table, looking behind a compression ending."""
     path = as_path(path)
     kind = format_ending(path)
-    if kind not in FORMATS or (kind == ".parquet" and path.suffix.lower() != kind):
-        raise UsageError(f"{path}: expected a table file ending in {', '.join(FORMATS)}")
+    if kind not in TABLE_FORMATS or (kind == ".parquet" and path.suffix.lower() != kind):
+        raise UsageError(f"{path}: expected a table file ending in {', '.join(TABLE_FORMATS)}")
     return kind
 
 
 def table_text(kind: str, rows: Iterable[LinkRow]) -> str:
-    """Return rows as lines of a table of the kind .csv, .tsv or .jsonl; `TABLE_HEADS` goes before them."""
-    return "".join(map(_LINES[kind], rows))
+    """Return rows as lines of a table of the kind .csv, .tsv or .jsonl; `TABLE_HEADERS` goes before them."""
+    return "".join(map(_ROW_FORMATTERS[kind], rows))
 
 
-def _line_of_fields(between: str, field: Callable[[str], str], row: LinkRow) -> str:
+def _format_row(between: str, field: Callable[[str], str], row: LinkRow) -> str:
     line, s, source, t, target, probability = row
     return between.join((f"{line}", f"{s}", field(source), f"{t}", field(target), f"{probability:.6f}\n"))
 
 
-def _jsonl_line(row: LinkRow) -> str:
+def _format_jsonl_row(row: LinkRow) -> str:
     line, s, source, t, target, probability = row
     words = json_text(source), json_text(target)
     return (
@@ -147,9 +147,14 @@ def _jsonl_line(row: LinkRow) -> str:
     )
 
 
-_FIELDS = {".csv": (",", csv_cell), ".tsv": ("\t", tsv_cell)}  # what stands between them, how one is written
-_LINES = {kind: partial(_line_of_fields, *how) for kind, how in _FIELDS.items()} | {".jsonl": _jsonl_line}
-TABLE_HEADS = {kind: between.join(LinkRow._fields) + "\n" for kind, (between, _) in _FIELDS.items()}
+_CELL_FORMATS = {
+    ".csv": (",", csv_cell),
+    ".tsv": ("\t", tsv_cell),
+}  # what stands between them, how one is written
+_ROW_FORMATTERS = {kind: partial(_format_row, *how) for kind, how in _CELL_FORMATS.items()} | {
+    ".jsonl": _format_jsonl_row
+}
+TABLE_HEADERS = {kind: between.join(LinkRow._fields) + "\n" for kind, (between, _) in _CELL_FORMATS.items()}
 
 
 def save_matrices(
@@ -177,12 +182,12 @@ def save_matrices(
             count = len(listed) or "none"
             raise UsageError(f"{path}: a {path.suffix} holds one matrix, found {count}; save to .npz")
         word = without_formula if escape_formulas else str
-        files.text(path).writelines(_lines_of(listed[0], path.suffix.lower(), word))
+        files.text(path).writelines(_matrix_lines(listed[0], path.suffix.lower(), word))
 
 
-def _lines_of(matrix: AlignmentMatrix, kind: str, word: Callable[[str], str]) -> Iterator[str]:
+def _matrix_lines(matrix: AlignmentMatrix, kind: str, word: Callable[[str], str]) -> Iterator[str]:
     """Yield a line of source words, then one for each target word with its weights; `word` changes words."""
-    between, field = _FIELDS[kind]
+    between, field = _CELL_FORMATS[kind]
     source, target = (
         [field(word(token)) for token in side] for side in (matrix.source_tokens, matrix.target_tokens)
     )

@@ -34,7 +34,7 @@ pytest.importorskip("distributed")
     [(b"", "keeps silent"), (b"HTTP/1.0 400 Bad\r\n\r\n" * 9, "no dask scheduler answers")],
 )
 def test_another_server_than_a_scheduler_is_told(answer, says, monkeypatch):
-    monkeypatch.setattr(cluster_module, "CONNECT", 1)
+    monkeypatch.setattr(cluster_module, "CONNECT_SECONDS", 1)
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:
@@ -196,7 +196,7 @@ def test_ctrl_c_ends_a_cluster_of_our_own_and_can_be_resumed(text, wanted, tmp_p
 
 
 def test_what_cannot_be_reached_is_said(text, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(cluster_module, "CONNECT", 1)
+    monkeypatch.setattr(cluster_module, "CONNECT_SECONDS", 1)
     nowhere = ["align", *text, "--out-shards", tmp_path / "shards", "--scheduler"]
     for address in ("tcp://127.0.0.1:9", "127.0.0.1"):
         assert run(*nowhere, address, "--engine", "dask") == 2
@@ -246,7 +246,7 @@ def test_a_worker_that_dies_while_all_are_asked_is_passed_over(client, monkeypat
 def test_a_scheduler_without_workers_is_told_of(tmp_path, monkeypatch):
     from distributed import LocalCluster
 
-    monkeypatch.setattr(cluster_module, "START", 1)
+    monkeypatch.setattr(cluster_module, "START_SECONDS", 1)
     with (
         LocalCluster(n_workers=0, processes=False, protocol="tcp", dashboard_address=":0") as cluster,
         pytest.raises(UsageError, match="no workers; start some"),
@@ -281,7 +281,7 @@ def test_a_scheduler_that_goes_ends_the_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # workers of this process leave a folder here
     folder = bundled_path("en_fr_sample")
     pairs = read_bitext(folder / "text.tok.en", folder / "text.tok.fr")
-    monkeypatch.setattr(cluster_module, "CONNECT", 3)
+    monkeypatch.setattr(cluster_module, "CONNECT_SECONDS", 3)
     cluster = LocalCluster(n_workers=1, processes=False, protocol="tcp", dashboard_address=":0")
     with connected(cluster.scheduler_address, 1) as client:
         chunks = align_on_cluster(client, load(), iter_chunks(pairs, chunk_size=20))
@@ -292,7 +292,7 @@ def test_a_scheduler_that_goes_ends_the_run(tmp_path, monkeypatch):
 
 
 def test_a_result_that_comes_as_the_workers_are_counted_is_taken(client, monkeypatch):
-    monkeypatch.setattr(cluster_module, "CHECK", 0.005)
+    monkeypatch.setattr(cluster_module, "CHECK_SECONDS", 0.005)
     processes = cluster_module.ClusterProcesses(client)
     delays = [0.001 * n for n in range(30)]
     results = processes.in_order(lambda delay: processes.keep(sleep_and_return, delay), delays)
@@ -306,7 +306,7 @@ def sleep_and_return(seconds: float) -> float:
 
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no SIGSTOP here")
 def test_a_worker_that_is_paused_keeps_its_result(monkeypatch):
-    monkeypatch.setattr(cluster_module, "CHECK", 0.2)
+    monkeypatch.setattr(cluster_module, "CHECK_SECONDS", 0.2)
     with connected(None, 2) as client:
         processes = cluster_module.ClusterProcesses(client)
         future = processes.keep(bytes, 3_000_000)
@@ -336,7 +336,7 @@ def raise_timeout(text: str) -> None:
     ],
 )
 def test_a_refused_connection_is_not_called_silence(address, says, monkeypatch):
-    monkeypatch.setattr(cluster_module, "AGAIN", 0)
+    monkeypatch.setattr(cluster_module, "RETRY_SECONDS", 0)
     with pytest.raises(UsageError, match=says), connected(address, 1):
         pass
 

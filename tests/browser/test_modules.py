@@ -11,7 +11,7 @@ from shutil import copytree
 from threading import Thread
 from typing import Any
 
-from nmtalign.report.html import REPORT, TYPING, html_report
+from nmtalign.report.html import REPORT_MODULE, TYPING_MODULE, report_page
 from tests.browser.conftest import HERE, wait, wait_until_still
 from tests.browser.test_report_page import Open
 from tests.report.sample_pairs import corpus
@@ -33,7 +33,7 @@ def test_the_modules_have_types(node_modules: Path) -> None:
     """Among others: every name that is imported is exported by the module that is named, and used."""
     options = "--checkJs --allowJs --noEmit --skipLibCheck --noUnusedLocals --target es2022 --module es2022"
     program = node_modules / "typescript" / "bin" / "tsc"
-    files = REPORT, TYPING, HERE / "dom.d.ts"
+    files = REPORT_MODULE, TYPING_MODULE, HERE / "dom.d.ts"
     assert told_by_node(program, *options.split(), "--moduleResolution", "bundler", *files) == ""
 
 
@@ -43,9 +43,9 @@ def test_a_browser_runs_the_modules_as_the_page_runs_them_joined(open_report: Op
     page = open_report(pairs)
     wait_until_still(page)
     joined = page.execute_script(drawn)
-    text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", html_report(pairs))
+    text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", report_page(pairs))
     start, end = text.rindex("<script>"), text.rindex("</body>")
-    tag = f'<script type="module" src="/{REPORT}"></script>'
+    tag = f'<script type="module" src="/{REPORT_MODULE}"></script>'
     site = copytree(ASSETS, tmp_path / "site")
     (site / "index.html").write_text(text[:start] + tag + text[end:], encoding="utf-8")
     assert apart(page, site, drawn) == joined

@@ -829,9 +829,9 @@ def test_a_color_means_the_same_in_all_pairs_and_the_key_says_it_once(open_repor
     fills = page.execute_script(
         "return [...document.querySelectorAll('.matrix svg > path')].map((path) => path.getAttribute('fill'))"
     )
-    from nmtalign.report.style import LEVELS, scale
+    from nmtalign.report.style import COLOR_COUNT, color_scale
 
-    assert fills == [scale()[round((LEVELS - 1) * x)] for x in (0.5, 1, 1)]  # square roots
+    assert fills == [color_scale()[round((COLOR_COUNT - 1) * x)] for x in (0.5, 1, 1)]  # square roots
     assert texts(page, "#key .scales") == ["combined weight0.00  1.00middle 0.25"]
     assert texts(page, ".matrix figcaption") == ["combined weight"] * 3
 
@@ -923,7 +923,7 @@ def test_paper_shows_all_curves_no_tools_and_the_matrices_that_were_ticked(
 
 def test_paper_is_white_whatever_the_theme(open_report: Open) -> None:
     """Also its matrices: no weight is white, the greatest is dark, and the legend has the same colors."""
-    from nmtalign.report.style import LIGHT, scale
+    from nmtalign.report.style import LIGHT, color_scale
 
     page = open_report([CAT], dark=True)
     for _ in range(2):  # auto, then light, then dark
@@ -936,11 +936,11 @@ def test_paper_is_white_whatever_the_theme(open_report: Open) -> None:
         "  getComputedStyle(document.querySelector('.pair')).backgroundColor]"
     )
     dark, *_ = before = page.execute_script(fills)
-    assert dark == [scale()[0]]
+    assert dark == [color_scale()[0]]
     page.execute_script("window.dispatchEvent(new Event('beforeprint'))")
     ground, cells, legend, card = page.execute_script(fills)
-    assert ground == [scale(LIGHT)[0]]
-    assert legend == list(dict.fromkeys(scale(LIGHT)))
+    assert ground == [color_scale(LIGHT)[0]]
+    assert legend == list(dict.fromkeys(color_scale(LIGHT)))
     assert set(cells) < set(legend)
     assert card == "rgb(255, 255, 255)"
     page.execute_script("window.dispatchEvent(new Event('afterprint'))")
@@ -996,10 +996,10 @@ def test_weights_are_read_back_as_they_were_written(open_report: Open, linear: b
     weights = np.random.default_rng(3).uniform(0.2, 0.8, (5, 7))
     matrix = AlignmentMatrix(weights, tuple("abcdefg"), tuple("hijkl"))
     page = open_report([SamplePair(1, AlignedPair(Alignment(frozenset(), 7, 5), matrix))])
-    from nmtalign.report.style import LEVELS, scale
+    from nmtalign.report.style import COLOR_COUNT, color_scale
 
     read_back = np.rint((weights - weights.min()) / np.ptp(weights) * 255) / 255
-    expected = (read_back if linear else np.sqrt(read_back)) * (LEVELS - 1)
+    expected = (read_back if linear else np.sqrt(read_back)) * (COLOR_COUNT - 1)
     middle = weights.min() + np.ptp(weights) / 4
     if linear:
         find(page, "[data-key=linear]")[0].click()
@@ -1013,7 +1013,7 @@ def test_weights_are_read_back_as_they_were_written(open_report: Open, linear: b
     step = np.diff(xs).min()
     for color, x, y in cells:
         s, t = round((x - xs[0]) / step), round((y - ys[0]) / step)
-        assert abs(scale().index(color) - expected[t, s]) <= 0.51
+        assert abs(color_scale().index(color) - expected[t, s]) <= 0.51
     drawn = sum(np.rint(expected).ravel() > 0)
     assert abs(len(cells) - drawn) <= 2
 

@@ -20,7 +20,7 @@ from nmtalign.corpus.sides import encode_pairs
 from nmtalign.links.formats import format_gold, pair_fingerprint, read_corrections, read_gold
 from nmtalign.report.html import write_report
 from nmtalign.report.sample import SamplePair
-from nmtalign.report.style import LEVELS, scale
+from nmtalign.report.style import COLOR_COUNT, color_scale
 from nmtalign.rescoring.gold_training import gold_of_pairs
 from tests.browser.conftest import wait
 from tests.browser.test_report_page import (
@@ -129,8 +129,8 @@ def test_two_views_stand_side_by_side_with_their_difference(open_report: Open) -
             found[at(y - of('y')) * 4 + at(x - of('x'))] = path.getAttribute('fill');
         return found""")
     difference = CAT.aligned.forward - other
-    level = (0.5 + np.sign(difference) * np.sqrt(np.abs(difference)) / 2) * (LEVELS - 1)
-    found = np.array([scale("PuOr").index(color) for color in colors]).reshape(4, 4)
+    level = (0.5 + np.sign(difference) * np.sqrt(np.abs(difference)) / 2) * (COLOR_COUNT - 1)
+    found = np.array([color_scale("PuOr").index(color) for color in colors]).reshape(4, 4)
     assert np.abs(found - level).max() <= 0.9
     choose(page, "beside", "other")  # links of another system are weights of 1
     assert attention_widths(page, 1) == expected(np.zeros(4))

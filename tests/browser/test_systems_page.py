@@ -13,7 +13,7 @@ import pytest
 from nmtalign import Alignment, Link
 from nmtalign.links.evaluation import Counts, compare_evaluations
 from nmtalign.report.html import write_report
-from nmtalign.report.sample import SamplePair, evaluations
+from nmtalign.report.sample import SamplePair, evaluate_systems
 from tests.browser.conftest import wait
 from tests.browser.test_report_page import (
     assert_no_violation,
@@ -158,7 +158,7 @@ def test_words_are_lit_and_underlined_by_the_links_of_their_panel(open_report: O
 def test_the_table_of_systems_says_what_evaluate_says(open_report: Open) -> None:
     pairs = three_systems(24, 8)
     page = open_report(pairs)
-    results = evaluations(pairs)
+    results = evaluate_systems(pairs)
     best, *others = sorted(results, key=lambda name: results[name].aer)
     rows = "return [...document.querySelectorAll('#systems tbody tr')].map((tr) =>" + (
         " [...tr.cells].map((cell) => cell.innerText))"

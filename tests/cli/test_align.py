@@ -154,8 +154,8 @@ def test_command_line_over_environment_over_file(bitext, vectors, tmp_path, monk
     ("text", "message", "code"),
     [
         ("[align]\nscroe = 'dot'\n", "[align] has no option 'scroe'; did you mean 'score'?", 2),
-        ("[algin]\nscore = 'dot'\n", "no command 'algin'; did you mean 'align'?", 2),
-        ("[links_from]\nunits = 'words'\n", "no command 'links_from'; did you mean 'links-from'?", 2),
+        ("[algin]\nscore = 'dot'\n", "the command 'algin' does not exist; did you mean 'align'?", 2),
+        ("[links_from]\nunits = 'words'\n", "'links_from' does not exist; did you mean 'links-from'?", 2),
         ("align = 3\n", "expected a table [align]", 2),
         ("[align\n", "expected TOML", 3),
         ("[align]\nscore = 'luong'\n", "luong", 2),
@@ -187,14 +187,14 @@ def test_a_configuration_may_begin_with_a_byte_order_mark(bitext, tmp_path):
 def test_a_misspelt_environment_variable_is_named(name, meant, bitext, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv(name, "simple")
     assert run("align", *bitext, "-o", tmp_path / "links", "-q") == 0
-    warning = f"the environment variable {name} sets no option of a command; did you mean {meant}?"
+    warning = f"the environment variable {name} does not set any option; did you mean {meant}?"
     assert capsys.readouterr().err == f"nmtalign: warning: {warning}\n"
 
 
 def test_a_misspelt_command_inside_a_group_is_named(monkeypatch, capsys, tmp_path):
     monkeypatch.setenv("NMTALIGN_VECTORS_LERN_DIMENSION", "3")
     run("vectors", "info", tmp_path)
-    assert "NMTALIGN_VECTORS_LERN_DIMENSION sets no option" in capsys.readouterr().err
+    assert "NMTALIGN_VECTORS_LERN_DIMENSION does not set any option" in capsys.readouterr().err
 
 
 def test_environment_variables_that_are_no_setting_of_the_command_are_left_alone(
@@ -219,11 +219,11 @@ def test_a_missing_configuration_is_named(bitext, capsys):
     [
         (["a.txt"], "expected SOURCE and TARGET"),
         (["a.txt", "b.txt", "--pairs", "c.txt"], "expected SOURCE and TARGET"),
-        (["a.txt", "b.txt", "--source-vectors", "v"], "--source-vectors and --target-vectors go together"),
-        (["a.txt", "b.txt", "--vectors", "v", "--model", "m"], "--model and --vectors contradict"),
-        (["a.txt", "b.txt", "--langs", "en,fr"], "--langs names the languages of --vectors"),
-        (["a.txt", "b.txt", "--vectors", "v", "--langs", "en"], "two different languages like en,fr"),
-        (["a.txt", "b.txt", "--probabilities", "s", "--table", "s"], "two outputs go to the same place"),
+        (["a.txt", "b.txt", "--source-vectors", "v"], "--target-vectors must be used together"),
+        (["a.txt", "b.txt", "--vectors", "v", "--model", "m"], "--model and --vectors cannot be combined"),
+        (["a.txt", "b.txt", "--langs", "en,fr"], "--langs requires --vectors DIR"),
+        (["a.txt", "b.txt", "--vectors", "v", "--langs", "en"], "two different languages such as en,fr"),
+        (["a.txt", "b.txt", "--probabilities", "s", "--table", "s"], "two outputs have the same path"),
     ],
 )
 def test_contradictions_are_usage_errors(arguments, message, capsys):

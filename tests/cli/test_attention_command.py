@@ -93,7 +93,7 @@ def test_an_older_file_is_kept_but_for_force(bitext, vectors, capsys):
     assert run(*command) == 2
     said = capsys.readouterr().err
     assert "bahdanau.npz already exists; pass --force to replace it" in said
-    assert "pass" not in said  # refused before the work
+    assert "pairs read" not in said  # refused before the work
     assert (vectors / "bahdanau.npz").read_bytes() == b"mine"
 
 
@@ -133,9 +133,9 @@ def test_two_files_of_vectors_without_parameters_name_the_command(bitext, vector
     command = "`nmtalign vectors attention SOURCE TARGET {} {} {} {} -o FILE --score bahdanau`".format(*two)
     assert f"{command}; in Python learn_attention), or give --parameters FILE" in capsys.readouterr().err
     for given, told in (
-        (two, "two files of vectors have no folder for the parameters; name a file, -o NPZ"),
-        (two[:2], "go together; give both"),
-        ((*two, "--vectors", vectors), "--vectors and --source-vectors contradict each other"),
+        (two, "--source-vectors and --target-vectors have no common folder for the parameters; add -o NPZ"),
+        (two[:2], "must be used together; add the missing one"),
+        ((*two, "--vectors", vectors), "--vectors and --source-vectors cannot be combined"),
         ((), "expected --vectors DIR, or --source-vectors FILE and --target-vectors FILE"),
     ):
         assert run("vectors", "attention", *bitext, *given, "--score", "bahdanau") == 2

@@ -167,9 +167,9 @@ def test_a_model_writes_what_links_are_chosen_from(text):
 def test_what_cannot_be_written_is_refused(vectors, text, capsys, monkeypatch):
     align = "align", *text, "--vectors", vectors, "-o", "links"
     for options, message in (
-        (("--values", "forward"), "--values says what --attention FILE.npz contains; give it, too"),
-        (("--attention", "a.txt"), "a.txt: expected a name ending in .npz for --attention"),
-        (("--attention", "a.npz", "--out-shards", "shards"), "--out-shards: not with --attention"),
+        (("--values", "forward"), "--values requires --attention FILE.npz, whose values it chooses; add it"),
+        (("--attention", "a.txt"), "--attention: expected a file name ending in .npz, found a.txt"),
+        (("--attention", "a.npz", "--out-shards", "shards"), "cannot be combined with --attention"),
     ):
         assert run(*align, *options) == 2
         assert message in capsys.readouterr().err
@@ -230,7 +230,7 @@ def test_numbers_are_of_all_words_however_many(vectors, text):
 def test_words_without_a_vector_are_named(vectors, text, capsys):
     assert run("heatmap", "w1 new", "w2 w3 other", "--vectors", vectors, "-o", "m.tsv") == 0
     assert "1 matrix in m.tsv" in (said := capsys.readouterr().err)
-    assert "; without a vector: new, other\n" in said
+    assert "; words without a vector: new, other\n" in said
 
 
 def test_an_empty_file_is_named(text, capsys):

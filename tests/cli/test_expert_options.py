@@ -67,7 +67,7 @@ def test_positions_of_tokens(files: Path):
         (
             "align {files} --expert links --encoder e",
             2,
-            "--expert LINKS and --encoder NAME contradict",
+            "--expert LINKS and --encoder NAME cannot be combined",
         ),
     ],
 )

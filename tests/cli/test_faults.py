@@ -104,7 +104,7 @@ def test_a_closed_pipe_is_one_line(tmp_path, command, text):
         assert process.stdout.readline()
         process.stdout.close()
         assert process.stderr.read() == (
-            "nmtalign: error: standard output was closed before all was written\n"
+            "nmtalign: error: standard output was closed before everything was written\n"
         )
     assert process.returncode == 1
 
@@ -213,7 +213,7 @@ def test_too_many_open_files_is_said_as_such(tmp_path, pairs, most):
     with started("align", "--pairs", pairs, "-o", tmp_path / "l", "--workers", 2, preexec_fn=few) as process:
         code, err = ended(process)
     assert code == 1
-    assert err.splitlines()[-1].endswith("Too many open files (ulimit -n raises their number)")
+    assert err.splitlines()[-1].endswith("Too many open files (raise their number with ulimit -n)")
     assert [path.name for path in tmp_path.iterdir()] == ["pairs"]
 
 

@@ -108,10 +108,10 @@ def test_lines_of_two_files_are_drawn(
     table = tmp_path / "text.tsv"
     table.write_text("le chat\n", encoding="utf-8")
     assert run("heatmap", source, table, "--lines", 1, "-o", table) == 2
-    assert "-o/--output and TARGET_SENTENCE are one file" in capsys.readouterr().err
+    assert "-o/--output and TARGET_SENTENCE are the same file" in capsys.readouterr().err
     assert table.read_text(encoding="utf-8") == "le chat\n"
     assert run(*draw, "--lines", 5, "-o", pages) == 3
-    assert "expected a pair in line 5, found only 4 pairs" in capsys.readouterr().err
+    assert "--lines: pair 5 is out of range for 4 pairs" in capsys.readouterr().err
     target.write_text("le chat\n", encoding="utf-8")
     assert run(*draw, "--lines", 4, "-o", pages) == 3
 
@@ -129,15 +129,15 @@ def test_gold_links_stay_with_their_line(vectors: Path, pairs: Path, tmp_path: P
     ("arguments", "code", "message"),
     [
         (["one"], 2, "expected two sentences, or --pairs FILE"),
-        (["one", "un", "--lines", "1"], 2, "--lines chooses among the pairs of a file"),
-        (["PAIRS", "un", "--lines", "1"], 2, "found 'un', which is none"),
+        (["one", "un", "--lines", "1"], 2, "--lines requires two files instead of sentences"),
+        (["PAIRS", "un", "--lines", "1"], 2, "found 'un', which does not exist"),
         (["one", "un", "--positions", "hmm"], 2, "--positions hmm is fitted to a text"),
-        (["--pairs", "PAIRS", "--lines", "9"], 3, "expected a pair in line 9, found only 4 pairs"),
-        (["--pairs", "PAIRS", "--lines", "3-1"], 2, "ranges going up"),
+        (["--pairs", "PAIRS", "--lines", "9"], 3, "--lines: pair 9 is out of range for 4 pairs"),
+        (["--pairs", "PAIRS", "--lines", "3-1"], 2, "rising ranges"),
         (
             ["--pairs", "PAIRS", "--lines", "x"],
             2,
-            "expected numbers from 1 on, ranges going up, of at most 1,000,000, like 3,7-9; found 'x'",
+            "from 1 and rising ranges of at most 1,000,000 numbers, such as 3,7-9; found 'x'",
         ),
         (
             ["--pairs", "PAIRS", "--gold", "GOLD"],
@@ -220,7 +220,7 @@ def test_a_long_side_is_cropped_and_rows_can_be_chosen(tmp_path, capsys, monkeyp
         assert run("heatmap", long, "le chat", "-o", tmp_path / "a.png", *options) == 0
     err = capsys.readouterr().err
     assert err.count("are drawn") == 1
-    assert "source words: 400, the first 150 are drawn; choose others with --columns" in err
+    assert "source words: only the first 150 of 400 are drawn; choose others with --columns" in err
     (whole, _), (part, more) = drawn
     assert whole["combined"].weights.shape == (2, 150)
     assert (part["combined"].source_tokens, part["combined"].target_tokens) == (
@@ -229,7 +229,7 @@ def test_a_long_side_is_cropped_and_rows_can_be_chosen(tmp_path, capsys, monkeyp
     )
     assert all(s < 3 and t < 1 for s, t in more["links"])
     assert run("heatmap", "a b", "c", "-o", tmp_path / "a.png", "--columns", "7") == 2
-    assert "--columns: there are only 2 words, counted from 0" in capsys.readouterr().err
+    assert "--columns: there are only 2 words; positions count from 0" in capsys.readouterr().err
 
 
 def test_curves_in_place_of_a_matrix(
@@ -241,4 +241,4 @@ def test_curves_in_place_of_a_matrix(
     assert sorted(filter(None, written(tmp_path / "cat.svg"))) == sorted(words)
     assert run("heatmap", "--pairs", pairs, "--vectors", vectors, "--curves", "-o", tmp_path / "all.pdf") == 0
     assert run("heatmap", *sentences, "--light", "-o", tmp_path / "cat.tsv") == 2
-    assert "leave out --light, -o " in capsys.readouterr().err
+    assert "remove --light, -o " in capsys.readouterr().err

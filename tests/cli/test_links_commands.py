@@ -88,7 +88,7 @@ def test_evaluate_scores_the_pairs_that_were_reviewed(capsys, tmp_path):
     links = write(tmp_path / "links", "0-0 1-1", "5-5 6-6", "0-1 2-2", "")
     code, out, err = run(capsys, "evaluate", links, file)
     assert code == 0
-    assert "scored on the 3 of 4 pairs that were reviewed" in err
+    assert "scored on 3 of 4 pairs, those that were reviewed" in err
     claims = write(tmp_path / "claims.jsonl", json.dumps(records[0] | {"pairs": 999_999_999}))
     code, _, err = run(capsys, "evaluate", links, claims)
     assert (code, "have gold links, 999999999, found 4" in err) == (3, True)
@@ -312,8 +312,8 @@ def test_links_of_tokens_name_the_line_and_what_to_do(capsys, monkeypatch, raw, 
     more = ("--tags", raw[0]) if command == "project" else ()
     code, _, err = run(capsys, command, *(path.name for path in raw), *more)
     assert code == 3
-    assert " l, line 1: link 2-4 is outside a pair of 2 source and 3 target words; links count words" in err
-    assert "what align --tokens wrote" in err
+    assert " l, line 1: link 2-4 is outside a pair of 2 source and 3 target words; links count" in err
+    assert "files that align --tokens wrote" in err
 
 
 @pytest.mark.parametrize(
@@ -420,7 +420,7 @@ def test_links_of_other_words_are_refused(capsys, tmp_path):
     code, _, err = run(capsys, *written, *texts)
     assert code == 3
     assert f"{links}: pair 1: link 1-3 is outside" in err
-    assert "what align --tokens wrote" in err
+    assert "files that align --tokens wrote" in err
     assert run(capsys, *written, "--lowercase")[0] == 2
 
 

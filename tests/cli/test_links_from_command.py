@@ -112,7 +112,7 @@ def test_pictures_and_reports_of_matrices(pieces, tmp_path, capsys):
     assert "found none for pair 2" in capsys.readouterr().err
     assert run("report", *pieces, *given, "--score", "dot", "-o", tmp_path / "x.html") == 2
     assert run("heatmap", "a", "b", "--layers", "1", "-o", tmp_path / "x.png") == 2
-    assert "--layers: only with --matrices, --translator, --token-vectors" in capsys.readouterr().err
+    assert "or similarities; add --matrices, --translator, --token-vectors" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_rows_that_do_not_sum_to_one_are_refused_or_normalized(pieces, tmp_path,
         (["--encoder", "e", "--attention-heads", "1"], "--attention-heads does not apply to --encoder"),
         (
             ["--matrices", "m.npz", "--attention-heads", "3-1"],
-            "expected numbers from 0 on, ranges going up, of at most 1,000,000, like 3,7-9; found '3-1'",
+            "numbers from 0 and rising ranges of at most 1,000,000 numbers, such as 3,7-9; found '3-1'",
         ),
     ],
 )
@@ -219,4 +219,4 @@ def test_pictures_and_reports_fit_jumps_too(tmp_path, capsys):
     assert run("report", *options, "-o", tmp_path / "report.html") == 0
     assert "positions=hmm(fitted on 2 pairs)" in content_of(tmp_path / "report.html")
     assert run("heatmap", "w1", "w1", *options[2:], "-o", tmp_path / "one.png") == 2
-    assert "fitted to a text; give one: --pairs" in capsys.readouterr().err
+    assert "fitted to a text, not to one pair; use --pairs" in capsys.readouterr().err

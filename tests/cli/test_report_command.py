@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix
-from nmtalign.report.html import html_report
+from nmtalign.report.html import report_page
 from nmtalign.report.sample import SamplePair
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
@@ -69,8 +69,8 @@ def test_all_samples_of_a_text_have_one_key_and_other_texts_have_others(files: d
     keys = {report(files, *options)["text"] for options in (*chosen, [])}
     (key,) = keys
     pairs = [unlinked(n, *map(words, pair)) for n, pair in enumerate(zip(SOURCE, TARGET, strict=True), 1)]
-    assert data_of(html_report(pairs))["text"] == key  # all pairs are shown, so their words tell the text
-    assert data_of(html_report(pairs[:2], gold=GOLD))["text"] is None
+    assert data_of(report_page(pairs))["text"] == key  # all pairs are shown, so their words tell the text
+    assert data_of(report_page(pairs[:2], gold=GOLD))["text"] is None
     files["target"].write_text("".join(f"{line}\n" for line in [*TARGET[:4], "le chat"]), encoding="utf-8")
     assert report(files, "--lines", "1")["text"] != key
 
@@ -156,13 +156,13 @@ def test_empty_sides_have_score_0(files: dict[str, Path]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["--lines", "1", "--worst", "2"], 2, "--lines and --worst contradict each other"),
-        (["--by", "gold"], 2, "give --worst N"),
+        (["--lines", "1", "--worst", "2"], 2, "--lines and --worst cannot be combined"),
+        (["--by", "gold"], 2, "--by requires --worst N"),
         (["--worst", "1", "--by", "gold"], 2, "needs --gold"),
         (["--worst", "1", "--by", "x"], 2, "needs --compare x=LINKS"),
-        (["--compare", "x"], 2, "--compare wants NAME=LINKS, found 'x'"),
-        (["--compare", "gold=OTHER"], 2, "the name 'gold' is taken"),
-        (["--compare", "these links=OTHER"], 2, "the name 'these links' is taken"),
+        (["--compare", "x"], 2, "--compare must be NAME=LINKS, found 'x'"),
+        (["--compare", "gold=OTHER"], 2, "the name 'gold' is already used"),
+        (["--compare", "these links=OTHER"], 2, "the name 'these links' is already used"),
         (["--gold", "SHORT"], 3, "found 5 in the bitext and 1 in SHORT"),
         (["--gold", "WRONG"], 3, "pair 5: link 7-0 is outside a pair of 1 source and 1 target words"),
     ],
@@ -207,9 +207,9 @@ def test_where_the_weights_of_heads_end_is_told(
     command = "report", tmp_path / "source", tmp_path / "target", "-o", tmp_path / "report.html"
     assert run(*command) == 0
     assert "each head" not in capsys.readouterr().err
-    monkeypatch.setattr("nmtalign.report.corpus.BY_PART", 2)
+    monkeypatch.setattr("nmtalign.report.corpus.MAX_PAIRS_WITH_PARTS", 2)
     assert run(*command) == 0
-    assert "warning: only the first 2 pairs have the weights of each scorer" in capsys.readouterr().err
+    assert "warning: only the first 2 pairs show the weights of each scorer" in capsys.readouterr().err
 
 
 def test_corrections_are_shown_and_those_of_other_words_are_refused(

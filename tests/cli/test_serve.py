@@ -285,7 +285,7 @@ def test_the_command_serves_until_it_is_interrupted() -> None:
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr
         told = process.stderr.readline()
-        port = int(re.search(r"Open http://127\.0\.0\.1:(\d+)/ in a browser; Ctrl-C ends it", told)[1])
+        port = int(re.search(r"Open http://127\.0\.0\.1:(\d+)/ in a browser; Ctrl-C stops", told)[1])
         connection = HTTPConnection("127.0.0.1", port, timeout=10)
         connection.request("GET", "/")
         page = connection.getresponse().read().decode()

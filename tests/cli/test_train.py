@@ -245,4 +245,4 @@ def test_the_sides_of_one_file_are_chosen(bitext, tmp_path: Path, capsys):
     for command in (("train", *bitext, "-o", tmp_path / "x"), picture):
         for option in (("--sides", "1,2"), ("--pairs-format", "tsv")):
             assert run(*command, *option) == 2
-            assert "--sides and --pairs-format describe one file" in capsys.readouterr().err
+            assert "--sides and --pairs-format require --pairs FILE" in capsys.readouterr().err

@@ -58,12 +58,12 @@ def test_only_the_first_vectors_are_read(folder, tmp_path: Path, capsys):
 @pytest.mark.parametrize(
     ("options", "code", "message"),
     [
-        (("--source-vectors", "@first"), 2, "--source-vectors and --target-vectors go together"),
-        (("--vectors", "@vectors", "--target-vectors", "@second"), 2, "go together"),
+        (("--source-vectors", "@first"), 2, "--source-vectors and --target-vectors must be used together"),
+        (("--vectors", "@vectors", "--target-vectors", "@second"), 2, "must be used together"),
         (
             ("--vectors", "@vectors", "--source-vectors", "@first", "--target-vectors", "@second"),
             2,
-            "--vectors and --source-vectors contradict each other",
+            "--vectors and --source-vectors cannot be combined",
         ),
         (("--vectors-weight", "0.2"), 2, "add --vectors"),
         (("--vectors", "@vectors", "--vectors-weight", "1.5"), 2, "1.5 is not in the range"),

@@ -244,9 +244,9 @@ def test_links_of_a_translation_model(marian, tmp_path, capsys):
     given = source, target, "--translator", marian
     assert run("links-from", *given, "-o", tmp_path / "links", "-v") == 0
     told = capsys.readouterr().err
-    assert "chosen by the text: --layers 1" in told
+    assert "options that fit the text best: --layers 1" in told
     assert TOY.error(list(read_links(tmp_path / "links"))) == 0
-    named = told.partition("chosen by the text: ")[2].partition("\n")[0].split()
+    named = told.partition("options that fit the text best: ")[2].partition("\n")[0].split()
     assert run("links-from", *given, *named, "-o", tmp_path / "named") == 0
     assert (tmp_path / "named").read_text() == (tmp_path / "links").read_text()
     assert run("links-from", *given, "--layers", "1", "-o", tmp_path / "predicted", "-v") == 0

@@ -22,7 +22,7 @@ import numpy as np
 import nmtalign
 from nmtalign.applications.concordance import search
 from nmtalign.applications.projection import parse_tags, project_tags
-from nmtalign.batch.shards import is_whole
+from nmtalign.batch.shards import is_shard_complete
 from nmtalign.cli.declare import read_config
 from nmtalign.corpus.bitext_index import open_index, write_index
 from nmtalign.encoders.matrix_files import read_matrices
@@ -333,7 +333,7 @@ READERS = {
     ),
     "record": Reader(
         "000000.json",
-        lambda path: is_whole(path.parent, 0, ["links"]),
+        lambda path: is_shard_complete(path.parent, 0, ["links"]),
         (b'{"files": {"links": {"bytes": 3, "sha256": "x"}}}',),
     ),
 }

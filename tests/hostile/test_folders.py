@@ -14,7 +14,7 @@ import pytest
 
 import nmtalign
 from nmtalign.applications.concordance import search
-from nmtalign.batch.shards import is_whole
+from nmtalign.batch.shards import is_shard_complete
 from nmtalign.corpus.bitext_index import open_index, write_index
 from nmtalign.encoders.matrix_files import read_vectors
 from nmtalign.errors import DataError, UsageError
@@ -195,10 +195,10 @@ def test_what_is_resumed_is_plain(tmp_path: Path) -> None:
     (tmp_path / "000000.links").write_bytes(b"0-0\n")
     record = {"files": {"links": fingerprint(tmp_path / "000000.links")}}
     (tmp_path / "000000.json").write_text(json.dumps(record), encoding="utf-8")
-    assert is_whole(tmp_path, 0, ["links"])
+    assert is_shard_complete(tmp_path, 0, ["links"])
     (tmp_path / "000000.links").unlink()
     os.mkfifo(tmp_path / "000000.links")
-    assert not is_whole(tmp_path, 0, ["links"])
+    assert not is_shard_complete(tmp_path, 0, ["links"])
 
 
 def test_an_index_opens_no_file_beside_it(tmp_path: Path) -> None:

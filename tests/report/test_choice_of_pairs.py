@@ -15,12 +15,12 @@ from nmtalign.aligner.opening import vector_aligner
 from nmtalign.links.formats import parse_pharaoh
 from nmtalign.report import corpus as report_corpus
 from nmtalign.report.corpus import (
-    Record,
-    attention_of,
-    parts_of,
+    CorpusRecord,
+    align_for_report,
+    align_record,
     random_sample,
     read_corpus,
-    show,
+    weights_of_parts,
     worst_sample,
 )
 from nmtalign.report.sample import SamplePair, most_instructive
@@ -32,8 +32,8 @@ LETTERS = list("abcdef")
 ALIGNER = vector_aligner(*(Embeddings(Vocabulary.from_words(LETTERS), np.eye(6)) for _ in range(2)))
 
 
-def records(count: int) -> list[Record]:
-    return [Record(n, SentencePair("a", "a"), None, {}) for n in range(1, count + 1)]
+def records(count: int) -> list[CorpusRecord]:
+    return [CorpusRecord(n, SentencePair("a", "a"), None, {}) for n in range(1, count + 1)]
 
 
 def test_files_stay_beside_their_pairs(tmp_path: Path) -> None:
@@ -67,8 +67,8 @@ def test_the_worst_equal_a_full_sort() -> None:
         gold = GoldAlignment(
             frozenset({Link(0, int(random.integers(3)))}), frozenset(Link(0, t) for t in range(3))
         )
-        corpus.append(Record(n, SentencePair(" ".join(source), " ".join(target)), gold, {}))
-    pairs = {pair.number: pair for pair in show(corpus, ALIGNER)}
+        corpus.append(CorpusRecord(n, SentencePair(" ".join(source), " ".join(target)), gold, {}))
+    pairs = {pair.number: pair for pair in align_for_report(corpus, ALIGNER)}
     found = worst_sample(corpus, 7, ALIGNER)
     assert found.size == 59
     assert {name: len(one.sentences) for name, one in found.evaluations.items()} == {"these links": 59}
@@ -77,7 +77,8 @@ def test_the_worst_equal_a_full_sort() -> None:
 
 
 def test_shown_pairs_know_their_unknown_words() -> None:
-    (pair,) = show([Record(4, SentencePair("a x", "y b y"), None, {"s": frozenset({Link(1, 2)})})], ALIGNER)
+    record = CorpusRecord(4, SentencePair("a x", "y b y"), None, {"s": frozenset({Link(1, 2)})})
+    (pair,) = align_for_report([record], ALIGNER)
     assert pair.aligned.matrix.unknown == ({1}, {0, 2})
     assert pair.number == 4
     assert pair.others["s"].links == {Link(1, 2)}
@@ -85,37 +86,37 @@ def test_shown_pairs_know_their_unknown_words() -> None:
 
 @pytest.mark.parametrize("together", [1, 2, 50])
 def test_heads_are_shown_as_far_as_there_is_room(monkeypatch: pytest.MonkeyPatch, together: int) -> None:
-    monkeypatch.setattr(report_corpus, "TOGETHER", together)
+    monkeypatch.setattr(report_corpus, "PAIRS_PER_PARTS_CALL", together)
     aligned = ALIGNER.align("a b", "a c")
     heads = {name: np.full((2, 2), share) for name, share in (("first", 0.25), ("second", 0.5))}
-    given = [Record(n, SentencePair("a b", "a c"), None, {}, aligned, lambda: heads) for n in range(1, 5)]
-    assert [list(pair.parts) for pair in show(given)] == [["first", "second"]] * 4
-    monkeypatch.setattr(report_corpus, "BY_PART", 3)
-    assert [bool(pair.parts) for pair in show(given)] == [True, True, True, False]
-    monkeypatch.setattr(report_corpus, "WEIGHTS", 10)  # a pair has eight
-    assert [bool(pair.parts) for pair in show(given)] == [True, True, False, False]
+    sentences = SentencePair("a b", "a c")
+    given = [CorpusRecord(n, sentences, None, {}, aligned, lambda: heads) for n in range(1, 5)]
+    assert [list(pair.parts) for pair in align_for_report(given)] == [["first", "second"]] * 4
+    monkeypatch.setattr(report_corpus, "MAX_PAIRS_WITH_PARTS", 3)
+    assert [bool(pair.parts) for pair in align_for_report(given)] == [True, True, True, False]
+    monkeypatch.setattr(report_corpus, "MAX_PART_WEIGHTS", 10)  # a pair has eight
+    assert [bool(pair.parts) for pair in align_for_report(given)] == [True, True, False, False]
 
 
 def test_pairs_beyond_the_room_of_a_page_are_left_out_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    corpus = [
-        Record(n, SentencePair(*pair), None, {}) for n, pair in enumerate([("a b", "b"), ("a b", "a b")], 1)
-    ]
+    pairs = enumerate([("a b", "b"), ("a b", "a b")], 1)
+    corpus = [CorpusRecord(n, SentencePair(*pair), None, {}) for n, pair in pairs]
     monkeypatch.setattr(report_corpus, "MAX_MATRIX_CELLS", 3)
     with pytest.warns(UserWarning, match="pair 2: no room, a page holds"):
-        assert [pair.number for pair in show(corpus, ALIGNER)] == [1]
-    for refused in (lambda: show(corpus[1:], ALIGNER), lambda: attention_of(corpus[1], ALIGNER)):
+        assert [pair.number for pair in align_for_report(corpus, ALIGNER)] == [1]
+    for refused in (lambda: align_for_report(corpus[1:], ALIGNER), lambda: align_record(corpus[1], ALIGNER)):
         with pytest.raises(DataError, match="pair 2: "):
             refused()
 
 
 def test_parts_of_a_model_are_its_own_attention() -> None:
     model = load()
-    record = Record(1, SentencePair("The black cat sleeps .", "Le chat noir dort ."), None, {})
-    found = parts_of(record, model)
+    record = CorpusRecord(1, SentencePair("The black cat sleeps .", "Le chat noir dort ."), None, {})
+    found = weights_of_parts(record, model)
     assert tuple(found) == model.scorer.names
     for name, weights in found.items():
         np.testing.assert_array_equal(weights, model.with_scorers([name]).align(*record.pair).posterior)
-    assert parts_of(record, ALIGNER) == {}
+    assert weights_of_parts(record, ALIGNER) == {}
 
 
 def test_pairs_shown_together_are_those_shown_alone() -> None:
@@ -126,11 +127,11 @@ def test_pairs_shown_together_are_those_shown_alone() -> None:
     )
     lengths = [(3, 4), (0, 2), (300, 310), (3, 4), (25, 31), (2, 0), (7, 70)]
     sides = [[" ".join(random.choice(words, n)) for n in pair] for pair in lengths]
-    corpus = [Record(n, SentencePair(*pair), None, {}) for n, pair in enumerate(sides, 1)]
-    together = show(corpus, load())
+    corpus = [CorpusRecord(n, SentencePair(*pair), None, {}) for n, pair in enumerate(sides, 1)]
+    together = align_for_report(corpus, load())
     assert [pair.number for pair in together] == [1, 2, 3, 4, 5, 6, 7]
     for record, pair in zip(corpus, together, strict=True):
-        (alone,) = show([record], load())
+        (alone,) = align_for_report([record], load())
         for one, other in (
             (alone.aligned, pair.aligned),
             (load().align_lines([record.pair])[0], pair.aligned),

@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix, DataError, GoldAlignment, Link, UsageError
 from nmtalign.report import style
-from nmtalign.report.heatmap import cropped, draw_curves, draw_heatmap, save_heatmaps
+from nmtalign.report.heatmap import crop_matrices, draw_curves, draw_heatmap, save_heatmaps
 from nmtalign.report.style import DARK, LIGHT
 
 SOURCE = ("the", "white", "house", "is", "small")
@@ -135,7 +135,7 @@ def test_pictures_name_the_score() -> None:
     two = notes(draw_heatmap({"first": cosine, "second": dot, "third": matrix()}))
     assert {"first: cosine", "second: dot"} < set(two)
     assert not any(note.startswith(("score:", "third:")) for note in two)
-    swapped, (cut, *_) = cosine.T, cropped({"": cosine}, (), None, [0], [1, 0])
+    swapped, (cut, *_) = cosine.T, crop_matrices({"": cosine}, (), None, [0], [1, 0])
     assert (swapped.caption, cut[""].caption) == ("cosine", "cosine")
 
 
@@ -153,7 +153,7 @@ def test_words_without_a_vector_are_hatched_and_named() -> None:
     said = notes(draw_heatmap({"forward": hidden, "reverse": replace(hidden, unknown=None)}))
     assert "forward: each row sums to 1, attention of a target word, hatched cells included" in said
     assert not any("reverse" in note and "hatched" in note for note in said)
-    parts, *_ = cropped({"": hidden}, (), None, [5, 2], [3, 1])
+    parts, *_ = crop_matrices({"": hidden}, (), None, [5, 2], [3, 1])
     assert parts[""].unknown == ({1}, {0})
     assert hidden.T.unknown == ({0, 5}, {1})
 
@@ -444,7 +444,8 @@ def test_an_installed_font_is_found_or_the_script_is_named(word: str, script: st
     families, missing = style.choose_fonts([word])
     assert (missing == [script]) == (len(families) == 1)
     if not missing:
-        letters = frozenset().union(*(style._letters(style._font_paths()[family]) for family in families))
+        paths = [style._font_paths()[family] for family in families]
+        letters = frozenset().union(*map(style._letters_of_font, paths))
         assert {ord(c) for c in word} <= letters
 
 
@@ -478,7 +479,7 @@ def test_a_font_that_was_installed_after_the_list_was_made_is_found(
 
 
 def test_only_fonts_that_exist_are_recommended() -> None:
-    assert [style.suggestion(name) for name in ("CJK", "Hiragana", "Tibetan", "Thai", "Cuneiform")] == [
+    assert [style.suggest_font(name) for name in ("CJK", "Hiragana", "Tibetan", "Thai", "Cuneiform")] == [
         "Noto Sans CJK SC",
         "Noto Sans CJK JP",
         "Noto Serif Tibetan",

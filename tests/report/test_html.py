@@ -20,8 +20,8 @@ from nmtalign.aligner.extraction_methods import DEFAULT_THRESHOLD, MIN_SECOND_PO
 from nmtalign.aligner.fit_to_text import fit_to
 from nmtalign.aligner.opening import vector_aligner
 from nmtalign.links.evaluation import evaluate
-from nmtalign.report.corpus import BY_PART
-from nmtalign.report.html import html_report, pack, write_report
+from nmtalign.report.corpus import MAX_PAIRS_WITH_PARTS
+from nmtalign.report.html import pack_weights, report_page, write_report
 from nmtalign.report.sample import (
     SamplePair,
     best_sources,
@@ -68,13 +68,13 @@ def unpack(packed: list, levels: bytes, T: int, S: int) -> np.ndarray:
 def test_packed_weights_are_off_by_at_most_half_a_level(weights: np.ndarray) -> None:
     span = weights.max() - weights.min()
     levels = bytearray(b"others")
-    packed = pack(weights, levels)
+    packed = pack_weights(weights, levels)
     np.testing.assert_allclose(unpack(packed, levels, *weights.shape), weights, atol=span / 510 + 2e-5)
     assert len(levels) == 6 + weights.size
 
 
 def test_the_policy_allows_exactly_the_one_script_and_the_one_style() -> None:
-    page = html_report([CAT])
+    page = report_page([CAT])
     elements = Elements(page)
     policies = [a["content"] for tag, a in elements.found if a.get("http-equiv") == "Content-Security-Policy"]
     assert len(policies) == 1
@@ -86,19 +86,19 @@ def test_the_policy_allows_exactly_the_one_script_and_the_one_style() -> None:
 
 
 def test_the_page_refers_to_nothing_outside_itself() -> None:
-    elements = Elements(html_report([CAT])).found
+    elements = Elements(report_page([CAT])).found
     for tag, attributes in elements:
         assert tag not in ("link", "img", "iframe", "object", "embed", "base", "form")
         assert not {"src", "srcset", "action", "style"} & set(attributes)
         assert not [name for name in attributes if name.startswith("on")]
         assert (attributes.get("href") or "#").startswith("#")
-    assert "http:" not in re.sub(r'"http://www.w3.org/2000/svg"', "", html_report([CAT]))
-    assert "https:" not in html_report([CAT])
+    assert "http:" not in re.sub(r'"http://www.w3.org/2000/svg"', "", report_page([CAT]))
+    assert "https:" not in report_page([CAT])
 
 
 def test_words_never_become_markup() -> None:
     words = [word or "x" for word in HOSTILE_WORDS]
-    page = html_report(
+    page = report_page(
         [SamplePair(1, aligned_pair(words, words), others={"</script>": Alignment(frozenset(), 23, 23)})],
         title="</title><script>window.hacked=8</script>",
     )
@@ -115,22 +115,22 @@ def test_the_same_pairs_give_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_fifty_pairs_of_25_words_stay_under_250_kB_and_1000_under_3_MB() -> None:
-    assert len(html_report(corpus(50, 25)).encode()) < 250_000
-    assert len(html_report(corpus(1000, 25)).encode()) < 3_000_000
+    assert len(report_page(corpus(50, 25)).encode()) < 250_000
+    assert len(report_page(corpus(1000, 25)).encode()) < 3_000_000
 
 
 def test_1000_pairs_with_heads_stay_under_3_MB() -> None:
     pairs = corpus(1000, 25, compared=False)
     heads = [
-        {"first": p.aligned.forward, "second": p.aligned.reverse} if n < BY_PART else {}
+        {"first": p.aligned.forward, "second": p.aligned.reverse} if n < MAX_PAIRS_WITH_PARTS else {}
         for n, p in enumerate(pairs)
     ]
-    page = html_report([replace(pair, parts=own) for pair, own in zip(pairs, heads, strict=True)])
+    page = report_page([replace(pair, parts=own) for pair, own in zip(pairs, heads, strict=True)])
     assert len(page.encode()) < 3_000_000
 
 
 def test_a_pair_holds_what_the_script_draws() -> None:
-    data = data_of(html_report([replace(CAT, number=1), CAT]))
+    data = data_of(report_page([replace(CAT, number=1), CAT]))
     pair, levels = data["pairs"][1], inflated(data["weights"])
     assert pair["l"] == [0, 0, 900, 1, 2, 748, 2, 1, 825]
     assert pair["g"] == [0, 0, 1, 1, 2, 1, 3, 3, 1]
@@ -145,7 +145,7 @@ def test_a_pair_holds_what_the_script_draws() -> None:
 
 def test_heads_and_the_lines_of_the_text_are_in_the_page() -> None:
     data = data_of(
-        html_report(
+        report_page(
             [replace(CAT, parts={"head 3": CAT.aligned.forward.T}), replace(CAT, number=18)],
             gold=[*["0-0"] * 39, ""],
         )
@@ -157,14 +157,14 @@ def test_heads_and_the_lines_of_the_text_are_in_the_page() -> None:
     head = unpack(found[0]["head 3"], inflated(data["weights"]), 4, 4)
     np.testing.assert_allclose(head, CAT.aligned.forward.T, atol=0.9 / 510)
     assert list(found[1]) == ["combined", "forward", "reverse"]
-    assert data["id"] != data_of(html_report([CAT]))["id"]  # what is corrected is kept by it
+    assert data["id"] != data_of(report_page([CAT]))["id"]  # what is corrected is kept by it
 
 
 def test_a_plain_matrix_is_enough() -> None:
     plain = AlignedPair(
         Alignment({(0, 0)}, 2, 1), AlignmentMatrix(np.array([[3.0, -1.0]]), ("a", "b"), ("c",))
     )
-    data = data_of(html_report([SamplePair(1, plain)]))
+    data = data_of(report_page([SamplePair(1, plain)]))
     assert data["views"] == ["combined"]
     assert data["compare"] == "none"
     assert data["pairs"][0]["nt"] is None
@@ -174,10 +174,10 @@ def test_a_plain_matrix_is_enough() -> None:
 
 def test_empty_sentences_and_an_empty_report_are_pages() -> None:
     empty = AlignedPair(Alignment(frozenset(), 0, 2), AlignmentMatrix(np.zeros((2, 0)), (), ("a", "b")))
-    data = data_of(html_report([SamplePair(1, empty)]))
+    data = data_of(report_page([SamplePair(1, empty)]))
     assert data["pairs"][0]["m"] == {"combined": [0.0, 1.0, 0]}
     assert data["pairs"][0]["bf"] == [-1, -1]
-    assert data_of(html_report([]))["pairs"] == []
+    assert data_of(report_page([]))["pairs"] == []
 
 
 def test_best_partners_follow_the_tie_rule() -> None:
@@ -195,11 +195,11 @@ def test_links_of_other_words_are_refused_with_the_number_of_the_pair() -> None:
     with pytest.raises(DataError, match=r"pair 5: link 0-9"):
         SamplePair(5, aligned, others={"x": Alignment({(0, 9)}, 4, 10)})
     with pytest.raises(UsageError, match="a number of its own"):
-        html_report([CAT, CAT])
+        report_page([CAT, CAT])
     with pytest.raises(UsageError, match="same other systems"):
-        html_report([CAT, SamplePair(18, aligned)])
+        report_page([CAT, SamplePair(18, aligned)])
     with pytest.raises(UsageError, match="same other systems"):
-        html_report([CAT, SamplePair(18, CAT.aligned, CAT.gold)])
+        report_page([CAT, SamplePair(18, CAT.aligned, CAT.gold)])
 
 
 def test_figures_of_a_sample() -> None:
@@ -222,7 +222,7 @@ def test_the_headline_says_the_error_else_the_agreement_else_the_score() -> None
 def test_jumps_and_lexicon_of_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     assert jump_widths([CAT]).tolist() == [2, -1]  # le-the, chat-cat, noir-black
     assert lexicon_rows([CAT]) == [("the", "le", 1, 900), ("cat", "chat", 1, 825), ("black", "noir", 1, 748)]
-    monkeypatch.setattr("nmtalign.report.sample.TRANSLATIONS", 2)
+    monkeypatch.setattr("nmtalign.report.sample.MAX_LEXICON_ROWS", 2)
     assert [links for *_, links, _ in lexicon_rows([CAT, SamplePair(18, CAT.aligned)])] == [2, 2]
 
 
@@ -239,12 +239,12 @@ def test_jumps_and_lexicon_of_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_rule_is_that_of_the_aligner(chosen: dict, rule: tuple[str, float | None, float | None]) -> None:
     sides = [Embeddings(Vocabulary.from_words(["a"]), np.ones((1, 1))) for _ in range(2)]
     aligned = fit_to(vector_aligner(*sides, **chosen), [SentencePair("a", "a")]).align("a", "a")
-    found = data_of(html_report([SamplePair(1, aligned)]))["rule"]
+    found = data_of(report_page([SamplePair(1, aligned)]))["rule"]
     assert (found["name"], found["threshold"], found["second"]) == rule
 
 
 def test_an_empty_report_has_no_rule() -> None:
-    assert data_of(html_report([]))["rule"] == {"name": "", "threshold": None, "second": None}
+    assert data_of(report_page([]))["rule"] == {"name": "", "threshold": None, "second": None}
 
 
 def test_scores_outside_0_to_1_get_their_own_bins() -> None:

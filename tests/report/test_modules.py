@@ -37,12 +37,12 @@ GRAPH = {name: imports(name) for name in MODULES}
 
 
 def test_every_module_belongs_to_a_page() -> None:
-    assert set(html.modules(html.TYPING)) == set(MODULES)
-    assert set(html.modules(html.REPORT)) == set(MODULES) - {html.TYPING}
+    assert set(html.module_order(html.TYPING_MODULE)) == set(MODULES)
+    assert set(html.module_order(html.REPORT_MODULE)) == set(MODULES) - {html.TYPING_MODULE}
 
 
 def test_modules_are_joined_behind_those_that_they_import() -> None:
-    order = html.modules(html.TYPING)
+    order = html.module_order(html.TYPING_MODULE)
     for name, needed in GRAPH.items():
         assert all(order.index(other) < order.index(name) for other in needed)
     list(TopologicalSorter(GRAPH).static_order())
@@ -69,12 +69,12 @@ def test_no_two_modules_define_the_same_name() -> None:
     assert [word for word, count in counts.items() if count > 1] == []
 
 
-@pytest.mark.parametrize("name", [html.REPORT, html.TYPING])
+@pytest.mark.parametrize("name", [html.REPORT_MODULE, html.TYPING_MODULE])
 def test_the_joined_script_is_strict_and_holds_no_import_or_export(name: str) -> None:
-    script = html._script(name)
+    script = html._bundle_script(name)
     assert script.startswith('"use strict";\n(async () => {\n')
     assert not re.search(r"^\s*(import|export)\b", script, re.MULTILINE)
-    for text in MODULES.values() if name == html.TYPING else ():
+    for text in MODULES.values() if name == html.TYPING_MODULE else ():
         for line in STATEMENT.sub("", text).splitlines():
             assert line.removeprefix("export ").strip() in script
 

@@ -17,8 +17,8 @@ import nmtalign
 from nmtalign import Alignment, AlignmentMatrix, GoldAlignment, UsageError
 from nmtalign.aligner.opening import vector_aligner
 from nmtalign.links.evaluation import evaluate
-from nmtalign.report.html import html_cards
-from nmtalign.report.notebook import _pair
+from nmtalign.report.html import cards_page
+from nmtalign.report.notebook import _as_pair
 from nmtalign.report.sample import SamplePair
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
@@ -53,7 +53,7 @@ def test_a_card_is_the_page_of_the_report_in_a_frame(result: Any) -> None:
     (frame,) = shown.frames
     assert frame["sandbox"] == "allow-scripts allow-downloads"
     page = frame["srcdoc"]
-    assert page == html_cards([SamplePair(1, _pair(result))])
+    assert page == cards_page([SamplePair(1, _as_pair(result))])
     assert "default-src 'none'" in page
     assert 'data-kind="cards"' in page
 

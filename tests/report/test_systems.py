@@ -10,9 +10,9 @@ import pytest
 
 from nmtalign import load
 from nmtalign.links.evaluation import Evaluation, compare_evaluations, evaluate
-from nmtalign.report.corpus import Record, show
-from nmtalign.report.html import html_report
-from nmtalign.report.sample import comparison_data, evaluations
+from nmtalign.report.corpus import CorpusRecord, align_for_report
+from nmtalign.report.html import report_page
+from nmtalign.report.sample import comparison_data, evaluate_systems
 from nmtalign.text.bitext import SentencePair
 from tests.report.sample_pairs import CAT, corpus, data_of
 
@@ -82,7 +82,7 @@ def test_a_report_compares_its_links_and_all_systems_on_the_pairs_with_gold() ->
     pairs = corpus(12, 8)
     more = [replace(pair, others={**pair.others, "none": pair.aligned.alignment}) for pair in pairs]
     more[-1] = replace(more[-1], gold=None)
-    data = data_of(html_report(more))["systems"]
+    data = data_of(report_page(more))["systems"]
     golds = [pair.gold for pair in more[:-1]]
     expected = {"these links": [pair.aligned.alignment for pair in more[:-1]]}
     expected |= {name: [pair.others[name] for pair in more[:-1]] for name in ("other", "none")}
@@ -99,18 +99,18 @@ def test_a_report_compares_its_links_and_all_systems_on_the_pairs_with_gold() ->
 
 
 def test_without_two_known_errors_nothing_is_compared() -> None:
-    assert data_of(html_report([replace(CAT, gold=None)]))["systems"] is None
-    assert data_of(html_report([replace(CAT, others={})]))["systems"] is None
-    assert data_of(html_report([]))["systems"] is None
+    assert data_of(report_page([replace(CAT, gold=None)]))["systems"] is None
+    assert data_of(report_page([replace(CAT, others={})]))["systems"] is None
+    assert data_of(report_page([]))["systems"] is None
     unknown = evaluate([""], [""])  # no link, no sure gold link
     assert comparison_data({"A": unknown, "B": unknown}) is None
-    assert evaluations([]) == {}
+    assert evaluate_systems([]) == {}
 
 
 def test_a_scorer_chooses_as_it_does_alone_and_a_head_the_best_source_of_each_word() -> None:
     model = load()
     lines = SentencePair("The black cat sleeps .", "Le chat noir dort .")
-    (pair,) = show([Record(1, lines, None, {})], model)
+    (pair,) = align_for_report([CorpusRecord(1, lines, None, {})], model)
     for name in model.scorer.names:
         alone = model.with_scorers([name]).align_lines([lines])[0]
         assert set(pair.chosen_by(name)) == set(alone.alignment.links)
@@ -119,5 +119,5 @@ def test_a_scorer_chooses_as_it_does_alone_and_a_head_the_best_source_of_each_wo
     assert sorted(head.chosen_by("head")) == sorted(
         (max(range(4), key=lambda s: random[t, s]), t) for t in range(4)
     )
-    data = data_of(html_report([head]))["pairs"][0]
+    data = data_of(report_page([head]))["pairs"][0]
     assert data["c"] == {"head": [x for link in head.chosen_by("head") for x in link]}

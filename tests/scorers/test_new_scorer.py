@@ -14,8 +14,8 @@ from nmtalign.corpus.text import EncodedText
 from nmtalign.errors import UsageError
 from nmtalign.positions.hmm import unfitted_hmm
 from nmtalign.positions.position_model import SoftmaxPositions, TextScores
-from nmtalign.report.corpus import Record, show
-from nmtalign.report.html import html_report
+from nmtalign.report.corpus import CorpusRecord, align_for_report
+from nmtalign.report.html import report_page
 from nmtalign.report.sample import SamplePair
 from nmtalign.scorers.learned_lexicon import Lexicon
 from nmtalign.scorers.scorer import LogRatios, Scorer
@@ -92,10 +92,11 @@ def test_a_new_scorer_is_mixed_saved_opened_drawn_and_explained(learned, tmp_pat
     opened = load_aligner(tmp_path / "model")
     assert opened.scorer.others[-1] == Mirror(16.0, weight=0.5)
     assert opened.align(SOURCE, TARGET).links == MIRRORED
-    [shown] = show([Record(1, SentencePair(" ".join(SOURCE), " ".join(TARGET)), None, {})], opened)
+    record = CorpusRecord(1, SentencePair(" ".join(SOURCE), " ".join(TARGET)), None, {})
+    [shown] = align_for_report([record], opened)
     assert list(shown.parts) == ["lexicon", "spectral", "mirror"]  # drawn by itself, too
     assert set(zip(*np.nonzero(shown.parts["mirror"] > 0.9), strict=True)) == {(t, s) for s, t in MIRRORED}
-    assert "scorers=lexicon,spectral,mirror" in str(data_of(html_report([shown])))
+    assert "scorers=lexicon,spectral,mirror" in str(data_of(report_page([shown])))
     alone = opened.with_scorers(["mirror"])
     assert alone.scorer.names == ("mirror",)
     assert alone.align(SOURCE, TARGET).links == MIRRORED
@@ -113,7 +114,7 @@ def test_a_scorer_alone_is_two_short_classes(positions, tmp_path, monkeypatch):
     batch = opened.align_batch([(SOURCE, TARGET), (SOURCE[:1], [])])
     assert opened.align(SOURCE, TARGET).links == batch.links(0) == MIRRORED
     assert batch.links(1) == []
-    assert "scorers=mirror" in str(data_of(html_report([SamplePair(1, batch[0])])))
+    assert "scorers=mirror" in str(data_of(report_page([SamplePair(1, batch[0])])))
     assert repr(opened).startswith("Aligner, scorers mirror")
     with pytest.raises(UsageError, match="this aligner has the scorers mirror, not lexicon"):
         opened.with_scorers("lexicon")

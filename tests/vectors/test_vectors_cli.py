@@ -96,8 +96,8 @@ def test_counts_of_a_learned_model(bitext: tuple[Path, Path], tmp_path: Path) ->
     assert "4 en and 4 fr words of 8 dimensions" in result.stderr
     assert load_pair(tmp_path / "v")[1].settings["text"]["tokenizer"] == "simple"
     for wrong, message in (
-        ((*bitext, *options), "leave SOURCE and TARGET out"),
-        ((*options, "--lowercase"), "--lowercase: the words are those of --model"),
+        ((*bitext, *options), "remove SOURCE and TARGET"),
+        ((*options, "--lowercase"), "--lowercase cannot be combined with --model"),
     ):
         with pytest.raises(UsageError, match=message):
             run("learn", "--model", model, "-o", tmp_path / "w", *wrong)
@@ -116,7 +116,7 @@ def test_a_matrix_and_a_dictionary_align(bitext: tuple[Path, Path], tmp_path: Pa
     assert (tmp_path / "links").read_text().split("\n")[0] == "0-0 1-1"
     found, expected = (load(vectors).align("the cat", "le chat") for vectors in (sides, tmp_path / "v"))
     assert found.links == expected.links
-    with pytest.raises(UsageError, match=r"one file, .*en\.json"):
+    with pytest.raises(UsageError, match=r"the same file, .*en\.json"):
         run("convert", sides[0], tmp_path / "en.json", "--to", "word2vec")
 
 
@@ -138,7 +138,7 @@ def test_convert_there_and_back(bitext: tuple[Path, Path], tmp_path: Path) -> No
 
 def test_convert_says_what_is_left_out(shared_data: Path, tmp_path: Path) -> None:
     model = shared_data / "loader_samples" / "gensim" / "toy-model.bin"
-    assert "sub-words; they are left out" in run("convert", model, tmp_path / "x", "--to", "word2vec").stderr
+    assert "sub-words; they are omitted" in run("convert", model, tmp_path / "x", "--to", "word2vec").stderr
     assert "warning" not in run("convert", model, tmp_path / "y", "--to", "folder").stderr
     assert "sub-words: 100 vectors of 3 to 6 characters" in run("info", tmp_path / "y").stdout
 
@@ -194,4 +194,4 @@ def test_map_says_that_subwords_are_left_out(two_spaces: tuple[Path, Path], tmp_
     pieces = CharacterNgrams(np.ones((5, source.dimension), np.float32), 2, 3)
     save_embeddings(replace(source, subwords=pieces), tmp_path / "with")
     said = run("map", tmp_path / "with", two_spaces[1], "--langs", "en,fr", "-o", tmp_path / "v").stderr
-    assert "; sub-words cannot be mapped, and are left out" in said
+    assert "; sub-words cannot be mapped and are omitted" in said

@@ -50,24 +50,24 @@ class LinkOutputOptions(Options):
     section = "Output"
 
     output: str = option(
-        "-o --output LINKS", "Links in Pharaoh format, one line per pair.", type=OUTPUT, default="-"
+        "-o --output LINKS", "Write links in Pharaoh format, one line per pair.", type=OUTPUT, default="-"
     )
     probabilities: str | None = option(
-        "--probabilities FILE", "Probability of each link, in the order of LINKS.", type=OUTPUT
+        "--probabilities FILE", "Write the probability of each link, in the order of LINKS.", type=OUTPUT
     )
     pair_scores: str | None = option(
-        "--pair-scores FILE", "Probability that a pair is a translation.", type=OUTPUT
+        "--pair-scores FILE", "Write the probability that each pair is a translation.", type=OUTPUT
     )
     table: str | None = option(
-        "--table FILE", "One row for each link: .csv, .tsv, .jsonl, .parquet.", type=OUTPUT
+        "--table FILE", "Write one row per link: .csv, .tsv, .jsonl or .parquet.", type=OUTPUT
     )
     escape_formulas: bool = texts.formula_option()
     guided: str | None = option(
-        "--guided FILE", "Source, target and links between tabs, for guided training.", type=OUTPUT
+        "--guided FILE", "Write source, target and links between tabs, for guided training.", type=OUTPUT
     )
     tokens: str | None = option(
         "--tokens PREFIX",
-        "Files of the tokens that links count.",
+        "Link tokens instead of words, and write these to PREFIX.source and PREFIX.target.",
         type=OutputPrefix(".source", ".target"),
     )
 
@@ -108,13 +108,13 @@ class AlignOutputOptions(LinkOutputOptions):
     """The files that `align` writes."""
 
     attention: str | None = option(
-        "--attention FILE.npz", "One matrix for each pair, target by source.", type=OUTPUT
+        "--attention FILE.npz", "Write one matrix (target by source words) per pair.", type=OUTPUT
     )
     values: CellValues | None = option(
-        "--values", "What --attention contains.  [softmax without null: forward; else combined]"
+        "--values", "Values that --attention contains.  [softmax without null: forward; else combined]"
     )
     pieces: SubwordMarks | None = option(
-        "--pieces", "Align marked sub-words; links count the words that they make."
+        "--pieces", "Align sub-words with these marks; links count the words that they form."
     )
 
     @property
@@ -122,10 +122,10 @@ class AlignOutputOptions(LinkOutputOptions):
         paths = super().paths
         if self.attention is None:
             if self.values is not None:
-                raise UsageError("--values says what --attention FILE.npz contains; give it, too")
+                raise UsageError("--values requires --attention FILE.npz, whose values it chooses; add it")
             return paths
         if not self.attention.endswith(".npz"):
-            raise UsageError(f"{self.attention}: expected a name ending in .npz for --attention")
+            raise UsageError(f"--attention: expected a file name ending in .npz, found {self.attention}")
         return paths | {"attention": self.attention}
 
 
@@ -143,7 +143,7 @@ class BadRecordOptions(ErrorOptions):
 class ExpertLinksOptions(Options):
     """Links of an expert."""
 
-    section = "Expert, whose links vote"
+    section = model_options.EXPERT_SECTION
 
     expert: str | None = model_options.expert_option()
 
@@ -158,14 +158,12 @@ def align_command(
     engine: running.EngineOptions,
     sharding: running.ShardOptions,
 ) -> None:
-    """Align a bitext: two files, line by line, or one file with both sides (--pairs). `-` is stdin.
+    """Align a bitext: two files with one sentence per line, or one file with both sides (--pairs).
 
-    Every pair gives one line of links `source-target`; an empty side gives an empty line. Positions count the
-    words between spaces of your lines, from 0, whatever the tokenizer. With --tokens they count the tokens,
-    which are written to PREFIX.source and PREFIX.target. Without --model or --vectors, the shipped
-    English-French model is used. `train` learned how far to trust an expert; for a model that had no expert,
-    this is estimated on the text. links-from makes links by a published method, or from the attention of
-    another program.
+    Writes one line per sentence pair, such as `0-0 1-2`: pairs of source and target positions, counted from
+    0. If a side is empty, the line is empty. Positions count the space-separated words of your lines,
+    whichever tokenizer is used; with --tokens, they count the tokens. `-` reads standard input. The default
+    model is the bundled English-French one.
 
     Example: nmtalign align text.en text.fr -o links.txt --table links.tsv
     """
@@ -177,7 +175,7 @@ def align_command(
     paths = outputs.paths
     expert = expert_links.expert
     if expert is not None and options.encoder.encoder is not None:
-        raise UsageError("--expert LINKS and --encoder NAME contradict each other; give one of them")
+        raise UsageError("--expert LINKS and --encoder NAME cannot be combined; use one of them")
     files = bitext.files if expert is None else [*bitext.files, expert]
     run = sharding.open(files, paths, escape_formulas=outputs.escape_formulas)
     with AtomicFiles() as stack:
@@ -195,7 +193,10 @@ def align_command(
                 pairs, expert, bitext.encoding, marked=bad.are_marked, words_of=words_of
             )
         if engine.engine == "dask" and not aligner.allows_processes:
-            raise UsageError("--engine dask: not with an encoder, which is opened once; use --out-shards")
+            raise UsageError(
+                "--engine dask cannot be combined with an encoder, which is loaded only once;"
+                " use --out-shards instead"
+            )
         pairs = limit.pairs(pairs, aligner.text, aligner.languages)
         if outputs.have_plain_words:
             pairs = without_cut_words(pairs, words_of, bitext, bad)
@@ -327,11 +328,11 @@ class SourceTextOptions(Options):
     section = "Input"
 
     tokenizer: str | None = option(
-        "--tokenizer", "How lines become words.  [space]", type=texts.TokenizerType()
+        "--tokenizer", "Tokenizer that splits lines into words.  [space]", type=texts.TokenizerType()
     )
     langs: tuple[str, str] | None = option(
         "--langs XX,YY",
-        "Languages, as a translation model calls them.",
+        "Source and target language, as the translation model names them.",
         type=texts.LANGUAGES,
         section=model_options.SECTION,
     )
@@ -354,11 +355,12 @@ def links_from_command(
     encoder: SourceEncoderOptions,
     source: model_options.SourceOptions,
 ) -> None:
-    """Choose links from attention (--matrices, --translator) or from similarities of words (--encoder,
-    --token-vectors, --similarities), which another program or model has found.
+    """Create links from the attention (--matrices, --translator) or the word similarities (--encoder,
+    --token-vectors, --similarities) of another program or model.
 
-    Attention becomes links by an extraction, similarities by a published method. The text has the words, or
-    the sub-words (--pieces), of the attention. With --cache, repeat a stopped command, and it goes on.
+    Links are extracted from attention by --extract, and from similarities by a published method (--method).
+    SOURCE and TARGET must contain the same words, or sub-words (--pieces), as the matrices. With --cache, a
+    command that was stopped continues when you repeat it.
 
     Example: nmtalign links-from text.en text.fr --encoder bert-base-multilingual-cased -o links.txt
     """

@@ -25,9 +25,11 @@ class ConvertedLinksOptions(WordFormOptions):
     """The links to convert, and their words."""
 
     links: str = argument(type=INPUT)
-    format: ReadLinksFormat = option("--from", "Format of LINKS.", required=True)
-    source: str | None = option("--source FILE", "Source text, if LINKS contain no words.", type=INPUT)
-    target: str | None = option("--target FILE", "Target text.", type=INPUT)
+    format: ReadLinksFormat = option("--from", "Format of the file LINKS.", required=True)
+    source: str | None = option(
+        "--source FILE", "Source text, needed if LINKS does not contain the words.", type=INPUT
+    )
+    target: str | None = option("--target FILE", "Target text, to go with --source.", type=INPUT)
     encoding: str = texts.encoding_option()
     to: WrittenLinksFormat = option("--to", "Format to write.", required=True, section="Output")
 
@@ -37,15 +39,15 @@ def convert_command(converted: ConvertedLinksOptions, errors: ErrorOptions, file
     """Convert LINKS between Pharaoh, talp, NAACL, GIZA A3, word pairs, JSONL and TSV.
 
     The formats giza, words and tsv (source, target, links) need --source and --target, unless LINKS
-    contains the words; words are separated by spaces. A NAACL file has no line for a pair without
-    links: with the texts, empty pairs at its end are kept.
+    contains the words. Words are separated by spaces. NAACL files have no line for a pair without links;
+    with --source and --target, such pairs at the end of the file are kept.
 
     Example: nmtalign convert gold.talp --from talp --to pharaoh -o gold.pharaoh
     """
     if (converted.source is None) != (converted.target is None):
-        raise UsageError("give both --source and --target, or neither")
+        raise UsageError("--source and --target must be used together; add the missing one")
     if converted.source is None and (converted.lowercase is not None or converted.unicode is not None):
-        raise UsageError("--lowercase and --unicode are for words of texts; give --source and --target too")
+        raise UsageError("--lowercase and --unicode change the words of texts; add --source and --target")
     with AtomicFiles() as outputs:
         bad = errors.open(outputs)
         records = bad.track(_records(converted, bad))

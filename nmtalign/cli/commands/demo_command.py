@@ -27,15 +27,17 @@ class ResultsOptions(Options):
 
     section = "Output"
 
-    output: str = option("-o --output DIR", "Folder for the results.", type=OUTPUT, default="out")
+    output: str = option(
+        "-o --output DIR", "Folder to which the results are written.", type=OUTPUT, default="out"
+    )
 
 
 @command(name="demo")
 def demo_command(results: ResultsOptions) -> None:
-    """Align the shipped English-French sample, evaluate and draw the links.
+    """Align, evaluate and draw the bundled English-French sample.
 
-    The shipped model aligns the sample; Bahdanau attention over word vectors aligns it again, and its
-    matrices are saved, too.
+    The bundled model aligns the sample. Then Bahdanau attention over the bundled word vectors aligns it
+    again, and its matrices are saved, too.
 
     Example: nmtalign demo -o out
     """
@@ -50,7 +52,7 @@ def demo_command(results: ResultsOptions) -> None:
     context.invoke(evaluate_command, links=links, gold=gold)
     title = "The English-French sample"
     context.invoke(report_command, **text, gold=gold, output=str(folder / "report.html"), title=title)
-    print_text(f"\nBy Bahdanau attention over word vectors, {vectors}/word2int_en.pkl and others:")
+    print_text(f"\nWith Bahdanau attention over the word vectors in {vectors}:")
     links = str(folder / "attention_links.txt")
     files = {"attention": str(folder / "attention.npz"), "table": str(folder / "attention_links.tsv")}
     context.invoke(align_command, **text, vectors=str(vectors), score="bahdanau", output=links, **files)
@@ -65,21 +67,21 @@ _RESULTS = {
     "report.html": f"{SAMPLE} pairs: words, weights, gold links, figures",
     "heatmap.png": "attention weights of the first pair; dots are links, boxes are gold links",
     "heatmap.svg": "the same, with text that can be searched",
-    "heatmaps.pdf": f"{len(PAGES)} pairs, one a page",
-    "links.tsv": "one row for each link: pair, positions, words, probability",
-    "links.txt": "Pharaoh links, one line for each pair",
+    "heatmaps.pdf": f"{len(PAGES)} pairs, one per page",
+    "links.tsv": "one row per link: pair, positions, words, probability",
+    "links.txt": "links in Pharaoh format, one line per pair",
     "probabilities.txt": "their probabilities",
     "attention.png": f"pair {BESIDE}: scaled dot-product, Bahdanau and learned attention side by side",
-    "attention.tsv": f"pair {BESIDE}: its Bahdanau attention as a table, with its words",
-    "attention.npz": "Bahdanau attention of all pairs, an array each: target by source words",
-    "attention_links.tsv": "its links as rows",
-    "attention_links.txt": "its links in Pharaoh form",
+    "attention.tsv": f"pair {BESIDE}: Bahdanau attention as a table with the words",
+    "attention.npz": "Bahdanau attention of all pairs: one array (target by source words) per pair",
+    "attention_links.tsv": "links from Bahdanau attention, one row per link",
+    "attention_links.txt": "the same links in Pharaoh format",
 }
 
 
 def _draw_sample(sample: Path, folder: Path) -> None:
     """Draw lines of the sample with their gold links, then one line as three aligners attend to it."""
-    from nmtalign.report.heatmap import matrices_of
+    from nmtalign.report.heatmap import matrices_by_title
 
     bitext = na.read_bitext(sample / "text.tok.en", sample / "text.tok.fr")
     lines = list(zip(bitext, na.read_gold(sample / "gold.pharaoh"), strict=True))
@@ -88,7 +90,7 @@ def _draw_sample(sample: Path, folder: Path) -> None:
         sentences, gold = lines[number - 1]
         [pair] = learned.align_lines([sentences])
         title = f"pair {number}"
-        pages.append(na.draw_heatmap(matrices_of(pair), links=pair.alignment, gold=gold, title=title))
+        pages.append(na.draw_heatmap(matrices_by_title(pair), links=pair.alignment, gold=gold, title=title))
     na.save_heatmaps(pages[:1], folder / "heatmap.png")
     na.save_heatmaps(pages[:1], folder / "heatmap.svg")
     na.save_heatmaps(pages, folder / "heatmaps.pdf")
@@ -96,7 +98,7 @@ def _draw_sample(sample: Path, folder: Path) -> None:
     aligners = {name: na.load(VECTORS, score=score) for name, score in BOTH_SCORES.items()}
     aligners["learned model"] = learned
     pairs = {name: aligner.align_lines([sentences])[0] for name, aligner in aligners.items()}
-    matrices = {name: matrices_of(pair, "forward")["forward"] for name, pair in pairs.items()}
+    matrices = {name: matrices_by_title(pair, "forward")["forward"] for name, pair in pairs.items()}
     title = "How each target word shares its attention: rows sum to 1, less the null word's share"
     na.save_heatmaps([na.draw_heatmap(matrices, gold=gold, title=title)], folder / "attention.png")
     pairs["Bahdanau"].save(folder / "attention.tsv")

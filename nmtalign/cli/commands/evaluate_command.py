@@ -30,14 +30,16 @@ class ScoredOptions(Options):
     links: str = argument(type=INPUT)
     gold: str = argument(type=INPUT)
     links_format: ReadLinksFormat = option(
-        "--links-format", "Format of LINKS and of --compare.", default="pharaoh"
+        "--links-format", "Format of LINKS and of the --compare file.", default="pharaoh"
     )
     gold_format: ReadLinksFormat = option(
         "--gold-format",
         "Format of GOLD; in pharaoh (from 0) and talp (from 1), 3-4 is sure and 3p4 possible.",
         default="pharaoh",
     )
-    compare: str | None = option("--compare LINKS2", "Test the difference to these links.", type=INPUT)
+    compare: str | None = option(
+        "--compare LINKS2", "Also score LINKS2, and test whether the difference is significant.", type=INPUT
+    )
     encoding: str = texts.encoding_option()
     by_sentence: bool = option(
         "--by-sentence",
@@ -53,11 +55,11 @@ class IntervalOptions(Options):
 
     section = "Intervals"
 
-    samples: int = option("--samples", "Bootstrap samples.", type=Whole(1), default=1000)
+    samples: int = option("--samples N", "Number of bootstrap samples.", type=Whole(1), default=1000)
     confidence: float = option(
         "--confidence", "Confidence level of the intervals.", type=_SHARE, default=0.95
     )
-    seed: int = option("--seed", "Seed of the bootstrap.", type=Whole(min=0), default=1)
+    seed: int = option("--seed", "Random seed of the bootstrap.", type=Whole(min=0), default=1)
 
 
 @command(name="evaluate")
@@ -111,7 +113,7 @@ def _reviewed(
     if any(len(system) != len(golds) for system in systems.values()):
         return golds, systems  # refused as gold of any other length
     numbers = sorted(read_corrections(gold, encoding=encoding))
-    log(f"scored on the {len(numbers):,} of {len(golds):,} pairs that were reviewed", event="reviewed")
+    log(f"scored on {len(numbers):,} of {len(golds):,} pairs, those that were reviewed", event="reviewed")
     at = [n - 1 for n in numbers]
     return [golds[n] for n in at], {path: [system[n] for n in at] for path, system in systems.items()}
 
@@ -126,9 +128,9 @@ def _warn_of_shift(
         shifted = [{(source + step, target + step) for source, target in links} for links in system]
         shifted_aer = sum(count_matches(shifted, golds), Counts()).aer
         if shifted_aer < aer - CLEAR:
-            hint = "does one of the files count from 1, as talp does? --links-format and --gold-format say so"
-            error = f"the error of {path} would be {100 * shifted_aer:.1f} %"
-            warn(f"with all positions one {moved}, {error}; {hint}")
+            error = f"the alignment error rate of {path} would be {100 * shifted_aer:.1f} %"
+            advice = "if a file counts positions from 1, as talp does, set --links-format or --gold-format"
+            warn(f"with all positions one {moved}, {error}; {advice}")
 
 
 def _warn_of_undefined(path: str, gold: str, counts: Counts) -> None:

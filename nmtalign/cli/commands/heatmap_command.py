@@ -24,7 +24,7 @@ from nmtalign.names import CellValues
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
-    from nmtalign.report.corpus import Record
+    from nmtalign.report.corpus import CorpusRecord
     from nmtalign.text.bitext import SentencePair
 
     Shown = tuple[dict[str, na.AlignmentMatrix], frozenset[na.Link], na.GoldAlignment | None]
@@ -48,53 +48,60 @@ class PictureOptions(Options):
     section = "Output"
 
     output: str = option(
-        "-o --output FIG", ".png .svg .pdf; numbers: .tsv .csv .npz.", type=OUTPUT, required=True
+        "-o --output FIG",
+        "Picture (.png, .svg, .pdf) or file of numbers (.tsv, .csv, .npz).",
+        type=OUTPUT,
+        required=True,
     )
     values: CellValues | Literal["all", "parts"] | None = option(
         "--values",
-        "Scores before the softmax, attention of one direction, or both directions combined; `all` draws"
-        " forward, reverse and combined; `parts` draws one panel per scorer or attention head."
+        "Draw the scores before the softmax, the attention of one direction, or both directions combined;"
+        " `all` draws forward, reverse and combined; `parts` draws one panel per scorer or attention head."
         "  [softmax without null: forward; else combined]",
     )
     links: bool = option("--links/--no-links", "Mark the chosen links.", default=True)
     numbers: bool | None = option(
-        "--numbers/--no-numbers", "Write weights, with --curves positions.  [if they fit]"
+        "--numbers/--no-numbers",
+        "Write the weight into each cell; with --curves, the position of each word.  [if they fit]",
     )
     rows: tuple[int, ...] | None = option(
-        "--rows", f"Target words to draw, like 0-39.  [the first {PICTURE_WORDS}]", type=Numbers(0)
+        "--rows", f"Target words to draw, such as 0-39.  [the first {PICTURE_WORDS}]", type=Numbers(0)
     )
     columns: tuple[int, ...] | None = option(
-        "--columns", f"Source words to draw, like 3,10-20.  [the first {PICTURE_WORDS}]", type=Numbers(0)
+        "--columns", f"Source words to draw, such as 3,10-20.  [the first {PICTURE_WORDS}]", type=Numbers(0)
     )
-    light: bool = option("--light", "Light colors, for paper.", default=False)
+    light: bool = option("--light", "Use light colors, for paper.", default=False)
     linear: bool = option("--linear", "Make colors proportional to the weights.", default=False)
-    curves: bool = option("--curves", "Draw links as curves between the words, no matrix.", default=False)
-    dpi: int = option("--dpi", "Dots per inch of a .png.", type=Whole(10, 1200), default=150)
+    curves: bool = option(
+        "--curves", "Draw the links as curves between the words instead of a matrix.", default=False
+    )
+    dpi: int = option("--dpi N", "Dots per inch of a .png picture.", type=Whole(10, 1200), default=150)
     escape_formulas: bool = texts.formula_option()
 
 
 @command(name="heatmap")
 def heatmap_command(bitext: SentenceOptions, picture: PictureOptions, chosen: RecordOptions) -> None:
-    """Draw attention weights: target words are rows, source words are columns; gold links are boxes.
+    """Draw the attention weights of a sentence pair.
 
-    With --lines, two files take the place of the two sentences. Several pairs of files make the pages of a
-    .pdf, or the arrays of an .npz: numbers instead of a picture, as .tsv and .csv of one pair. The weights
-    are those of a model, or with --matrices attention of another program.
+    Rows are target words, columns are source words, and gold links are boxes. With --lines, SOURCE_SENTENCE
+    and TARGET_SENTENCE are two files, or use --pairs FILE. Several pairs become the pages of a .pdf. To save
+    numbers instead of a picture, choose .npz (one array per pair), or .tsv or .csv for a single pair. The
+    weights come from a model, or with --matrices from the attention of another program.
 
     Example: nmtalign heatmap "the black cat" "le chat noir" --curves -o cat.svg
     """
-    from nmtalign.report.heatmap import FORMATS, check_format
-    from nmtalign.report.style import shorten
-    from nmtalign.report.tables import OF_MATRICES, save_matrices
+    from nmtalign.report.heatmap import PICTURE_FORMATS, check_picture_suffix
+    from nmtalign.report.style import abbreviate
+    from nmtalign.report.tables import MATRIX_FORMATS, save_matrices
 
     output = picture.output
-    check_format(output, FORMATS + OF_MATRICES)
-    as_numbers = Path(output).suffix.lower() in OF_MATRICES
+    check_picture_suffix(output, PICTURE_FORMATS + MATRIX_FORMATS)
+    as_numbers = Path(output).suffix.lower() in MATRIX_FORMATS
     if picture.curves:
         _check_curves(picture, as_numbers=as_numbers)
     pairs, files = _pairs(bitext, chosen.lines)
     if chosen.options.vectors.positions == "hmm" and not files:
-        raise UsageError("--positions hmm is fitted to a text; give one: --pairs FILE --lines N")
+        raise UsageError("--positions hmm is fitted to a text, not to one pair; use --pairs FILE --lines N")
     with Progress("matrices" if as_numbers else "pictures") as progress:
         aligner, records = chosen.open(pairs, bitext.encoding)
         if not files:
@@ -115,7 +122,7 @@ def heatmap_command(bitext: SentenceOptions, picture: PictureOptions, chosen: Re
             na.save_heatmaps(pictures, output, dpi=picture.dpi)
     without = ""
     if unknown:
-        without = f"; without a vector: {shorten(', '.join(unknown), LIST_CHARACTERS)}"
+        without = f"; words without a vector: {abbreviate(', '.join(unknown), LIST_CHARACTERS)}"
     what = _count_of(progress.done, as_numbers=as_numbers)
     log(f"{what} in {output}, {progress.seconds:.1f} s{without}", event="drawn")
 
@@ -133,7 +140,7 @@ def _check_curves(picture: PictureOptions, *, as_numbers: bool) -> None:
         contradicting.append(f"-o {picture.output}")
     if contradicting:
         names = ", ".join(contradicting)
-        raise UsageError(f"--curves draws the links of one matrix, no cells; leave out {names}")
+        raise UsageError(f"--curves draws the links of one matrix, not its cells; remove {names}")
 
 
 def _count_of(count: int, *, as_numbers: bool) -> str:
@@ -143,7 +150,7 @@ def _count_of(count: int, *, as_numbers: bool) -> str:
     return f"{count:,} pictures" if count > 1 else f"{count:,} picture"
 
 
-def _not_empty(records: Iterator[Record], files: Sequence[str]) -> Iterator[Record]:
+def _not_empty(records: Iterator[CorpusRecord], files: Sequence[str]) -> Iterator[CorpusRecord]:
     """Return records; a DataError names the files if there are none."""
     first = next(records, None)
     if first is None:
@@ -177,21 +184,21 @@ def _expect_files(sides: SentencePair) -> None:
     parameters = {known.name: known for known in context.command.params}
     for parameter, name in zip(("source_sentence", "target_sentence"), sides, strict=True):
         if name != "-" and not os.path.exists(name):
-            found = f"found {name[:80]!r}, which is none"
-            raise UsageError(f"--lines chooses among the pairs of a file or of two files; {found}")
+            found = f"found {name[:80]!r}, which does not exist"
+            raise UsageError(f"--lines requires two files instead of sentences, or --pairs FILE; {found}")
         declare.check_paths([name], INPUT, parameters[parameter], context)
 
 
 def _expect_sentences(sides: SentencePair) -> None:
     """Raise UsageError if a sentence is the name of a file."""
     for sentence in filter(os.path.isfile, sides):
-        advice = f"pairs of two files are chosen with --lines, like --lines 1; for a word write '{sentence} '"
+        advice = f"for pairs of two files, add --lines, such as --lines 1; for a word, write '{sentence} '"
         raise UsageError(f"expected two sentences, found the file {sentence}; {advice}")
 
 
 def _matrices_of_record(
     aligner: na.Aligner | None,
-    record: Record,
+    record: CorpusRecord,
     picture: PictureOptions,
     max_words: float,
     unknown: dict[str, None],
@@ -200,25 +207,26 @@ def _matrices_of_record(
 
     A side is cropped to `max_words` words; words without a vector are added to `unknown`.
     """
-    from nmtalign.report.corpus import attention_of, others_inside, parts_of
-    from nmtalign.report.heatmap import cropped, matrices_of
+    from nmtalign.report.corpus import align_record, other_alignments, weights_of_parts
+    from nmtalign.report.heatmap import crop_matrices, matrices_by_title
 
-    pair = attention_of(record, aligner)
+    pair = align_record(record, aligner)
     T, S = pair.matrix.weights.shape
-    others_inside(record, S, T)
+    other_alignments(record, S, T)
     if pair.matrix.unknown is not None:
         for tokens, positions in zip(pair.tokens, pair.matrix.unknown, strict=True):
             unknown.update(dict.fromkeys(tokens[n] for n in sorted(positions)))
     where = f"pair {record.number}: " if record.number else ""
     rows = _choose_positions(picture.rows, T, max_words, f"{where}target words", "--rows")
     columns = _choose_positions(picture.columns, S, max_words, f"{where}source words", "--columns")
-    matrices = matrices_of(pair, None if picture.values == "parts" else picture.values)
+    matrices = matrices_by_title(pair, None if picture.values == "parts" else picture.values)
     if picture.values == "parts":
         [whole] = matrices.values()
-        parts = {name: replace(whole, weights=part) for name, part in parts_of(record, aligner).items()}
+        weights = weights_of_parts(record, aligner)
+        parts = {name: replace(whole, weights=part) for name, part in weights.items()}
         alone = "attention" if aligner is None else aligner.scorer.names[0]
         matrices = parts | {"combined" if parts else alone: whole}
-    return cropped(matrices, pair.alignment, record.gold, rows, columns)
+    return crop_matrices(matrices, pair.alignment, record.gold, rows, columns)
 
 
 def _choose_positions(
@@ -230,10 +238,10 @@ def _choose_positions(
     else:
         chosen = list(range(int(min(word_count, max_words))))
         if word_count > max_words:
-            advice = f"choose others with {option}, like 0-{max_words - 1}"
-            warn(f"{what}: {word_count:,}, the first {max_words} are drawn; {advice}")
+            advice = f"choose others with {option}, such as 0-{max_words - 1}"
+            warn(f"{what}: only the first {max_words} of {word_count:,} are drawn; {advice}")
     if word_count and not chosen:
-        raise UsageError(f"{option}: there are only {word_count:,} words, counted from 0")
+        raise UsageError(f"{option}: there are only {word_count:,} words; positions count from 0")
     return chosen
 
 

@@ -17,7 +17,7 @@ from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:
     from nmtalign.links.formats import TextFingerprint
-    from nmtalign.report.corpus import Record
+    from nmtalign.report.corpus import CorpusRecord
     from nmtalign.report.sample import Figure
     from nmtalign.text.bitext import SentencePair
 
@@ -30,10 +30,14 @@ class SampleOptions(Options):
 
     section = "Input"
 
-    sample: int | None = option("--sample N", f"Show N random pairs.  [{SAMPLE}]", type=Whole(min=1))
-    sample_seed: int = option("--sample-seed", "Seed of --sample.", type=Whole(min=0), default=1)
+    sample: int | None = option(
+        "--sample N", f"Show a random sample of N pairs.  [{SAMPLE}]", type=Whole(min=1)
+    )
+    sample_seed: int = option("--sample-seed", "Random seed of --sample.", type=Whole(min=0), default=1)
     worst: int | None = option("--worst N", "Show the N worst pairs of the corpus.", type=Whole(min=1))
-    by: str | None = option("--by WHAT", "Worst by score, gold or the NAME of a system.  [score]")
+    by: str | None = option(
+        "--by WHAT", "Criterion of --worst: score, gold or the NAME of a system.  [score]"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,13 +46,21 @@ class PageOptions(Options):
 
     section = "Output"
 
-    output: str = option("-o --output HTML", "The report.", type=OUTPUT, required=True)
+    output: str = option(
+        "-o --output HTML", "File to which the report is written.", type=OUTPUT, required=True
+    )
     title: str = option("--title", "Title of the page.", default="Word alignment")
     compare: tuple[str, ...] = option(
-        "--compare NAME=LINKS", "Links of another system.", type=declare.COMPARED, section="Input"
+        "--compare NAME=LINKS",
+        "Also show the links of another system; may be repeated.",
+        type=declare.COMPARED,
+        section="Input",
     )
     corrections: str | None = option(
-        "--corrections JSONL", "Links corrected in a report of this text.", type=INPUT, section="Input"
+        "--corrections JSONL",
+        "Show links that were corrected in a report of this text.",
+        type=INPUT,
+        section="Input",
     )
 
 
@@ -56,14 +68,15 @@ class PageOptions(Options):
 def report_command(
     bitext: BitextOptions, drawn: SampleOptions, page: PageOptions, chosen: RecordOptions
 ) -> None:
-    """Write an HTML report of aligned pairs: words and curves, weights, gold, other systems, figures.
+    """Write an HTML report of aligned pairs.
 
-    The file holds everything it needs and loads nothing from a network.
+    The report shows links as curves between words, attention weights, gold links, links of other systems, and
+    summary figures. It is a single file that loads nothing from a network.
 
     Example: nmtalign report text.en text.fr -o report.html --gold gold.txt --worst 50 --by gold
     """
     from nmtalign.links.formats import TextFingerprint
-    from nmtalign.report.corpus import show
+    from nmtalign.report.corpus import align_for_report
 
     _check_sample(chosen.lines, drawn)
     with Progress("pairs", bitext.files) as progress:
@@ -75,7 +88,8 @@ def report_command(
             records = _noted(records, gold)
         kept, figures, evaluations = _choose(records, aligner, chosen.lines, drawn)
         with Progress("pairs shown") as shown_progress:
-            shown = show(shown_progress.done_one_by_one(warn_of_unknown_words(kept, aligner)), aligner)
+            records_shown = shown_progress.done_one_by_one(warn_of_unknown_words(kept, aligner))
+            shown = align_for_report(records_shown, aligner)
         deque(pairs if chosen.gold is None else records, maxlen=0)  # to its end
         total = progress.done
         na.write_report(
@@ -90,7 +104,7 @@ def report_command(
         )
     with_scorers = sum(bool(pair.parts) for pair in shown)
     if 0 < with_scorers < len(shown):
-        warn(f"only the first {with_scorers:,} pairs have the weights of each scorer, to keep the page small")
+        warn(f"only the first {with_scorers:,} pairs show the weights of each scorer, to keep the page small")
     pairs_shown = f"{len(shown):,} pairs"
     if len(shown) < total:
         is_random = chosen.lines is None and drawn.worst is None
@@ -104,9 +118,9 @@ def _check_sample(lines: Sequence[int] | None, drawn: SampleOptions) -> None:
     choices = {"--lines": lines, "--sample": drawn.sample, "--worst": drawn.worst}
     used = [name for name, value in choices.items() if value]
     if len(used) > 1:
-        raise UsageError(f"{' and '.join(used)} contradict each other; choose the pairs in one way")
+        raise UsageError(f"{' and '.join(used)} cannot be combined; use one of them")
     if drawn.by is not None and drawn.worst is None:
-        raise UsageError("--by is what the --worst pairs are the worst by; give --worst N")
+        raise UsageError("--by requires --worst N, whose criterion it is; add it")
 
 
 def _with_key(pairs: Iterable[SentencePair], key: TextFingerprint) -> Iterator[SentencePair]:
@@ -118,7 +132,7 @@ def _with_key(pairs: Iterable[SentencePair], key: TextFingerprint) -> Iterator[S
         yield pair
 
 
-def _noted(records: Iterator[Record], lines: list[str]) -> Iterator[Record]:
+def _noted(records: Iterator[CorpusRecord], lines: list[str]) -> Iterator[CorpusRecord]:
     """Yield records, and note the gold links of each as a line."""
     from nmtalign.links.formats import format_gold
 
@@ -129,25 +143,30 @@ def _noted(records: Iterator[Record], lines: list[str]) -> Iterator[Record]:
 
 def _systems(compare: tuple[str, ...]) -> dict[str, str]:
     """Parse NAME=LINKS."""
-    from nmtalign.report.sample import OWN
+    from nmtalign.report.sample import OWN_LINKS
 
     systems: dict[str, str] = {}
     for entry in compare:
         name, _, path = entry.partition("=")
         if not (name and path):
-            raise UsageError(f"--compare wants NAME=LINKS, found {entry!r}")
-        if name in systems or name in ("gold", "score", OWN):
-            raise UsageError(f"--compare: the name {name!r} is taken; give each system a name of its own")
+            raise UsageError(f"--compare must be NAME=LINKS, found {entry!r}")
+        if name in systems or name in ("gold", "score", OWN_LINKS):
+            raise UsageError(
+                f"--compare: the name {name!r} is already used; choose another name for this system"
+            )
         systems[name] = path
     return systems
 
 
 def _choose(
-    records: Iterator[Record], aligner: na.Aligner | None, lines: Sequence[int] | None, drawn: SampleOptions
-) -> tuple[list[Record], list[Figure], dict[str, na.Evaluation] | None]:
+    records: Iterator[CorpusRecord],
+    aligner: na.Aligner | None,
+    lines: Sequence[int] | None,
+    drawn: SampleOptions,
+) -> tuple[list[CorpusRecord], list[Figure], dict[str, na.Evaluation] | None]:
     """Return the records to show, and figures and evaluations of the whole corpus where it was aligned."""
     from nmtalign.report.corpus import random_sample, worst_sample
-    from nmtalign.report.sample import OWN, Figure, evaluation_figures
+    from nmtalign.report.sample import OWN_LINKS, Figure, evaluation_figures
 
     if lines is not None:
         return list(pick(records, lines)), [], None
@@ -156,6 +175,6 @@ def _choose(
     by = drawn.by or "score"
     worst = worst_sample(records, drawn.worst, aligner, by=by)
     figures = [Figure("Pairs in the corpus", f"{worst.size:,}", f"the worst by {by} are shown")]
-    if OWN in worst.evaluations:
-        figures += evaluation_figures(worst.evaluations[OWN], where=" of the corpus")
+    if OWN_LINKS in worst.evaluations:
+        figures += evaluation_figures(worst.evaluations[OWN_LINKS], where=" of the corpus")
     return worst.records, figures, worst.evaluations

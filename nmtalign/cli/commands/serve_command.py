@@ -64,10 +64,14 @@ class ServedOptions(Options):
     section = "Model"
 
     model: tuple[str, ...] = option(
-        "--model DIR", "Learned models.  [the bundled English-French one]", type=INPUT
+        "--model DIR",
+        "Folder of a learned model; may be repeated.  [the bundled English-French one]",
+        type=INPUT,
     )
-    vectors: tuple[str, ...] = option("--vectors DIR", "Word vectors of two languages.", type=INPUT)
-    score: ScoreName | None = option("--score", "Attention score of --vectors.  [cosine]")
+    vectors: tuple[str, ...] = option(
+        "--vectors DIR", "Folder of word vectors of two languages; may be repeated.", type=INPUT
+    )
+    score: ScoreName | None = option("--score", "Attention score for --vectors.  [cosine]")
 
     def load(self) -> dict[str, na.Aligner]:
         """Return the aligners by the names that the page shows."""
@@ -79,7 +83,7 @@ class ServedOptions(Options):
         aligners = {Path(path).name or path: na.load(path, score=score_of_models) for path in self.model}
         aligners |= {Path(path).name or path: na.load(path, score=self.score) for path in self.vectors}
         if len(aligners) < len(self.model) + len(self.vectors):
-            raise UsageError("two folders have the same name, and the page could not tell them apart")
+            raise UsageError("two folders have the same name, by which the page offers them; rename one")
         return aligners or {"English-French, bundled": na.load(score=self.score)}
 
 
@@ -94,11 +98,12 @@ class ServerOptions(Options):
 
 @command(name="serve")
 def serve_command(served: ServedOptions, server: ServerOptions) -> None:
-    """Serve a page that aligns pairs as they are typed: curves, matrix, each scorer; until Ctrl-C.
+    """Serve a web page that aligns sentence pairs as you type them.
 
-    Only browsers on this machine can open the page; other sites cannot use it. Nothing that you type is
-    saved. Lines are pairs: the first source line with the first target line, and so on. Two models are
-    shown side by side, with a mark at each link that only one of them has.
+    The page shows links as curves, the matrix of weights, and the weights of each scorer. Each source line
+    is aligned with the target line at the same place. Two models are shown side by side, and links that only
+    one of them has are marked. Only browsers on this machine can open the page, other sites cannot use it,
+    and nothing that you type is saved. Ctrl-C stops the server.
 
     Example: nmtalign serve --model model --vectors en_fr_vectors
     """
@@ -110,7 +115,7 @@ def serve_command(served: ServedOptions, server: ServerOptions) -> None:
         problem = f"--port {server.port}: {error.strerror}"
         raise UsageError(f"{problem}; choose another port, or 0 for a free one") from None
     with listening, suppress(KeyboardInterrupt):
-        click.echo(f"Open {listening.address} in a browser; Ctrl-C ends it.", err=True)
+        click.echo(f"Open {listening.address} in a browser; Ctrl-C stops the server.", err=True)
         listening.serve_forever()
 
 
@@ -137,12 +142,12 @@ class Server(ThreadingHTTPServer):
     request_queue_size = MAX_CONNECTIONS  # that wait to be let in
 
     def __init__(self, aligners: Mapping[str, na.Aligner], example: tuple[str, str], port: int) -> None:
-        from nmtalign.report.html import html_typing
+        from nmtalign.report.html import typing_page
 
         super().__init__((HOST, port), _Handler)
         self.aligners, self.aligning = aligners, Lock()
         self.free = BoundedSemaphore(MAX_CONNECTIONS)
-        self.page = html_typing(list(aligners), example).encode()
+        self.page = typing_page(list(aligners), example).encode()
         self.names = {f"{name}:{self.server_port}" for name in (HOST, "localhost")}
 
     @property
@@ -206,11 +211,11 @@ def _align_typed_pairs(pairs: list[SentencePair], models: Mapping[str, na.Aligne
 
     Where models cut the text into other tokens, all show the words between spaces.
     """
-    from nmtalign.report.corpus import Record, show
+    from nmtalign.report.corpus import CorpusRecord, align_for_report
 
     tokens = {tuple(map(aligner.tokens_of, pairs)) for aligner in models.values()}
-    records = [Record(n, pair, None, {}, typed=len(tokens) == 1) for n, pair in enumerate(pairs, 1)]
-    shown, *others = (show(records, aligner) for aligner in models.values())
+    records = [CorpusRecord(n, pair, None, {}, typed=len(tokens) == 1) for n, pair in enumerate(pairs, 1)]
+    shown, *others = (align_for_report(records, aligner) for aligner in models.values())
     for name, shown_by_other in zip(list(models)[1:], others, strict=True):
         shown = [pair.beside(name, other.aligned) for pair, other in zip(shown, shown_by_other, strict=True)]
     return shown

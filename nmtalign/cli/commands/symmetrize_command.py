@@ -24,16 +24,20 @@ class DirectionOptions(Options):
     forward: str = argument(type=INPUT)
     reverse: str = argument(type=INPUT)
     reversed: bool = option(
-        "--reversed", "The links of REVERSE are target-source: swap them.", default=False, section="Input"
+        "--reversed",
+        "Swap the positions of REVERSE, whose links are target-source.",
+        default=False,
+        section="Input",
     )
     encoding: str = texts.encoding_option()
-    method: Symmetrization = option("--method", "How the links are joined.", default="grow-diag-final-and")
+    method: Symmetrization = option("--method", "Method that joins the links.", default="grow-diag-final-and")
 
 
 @command(name="symmetrize")
 def symmetrize_command(directions: DirectionOptions, file: OutputFileOptions) -> None:
-    """Join the Pharaoh links of two directions, line by line; both are source-target.
+    """Symmetrize Pharaoh links: join the links of two directions, line by line.
 
+    Both files contain source-target links, unless --reversed is set.
     Example: nmtalign symmetrize forward.txt reverse.txt --method grow-diag-final-and -o links.txt
     """
     from nmtalign.links.formats import format_pharaoh, read_links

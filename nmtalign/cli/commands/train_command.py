@@ -32,16 +32,18 @@ class OutputOptions(Options):
 
     section = "Output"
 
-    output: str = option("-o --output DIR", "Folder for the model.", type=OUTPUT, required=True)
+    output: str = option(
+        "-o --output DIR", "Folder to which the model is written.", type=OUTPUT, required=True
+    )
     force: bool = option("--force", "Replace an existing model.", default=False)
     links: str | None = option(
-        "--links FILE", "Also align the bitext itself: Pharaoh format, one line per pair.", type=OUTPUT
+        "--links FILE", "Also write the links of the bitext itself, in Pharaoh format.", type=OUTPUT
     )
     probabilities: str | None = option(
-        "--probabilities FILE", "Probability of each link, in the order of --links.", type=OUTPUT
+        "--probabilities FILE", "Write the probability of each link, in the order of --links.", type=OUTPUT
     )
     pair_scores: str | None = option(
-        "--pair-scores FILE", "Probability that a pair is a translation.", type=OUTPUT
+        "--pair-scores FILE", "Write the probability that each pair is a translation.", type=OUTPUT
     )
 
     @property
@@ -74,7 +76,7 @@ class LearningOptions(Options):
 
     gold: str | None = option(
         "--gold FILE",
-        "Train a rescorer on these gold links of the last pairs, or of all pairs.",
+        "Also train a rescorer on these gold links of the last pairs, or of all pairs.",
         type=INPUT,
         section="Input",
     )
@@ -111,8 +113,7 @@ class MixedVectorOptions(model_options.VectorFileOptions):
 class TrainExpertOptions(model_options.EncoderOptions):
     """An expert to learn from."""
 
-    section = "Expert, whose links are prior counts and vote"
-
+    section = model_options.EXPERT_SECTION
     expert: str | None = model_options.expert_option()
 
 
@@ -134,10 +135,11 @@ def train_command(
     expert: TrainExpertOptions,
     engine: running.EngineOptions,
 ) -> None:
-    """Learn an alignment model from a bitext: two files, line by line, or one file with both sides (--pairs).
+    """Learn an alignment model from a bitext: two files with one sentence per line, or one file with both
+    sides (--pairs).
 
-    A run that was stopped resumes when the same command is given again. Its checkpoints are in DIR.state,
-    which is removed when the model and all other files are written.
+    A run that was stopped resumes when you repeat the same command. Its checkpoints are in DIR.state, which
+    is removed once the model and all other files are written.
 
     Example: nmtalign train text.en text.fr -o model --links links.txt
     """
@@ -157,7 +159,9 @@ def train_command(
     for path in paths.values():
         check_parent_folder(path)
     if paths and engine.engine == "dask" and "-" in bitext.files:
-        raise UsageError("--engine dask reads the bitext again for --links; give a file, not standard input")
+        raise UsageError(
+            "--engine dask reads the bitext again for --links; give files instead of standard input"
+        )
     languages = tokenization.langs or (None, None)
     settings = _open(bitext, tokenization, learning, vectors, expert, engine)
     limit = LengthLimit(tokenization.max_length, bitext.files)
@@ -273,4 +277,4 @@ def _say_what_is_next(bitext: BitextOptions, output: str, links: str | None) -> 
     look = f"nmtalign report {files} --model {folder} -o report.html"
     use = f"nmtalign align NEW_SOURCE NEW_TARGET --model {folder} -o links.txt"
     done = f"links in {links}; " if links not in (None, "-") else ""
-    log(f"{done}to look at links: {look}; to align new text: {use}", event="next")
+    log(f"{done}to inspect the links: {look}; to align new text: {use}", event="next")

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from nmtalign.text.tokenization import TextSettings
     from nmtalign.vectors.embeddings import VectorCoverage
 
-_SCORE = "csls: twice the cosine, less the mean cosines of both words to their nearest."
+_SCORE = "Score of two words; csls is twice their cosine minus the mean cosines to the nearest words of each."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,10 +43,12 @@ class ReadingOptions(Options):
 
     section = "Input"
 
-    format: Literal["auto"] | ReadVectorsFormat = option("--from", "Format of the vectors.", default="auto")
+    format: Literal["auto"] | ReadVectorsFormat = option(
+        "--from", "Format of the vectors that are read.", default="auto"
+    )
     limit: int | None = model_options.limit_option()
     encoding: str = texts.encoding_option(of_vectors=True)
-    errors: DecodingErrors | None = option("--errors", "How to treat bytes of another encoding.")
+    errors: DecodingErrors | None = option("--errors", "Treatment of bytes that are not in --encoding.")
     unsafe_pickle: bool = model_options.unsafe_pickle_option()
 
     def read(
@@ -69,7 +71,9 @@ class FolderOptions(Options):
 
     section = "Output"
 
-    output: str = option("-o --output DIR", "Folder for both languages.", type=OUTPUT, required=True)
+    output: str = option(
+        "-o --output DIR", "Folder to which both languages are written.", type=OUTPUT, required=True
+    )
     force: bool = option("--force", "Replace existing vectors.", default=False)
     to: WrittenVectorsFormat = option("--to", "Format to write.", default="folder")
 
@@ -82,7 +86,7 @@ class FolderOptions(Options):
 
 @click.group("vectors")
 def vectors_command() -> None:
-    """Show, convert, learn, map and evaluate word vectors, and learn attention over them.
+    """Show, convert, learn, map and evaluate word vectors; learn attention over them.
 
     Example: nmtalign vectors info en_fr_vectors
     """
@@ -95,15 +99,17 @@ class ShownOptions(Options):
     section = "Input"
 
     path: str = argument(type=INPUT)
-    text: str | None = option("--text FILE", "Also count which words of this text have a vector.", type=INPUT)
+    text: str | None = option(
+        "--text FILE", "Also count how many words of this text have a vector.", type=INPUT
+    )
 
 
 @command(name="info")
 def vectors_info(shown: ShownOptions, reading: ReadingOptions, tokenization: TextOptions) -> None:
-    """Show what word vectors hold: words, dimensions, lengths.
+    """Show the words, dimensions and lengths of word vectors.
 
-    PATH is a file or folder of word vectors, or a folder with those of two languages. Shipped vectors have
-    a name of their own: en_fr_vectors.
+    PATH is a file or folder of word vectors, or a folder with those of two languages. The bundled vectors
+    are called en_fr_vectors.
 
     Example: nmtalign vectors info cc.fr.300.vec.gz --limit 200000 --text corpus.fr
     """
@@ -162,10 +168,10 @@ class ConvertedVectorsOptions(Options):
 
 @command(name="convert")
 def vectors_convert(reading: ReadingOptions, converted: ConvertedVectorsOptions) -> None:
-    """Write the vectors at PATH in another format.
+    """Convert the vectors at PATH to another format.
 
-    `folder` is our own: it opens fast and keeps sub-words. For `word2int` OUTPUT is
-    word2int_XX.pkl, and embeddings_XX.npz is written beside it. gensim reads `word2vec-binary` with
+    `folder` is the format of nmtalign; it opens fast and keeps sub-words. With `word2int`, OUTPUT is
+    word2int_XX.pkl, and embeddings_XX.npz is written next to it. gensim reads `word2vec-binary` with
     KeyedVectors.load_word2vec_format.
 
     Example: nmtalign vectors convert cc.fr.300.bin french --to folder
@@ -177,7 +183,7 @@ def vectors_convert(reading: ReadingOptions, converted: ConvertedVectorsOptions)
     embeddings = reading.read(converted.path)
     na.save_embeddings(embeddings, output, format=to, overwrite=converted.force)
     if embeddings.subwords is not None and to != "folder":
-        warn(f"{to} cannot contain sub-words; they are left out")
+        warn(f"the format {to} cannot contain sub-words; they are omitted")
     log(f"{len(embeddings):,} words, {embeddings.dimension} dimensions in {output}")
 
 
@@ -197,13 +203,17 @@ class CountingOptions(Options):
 
     section = "Learning"
 
-    dimension: int = option("--dimension", "Columns of the vectors.", type=Whole(min=1), default=128)
-    min_count: int = option("--min-count", "Minimum frequency of a word.", type=Whole(min=1), default=1)
-    model: str | None = option("--model DIR", "Take the counts of this model instead of a text.", type=INPUT)
-    subwords: bool = option(
-        "--subwords", "Vectors of words and of their first letters, side by side.", default=False
+    dimension: int = option(
+        "--dimension N", "Number of dimensions of the vectors.", type=Whole(min=1), default=128
     )
-    seed: int = option("--seed", "Seed of the decomposition.", type=Whole(min=0), default=1)
+    min_count: int = option("--min-count N", "Minimum frequency of a word.", type=Whole(min=1), default=1)
+    model: str | None = option(
+        "--model DIR", "Use the counts of this learned model instead of a text.", type=INPUT
+    )
+    subwords: bool = option(
+        "--subwords", "Concatenate the vector of each word and of its first letters.", default=False
+    )
+    seed: int = option("--seed", "Random seed of the decomposition.", type=Whole(min=0), default=1)
 
     def embeddings_of(self, lexicon: Lexicon) -> tuple[na.Embeddings, na.Embeddings]:
         """Return vectors that are learned from the counts of a lexicon."""
@@ -225,8 +235,9 @@ def vectors_learn(
 ) -> None:
     """Learn word vectors of two languages in one space from a bitext.
 
-    The vectors are a correspondence analysis of the links that an aligner expects in the bitext. The aligner
-    is learned first; --model takes a learned one instead. `align --vectors DIR` uses the vectors.
+    The vectors are a correspondence analysis of the expected link counts of an aligner. The aligner is
+    learned from the bitext first, unless --model names a learned one. Use the vectors with
+    `align --vectors DIR`.
 
     Example: nmtalign vectors learn text.en text.fr -o vectors
     """
@@ -258,12 +269,14 @@ def vectors_learn(
 def _check_alone(bitext: BitextOptions) -> None:
     """Refuse a text and its options beside a model."""
     if bitext.files:
-        raise UsageError("--model has counted its own text; leave SOURCE and TARGET out")
+        raise UsageError("--model uses the counts of its own text; remove SOURCE and TARGET")
     context, names = click.get_current_context(), ("tokenizer", "lowercase", "unicode")
     commandline = ParameterSource.COMMANDLINE
     given = [f"--{name}" for name in names if context.get_parameter_source(name) is commandline]
     if given:
-        raise UsageError(f"{', '.join(given)}: the words are those of --model; leave it out")
+        raise UsageError(
+            f"{', '.join(given)} cannot be combined with --model, which determines the words; remove it"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -276,17 +289,23 @@ class MappingOptions(Options):
     target: str = argument(type=INPUT)
     langs: tuple[str, str] | None = texts.languages_option()
     dictionary: str | None = option(
-        "--dictionary FILE", "Seed pairs, `word translation` per line.  [identical strings]", type=INPUT
+        "--dictionary FILE",
+        "File of seed pairs, one `word translation` per line.  [identical strings]",
+        type=INPUT,
     )
-    refine: bool = option("--refine/--no-refine", "Look for more pairs by mutual neighbors.", default=True)
-    words: int = option("--words", "Frequent words that --refine uses.", type=Whole(min=1), default=5_000)
+    refine: bool = option(
+        "--refine/--no-refine", "Find more pairs by mutual nearest neighbors.", default=True
+    )
+    words: int = option(
+        "--words N", "Let --refine use the N most frequent words.", type=Whole(min=1), default=5_000
+    )
 
 
 @command(name="map")
 def vectors_map(reading: ReadingOptions, folder: FolderOptions, mapping: MappingOptions) -> None:
     """Map the word vectors of two languages into one space.
 
-    The seeds are the pairs of a dictionary, or the words that both languages write alike.
+    The seed pairs come from a dictionary, or are the words that are spelled the same in both languages.
 
     Example: nmtalign vectors map cc.en.300.vec.gz cc.fr.300.vec.gz --limit 100000 -o vectors
     """
@@ -302,7 +321,7 @@ def vectors_map(reading: ReadingOptions, folder: FolderOptions, mapping: Mapping
     languages = mapping.langs or texts.languages_of_files(mapping.source, mapping.target)
     folder.save(learned.source, learned.target, languages)
     kept = first.subwords is None is second.subwords
-    lost = "" if kept else "; sub-words cannot be mapped, and are left out"
+    lost = "" if kept else "; sub-words cannot be mapped and are omitted"
     log(f"{learned}, in {folder.output}{lost}")
 
 
@@ -315,7 +334,7 @@ class SpaceOptions(Options):
     folder: str = argument(type=INPUT)
     langs: tuple[str, str] | None = texts.languages_option()
     limit: int | None = option(
-        "--limit", "Read only the first N vectors of a file.", type=Whole(min=1), section="Input"
+        "--limit N", "Read only the first N vectors of a file.", type=Whole(min=1), section="Input"
     )
     score: RetrievalScore = option("--score", _SCORE, default="csls")
 
@@ -333,16 +352,16 @@ class DictionaryOptions(Options):
     section = "Input"
 
     dictionary: str = argument(type=INPUT)
-    unicode: UnicodeForm = option("--unicode", "Normalize the dictionary.", default="none")
+    unicode: UnicodeForm = option("--unicode", "Unicode normalization of the dictionary.", default="none")
     encoding: str = texts.encoding_option()
 
 
 @command(name="evaluate")
 def vectors_evaluate(space: SpaceOptions, looked_up: DictionaryOptions) -> None:
-    """Look up a dictionary among the nearest neighbors.
+    """Evaluate vectors of two languages by dictionary induction.
 
-    A line of DICTIONARY is `word translation`. The command prints the precision at 1, 5 and 10, and how many
-    of the words have vectors.
+    Each line of DICTIONARY is `word translation`. The command looks up the translations among the nearest
+    neighbors of each word, and prints the precision at 1, 5 and 10 and how many words have vectors.
 
     Example: nmtalign vectors evaluate vectors en-fr.test.txt --langs en,fr
     """
@@ -363,7 +382,7 @@ class NeighborOptions(Options):
     section = "Neighbors"
 
     words: tuple[str, ...] = argument()
-    count: int = option("--count", "Neighbors of a word.", type=Whole(min=1), default=10)
+    count: int = option("--count N", "Number of neighbors per word.", type=Whole(min=1), default=10)
 
 
 @command(name="neighbors")
@@ -395,18 +414,21 @@ class LearnedAttentionOptions(Options):
     section = "Learning"
 
     output: str | None = option(
-        "-o --output NPZ", "File of the parameters.  [in the folder --vectors]", type=OUTPUT, section="Output"
+        "-o --output NPZ",
+        "Write the parameters to NPZ.  [a file in --vectors DIR]",
+        type=OUTPUT,
+        section="Output",
     )
     force: bool = option("--force", "Replace existing parameters.", default=False, section="Output")
     score: LearnedScoreName = option(
         "--score", "Attention score whose parameters are learned.", required=True
     )
     model: str | None = option(
-        "--model DIR", "Aligner to learn from.  [one learned from the text]", type=INPUT
+        "--model DIR", "Learned model to imitate.  [one learned from the text]", type=INPUT
     )
-    units: int = option("--units", "Size of the attention layer.", type=Whole(min=1), default=128)
+    units: int = option("--units N", "Size of the attention layer.", type=Whole(min=1), default=128)
     workers: int | None = option(
-        "--workers", "Processes; the result is the same.  [cores]", type=Whole(min=1)
+        "--workers N", "Number of processes; the result is always the same.  [cores]", type=Whole(min=1)
     )
 
     def path(self, vectors: str | tuple[str, str]) -> Path:
@@ -416,7 +438,9 @@ class LearnedAttentionOptions(Options):
         if self.output is not None:
             return Path(self.output)
         if isinstance(vectors, tuple):
-            raise UsageError("two files of vectors have no folder for the parameters; name a file, -o NPZ")
+            raise UsageError(
+                "--source-vectors and --target-vectors have no common folder for the parameters; add -o NPZ"
+            )
         return resolve_path(vectors) / PARAMETER_FILES[self.score]
 
 
@@ -429,10 +453,10 @@ def vectors_attention(
 ) -> None:
     """Learn the parameters of an attention score over word vectors.
 
-    The parameters are Bahdanau's weights, or the projections of scaled dot-product. They are trained to
-    reproduce the posteriors of an aligner on a bitext; the vectors do not change. The folder of
-    --vectors then holds bahdanau.npz or scaled-dot.npz, which `align --vectors DIR --score bahdanau` uses.
-    `align --parameters NPZ` takes a file of any name, also for two files of vectors.
+    The parameters are the weights of Bahdanau attention, or the projections of scaled dot-product attention.
+    They are trained to reproduce the posteriors of an aligner on a bitext; the vectors do not change. They
+    are written to bahdanau.npz or scaled-dot.npz in the folder --vectors, where
+    `align --vectors DIR --score bahdanau` finds them. `align --parameters NPZ` reads a file of any name.
 
     Example: nmtalign vectors attention text.en text.fr --vectors vectors --score bahdanau
     """

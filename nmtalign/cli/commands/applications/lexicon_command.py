@@ -26,14 +26,14 @@ class LexiconOptions(Options):
 
     section = "Output"
 
-    word: str | None = option("--word WORD", "List the translations of one word only, of either language.")
+    word: str | None = option("--word WORD", "List only the translations of one word of either language.")
     output: str | None = option(
         "-o --output PREFIX",
-        "Write three files and print nothing.",
+        "Write PREFIX.s2t, PREFIX.t2s and PREFIX.tsv instead of printing a table.",
         type=OutputPrefix(".s2t", ".t2s", ".tsv"),
     )
     priors: str | None = option(
-        "--priors FILE", "Write links as priors for eflomal: lines of LEX source target links.", type=OUTPUT
+        "--priors FILE", "Write the links as eflomal priors: lines of LEX source target count.", type=OUTPUT
     )
     escape_formulas: bool = texts.formula_option()
     limit: int = option(
