@@ -383,11 +383,11 @@ def with_extraction(
 
 
 def fit_text(
-    aligner: Aligner, pairs: Iterable[AnyPair], *, unit: str = "words"
+    aligner: Aligner, pairs: Iterable[AnyPair], *, count: str = "words"
 ) -> tuple[Aligner, Iterator[AnyPair]]:
     """Return an aligner fitted to the first pairs of a text, if it needs that, and the whole text again.
 
-    `unit` is what the links of an expert count: words or tokens, as in :meth:`Aligner.encoded`.
+    `count` is what the links of an expert count: words or tokens, as in :meth:`Aligner.encoded`.
     """
     rest = iter(pairs)
     if not aligner.needs_fitting:
@@ -398,7 +398,7 @@ def fit_text(
         scorer, positions = aligner.scorer.fitted(words, default_workers(aligner.workers))
         aligner = replace(aligner, scorer=scorer, positions=positions)
     if aligner.needs_trust and first:
-        aligner = aligner.with_trust_from(aligner.encoded(first, unit=unit))
+        aligner = aligner.with_trust_from(aligner.encoded(first, count=count))
     return aligner, chain(first, rest)
 
 

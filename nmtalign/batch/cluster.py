@@ -29,8 +29,10 @@ from nmtalign import __version__
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.batch.stream import AlignedChunk, align_chunk
 from nmtalign.calls import check_call
+from nmtalign.corpus.units import LinkUnit, link_unit
 from nmtalign.display import short_repr
 from nmtalign.errors import NmtalignError, UsageError, WorkerError, error_text, require_extra
+from nmtalign.names import CountName
 from nmtalign.text.bitext import Chunk
 
 if TYPE_CHECKING:
@@ -328,7 +330,7 @@ def align_on_cluster(
     aligner: Aligner,
     chunks: Iterable[Chunk],
     *,
-    unit: str = "words",
+    count: CountName | LinkUnit = "words",
     values: str | None = None,
 ) -> Generator[AlignedChunk]:
     """Align chunks on a cluster.
@@ -343,7 +345,7 @@ def align_on_cluster(
     aligner : Aligner
     chunks : iterable of Chunk
         The text, as :func:`nmtalign.iter_chunks` cuts it; read as it is needed.
-    unit : {"words", "tokens"}
+    count : {"words", "tokens"}
         What the links count: the words between spaces of the lines, or the tokens.
     values : str, optional
         Name of the values (such as ``forward`` or ``combined``) whose matrices are kept for each pair.
@@ -360,6 +362,7 @@ def align_on_cluster(
     """
     if not hasattr(client, "register_plugin"):
         raise UsageError(f"expected a client of dask, found {short_repr(client)}")
+    unit = count if isinstance(count, LinkUnit) else link_unit(count=count)
     cluster = ClusterProcesses(client)
     with _sent(client, replace(aligner, workers=1)) as name:
         call = partial(cluster.keep, _align, name, unit, values)
@@ -398,7 +401,7 @@ def _sent(client: Client, aligner: Aligner) -> Iterator[str]:
                 client.unregister_worker_plugin(name)
 
 
-def _align(name: str, unit: str, values: str | None, pickled: bytes) -> AlignedChunk:
+def _align(name: str, unit: LinkUnit, values: str | None, pickled: bytes) -> AlignedChunk:
     """Align a chunk in a worker, and send no lines back; dask would look for calls in what is not pickled."""
     from distributed import get_worker
 

@@ -123,6 +123,16 @@ def links_of_words(batch: AlignedBatch, words: BothLineWords | None) -> AlignedB
         return batch
     pair = np.repeat(np.arange(len(batch)), np.diff(batch.offsets))
     source, target = words[0].of(pair, batch.source), words[1].of(pair, batch.target)
+    return merge_links(batch, pair, source, target, batch.probability)
+
+
+def merge_links(
+    batch: AlignedBatch, pair: Longs, source: Longs, target: Longs, probability: Reals
+) -> AlignedBatch:
+    """Return a batch with other links, of which there is at least one, in the order of a batch.
+
+    Links that coincide become one, with the greatest of their probabilities.
+    """
     key = (pair * (source.max() + 1) + source) * (target.max() + 1) + target
     order = key.argsort(kind="stable")  # nearly in order already
     first = np.flatnonzero(np.diff(key[order], prepend=-1))
@@ -133,7 +143,7 @@ def links_of_words(batch: AlignedBatch, words: BothLineWords | None) -> AlignedB
         offsets=offsets_of(counts),
         source=source[kept].astype(np.int32),
         target=target[kept].astype(np.int32),
-        probability=np.maximum.reduceat(batch.probability[order], first),
+        probability=np.maximum.reduceat(probability[order], first),
     )
 
 
