@@ -167,9 +167,9 @@ class Aligner(TableResult):
             (source, target). They vote on the links. An empty set says nothing about its pair. How much
             their votes count was learned by :func:`nmtalign.train`, or is estimated from these pairs.
         count : {"words", "tokens", "pieces"}, optional
-            What links count in lines, and in the links of an `expert`: the words between spaces, the tokens
-            of :attr:`text`, or the sub-words of `pieces` or `spm`. A link of two words becomes a link of all
-            their pieces.
+            What links count in lines: the words between spaces, the tokens of :attr:`text`, or the sub-words
+            of `pieces` or `spm`. A link of two words becomes a link of all their pieces. The links of an
+            `expert` count the same, with `spm` words.
         pieces : {"bpe", "sentencepiece"}, optional
             The lines consist of sub-words with these marks, which are joined to words before they are
             aligned.
@@ -199,7 +199,7 @@ class Aligner(TableResult):
             aligner = aligner.with_given_links()
             listed = list(with_links(listed, iter_links(expert)))
         if not unit.is_plain:
-            listed = list(unit.prepared(_checked_lines(listed)))
+            listed = list(unit.prepared(_checked_lines(listed), aligner.text, aligner.languages))
         text = aligner.encoded(listed, count=unit.linked)
         if aligner.needs_trust and expert is not None:
             aligner = aligner.with_trust_from(text)

@@ -19,7 +19,7 @@ import numpy as np
 
 from nmtalign.arrays import AnyArray, Longs, Reals, offsets_of
 from nmtalign.corpus.line_words import merge_links
-from nmtalign.errors import UsageError
+from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import (
     AlignedBatch,
     AlignedPair,
@@ -75,45 +75,71 @@ class LinkUnit:
         """Whether links count the words of the lines as they were given."""
         return self == LinkUnit()
 
-    def prepared(self, pairs: Iterable[Any]) -> Iterator[Any]:
-        """Yield the pairs to align: sub-words joined, and links of an expert as links of words."""
-        for pair in pairs:
-            yield self._prepared(pair)
+    def prepared(
+        self, pairs: Iterable[Any], text: TextSettings, languages: Languages = (None, None)
+    ) -> Iterator[Any]:
+        """Yield the pairs to align: sub-words joined, and links of an expert as links of words or tokens.
 
-    def _prepared(self, pair: Any) -> Any:
+        The links of an expert count what the links of the result count. If a model of sub-words cuts raw
+        lines (`spm`), they count the words of these lines.
+        """
+        for number, pair in enumerate(pairs, 1):
+            try:
+                yield self._prepared(pair, text, languages)
+            except DataError as error:
+                raise error.at(f"pair {number:,}") from None
+
+    def _prepared(self, pair: Any, text: TextSettings, languages: Languages) -> Any:
         links = getattr(pair, "links", None)
-        ready = pair
+        if links and self.expands and self.models is None:
+            links = _links_of_words(links, self.segments(pair, text, languages))
         if self.marks is not None:
-            joined = [join_marked(line, self.marks)[0] for line in pair]
-            ready = JoinedPair(*joined)
-            ready.given = SentencePair(*pair)
-            if links is not None:
-                ready.links = links
-        if links and self.count == "pieces":
-            ready = ready if ready is not pair else _with_room(pair)
-            ready.links = _links_of_words(links, self.segments(ready, SPACE_SETTINGS))
+            ready = self._joined(pair)
+        elif links is not None:
+            ready = type(pair)(*pair)
+        else:
+            return pair
+        if links is not None:
+            ready.links = links
         return ready
+
+    def _joined(self, pair: tuple[str, str]) -> JoinedPair:
+        """Return a pair of lines of sub-words with their words."""
+        assert self.marks is not None
+        source, target = (join_marked(line, self.marks)[0] for line in pair)
+        joined = JoinedPair(source, target)
+        joined.given = SentencePair(*pair)
+        return joined
+
+    def expert_words(
+        self, pair: tuple[str, str], text: TextSettings, languages: Languages = (None, None)
+    ) -> tuple[list[str], list[str]]:
+        """Return what the links of an expert count in a pair that is not prepared."""
+        if self.models is not None:
+            return SPACE_SETTINGS.words_of_pair(pair)
+        return self.shown(pair, text, languages)
 
     def segments(
         self, pair: tuple[str, str], text: TextSettings, languages: Languages = (None, None)
     ) -> BothPieceLines:
-        """Return what links count in both lines of a pair, if links are expanded.
+        """Return what links count in both lines of a pair, if links are expanded; see :meth:`segment`."""
+        return self.segment(pair, 0, text, languages), self.segment(pair, 1, text, languages)
+
+    def segment(
+        self, pair: tuple[str, str], side: int, text: TextSettings, languages: Languages
+    ) -> PieceLine:
+        """Return what links count in the line of a side (0 or 1), if links are expanded.
 
         `text` cuts the lines into the tokens that are aligned.
         """
         if self.spaces is not None:
-            tokens = text.tokens_of_pair((pair[0], pair[1]), languages)
-            spans = [[(token.start, token.end) for token in side] for side in tokens]
-            return (
-                lossless_tokens(pair[0], spans[0], self.spaces),
-                lossless_tokens(pair[1], spans[1], self.spaces),
-            )
+            spans = text.tokenizer_of(side, languages[side]).spans(pair[side])
+            return lossless_tokens(pair[side], spans, self.spaces)
         if self.marks is not None:
-            source, target = getattr(pair, "given", pair)
-            return join_marked(source, self.marks)[1], join_marked(target, self.marks)[1]
+            given = getattr(pair, "given", pair)
+            return join_marked(given[side], self.marks)[1]
         assert self.models is not None
-        segmenters = [load_segmenter(model) for model in self.models]
-        return segment_line(pair[0], segmenters[0]), segment_line(pair[1], segmenters[1])
+        return segment_line(pair[side], load_segmenter(self.models[side]))
 
     def shown(
         self, pair: tuple[str, str], text: TextSettings, languages: Languages = (None, None)
@@ -123,7 +149,7 @@ class LinkUnit:
         The pair may have been prepared, or may be as it was given.
         """
         if self.marks is not None and not isinstance(pair, JoinedPair):
-            pair = self._prepared(pair)
+            pair = self._joined(pair)
         if self.expands:
             source, target = self.segments(pair, text, languages)
             return source.pieces, target.pieces
@@ -132,11 +158,6 @@ class LinkUnit:
 
 
 WORDS, TOKENS = LinkUnit(), LinkUnit("tokens")
-
-
-def _with_room(pair: Any) -> Any:
-    """Return a copy of a pair that comes with links, for other links."""
-    return type(pair)(*pair)
 
 
 def _links_of_words(links: Iterable[Link], segments: BothPieceLines) -> frozenset[Link]:

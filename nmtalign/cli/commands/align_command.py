@@ -205,15 +205,17 @@ def align_command(
         pairs, limit = progress.track(opened), LengthLimit(errors.max_length, bitext.files)
         aligner = replace(options.load(), workers=engine.workers)
         words_of = partial(unit.shown, text=aligner.text, languages=aligner.languages)
+        expert_words = partial(unit.expert_words, text=aligner.text, languages=aligner.languages)
         if expert is not None:
             aligner = aligner.with_given_links()
             pairs = model_options.with_expert(
-                pairs, expert, bitext.encoding, marked=bad.are_marked, words_of=words_of
+                pairs, expert, bitext.encoding, marked=bad.are_marked, words_of=expert_words
             )
         if engine.engine == "dask" and not aligner.allows_processes:
             raise UsageError("--engine dask: not with an encoder, which is opened once; use --out-shards")
         if not unit.is_plain:
-            pairs = unit.prepared(unit_options.without_space_marks(pairs, unit, bitext, bad))
+            pairs = unit_options.without_space_marks(pairs, unit, bitext, bad)
+            pairs = unit.prepared(pairs, aligner.text, aligner.languages)
         pairs = limit.pairs(pairs, aligner.text, aligner.languages)
         if outputs.have_plain_words:
             pairs = without_cut_words(pairs, words_of, bitext, bad)

@@ -177,9 +177,9 @@ def train_command(
             make_bitext = partial(DistributedBitext, processes=ClusterProcesses(client))
             settings = replace(settings, make_bitext=make_bitext)
         lines = progress.count(bitext.read(), then=progress.next_stage)
-        words_of = partial(unit.shown, text=settings.text, languages=languages)
+        words_of = partial(unit.expert_words, text=settings.text, languages=languages)
         pairs = model_options.with_expert(lines, expert.expert, bitext.encoding, words_of=words_of)
-        pairs = unit.prepared(pairs)
+        pairs = unit.prepared(pairs, settings.text, languages)
         pairs = checked_against_corrections(pairs, learning.gold, encoding=bitext.encoding)
         pairs = without_long_pairs(pairs)
         ranges = RangesOfText(unit, settings.text, languages)
@@ -196,7 +196,7 @@ def train_command(
                 from nmtalign.batch.cluster import align_on_cluster
                 from nmtalign.links.alignments import concatenate_batches
 
-                again = without_long_pairs(unit.prepared(bitext.read()))
+                again = without_long_pairs(unit.prepared(bitext.read(), settings.text, languages))
                 parts = align_on_cluster(client, aligner, na.iter_chunks(again), count=unit)
                 batch = concatenate_batches([part.batch for part in parts])
             formats = running.batch_texts()
