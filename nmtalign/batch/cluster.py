@@ -330,7 +330,7 @@ def align_on_cluster(
     aligner: Aligner,
     chunks: Iterable[Chunk],
     *,
-    count: CountName | LinkUnit = "words",
+    count: CountName = "words",
     values: str | None = None,
 ) -> Generator[AlignedChunk]:
     """Align chunks on a cluster.
@@ -362,7 +362,18 @@ def align_on_cluster(
     """
     if not hasattr(client, "register_plugin"):
         raise UsageError(f"expected a client of dask, found {short_repr(client)}")
-    unit = count if isinstance(count, LinkUnit) else link_unit(count=count)
+    yield from align_unit_on_cluster(client, aligner, chunks, unit=link_unit(count=count), values=values)
+
+
+def align_unit_on_cluster(
+    client: Client,
+    aligner: Aligner,
+    chunks: Iterable[Chunk],
+    *,
+    unit: LinkUnit,
+    values: str | None = None,
+) -> Generator[AlignedChunk]:
+    """Yield aligned chunks as :func:`align_on_cluster` does; links count the `unit`."""
     cluster = ClusterProcesses(client)
     with _sent(client, replace(aligner, workers=1)) as name:
         call = partial(cluster.keep, _align, name, unit, values)

@@ -148,7 +148,7 @@ class LinkUnit:
 
         The pair may have been prepared, or may be as it was given.
         """
-        if self.marks is not None and not isinstance(pair, JoinedPair):
+        if self.marks is not None and not hasattr(pair, "given"):
             pair = self._joined(pair)
         if self.expands:
             source, target = self.segments(pair, text, languages)

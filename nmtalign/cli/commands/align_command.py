@@ -276,9 +276,9 @@ def _align_chunks(
     chunks = run.missing(pairs) if run else chunk_pairs(pairs, chunk_size=size, cells=max_cells)
     if client is None:
         return align_chunks(aligner, chunks, workers=workers, unit=unit, values=values)
-    from nmtalign.batch.cluster import align_on_cluster
+    from nmtalign.batch.cluster import align_unit_on_cluster
 
-    return align_on_cluster(client, aligner, chunks, count=unit, values=values)
+    return align_unit_on_cluster(client, aligner, chunks, unit=unit, values=values)
 
 
 def _write_chunks(chunks: Chunks, progress: Progress, sinks: Sinks, *, strict: bool = False) -> Written:

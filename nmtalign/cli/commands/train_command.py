@@ -193,11 +193,11 @@ def train_command(
                 batch = result.align(unit.linked)
                 batch = ranges.expand(batch) if unit.expands else batch
             else:
-                from nmtalign.batch.cluster import align_on_cluster
+                from nmtalign.batch.cluster import align_unit_on_cluster
                 from nmtalign.links.alignments import concatenate_batches
 
                 again = without_long_pairs(unit.prepared(bitext.read(), settings.text, languages))
-                parts = align_on_cluster(client, aligner, na.iter_chunks(again), count=unit)
+                parts = align_unit_on_cluster(client, aligner, na.iter_chunks(again), unit=unit)
                 batch = concatenate_batches([part.batch for part in parts])
             formats = running.batch_texts()
             running.write_whole({path: [formats[name](batch)] for name, path in paths.items()})
