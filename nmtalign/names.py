@@ -52,9 +52,11 @@ DEVICES: tuple[DeviceName, ...] = get_args(DeviceName)
 PairFormat = Literal["fast-align", "tsv", "csv", "jsonl", "tmx", "xliff", "po", "po-fuzzy", "parquet"]
 UnicodeForm = Literal["nfc", "nfkc", "strip-accents", "none"]
 SubwordMarks = Literal["bpe", "sentencepiece"]
+CountName = Literal["words", "tokens", "pieces"]  # what the positions of links count
 PAIR_FORMATS: tuple[PairFormat, ...] = get_args(PairFormat)
 UNICODE_FORMS: tuple[UnicodeForm, ...] = get_args(UnicodeForm)
 MARKS: tuple[SubwordMarks, ...] = get_args(SubwordMarks)
+COUNTS: tuple[CountName, ...] = get_args(CountName)
 TOKENIZERS = ("space", "simple", "moses", "icu", "sentencepiece:FILE[,FILE]")
 
 ReadLinksFormat = Literal["pharaoh", "talp", "naacl", "giza", "tsv", "jsonl"]

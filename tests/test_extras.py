@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from nmtalign.cli import main
+from nmtalign.text.subwords import load_segmenter
 from nmtalign.text.tokenization import load_tokenizer
 from tests.conftest import REPOSITORY
 
@@ -22,6 +23,8 @@ EXTRAS = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8
     [
         ("moses", "sacremoses", "train text text -o model -q --tokenizer moses"),
         ("sentencepiece", "sentencepiece", "train text text -o model -q --tokenizer sentencepiece:text"),
+        ("sentencepiece", "sentencepiece", "align text text --spm text"),
+        ("tokenizers", "tokenizers", "align text text --spm text.json"),
         ("zst", "zstandard", "align text.zst text"),
         ("lemmas", "simplemma", "train text text -o model -q --lemmas --langs en,hu"),
         ("parquet", "pyarrow.parquet", "align --pairs text.parquet"),
@@ -35,6 +38,7 @@ def test_an_extra_that_is_missing_is_named(tmp_path: Path, monkeypatch, capsys, 
     monkeypatch.setitem(sys.modules, module, None)
     monkeypatch.chdir(tmp_path)
     load_tokenizer.cache_clear()
+    load_segmenter.cache_clear()
     for name in ("text", "text.zst", "text.parquet"):
         Path(name).write_text("a b\n", encoding="utf-8")
     with pytest.raises(SystemExit) as ended:

@@ -21,11 +21,13 @@ from nmtalign.corpus.coverage import Coverage, warn_of_one_word_lines
 from nmtalign.corpus.line_words import links_of_tokens, links_of_words, pair_of_words
 from nmtalign.corpus.parallel import default_workers, parallel_map
 from nmtalign.corpus.text import EncodedText, encode_lines, encode_text
+from nmtalign.corpus.units import WORDS, LinkUnit, PieceRanges, expand_links, expand_pair, link_unit
 from nmtalign.display import short_repr, single_line
 from nmtalign.errors import UsageError
 from nmtalign.files.paths import resolve_path
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, BothWords
 from nmtalign.links.inputs import LinksInput, iter_links
+from nmtalign.names import CountName, SubwordMarks
 from nmtalign.positions.position_model import PositionModel, SoftmaxPositions, TextScores
 from nmtalign.progress import ProgressLine
 from nmtalign.results import TableResult
@@ -155,13 +157,16 @@ class Aligner(TableResult):
         targets: Sentences | None = None,
         *,
         expert: LinksInput | None = None,
+        count: CountName | None = None,
+        pieces: SubwordMarks | None = None,
+        spm: str | Path | Sequence[str | Path] | None = None,
         workers: int | None = None,
         progress: bool = False,
     ) -> AlignedBatch:
         """Align many sentence pairs.
 
-        If the pairs are lines, links count the words between spaces, whatever the tokenizer. If the pairs
-        are lists of words, links count these words.
+        If the pairs are lines, links count the words between spaces, whatever the tokenizer, unless `count`
+        says otherwise. If the pairs are lists of words, links count these words.
 
         Parameters
         ----------
@@ -173,6 +178,16 @@ class Aligner(TableResult):
             Links of each pair, made by another system or a person: Pharaoh lines, or sets of
             (source, target). They vote on the links. An empty set says nothing about its pair. How much
             their votes count was learned by :func:`nmtalign.train`, or is estimated from these pairs.
+        count : {"words", "tokens", "pieces"}, optional
+            What links count in lines: the words between spaces, the tokens of :attr:`text`, or the sub-words
+            of `pieces` or `spm`. A link of two words becomes a link of all their pieces. The links of an
+            `expert` count the same, with `spm` words.
+        pieces : {"bpe", "sentencepiece"}, optional
+            The lines consist of sub-words with these marks, which are joined to words before they are
+            aligned.
+        spm : path, or two of them, optional
+            Sub-word models (sentencepiece, or ``tokenizer.json``) that cut raw lines into the pieces that
+            links count.
         workers : int, optional
             How many threads or processes work; the links do not depend on it.
         progress : bool
@@ -191,16 +206,27 @@ class Aligner(TableResult):
         check_bool(progress, "progress")
         listed = list(check_pairs(pairs, targets, languages=self.languages))
         aligner = self if workers is None else replace(self, workers=workers)
+        unit = link_unit(count=count, pieces=pieces, spm=spm)
         if expert is not None:
             aligner = aligner.with_given_links()
             listed = list(with_links(listed, iter_links(expert)))
-        text = aligner.encoded(listed)
+        if not unit.is_plain:
+            listed = list(unit.prepared(_checked_lines(listed), aligner.text, aligner.languages))
+        text = aligner.encoded(listed, count=unit.linked)
         if aligner.needs_trust and expert is not None:
             aligner = aligner.with_trust_from(text)
         line = ProgressLine(progress, len(text.segments.pair))
         batch = aligner.align_text(self._with_warning(text, listed), line.advance)
         line.show(f"{len(batch):,} pairs aligned", last=True)
-        return replace(links_of_words(batch, text.line_words), origin=_Pairs(aligner, listed))
+        if unit.linked == "words":
+            batch = links_of_words(batch, text.line_words)
+        if unit.expands:
+            lines: list[Any] = listed
+            segments = [unit.segments(pair, aligner.text, aligner.languages) for pair in lines]
+            source = PieceRanges.of(line for line, _ in segments)
+            target = PieceRanges.of(line for _, line in segments)
+            batch = expand_links(batch, source, target)
+        return replace(batch, origin=_Pairs(aligner, listed, unit))
 
     @check_call()
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
@@ -322,10 +348,10 @@ class Aligner(TableResult):
         expert = stored.open("expert") if "expert" in stored.parts() else None
         return cls(scorer, positions, extraction, text, languages, training, expert=expert)
 
-    def encoded(self, pairs: Sequence[Pair], *, unit: str = "words", first: int = 1) -> EncodedText:
+    def encoded(self, pairs: Sequence[Pair], *, count: str = "words", first: int = 1) -> EncodedText:
         """Return checked pairs, all lines or all words, as arrays, with the links of the expert.
 
-        Given links count `unit`, words or tokens; `first` is the number of the first pair, for errors.
+        Given links count words or tokens; `first` is the number of the first pair, for errors.
         """
         lines = [pair for pair in pairs if is_line_pair(pair)]
         sentences = [] if lines else [self.words_of(pair) for pair in pairs]
@@ -335,7 +361,7 @@ class Aligner(TableResult):
         links = self.expert.links(pairs, self.tokens_of)
         if not len(links.source):
             return text
-        words = None if self.expert.encoder or unit == "tokens" else text.line_words
+        words = None if self.expert.encoder or count == "tokens" else text.line_words
         lengths = text.segments.source_lengths, text.segments.target_lengths
         return replace(text, expert_links=links_of_tokens(links, words, lengths, first=first))
 
@@ -458,23 +484,44 @@ class Aligner(TableResult):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Pairs:
-    """The pairs of a batch, and their aligner."""
+    """The pairs that a batch was made of, their aligner, and the unit that the links count."""
 
     aligner: Aligner
-    pairs: Sequence[Pair]
+    pairs: Sequence[Any]
+    unit: LinkUnit = WORDS
 
     def tokens(self, n: int) -> BothWords:
         """Return the words of pair n that its links count."""
-        return words_between_spaces(self.pairs[n])
+        pair: Any = self.pairs[n]
+        if self.unit.expands:
+            source, target = self.unit.segments(pair, self.aligner.text, self.aligner.languages)
+            return tuple(source.pieces), tuple(target.pieces)
+        if self.unit.count == "tokens":
+            return self.aligner.tokens_of(pair)
+        return words_between_spaces(pair)
 
     def aligned(self, n: int) -> AlignedPair:
         """Align pair n alone, with its attention."""
         pair = self.pairs[n]
-        return self.aligner.align_lines([pair])[0] if is_line_pair(pair) else self.aligner.align_pair(pair)
+        if self.unit.linked == "tokens" or not is_line_pair(pair):
+            aligned = self.aligner.align_pair(pair)
+        else:
+            aligned = self.aligner.align_lines([pair])[0]
+        if not self.unit.expands:
+            return aligned
+        return expand_pair(aligned, *self.unit.segments(pair, self.aligner.text, self.aligner.languages))
 
     def chosen(self, numbers: Sequence[int]) -> _Pairs:
         """Return some of the pairs."""
-        return _Pairs(self.aligner, [self.pairs[n] for n in numbers])
+        return _Pairs(self.aligner, [self.pairs[n] for n in numbers], self.unit)
+
+
+def _checked_lines(pairs: Sequence[Any]) -> Sequence[Any]:
+    """Return pairs of lines; a UsageError for lists of words, of which links count the words."""
+    if any(not is_line_pair(pair) for pair in pairs[:1]):
+        found = "found lists of words, and links count these words"
+        raise UsageError(f"`count`, `pieces` and `spm` are for lines of text; {found}")
+    return pairs
 
 
 def _sentences_as_words(pairs: Sequence[Pair]) -> str:

@@ -394,7 +394,7 @@ class TrainingResult(NamedTuple):
     """The learned aligner, and a function that aligns the bitext without preparing it again."""
 
     aligner: Aligner
-    align: Callable[[], AlignedBatch]  # positions count the same units as in `Aligner.align_batch`
+    align: Callable[..., AlignedBatch]  # align(count=...) returns links of words, or of tokens
 
 
 @blas.one_thread()
@@ -669,12 +669,12 @@ def expert_with_trust(aligner: Aligner, text: EncodedText, options: LearnOptions
 
 def _alignment_of(
     text: EncodedText, aligner: Aligner, estimator: Estimator, estimated: Estimate, options: LearnOptions
-) -> Callable[[], AlignedBatch]:
+) -> Callable[..., AlignedBatch]:
     """Return a function that aligns the training text.
 
-    The links are those of :meth:`Aligner.align_text`. For a text that is not read part by part, the counts of
-    the estimate are used, which takes less than half the time. The first call frees the counts, which are
-    large.
+    Its argument `count` is the unit that links count, "words" (the default) or "tokens". The links are those
+    of :meth:`Aligner.align_text`. For a text that is not read part by part, the counts of the estimate are
+    used, which takes less than half the time. The first call frees the counts, which are large.
     """
     aligner = replace(aligner, workers=options.workers)
     counts: list[CountedForms] = []
@@ -683,14 +683,18 @@ def _alignment_of(
         counts = [estimated.counted]
 
     @cache
-    def align() -> AlignedBatch:
-        if warning := warn_of_one_word_lines(text):
-            options.warn(warning)
+    def align_tokens() -> AlignedBatch:
         if counts:
             scores = cast(Mixture, aligner.scorer).score_text(text, counts.pop())
-            batch = aligner.decoder(scores).align(default_workers(aligner.workers))
-        else:
-            batch = aligner.align_text(text)
-        return links_of_words(batch, text.line_words)
+            return aligner.decoder(scores).align(default_workers(aligner.workers))
+        return aligner.align_text(text)
+
+    @cache
+    def align(count: str = "words") -> AlignedBatch:
+        if count == "tokens":
+            return align_tokens()
+        if warning := warn_of_one_word_lines(text):
+            options.warn(warning)
+        return links_of_words(align_tokens(), text.line_words)
 
     return align

@@ -26,6 +26,7 @@ from nmtalign.corpus.buckets import PADDING_SCORE, Bucket, make_buckets
 from nmtalign.corpus.line_words import LineWords, join_pair_tokens, links_of_words
 from nmtalign.corpus.sides import encode_pairs
 from nmtalign.corpus.text import EncodedText, encode_lines, whole_pairs
+from nmtalign.corpus.units import BothPieceLines, LinkUnit, PieceRanges, expand_links, link_unit
 from nmtalign.display import short_repr
 from nmtalign.encoders.cross_attention import (
     AttentionReduction,
@@ -47,9 +48,26 @@ from nmtalign.links.alignments import (
     BothWords,
     concatenate_batches,
 )
-from nmtalign.names import MARKS, UNITS, ExtractionName, MethodName, SubwordMarks, Symmetrization, UnitName
+from nmtalign.names import (
+    MARKS,
+    UNITS,
+    CountName,
+    ExtractionName,
+    MethodName,
+    SubwordMarks,
+    Symmetrization,
+    UnitName,
+)
 from nmtalign.positions.position_model import BucketPosteriors, Posteriors
-from nmtalign.text.bitext import Pair, Pairs, Sentences, check_pairs, is_line_pair, words_between_spaces
+from nmtalign.text.bitext import (
+    Pair,
+    Pairs,
+    Sentences,
+    check_pairs,
+    is_line_pair,
+    words_between_spaces,
+)
+from nmtalign.text.subwords import numbered_pieces
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.validation import (
     check_bool,
@@ -241,6 +259,8 @@ def links_from(
     threshold: float | None = None,
     symmetrize: Symmetrization | None = None,
     tokenizer: str = "space",
+    count: CountName | None = None,
+    spm: str | Path | Sequence[str | Path] | None = None,
 ) -> AlignedBatch:
     """Return links from attention or similarities of another program or model.
 
@@ -291,6 +311,11 @@ def links_from(
         How links are chosen from attention, as in :func:`load`.
     tokenizer : str
         How lines become the tokens of the source. Links count the space-separated words of the lines.
+    count : {"words", "tokens", "pieces"}, optional
+        What links count: words, the tokens of `tokenizer`, or sub-words, which are those of lines with
+        `pieces` or of the models `spm`. A link of two words becomes a link of all their pieces.
+    spm : path, or two of them, optional
+        Sub-word models (sentencepiece, or ``tokenizer.json``) that cut raw lines into pieces.
 
     Raises
     ------
@@ -338,14 +363,41 @@ def links_from(
     pairs, again = tee(check_pairs(pairs, targets))
     words_of_pairs = (_words_of_pair(pair, text) for pair in pairs)
     linker, words = open_linker(words_of_pairs, source)
+    unit = link_unit(count=count, pieces=pieces, spm=spm)
+    check_source_unit(unit)
     batch = concatenate_batches(list(linker.batches(words)) or [linker.align([])])
+    given = list(again)
+    lines = [pair for pair in given if is_line_pair(pair)]
     if pieces is not None:
+        return _links_of_pieces(batch, given, pieces) if unit.expands else batch
+    if unit.linked == "words":
+        batch = links_of_words(batch, encode_lines(lines, text).line_words if lines else None)
+    if unit.expands:
+        if len(lines) < len(given):
+            raise UsageError("`spm` cuts lines of text, found lists of words; give lines")
+        segments = [unit.segments(pair, text) for pair in lines]
+        batch = expand_links(batch, *_both_ranges(segments))
+    if not unit.is_plain:
         return batch
-    listed = list(again)
-    lines = [pair for pair in listed if is_line_pair(pair)]
-    line_words = encode_lines(lines, text).line_words if lines else None
-    linked = links_of_words(batch, line_words)
-    return replace(linked, origin=_Linked(linked, listed))
+    return replace(batch, origin=_Linked(batch, given))
+
+
+def check_source_unit(unit: LinkUnit) -> None:
+    """Raise UsageError if links are to count the tokens of words that sub-words are joined to."""
+    if unit.marks is not None and unit.linked == "tokens":
+        advice = "`count=words` or `count=pieces` goes with `pieces`"
+        raise UsageError(f"`count=tokens`: the matrices are of sub-words, which become words; {advice}")
+
+
+def _links_of_pieces(batch: AlignedBatch, pairs: Sequence[Pair], marks: SubwordMarks) -> AlignedBatch:
+    """Return the links of the sub-words of linked words."""
+    sides = [[line if isinstance(line, str) else " ".join(line) for line in pair] for pair in pairs]
+    segments = [(numbered_pieces(a, marks)[1], numbered_pieces(b, marks)[1]) for a, b in sides]
+    return expand_links(batch, *_both_ranges(segments))
+
+
+def _both_ranges(segments: Sequence[BothPieceLines]) -> tuple[PieceRanges, PieceRanges]:
+    return PieceRanges.of(source for source, _ in segments), PieceRanges.of(target for _, target in segments)
 
 
 class _Linked(NamedTuple):

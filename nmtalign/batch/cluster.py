@@ -29,8 +29,10 @@ from nmtalign import __version__
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.batch.stream import AlignedChunk, align_chunk
 from nmtalign.calls import check_call
+from nmtalign.corpus.units import LinkUnit, link_unit
 from nmtalign.display import short_repr
 from nmtalign.errors import NmtalignError, UsageError, WorkerError, error_text, require_extra
+from nmtalign.names import CountName
 from nmtalign.text.bitext import Chunk
 
 if TYPE_CHECKING:
@@ -49,7 +51,7 @@ _LOGGERS = ("distributed", "distributed.client", "tornado", "tornado.application
 _OTHER_PROGRAM = "another program answers"
 _LOST_CLUSTER = "the scheduler of the cluster is lost"
 
-SubmittedItem = TypeVar("Item")
+SubmittedItem = TypeVar("SubmittedItem")
 
 
 @contextmanager
@@ -332,7 +334,7 @@ def align_on_cluster(
     aligner: Aligner,
     chunks: Iterable[Chunk],
     *,
-    unit: str = "words",
+    count: CountName = "words",
     values: str | None = None,
 ) -> Generator[AlignedChunk]:
     """Align chunks on a cluster.
@@ -347,7 +349,7 @@ def align_on_cluster(
     aligner : Aligner
     chunks : iterable of Chunk
         The text, as :func:`nmtalign.iter_chunks` cuts it; read as it is needed.
-    unit : {"words", "tokens"}
+    count : {"words", "tokens"}
         What the links count: the words between spaces of the lines, or the tokens.
     values : str, optional
         Name of the values (such as ``forward`` or ``combined``) whose matrices are kept for each pair.
@@ -364,6 +366,18 @@ def align_on_cluster(
     """
     if not hasattr(client, "register_plugin"):
         raise UsageError(f"expected a client of dask, found {short_repr(client)}")
+    yield from align_unit_on_cluster(client, aligner, chunks, unit=link_unit(count=count), values=values)
+
+
+def align_unit_on_cluster(
+    client: Client,
+    aligner: Aligner,
+    chunks: Iterable[Chunk],
+    *,
+    unit: LinkUnit,
+    values: str | None = None,
+) -> Generator[AlignedChunk]:
+    """Yield aligned chunks as :func:`align_on_cluster` does; links count the `unit`."""
     cluster = ClusterProcesses(client)
     with _aligner_on_workers(client, replace(aligner, workers=1)) as name:
         call = partial(cluster.keep, _align_on_worker, name, unit, values)
@@ -402,7 +416,7 @@ def _aligner_on_workers(client: Client, aligner: Aligner) -> Iterator[str]:
                 client.unregister_worker_plugin(name)
 
 
-def _align_on_worker(name: str, unit: str, values: str | None, pickled: bytes) -> AlignedChunk:
+def _align_on_worker(name: str, unit: LinkUnit, values: str | None, pickled: bytes) -> AlignedChunk:
     """Align a chunk in a worker, and send no lines back; dask would look for calls in what is not pickled."""
     from distributed import get_worker
 

@@ -5,7 +5,7 @@ Memory depends on the chunk, not on the number of pairs.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable
 from dataclasses import replace
 from itertools import chain, islice, tee
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,15 +13,25 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.arrays import Flags, Reals, offsets_of
+from nmtalign.arrays import Flags, Reals
 from nmtalign.corpus.coverage import Coverage, warn_of_one_word_lines
-from nmtalign.corpus.line_words import BothLineWords, LineWords, join_token_values, links_of_words
+from nmtalign.corpus.line_words import BothLineWords, join_token_values, links_of_words
 from nmtalign.corpus.parallel import parallel_imap
 from nmtalign.corpus.text import EncodedText, encode_lines
+from nmtalign.corpus.units import (
+    WORDS,
+    BothPieceLines,
+    LinkUnit,
+    PieceRanges,
+    expand_links,
+    expand_values,
+)
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import AlignedBatch
+from nmtalign.names import SubwordMarks
 from nmtalign.text.bitext import MAX_MATRIX_CELLS, Chunk, SentencePair, chunk_pairs
-from nmtalign.text.tokenization import SPACE_SETTINGS, TextSettings, join_pieces, word_numbers
+from nmtalign.text.subwords import numbered_pieces
+from nmtalign.text.tokenization import SPACE_SETTINGS, TextSettings
 
 if TYPE_CHECKING:
     from nmtalign.aligner.links_from import Linker
@@ -34,22 +44,25 @@ class AlignedChunk(NamedTuple):
     """Consecutive pairs of a bitext and their links."""
 
     first: int  # number of the first pair, from 1, like the lines of the file
-    lines: list[SentencePair]  # as they stand in the file
+    lines: list[SentencePair]  # as they were aligned: lines of sub-words are joined to words
     batch: AlignedBatch
     coverage: Coverage | None  # known words; None for links from another program
-    text: TextSettings  # what cuts the lines into the words or tokens that the links count
+    text: TextSettings  # what cuts the lines into the words or tokens that are linked
     languages: tuple[str | None, str | None]
-    marks: str | None = None  # of the sub-words, "bpe" or "sentencepiece", whose words links count
+    unit: LinkUnit = WORDS  # what the links count
     warning: str | None = None  # of the first chunk: a side is written without spaces
     attention: PairMatrices | None = None  # (T, S) values and linkable cells of each pair that were asked for
+    # of links from another program: the marks of the sub-words that it has joined to words
+    joined_marks: SubwordMarks | None = None
 
     def tokens(self) -> tuple[list[list[str]], list[list[str]]]:
-        """Return the source and target words that the links count, as in the lines, sub-words joined."""
+        """Return the source and target words, tokens or pieces that the links count."""
+        if self.joined_marks is not None or self.unit.expands:
+            return self.pieces()
         sides: tuple[list[list[str]], list[list[str]]] = [], []
         for pair in self.lines:
             for side, tokens in zip(sides, self.text.tokens_of_pair(pair, self.languages), strict=True):
-                texts = [token.text or "▁" for token in tokens]  # sentencepiece knows pieces without letters
-                side.append(join_pieces(texts, self.marks) if self.marks else texts)
+                side.append([token.text or "▁" for token in tokens])  # a piece may have no letters
         return sides
 
     def pieces(self) -> tuple[list[list[str]], list[list[str]]]:
@@ -57,23 +70,32 @@ class AlignedChunk(NamedTuple):
 
         Tokens of sentencepiece keep the marks of their spaces; sub-words that became words are these words.
         """
-        if self.marks:
-            return self.tokens()
-        sides = [self.text.pieces_of_pair(pair, self.languages) for pair in self.lines]
+        if self.joined_marks is not None:
+            sides = [_shown_sides(pair, self.joined_marks, self.unit) for pair in self.lines]
+        elif self.unit.expands:
+            sides = [self.unit.shown(pair, self.text, self.languages) for pair in self.lines]
+        else:
+            sides = [self.text.pieces_of_pair(pair, self.languages) for pair in self.lines]
         return [source for source, _ in sides], [target for _, target in sides]
 
 
-def align_chunk(
-    aligner: Aligner, chunk: Chunk, *, unit: str = "words", values: str | None = None
-) -> AlignedChunk:
-    """Align the pairs of one chunk.
+def _shown_sides(pair: SentencePair, marks: SubwordMarks, unit: LinkUnit) -> tuple[list[str], list[str]]:
+    """Return the words that another program has joined in a pair, or their pieces."""
+    source, target = (numbered_pieces(line, marks) for line in pair)
+    if unit.count == "pieces":
+        return source[1].pieces, target[1].pieces
+    return source[0], target[0]
 
-    The `unit` is what links count: "words" between spaces of the lines, whatever the tokenizer; "tokens"; or
-    "bpe" or "sentencepiece": the words that sub-words with these marks join to. `values` ("scores",
-    "forward", "reverse", "combined") are kept of each pair as its attention; a DataError names a pair that
-    has more than `MAX_MATRIX_CELLS` of them.
+
+def align_chunk(
+    aligner: Aligner, chunk: Chunk, *, unit: LinkUnit = WORDS, values: str | None = None
+) -> AlignedChunk:
+    """Align the pairs of one chunk, as :meth:`LinkUnit.prepared` gives them.
+
+    The `unit` is what links count. `values` ("scores", "forward", "reverse", "combined") are kept of each
+    pair as its attention; a DataError names a pair that has more than `MAX_MATRIX_CELLS` of them.
     """
-    text = aligner.encoded(chunk.lines, unit=unit, first=chunk.first)
+    text = aligner.encoded(chunk.lines, count=unit.linked, first=chunk.first)
     if values is None:
         batch, attention = aligner.align_text(text), None
     else:
@@ -81,16 +103,48 @@ def align_chunk(
         batch, arrays = aligner.decoder_of(text).links_and_values([values, "linkable"])
         attention = [*zip(arrays[values], arrays["linkable"], strict=True)]
     known = aligner.scorer.coverage_of(text.source, text.target, text.segments)
-    if unit == "tokens":
-        return AlignedChunk(*chunk, batch, known, aligner.text, aligner.languages, attention=attention)
-    marks = None if unit == "words" else unit
-    words = text.line_words if marks is None else _word_of_each_piece(text, chunk.lines, marks)
-    batch = links_of_words(batch, words)
-    warning = warn_of_one_word_lines(text) if chunk.first == 1 else None
-    aligned = AlignedChunk(*chunk, batch, known, SPACE_SETTINGS, aligner.languages, marks, warning, attention)
-    if values is None or attention is None or words is None:
-        return aligned
-    return aligned._replace(attention=_attention_of_words(values, attention, words, aligned))
+    settings = aligner.text
+    warning = None
+    if unit.linked == "words":
+        settings = SPACE_SETTINGS
+        batch = links_of_words(batch, text.line_words)
+        warning = warn_of_one_word_lines(text) if chunk.first == 1 else None
+    aligned = AlignedChunk(*chunk, batch, known, settings, aligner.languages, unit, warning, attention)
+    if unit.linked == "words" and attention is not None and text.line_words is not None:
+        attention = _attention_of_words(values or "", attention, text.line_words, aligned)
+    if unit.expands:
+        segments = _segments_of_chunk(aligned)
+        batch = expand_links(batch, *_ranges(segments))
+        attention = _expanded_attention(values or "", attention, segments)
+    return aligned._replace(batch=batch, attention=attention)
+
+
+def _segments_of_chunk(chunk: AlignedChunk) -> list[BothPieceLines]:
+    """Return what the links of a chunk count, for each word or token that is linked; errors name the pair."""
+    segments = []
+    for number, pair in enumerate(chunk.lines, chunk.first):
+        try:
+            segments.append(chunk.unit.segments(pair, chunk.text, chunk.languages))
+        except DataError as error:
+            raise error.at(f"pair {number:,}") from None
+    return segments
+
+
+def _ranges(segments: list[BothPieceLines]) -> tuple[PieceRanges, PieceRanges]:
+    return PieceRanges.of(source for source, _ in segments), PieceRanges.of(target for _, target in segments)
+
+
+def _expanded_attention(
+    values: str, attention: PairMatrices | None, segments: list[BothPieceLines]
+) -> PairMatrices | None:
+    """Return values of the pieces from those of the words or tokens that are linked."""
+    if attention is None:
+        return None
+    expanded = []
+    for (weights, linkable), sides in zip(attention, segments, strict=True):
+        may_link = expand_values("combined", linkable, *sides)
+        expanded.append((expand_values(values, weights, *sides), may_link))
+    return expanded
 
 
 def _check_cells(text: EncodedText, first: int) -> None:
@@ -106,28 +160,14 @@ def _check_cells(text: EncodedText, first: int) -> None:
 def _attention_of_words(
     values: str, attention: PairMatrices, words: BothLineWords, chunk: AlignedChunk
 ) -> PairMatrices:
-    """Return values of the words that the links of a chunk count, from those of their tokens."""
+    """Return values of the words between spaces from those of their tokens."""
     of_words = []
-    for n, ((weights, linkable), source, target) in enumerate(zip(attention, *chunk.tokens(), strict=True)):
+    for n, ((weights, linkable), pair) in enumerate(zip(attention, chunk.lines, strict=True)):
+        source, target = SPACE_SETTINGS.words_of_pair(pair)
         word_positions = (words[0].sentence(n), words[1].sentence(n)), (len(target), len(source))
         linkable = join_token_values("combined", linkable, *word_positions)  # where any of the tokens may
         of_words.append((join_token_values(values, weights, *word_positions), linkable))
     return of_words
-
-
-def _word_of_each_piece(text: EncodedText, pairs: Sequence[SentencePair], marks: str) -> BothLineWords:
-    """Return the word that each token of lines of marked sub-words is part of."""
-    sides = []
-    for side in (0, 1):
-        numbers = [word_numbers(SPACE_SETTINGS.words(pair[side]), marks) for pair in pairs]
-        if text.line_words is not None:  # a sub-word may be several tokens
-            tokens = map(text.line_words[side].sentence, range(len(pairs)))
-            numbers = [
-                [of_line[piece] for piece in line] for of_line, line in zip(numbers, tokens, strict=True)
-            ]
-        words = np.array([*chain.from_iterable(numbers)], np.int64)
-        sides.append(LineWords(words, offsets_of(list(map(len, numbers)))))
-    return sides[0], sides[1]
 
 
 def links_of_source(
@@ -136,12 +176,12 @@ def links_of_source(
     words: Iterable[WordPair],
     text: TextSettings,
     *,
-    marks: str | None = None,
-    unit: str = "words",
+    marks: SubwordMarks | None = None,
+    unit: LinkUnit = WORDS,
 ) -> Generator[AlignedChunk]:
     """Yield the links of the pairs of a bitext, whose tokens are as `text` cuts them, chunk by chunk.
 
-    For `unit` see :func:`align_chunk`; `marks` says how the words are marked sub-words, if the linker joins
+    The `unit` is what links count; `marks` says how the words are marked sub-words, if the linker joins
     them. A DataError if the source has fewer or more than there are pairs, or does not fit one.
     """
     from nmtalign.aligner.links_from import PAIRS_IN_MEMORY
@@ -150,10 +190,22 @@ def links_of_source(
     for part in chunk_pairs(pairs, chunk_size=PAIRS_IN_MEMORY):
         matrices = list(islice(given, len(part.lines)))
         batch, shown = linker.align(matrices), text
-        if unit == "words" and not marks:
+        if marks is None and unit.linked == "words":
             batch, shown = links_of_words(batch, encode_lines(part.lines, text).line_words), SPACE_SETTINGS
-        yield AlignedChunk(*part, batch, None, shown, (None, None), marks)
+        chunk = AlignedChunk(*part, batch, None, shown, (None, None), unit, joined_marks=marks)
+        if unit.expands:
+            if marks is None:
+                segments = _segments_of_chunk(chunk)
+            else:
+                segments = [_numbered_segments(pair, marks) for pair in part.lines]
+            chunk = chunk._replace(batch=expand_links(batch, *_ranges(segments)))
+        yield chunk
     next(given, None)  # an error if there is more
+
+
+def _numbered_segments(pair: SentencePair, marks: SubwordMarks) -> BothPieceLines:
+    """Return the pieces of the words that another program has joined in a pair."""
+    return numbered_pieces(pair.source, marks)[1], numbered_pieces(pair.target, marks)[1]
 
 
 MAX_SEQUENTIAL_CHUNKS = 4  # chunks up to which all cores work on one after the other
@@ -164,7 +216,7 @@ def align_chunks(
     chunks: Iterable[Chunk],
     *,
     workers: int,
-    unit: str = "words",
+    unit: LinkUnit = WORDS,
     values: str | None = None,
 ) -> Generator[AlignedChunk]:
     """Yield the links of chunks, which are read as they are needed, on several cores.

@@ -189,6 +189,9 @@ def formatter_of_output(output: str, path: str, *, escape_formulas: bool) -> Cal
 
 def _of_side(chunk: AlignedChunk, side: str) -> list[list[str]]:
     """Return the tokens of one side; the other one is emptied, as cutting it would take as long again."""
+    if chunk.unit.expands and chunk.joined_marks is None:
+        n = SIDES.index(side)
+        return [chunk.unit.segment(pair, n, chunk.text, chunk.languages).pieces for pair in chunk.lines]
     other = {name: "" for name in SIDES if name != side}
     lines = [pair._replace(**other) for pair in chunk.lines]
     return chunk._replace(lines=lines).pieces()[SIDES.index(side)]

@@ -139,6 +139,16 @@ def links_of_words(batch: AlignedBatch, words: BothLineWords | None) -> AlignedB
     pair = np.repeat(np.arange(len(batch)), np.diff(batch.offsets))  # (L,)
     source = words[0].of(pair, batch.source)
     target = words[1].of(pair, batch.target)
+    return merge_links(batch, pair, source, target, batch.probability)
+
+
+def merge_links(
+    batch: AlignedBatch, pair: Longs, source: Longs, target: Longs, probability: Reals
+) -> AlignedBatch:
+    """Return a batch with other links, of which there is at least one, in the order of a batch.
+
+    Links that coincide become one, with the greatest of their probabilities.
+    """
     key = (pair * (source.max() + 1) + source) * (target.max() + 1) + target
     order = key.argsort(kind="stable")  # fast, because the keys are nearly in order
     first = np.flatnonzero(np.diff(key[order], prepend=-1))  # of each run of equal keys
@@ -149,7 +159,7 @@ def links_of_words(batch: AlignedBatch, words: BothLineWords | None) -> AlignedB
         offsets=offsets_of(counts),
         source=source[kept].astype(np.int32),
         target=target[kept].astype(np.int32),
-        probability=np.maximum.reduceat(batch.probability[order], first),
+        probability=np.maximum.reduceat(probability[order], first),
     )
 
 

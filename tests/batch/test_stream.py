@@ -7,6 +7,7 @@ import pytest
 
 from nmtalign.aligner.opening import vector_aligner
 from nmtalign.batch.stream import align_chunks
+from nmtalign.corpus import units
 from nmtalign.errors import DataError
 from nmtalign.text import bitext, tokenization
 from nmtalign.text.bitext import SentencePair, iter_chunks
@@ -49,7 +50,8 @@ def test_pairs_are_read_as_they_are_needed():
 
 def test_tokens_are_those_that_the_links_count():
     plain, spaced = (
-        next(align_chunks(ALIGNER, iter_chunks(PAIRS), workers=1, unit=unit)) for unit in ("tokens", "words")
+        next(align_chunks(ALIGNER, iter_chunks(PAIRS), workers=1, unit=unit))
+        for unit in (units.TOKENS, units.WORDS)
     )
     assert plain.tokens() == spaced.tokens()
     assert plain.tokens()[0][3] == ["A", "b"]

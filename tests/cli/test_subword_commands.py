@@ -28,32 +28,56 @@ def text(tmp_path_factory) -> tuple[Path, Path]:
     return write(folder / "source", TOY.source), write(folder / "target", TOY.target)
 
 
+def pieces_of(line: str, marks: str) -> str:
+    return " ".join(marked(word, marks) for word in line.split())
+
+
+@pytest.fixture(scope="module")
+def model(text, tmp_path_factory) -> Path:
+    """A model of words."""
+    folder = tmp_path_factory.mktemp("model") / "model"
+    assert run("train", *text, "-o", folder, "--preset", "fast", "-q") == 0
+    return folder
+
+
 @pytest.mark.parametrize("marks", ["bpe", "sentencepiece"])
-def test_links_of_marked_sub_words_become_links_of_words(tmp_path, marks):
-    pieces = [[" ".join(marked(word, marks) for word in line.split()) for line in side] for side in SIDES]
-    files = write(tmp_path / "source", pieces[0]), write(tmp_path / "target", pieces[1])
-    assert run("train", *files, "-o", tmp_path / "model", "--preset", "fast", "-q") == 0
-    aligned = "align", *files, "--model", tmp_path / "model"
-    plain, words = ({name: tmp_path / f"{k}.{name}" for name in ("links", "scores", "table")} for k in (1, 2))
-    for paths, options in ((plain, []), (words, ["--pieces", marks])):
-        outputs = "-o", paths["links"], "--probabilities", paths["scores"], "--table", f"{paths['table']}.tsv"
-        assert run(*aligned, *outputs, *options) == 0
-    guided = tmp_path / "guided.tsv"
-    assert run(*aligned, "--pieces", marks, "--guided", guided, "-o", tmp_path / "again") == 0
-    joined = [line.split("\t")[:2] for line in lines(guided)]
-    assert joined == [list(pair) for pair in zip(*SIDES, strict=True)]
-    for n, (source, target) in enumerate(zip(*pieces, strict=True)):
+def test_sub_words_are_joined_and_links_count_words_or_pieces(text, model, tmp_path, marks, capsys):
+    given = [[pieces_of(line, marks) for line in side] for side in SIDES]
+    files = write(tmp_path / "source", given[0]), write(tmp_path / "target", given[1])
+    options = "--model", model, "--probabilities", tmp_path / "scores", "-o", tmp_path / "links"
+    assert run("align", *text, *options) == 0
+    links, scores = lines(tmp_path / "links"), lines(tmp_path / "scores")
+    guided = "--pieces", marks, "--guided", tmp_path / "guided"
+    capsys.readouterr()
+    assert run("align", *files, *options, *guided) == 0
+    assert "links of words in" in capsys.readouterr().err
+    assert (lines(tmp_path / "links"), lines(tmp_path / "scores")) == (links, scores)
+    assert [line.split("\t")[:2] for line in lines(tmp_path / "guided")] == [
+        *map(list, zip(*SIDES, strict=True))
+    ]
+    table = "--table", tmp_path / "table.tsv"
+    assert (
+        run("align", *files, *options, *guided, *table, "--count", "pieces", "--tokens", tmp_path / "cut")
+        == 0
+    )
+    assert "links of pieces in" in capsys.readouterr().err
+    assert [lines(tmp_path / f"cut.{side}") for side in ("source", "target")] == given
+    rows = [line.split("\t") for line in lines(tmp_path / "guided")]
+    assert [row[:2] for row in rows] == [*map(list, zip(*given, strict=True))]
+    assert [row[2] for row in rows] == lines(tmp_path / "links")
+    for n, (source, target) in enumerate(zip(*given, strict=True)):
         numbers = word_numbers(source.split(), marks), word_numbers(target.split(), marks)
-        best: dict[tuple[int, int], float] = {}
-        links, scores = lines(plain["links"])[n].split(), lines(plain["scores"])[n].split()
-        for link, score in zip(links, map(float, scores), strict=True):
-            s, t = (numbers[side][int(place)] for side, place in enumerate(link.split("-")))
-            best[s, t] = max(best.get((s, t), 0), score)
-        assert lines(words["links"])[n] == " ".join(f"{s}-{t}" for s, t in sorted(best))
-        assert lines(words["scores"])[n] == " ".join(f"{best[link]:.4f}" for link in sorted(best))
-    for row in lines(Path(f"{words['table']}.tsv"))[1:]:
+        expected = {}
+        for link, score in zip(links[n].split(), scores[n].split(), strict=True):
+            word, other = map(int, link.split("-"))
+            for s in (place for place, number in enumerate(numbers[0]) if number == word):
+                for t in (place for place, number in enumerate(numbers[1]) if number == other):
+                    expected[s, t] = score
+        assert lines(tmp_path / "links")[n] == " ".join(f"{s}-{t}" for s, t in sorted(expected))
+        assert lines(tmp_path / "scores")[n] == " ".join(expected[link] for link in sorted(expected))
+    for row in lines(tmp_path / "table.tsv")[1:]:
         pair, s, source, t, target, _ = row.split("\t")
-        found = (side[int(pair) - 1].split()[int(place)] for side, place in zip(SIDES, (s, t), strict=True))
+        found = (side[int(pair) - 1].split()[int(place)] for side, place in zip(given, (s, t), strict=True))
         assert (source, target) == tuple(found)
 
 

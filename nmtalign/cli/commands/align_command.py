@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import nmtalign as na
 from nmtalign import blas
-from nmtalign.cli import model_options, running, texts
+from nmtalign.cli import model_options, running, texts, unit_options
 from nmtalign.cli.bad_records import ErrorOptions, without_cut_words
 from nmtalign.cli.declare import OUTPUT, Options, OutputPrefix, command, option
 from nmtalign.cli.messages import (
@@ -28,7 +28,7 @@ from nmtalign.cli.messages import (
 from nmtalign.cli.texts import BitextOptions
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
-from nmtalign.names import SIDES, CellValues, SubwordMarks
+from nmtalign.names import SIDES, CellValues, CountName, SubwordMarks
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from nmtalign.batch.shards import ShardRun
     from nmtalign.batch.stream import AlignedChunk
     from nmtalign.corpus.coverage import Coverage
+    from nmtalign.corpus.units import LinkUnit
     from nmtalign.text.bitext import LengthLimit, SentencePair
 
     Chunks = Generator[AlignedChunk]
@@ -67,9 +68,14 @@ class LinkOutputOptions(Options):
     )
     tokens: str | None = option(
         "--tokens PREFIX",
-        "Link tokens instead of words, and write these to PREFIX.source and PREFIX.target.",
+        "Write the tokens, or the pieces, that links count to PREFIX.source and PREFIX.target.",
         type=OutputPrefix(".source", ".target"),
     )
+    spaces: str | None = option(
+        "--spaces MARK", "Let --tokens have each space as a token MARK, such as ▁, and leave nothing out."
+    )
+    count: CountName | None = unit_options.count_option("[words; with --tokens: tokens; with --spm: pieces]")
+    spm: str | None = unit_options.spm_option()
 
     @property
     def paths(self) -> dict[str, str]:
@@ -97,6 +103,20 @@ class LinkOutputOptions(Options):
             for name, path in paths.items()
         ]
 
+    def unit(self, pieces: SubwordMarks | None = None) -> LinkUnit:
+        """What the links count; `pieces` are the marks of lines of sub-words."""
+        from nmtalign.corpus.units import link_unit
+
+        if self.spaces is not None and self.tokens is None:
+            raise UsageError("--spaces marks spaces among the tokens of --tokens PREFIX; give it, too")
+        return link_unit(
+            count=self.count,
+            pieces=pieces,
+            spm=self.spm,
+            spaces=self.spaces,
+            writes_tokens=self.tokens is not None,
+        )
+
     @property
     def have_plain_words(self) -> bool:
         """Whether a file with words has no quotation marks and no escapes."""
@@ -113,9 +133,7 @@ class AlignOutputOptions(LinkOutputOptions):
     values: CellValues | None = option(
         "--values", "Values that --attention contains.  [softmax without null: forward; else combined]"
     )
-    pieces: SubwordMarks | None = option(
-        "--pieces", "Align sub-words with these marks; links count the words that they form."
-    )
+    pieces: SubwordMarks | None = unit_options.pieces_option()
 
     @property
     def paths(self) -> dict[str, str]:
@@ -162,17 +180,17 @@ def align_command(
 
     Writes one line per sentence pair, such as `0-0 1-2`: pairs of source and target positions, counted from
     0. If a side is empty, the line is empty. Positions count the space-separated words of your lines,
-    whichever tokenizer is used; with --tokens, they count the tokens. `-` reads standard input. The default
-    model is the bundled English-French one.
+    whichever tokenizer is used; with --tokens, they count the tokens, and with --count pieces sub-words. `-`
+    reads standard input. The default model is the bundled English-French one.
 
     Example: nmtalign align text.en text.fr -o links.txt --table links.tsv
     """
     blas.start_with_one_thread()
     from nmtalign.aligner.fit_to_text import fit_text
     from nmtalign.text.bitext import LengthLimit
-    from nmtalign.text.tokenization import SPACE_SETTINGS
 
     paths = outputs.paths
+    unit = outputs.unit(outputs.pieces)
     expert = expert_links.expert
     if expert is not None and options.encoder.encoder is not None:
         raise UsageError("--expert LINKS and --encoder NAME cannot be combined; use one of them")
@@ -183,24 +201,26 @@ def align_command(
         progress = stack.enter_context(Progress("pairs", bitext.files))
         opened = bad.track(bitext.read(bad.add))
         pairs, limit = progress.track(opened), LengthLimit(errors.max_length, bitext.files)
-        unit = outputs.pieces or ("words" if outputs.tokens is None else "tokens")
         aligner = replace(options.load(), workers=engine.workers)
-        counted = aligner.text if unit == "tokens" else SPACE_SETTINGS
-        words_of = partial(counted.pieces_of_pair, languages=aligner.languages)
+        words_of = partial(unit.shown, text=aligner.text, languages=aligner.languages)
+        expert_words = partial(unit.expert_words, text=aligner.text, languages=aligner.languages)
         if expert is not None:
             aligner = aligner.with_given_links()
             pairs = model_options.with_expert(
-                pairs, expert, bitext.encoding, marked=bad.are_marked, words_of=words_of
+                pairs, expert, bitext.encoding, marked=bad.are_marked, words_of=expert_words
             )
         if engine.engine == "dask" and not aligner.allows_processes:
             raise UsageError(
                 "--engine dask cannot be combined with an encoder, which is loaded only once;"
                 " use --out-shards instead"
             )
+        if not unit.is_plain:
+            pairs = unit_options.without_space_marks(pairs, unit, bitext, bad)
+            pairs = unit.prepared(pairs, aligner.text, aligner.languages)
         pairs = limit.pairs(pairs, aligner.text, aligner.languages)
         if outputs.have_plain_words:
             pairs = without_cut_words(pairs, words_of, bitext, bad)
-        aligner, pairs = fit_text(aligner, pairs, unit=unit)
+        aligner, pairs = fit_text(aligner, pairs, count=unit.linked)
         values = None if outputs.attention is None else outputs.values or aligner.default_values
         chunks = _align_chunks(aligner, pairs, run, engine.client(stack), unit=unit, values=values)
         stack.enter_context(closing(chunks))
@@ -214,7 +234,7 @@ def align_command(
                 options,
                 settings={
                     "settings": settings,
-                    "unit": unit,
+                    **unit_options.describe_unit(unit),
                     "format": bitext.pairs_format,
                     "sides": bitext.sides,
                     "encoding": bitext.encoding,
@@ -229,7 +249,7 @@ def align_command(
             written = _write_chunks(chunks, progress, sinks, strict=errors.strict)
     # only now have the files their names
     if run is None or progress.done or not run.kept:  # not if all was done before
-        _say_done(bitext, outputs.output, progress, written, limit)
+        _say_done(bitext, outputs.output, progress, written, unit, limit)
     if run is not None:
         _say_shards(run)
     errors.say(bad)
@@ -241,7 +261,7 @@ def _align_chunks(
     pairs: Iterator[SentencePair],
     run: ShardRun | None,
     client: Client | None,
-    unit: str,
+    unit: LinkUnit,
     values: str | None,
 ) -> Chunks:
     """Align the pairs on a cluster or by processes."""
@@ -257,9 +277,9 @@ def _align_chunks(
     chunks = run.missing(pairs) if run else chunk_pairs(pairs, chunk_size=size, cells=max_cells)
     if client is None:
         return align_chunks(aligner, chunks, workers=workers, unit=unit, values=values)
-    from nmtalign.batch.cluster import align_on_cluster
+    from nmtalign.batch.cluster import align_unit_on_cluster
 
-    return align_on_cluster(client, aligner, chunks, unit=unit, values=values)
+    return align_unit_on_cluster(client, aligner, chunks, unit=unit, values=values)
 
 
 def _write_chunks(chunks: Chunks, progress: Progress, sinks: Sinks, *, strict: bool = False) -> Written:
@@ -282,14 +302,21 @@ def _write_chunks(chunks: Chunks, progress: Progress, sinks: Sinks, *, strict: b
 
 
 def _say_done(
-    bitext: BitextOptions, output: str, progress: Progress, written: Written, limit: LengthLimit | None = None
+    bitext: BitextOptions,
+    output: str,
+    progress: Progress,
+    written: Written,
+    unit: LinkUnit,
+    limit: LengthLimit | None = None,
 ) -> None:
     """Say in one line what was done, and warn if the words say that it is not to be trusted."""
     links, known = written
     languages = texts.languages_of_files(bitext.source, bitext.target)
     pair = "" if "source" in languages else f"{'-'.join(languages)} "
     speed = f"{progress.seconds:.1f} s ({progress.rate:,.0f} pairs a second)"
-    text = f"{progress.done:,} {pair}pair{'s'[: progress.done != 1]}, {links:,} links in {speed}{limit or ''}"
+    of_unit = "" if unit.is_plain else f" of {unit.count}"
+    pairs = f"{progress.done:,} {pair}pair{'s'[: progress.done != 1]}"
+    text = f"{pairs}, {links:,} links{of_unit} in {speed}{limit or ''}"
     text += "" if output == "-" else f", in {output}"
     rates = {side: of_side.rate for side, of_side in zip(SIDES, known[:2], strict=True) if of_side.total}
     names = dict(zip(SIDES, languages, strict=True))
@@ -297,7 +324,7 @@ def _say_done(
     text += f"; {' and '.join(shares)} words are known" if shares else ""
     counts = {"links": links, "left_out": limit.count if limit else 0, "seconds_left": 0}
     rounded = {side: round(rate, 4) for side, rate in rates.items()}
-    log(text, event="aligned", **progress.values | counts, known=rounded)
+    log(text, event="aligned", **progress.values | counts, known=rounded, count=unit.count)
     if why := known.warning:
         warn(why)
 
@@ -365,21 +392,20 @@ def links_from_command(
     Example: nmtalign links-from text.en text.fr --encoder bert-base-multilingual-cased -o links.txt
     """
     blas.start_with_one_thread()
+    from nmtalign.aligner.links_from import check_source_unit
     from nmtalign.batch.stream import links_of_source
-    from nmtalign.text.tokenization import SPACE_SETTINGS
 
     paths = outputs.paths
+    unit = outputs.unit(source.pieces)
+    check_source_unit(unit)
     with AtomicFiles() as stack:
         bad = errors.open(stack)
         progress = stack.enter_context(Progress("pairs", bitext.files))
         opened: Iterator[SentencePair] = bad.track(bitext.read(bad.add))
+        opened = unit_options.without_space_marks(opened, unit, bitext, bad)
         if outputs.have_plain_words:
-            counted = (
-                SPACE_SETTINGS
-                if outputs.tokens is None
-                else model_options.text_of_source(text_options.tokenizer)
-            )
-            opened = without_cut_words(opened, counted.pieces_of_pair, bitext, bad)
+            words_of = partial(unit.shown, text=model_options.text_of_source(text_options.tokenizer))
+            opened = without_cut_words(opened, words_of, bitext, bad)
         pairs, again = tee(progress.track(opened))
         linker, text, words = source.open(
             again,
@@ -389,13 +415,12 @@ def links_from_command(
             tokenizer=text_options.tokenizer,
             langs=text_options.langs,
         )
-        unit = "words" if outputs.tokens is None else "tokens"
         chunks = links_of_source(linker, pairs, words, text, marks=source.pieces, unit=unit)
         stack.enter_context(closing(chunks))
         sinks = outputs.sinks(paths, stack)
         with _kept_in_cache(encoder):
             written = _write_chunks(chunks, progress, sinks)
-    _say_done(bitext, outputs.output, progress, written)
+    _say_done(bitext, outputs.output, progress, written, unit)
     errors.say(bad)
     detail(linker.description, event="settings")
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import nmtalign as na
 from nmtalign import blas
-from nmtalign.cli import model_options, running, texts
+from nmtalign.cli import model_options, running, texts, unit_options
 from nmtalign.cli.declare import INPUT, OUTPUT, FileType, Number, Options, command, option
 from nmtalign.cli.messages import Stages, log, log_option, quiet_option, warn
 from nmtalign.cli.texts import BitextOptions, TextOptions
 from nmtalign.errors import UsageError, WorkerError
-from nmtalign.names import PresetName, Side
+from nmtalign.names import CountName, PresetName, Side, SubwordMarks
 
 if TYPE_CHECKING:
     from nmtalign.aligner.learning import LearnOptions
@@ -45,6 +45,8 @@ class OutputOptions(Options):
     pair_scores: str | None = option(
         "--pair-scores FILE", "Write the probability that each pair is a translation.", type=OUTPUT
     )
+    count: CountName | None = unit_options.count_option("[words; with --spm: pieces]")
+    spm: str | None = unit_options.spm_option()
 
     @property
     def link_files(self) -> dict[str, str]:
@@ -121,6 +123,7 @@ class TrainExpertOptions(model_options.EncoderOptions):
 class TrainTextOptions(TextOptions):
     """How lines become words, in which languages, and which pairs are left out."""
 
+    pieces: SubwordMarks | None = unit_options.pieces_option()
     max_length: int | None = texts.length_option()
     langs: tuple[str, str] | None = texts.languages_option()
 
@@ -145,6 +148,7 @@ def train_command(
     """
     blas.start_with_one_thread()
     from nmtalign.aligner.learning import checked_against_corrections, learn
+    from nmtalign.corpus.units import RangesOfText, link_unit
     from nmtalign.files.atomic_output import check_parent_folder
     from nmtalign.state import check_model_replaceable
     from nmtalign.text.bitext import LengthLimit
@@ -152,6 +156,9 @@ def train_command(
 
     output = Path(outputs.output)
     paths = outputs.link_files
+    unit = link_unit(count=outputs.count, pieces=tokenization.pieces, spm=outputs.spm)
+    if not paths and (outputs.count is not None or outputs.spm is not None):
+        raise UsageError("--count and --spm say what --links counts; give --links FILE, too")
     options_of_model = (bitext, tokenization, learning, vectors, expert)
     run = TrainingRun(Path(f"{output}.state"), repr(options_of_model))
     overwrite = outputs.force or run.has_saved(output)
@@ -179,24 +186,28 @@ def train_command(
             make_bitext = partial(DistributedBitext, processes=ClusterProcesses(client))
             settings = replace(settings, make_bitext=make_bitext)
         lines = progress.count(bitext.read(), then=progress.next_stage)
-        pairs = checked_against_corrections(lines, learning.gold, encoding=bitext.encoding)
-        pairs = model_options.with_expert(pairs, expert.expert, bitext.encoding)
-        result = learn(without_long_pairs(pairs), settings)
+        words_of = partial(unit.expert_words, text=settings.text, languages=languages)
+        pairs = model_options.with_expert(lines, expert.expert, bitext.encoding, words_of=words_of)
+        pairs = unit.prepared(pairs, settings.text, languages)
+        pairs = checked_against_corrections(pairs, learning.gold, encoding=bitext.encoding)
+        pairs = without_long_pairs(pairs)
+        ranges = RangesOfText(unit, settings.text, languages)
+        result = learn(ranges.collect(pairs) if unit.expands else pairs, settings)
         aligner = replace(result.aligner, workers=engine.workers)
         aligner.save(output, overwrite=overwrite)
         run.model_is_saved(output)
         progress.stage(f"model in {output}{limit}")
         if paths:
             if client is None or aligner.expert is not None:
-                batch = result.align()
+                batch = result.align(unit.linked)
+                batch = ranges.expand(batch) if unit.expands else batch
             else:
-                from nmtalign.batch.cluster import align_on_cluster
+                from nmtalign.batch.cluster import align_unit_on_cluster
                 from nmtalign.links.alignments import concatenate_batches
 
-                chunks = na.iter_chunks(without_long_pairs(bitext.read()))  # read again
-                batch = concatenate_batches(
-                    [part.batch for part in align_on_cluster(client, aligner, chunks)]
-                )
+                again = without_long_pairs(unit.prepared(bitext.read(), settings.text, languages))
+                parts = align_unit_on_cluster(client, aligner, na.iter_chunks(again), unit=unit)
+                batch = concatenate_batches([part.batch for part in parts])
             formats = running.batch_texts()
             running.write_whole({path: [formats[name](batch)] for name, path in paths.items()})
         run.remove()

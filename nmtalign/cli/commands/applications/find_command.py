@@ -165,11 +165,12 @@ def _corpus(
 def _align_files(aligner: na.Aligner, linked: OptionalLinkedOptions) -> Iterator[IndexedPair]:
     """Yield the tokens of each pair of the texts, and the links that an aligner chooses."""
     from nmtalign.batch.stream import align_chunks
+    from nmtalign.corpus.units import TOKENS
     from nmtalign.text.bitext import chunk_pairs
 
     assert linked.source is not None
     pairs = na.read_bitext(linked.source, linked.target, encoding=linked.encoding)
-    for chunk in align_chunks(aligner, chunk_pairs(pairs), workers=1, unit="tokens"):
+    for chunk in align_chunks(aligner, chunk_pairs(pairs), workers=1, unit=TOKENS):
         source_words, target_words = chunk.tokens()
         for n in range(len(chunk.batch)):
             yield source_words[n], target_words[n], chunk.batch.links(n)

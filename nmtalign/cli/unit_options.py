@@ -1,0 +1,75 @@
+"""What links count: words, tokens or pieces, as `align`, `train` and `links-from` declare it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from nmtalign.cli.declare import FileType, option
+from nmtalign.errors import DataError
+from nmtalign.files.paths import expand_home
+
+if TYPE_CHECKING:
+    from nmtalign.cli.bad_records import BadRecords
+    from nmtalign.cli.texts import BitextOptions
+    from nmtalign.corpus.units import LinkUnit
+
+
+class SubwordModels(FileType):
+    """The sub-word model of both sides, or one for each, with a comma between."""
+
+    def with_home(self, value: str) -> str:
+        return ",".join(expand_home(file) if file else file for file in value.split(","))
+
+    def paths(self, value: str) -> list[str]:
+        return value.split(",")
+
+
+def count_option(default: str) -> Any:
+    """Declare ``--count``."""
+    return option("--count", f"What links count.  {default}", section="Output")
+
+
+def spm_option() -> Any:
+    """Declare ``--spm``."""
+    return option(
+        "--spm SRC[,TGT]",
+        "Sub-word models that cut raw lines into the pieces that links count: sentencepiece, tokenizer.json.",
+        type=SubwordModels(writes=False),
+        section="Output",
+    )
+
+
+def pieces_option() -> Any:
+    """Declare ``--pieces`` of a text that is joined to words before it is aligned."""
+    help = "Lines consist of sub-words with these marks, which are joined to words first."
+    return option("--pieces", help, section="Input")
+
+
+def describe_unit(unit: LinkUnit) -> dict[str, object]:
+    """Return what the links of a run in shards depend on, beside the aligner."""
+    from pathlib import Path
+
+    from nmtalign.files.checksums import fingerprint
+
+    models = [fingerprint(Path(model))["sha256"] for model in unit.models or ()]
+    return {"count": unit.count, "pieces": unit.marks, "subword_models": models, "spaces": unit.spaces}
+
+
+def without_space_marks(
+    pairs: Iterable[Any], unit: LinkUnit, bitext: BitextOptions, bad: BadRecords
+) -> Iterator[Any]:
+    """Yield the pairs of a bitext; those with the mark of spaces in a line are bad, and empty."""
+    from nmtalign.text.bitext import SentencePair
+
+    if unit.spaces is None:
+        yield from pairs
+        return
+    for number, pair in enumerate(pairs, 1):
+        sides = [side for side in (0, 1) if unit.spaces in pair[side]]
+        if sides:
+            path, line = bitext.place(number, sides[0])
+            found = f"the line has {unit.spaces!r}, which would become a space"
+            bad.add(DataError(f"{found}; choose another mark: `spaces=CHARACTER`").at(path, line=line))
+            pair = SentencePair("", "")
+        yield pair

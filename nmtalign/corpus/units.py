@@ -1,0 +1,376 @@
+"""The unit of links: what their positions count, for an aligner that links words or tokens.
+
+An aligner links tokens. These become the words between spaces of a line (`line_words`), and here words become
+the pieces of a translation program, or tokens become tokens with the spaces between them: each link is
+expanded to all pieces of both words. Lines of sub-words are joined to words before they are aligned.
+
+Axes: N sentence pairs, T target words, S source words, W words of all sentences of a side.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from nmtalign.arrays import AnyArray, Longs, Reals, offsets_of
+from nmtalign.corpus.line_words import merge_links
+from nmtalign.errors import DataError, UsageError
+from nmtalign.links.alignments import (
+    AlignedBatch,
+    AlignedPair,
+    Alignment,
+    AlignmentMatrix,
+    Link,
+    links_inside,
+)
+from nmtalign.names import COUNTS, MARKS, CountName, SubwordMarks
+from nmtalign.text.bitext import SentencePair
+from nmtalign.text.subwords import (
+    PieceLine,
+    check_space_mark,
+    join_marked,
+    load_segmenter,
+    lossless_tokens,
+    segment_line,
+)
+from nmtalign.text.tokenization import SPACE_SETTINGS, Languages, TextSettings
+from nmtalign.validation import check_choice, check_type
+
+BothPieceLines = tuple[PieceLine, PieceLine]  # of the source and of the target
+
+
+class JoinedPair(SentencePair):
+    """A sentence pair whose lines of sub-words have been joined to words."""
+
+    given: SentencePair  # the lines of sub-words
+    links: frozenset[Link]  # of an expert, if there is one
+
+
+@dataclass(frozen=True)
+class LinkUnit:
+    """What links count, and where the pieces of the words come from; made by :func:`link_unit`."""
+
+    count: CountName = "words"
+    marks: SubwordMarks | None = None  # of lines that consist of sub-words
+    models: tuple[str, str] | None = None  # of sub-words, for the source and for the target
+    spaces: str | None = None  # the mark of spaces in lossless tokens
+
+    @property
+    def linked(self) -> Literal["words", "tokens"]:
+        """What the aligner links, before the links are expanded."""
+        return "tokens" if self.count == "tokens" else "words"
+
+    @property
+    def expands(self) -> bool:
+        """Whether links are expanded to pieces, or to lossless tokens."""
+        return self.count == "pieces" or self.spaces is not None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether links count the words of the lines as they were given."""
+        return self == LinkUnit()
+
+    def prepared(
+        self, pairs: Iterable[Any], text: TextSettings, languages: Languages = (None, None)
+    ) -> Iterator[Any]:
+        """Yield the pairs to align: sub-words joined, and links of an expert as links of words or tokens.
+
+        The links of an expert count what the links of the result count. If a model of sub-words cuts raw
+        lines (`spm`), they count the words of these lines.
+        """
+        for number, pair in enumerate(pairs, 1):
+            try:
+                yield self._prepared(pair, text, languages)
+            except DataError as error:
+                raise error.at(f"pair {number:,}") from None
+
+    def _prepared(self, pair: Any, text: TextSettings, languages: Languages) -> Any:
+        links = getattr(pair, "links", None)
+        if links and self.expands and self.models is None:
+            links = _links_of_words(links, self.segments(pair, text, languages))
+        if self.marks is not None:
+            ready = self._joined(pair)
+        elif links is not None:
+            ready = type(pair)(*pair)
+        else:
+            return pair
+        if links is not None:
+            ready.links = links
+        return ready
+
+    def _joined(self, pair: tuple[str, str]) -> JoinedPair:
+        """Return a pair of lines of sub-words with their words."""
+        assert self.marks is not None
+        source, target = (join_marked(line, self.marks)[0] for line in pair)
+        joined = JoinedPair(source, target)
+        joined.given = SentencePair(*pair)
+        return joined
+
+    def expert_words(
+        self, pair: tuple[str, str], text: TextSettings, languages: Languages = (None, None)
+    ) -> tuple[list[str], list[str]]:
+        """Return what the links of an expert count in a pair that is not prepared."""
+        if self.models is not None:
+            return SPACE_SETTINGS.words_of_pair(pair)
+        return self.shown(pair, text, languages)
+
+    def segments(
+        self, pair: tuple[str, str], text: TextSettings, languages: Languages = (None, None)
+    ) -> BothPieceLines:
+        """Return what links count in both lines of a pair, if links are expanded; see :meth:`segment`."""
+        return self.segment(pair, 0, text, languages), self.segment(pair, 1, text, languages)
+
+    def segment(
+        self, pair: tuple[str, str], side: int, text: TextSettings, languages: Languages
+    ) -> PieceLine:
+        """Return what links count in the line of a side (0 or 1), if links are expanded.
+
+        `text` cuts the lines into the tokens that are aligned.
+        """
+        if self.spaces is not None:
+            spans = text.tokenizer_of(side, languages[side]).spans(pair[side])
+            return lossless_tokens(pair[side], spans, self.spaces)
+        if self.marks is not None:
+            given = getattr(pair, "given", pair)
+            return join_marked(given[side], self.marks)[1]
+        assert self.models is not None
+        return segment_line(pair[side], load_segmenter(self.models[side]))
+
+    def shown(
+        self, pair: tuple[str, str], text: TextSettings, languages: Languages = (None, None)
+    ) -> tuple[list[str], list[str]]:
+        """Return what links count in a pair as a translation program reads it.
+
+        The pair may have been prepared, or may be as it was given.
+        """
+        if self.marks is not None and not hasattr(pair, "given"):
+            pair = self._joined(pair)
+        if self.expands:
+            source, target = self.segments(pair, text, languages)
+            return source.pieces, target.pieces
+        settings = text if self.count == "tokens" else SPACE_SETTINGS
+        return settings.pieces_of_pair((pair[0], pair[1]), languages)
+
+
+WORDS, TOKENS = LinkUnit(), LinkUnit("tokens")
+
+
+def _links_of_words(links: Iterable[Link], segments: BothPieceLines) -> frozenset[Link]:
+    """Return the links of the words that linked pieces belong to."""
+    source, target = (_words_of_pieces(line) for line in segments)
+    links_inside(links, len(source), len(target))
+    return frozenset(Link(word, other) for s, t in links for word in source[s] for other in target[t])
+
+
+def _words_of_pieces(line: PieceLine) -> list[list[int]]:
+    """Return the words that each piece belongs to."""
+    words: list[list[int]] = [[] for _ in line.pieces]
+    for word, (first, stop) in enumerate(zip(line.first, line.stop, strict=True)):
+        for piece in range(first, stop):
+            words[piece].append(word)
+    return words
+
+
+def link_unit(
+    *,
+    count: CountName | None = None,
+    pieces: SubwordMarks | None = None,
+    spm: str | Path | Sequence[str | Path] | None = None,
+    spaces: str | None = None,
+    writes_tokens: bool = False,
+) -> LinkUnit:
+    """Return the unit that settings name; UsageError if they contradict each other.
+
+    `spm` is a file, two names with a comma between, or a pair of files. `writes_tokens` says that the tokens
+    are written beside the links, which then count tokens by default.
+    """
+    for value, choices, what in ((count, COUNTS, "units of links"), (pieces, MARKS, "marks of sub-words")):
+        if value is not None:
+            check_choice(value, choices, what)
+    if spaces is not None:
+        check_space_mark(spaces)
+        if count in ("words", "pieces") or pieces is not None or spm is not None:
+            raise UsageError("`spaces` marks the spaces among tokens, which links count: `count=tokens`")
+        return LinkUnit("tokens", spaces=spaces)
+    if spm is not None:
+        if pieces is not None:
+            advice = "`spm` cuts raw lines, `pieces` says that lines are cut already; give one of them"
+            raise UsageError(f"`spm` and `pieces` contradict each other: {advice}")
+        if count not in (None, "pieces"):
+            raise UsageError(f"`spm` cuts lines into pieces, which links count; found `count={count}`")
+        return LinkUnit("pieces", models=_both_models(spm))
+    if count == "pieces" and pieces is None:
+        advice = "`pieces=bpe` or `pieces=sentencepiece` for lines of sub-words, `spm=FILE` for raw lines"
+        raise UsageError(f"`count=pieces` needs to know the pieces; give {advice}")
+    default: CountName = "tokens" if writes_tokens and pieces is None else "words"
+    return LinkUnit(count or default, pieces)
+
+
+def _both_models(spm: Any) -> tuple[str, str]:
+    """Return the models of both sides; one is for both."""
+    if isinstance(spm, str | Path):
+        files = str(spm).split(",")
+    else:
+        check_type(spm, (list, tuple), "a sub-word model, or one for each side, as `spm`")
+        files = [str(file) for file in spm]
+    if len(files) > 2 or not all(files):
+        raise UsageError(f"expected a sub-word model, or one for each side, as `spm`, found {spm!r}")
+    return files[0], files[-1]
+
+
+# --- links, arrays and pairs of pieces ------------------------------------------------------------
+
+
+class PieceRanges(NamedTuple):
+    """Of one side of a text: which pieces of its line each word has."""
+
+    word_offsets: Longs  # (N + 1,): words before each sentence
+    first: Longs  # (W,): the first piece of each word, counted in its line
+    stop: Longs  # (W,)
+
+    @classmethod
+    def of(cls, lines: Iterable[PieceLine]) -> PieceRanges:
+        """Return the ranges of the words of some lines."""
+        arrays = _RangeArrays()
+        for line in lines:
+            arrays.add(line)
+        return arrays.ranges()
+
+
+class _RangeArrays:
+    """The ranges of a side while its lines are read."""
+
+    def __init__(self) -> None:
+        self._sizes, self._first, self._stop = array("q"), array("q"), array("q")
+
+    def add(self, line: PieceLine) -> None:
+        self._sizes.append(len(line.first))
+        self._first.extend(line.first)
+        self._stop.extend(line.stop)
+
+    def ranges(self) -> PieceRanges:
+        first, stop = np.array(self._first, np.int64), np.array(self._stop, np.int64)
+        return PieceRanges(offsets_of(np.array(self._sizes, np.int64)), first, stop)
+
+
+class RangesOfText:
+    """Collects the ranges of both sides while the pairs of a text are read."""
+
+    def __init__(self, unit: LinkUnit, text: TextSettings, languages: Languages) -> None:
+        self._unit, self._text, self._languages = unit, text, languages
+        self._source, self._target = _RangeArrays(), _RangeArrays()
+
+    def collect(self, pairs: Iterable[Any]) -> Iterator[Any]:
+        """Yield the pairs, and keep which pieces each of their words has."""
+        for pair in pairs:
+            source, target = self._unit.segments(pair, self._text, self._languages)
+            self._source.add(source)
+            self._target.add(target)
+            yield pair
+
+    def expand(self, batch: AlignedBatch) -> AlignedBatch:
+        """Return the links of pieces; see :func:`expand_links`."""
+        return expand_links(batch, self._source.ranges(), self._target.ranges())
+
+
+def expand_links(batch: AlignedBatch, source: PieceRanges, target: PieceRanges) -> AlignedBatch:
+    """Return the links of all pieces of linked words; each has the probability of its words.
+
+    Links that coincide, because a piece is part of two words, become one with the greatest probability.
+    """
+    pair = np.repeat(np.arange(len(batch)), np.diff(batch.offsets))
+    s_word = source.word_offsets[pair] + batch.source
+    t_word = target.word_offsets[pair] + batch.target
+    s_count = source.stop[s_word] - source.first[s_word]
+    t_count = target.stop[t_word] - target.first[t_word]
+    cells = s_count * t_count
+    row = np.repeat(np.arange(len(pair)), cells)
+    if not len(row):
+        empty = np.zeros(0, np.int32)
+        none = np.zeros(len(batch) + 1, np.int64)
+        return replace(batch, offsets=none, source=empty, target=empty, probability=empty.astype(np.float32))
+    nth = np.arange(len(row)) - np.repeat(np.cumsum(cells) - cells, cells)
+    s_piece = source.first[s_word][row] + nth // t_count[row]
+    t_piece = target.first[t_word][row] + nth % t_count[row]
+    return merge_links(batch, pair[row], s_piece, t_piece, batch.probability[row])
+
+
+def expand_values(values: str, weights: AnyArray, source: PieceLine, target: PieceLine) -> AnyArray:
+    """Return one kind of values of the pieces of a pair from those of its words, of shape (T, S).
+
+    `values` are "scores", "forward", "reverse" or "combined". Scores and combined weights of two pieces are
+    those of their words. A word's attention is divided evenly among the pieces of the other word, and each
+    of its own pieces attends as the word does, so weights of a direction sum to at most 1. A piece that
+    belongs to no word has weights of 0, and scores of NaN.
+    """
+    if values == "reverse":
+        return expand_values("forward", weights.T, target, source).T
+    shape = len(target.pieces), len(source.pieces)
+    s_word, s_piece = _memberships(source)
+    t_word, t_piece = _memberships(target)
+    if values != "forward":
+        expanded = np.full(shape, np.nan if values == "scores" else 0, weights.dtype)
+        np.fmax.at(expanded, np.ix_(t_piece, s_piece), weights[np.ix_(t_word, s_word)])
+        return expanded
+    sizes = np.bincount(s_word, minlength=len(source.first))
+    shares = weights[np.ix_(t_word, s_word)] / sizes[s_word]
+    total = np.zeros(shape, weights.dtype)
+    np.add.at(total, np.ix_(t_piece, s_piece), shares.astype(weights.dtype))
+    words_of_piece = np.bincount(t_piece, minlength=shape[0])
+    total /= np.maximum(words_of_piece, 1).astype(weights.dtype)[:, None]
+    return total
+
+
+def _memberships(line: PieceLine) -> tuple[Longs, Longs]:
+    """Return the word and the piece of each piece of a word."""
+    first, stop = np.array(line.first, np.int64), np.array(line.stop, np.int64)
+    counts = stop - first
+    word = np.repeat(np.arange(len(first)), counts)
+    nth = np.arange(len(word)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return word, first[word] + nth
+
+
+def expand_pair(pair: AlignedPair, source: PieceLine, target: PieceLine) -> AlignedPair:
+    """Return an aligned pair with the pieces in place of its words; see :func:`expand_values`."""
+
+    def of_pieces(values: str, weights: Reals) -> Any:
+        return None if weights is None else expand_values(values, weights, source, target)
+
+    probabilities: dict[Link, float] = {}
+    for word_link, probability in pair.probabilities.items():
+        for link in _piece_links([word_link], source, target):
+            probabilities[link] = max(probability, probabilities.get(link, 0.0))
+    unknown = pair.matrix.unknown
+    if unknown is not None:
+        unknown = _pieces_of_words(unknown[0], source), _pieces_of_words(unknown[1], target)
+    links = _piece_links(pair.alignment.links, source, target)
+    weights = of_pieces("combined", pair.matrix.weights)
+    return replace(
+        pair,
+        alignment=Alignment(links, len(source.pieces), len(target.pieces)),
+        matrix=AlignmentMatrix(weights, source.pieces, target.pieces, unknown, pair.matrix.caption),
+        forward=of_pieces("forward", pair.forward),
+        reverse=of_pieces("reverse", pair.reverse),
+        probabilities=probabilities,
+        scores=of_pieces("scores", pair.scores),
+    )
+
+
+def _piece_links(links: Iterable[Link], source: PieceLine, target: PieceLine) -> set[Link]:
+    """Return the links of all pieces of linked words."""
+    return {
+        Link(s, t)
+        for word, other in links
+        for s in range(source.first[word], source.stop[word])
+        for t in range(target.first[other], target.stop[other])
+    }
+
+
+def _pieces_of_words(words: Iterable[int], line: PieceLine) -> frozenset[int]:
+    """Return the pieces of some words."""
+    return frozenset(piece for word in words for piece in range(line.first[word], line.stop[word]))

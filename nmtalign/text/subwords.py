@@ -1,0 +1,253 @@
+"""Sub-words (pieces) of words, and lossless tokens: which of them each word of a line has.
+
+A piece belongs to a word if they overlap in the line, as in the retokenizer of OpusTrainer: a piece that is
+only the space before a word belongs to no word. Of the pieces of one byte each that stand for a character,
+the last one has the character; the others have no length, and belong to a word if they are inside it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple, Protocol
+
+from nmtalign.display import short_repr
+from nmtalign.errors import DataError, UsageError, require_extra
+from nmtalign.files.paths import expand_home
+from nmtalign.names import SubwordMarks
+from nmtalign.text.tokenization import Span, join_pieces, load_tokenizer, word_numbers
+
+SPACE_MARK = "▁"  # what sentencepiece writes in the place of a space
+_BYTE_PIECE = re.compile("<0x([0-9A-F]{2})>")
+
+
+class PieceLine(NamedTuple):
+    """The pieces of a line, and which of them each of its words has.
+
+    Word w has the pieces ``pieces[first[w]:stop[w]]``.
+    """
+
+    pieces: list[str]
+    first: list[int]
+    stop: list[int]
+
+
+def locate_pieces(
+    pieces: Sequence[str], piece_spans: Sequence[Span], word_spans: Iterable[Span]
+) -> PieceLine:
+    """Return the pieces that overlap each word; spans are in characters, in the order of the line.
+
+    >>> locate_pieces(["▁l'", "eau", "▁", "x"], [(0, 2), (2, 5), (5, 6), (6, 7)], [(0, 5), (6, 7)])
+    PieceLine(pieces=["▁l'", 'eau', '▁', 'x'], first=[0, 3], stop=[2, 4])
+    """
+    firsts: list[int] = []
+    stops: list[int] = []
+    first = stop = 0
+    for word_start, word_stop in word_spans:
+        while first < len(piece_spans) and piece_spans[first][1] <= word_start:
+            first += 1
+        stop = max(stop, first)
+        while stop < len(piece_spans) and piece_spans[stop][0] < word_stop:
+            stop += 1
+        firsts.append(first)
+        stops.append(stop)
+    return PieceLine(list(pieces), firsts, stops)
+
+
+# --- lines of marked sub-words --------------------------------------------------------------------
+
+
+def join_marked(line: str, marks: SubwordMarks) -> tuple[str, PieceLine]:
+    """Return the words of a line of sub-words, with one space between, and the pieces of each word.
+
+    >>> join_marked("un@@ happ@@ y cat", "bpe")
+    ('unhappy cat', PieceLine(pieces=['un@@', 'happ@@', 'y', 'cat'], first=[0, 3], stop=[3, 4]))
+    >>> join_marked("▁un happy ▁ ( cat", "sentencepiece")
+    ('unhappy (cat', PieceLine(pieces=['▁un', 'happy', '▁', '(', 'cat'], first=[0, 3], stop=[2, 5]))
+    """
+    pieces = load_tokenizer("space").split(line)
+    texts = _bpe_texts(pieces) if marks == "bpe" else _sentencepiece_texts(pieces)
+    spans: list[Span] = []
+    position = 0
+    for text in texts:
+        spans.append((position, position + len(text)))
+        position += len(text)
+    words = list(re.finditer("[^ ]+", "".join(texts)))
+    located = locate_pieces(pieces, spans, [word.span() for word in words])
+    return " ".join(word.group() for word in words), located
+
+
+def _bpe_texts(pieces: Sequence[str]) -> list[str]:
+    """Return what each piece stands for in the line, with the space after a word."""
+    return [piece[:-2] if piece.endswith("@@") else f"{piece} " for piece in pieces]
+
+
+def _sentencepiece_texts(pieces: Sequence[str]) -> list[str]:
+    """Return what each piece stands for in the line; the last byte of a character stands for all of it."""
+    texts = [piece.replace(SPACE_MARK, " ") for piece in pieces]
+    matches = [_BYTE_PIECE.fullmatch(piece) for piece in pieces]
+    n = 0
+    while n < len(pieces):
+        if matches[n] is None:
+            n += 1
+            continue
+        character, length = _character_of_bytes(matches[n:])
+        if character:
+            texts[n : n + length] = [""] * (length - 1) + [character]
+        n += length
+    return texts
+
+
+def _character_of_bytes(matches: Sequence[re.Match[str] | None]) -> tuple[str, int]:
+    """Return the character that a run of byte pieces begins with, and the number of its pieces.
+
+    The character is empty if there is none, or if it would end a word or a line; then one piece is passed.
+    """
+    data = b""
+    for match in matches[:4]:
+        if match is None:
+            break
+        data += bytes([int(match[1], 16)])
+        try:
+            character = data.decode("utf-8")
+        except UnicodeDecodeError:
+            continue
+        if character.isspace() or not character.isprintable():
+            break
+        return character, len(data)
+    return "", 1
+
+
+def numbered_pieces(line: str, marks: SubwordMarks) -> tuple[list[str], PieceLine]:
+    """Return words of a line of sub-words as :func:`join_pieces` does, and the pieces of each word."""
+    pieces = load_tokenizer("space").split(line)
+    numbers = word_numbers(pieces, marks)
+    count = numbers[-1] + 1 if numbers else 0
+    first = [len(pieces)] * count
+    stop = [0] * count
+    for n, (piece, word) in enumerate(zip(pieces, numbers, strict=True)):
+        is_space = marks == "sentencepiece" and piece == SPACE_MARK
+        continues = n + 1 < len(pieces) and numbers[n + 1] == word
+        if not (is_space and continues):
+            first[word] = min(first[word], n)
+            stop[word] = n + 1
+    return join_pieces(pieces, marks), PieceLine(pieces, first, stop)
+
+
+# --- raw lines cut by a sub-word model ------------------------------------------------------------
+
+
+class Segmenter(Protocol):
+    """Cuts a raw line into the pieces that a translation model reads."""
+
+    def encode(self, line: str) -> tuple[list[str], list[Span]]:
+        """Return the pieces, and where each of them is in the line, in characters."""
+        ...
+
+
+class _SentencePieceSegmenter:
+    """A model of sentencepiece."""
+
+    def __init__(self, file: str) -> None:
+        with require_extra("sentencepiece", "a sub-word model needs the package sentencepiece"):
+            from sentencepiece import SentencePieceProcessor
+        try:
+            self._processor = SentencePieceProcessor(model_file=file)
+        except (OSError, RuntimeError) as error:
+            expected = "expected a sentencepiece model or a tokenizer.json"
+            raise DataError(f"{expected} ({error})").at(file) from None
+
+    def encode(self, line: str) -> tuple[list[str], list[Span]]:
+        encoded = self._processor.encode(line, return_type="offset_mapping")
+        return list(encoded["pieces"]), list(encoded["offsets"])
+
+
+class _TokenizersSegmenter:
+    """A ``tokenizer.json`` of Hugging Face, without the special tokens that a model adds."""
+
+    def __init__(self, file: str) -> None:
+        with require_extra("tokenizers", "a tokenizer.json needs the package tokenizers"):
+            from tokenizers import Tokenizer
+        try:
+            self._tokenizer: Any = Tokenizer.from_file(file)
+        except Exception as error:  # the package raises Exception itself
+            raise DataError(f"expected a tokenizer.json of Hugging Face ({error})").at(file) from None
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
+
+    def encode(self, line: str) -> tuple[list[str], list[Span]]:
+        encoded = self._tokenizer.encode(line, add_special_tokens=False)
+        return list(encoded.tokens), list(encoded.offsets)
+
+
+@lru_cache(maxsize=8)
+def load_segmenter(file: str) -> Segmenter:
+    """Open a sub-word model: of sentencepiece, or a ``tokenizer.json`` of Hugging Face."""
+    path = expand_home(file)
+    if path.endswith(".json"):
+        return _TokenizersSegmenter(path)
+    return _SentencePieceSegmenter(path)
+
+
+def segment_line(line: str, segmenter: Segmenter) -> PieceLine:
+    """Return the pieces of a raw line, and those that each word between spaces has."""
+    pieces, spans = segmenter.encode(line)
+    return locate_pieces(pieces, spans, load_tokenizer("space").spans(line))
+
+
+# --- lossless tokens ------------------------------------------------------------------------------
+
+
+def check_space_mark(mark: str) -> None:
+    """Raise UsageError unless a mark can stand for a space in a file of tokens."""
+    if not isinstance(mark, str) or len(mark) != 1 or mark.isspace() or not mark.isprintable():
+        expected = f"expected one visible character as the mark of spaces, such as {SPACE_MARK}"
+        raise UsageError(f"{expected}, found {short_repr(mark)}")
+
+
+def lossless_tokens(line: str, spans: Sequence[Span], mark: str = SPACE_MARK) -> PieceLine:
+    """Return tokens that are the whole line: each space is a token `mark`, nothing is left out.
+
+    `spans` are those of the tokens that are aligned; the words of the result are these. Other white space and
+    invisible characters, at which a tokenizer cuts, go to the end of the token before: a program that splits
+    at all white space then counts the same tokens. A DataError if the line has the mark itself.
+
+    >>> lossless_tokens("a  b.", [(0, 1), (3, 4), (4, 5)])
+    PieceLine(pieces=['a', '▁', '▁', 'b', '.'], first=[0, 3, 4], stop=[1, 4, 5])
+    """
+    if mark in line:
+        advice = "choose another mark of spaces: `spaces=CHARACTER`"
+        raise DataError(f"the line has {mark!r}, which would become a space; {advice}")
+    starts = sorted({0, *(start for start, _ in spans), *_starts_at_spaces(line)})
+    starts = _joined_to_text(line, starts)
+    stops = [*starts[1:], len(line)]
+    token_spans = [(start, stop) for start, stop in zip(starts, stops, strict=True) if start < stop]
+    tokens = [line[start:stop].replace(" ", mark) for start, stop in token_spans]
+    return locate_pieces(tokens, token_spans, spans)
+
+
+def _starts_at_spaces(line: str) -> list[int]:
+    """Return where tokens begin at white space: at each space, and after each run of white space."""
+    starts = [n for n, character in enumerate(line) if character == " "]
+    return [*starts, *(match.end() for match in re.finditer(r"\s+", line) if match.end() < len(line))]
+
+
+def _joined_to_text(line: str, starts: list[int]) -> list[int]:
+    """Leave out starts so that no token is nothing but white space other than spaces.
+
+    Such white space joins the token before, at the beginning of a line the token after.
+    """
+    kept: list[int] = []
+    is_pending = False  # whether the token so far is white space at the beginning of the line
+    for start, stop in zip(starts, [*starts[1:], len(line)], strict=True):
+        text = line[start:stop]
+        is_gap = text.isspace() and " " not in text
+        if not kept:
+            kept.append(start)
+            is_pending = is_gap
+        elif is_pending:
+            is_pending = is_gap
+        elif not is_gap:
+            kept.append(start)
+    return kept
