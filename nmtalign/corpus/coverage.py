@@ -25,7 +25,8 @@ _SWAPPED = (
     " give source and target (or `languages`) the other way round"
 )
 _CAUSES = (
-    "so the links are guesses: learn a model of these languages (nmtalign train), or check the model or"
+    "so the links are guesses: learn a model of these languages (nmtalign train; a dictionary as `prior`"
+    " helps if the text is small), or check the model or"
     " vectors, `tokenizer`, `lowercase` and `unicode`"
 )
 _MARKS = r",.;:!?\u060c\u061f\u0964\u3001\u3002\uff01\uff0c\uff1a\uff1b\uff1f"  # also Arabic, Hindi, Chinese
