@@ -27,7 +27,8 @@ _SWAPPED = (
     " give source and target (or `languages`) the other way round"
 )
 _CAUSES = (
-    "so the links are guesses: learn a model of these languages (nmtalign train), or check the model or"
+    "so the links are guesses: learn a model of these languages (nmtalign train; a dictionary as `prior`"
+    " helps if the text is small), or check the model or"
     " vectors, `tokenizer`, `lowercase` and `unicode`"
 )
 _PUNCTUATION = (

@@ -9,7 +9,7 @@ for each pair of their content words.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -124,8 +124,10 @@ def dictionary_pairs(
     `headwords` is the side whose language the headwords are in; None finds it for each dictionary. `lemmas`
     are the languages of the lemmas that words of the text are counted under.
     """
+    is_small = max(len(side.words) for side in sides) <= SMALL_VOCABULARY
+    letters = PREFIX_LETTERS if is_small else None
     both = zip(sides, lemmas, strict=True)
-    vocabularies = [_Vocabulary(side.words[1:], language) for side, language in both]
+    vocabularies = [_Vocabulary.of(side.words[1:], letters, language) for side, language in both]
     counts: dict[tuple[str, str], float] = {}
     for dictionary in dictionaries:
         rows = _wanted_rows(dictionary, vocabularies, text, headwords)
@@ -142,46 +144,61 @@ def dictionary_pairs(
     return [(source, target, weight) for (source, target), weight in counts.items()]
 
 
+@dataclass(frozen=True)
 class _Vocabulary:
-    """The words of a side, their lemmas and their first letters.
+    """The words of one side or of both, their lemmas and their first letters.
 
-    In a large text, the words of a dictionary occur themselves, and relatives of them add little.
+    In a large text, the words of a dictionary occur themselves, and relatives of them add little. Then
+    `letters` is None, and `beginnings` are whole words.
     """
 
-    def __init__(self, words: Sequence[str], language: str | None) -> None:
-        self.words = set(words)
-        self.letters = PREFIX_LETTERS if len(words) <= SMALL_VOCABULARY else None
-        self.prefixes = {word[: self.letters] for word in words}
-        self.lemmas = set() if language is None else set(map(lemmatizer(language), words))
+    words: Set[str]
+    letters: int | None
+    beginnings: Set[str]
+    lemmas: Set[str]
+
+    @classmethod
+    def of(cls, words: Sequence[str], letters: int | None, language: str | None) -> _Vocabulary:
+        """Return the vocabulary of a side; `language` is that of its lemmas."""
+        lemmas = set() if language is None else set(map(lemmatizer(language), words))
+        return cls(set(words), letters, {word[:letters] for word in words}, lemmas)
+
+    def __or__(self, other: _Vocabulary) -> _Vocabulary:
+        beginnings, lemmas = self.beginnings | other.beginnings, self.lemmas | other.lemmas
+        return _Vocabulary(self.words | other.words, self.letters, beginnings, lemmas)
 
     def may_have(self, word: str) -> bool:
         """Return whether the text may have a form of the word."""
-        return word[: self.letters] in self.prefixes or word in self.lemmas
+        return word[: self.letters] in self.beginnings or word in self.lemmas
+
+    def may_have_phrase(self, phrase: str) -> bool:
+        """Return whether the text may have forms of one word of a phrase, or of all if it is large."""
+        enough = all if self.letters is None else any
+        return enough(map(self.may_have, phrase.split(" ")))
 
 
 def _wanted_rows(
     dictionary: Dictionary, vocabularies: Sequence[_Vocabulary], text: TextSettings, headwords: Side | None
 ) -> list[_Row]:
-    """Return the translations of those headwords that have a word which may occur in the text."""
-    chosen = SIDES if headwords is None else (headwords,)
-    sides = [vocabularies[SIDES.index(name)] for name in chosen]
+    """Return the translations of those headwords that may occur in the text."""
+    if headwords is None:
+        vocabulary = vocabularies[0] | vocabularies[1]
+    else:
+        vocabulary = vocabularies[SIDES.index(headwords)]
     # a tokenizer may split the headword, so that only its first letter is sure to begin a word
-    letters = set() if text.cuts_at_spaces else {prefix[0] for side in sides for prefix in side.prefixes}
+    letters = set() if text.cuts_at_spaces else {word[:1] for word in vocabulary.beginnings}
 
     def wanted(headword: str) -> bool:
         word = text.folded(headword)
-        for side in sides:
-            if side.may_have(word):
-                return True
-        if word[:1] in letters:
+        if vocabulary.may_have(word) or word[:1] in letters:
             return True
-        return " " in word and any(side.may_have(part) for part in word.split(" ") for side in sides)
+        return " " in word and vocabulary.may_have_phrase(word)
 
     found: list[tuple[str, str, float]] = []
     for entry in dictionary.entries(wanted):
         translations = entry.translations
         for headword in entry.headwords:
-            if wanted(headword):
+            if len(entry.headwords) == 1 or wanted(headword):
                 found += [(headword, translation, entry.weight) for translation in translations]
     if not found:
         return []

