@@ -23,7 +23,7 @@ from zipfile import ZipFile
 from _corpora import lines_of, score
 from benchmark_aligners import markdown
 
-from nmtalign.aligner.train import learn, open_options
+from nmtalign.aligner.learning import learn, open_options
 from nmtalign.links.formats import format_pharaoh
 from nmtalign.vectors.pickles import read_pickle
 
