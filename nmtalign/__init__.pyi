@@ -9,6 +9,7 @@ from nmtalign.aligner.opening import load as load
 from nmtalign.aligner.opening import vector_aligner as vector_aligner
 from nmtalign.aligner.train import train as train
 from nmtalign.batch.cluster import align_on_cluster as align_on_cluster
+from nmtalign.dictionaries.reading import read_dictionary as read_dictionary
 from nmtalign.door import place_of as place_of
 from nmtalign.errors import DataError as DataError
 from nmtalign.errors import NmtalignError as NmtalignError

@@ -61,6 +61,9 @@ def read_train(outputs: train.OutputOptions, learning: train.LearningOptions) ->
     learning.preset == "fast"
     learning.preset == "quick"  # rejected
     learning.priors  # rejected
+    learning.headwords == "target"
+    learning.headwords == "left"  # rejected
+    learning.lemma  # rejected
 
 
 def read_look(picture: look.PictureOptions, page: look.PageOptions, search: look.SearchOptions) -> None:

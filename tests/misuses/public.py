@@ -120,3 +120,9 @@ na.count_embeddings(aligner.lexicon, dimension=64)
 na.count_embeddings(aligner.lexicon, dimensions=64)  # rejected
 na.place_of("en_fr_model")
 na.place_of(5)  # rejected
+na.read_dictionary("cedict.u8", encoding="utf-8")["headword"]
+na.read_dictionary("cedict.u8", format="cedict")  # rejected
+na.train([("a", "b")], prior=["cedict.u8", [("a", "b"), ("c", "d", 2.0)]], headwords="target", lemmas=True)
+na.train([("a", "b")], prior=5)  # rejected
+na.train([("a", "b")], prior="cedict.u8", headwords="left")  # rejected
+na.train([("a", "b")], lemmas="en")  # rejected
