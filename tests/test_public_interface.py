@@ -30,7 +30,7 @@ DOCS = REPOSITORY / "docs"
     ("door", "home"),
     [
         (nmtalign, {**nmtalign._MODULE_OF_NAME, "attention": "nmtalign"}),
-        (nmtalign.attention, nmtalign.attention._HOME),
+        (nmtalign.attention, nmtalign.attention._HOME_MODULE),
     ],
 )
 def test_type_checkers_are_told_the_same_names(door, home):

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, cast
 
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.dictionaries.entries import Entry, Wanted
@@ -32,7 +32,21 @@ FUNCTION_WORD_SHARE = 0.01  # of the phrases with several words; content words a
 MIN_FUNCTION_WORD_COUNT = 20
 
 WordPair = tuple[str, str, float]  # source word, target word, weight
-GivenDictionary = Any  # a path, a DataFrame, or pairs of a headword and its translation
+
+
+class Table(Protocol):
+    """A DataFrame."""
+
+    @property
+    def columns(self) -> Any:
+        """The names of the columns."""
+
+    def __getitem__(self, name: Any, /) -> Any:
+        """Return a column."""
+
+
+DictionaryRow = Sequence[str | float]  # headword, translation, perhaps a weight
+GivenDictionary = str | Path | Table | Sequence[DictionaryRow]
 GivenDictionaries = GivenDictionary | Sequence[GivenDictionary]
 
 
@@ -67,7 +81,8 @@ def open_dictionaries(given: GivenDictionaries | None, encoding: str = "utf-8") 
         raise UsageError(f"expected a path, a DataFrame or pairs as `prior`, found {short_repr(given)}")
     if given and _is_row(given[0]):
         return [_rows_of(given)]
-    return [dictionary for one in given for dictionary in open_dictionaries(one, encoding)]
+    several = cast(Sequence[GivenDictionary], given)
+    return [dictionary for one in several for dictionary in open_dictionaries(one, encoding)]
 
 
 def _is_row(value: object) -> bool:

@@ -246,3 +246,20 @@ def test_the_sides_of_one_file_are_chosen(bitext, tmp_path: Path, capsys):
         for option in (("--sides", "1,2"), ("--pairs-format", "tsv")):
             assert run(*command, *option) == 2
             assert "--sides and --pairs-format require --pairs FILE" in capsys.readouterr().err
+
+
+def test_train_takes_several_dictionaries_with_headwords_of_either_side(tmp_path: Path, capsys):
+    source = write(tmp_path / "text.en", ["the mice went", "a red car"] * 5)
+    target = write(tmp_path / "text.de", ["mäuse die gingen", "auto rotes ein"] * 5)
+    first = write(tmp_path / "first", ["maus\tmouse", "gehen\tgo", "die\tthe", "gingen\twent", "alone"])
+    second = write(tmp_path / "second", ["red rotes", "car auto", "a ein"])
+    links = tmp_path / "links"
+    options = "--prior", first, "--prior", second, "--lemmas", "--langs", "en,de", "--links", links
+    assert run("train", source, target, "-o", tmp_path / "model", *options) == 0
+    said = capsys.readouterr().err
+    assert f"{first}: 4 word pairs for this text, headwords of the target" in said
+    assert f"{second}: 3 word pairs for this text, headwords of the source" in said
+    assert f"warning: {first}: 1 of 5 entries are malformed and left out" in said
+    assert links.read_text().splitlines()[:2] == ["0-1 1-0 2-2", "0-2 1-1 2-0"]
+    assert run("train", source, target, "-o", tmp_path / "other", "--lemmas") == 2
+    assert "--lemmas requires the languages of both sides: give --langs en,hu" in capsys.readouterr().err

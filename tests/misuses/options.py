@@ -72,6 +72,9 @@ def read_train(outputs: train_command.OutputOptions, learning: train_command.Lea
     learning.preset == "fast"
     learning.preset == "quick"  # rejected
     learning.priors  # rejected
+    learning.headwords == "target"
+    learning.headwords == "left"  # rejected
+    learning.lemma  # rejected
 
 
 def read_pictures(

@@ -148,3 +148,9 @@ na.find(batch, ["the", "cat"])  # rejected
 na.find(batch, "cat", side="left")  # rejected
 na.find(batch, "cat", context=3)  # rejected
 na.find(batch)  # rejected
+na.read_dictionary("cedict.u8", encoding="utf-8")["headword"]
+na.read_dictionary("cedict.u8", format="cedict")  # rejected
+na.train([("a", "b")], prior=["cedict.u8", [("a", "b"), ("c", "d", 2.0)]], headwords="target", lemmas=True)
+na.train([("a", "b")], prior=5)  # rejected
+na.train([("a", "b")], prior="cedict.u8", headwords="left")  # rejected
+na.train([("a", "b")], lemmas="en")  # rejected
