@@ -119,6 +119,7 @@ PUBLIC_NAMES = {
     "project",
     "read_bitext",
     "read_gold",
+    "read_dictionary",
     "save_embeddings",
     "save_heatmaps",
     "show",

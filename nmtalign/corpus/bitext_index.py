@@ -1,8 +1,8 @@
 """The index of a linked bitext: one SQLite file, in which few rows are read to find a word.
 
 Words and forms are numbered by side, as they come; forms are words without case, so words that differ only
-in case have one form. A row of the table ``blocks`` holds `PAIRS_PER_BLOCK` sentence pairs as numbers of
-words. The table ``forms`` lists for each form the blocks in which it occurs.
+in case have one form. A row of the table ``blocks`` contains `PAIRS_PER_INDEX_BLOCK` sentence pairs as
+numbers of words. The table ``forms`` lists for each form the blocks in which it occurs.
 
 Sides are 0, the source, and 1, the target. :mod:`nmtalign.applications.concordance` searches an index.
 """
@@ -30,7 +30,7 @@ from nmtalign.files.paths import as_path
 from nmtalign.files.read_errors import reraise_as_data_error
 from nmtalign.text.tokenization import TextSettings
 
-PAIRS_PER_BLOCK = 1000
+PAIRS_PER_INDEX_BLOCK = 1000
 UNKNOWN_FORM = -2  # the number of a form that does not occur
 FORM_SETTINGS = TextSettings()  # forms are in lower case and have composed letters
 MISMATCH = "expected an index that `nmtalign index` wrote; this one is damaged, write it again"
@@ -47,8 +47,8 @@ CREATE TABLE blocks (number INTEGER PRIMARY KEY, source_lengths BLOB, source BLO
                      target BLOB, link_source BLOB, link_target BLOB);
 """
 
-Words = Sequence[str]
-IndexedPair = tuple[Words, Words, Collection[tuple[int, int]]]  # source, target, links
+IndexedWords = Sequence[str]
+IndexedPair = tuple[IndexedWords, IndexedWords, Collection[tuple[int, int]]]  # source, target, links
 IndexLanguages = tuple[str | None, str | None]
 
 
@@ -122,7 +122,7 @@ class _SideWriter:
         self.form_ids: list[int] = []  # form of each word
         self.forms_of_blocks: list[Longs] = []  # forms that occur in each block
 
-    def encode(self, sentences: Iterable[Words]) -> list[int]:
+    def encode(self, sentences: Iterable[IndexedWords]) -> list[int]:
         """Return the word numbers of the sentences of a block, and note which forms occur in it."""
         numbers = self.word_numbers
         tokens: list[int] = []
@@ -184,9 +184,9 @@ def _write_tables(
     sides = _SideWriter(), _SideWriter()
     count = 0
     remaining = iter(pairs)
-    while chunk := list(islice(remaining, PAIRS_PER_BLOCK)):
+    while chunk := list(islice(remaining, PAIRS_PER_INDEX_BLOCK)):
         columns = map(_pack, _encoded_columns(chunk, sides))
-        number = count // PAIRS_PER_BLOCK
+        number = count // PAIRS_PER_INDEX_BLOCK
         database.execute("INSERT INTO blocks VALUES (?, ?, ?, ?, ?, ?, ?)", (number, *columns))
         count += len(chunk)
     for side, writer in enumerate(sides):
@@ -284,7 +284,7 @@ class BitextIndex:
 
     def pair_number(self, block_number: int, pair: int) -> int:
         """Return the number in the bitext of a pair of a block; both count from 0."""
-        return block_number * PAIRS_PER_BLOCK + pair
+        return block_number * PAIRS_PER_INDEX_BLOCK + pair
 
     def word(self, number: int, side: int) -> str:
         """Return a word of a side by its number."""

@@ -29,7 +29,7 @@ from nmtalign.arrays import Doubles, Flags, Floats, Longs, Reals, offsets_of
 from nmtalign.corpus.buckets import Bucket, make_buckets
 from nmtalign.corpus.line_words import BothLineWords, LineWords
 from nmtalign.corpus.sides import EncodedSide, WordForms, encode_pairs, look_up, number_words, side_encoders
-from nmtalign.corpus.word_pairs import PairIndex, number_pairs
+from nmtalign.corpus.word_pairs import PairIndex, number_word_pairs
 from nmtalign.links.alignments import AlignedBatch
 from nmtalign.text.tokenization import TextSettings
 
@@ -114,7 +114,7 @@ class EncodedText:
     @cached_property
     def index(self) -> PairIndex:
         """The co-occurring word pairs, numbered when they are first needed."""
-        return number_pairs(self.buckets, len(self.target.words))
+        return number_word_pairs(self.buckets, len(self.target.words))
 
     def with_index(self, index: PairIndex) -> EncodedText:
         """Return the text with word pairs that are already numbered."""

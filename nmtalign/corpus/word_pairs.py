@@ -54,7 +54,7 @@ def index_pairs(
     """Number the word pairs that co-occur in a sentence pair of the buckets."""
     if is_large(buckets):
         return _index_large(buckets, source, target, workers)
-    index = number_pairs(buckets, len(target.words), workers)
+    index = number_word_pairs(buckets, len(target.words), workers)
     if sum(bucket.cells for bucket in buckets) <= MAX_PIECE_CELLS:
         return index
     cells = StoredCells([bucket.shape for bucket in buckets])
@@ -89,7 +89,7 @@ def is_large(buckets: Sequence[Bucket]) -> bool:
     return sum(bucket.cells for bucket in buckets) > MAX_UNSHARED_CELLS
 
 
-def number_pairs(buckets: Sequence[Bucket], targets: int, workers: int = 1) -> PairIndex:
+def number_word_pairs(buckets: Sequence[Bucket], targets: int, workers: int = 1) -> PairIndex:
     """Give each word pair a number of its own; `targets` is more than any target word's number."""
     many = sum(bucket.cells for bucket in buckets) > MAX_SORTED_CELLS
     keys, numbers = (

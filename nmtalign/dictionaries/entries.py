@@ -47,7 +47,7 @@ _BRACKETED = re.compile(
     r"\((?:[^()]|\([^()]*\))*\)|（[^（）]*）|\[[^\[\]]*\]|<[^<>]*>|\{[^{}]*\}|〈[^〈〉]*〉|【[^【】]*】"
 )
 _HAS_BRACKET = re.compile(r"[(（\[<{〈【]").search
-_SEPARATORS = re.compile(r"[;,；，、/|]|\s=\s")
+_GLOSS_SEPARATORS = re.compile(r"[;,；，、/|]|\s=\s")
 _REMARK = re.compile(
     r"\s*(CL:|see (also )?\S|also (written|pr\.)|(old |erhua |Japanese )?variant of|abbr\. (for|of|to)"
     r"|used in|same as|EntL\d)"
@@ -67,7 +67,7 @@ def phrases_of(gloss: str) -> Iterator[str]:
     if _REMARK.match(gloss):
         return
     gloss = without_brackets(gloss)
-    for piece in _SEPARATORS.split(gloss):
+    for piece in _GLOSS_SEPARATORS.split(gloss):
         piece = _NUMBER.sub("", piece, count=1).strip(_EDGES)
         piece = _PARTICLE.sub("", piece, count=1) if piece[:2] in ("to", "To") else piece
         if piece and len(piece) <= MAX_PHRASE_CHARS:

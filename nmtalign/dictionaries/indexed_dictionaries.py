@@ -30,7 +30,7 @@ _DIGITS = {
     letter: value
     for value, letter in enumerate(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
 }
-_NUMBERED = re.compile(r"\s*\d{1,3}[.)]\s+(.*)")
+_NUMBERED_SENSE = re.compile(r"\s*\d{1,3}[.)]\s+(.*)")
 _OF_THE_DICTIONARY = ("00database", "00-database")  # headwords of remarks about the dictionary
 
 
@@ -163,7 +163,7 @@ def _dictd_glosses(data: bytes) -> list[str]:
     next line; others explain them, or refer to other headwords.
     """
     lines = data.decode().strip("\n").split("\n")[1:]
-    numbered = [found[1] for line in lines if (found := _NUMBERED.fullmatch(line)) is not None]
+    numbered = [found[1] for line in lines if (found := _NUMBERED_SENSE.fullmatch(line)) is not None]
     if numbered:
         return numbered
     first = next((line for line in lines if line.strip()), "")

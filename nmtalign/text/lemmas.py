@@ -9,7 +9,7 @@ from nmtalign.display import short_repr
 from nmtalign.errors import UsageError, require_extra
 
 MAX_WORD_CHARS = 50  # longer words are their own lemmas
-MAX_REMEMBERED_WORDS = 1 << 16  # of a language, so that memory stays bounded in a long text
+MAX_REMEMBERED_LEMMAS = 1 << 16  # of a language, so that memory stays bounded in a long text
 _OTHER_CODES = {"no": "nb", "hr": "hbs", "sr": "hbs", "bs": "hbs", "sh": "hbs", "me": "hbs"}
 _NEED = "lemmas need the package simplemma"
 
@@ -44,7 +44,7 @@ def lemmatizer(language: str) -> Callable[[str], str]:
     if lemma_language(language) != language:
         raise UsageError(f"there are no lemmas for the language {short_repr(language)}")
 
-    @lru_cache(MAX_REMEMBERED_WORDS)
+    @lru_cache(MAX_REMEMBERED_LEMMAS)
     def lemma_of(word: str) -> str:
         if not word or len(word) > MAX_WORD_CHARS:
             return word

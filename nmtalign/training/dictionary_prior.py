@@ -25,13 +25,13 @@ from nmtalign.text.lemmas import lemmatizer
 from nmtalign.text.tokenization import Languages, TextSettings
 from nmtalign.validation import check_number
 
-PREFIX_LETTERS = 4  # that a word of an entry and a word of the text share
+SHARED_PREFIX_LETTERS = 4  # a word of an entry and a word of the text have at least so many in common
 SMALL_VOCABULARY = 8_000  # words of a side, up to which first letters are enough
 MAX_COMBINATIONS = 4  # content words of the headword times those of the translation
 FUNCTION_WORD_SHARE = 0.01  # of the phrases with several words; content words are rarer
 MIN_FUNCTION_WORD_COUNT = 20
 
-WordPair = tuple[str, str, float]  # source word, target word, weight
+WeightedWordPair = tuple[str, str, float]  # source word, target word, weight
 
 
 class Table(Protocol):
@@ -79,13 +79,13 @@ def open_dictionaries(given: GivenDictionaries | None, encoding: str = "utf-8") 
         return [_rows_of(given)]
     if not isinstance(given, Sequence):
         raise UsageError(f"expected a path, a DataFrame or pairs as `prior`, found {short_repr(given)}")
-    if given and _is_row(given[0]):
+    if given and _is_word_pair(given[0]):
         return [_rows_of(given)]
     several = cast(Sequence[GivenDictionary], given)
     return [dictionary for one in several for dictionary in open_dictionaries(one, encoding)]
 
 
-def _is_row(value: object) -> bool:
+def _is_word_pair(value: object) -> bool:
     """Return whether a value is a headword and its translation, perhaps with a weight."""
     return (
         isinstance(value, tuple | list)
@@ -105,7 +105,7 @@ def _rows_of(given: Any) -> DictionaryRows:
         given = list(zip(*(given[name].tolist() for name in chosen), strict=True))
     rows = []
     for number, row in enumerate(given):
-        if not _is_row(row):
+        if not _is_word_pair(row):
             raise UsageError(
                 f"row {number} of `prior`: expected a headword and a translation, found {short_repr(row)}"
             )
@@ -133,14 +133,14 @@ def dictionary_pairs(
     lemmas: Languages = (None, None),
     report: Callable[[str], None],
     warn: Callable[[str], None],
-) -> list[WordPair]:
+) -> list[WeightedWordPair]:
     """Return the word pairs of dictionaries whose words can occur on the two sides of a text.
 
     `headwords` is the side whose language the headwords are in; None finds it for each dictionary. `lemmas`
     are the languages of the lemmas that words of the text are counted under.
     """
     is_small = max(len(side.words) for side in sides) <= SMALL_VOCABULARY
-    letters = PREFIX_LETTERS if is_small else None
+    letters = SHARED_PREFIX_LETTERS if is_small else None
     both = zip(sides, lemmas, strict=True)
     vocabularies = [_Vocabulary.of(side.words[1:], letters, language) for side, language in both]
     counts: dict[tuple[str, str], float] = {}
@@ -242,7 +242,7 @@ def _word_pairs(
     order = (0, 1) if side == "source" else (1, 0)  # the sides of headwords and of translations
     columns = [row.headword for row in rows], [row.translation for row in rows]
     phrases = [
-        _content_words(_split(column, text, n, languages[n]))
+        _content_words(_split_phrases(column, text, n, languages[n]))
         for n, column in zip(order, columns, strict=True)
     ]
     first, second = vocabularies[order[0]], vocabularies[order[1]]
@@ -258,7 +258,9 @@ def _word_pairs(
     return weights
 
 
-def _split(phrases: Sequence[str], text: TextSettings, side: int, language: str | None) -> list[list[str]]:
+def _split_phrases(
+    phrases: Sequence[str], text: TextSettings, side: int, language: str | None
+) -> list[list[str]]:
     """Return the words of each phrase, split as those of the text."""
     if text.cuts_at_spaces:
         return [phrase.split() for phrase in phrases]

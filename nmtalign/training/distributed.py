@@ -22,7 +22,7 @@ from nmtalign.corpus.word_pairs import (
     is_large,
     kept_index,
     merge_counts,
-    number_pairs,
+    number_word_pairs,
     numbers_of_keys,
     split_keys,
 )
@@ -57,7 +57,7 @@ class Shard(NamedTuple):
 
 def open_shard(numbers: Sequence[int], buckets: list[Bucket], sizes: tuple[int, int]) -> Shard:
     """Number the word pairs of a shard."""
-    return Shard(numbers, buckets, number_pairs(buckets, sizes[1]), sizes)
+    return Shard(numbers, buckets, number_word_pairs(buckets, sizes[1]), sizes)
 
 
 def pair_counts(shard: Shard) -> tuple[Ints, Ints, Ints]:

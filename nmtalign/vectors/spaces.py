@@ -258,7 +258,7 @@ def _seed_rows(source: Embeddings, target: Embeddings, seeds: Iterable[tuple[str
     return known
 
 
-def read_dictionary(path: str | Path, *, encoding: str = "utf-8") -> Iterator[tuple[str, str]]:
+def read_seed_dictionary(path: str | Path, *, encoding: str = "utf-8") -> Iterator[tuple[str, str]]:
     """Yield the pairs of a dictionary: the first two columns of each line, between tabs, else spaces."""
     for number, line in enumerate(read_lines(path, encoding=encoding), 1):
         if not line.strip():

@@ -60,7 +60,7 @@ def slowly(pairs, query, side):
 
 @given(bitexts(), st.lists(st.sampled_from(["a", "b", "É", "c"]), min_size=1, max_size=3), st.integers(0, 1))
 def test_the_index_finds_what_plain_loops_find(pairs, query, side):
-    with mock.patch.object(bitext_index, "PAIRS_PER_BLOCK", 2):
+    with mock.patch.object(bitext_index, "PAIRS_PER_INDEX_BLOCK", 2):
         index = build_index(pairs, TEXT)
         found = search(index, " ".join(query), SIDES[side], max_places=100)
         counts, places, units = slowly(pairs, query, side)
@@ -122,7 +122,7 @@ def test_lines_are_a_sample_of_the_places_whatever_the_blocks(wanted):
     assert found.occurrences == sorted(found.occurrences)
     quarters = Counter(place.pair // 100 for place in found.occurrences)
     assert min(quarters[k] for k in range(4)) >= 4  # of 10 that are expected
-    with mock.patch.object(bitext_index, "PAIRS_PER_BLOCK", 7):
+    with mock.patch.object(bitext_index, "PAIRS_PER_INDEX_BLOCK", 7):
         assert search(build_index(pairs, TEXT), "x", "source", translation=wanted, max_places=40) == found
 
 

@@ -139,7 +139,7 @@ def test_the_lexicon_of_an_aligner_has_expected_counts():
     assert table["count"].min() >= 100
     assert table["association"].isna().all()
     assert "maison" in na.lexicon(aligner, word="house", min_probability=0.3)["target"].tolist()
-    with pytest.raises(na.UsageError, match="word vectors have no lexicon"):
+    with pytest.raises(na.UsageError, match="over word vectors has no lexicon"):
         na.lexicon(na.load("en_fr_vectors"))
 
 

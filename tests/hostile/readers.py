@@ -38,7 +38,7 @@ from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.training.checkpoint import Checkpoint
 from nmtalign.vectors.pickles import read_pickle
-from nmtalign.vectors.spaces import read_dictionary
+from nmtalign.vectors.spaces import read_seed_dictionary
 from nmtalign.vectors.storage import load_embeddings, load_pair, save_pair
 from nmtalign.vectors.word2vec_files import FASTTEXT_MAGIC
 
@@ -289,7 +289,7 @@ READERS = {
     "opennmt": Reader("x", read_matrices, (_OPENNMT.encode(),)),
     "index": Reader("x.db", lambda path: search(open_index(path), "cat", "source"), (_index(),)),
     "tags": Reader("x", _project, (b'the <b x="1">cat <i/>sat</b>\n',), named=False),
-    "seed dictionary": Reader("x", read_dictionary, (b"the\tle\ncat chat\n",)),
+    "seed dictionary": Reader("x", read_seed_dictionary, (b"the\tle\ncat chat\n",)),
     **{
         name: Reader("x", nmtalign.read_dictionary, (content,))
         for name, content in {

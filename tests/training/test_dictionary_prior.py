@@ -15,7 +15,7 @@ from nmtalign.corpus.sides import encode_pairs
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import Side
 from nmtalign.text.tokenization import TextSettings
-from nmtalign.training.dictionary_prior import WordPair, dictionary_pairs, open_dictionaries
+from nmtalign.training.dictionary_prior import WeightedWordPair, dictionary_pairs, open_dictionaries
 
 UNDECIDED = [("red car", "auto rot")] * 10
 STRAIGHT, CROSSED = {(0, 0), (1, 1)}, {(0, 1), (1, 0)}
@@ -33,7 +33,7 @@ def pairs_of(
     headwords: Side | None = None,
     text: TextSettings | None = None,
     said: list[str] | None = None,
-) -> set[WordPair]:
+) -> set[WeightedWordPair]:
     said = [] if said is None else said
     sides = encode_pairs([(source.split(), target.split())])
     options = {"headwords": headwords, "report": said.append, "warn": said.append}

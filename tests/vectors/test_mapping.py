@@ -23,7 +23,7 @@ from nmtalign.vectors.spaces import (
     nearest,
     nearest_words,
     procrustes,
-    read_dictionary,
+    read_seed_dictionary,
     relatedness,
     warn_if_unrelated,
 )
@@ -149,10 +149,10 @@ def test_neighbors_of_unknown_words_are_none() -> None:
 def test_dictionaries_with_tabs_spaces_and_more_columns(tmp_path: Path) -> None:
     path = tmp_path / "d"
     path.write_text("the le\nNew York\tNew York\t0.9\n\nof de 0.5\n", encoding="utf-8")
-    assert list(read_dictionary(path)) == [("the", "le"), ("New York", "New York"), ("of", "de")]
+    assert list(read_seed_dictionary(path)) == [("the", "le"), ("New York", "New York"), ("of", "de")]
     path.write_text("the le\nalone\n", encoding="utf-8")
     with pytest.raises(DataError, match="line 2: expected a word and its translation"):
-        list(read_dictionary(path))
+        list(read_seed_dictionary(path))
 
 
 def test_identical_strings_are_long_or_numbers() -> None:
@@ -210,7 +210,7 @@ def test_at_least_as_good_as_gensims_translation_matrix(shared_data: Path) -> No
 
     folder = shared_data / "loader_samples" / "gensim"
     paths = [folder / f"{side}.1-10.cbow1_wind5_hs0_neg10_size300_smpl1e-05.txt" for side in ("EN", "IT")]
-    gold = list(read_dictionary(folder / "OPUS_en_it_europarl_train_one2ten.txt"))
+    gold = list(read_seed_dictionary(folder / "OPUS_en_it_europarl_train_one2ten.txt"))
     theirs = TranslationMatrix(*(KeyedVectors.load_word2vec_format(str(path)) for path in paths))
     theirs.train(gold)
     with warnings.catch_warnings():

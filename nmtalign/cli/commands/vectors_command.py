@@ -309,14 +309,14 @@ def vectors_map(reading: ReadingOptions, folder: FolderOptions, mapping: Mapping
 
     Example: nmtalign vectors map cc.en.300.vec.gz cc.fr.300.vec.gz --limit 100000 -o vectors
     """
-    from nmtalign.vectors.spaces import identical_strings, map_spaces, read_dictionary
+    from nmtalign.vectors.spaces import identical_strings, map_spaces, read_seed_dictionary
     from nmtalign.vectors.storage import expect_room_for_pair
 
     expect_room_for_pair(folder.output, overwrite=folder.force)
     first, second = reading.read(mapping.source), reading.read(mapping.target)
     seeds = iter(identical_strings(first.vocabulary, second.vocabulary))
     if mapping.dictionary is not None:
-        seeds = read_dictionary(mapping.dictionary, encoding=reading.encoding)
+        seeds = read_seed_dictionary(mapping.dictionary, encoding=reading.encoding)
     learned = map_spaces(first, second, seeds, refine=mapping.refine, words=mapping.words)
     languages = mapping.langs or texts.languages_of_files(mapping.source, mapping.target)
     folder.save(learned.source, learned.target, languages)
@@ -366,11 +366,11 @@ def vectors_evaluate(space: SpaceOptions, looked_up: DictionaryOptions) -> None:
     Example: nmtalign vectors evaluate vectors en-fr.test.txt --langs en,fr
     """
     from nmtalign.text.tokenization import TextSettings
-    from nmtalign.vectors.spaces import evaluate_dictionary, read_dictionary
+    from nmtalign.vectors.spaces import evaluate_dictionary, read_seed_dictionary
 
     text = TextSettings(lowercase=False, unicode=looked_up.unicode)
     source, target = space.load()
-    entries = read_dictionary(looked_up.dictionary, encoding=looked_up.encoding)
+    entries = read_seed_dictionary(looked_up.dictionary, encoding=looked_up.encoding)
     pairs = [(word, translation) for word, translation in map(text.normalized, entries)]
     print_text(str(evaluate_dictionary(source, target, pairs, score=space.score)))
 
