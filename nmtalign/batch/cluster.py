@@ -49,7 +49,7 @@ _LOGGERS = ("distributed", "distributed.client", "tornado", "tornado.application
 _OTHER_PROGRAM = "another program answers"
 _LOST_CLUSTER = "the scheduler of the cluster is lost"
 
-SubmittedItem = TypeVar("Item")
+SubmittedItem = TypeVar("SubmittedItem")
 
 
 @contextmanager

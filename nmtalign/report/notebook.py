@@ -31,7 +31,7 @@ from nmtalign.report.heatmap import (
     save_heatmaps,
 )
 from nmtalign.report.html import cards_page, report_page
-from nmtalign.report.sample import SamplePair, number_pairs
+from nmtalign.report.sample import SamplePair, as_sample_pairs
 from nmtalign.report.style import DARK
 from nmtalign.report.tables import MATRIX_FORMATS, link_table, save_matrices
 from nmtalign.results import PictureSettings
@@ -86,7 +86,7 @@ def show(pairs: Iterable[AlignedPair], *, title: str = "Word alignment") -> Page
     True
     """
     check_type(title, str, "a title")
-    return Page(report_page(number_pairs(pairs), title=title))
+    return Page(report_page(as_sample_pairs(pairs), title=title))
 
 
 @singledispatch
