@@ -53,10 +53,12 @@ if TYPE_CHECKING:
 
 PICTURE_FORMATS = (".png", ".svg", ".pdf")
 MAX_TITLE_CHARS = 100
-MIN_WRITTEN_WEIGHT = 0.005  # weights below it are left out when numbers are written into the cells
-NO_VECTOR_LABEL, HATCH_GRAY = "no vector", "0.45"  # words whose weights say nothing, and their color
-SUM_TOLERANCE = 1e-3  # tolerance of sums of shares
-NOTES_OF_VALUES = {  # of values, where all rows (or columns) sum to 1, and elsewhere
+MIN_WRITTEN_WEIGHT = 0.005  # smaller weights are not written into cells
+NO_VECTOR_LABEL = "no vector"  # rows and columns of words without a vector are hatched in gray
+HATCH_GRAY = "0.45"
+SUM_TOLERANCE = 1e-3
+# What the values of a matrix are: the first note where all rows (or columns) sum to 1, else the second.
+NOTES_OF_VALUES = {
     "forward": (
         "each row sums to 1, attention of a target word",
         "attention of a target word, each row sums to 1 at most",
@@ -68,13 +70,12 @@ NOTES_OF_VALUES = {  # of values, where all rows (or columns) sum to 1, and else
     "combined": ("both directions together",) * 2,
     "scores": ("before positions and softmax",) * 2,
 }
-_BACKEND_AND_METADATA: dict[
-    str, tuple[str, dict[str, str | None]]
-] = {  # what draws a format, and the metadata in it
+# The backend that draws a format, and the metadata of the file, which has no date and no version.
+_BACKEND_AND_METADATA: dict[str, tuple[str, dict[str, str | None]]] = {
     ".png": ("agg", {"Software": None}),
     ".svg": ("svg", {"Date": None, "Creator": "nmtalign"}),
 }
-_MIN_NUMBER_CELL_INCHES = 0.3  # inches: the smallest cell that holds a number
+_MIN_NUMBER_CELL_INCHES = 0.3  # a number does not fit into a smaller cell
 
 
 @check_call("write draw_heatmap(AlignmentMatrix(weights, source_words, target_words))")

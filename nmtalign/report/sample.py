@@ -477,7 +477,7 @@ def comparison_data(systems: Mapping[str, Evaluation]) -> dict[str, Any] | None:
     ordered = {name: known[name] for name in best_first}
     return {
         "verdict": visible(verdict(ordered, compared)),
-        "pairs": len(known[best_first[0]].sentences),
+        "pairs": len(next(iter(known.values())).sentences),
         "rows": rows,
         "differences": differences,
     }
