@@ -77,7 +77,8 @@ class ShardRun(ExitStack):
             _write_json(manifest, described)
             return
         if not resume:
-            raise UsageError(f"{self.folder} already contains a run; continue it with `resume=True`, or choose another folder")
+            advice = "continue it with `resume=True`, or choose another folder"
+            raise UsageError(f"{self.folder} already contains a run; {advice}")
         older = read_json(manifest)
         for name in sorted({*older, *described}):
             if older.get(name) != described.get(name):
@@ -90,7 +91,8 @@ class ShardRun(ExitStack):
         """Make the folder if need be and lock it, or this part of it."""
         files = self.folder.iterdir() if self.folder.is_dir() and not manifest.exists() else ()
         if any(file.name[0] != "." for file in files):
-            raise UsageError(f"{self.folder} contains other files; choose a new or empty folder for the shards")
+            advice = "choose a new or empty folder for the shards"
+            raise UsageError(f"{self.folder} contains other files; {advice}")
         self.folder.mkdir(parents=True, exist_ok=True)
         i, n = self._part
         alone = self._lock(".lock", shared=n > 1)
@@ -166,8 +168,7 @@ class ShardRun(ExitStack):
             if not is_shard_complete(self.folder, number, [kind]):
                 record = _shard_file_name(number, "json")
                 raise DataError(
-                    f"the bytes are not those that {record} records;"
-                    " `resume=True` writes the shard again"
+                    f"the bytes are not those that {record} records; `resume=True` writes the shard again"
                 ).at(path)
             with open_text(path) as shard:
                 shutil.copyfileobj(shard, file, _CHARS_PER_COPY)
