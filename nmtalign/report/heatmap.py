@@ -372,9 +372,9 @@ def _same_words(matrices: Sequence[AlignmentMatrix]) -> AlignmentMatrix:
 def _links_inside(links: Iterable[tuple[int, int]], matrix: AlignmentMatrix) -> set[Link]:
     """Return `links` as a set; raise DataError if the matrix does not have their positions."""
     T, S = matrix.weights.shape
-    source, target = S, T
-    if isinstance(links, Alignment):  # which knows the numbers of words
-        source, target = links.source_length, links.target_length
+    # an Alignment knows the numbers of words, other links do not
+    source = getattr(links, "source_length", S)
+    target = getattr(links, "target_length", T)
     if (source, target) != (S, T):
         sizes = f"{source} and {target}"
         raise DataError(f"expected links of {S} source and {T} target words, found links of {sizes}")

@@ -215,9 +215,9 @@ def test_a_full_disk_can_be_resumed(command, wanted, tmp_path, monkeypatch, caps
             found.symlink_to("/dev/full")
         return found
 
-    plain = shards.new_partial
+    plain = shards.create_partial_file
     with monkeypatch.context() as patch:
-        patch.setattr(shards, "new_partial", full)
+        patch.setattr(shards, "create_partial_file", full)
         assert run(*command, *files(tmp_path)) == 4
     assert f"{tmp_path / 'shards' / '000002.links'}: No space left on device" in capsys.readouterr().err
     assert not list((tmp_path / "shards").glob(".partial-*"))
