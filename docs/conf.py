@@ -17,7 +17,7 @@ from docutils.utils.math.latex2mathml import tex2mathml
 
 import nmtalign
 from nmtalign.cli import COMMANDS
-from nmtalign.cli.declare import in_sections
+from nmtalign.cli.declare import group_by_section
 
 project = "nmtalign"
 author = "The nmtalign founders"
@@ -110,7 +110,7 @@ def set_in_sections(app: Any, context: Any, lines: list[str]) -> None:
     blocks = iter(re.split(r"(?m)^(?=\.\. option::)", "\n".join(lines))[1:])
     shown = [own for own in context.command.params if isinstance(own, click.Option) and not own.hidden]
     block_of = dict(zip(shown, blocks, strict=True))
-    sections = in_sections(shown)
+    sections = group_by_section(shown)
     if len(sections) > 1:
         text = (
             f".. rubric:: {title}\n\n" + "".join(map(block_of.get, own)) for title, own in sections.items()

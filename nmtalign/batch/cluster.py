@@ -38,15 +38,13 @@ from nmtalign.text.bitext import Chunk
 if TYPE_CHECKING:
     from distributed import Client, Future, LocalCluster
 
-CONNECT_SECONDS = 10  # seconds in which a scheduler has to answer
-RETRY_SECONDS, RETRY_PAUSE_SECONDS = (
-    3,
-    0.2,
-)  # seconds in which a refused connection is tried again; between two trials
-START_SECONDS = 60  # seconds in which it has to have a worker
-CHECK_SECONDS = 20  # seconds without a result, after which the number of workers is checked
-MAX_CHECKS_WITHOUT_WORKERS = 3  # in a row that may find none
-MAX_ATTEMPTS = 3  # of a call to all workers, which fails if one dies, and of fetching a result
+CONNECT_SECONDS = 10  # a scheduler has to answer within this time
+RETRY_SECONDS = 3  # a refused connection is tried again for this time
+RETRY_PAUSE_SECONDS = 0.2
+START_SECONDS = 60  # a cluster has to have a worker within this time
+CHECK_SECONDS = 20  # after this time without a result, the workers are counted
+MAX_CHECKS_WITHOUT_WORKERS = 3  # if so many checks in a row find no worker, the cluster is lost
+MAX_ATTEMPTS = 3  # a call to all workers, or the transfer of a result, fails if a worker dies
 _LOGGERS = ("distributed", "distributed.client", "tornado", "tornado.application", "asyncio")
 _OTHER_PROGRAM = "another program answers"
 _LOST_CLUSTER = "the scheduler of the cluster is lost"
@@ -68,7 +66,8 @@ def connected(scheduler: str | None, workers: int) -> Iterator[Client]:
     for name in _LOGGERS:
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     if scheduler is not None and not re.fullmatch(r"(\w+://)?[^/]+:\d+", scheduler):
-        raise UsageError(f"`scheduler` wants an address like tcp://node1:8786, found {short_repr(scheduler)}")
+        found = short_repr(scheduler)
+        raise UsageError(f"`scheduler` must be an address such as tcp://node1:8786, found {found}")
     with ExitStack() as stack:
         stack.enter_context(dask.config.set({"distributed.admin.large-graph-warning-threshold": "1GB"}))
         if scheduler is not None:
@@ -109,7 +108,7 @@ def _wait_for_workers(client: Client, scheduler: str | None) -> None:
 
 
 def _check_scheduler(address: str) -> None:
-    """Refuse an address where no scheduler says what it is; dask's client would wait for ever for some."""
+    """Raise UsageError unless a scheduler answers at an address; dask's client may wait forever."""
     try:
         _check_listener(address)
         identity = asyncio.run(asyncio.wait_for(_ask_identity(address), CONNECT_SECONDS))
@@ -201,7 +200,7 @@ def _worker_version() -> str:
 
 
 def _check_worker_versions(client: Client) -> None:
-    """Refuse workers that have another nmtalign, or none; those that die meanwhile are ignored."""
+    """Raise UsageError if workers have another nmtalign, or none; workers that die meanwhile are ignored."""
     answers = client.run(_worker_version, on_error="return").values()
     for error in answers:
         if isinstance(error, Exception) and not isinstance(error, OSError):
@@ -417,7 +416,11 @@ def _aligner_on_workers(client: Client, aligner: Aligner) -> Iterator[str]:
 
 
 def _align_on_worker(name: str, unit: LinkUnit, values: str | None, pickled: bytes) -> AlignedChunk:
-    """Align a chunk in a worker, and send no lines back; dask would look for calls in what is not pickled."""
+    """Align a chunk in a worker.
+
+    The result omits the input lines. The caller pickles the chunk because dask would otherwise search it for
+    nested tasks.
+    """
     from distributed import get_worker
 
     aligner, chunk = get_worker().plugins[name].aligner, pickle.loads(pickled)

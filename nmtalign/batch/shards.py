@@ -36,7 +36,7 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 MANIFEST_FILE = "manifest.json"
-_CHARS_PER_COPY = 1 << 20  # bytes or characters that are copied at a time
+_CHARS_PER_COPY = 1 << 20
 
 ChunkFormatter = Callable[[AlignedChunk], str]
 
@@ -44,9 +44,9 @@ ChunkFormatter = Callable[[AlignedChunk], str]
 class ShardRun(ExitStack):
     """The shards of one run, or of one job of several that share a folder; a context that holds its locks.
 
-    For each kind of output (the ending of its files), `texts` has what makes its text. A shard has `pairs`
-    pairs, the last one may have fewer; a `part` (i, n) is every n-th shard, from the i-th on. The `inputs`
-    may not change during the run.
+    `texts` has a function for each kind of output, which is the ending of its files; it formats an aligned
+    chunk. A shard has `pairs` pairs, the last one may have fewer. A `part` (i, n) is every n-th shard,
+    starting with the i-th. The `inputs` may not change during the run.
     """
 
     def __init__(
@@ -77,19 +77,22 @@ class ShardRun(ExitStack):
             _write_json(manifest, described)
             return
         if not resume:
-            raise UsageError(f"{self.folder} holds a run; go on with `resume=True` or give another folder")
+            advice = "continue it with `resume=True`, or choose another folder"
+            raise UsageError(f"{self.folder} already contains a run; {advice}")
         older = read_json(manifest)
         for name in sorted({*older, *described}):
             if older.get(name) != described.get(name):
-                change = f"{older.get(name)} there, {described.get(name)} now"
-                holds = f"{self.folder} holds a run with another {name.replace('_', ' ')}: {change}"
-                raise UsageError(f"{holds}; give another folder")
+                setting = name.replace("_", " ")
+                change = f"it was {older.get(name)}, now it is {described.get(name)}"
+                problem = f"{self.folder} contains a run with another {setting}: {change}"
+                raise UsageError(f"{problem}; choose another folder")
 
     def _take_folder(self, manifest: Path) -> None:
         """Make the folder if need be and lock it, or this part of it."""
         files = self.folder.iterdir() if self.folder.is_dir() and not manifest.exists() else ()
         if any(file.name[0] != "." for file in files):
-            raise UsageError(f"{self.folder} holds other files; give a new or an empty folder for shards")
+            advice = "choose a new or empty folder for the shards"
+            raise UsageError(f"{self.folder} contains other files; {advice}")
         self.folder.mkdir(parents=True, exist_ok=True)
         i, n = self._part
         alone = self._lock(".lock", shared=n > 1)
@@ -113,8 +116,8 @@ class ShardRun(ExitStack):
             fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except BlockingIOError:
             raise UsageError(
-                f"another run is writing into {self.folder}; wait for its end and resume with `resume=True`,"
-                " or give another folder"
+                f"another run is writing to {self.folder}; wait until it ends and add `resume=True`,"
+                " or choose another folder"
             ) from None
         except OSError:
             return False
@@ -165,8 +168,7 @@ class ShardRun(ExitStack):
             if not is_shard_complete(self.folder, number, [kind]):
                 record = _shard_file_name(number, "json")
                 raise DataError(
-                    f"expected the bytes that {record} records, found others;"
-                    " `resume=True` makes the shard again"
+                    f"the bytes are not those that {record} records; `resume=True` writes the shard again"
                 ).at(path)
             with open_text(path) as shard:
                 shutil.copyfileobj(shard, file, _CHARS_PER_COPY)
@@ -245,9 +247,9 @@ def resumable(
     by: tuple[type[BaseException], ...] = (KeyboardInterrupt, OSError, WorkerError),
     again: str = "the same command with `resume=True`",
 ) -> Iterator[None]:
-    """Raise a StoppedError for errors that stop a run from outside; it says what is kept and what goes on.
+    """Turn errors that stop a run from outside into a StoppedError, which says how to resume the run.
 
-    Errors of the system that the same command would meet again, such as a missing file, stay as they are.
+    Errors that would occur again, such as a missing file, are not changed.
     """
     try:
         yield

@@ -16,7 +16,7 @@ import click
 
 from nmtalign import __version__
 from nmtalign.cli.declare import check_names, config_option, has_outputs
-from nmtalign.cli.messages import debug_option, log, printable, switched, warnings_to_stderr, write
+from nmtalign.cli.messages import debug_option, enabled_switches, log, printable, warnings_to_stderr, write
 from nmtalign.display import escape_controls
 from nmtalign.errors import (
     DISK_FULL_ERRNOS,
@@ -59,8 +59,9 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
-            if (near := get_close_matches(cmd_name, COMMANDS, 1)) and not ctx.resilient_parsing:
-                ctx.fail(f"No such command {cmd_name!r}. Did you mean {near[0]!r}?")
+            closest = get_close_matches(cmd_name, COMMANDS, 1)
+            if closest and not ctx.resilient_parsing:
+                ctx.fail(f"No such command {cmd_name!r}. Did you mean {closest[0]!r}?")
             return None
         module, attribute, _ = COMMANDS[cmd_name]
         command: click.Command = getattr(importlib.import_module(module), attribute)
@@ -71,7 +72,7 @@ class LazyGroup(click.Group):
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; an interrupt or a closed pipe becomes one line."""
+        """Run a command; turn an interrupt or a closed pipe into one line."""
         try:
             with warnings_to_stderr():
                 return super().invoke(ctx)
@@ -116,8 +117,8 @@ def group() -> None:
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line; every error becomes one message and an exit code."""
-    switched.clear()
-    os.environ["MPLBACKEND"] = "agg"  # a notebook passes on its own, which may be unknown here
+    enabled_switches.clear()
+    os.environ["MPLBACKEND"] = "agg"  # a notebook exports its own backend, which may be unknown here
     _catch_signals()
     _hold_closed_streams()
     try:
@@ -133,38 +134,49 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     except NmtalignError as error:
         _end(error_text(error), error.exit_code)
     except OSError as error:
-        of_getcwd = isinstance(error, FileNotFoundError) and not error.filename
-        where = "the working directory: " if of_getcwd else ""
-        bad_input = error.filename and error.errno not in (*DISK_FULL_ERRNOS, *TOO_MANY_OPEN_FILES)
-        hint = " (raise their number with ulimit -n)" if error.errno in TOO_MANY_OPEN_FILES else ""
-        hint += ", expected a file" if isinstance(error, IsADirectoryError) else ""
-        exit_code = DataError.exit_code if bad_input else NmtalignError.exit_code
-        _end(f"{where}{error_text(error)}{hint}", exit_code)
+        _end(*_describe_system_error(error))
     except Exception as error:
         what = "memory ran out" if isinstance(error, MemoryError) else "this was not foreseen"
-        hint = "--debug shows where it occurred" if "debug" not in switched else "please report it"
+        hint = "--debug shows where it occurred" if "debug" not in enabled_switches else "please report it"
         _end(f"{what} ({class_and_error_text(error)}); {hint}", NmtalignError.exit_code)
 
 
+def _describe_system_error(error: OSError) -> tuple[str, int]:
+    """Return the message and the exit code for an error of the operating system."""
+    text = error_text(error)
+    if isinstance(error, FileNotFoundError) and not error.filename:  # raised by os.getcwd
+        text = f"the working directory: {text}"
+    if error.errno in TOO_MANY_OPEN_FILES:
+        text += " (raise their number with ulimit -n)"
+    if isinstance(error, IsADirectoryError):
+        text += ", expected a file"
+    lacks_resources = error.errno in (*DISK_FULL_ERRNOS, *TOO_MANY_OPEN_FILES)
+    is_bad_input = error.filename and not lacks_resources
+    return text, DataError.exit_code if is_bad_input else NmtalignError.exit_code
+
+
 def _catch_signals() -> None:
-    """Let SIGTERM and SIGHUP end a run as Ctrl-C does; one that is ignored, as under nohup, stays so."""
-    for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):  # Windows has no second one
-        with contextlib.suppress(ValueError):  # in another thread than the first
+    """Let SIGTERM and SIGHUP end a run as Ctrl-C does, unless they are ignored, as under nohup."""
+    for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):  # Windows has no SIGHUP
+        with contextlib.suppress(ValueError):  # raised outside the main thread
             if signal.getsignal(number) is signal.SIG_DFL:
                 signal.signal(number, signal.default_int_handler)
 
 
 def _hold_closed_streams() -> None:
-    """Keep the numbers of closed standard streams from the files that are opened; to use one is an error."""
+    """Replace closed standard streams, so that no file that is opened gets their descriptors.
+
+    Using a replacement raises an error.
+    """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
-            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free descriptor, which is this one
             raw = io.FileIO(2, "w") if number == 2 else _Closed(name)
             setattr(sys, name, io.TextIOWrapper(raw, encoding="utf-8", write_through=True))
 
 
 class _Closed(io.RawIOBase):
-    """A standard stream that was closed before the start."""
+    """Replaces a standard stream that was closed before the program started."""
 
     def __init__(self, name: str) -> None:
         self._text = f"standard {name.removeprefix('std')}put is closed"
@@ -181,7 +193,7 @@ class _Closed(io.RawIOBase):
 
 
 def _end(text: str, exit_code: int) -> NoReturn:
-    if "debug" in switched:
+    if "debug" in enabled_switches:
         write(escape_controls(traceback.format_exc()), nl=False)
     log(text, level="error", event="failed", exit_code=exit_code)
     sys.exit(exit_code)

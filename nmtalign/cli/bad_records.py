@@ -1,6 +1,6 @@
-"""Bad records: those that cannot be read, and pairs with words that an output cannot hold.
+"""Bad records: records that cannot be read, and pairs with words that an output cannot contain.
 
-``--on-error`` says what becomes of them.
+``--on-error`` decides what happens to them.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ if TYPE_CHECKING:
 
 
 class BadRecords:
-    """Raises the first error of a record, or with `write` reports each in a line.
+    """Raises the first error of a record, or with `write` reports each error in a line.
 
-    A line has the number of the record, from 1, a tab, and what is wrong where.
+    A line contains the number of the record, counted from 1, a tab, and the message.
     """
 
     def __init__(self, write: Callable[[str], object] | None = None) -> None:
         self.count = 0
         self._write = write
-        self._done = self._last = 0  # records that are done; the last one that was bad
+        self._done = 0  # how many records are done
+        self._last = 0  # the number of the last bad record
 
     @property
     def are_marked(self) -> bool:
@@ -49,7 +50,7 @@ class BadRecords:
         self._write(f"{self._last}\t{printable(as_options(str(error)))}\n")
 
     def add_cut(self, problem: str, path: str, line: int | None = None) -> None:
-        """Add what :func:`nmtalign.links.separators.find_split_word` has found in a record."""
+        """Add the problem that :func:`nmtalign.links.separators.find_split_word` found in a record."""
         advice = "" if self.are_marked else ", or leave the pair out with `on_error=skip-marked`"
         self.add(DataError(f"{problem}{advice}").at(path, line=line))
 
@@ -62,7 +63,7 @@ class BadRecords:
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorOptions(Options):
-    """What becomes of bad records."""
+    """What happens to bad records."""
 
     section = "Input"
 
@@ -76,7 +77,7 @@ class ErrorOptions(Options):
     )
 
     def open(self, files: AtomicFiles) -> BadRecords:
-        """Open the report of bad records, if they are to be replaced."""
+        """Open the report of bad records, if bad records do not stop the command."""
         path = self.error_report
         if (self.on_error == "skip-marked") != (path is not None):
             raise UsageError(
@@ -85,19 +86,19 @@ class ErrorOptions(Options):
         return BadRecords() if path is None else BadRecords(files.text(path).write)
 
     def say(self, bad: BadRecords) -> None:
-        """Say how many records were replaced."""
+        """Log how many records were bad."""
         if bad.are_marked:
             text = f"{bad.count:,} bad records, listed in {self.error_report}"
             log(text, event="bad records", records=bad.count)
 
 
-def without_cut_words(
+def without_split_words(
     pairs: Iterable[SentencePair],
     words_of: Callable[[SentencePair], tuple[list[str], list[str]]],
     bitext: BitextOptions,
     bad: BadRecords,
 ) -> Iterator[SentencePair]:
-    """Yield the pairs of a bitext; those with words that no plain file can hold are bad, and empty.
+    """Yield the pairs of a bitext; a pair with a word that plain files cannot contain is bad, and empty.
 
     `words_of` cuts the lines into the words that are written.
     """

@@ -30,11 +30,11 @@ from nmtalign.files.paths import companion_paths, expand_home, is_word2int_path,
 from nmtalign.files.read_errors import reraise_as_data_error
 
 # What vectors of two languages are called in a folder, and the files of a folder with a meta.json.
-_FILES_OF_VECTORS = (
+_VECTOR_FILE_PATTERNS = (
     *("word2int*.*", "embeddings*.*", "vectors_*.*", "pair.json", "*/meta.json"),
     *("bahdanau.npz", "scaled-dot.npz"),
 )
-_FILES_OF_FOLDER = ("meta.json", "*.npy", "*.npz", "*.model", "source.txt", "target.txt", "vocab.txt")
+_FOLDER_FILE_PATTERNS = ("meta.json", "*.npy", "*.npz", "*.model", "source.txt", "target.txt", "vocab.txt")
 
 
 class FileType(click.Path):
@@ -78,7 +78,7 @@ class HuggingFaceModel(FileType):
     def paths(self, value: str) -> list[str]:
         if value.startswith((".", "/")) and not os.path.isdir(value):
             raise DataError(
-                "this folder does not exist; give an existing one, or the name of a Hugging Face model"
+                "there is no such folder; give an existing one, or the name of a Hugging Face model"
             ).at(value)
         return [value]
 
@@ -99,7 +99,7 @@ COMPARED, HUGGING_FACE = NamedInput(writes=False), HuggingFaceModel(writes=False
 
 
 class Number(click.FloatRange):
-    """A number; neither NaN, which no bound keeps out, nor an infinity."""
+    """A finite number: bounds alone would let NaN and infinity pass."""
 
     name = "number"
 
@@ -110,8 +110,8 @@ class Number(click.FloatRange):
         return number
 
 
-class Whole(click.IntRange):
-    """A whole number; a configuration file may hold others."""
+class Integer(click.IntRange):
+    """An integer; a configuration file may contain other numbers."""
 
     name = "integer"
 
@@ -122,11 +122,11 @@ class Whole(click.IntRange):
         return number
 
 
-_MOST = 1_000_000  # numbers in a range
+MAX_RANGE_NUMBERS = 1_000_000
 
 
-class Numbers(click.ParamType):  # type: ignore[type-arg]  # click 8.2 knows no argument
-    """A list of numbers and spans like ``7-9,3``, from `first` on; sorted, each once."""
+class NumberList(click.ParamType):  # type: ignore[type-arg]  # click 8.2 knows no argument
+    """A list of numbers from `first` and of ranges, such as ``7-9,3``; sorted, without duplicates."""
 
     name = "list"
 
@@ -138,17 +138,16 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]  # click 8.2 knows no 
         for part in str(value).replace(" ", "").split(","):
             span = re.fullmatch(r"(\d{1,15})(?:-(\d{1,15}))?", part, re.ASCII)
             start, end = (int(span[1]), int(span[2] or span[1])) if span else (0, -1)
-            if not self.first <= start <= end < start + _MOST:
-                expected = (
-                    f"expected numbers from {self.first} and rising ranges of at most {_MOST:,} numbers"
-                )
-                self.fail(f"{expected}, such as 3,7-9; found {value[:80]!r}", param, ctx)
+            if not self.first <= start <= end < start + MAX_RANGE_NUMBERS:
+                ranges = f"rising ranges of at most {MAX_RANGE_NUMBERS:,} numbers"
+                expected = f"expected numbers from {self.first} and {ranges}, such as 3,7-9"
+                self.fail(f"{expected}; found {value[:80]!r}", param, ctx)
             numbers.update(range(start, end + 1))
         return tuple(sorted(numbers))
 
 
-class _Use(NamedTuple):
-    """What an option or argument names, and its type."""
+class _NamedFiles(NamedTuple):
+    """The files that an option or argument names, and their type."""
 
     param: click.Parameter
     name: str  # as messages call the option
@@ -163,8 +162,8 @@ def check_paths(
     if param is None or ctx is None or ctx.resilient_parsing:
         return
     name = "/".join(param.opts) if isinstance(param, click.Option) else param.human_readable_name
-    use = _Use(param, name, [path for path in paths if path], kind)
-    earlier: list[_Use] = ctx.meta.setdefault(__name__, [])
+    use = _NamedFiles(param, name, [path for path in paths if path], kind)
+    earlier: list[_NamedFiles] = ctx.meta.setdefault(__name__, [])
     for other in earlier:
         if other.param is not param and (kind.writes or other.kind.writes):
             _compare(other, use)
@@ -172,25 +171,28 @@ def check_paths(
 
 
 def has_outputs(context: click.Context) -> bool:
-    """Return whether the command writes data, to a file or standard output; lists are no data."""
+    """Return whether the command writes data, to a file or standard output; printed lists are not data."""
     return any(use.kind.writes for use in context.meta.get(__name__, []))
 
 
-def _compare(first: _Use, second: _Use) -> None:
+def _compare(first: _NamedFiles, second: _NamedFiles) -> None:
+    """Raise UsageError if two outputs are the same file, or an output is an input."""
     if first.kind.writes and second.kind.writes:
-        if path := _same_file(first.paths, second.paths):
+        if path := _first_shared_file(first.paths, second.paths):
             problem = f"{first.name} and {second.name}: two outputs have the same path, {path}"
             raise UsageError(f"{problem}; choose another for one of them")
         return
     output, read = (first, second) if first.kind.writes else (second, first)
     inputs = [str(resolve_path(path)) for path in read.paths if path != "-"]
-    path = _same_file(_with_parts(output.paths, ("*",)), _with_parts(inputs, _FILES_OF_FOLDER))
+    written = _with_contained_files(output.paths, ("*",))
+    files_read = _with_contained_files(inputs, _FOLDER_FILE_PATTERNS)
+    path = _first_shared_file(written, files_read)
     if path and read.kind.instead_of != output.param.name:
         problem = f"{output.name} and {read.name} are the same file, {path}"
         raise UsageError(f"{problem}; the output would destroy the input, so write to another file")
 
 
-def _same_file(first: list[str], second: list[str]) -> str | None:
+def _first_shared_file(first: list[str], second: list[str]) -> str | None:
     """Return a path of the second list that is one of the first, by whatever name or link."""
     known = {key for path in first for key in _file_identities(path)}
     return next((path for path in second if not known.isdisjoint(_file_identities(path))), None)
@@ -208,25 +210,40 @@ def _file_identities(path: str) -> set[object]:
     return {os.path.realpath(path), (status.st_dev, status.st_ino)} if plain else set()
 
 
-def _with_parts(paths: list[str], patterns: tuple[str, ...]) -> list[str]:
-    """Return paths with the files that vectors and models have there: those of the `patterns` in a folder."""
-    parts: list[Path] = []
+def _with_contained_files(paths: list[str], patterns: tuple[str, ...]) -> list[str]:
+    """Return paths and the files that vectors and models have there.
+
+    A folder with a meta.json contains files of the `patterns`.
+    """
+    contained: list[Path] = []
     for path in map(Path, paths):
         if path.is_dir():
-            vectors = [file for pattern in _FILES_OF_VECTORS for file in path.glob(pattern)]
-            metas = [file for file in (*vectors, path / "meta.json") if file.name == "meta.json"]
-            folders = [meta.parent for meta in metas if meta.is_file()]
-            parts += [path, *vectors, *folders]
-            parts += [file for folder in folders for pattern in patterns for file in folder.glob(pattern)]
-        elif is_word2int_path(path):  # the first partner is written, one of all is read
-            parts += [other for n, other in enumerate(companion_paths(path)) if n == 0 or other.is_file()]
-    return [*paths, *map(str, parts)]
+            vectors = _glob_all(path, _VECTOR_FILE_PATTERNS)
+            contained += [path, *vectors]
+            for file in (*vectors, path / "meta.json"):
+                if file.name == "meta.json" and file.is_file():
+                    contained.append(file.parent)
+                    contained += _glob_all(file.parent, patterns)
+        elif is_word2int_path(path):
+            # the first companion is the one that would be written; any that exists may be read
+            first, *others = companion_paths(path)
+            contained.append(first)
+            contained += [other for other in others if other.is_file()]
+    return [*paths, *map(str, contained)]
+
+
+def _glob_all(folder: Path, patterns: Iterable[str]) -> list[Path]:
+    """Return the files of a folder that match one of the patterns."""
+    files: list[Path] = []
+    for pattern in patterns:
+        files += folder.glob(pattern)
+    return files
 
 
 # --- groups of options ---------------------------------------------------------------------------
 
 RUNNING = "Running"  # the last section of --help; it holds the options that name no section
-_DECLARED = "declared"  # the key of a field's metadata
+_DECLARATION_KEY = "declared"  # the key of a field's metadata
 
 
 class Options:
@@ -242,7 +259,7 @@ class Options:
 AnyOptions = TypeVar("AnyOptions", bound=Options)
 
 
-class _Declared(NamedTuple):
+class _Declaration(NamedTuple):
     """The parts of a declaration that click needs, besides the name and the type of the field."""
 
     parameter: type[click.Parameter]
@@ -273,14 +290,14 @@ def option(
         settings["default"] = default  # click takes a default of None for a value that was given
     if words[-1][0].isupper():
         settings["metavar"] = words.pop()
-    declared = _Declared(click.Option, words, section, settings)
-    return field(default=MISSING if required else default, metadata={_DECLARED: declared})
+    declared = _Declaration(click.Option, words, section, settings)
+    return field(default=MISSING if required else default, metadata={_DECLARATION_KEY: declared})
 
 
 def argument(*, type: click.ParamType[Any] | None = None, required: bool = True) -> Any:
     """Declare an argument as the field of a group; a field of the type ``tuple[str, ...]`` takes several."""
-    declared = _Declared(click.Argument, [], None, {"type": type, "required": required})
-    return field(default=MISSING if required else None, metadata={_DECLARED: declared})
+    declared = _Declaration(click.Argument, [], None, {"type": type, "required": required})
+    return field(default=MISSING if required else None, metadata={_DECLARATION_KEY: declared})
 
 
 def switch(
@@ -307,13 +324,13 @@ def switch(
     return made
 
 
-def _parameters(group: type[Options]) -> Iterator[click.Parameter]:
+def _group_parameters(group: type[Options]) -> Iterator[click.Parameter]:
     """Yield the click parameters of a group, those of inner groups in their place."""
     annotations = get_type_hints(group)
     for attribute in fields(group):  # type: ignore[arg-type]  # each group is a dataclass
-        declared: _Declared | None = attribute.metadata.get(_DECLARED)
+        declared: _Declaration | None = attribute.metadata.get(_DECLARATION_KEY)
         if declared is None:
-            yield from _parameters(annotations[attribute.name])
+            yield from _group_parameters(annotations[attribute.name])
             continue
         settings = _settings_of_type(annotations[attribute.name], declared)
         parameter = declared.parameter([attribute.name, *declared.words], **settings)
@@ -321,13 +338,17 @@ def _parameters(group: type[Options]) -> Iterator[click.Parameter]:
         yield parameter
 
 
-def _settings_of_type(annotation: Any, declared: _Declared) -> dict[str, Any]:
+def _settings_of_type(annotation: Any, declared: _Declaration) -> dict[str, Any]:
     """Return the settings of a click parameter, completed by the annotation of its field."""
     settings = dict(declared.settings)
     repeated = get_origin(annotation) is tuple and get_args(annotation)[-1] is Ellipsis
-    is_union = get_origin(annotation) in (Union, UnionType)
-    kinds = [kind for kind in get_args(annotation) if kind is not NoneType] if is_union else [annotation]
-    choices = [value for kind in kinds if get_origin(kind) is Literal for value in get_args(kind)]
+    kinds = [annotation]
+    if get_origin(annotation) in (Union, UnionType):
+        kinds = [kind for kind in get_args(annotation) if kind is not NoneType]
+    choices: list[Any] = []
+    for kind in kinds:
+        if get_origin(kind) is Literal:
+            choices += get_args(kind)
     if bool in kinds:
         settings["is_flag"] = True
     elif settings["type"] is None:
@@ -340,15 +361,15 @@ def _settings_of_type(annotation: Any, declared: _Declared) -> dict[str, Any]:
     return settings
 
 
-def _instance(group: type[AnyOptions], values: Mapping[str, Any]) -> AnyOptions:
+def _make_group(group: type[AnyOptions], values: Mapping[str, Any]) -> AnyOptions:
     """Return an instance of a group from the values of all options of a command."""
     annotations = get_type_hints(group)
     by_field: dict[str, Any] = {}
     for attribute in fields(group):  # type: ignore[arg-type]  # each group is a dataclass
-        if _DECLARED in attribute.metadata:
+        if _DECLARATION_KEY in attribute.metadata:
             by_field[attribute.name] = values[attribute.name]
         else:
-            by_field[attribute.name] = _instance(annotations[attribute.name], values)
+            by_field[attribute.name] = _make_group(annotations[attribute.name], values)
     return group(**by_field)
 
 
@@ -368,7 +389,7 @@ class Command(click.Command):
         return escape_controls(super().get_help(ctx))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        for title, options in in_sections(self.get_params(ctx)).items():
+        for title, options in group_by_section(self.get_params(ctx)).items():
             records = [option.get_help_record(ctx) for option in options]
             with formatter.section(title):
                 formatter.write_dl([record for record in records if record is not None])
@@ -378,7 +399,7 @@ class Command(click.Command):
 _SECTION_ORDER = ("Input", "Output", "Model", "Vectors", "Expert", "Links", "Learning", "Mapping")
 
 
-def _rank(title: str) -> int:
+def _section_rank(title: str) -> int:
     """Return the place of a section, by the first word of its title."""
     word = title.replace(",", " ").split()[0]
     if title == RUNNING:
@@ -386,14 +407,14 @@ def _rank(title: str) -> int:
     return _SECTION_ORDER.index(word) if word in _SECTION_ORDER else len(_SECTION_ORDER)
 
 
-def in_sections(parameters: Iterable[click.Parameter]) -> dict[str, list[click.Option]]:
+def group_by_section(parameters: Iterable[click.Parameter]) -> dict[str, list[click.Option]]:
     """Return the options of a command by section, in the usual order of sections."""
     sections: dict[str, list[click.Option]] = {}
     for parameter in parameters:
         if isinstance(parameter, click.Option) and not parameter.hidden:
             section = vars(parameter).get("section", RUNNING)
             sections.setdefault(section, []).append(parameter)
-    return {title: sections[title] for title in sorted(sections, key=_rank)}
+    return {title: sections[title] for title in sorted(sections, key=_section_rank)}
 
 
 def command(
@@ -408,12 +429,12 @@ def command(
     def decorate(function: Callable[..., None]) -> click.Command:
         hints = get_type_hints(function)
         groups: dict[str, type[Options]] = {key: kind for key, kind in hints.items() if key != "return"}
-        parameters = [parameter for group in groups.values() for parameter in _parameters(group)]
+        parameters = [parameter for group in groups.values() for parameter in _group_parameters(group)]
         parameters += [copy(option) for option in switches]  # click writes the default of a context into it
 
         @functools.wraps(function)
         def call(**values: Any) -> None:
-            function(**{name: _instance(group, values) for name, group in groups.items()})
+            function(**{name: _make_group(group, values) for name, group in groups.items()})
 
         return click.command(name, cls=Command, params=parameters)(call)
 
@@ -434,11 +455,11 @@ def read_config(path: str) -> dict[str, Any]:
     A DataError says that the file is larger than `MAX_CONFIG_BYTES`, nested too deeply, or not TOML.
     """
     with reraise_as_data_error(path, "expected TOML"):
-        content = _parsed_config(_start_of_config(path))
-    return {name: _underscored(value) for name, value in content.items()}
+        content = _parse_config(_read_config_bytes(path))
+    return {name: _with_underscores(value) for name, value in content.items()}
 
 
-def _start_of_config(path: str) -> bytes:
+def _read_config_bytes(path: str) -> bytes:
     """Return the bytes of a configuration file, which may be a pipe, or a device without an end."""
     try:
         with open(path, "rb") as file:
@@ -450,7 +471,7 @@ def _start_of_config(path: str) -> bytes:
     return data
 
 
-def _parsed_config(data: bytes) -> dict[str, Any]:
+def _parse_config(data: bytes) -> dict[str, Any]:
     import tomllib
 
     text = data.decode("utf-8-sig")  # editors on Windows write a byte order mark
@@ -467,30 +488,31 @@ def _parsed_config(data: bytes) -> dict[str, Any]:
     return content
 
 
-def _underscored(value: Any) -> Any:
+def _with_underscores(value: Any) -> Any:
     """Write option names as click names parameters."""
     if not isinstance(value, dict):
         return value
-    return {name.replace("-", "_"): _underscored(entry) for name, entry in value.items()}
+    return {name.replace("-", "_"): _with_underscores(entry) for name, entry in value.items()}
 
 
 def _check_tables(root: click.Context, content: dict[str, Any]) -> None:
-    """Refuse tables of commands that do not exist: a misspelt one must not be ignored."""
+    """Raise UsageError if a table names no command: a misspelt one must not be ignored."""
     commands = root.command.list_commands(root) if isinstance(root.command, click.Group) else []
     known = [*commands, *(str(parameter.name) for parameter in root.command.params)]
     for name in content:
         if name not in known:
-            raise UsageError(f"configuration: the command {name!r} does not exist{_hint(name, known)}")
+            hint = _closest_hint(name, known)
+            raise UsageError(f"configuration: the command {name!r} does not exist{hint}")
 
 
-def _hint(name: str, known: Iterable[str]) -> str:
+def _closest_hint(name: str, known: Iterable[str]) -> str:
     """Return a question that names what may be meant, or nothing."""
     near = get_close_matches(name, known, 1)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def check_names(command: click.Command, name: str, table: Any) -> None:
-    """Refuse entries that a command does not have: a misspelt option must not be ignored."""
+    """Raise UsageError if a table has an unknown option: a misspelt one must not be ignored."""
     if not isinstance(table, dict):
         raise UsageError(f"configuration: expected a table [{name}], found {name} = {table!r:.60}")
     parts = command.commands if isinstance(command, click.Group) else {}
@@ -499,21 +521,27 @@ def check_names(command: click.Command, name: str, table: Any) -> None:
         if entry in parts:
             check_names(parts[entry], f"{name}.{entry}", value)
         elif entry not in known:
-            option, options = entry.replace("_", "-"), [one.replace("_", "-") for one in known]
-            raise UsageError(f"configuration: [{name}] has no option {option!r}{_hint(option, options)}")
+            option = entry.replace("_", "-")
+            options = [known_name.replace("_", "-") for known_name in known]
+            hint = _closest_hint(option, options)
+            raise UsageError(f"configuration: [{name}] has no option {option!r}{hint}")
         else:
             _check_value(known[entry], f"[{name}] {entry}", value)
 
 
 def _check_value(parameter: click.Parameter, name: str, value: Any) -> None:
-    """Refuse a value of another type than the option: click makes text of it, such as a file "True"."""
+    """Raise UsageError if a value has another type than the option.
+
+    click would convert it to text, such as a file named "True".
+    """
     several = parameter.nargs != 1 or getattr(parameter, "multiple", False)
     wanted, types = "text or a number", {str, int, float}
     if isinstance(parameter.type, click.types.BoolParamType):
         wanted, types = "true or false", {bool, str, int}
     elif isinstance(parameter.type, FileType):
         wanted, types = "the name of a file", {str}
-    if not all(type(one) in types for one in (value if several and isinstance(value, list) else [value])):
+    entries = value if several and isinstance(value, list) else [value]
+    if not all(type(entry) in types for entry in entries):
         more = ", or a list of these" if several else ""
         raise UsageError(f"configuration: {name} must be {wanted}{more}, found {value!r:.60}")
 
@@ -530,8 +558,8 @@ def _set_defaults(context: click.Context, parameter: click.Parameter, path: str 
     context.default_map = content
 
 
-_CONFIG = "TOML file of default options, with one table per command, such as [align]."
-config_option = switch("--config", _CONFIG, type=INPUT, metavar="FILE", callback=_set_defaults)
+_CONFIG_HELP = "TOML file of default options, with one table per command, such as [align]."
+config_option = switch("--config", _CONFIG_HELP, type=INPUT, metavar="FILE", callback=_set_defaults)
 
 
 def unknown_variables(context: click.Context) -> Iterator[tuple[str, str | None]]:
@@ -560,15 +588,16 @@ def _variables(context: click.Context) -> list[str]:
 def _misspelt_commands(context: click.Context) -> Iterator[tuple[str, str]]:
     """Yield environment variables whose command is almost one of a group, with the right name."""
     assert isinstance(context.command, click.Group)
-    prefix, own = f"{context.auto_envvar_prefix}_", _variables(context)
+    prefix = f"{context.auto_envvar_prefix}_"
+    known = _variables(context)
     commands = [name.upper().replace("-", "_") for name in context.command.list_commands(context)]
     for name in sorted(os.environ):
-        rest = name.removeprefix(prefix)
-        of_a_command = any(rest.startswith(f"{command}_") for command in commands)
-        if not name.startswith(prefix) or name in own or of_a_command:
+        setting = name.removeprefix(prefix)
+        names_command = any(setting.startswith(f"{command}_") for command in commands)
+        if not name.startswith(prefix) or name in known or names_command:
             continue
+        words = setting.split("_")
         for command in commands:
-            words = rest.split("_")
             count = command.count("_") + 1
             head, option = "_".join(words[:count]), "_".join(words[count:])
             if option and SequenceMatcher(None, head, command).ratio() >= MIN_NAME_SIMILARITY:

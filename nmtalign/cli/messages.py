@@ -19,16 +19,19 @@ from nmtalign.cli.declare import switch
 from nmtalign.display import escape_controls
 from nmtalign.files.compressed import fraction_read
 
-MOST_CHARACTERS = 2_000  # of a message
-COLORS = {"error": "red", "warning": "yellow"}
-_PARAMETER = re.compile(r"(?<!['\"])`([a-z_]+)(?:=([^`]+))?`")  # of the library
-_OPTIONS = {"languages": "langs", "overwrite": "force", "select": "sides"}  # those of another name
-switched: set[str] = set()  # by options of the command that runs: log_json, verbose, quiet, debug
+MAX_MESSAGE_CHARS = 2_000
+COLOR_OF_LEVEL = {"error": "red", "warning": "yellow"}
+# A parameter as messages of the library name it, such as `encoder=NAME`.
+_PARAMETER_IN_MESSAGE = re.compile(r"(?<!['\"])`([a-z_]+)(?:=([^`]+))?`")
+# Options whose names differ from those of the parameters.
+_OPTION_OF_PARAMETER = {"languages": "langs", "overwrite": "force", "select": "sides"}
+# Switches of the command that runs: log_json, verbose, quiet, debug.
+enabled_switches: set[str] = set()
 
 
 def _switch(context: click.Context, parameter: click.Parameter, on: bool) -> None:
     """Switch a kind of messages on, by an option of its name."""
-    switched.update({str(parameter.name)} if on else ())
+    enabled_switches.update({str(parameter.name)} if on else ())
 
 
 def _message_option(names: str, help: str) -> click.Option:
@@ -42,39 +45,39 @@ debug_option = _message_option("--debug", "After an error, also print its traceb
 
 
 def printable(text: str) -> str:
-    """Return text as one short line: whatever a file holds, a terminal only shows it."""
-    if len(text) > MOST_CHARACTERS:
-        text = f"{text[: MOST_CHARACTERS // 2]} ... {text[-MOST_CHARACTERS // 4 :]}"
+    """Return text as one short line without control characters, which a terminal would obey."""
+    if len(text) > MAX_MESSAGE_CHARS:
+        text = f"{text[: MAX_MESSAGE_CHARS // 2]} ... {text[-MAX_MESSAGE_CHARS // 4 :]}"
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def as_options(text: str) -> str:
-    """Write parameters, as messages of the library name them, as they are typed on the command line.
+    """Return a message of the library with its parameters spelled as options of the command line.
 
     >>> as_options("cut the text with `tokenizer=simple`, or set `attention_heads`")
     'cut the text with --tokenizer simple, or set --attention-heads'
     """
-    return _PARAMETER.sub(_as_option, text)
+    return _PARAMETER_IN_MESSAGE.sub(_as_option, text)
 
 
 def _as_option(parameter: re.Match[str]) -> str:
     name, value = parameter.groups()
-    option = "--" + _OPTIONS.get(name, name).replace("_", "-")
+    option = "--" + _OPTION_OF_PARAMETER.get(name, name).replace("_", "-")
     return option if value in (None, "True") else f"{option} {value}".replace("'", "")
 
 
 def detail(text: str, *, event: str) -> None:
-    """Write what only programs and ``--verbose`` want to know."""
-    if switched & {"verbose", "log_json"}:
+    """Log a message that is shown only with ``--verbose`` or ``--log-json``."""
+    if enabled_switches & {"verbose", "log_json"}:
         log(text, event=event)
 
 
 def log(text: str, *, level: str = "info", event: str = "message", **values: Any) -> None:
     """Write one message to stderr; `event` and `values` are for programs that read the JSON."""
-    if "quiet" in switched and level == "info":
+    if "quiet" in enabled_switches and level == "info":
         return
     text = "\nnmtalign: ".join(map(printable, as_options(text).split("\nnmtalign: ")))
-    if "log_json" in switched:
+    if "log_json" in enabled_switches:
         import json
         from datetime import UTC, datetime
 
@@ -83,7 +86,7 @@ def log(text: str, *, level: str = "info", event: str = "message", **values: Any
         record = {"time": now, "level": level, "event": event, "message": message, **values}
         write(json.dumps(record, ensure_ascii=False))
     else:
-        prefix = "" if level == "info" else click.style(f"{level}: ", fg=COLORS[level], bold=True)
+        prefix = "" if level == "info" else click.style(f"{level}: ", fg=COLOR_OF_LEVEL[level], bold=True)
         write(f"{line_start()}nmtalign: {prefix}{text}")
 
 
@@ -117,7 +120,7 @@ def line_start() -> str:
 
 def shows_progress() -> bool:
     """Return whether stderr is a terminal that shows a progress line."""
-    return sys.stderr.isatty() and not switched & {"log_json", "quiet"}
+    return sys.stderr.isatty() and not enabled_switches & {"log_json", "quiet"}
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The options that choose what makes links: a learned model or word vectors, or another program."""
+"""The options that choose the source of links: a learned model, word vectors, or another program."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from click.core import ParameterSource
 
 import nmtalign as na
 from nmtalign.cli import declare, texts
-from nmtalign.cli.declare import INPUT, OUTPUT, Number, Numbers, Options, Whole, option
+from nmtalign.cli.declare import INPUT, OUTPUT, Integer, Number, NumberList, Options, option
 from nmtalign.cli.messages import log
 from nmtalign.cli.texts import ModelTextOptions
 from nmtalign.errors import DataError, UsageError
@@ -50,7 +50,7 @@ _METHOD_INPUTS = "--matrices, --translator, --token-vectors, --similarities, or 
 def _only_on_command_line(
     context: click.Context, parameter: click.Parameter, value: bool | None
 ) -> bool | None:
-    """Raise UsageError if a file or the environment sets the option."""
+    """Raise UsageError if a configuration file or the environment sets the option."""
     if value and context.get_parameter_source(str(parameter.name)) is not ParameterSource.COMMANDLINE:
         raise UsageError(
             f"{parameter.opts[0]} can be given on the command line only; remove it from the configuration"
@@ -60,7 +60,7 @@ def _only_on_command_line(
 
 def limit_option() -> Any:
     """Declare ``--limit`` of word vectors."""
-    return option("--limit N", "Read only the first N vectors of a file.", type=Whole(min=1))
+    return option("--limit N", "Read only the first N vectors of a file.", type=Integer(min=1))
 
 
 def unsafe_pickle_option() -> Any:
@@ -156,7 +156,7 @@ class EncoderOptions(Options):
         "--encoder NAME", "Name of a Hugging Face encoder, or its folder.", type=declare.HUGGING_FACE
     )
     layer: int | None = option(
-        "--layer", "Layer of --encoder whose hidden states are compared.  [8]", type=Whole(min=0)
+        "--layer", "Layer of --encoder whose hidden states are compared.  [8]", type=Integer(min=0)
     )
     device: DeviceName | None = option("--device", "Device on which the encoder runs.  [cpu]")
     cache: str | None = option(
@@ -311,7 +311,7 @@ def check_folder(kind: Literal["model", "vectors"], path: str) -> None:
 
 # --- attention or similarities of another program -----------------------------------------------
 
-SECTION = "Attention or similarities of another program"
+SOURCE_SECTION = "Attention or similarities of another program"
 
 
 def text_of_source(tokenizer: str | None) -> TextSettings:
@@ -325,7 +325,7 @@ def text_of_source(tokenizer: str | None) -> TextSettings:
 class SourceOptions(Options):
     """Attention or similarities of another program, and how they are read."""
 
-    section = SECTION
+    section = SOURCE_SECTION
 
     matrices: str | None = option(
         "--matrices FILE",
@@ -338,13 +338,13 @@ class SourceOptions(Options):
         type=declare.HUGGING_FACE,
     )
     layers: tuple[int, ...] | None = option(
-        "--layers", "Attention layers to average, such as 0,2-3.  [all]", type=Numbers(0)
+        "--layers", "Attention layers to average, such as 0,2-3.  [all]", type=NumberList(0)
     )
     attention_heads: tuple[int, ...] | None = option(
-        "--attention-heads", "Attention heads to average.  [all]", type=Numbers(0)
+        "--attention-heads", "Attention heads to average.  [all]", type=NumberList(0)
     )
     shift: int | None = option(
-        "--shift N", "Row offset: row t + N belongs to target piece t.  [0]", type=Whole(-1, 1)
+        "--shift N", "Row offset: row t + N belongs to target piece t.  [0]", type=Integer(-1, 1)
     )
     pieces: SubwordMarks | None = option("--pieces", "Join sub-words with these marks into words.")
     normalize: bool | None = option("--normalize", "Divide each row of --matrices by its sum.")
@@ -462,7 +462,7 @@ class SourceOptions(Options):
 
 
 def _by_head(matrix: PairMatrix, pair: SentencePair, line_words: BothLineWords | None) -> Heads:
-    """Return the attention of each head, between the words of the lines where tokens are others."""
+    """Return the attention of each head, between the space-separated words of the lines."""
     from nmtalign.corpus.line_words import join_token_values
     from nmtalign.text.tokenization import SPACE_SETTINGS
 

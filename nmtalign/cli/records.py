@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import nmtalign as na
 from nmtalign.cli import model_options
-from nmtalign.cli.declare import INPUT, Numbers, Options, option
+from nmtalign.cli.declare import INPUT, NumberList, Options, option
 from nmtalign.cli.messages import warn
 from nmtalign.errors import DataError
 
@@ -26,7 +26,9 @@ class RecordOptions(Options):
 
     section = "Input"
 
-    lines: tuple[int, ...] | None = option("--lines", "Use only these pairs, such as 3,7-9.", type=Numbers(1))
+    lines: tuple[int, ...] | None = option(
+        "--lines", "Use only these pairs, such as 3,7-9.", type=NumberList(1)
+    )
     gold: str | None = option("--gold FILE", "File of gold links, one line per pair.", type=INPUT)
     options: model_options.ModelOptions
     source: model_options.SourceOptions
@@ -50,7 +52,7 @@ class RecordOptions(Options):
         return aligner, read_corpus(bitext, gold=self.gold, others=systems, encoding=encoding)
 
 
-def pick(records: Iterable[CorpusRecord], lines: Sequence[int]) -> Iterator[CorpusRecord]:
+def pick_lines(records: Iterable[CorpusRecord], lines: Sequence[int]) -> Iterator[CorpusRecord]:
     """Yield the records that `lines` (sorted, from 1) names; read no further than the last."""
     number = 0
     for number, record in enumerate(records, 1):

@@ -1,4 +1,4 @@
-"""How `align` and `train` run: in shards, in processes or on a cluster; and the outputs of commands."""
+"""How `align` and `train` run (in shards, in processes, on a cluster), and the outputs of commands."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import nmtalign as na
-from nmtalign.cli.declare import OUTPUT, Options, Whole, option
+from nmtalign.cli.declare import OUTPUT, Integer, Options, option
 from nmtalign.cli.messages import Progress, log
 from nmtalign.cli.model_options import ModelOptions
 from nmtalign.errors import UsageError
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     Sink = Callable[[AlignedChunk], object]
 
-_ALWAYS = ("links", "probabilities", "pair_scores")  # outputs that every run keeps
+_OUTPUTS_OF_EVERY_RUN = ("links", "probabilities", "pair_scores")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,20 +44,20 @@ class ShardOptions(Options):
         "--shard I/N", "Align every N-th shard, starting with the I-th; N jobs align all of them."
     )
     shard_pairs: int = option(
-        "--shard-pairs N", "Number of sentence pairs per shard.", type=Whole(min=1), default=100_000
+        "--shard-pairs N", "Number of sentence pairs per shard.", type=Integer(min=1), default=100_000
     )
 
     @property
     def may_exist(self) -> bool:
-        """Whether the folder may hold a run; one of several jobs may find it begun by another."""
+        """Whether the folder may contain a run, which another of several jobs may have begun."""
         return bool(self.resume or self.shard)
 
     def open(
         self, files: Sequence[str], outputs: Mapping[str, str], *, escape_formulas: bool
     ) -> ShardRun | None:
-        """Return the run of these options, None without them; `outputs` are the files to write.
+        """Return the run that the options describe, or None; `outputs` are the files to write.
 
-        Inputs can be read twice, and outputs be put together of shards; others are a UsageError.
+        Raise UsageError if an input cannot be read twice, or an output cannot be joined from shards.
         """
         from nmtalign.batch.shards import ShardRun
 
@@ -78,9 +78,9 @@ class ShardOptions(Options):
         if self.shard is not None and any(path != "-" for path in outputs.values()):
             advice = "at the end, write the others with --resume -o LINKS"
             raise UsageError(f"--shard writes to --out-shards only; {advice}")
-        paths = {**dict.fromkeys(_ALWAYS, ""), **outputs}
-        kinds = {output: _kind(output, path) for output, path in paths.items()}
-        if "parquet" in kinds.values():
+        paths = {**dict.fromkeys(_OUTPUTS_OF_EVERY_RUN, ""), **outputs}
+        endings = {output: _shard_ending(output, path) for output, path in paths.items()}
+        if "parquet" in endings.values():
             raise UsageError(
                 "--out-shards cannot write a .parquet table; use .csv, .tsv or .jsonl,"
                 " whose shards can be joined"
@@ -88,22 +88,23 @@ class ShardOptions(Options):
         part = re.fullmatch(r"(\d{1,9})/(\d{1,9})", self.shard or "1/1", re.ASCII)
         if part is None or not 0 < int(part[1]) <= int(part[2]):
             raise UsageError(f"--shard must be I/N with I from 1 to N, such as 2/8; found {self.shard!r}")
-        texts = {
-            kinds[output]: formatter_of_output(output, path, escape_formulas=escape_formulas)
-            for output, path in paths.items()
-        }
-        inputs, numbers = [Path(path) for path in files], (int(part[1]), int(part[2]))
-        return ShardRun(Path(self.out_shards), texts, inputs, pairs=self.shard_pairs, part=numbers)
+        formatters: dict[str, Callable[[AlignedChunk], str]] = {}
+        for output, path in paths.items():
+            formatter = formatter_of_output(output, path, escape_formulas=escape_formulas)
+            formatters[endings[output]] = formatter
+        inputs = [Path(path) for path in files]
+        numbers = int(part[1]), int(part[2])
+        return ShardRun(Path(self.out_shards), formatters, inputs, pairs=self.shard_pairs, part=numbers)
 
 
 def _check_plain(path: Path) -> None:
-    """Refuse pipes: what is read once for its hash leaves nothing to align."""
+    """Raise UsageError if a path is a pipe, which would be empty once its hash is computed."""
     if path.exists() and not (path.is_file() or path.is_dir()):
         why = "once for its hash, but a pipe can be read only once; write it to a file first"
         raise UsageError(f"--out-shards reads {path} twice, {why}")
 
 
-def _kind(output: str, path: str) -> str:
+def _shard_ending(output: str, path: str) -> str:
     """Return the ending of the shards of an output."""
     from nmtalign.report.tables import table_format
 
@@ -111,10 +112,10 @@ def _kind(output: str, path: str) -> str:
 
 
 @contextmanager
-def in_shards(
+def assembling_shards(
     run: ShardRun, outputs: Mapping[str, str], described: dict[str, Any], *, resume: bool
 ) -> Iterator[None]:
-    """Let a run write its missing shards; when all are there, assemble the outputs that have a file."""
+    """Let a run write its missing shards, then join the shards of each output that has a file."""
     from nmtalign.batch.shards import resumable
     from nmtalign.report.tables import TABLE_HEADERS
 
@@ -126,31 +127,33 @@ def in_shards(
             with AtomicFiles() as files:
                 for output, path in outputs.items():
                     if path != "-":
-                        kind, file = _kind(output, path), files.text(path)
-                        file.write(TABLE_HEADERS.get(f".{kind}", ""))
-                        run.assemble(kind, file)
+                        ending = _shard_ending(output, path)
+                        file = files.text(path)
+                        file.write(TABLE_HEADERS.get(f".{ending}", ""))
+                        run.assemble(ending, file)
 
 
-def describe(files: Sequence[str], model: ModelOptions, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all that the links depend on: the text, the model, the settings, the version."""
+def describe_run(files: Sequence[str], model: ModelOptions, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return everything that the links depend on: the text, the model, the settings, the version."""
     paths = [resolve_path(path) for path in model.files] or [bundled_path(MODEL)]
+    model_hashes = ""
     for path in paths:
         _check_plain(path)
-    parts = [part for path in paths for part in _files_in(path)]
-    model_hashes = "".join(fingerprint(part)["sha256"] for part in parts)
+        for file in _files_under(path):
+            model_hashes += fingerprint(file)["sha256"]
     model_hash = hashlib.sha256(model_hashes.encode()).hexdigest()
     text = [fingerprint(Path(path)) for path in files]
     return {"version": na.__version__, "text": text, "model": model_hash, **settings}
 
 
-def _files_in(path: Path) -> list[Path]:
+def _files_under(path: Path) -> list[Path]:
     """Return the files of a folder in order, or the one file that a path names."""
     candidates = sorted(path.rglob("*")) if path.is_dir() else [path]
     return [candidate for candidate in candidates if candidate.is_file()]
 
 
-def batch_texts() -> dict[str, Callable[[na.AlignedBatch], str]]:
-    """Return what makes the text of each output that needs the links alone."""
+def formatters_of_links() -> dict[str, Callable[[na.AlignedBatch], str]]:
+    """Return the functions that format the outputs for which a batch of links suffices."""
     from nmtalign.links import formats
 
     return {
@@ -160,45 +163,46 @@ def batch_texts() -> dict[str, Callable[[na.AlignedBatch], str]]:
     }
 
 
-def rows_of(path: str, *, escape_formulas: bool) -> Callable[[AlignedChunk], Iterable[LinkRow]]:
-    """Return what makes the rows of a table."""
+def table_rows_of_chunk(path: str, *, escape_formulas: bool) -> Callable[[AlignedChunk], Iterable[LinkRow]]:
+    """Return a function that yields the rows of a table for an aligned chunk."""
     from nmtalign.report.tables import batch_rows, without_formulas
 
     def rows(chunk: AlignedChunk) -> Iterable[LinkRow]:
-        found = batch_rows(chunk.batch, *chunk.tokens(), first=chunk.first)
-        return without_formulas(found, path) if escape_formulas else found
+        plain_rows = batch_rows(chunk.batch, *chunk.tokens(), first=chunk.first)
+        return without_formulas(plain_rows, path) if escape_formulas else plain_rows
 
     return rows
 
 
 def formatter_of_output(output: str, path: str, *, escape_formulas: bool) -> Callable[[AlignedChunk], str]:
-    """Return what makes the text of an output; `path` gives the format of a table."""
+    """Return a function that formats an output; the ending of `path` is the format of a table."""
     from nmtalign.links.formats import format_guided_batch
     from nmtalign.report.tables import table_format, table_text
 
     if output == "table":
-        kind, rows = table_format(path), rows_of(path, escape_formulas=escape_formulas)
+        kind, rows = table_format(path), table_rows_of_chunk(path, escape_formulas=escape_formulas)
         return lambda chunk: table_text(kind, rows(chunk))
     if output == "guided":
         return lambda chunk: format_guided_batch(chunk.batch, *chunk.pieces(), first=chunk.first)
     if output in SIDES:
-        return lambda chunk: "".join(f"{' '.join(words)}\n" for words in _of_side(chunk, output))
-    text = batch_texts()[output]
+        return lambda chunk: "".join(f"{' '.join(words)}\n" for words in _tokens_of_side(chunk, output))
+    text = formatters_of_links()[output]
     return lambda chunk: text(chunk.batch)
 
 
-def _of_side(chunk: AlignedChunk, side: str) -> list[list[str]]:
-    """Return the tokens of one side; the other one is emptied, as cutting it would take as long again."""
+def _tokens_of_side(chunk: AlignedChunk, side: str) -> list[list[str]]:
+    """Return the tokens, or the pieces, of one side."""
     if chunk.unit.expands and chunk.joined_marks is None:
         n = SIDES.index(side)
         return [chunk.unit.segment(pair, n, chunk.text, chunk.languages).pieces for pair in chunk.lines]
-    other = {name: "" for name in SIDES if name != side}
-    lines = [pair._replace(**other) for pair in chunk.lines]
+    # the other side is emptied, because splitting it would double the time
+    other_side = {name: "" for name in SIDES if name != side}
+    lines = [pair._replace(**other_side) for pair in chunk.lines]
     return chunk._replace(lines=lines).pieces()[SIDES.index(side)]
 
 
 def open_sink(output: str, path: str, files: AtomicFiles, *, escape_formulas: bool) -> Sink:
-    """Return what writes an output chunk by chunk."""
+    """Return a function that writes an aligned chunk to an output."""
     from nmtalign.encoders.matrix_files import LINKABLE
     from nmtalign.files.array_files import NpzWriter
     from nmtalign.report.tables import open_table
@@ -214,14 +218,14 @@ def open_sink(output: str, path: str, files: AtomicFiles, *, escape_formulas: bo
 
         return write
     if output == "table":
-        write_rows, rows = open_table(path, files), rows_of(path, escape_formulas=escape_formulas)
+        write_rows, rows = open_table(path, files), table_rows_of_chunk(path, escape_formulas=escape_formulas)
         return lambda chunk: write_rows(rows(chunk))
     file, text = files.text(path), formatter_of_output(output, path, escape_formulas=escape_formulas)
     return lambda chunk: file.write(text(chunk))
 
 
-def write_whole(texts: Mapping[str, Iterable[str]]) -> None:
-    """Write the lines of each file; all get their names when all are written."""
+def write_files(texts: Mapping[str, Iterable[str]]) -> None:
+    """Write the lines of each file; the files get their names once all of them are complete."""
     with AtomicFiles() as files:
         for path, lines in texts.items():
             files.text(path).writelines(lines)
@@ -232,7 +236,7 @@ class EngineOptions(Options):
     """The processes or the cluster that do the work."""
 
     workers: int | None = option(
-        "--workers N", "Number of processes; the result is always the same.  [cores]", type=Whole(min=1)
+        "--workers N", "Number of processes; the result is always the same.  [cores]", type=Integer(min=1)
     )
     engine: Literal["local", "dask"] = option(
         "--engine", "Run in processes on this machine, or on a dask cluster.", default="local"
@@ -264,7 +268,7 @@ class OutputFileOptions(Options):
     )
 
 
-def say_written(what: str, paths: list[str], progress: Progress) -> None:
-    """Say in one line what was written where."""
+def log_written(what: str, paths: list[str], progress: Progress) -> None:
+    """Log what was written where, in one line."""
     where = "" if "-" in paths else f" in {' and '.join(paths)}"
     log(f"{what}{where}, {progress.seconds:.1f} s", event="written")

@@ -1,4 +1,4 @@
-"""The texts that a command reads: SOURCE and TARGET, or ``--pairs``, how words are cut, LINKS."""
+"""The texts that a command reads (SOURCE and TARGET, or ``--pairs``), how they are tokenized, and LINKS."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import click
 import nmtalign as na
 from nmtalign.applications.linked_pairs import LinkedPair
 from nmtalign.cli import declare
-from nmtalign.cli.declare import INPUT, Options, Whole, argument, option
+from nmtalign.cli.declare import INPUT, Integer, Options, argument, option
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.compressed import format_ending
 from nmtalign.files.text_files import check_encoding, zip_lines
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class TwoNames(click.ParamType):  # type: ignore[type-arg]  # click 8.2 knows no argument
-    """Two names like ``en,fr``, whatever `wanted` calls them."""
+    """Two names such as ``en,fr``; `wanted` describes them in messages."""
 
     name = "names"
 
@@ -52,7 +52,7 @@ def _checked_encoding(context: click.Context, parameter: click.Parameter, name: 
 
 
 def encoding_option(*, of_vectors: bool = False) -> Any:
-    """Declare ``--encoding``; the reader of vectors checks the name itself, as it takes UTF-16, too."""
+    """Declare ``--encoding``; the reader of vectors checks the name itself because it also accepts UTF-16."""
     help = "Encoding of all text files that are read."
     check = None if of_vectors else _checked_encoding
     return option("--encoding NAME", help, default="utf-8", callback=check, section="Input")
@@ -67,7 +67,7 @@ def formula_option() -> Any:
 def length_option() -> Any:
     """Declare ``--max-length``."""
     help = "Leave out pairs with more than N words on either side."
-    return option("--max-length N", help, type=Whole(min=1), section="Input")
+    return option("--max-length N", help, type=Integer(min=1), section="Input")
 
 
 def languages_option() -> Any:
@@ -232,7 +232,7 @@ def languages_of_files(source: str | None, target: str | None) -> tuple[str, str
 
 # --- words and their links ----------------------------------------------------------------------
 
-ADVICE = (
+WORD_COUNT_ADVICE = (
     "links count space-separated words; pass the text that was aligned,"
     " or the files that align --tokens wrote"
 )
@@ -301,7 +301,7 @@ class OptionalLinkedOptions(WordFormOptions):
             alignment = na.Alignment(links, len(source), len(target))
             return LinkedLine(pair, LinkedPair(source, target, alignment))
         except DataError as error:
-            bad.add(DataError(f"{error}; {ADVICE}").at(str(self.links), line=number))
+            bad.add(DataError(f"{error}; {WORD_COUNT_ADVICE}").at(str(self.links), line=number))
             return None
 
 

@@ -26,30 +26,46 @@ from nmtalign.links.formats import read_gold, read_links
 from nmtalign.report.sample import OWN_LINKS, SamplePair, alignment_inside
 from nmtalign.text.bitext import MAX_MATRIX_CELLS, SentencePair
 
-PAIRS_PER_SCORING_CALL = 1000  # pairs aligned at a time
-MAX_PAIRS_WITH_PARTS = (
-    200  # pairs of a report whose scorers are shown one by one, as far as `MAX_PART_WEIGHTS` go
-)
-PAIRS_PER_PARTS_CALL = 50  # of these pairs, aligned at a time
-MAX_PART_WEIGHTS = 1_500_000  # of these, so that a report stays below 3 MB
+PAIRS_PER_SCORING_CALL = 1000
+# A report shows the weights of each scorer for its first pairs only, so that the file stays below 3 MB.
+MAX_PAIRS_WITH_PARTS = 200
+MAX_PART_WEIGHTS = 1_500_000
+PAIRS_PER_PARTS_CALL = 50
 
-PartWeights = dict[str, NDArray[np.floating]]
-PartResults = tuple[
-    PartWeights, dict[str, Alignment]
-]  # weights of each scorer by itself, and the links that it chooses
+PartWeights = dict[str, NDArray[np.floating]]  # weights (T, S) of each scorer or attention head by itself
+PartResults = tuple[PartWeights, dict[str, Alignment]]  # and the links that each scorer chooses
 
 
 class CorpusRecord(NamedTuple):
-    """One line of a corpus."""
+    """One line of a corpus.
 
-    number: int  # from 1
+    Attributes
+    ----------
+    number : int
+        Line of the pair, from 1.
+    pair : SentencePair
+    gold : GoldAlignment or None
+    others : dict of str to frozenset of Link
+        Links of other systems by their names.
+    aligned : AlignedPair, optional
+        The attention of the pair, if another program computed it; otherwise an aligner does.
+    by_part : callable, optional
+        Returns the weights of each attention head, if another program computed the attention.
+    files : mapping of str to path
+        The files that the links come from: under "gold", and under the names of the systems.
+    typed : bool
+        Whether a person typed the pair. Then its tokens are shown; for lines of files, the space-separated
+        words are shown.
+    """
+
+    number: int
     pair: SentencePair
     gold: GoldAlignment | None
-    others: dict[str, frozenset[Link]]  # of other systems
-    aligned: AlignedPair | None = None  # where the attention is given; else an aligner computes it
-    by_part: Callable[[], PartWeights] | None = None  # of each scorer or head, where the attention is given
-    files: Mapping[str, str | Path] = MappingProxyType({})  # of the links: under "gold", and by system
-    typed: bool = False  # no line of a file: its tokens are shown, where of others words between spaces are
+    others: dict[str, frozenset[Link]]
+    aligned: AlignedPair | None = None
+    by_part: Callable[[], PartWeights] | None = None
+    files: Mapping[str, str | Path] = MappingProxyType({})
+    typed: bool = False
 
 
 def read_corpus(
@@ -62,7 +78,8 @@ def read_corpus(
 ) -> Iterator[CorpusRecord]:
     """Yield sentence pairs with their gold links and the links of other systems, from Pharaoh files.
 
-    `aligned` has the attention of each pair, where it is known, and what computes that of each of its heads.
+    `aligned` has the attention that another program computed for each pair, and a function that returns the
+    weights of each head.
     """
     systems = others or {}
     columns: list[Iterable[Any]] = [pairs]
@@ -76,10 +93,18 @@ def read_corpus(
         if golds is not None and number > len(golds):
             number += sum(1 for _ in rows)
             break
-        golden = None if golds is None else golds[number - 1]
-        known = () if aligned is None else next(attention)
-        record = CorpusRecord(number, pair, golden, dict(zip(systems, links, strict=True)), *known)
-        yield record._replace(files=files)
+        links_of_systems = dict(zip(systems, links, strict=True))
+        pair_gold = None if golds is None else golds[number - 1]
+        pair_attention, by_part = (None, None) if aligned is None else next(attention)
+        yield CorpusRecord(
+            number=number,
+            pair=pair,
+            gold=pair_gold,
+            others=links_of_systems,
+            aligned=pair_attention,
+            by_part=by_part,
+            files=files,
+        )
     if golds is not None and number != len(golds):
         raise unequal_lines_error([number, len(golds)], ["the bitext", str(gold)])
     if aligned is not None:
@@ -93,7 +118,9 @@ def random_sample(records: Iterable[CorpusRecord], size: int, *, seed: int = 1) 
     for seen, record in enumerate(records):
         if len(kept) < size:
             kept.append(record)
-        elif (index := draw.randrange(seen + 1)) < size:
+            continue
+        index = draw.randrange(seen + 1)
+        if index < size:
             kept[index] = record
     return sorted(kept, key=lambda record: record.number)
 
@@ -102,8 +129,8 @@ class WorstSample(NamedTuple):
     """The worst records, worst first, and evaluations of the whole corpus."""
 
     records: list[CorpusRecord]
-    size: int  # pairs of the whole corpus
-    evaluations: dict[str, Evaluation]  # of the links and of each other system, where there is gold
+    size: int  # the number of pairs in the whole corpus
+    evaluations: dict[str, Evaluation]  # by system, for the pairs with gold links
 
 
 def worst_sample(
@@ -120,14 +147,19 @@ def worst_sample(
     count = 0
     for record, ours, score in _align_corpus(records, aligner):
         count += 1
+        # the heap holds the worst records so far, and pops the best of them: the later of two equals
         entry = (_measure_badness(record, ours, score, by), -record.number, record)
-        heapq.heappush(heap, entry) if len(heap) < size else heapq.heappushpop(heap, entry)
+        if len(heap) < size:
+            heapq.heappush(heap, entry)
+        else:
+            heapq.heappushpop(heap, entry)
         if record.gold is not None:
             for name, links in {OWN_LINKS: ours, **record.others}.items():
                 systems[name].append(links)
             golds.append(record.gold)
-    ordered = [record for *_, record in sorted(heap, reverse=True)]
-    return WorstSample(ordered, count, {name: evaluate(links, golds) for name, links in systems.items()})
+    worst_first = [record for _, _, record in sorted(heap, reverse=True)]
+    evaluations = {name: evaluate(links, golds) for name, links in systems.items()}
+    return WorstSample(records=worst_first, size=count, evaluations=evaluations)
 
 
 def _align_corpus(
@@ -148,7 +180,7 @@ def _align_corpus(
 
 
 def _measure_badness(record: CorpusRecord, links: frozenset[Link], score: float, by: str) -> float:
-    """Return how bad a pair is; the larger, the worse."""
+    """Return how bad a pair is: the larger, the worse."""
     if by == "score":
         return -score
     if by == "gold" and record.gold is not None:
@@ -196,6 +228,7 @@ def weights_of_parts(record: CorpusRecord, aligner: Aligner | None) -> PartWeigh
 
 
 def _results_of_parts(records: Sequence[CorpusRecord], aligner: Aligner | None) -> list[PartResults]:
+    """Return for each record what each scorer, or each attention head, gives by itself."""
     if aligner is None:
         return [(record.by_part() if record.by_part else {}, {}) for record in records]
     names = aligner.scorer.names if len(aligner.scorer.names) > 1 else ()
@@ -216,25 +249,36 @@ def align_for_report(records: Iterable[CorpusRecord], aligner: Aligner | None = 
     """
     pairs: list[SamplePair] = []
     left_out: list[int] = []
-    fitting, room = _records_that_fit(records, aligner, left_out), MAX_PART_WEIGHTS
-    while chunk := list(
-        islice(
-            fitting,
-            min(PAIRS_PER_PARTS_CALL, max(0, MAX_PAIRS_WITH_PARTS - len(pairs))) or PAIRS_PER_SCORING_CALL,
-        )
-    ):
-        by_part = len(pairs) < MAX_PAIRS_WITH_PARTS and room > 0
-        alone = _results_of_parts(chunk, aligner) if by_part else [({}, {}) for _ in chunk]
+    fitting = _records_that_fit(records, aligner, left_out)
+    weights_left = MAX_PART_WEIGHTS
+    while True:
+        pairs_left = MAX_PAIRS_WITH_PARTS - len(pairs)
+        size = min(PAIRS_PER_PARTS_CALL, pairs_left) if pairs_left > 0 else PAIRS_PER_SCORING_CALL
+        chunk = list(islice(fitting, size))
+        if not chunk:
+            break
+        with_parts = pairs_left > 0 and weights_left > 0
+        results_of_parts: list[PartResults] = [({}, {}) for _ in chunk]
+        if with_parts:
+            results_of_parts = _results_of_parts(chunk, aligner)
         aligned = _align_records(chunk, aligner)
-        for record, pair, (parts, choices) in zip(chunk, aligned, alone, strict=True):
-            if room <= 0:
+        for record, pair, (parts, choices) in zip(chunk, aligned, results_of_parts, strict=True):
+            if weights_left <= 0:
                 parts, choices = {}, {}
-            room -= sum(weights.size for weights in parts.values())
+            weights_left -= sum(weights.size for weights in parts.values())
             T, S = pair.matrix.weights.shape
-            others = other_alignments(record, S, T)
-            pairs.append(SamplePair(record.number, pair, record.gold, others, parts, choices))
+            pairs.append(
+                SamplePair(
+                    number=record.number,
+                    aligned=pair,
+                    gold=record.gold,
+                    others=other_alignments(record, S, T),
+                    parts=parts,
+                    choices=choices,
+                )
+            )
     if left_out:
-        more = f" and {len(left_out) - 1:,} others" if left_out[1:] else ""
+        more = f" and {len(left_out) - 1:,} others" if len(left_out) > 1 else ""
         limit = f"a page holds {MAX_MATRIX_CELLS:,} weights (target by source words)"
         text = f"pair {left_out[0]}{more}: no room, {limit}"
         if not pairs:
@@ -244,7 +288,7 @@ def align_for_report(records: Iterable[CorpusRecord], aligner: Aligner | None = 
 
 
 def other_alignments(record: CorpusRecord, S: int, T: int) -> dict[str, Alignment]:
-    """Return the links of other systems; a DataError names a file of links or gold with one outside."""
+    """Return the links of other systems; raise DataError with the file if links or gold are outside."""
     if record.gold is not None:
         alignment_inside(record.gold.possible, S, T, record.number or 1, record.files.get("gold"))
     return {
@@ -259,8 +303,9 @@ def _records_that_fit(
     """Yield the records that a page has room for, and note the numbers of the others."""
     cells = 0
     for record in records:
-        if cells + (more := count_cells(record, aligner)) > MAX_MATRIX_CELLS:
+        record_cells = count_cells(record, aligner)
+        if cells + record_cells > MAX_MATRIX_CELLS:
             left_out.append(record.number)
-        else:
-            cells += more
-            yield record
+            continue
+        cells += record_cells
+        yield record

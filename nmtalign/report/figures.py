@@ -36,7 +36,7 @@ def _save_with_embedded_fonts(figure: Figure, file: Any, **options: Any) -> None
     """Save a figure as ``Figure.savefig`` does, which takes the options, with fonts of type 42."""
     import matplotlib
 
-    is_page = hasattr(file, "savefig")  # of PdfPages, whose fonts are embedded when it is closed
+    is_page = hasattr(file, "savefig")  # a page of PdfPages, which embeds fonts when it is closed
     fonts = nullcontext() if is_page else matplotlib.rc_context(FONT_TYPES)
     suffix = Path(file).suffix if isinstance(file, str | Path) else ""
     named = options.get("format") or suffix.removeprefix(".") or matplotlib.rcParams["savefig.format"]
@@ -49,9 +49,9 @@ def _save_with_embedded_fonts(figure: Figure, file: Any, **options: Any) -> None
 
 @contextmanager
 def _outline_postscript_fonts(figure: Figure) -> Iterator[None]:
-    """Draw a text as outlines if its font has PostScript outlines, as many of Chinese and Japanese have.
+    """Draw texts as outlines if their fonts have PostScript outlines, as many Chinese and Japanese fonts do.
 
-    Most viewers show nothing of such a font that matplotlib has embedded as type 42.
+    matplotlib embeds such a font as type 42 in a way that most viewers do not display.
     """
     from matplotlib.patheffects import Normal
     from matplotlib.text import Text

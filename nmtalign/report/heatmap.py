@@ -53,10 +53,12 @@ if TYPE_CHECKING:
 
 PICTURE_FORMATS = (".png", ".svg", ".pdf")
 MAX_TITLE_CHARS = 100
-MIN_WRITTEN_WEIGHT = 0.005  # weights below it are left out when numbers are written into the cells
-NO_VECTOR_LABEL, HATCH_GRAY = "no vector", "0.45"  # words whose weights say nothing, and their color
-SUM_TOLERANCE = 1e-3  # tolerance of sums of shares
-NOTES_OF_VALUES = {  # of values, where all rows (or columns) sum to 1, and elsewhere
+MIN_WRITTEN_WEIGHT = 0.005  # smaller weights are not written into cells
+NO_VECTOR_LABEL = "no vector"  # rows and columns of words without a vector are hatched in gray
+HATCH_GRAY = "0.45"
+SUM_TOLERANCE = 1e-3
+# What the values of a matrix are: the first note where all rows (or columns) sum to 1, else the second.
+NOTES_OF_VALUES = {
     "forward": (
         "each row sums to 1, attention of a target word",
         "attention of a target word, each row sums to 1 at most",
@@ -68,13 +70,12 @@ NOTES_OF_VALUES = {  # of values, where all rows (or columns) sum to 1, and else
     "combined": ("both directions together",) * 2,
     "scores": ("before positions and softmax",) * 2,
 }
-_BACKEND_AND_METADATA: dict[
-    str, tuple[str, dict[str, str | None]]
-] = {  # what draws a format, and the metadata in it
+# The backend that draws a format, and the metadata of the file, which has no date and no version.
+_BACKEND_AND_METADATA: dict[str, tuple[str, dict[str, str | None]]] = {
     ".png": ("agg", {"Software": None}),
     ".svg": ("svg", {"Date": None, "Creator": "nmtalign"}),
 }
-_MIN_NUMBER_CELL_INCHES = 0.3  # inches: the smallest cell that holds a number
+_MIN_NUMBER_CELL_INCHES = 0.3  # a number does not fit into a smaller cell
 
 
 @check_call("write draw_heatmap(AlignmentMatrix(weights, source_words, target_words))")
@@ -263,25 +264,33 @@ def crop_matrices(
     columns: Sequence[int],
 ) -> tuple[dict[str, AlignmentMatrix], frozenset[Link], GoldAlignment | None]:
     """Return some rows (target words) and columns of matrices of one pair, and the links between them."""
-    source, target = ({old: new for new, old in enumerate(side)} for side in (columns, rows))
+    # the new position of each word that stays
+    new_source = {old: new for new, old in enumerate(columns)}
+    new_target = {old: new for new, old in enumerate(rows)}
     first = _same_words(list(matrices.values()))
 
-    def links_of_part(pairs: Iterable[tuple[int, int]]) -> frozenset[Link]:
-        inside = _links_inside(pairs, first)
-        return frozenset(Link(source[s], target[t]) for s, t in inside if s in source and t in target)
+    def crop_links(all_links: Iterable[tuple[int, int]]) -> frozenset[Link]:
+        kept: set[Link] = set()
+        for s, t in _links_inside(all_links, first):
+            if s in new_source and t in new_target:
+                kept.add(Link(new_source[s], new_target[t]))
+        return frozenset(kept)
 
-    def part(matrix: AlignmentMatrix) -> AlignmentMatrix:
-        words = tuple(matrix.source_tokens[s] for s in columns), tuple(matrix.target_tokens[t] for t in rows)
-        unknown = matrix.unknown and (
-            frozenset(source[s] for s in matrix.unknown[0] if s in source),
-            frozenset(target[t] for t in matrix.unknown[1] if t in target),
-        )
-        return AlignmentMatrix(matrix.weights[np.ix_(rows, columns)], *words, unknown, matrix.caption)
+    def crop_matrix(matrix: AlignmentMatrix) -> AlignmentMatrix:
+        source_tokens = tuple(matrix.source_tokens[s] for s in columns)
+        target_tokens = tuple(matrix.target_tokens[t] for t in rows)
+        unknown = matrix.unknown
+        if unknown is not None:
+            unknown_source = frozenset(new_source[s] for s in unknown[0] if s in new_source)
+            unknown_target = frozenset(new_target[t] for t in unknown[1] if t in new_target)
+            unknown = unknown_source, unknown_target
+        weights = matrix.weights[np.ix_(rows, columns)]
+        return AlignmentMatrix(weights, source_tokens, target_tokens, unknown, matrix.caption)
 
-    parts = {title: part(matrix) for title, matrix in matrices.items()}
+    parts = {title: crop_matrix(matrix) for title, matrix in matrices.items()}
     if gold is not None:
-        gold = GoldAlignment(links_of_part(gold.sure), links_of_part(gold.possible))
-    return parts, links_of_part(links), gold
+        gold = GoldAlignment(crop_links(gold.sure), crop_links(gold.possible))
+    return parts, crop_links(links), gold
 
 
 @check_call("write save_heatmaps([figure], path)")
@@ -320,7 +329,7 @@ def save_heatmaps(figures: Iterable[Figure], path: str | Path, *, dpi: int = 150
 
 
 def check_picture_suffix(path: str | Path, known: Sequence[str] = PICTURE_FORMATS) -> None:
-    """Refuse a file name whose ending is not among the known ones."""
+    """Raise UsageError unless a file name has one of the known endings."""
     if as_path(path).suffix.lower() not in known:
         raise UsageError(f"{path}: expected a file name ending in {', '.join(known)}")
 
@@ -361,9 +370,11 @@ def _same_words(matrices: Sequence[AlignmentMatrix]) -> AlignmentMatrix:
 
 
 def _links_inside(links: Iterable[tuple[int, int]], matrix: AlignmentMatrix) -> set[Link]:
-    """Return `links` as a set, refusing positions that the matrix does not have."""
+    """Return `links` as a set; raise DataError if the matrix does not have their positions."""
     T, S = matrix.weights.shape
-    source, target = getattr(links, "source_length", S), getattr(links, "target_length", T)  # of an Alignment
+    # an Alignment knows the numbers of words, other links do not
+    source = getattr(links, "source_length", S)
+    target = getattr(links, "target_length", T)
     if (source, target) != (S, T):
         sizes = f"{source} and {target}"
         raise DataError(f"expected links of {S} source and {T} target words, found links of {sizes}")
@@ -385,54 +396,83 @@ def _color_norm(matrices: Sequence[AlignmentMatrix], linear: bool | None) -> Nor
     from matplotlib.colors import Normalize, PowerNorm
 
     values = np.concatenate([matrix.weights.ravel() for matrix in matrices])
-    shares = bool(((values >= 0) & (values <= 1 + 1e-5)).all())
-    if linear or (linear is None and (not shares or _are_nearly_uniform(matrices))):
-        return Normalize(*_weight_range(values))
-    return PowerNorm(0.5, *((0.0, 1.0) if shares else _weight_range(values)))
+    are_shares = bool(((values >= 0) & (values <= 1 + 1e-5)).all())
+    if linear is None:
+        # square roots show small shares, but would hide the differences of nearly uniform weights
+        linear = not are_shares or _are_nearly_uniform(matrices)
+    low, high = _weight_range(values)
+    if linear:
+        return Normalize(low, high)
+    if are_shares:
+        low, high = 0.0, 1.0
+    return PowerNorm(0.5, low, high)
 
 
 def _sum_to_one(weights: NDArray[np.floating]) -> tuple[bool, bool]:
-    """Say whether all rows, and all columns, are shares that sum to 1."""
+    """Return whether all rows, and whether all columns, are shares that sum to 1."""
     if weights.size == 0 or weights.min() < 0:
         return False, False
-    rows, columns = (np.abs(weights.sum(axis=axis) - 1).max() < SUM_TOLERANCE for axis in (1, 0))
-    return bool(rows), bool(columns)
+    row_errors = np.abs(weights.sum(axis=1) - 1)
+    column_errors = np.abs(weights.sum(axis=0) - 1)
+    return bool(row_errors.max() < SUM_TOLERANCE), bool(column_errors.max() < SUM_TOLERANCE)
 
 
 def _are_nearly_uniform(matrices: Iterable[AlignmentMatrix]) -> bool:
-    """Say whether all weights are nearly uniform: of N words at most 2/N, and halfway from 1/N to 1."""
-    arrays = [matrix.weights for matrix in matrices]
-    limits = []
-    for weights in arrays:
-        rows, columns = _sum_to_one(weights)
-        N = weights.shape[1] if rows else len(weights) if columns else 0
-        limits += [min(2 / N, (1 + 1 / N) / 2)] if N > 1 else []
-    return bool(limits) and max(float(weights.max()) for weights in arrays) <= min(limits)
+    """Return whether all weights are nearly uniform.
+
+    Uniform weights over N words are 1/N. Weights are nearly uniform if none is above 2/N, or more than
+    halfway from 1/N to 1.
+    """
+    largest: list[float] = []
+    limits: list[float] = []
+    for matrix in matrices:
+        T, S = matrix.weights.shape
+        rows_sum_to_one, columns_sum_to_one = _sum_to_one(matrix.weights)
+        if rows_sum_to_one:
+            N = S
+        elif columns_sum_to_one:
+            N = T
+        else:
+            N = 0
+        if N > 1:
+            limits.append(min(2 / N, (1 + 1 / N) / 2))
+        if matrix.weights.size:
+            largest.append(float(matrix.weights.max()))
+    return bool(limits) and max(largest) <= min(limits)
 
 
 def _notes_below(matrices: Mapping[str, AlignmentMatrix]) -> list[str]:
-    """Return what is to be said of the weights: of which score, what they are, unknown words."""
+    """Return the notes below a picture: which score was used, what the weights are, unknown words."""
     captions = {matrix.caption for matrix in matrices.values()}
-    sentences = [f"score: {caption}" for caption in captions if caption and len(captions) == 1]
+    notes: list[str] = []
+    if len(captions) == 1:
+        [caption] = captions
+        if caption:
+            notes.append(f"score: {caption}")
     for name, matrix in matrices.items():
-        weights, named = matrix.weights, f"{visible(name)}: " if name else ""
+        weights = matrix.weights
+        prefix = f"{visible(name)}: " if name else ""
         if matrix.caption and len(captions) > 1:
-            sentences.append(f"{named}{matrix.caption}")
+            notes.append(f"{prefix}{matrix.caption}")
         if name in NOTES_OF_VALUES:
-            whole, part = NOTES_OF_VALUES[name]
-            hidden = ", hatched cells included" if " sums" in whole and any(matrix.unknown or ()) else ""
-            sentences.append(named + (whole if any(_sum_to_one(weights)) else part) + hidden)
+            sums_to_one, sums_to_less = NOTES_OF_VALUES[name]
+            note = sums_to_one if any(_sum_to_one(weights)) else sums_to_less
+            if " sums" in sums_to_one and any(matrix.unknown or ()):
+                note += ", hatched cells included"
+            notes.append(f"{prefix}{note}")
         if _are_nearly_uniform([matrix]):
             digits = max(3, _digit_count(float(np.ptp(weights))))
-            low, high = (f"{bound:.{digits}f}".lstrip("0") for bound in (weights.min(), weights.max()))
-            sentences.append(f"{named}nearly uniform, all from {low} to {high}")
+            low = f"{weights.min():.{digits}f}".lstrip("0")
+            high = f"{weights.max():.{digits}f}".lstrip("0")
+            notes.append(f"{prefix}nearly uniform, all from {low} to {high}")
     first = next(iter(matrices.values()))
     sides = first.source_tokens, first.target_tokens
     for side, unknown, tokens in zip(SIDES, first.unknown or ((), ()), sides, strict=True):
         if unknown:
-            words = ", ".join(dict.fromkeys(visible(tokens[n]) for n in sorted(unknown)))
-            sentences.append(f"without a vector in the {side}: {abbreviate(words, MAX_TITLE_CHARS)}")
-    return sentences
+            words = dict.fromkeys(visible(tokens[position]) for position in sorted(unknown))
+            listed = abbreviate(", ".join(words), MAX_TITLE_CHARS)
+            notes.append(f"without a vector in the {side}: {listed}")
+    return notes
 
 
 def _weight_range(values: NDArray[np.floating]) -> tuple[float, float]:

@@ -17,6 +17,7 @@ import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,7 @@ from nmtalign.report.sample import (
     OWN_LINKS,
     Figure,
     SamplePair,
+    as_sample_pairs,
     best_sources,
     best_targets,
     comparison_data,
@@ -49,7 +51,6 @@ from nmtalign.report.sample import (
     headline,
     lexicon_rows,
     most_instructive,
-    number_pairs,
     summarize,
 )
 from nmtalign.report.style import LIGHT, color_scale, visible
@@ -72,19 +73,24 @@ def report_page(
 ) -> str:
     """Return the page of :func:`write_report`; the same pairs give the same text.
 
-    `gold` is a Pharaoh line for each pair of the corpus, empty where there are none: the page gives those of
-    pairs that it does not show back with the corrected ones.
+    `gold` has a Pharaoh line for each pair of the corpus, which is empty for a pair without gold links. When
+    the page saves corrected links, it adds the gold links of the pairs that it does not show.
     """
-    data, evaluated = report_data(pairs), evaluate_systems(pairs)
-    lines = [""] * max((pair.number for pair in pairs), default=0) if gold is None else gold
+    data = report_data(pairs)
+    evaluated = evaluate_systems(pairs)
+    lines = gold
+    if lines is None:
+        last = max((pair.number for pair in pairs), default=0)
+        lines = [""] * last
     shown = {pair.number for pair in pairs}
+    not_shown = {n: line for n, line in enumerate(lines, 1) if line and n not in shown}
     figures = [*corpus, *summarize(pairs, evaluated.get(OWN_LINKS))]
     data |= {
         "headline": headline(figures),
         "summary": [figure[:3] for figure in figures],
         "lines": len(lines),
         "text": _fingerprint_of_text(pairs, len(lines)) if text is None else text,
-        "rest": {n: line for n, line in enumerate(lines, 1) if line and n not in shown},
+        "rest": not_shown,
         "corrections": _correction_data(pairs, corrections or {}, len(lines)),
         "systems": comparison_data(evaluated if systems is None else systems),
     }
@@ -92,7 +98,7 @@ def report_page(
 
 
 def _fingerprint_of_text(pairs: Sequence[SamplePair], lines: int) -> str | None:
-    """Return the key of a text of which all pairs are shown; None where some are not."""
+    """Return the fingerprint of a text if the page shows all of its pairs, else None."""
     if sorted(pair.number for pair in pairs) != list(range(1, lines + 1)):
         return None
     key = TextFingerprint()
@@ -104,22 +110,29 @@ def _fingerprint_of_text(pairs: Sequence[SamplePair], lines: int) -> str | None:
 def _correction_data(
     pairs: Sequence[SamplePair], corrections: Mapping[int, Correction], lines: int
 ) -> list[dict[str, Any]]:
-    """Return corrections as the page reads and writes them; DataError if they are of another text."""
+    """Return corrections as the page reads and writes them; raise DataError if they are of another text."""
     for pair in pairs:
-        one = corrections.get(pair.number)
-        if one is not None and one.text != pair_fingerprint(*pair.aligned.tokens):
+        correction = corrections.get(pair.number)
+        if correction is not None and correction.text != pair_fingerprint(*pair.aligned.tokens):
             raise DataError(f"pair {pair.number}: expected a correction of its words, found one of others")
-    for one in corrections.values():
-        if one.pairs != lines:
-            raise DataError(f"expected corrections of a text of {lines:,} pairs, found {one.pairs:,}")
-    return [
-        {
-            **{name: getattr(one, name) for name in ("pair", "pairs", "text", "by", "at")},
-            "links": sorted(one.gold.sure),
-            "possible": sorted(one.gold.possible - one.gold.sure),
-        }
-        for one in corrections.values()
-    ]
+    data: list[dict[str, Any]] = []
+    for correction in corrections.values():
+        if correction.pairs != lines:
+            found = f"found {correction.pairs:,}"
+            raise DataError(f"expected corrections of a text of {lines:,} pairs, {found}")
+        gold = correction.gold
+        data.append(
+            {
+                "pair": correction.pair,
+                "pairs": correction.pairs,
+                "text": correction.text,
+                "by": correction.by,
+                "at": correction.at,
+                "links": sorted(gold.sure),
+                "possible": sorted(gold.possible - gold.sure),
+            }
+        )
+    return data
 
 
 def cards_page(pairs: Sequence[SamplePair]) -> str:
@@ -222,7 +235,7 @@ def write_report(
         check_type(figure, Figure, "a figure of nmtalign.report.sample")
     for evaluation in (systems or {}).values():
         check_type(evaluation, Evaluation, "an evaluation of a system")
-    listed = number_pairs(pairs, golds)
+    listed = as_sample_pairs(pairs, golds)
     lines = None if golds is None else list(map(format_gold, golds))
     known = {} if corrections is None else read_corrections(corrections)
     page = report_page(
@@ -245,35 +258,39 @@ def _read_asset(name: str) -> str:
 
 @functools.cache
 def module_order(name: str) -> tuple[str, ...]:
-    """Return the names of all JavaScript modules that one needs, each behind those that it imports itself."""
+    """Return the names of all JavaScript modules that a module needs, each after those that it imports."""
     folder = posixpath.dirname(name)
-    imported = [
-        posixpath.normpath(posixpath.join(folder, path)) for path in _IMPORT_LINE.findall(_read_asset(name))
-    ]
-    return (*dict.fromkeys(needed for path in imported for needed in module_order(path)), name)
+    needed: dict[str, None] = {}  # an ordered set
+    for path in _IMPORT_LINE.findall(_read_asset(name)):
+        imported = posixpath.normpath(posixpath.join(folder, path))
+        needed.update(dict.fromkeys(module_order(imported)))
+    return (*needed, name)
 
 
 @functools.cache
 def _bundle_script(name: str) -> str:
     """Return a module and all that it needs as one script in one scope, without imports and exports."""
-    texts = [
-        re.sub(r"^export ", "", _IMPORT_LINE.sub("", _read_asset(m)), flags=re.MULTILINE)
-        for m in module_order(name)
-    ]
-    return "\n".join(['"use strict";', "(async () => {", *map(_without_indentation, texts), "})();"])
+    lines = ['"use strict";', "(async () => {"]
+    for module in module_order(name):
+        text = _IMPORT_LINE.sub("", _read_asset(module))
+        text = re.sub(r"^export ", "", text, flags=re.MULTILINE)
+        lines.append(_without_indentation(text))
+    lines.append("})();")
+    return "\n".join(lines)
 
 
 def _without_indentation(text: str) -> str:
-    """Return `text` without the spaces before its lines, a fifteenth of a page of few pairs."""
+    """Return `text` without indentation, which would be a fifteenth of a page of few pairs."""
     return re.sub(r"^ +", "", text, flags=re.MULTILINE)
 
 
 def _policy_hash(text: str) -> str:
+    """Return the hash by which the page's security policy allows a script or a style sheet."""
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def compress_to_base64(data: bytes) -> str:
-    """Return bytes as zlib compresses them, in base64, as the page reads them."""
+    """Return bytes compressed by zlib and encoded as base64, which the page decodes."""
     return base64.b64encode(zlib.compress(data)).decode()
 
 
@@ -327,61 +344,86 @@ def _pair_data(pair: SamplePair, levels: bytearray) -> dict[str, Any]:
     """
     aligned, matrix, gold = pair.aligned, pair.aligned.matrix, pair.gold
     aer = math.nan if gold is None else Counts.of(aligned.alignment, gold).aer
+    links: list[int] = []
+    for link in aligned.alignment:
+        links += [*link, round(1000 * aligned.probability(link))]
+    gold_links: list[int] | None = None
+    if gold is not None:
+        gold_links = []
+        for link in sorted(gold.possible):
+            gold_links += [*link, int(link in gold.sure)]
+    others = [_flatten(sorted(other.links)) for other in pair.others.values()]
+    links_of_parts = {part: _flatten(pair.chosen_by(part)) for part in pair.parts}
+    unknown = None
+    if matrix.unknown is not None:
+        unknown = [sorted(side) for side in matrix.unknown]
     return {
         "n": pair.number,
         "h": pair_fingerprint(*aligned.tokens),
         "s": [visible(word) for word in matrix.source_tokens],
         "t": [visible(word) for word in matrix.target_tokens],
-        "l": [x for link in aligned.alignment for x in (*link, round(1000 * aligned.probability(link)))],
-        "g": None
-        if gold is None
-        else [x for link in sorted(gold.possible) for x in (*link, int(link in gold.sure))],
-        "o": [[x for link in sorted(other.links) for x in link] for other in pair.others.values()],
+        "l": links,
+        "g": gold_links,
+        "o": others,
         "m": _pack_matrices(pair, levels),
-        "c": {part: [x for link in pair.chosen_by(part) for x in link] for part in pair.parts},
+        "c": links_of_parts,
         "bf": best_sources(aligned),
         "br": best_targets(aligned),
         "nt": _null_thousandths(aligned.target_null),
         "ns": _null_thousandths(aligned.source_null),
         "p": None if aligned.score is None else round(aligned.score, 4),
         "a": None if math.isnan(aer) else round(aer, 4),
-        "u": None if matrix.unknown is None else [sorted(side) for side in matrix.unknown],
+        "u": unknown,
     }
 
 
+def _flatten(links: Iterable[tuple[int, int]]) -> list[int]:
+    """Return source, target, source, target, ... of links."""
+    return list(chain.from_iterable(links))
+
+
 def _pack_matrices(pair: SamplePair, levels: bytearray) -> dict[str, tuple[float, float, int]]:
+    """Pack the matrices of a pair and return where they are, by name; systems are called ``=0``, ``=1``."""
     aligned = pair.aligned
     named = {"combined": aligned.matrix.weights, "forward": aligned.forward, "reverse": aligned.reverse}
     scores = aligned.scores if aligned.default_values == "forward" else None
     if scores is not None and np.isfinite(scores).all():
-        named["scores"] = scores  # which the reasons of the page tell
+        named["scores"] = scores  # the page shows them as the reason for a link
     named |= pair.parts
-    named |= {f"={n}": pair.weights[name] for n, name in enumerate(pair.others) if name in pair.weights}
-    return {name: pack_weights(weights, levels) for name, weights in named.items() if weights is not None}
+    for number, name in enumerate(pair.others):
+        if name in pair.weights:
+            named[f"={number}"] = pair.weights[name]
+    packed: dict[str, tuple[float, float, int]] = {}
+    for name, weights in named.items():
+        if weights is not None:
+            packed[name] = pack_weights(weights, levels)
+    return packed
 
 
 def pack_weights(weights: NDArray[np.floating], levels: bytearray) -> tuple[float, float, int]:
-    """Return the smallest weight, the largest, and where the (T, S) weights between them begin in `levels`.
+    """Append weights to `levels` and return their minimum, their maximum and where they begin.
 
-    They are added there as bytes, by row. A byte counts 255ths of the span, so a weight that is read back is
-    off by at most 1/510 of it.
+    The (T, S) weights become bytes, row by row. A byte counts 255ths of the range from minimum to maximum,
+    so a weight that is read back is off by at most 1/510 of this range.
 
     >>> levels = bytearray(b"before")
     >>> pack(np.array([[0.0, 0.2, 1.0]]), levels), list(levels[6:])
     ((0.0, 1.0, 6), [0, 51, 255])
     """
-    at = len(levels)
+    start = len(levels)
     if not weights.size:
-        return 0.0, 1.0, at
+        return 0.0, 1.0, start
     low, high = float(f"{weights.min():.6g}"), float(f"{weights.max():.6g}")
-    low = 0.0 if abs(low) < 1e-6 * high else low
-    shares = (weights.astype(float) - low) * (255 / ((high - low) or 1.0))
-    levels += np.rint(np.clip(shares, 0, 255)).astype(np.uint8).tobytes()
-    return low, high, at
+    if abs(low) < 1e-6 * high:
+        low = 0.0
+    steps_per_weight = 255 / ((high - low) or 1.0)
+    steps = (weights.astype(float) - low) * steps_per_weight
+    levels += np.rint(np.clip(steps, 0, 255)).astype(np.uint8).tobytes()
+    return low, high, start
 
 
 def _null_thousandths(probabilities: NDArray[np.floating] | None) -> list[int] | None:
-    """Return thousandths, or None when there is no null word."""
+    """Return null probabilities in thousandths; None without a null word, or if all would be 0."""
     if probabilities is None or not (probabilities > 5e-4).any():
         return None
     return [round(1000 * float(p)) for p in probabilities]

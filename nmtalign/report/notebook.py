@@ -31,7 +31,7 @@ from nmtalign.report.heatmap import (
     save_heatmaps,
 )
 from nmtalign.report.html import cards_page, report_page
-from nmtalign.report.sample import SamplePair, number_pairs
+from nmtalign.report.sample import SamplePair, as_sample_pairs
 from nmtalign.report.style import DARK
 from nmtalign.report.tables import MATRIX_FORMATS, link_table, save_matrices
 from nmtalign.results import PictureSettings
@@ -41,20 +41,20 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-PAGE_HEIGHT_PIXELS = 720  # pixels of a page
-SCREEN_DPI = 80  # of a picture as it is shown; it has twice as many dots
+PAGE_HEIGHT_PIXELS = 720
+SCREEN_DPI = 80  # pictures have twice as many dots, for sharp screens
 LABEL_COLOR = "#7a7a7a"
 COMPARISON_COLUMNS = ["source_position", "source_word", "target_position", "target_word", "found"]
 
-PngAndSize = tuple[bytes, dict[str, int]]  # a picture, and how large it is shown
+PngAndSize = tuple[bytes, dict[str, int]]  # a picture, and the width and height at which it is shown
 
 
 @dataclass(frozen=True, repr=False)
 class Page:
     """An HTML page that a notebook shows in a frame."""
 
-    html: str  # the whole page
-    height: int = PAGE_HEIGHT_PIXELS  # of the frame, in pixels
+    html: str
+    height: int = PAGE_HEIGHT_PIXELS  # height of the frame
 
     def __repr__(self) -> str:
         return f"Page of {len(self.html):,} characters, which a notebook shows"
@@ -86,7 +86,7 @@ def show(pairs: Iterable[AlignedPair], *, title: str = "Word alignment") -> Page
     True
     """
     check_type(title, str, "a title")
-    return Page(report_page(number_pairs(pairs), title=title))
+    return Page(report_page(as_sample_pairs(pairs), title=title))
 
 
 @singledispatch

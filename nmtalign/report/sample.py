@@ -39,12 +39,14 @@ _METRIC_NAMES = {"precision": "Precision", "recall": "Recall", "f1": "F1", "aer"
 def alignment_inside(
     links: frozenset[Link], S: int, T: int, number: int, file: str | Path | None = None
 ) -> Alignment:
-    """Return links of a pair; a DataError with the number of the pair, and the file, if one is outside."""
+    """Return links as an Alignment; raise DataError with the pair and the file if a link is outside."""
     try:
         return Alignment(links, S, T)
     except DataError as error:
         outside = DataError(f"pair {number}: {error}; are the files made from the same words?")
-        raise (outside if file is None else outside.at(file)) from None
+        if file is not None:
+            outside = outside.at(file)
+        raise outside from None
 
 
 @check_constructor()
@@ -90,15 +92,14 @@ class SamplePair:
         check_type(self.gold, (GoldAlignment, type(None)), "a GoldAlignment")
         if self.gold is not None:
             alignment_inside(self.gold.possible, S, T, self.number)
-        names = {name: f"the {name} of a pair as a dictionary" for name in ("others", "choices")}
-        for name, what in names.items():
-            check_type(getattr(self, name), Mapping, what)
-            for alignment in getattr(self, name).values():
+        for name, alignments in (("others", self.others), ("choices", self.choices)):
+            check_type(alignments, Mapping, f"the {name} of a pair as a dictionary")
+            for alignment in alignments.values():
                 check_type(alignment, Alignment, "an alignment of another system")
                 alignment_inside(alignment.links, S, T, self.number)
-        for name in ("parts", "weights"):
-            check_type(getattr(self, name), Mapping, f"the {name} of a pair as a dictionary")
-            for part, weights in getattr(self, name).items():
+        for name, matrices in (("parts", self.parts), ("weights", self.weights)):
+            check_type(matrices, Mapping, f"the {name} of a pair as a dictionary")
+            for part, weights in matrices.items():
                 shape = as_real_array(weights, f"the weights of {part}").shape
                 if shape != (T, S):
                     raise DataError(f"expected the weights of {part} of shape (T, S) = {T, S}, found {shape}")
@@ -119,7 +120,7 @@ class SamplePair:
         return [(s, t) for t, s in enumerate(_best_columns(self.parts[part], None)) if s >= 0]
 
 
-def number_pairs(
+def as_sample_pairs(
     pairs: Iterable[AlignedPair] | Iterable[SamplePair], gold: Sequence[GoldAlignment] | None = None
 ) -> list[SamplePair]:
     """Return aligned pairs as a report shows them, counted from 1; those of SamplePair stay as they are."""
@@ -148,21 +149,25 @@ def number_pairs(
 
 def best_sources(pair: AlignedPair) -> list[int]:
     """Return the best source position of each target word, -1 where the null word is likelier; length T."""
-    return _best_columns(pair.matrix.weights if pair.forward is None else pair.forward, pair.target_null)
+    weights = pair.matrix.weights if pair.forward is None else pair.forward  # (T, S)
+    return _best_columns(weights, pair.target_null)
 
 
 def best_targets(pair: AlignedPair) -> list[int]:
     """Return the best target position of each source word, -1 where the null word is likelier; length S."""
-    return _best_columns((pair.matrix.weights if pair.reverse is None else pair.reverse).T, pair.source_null)
+    weights = pair.matrix.weights if pair.reverse is None else pair.reverse  # (T, S)
+    return _best_columns(weights.T, pair.source_null)
 
 
 def _best_columns(weights: NDArray[np.floating], null: NDArray[np.floating] | None) -> list[int]:
     """Return the best column of each row, -1 where null has more weight."""
-    if 0 in weights.shape:
-        return [-1] * len(weights)
     T, S = weights.shape
-    best = best_cells(weights[..., None], 1, np.array([S]), np.array([T]))[..., 0].argmax(axis=1)
-    null_weights = np.zeros(len(weights)) if null is None else null
+    if T == 0 or S == 0:
+        return [-1] * T
+    # best_cells resolves ties as the extractions do; it takes buckets, here of one pair: (T, S, 1)
+    is_best = best_cells(weights[..., None], 1, np.array([S]), np.array([T]))[..., 0]
+    best = is_best.argmax(axis=1)
+    null_weights = np.zeros(T) if null is None else null
     return list(np.where(null_weights > weights.max(axis=1), -1, best).tolist())
 
 
@@ -173,20 +178,32 @@ def most_instructive(pairs: Iterable[SamplePair]) -> tuple[int, Link] | None:
     wrong link of a word that also lacks a sure link; then the most probable wrong link; then the missing sure
     link that is least likely. Ties are resolved by the shortest pair, then by the first pair.
     """
-    errors: list[tuple[tuple[int, float, int], int, Link]] = []
+    best: tuple[int, Link] | None = None
+    best_key = (-1, 0.0, 0)
     for pair in pairs:
-        T, S = pair.aligned.matrix.weights.shape
+        weights = pair.aligned.matrix.weights
+        T, S = weights.shape
         if pair.gold is None or max(S, T) > MAX_READABLE_WORDS:
             continue
-        ours, weights = pair.aligned.alignment.links, pair.aligned.matrix.weights
-        missed = pair.gold.sure - ours
-        lacking = {s for s, _ in missed}, {t for _, t in missed}
-        for link in sorted(missed | (ours - pair.gold.possible)):
+        links = pair.aligned.alignment.links
+        missing = pair.gold.sure - links
+        wrong = links - pair.gold.possible
+        source_words_of_missing = {s for s, _ in missing}
+        target_words_of_missing = {t for _, t in missing}
+        for link in sorted(missing | wrong):
             s, t = link
-            rank = 2 if s in lacking[0] or t in lacking[1] else 1
-            sure = pair.aligned.probability(link) if link in ours else -float(weights[t, s])
-            errors.append(((rank * (link in ours), round(sure, 3), -S - T), pair.number, link))
-    return max(errors, key=lambda error: error[0])[1:] if errors else None
+            if link in missing:
+                rank = 0
+                certainty = -float(weights[t, s])
+            else:
+                lacks_another = s in source_words_of_missing or t in target_words_of_missing
+                rank = 2 if lacks_another else 1
+                certainty = pair.aligned.probability(link)
+            key = rank, round(certainty, 3), -S - T
+            if key > best_key:  # of equals, the first one stays
+                best_key = key
+                best = pair.number, link
+    return best
 
 
 class Distribution(NamedTuple):
@@ -200,13 +217,20 @@ class Distribution(NamedTuple):
 
 def distributions(pairs: Sequence[SamplePair]) -> list[Distribution]:
     """Return distributions of pair scores, probabilities, jump widths, fertility and unknown words."""
-    scores = np.array([p.aligned.score for p in pairs if p.aligned.score is not None], dtype=float)
-    probabilities = np.array([x for p in pairs for x in p.aligned.probabilities.values()], dtype=float)
-    matrices = [p.aligned.matrix for p in pairs if p.aligned.matrix.unknown is not None]
-    unknown = [sum(map(len, m.unknown or ())) / max(1, sum(m.weights.shape)) for m in matrices]
+    scores: list[float] = []
+    probabilities: list[float] = []
+    unknown: list[float] = []  # of each pair, the share of its words without a vector
+    for pair in pairs:
+        if pair.aligned.score is not None:
+            scores.append(pair.aligned.score)
+        probabilities.extend(pair.aligned.probabilities.values())
+        matrix = pair.aligned.matrix
+        if matrix.unknown is not None:
+            unknown_words = sum(map(len, matrix.unknown))
+            unknown.append(unknown_words / max(1, sum(matrix.weights.shape)))
     histograms = [
-        _score_histogram("Pair scores", scores),
-        _share_histogram("Link probabilities", "of the chosen links", probabilities),
+        _score_histogram("Pair scores", np.array(scores, dtype=float)),
+        _share_histogram("Link probabilities", "of the chosen links", np.array(probabilities, dtype=float)),
         _integer_histogram("Jump widths", JUMP_NOTE, jump_widths(pairs), -5, 5),
         _fertility_histogram(pairs, 0),
         _fertility_histogram(pairs, 1),
@@ -337,8 +361,10 @@ def evaluation_figures(evaluation: Evaluation, *, where: str = "") -> list[Figur
 
 
 def _size_figures(pairs: Sequence[SamplePair]) -> list[Figure]:
+    """Return the numbers of pairs, words and links, and the mean score."""
     alignments = [pair.aligned.alignment for pair in pairs]
-    source, target = (sum(len(pair.aligned.tokens[side]) for pair in pairs) for side in (0, 1))
+    source = sum(len(pair.aligned.tokens[0]) for pair in pairs)
+    target = sum(len(pair.aligned.tokens[1]) for pair in pairs)
     scores = [pair.aligned.score for pair in pairs if pair.aligned.score is not None]
     figures = [
         Figure("Pairs shown", f"{len(pairs):,}"),
@@ -352,15 +378,17 @@ def _size_figures(pairs: Sequence[SamplePair]) -> list[Figure]:
 
 
 def _agreement_figure(name: str, links: Sequence[tuple[Alignment, Alignment]]) -> Figure:
-    both = sum(len(ours.links & theirs.links) for ours, theirs in links)
-    ours, theirs = (sum(len(pair[side]) for pair in links) for side in (0, 1))
+    """Return the F1 of the links with those of another system; `links` are both alignments of each pair."""
+    both = sum(len(first.links & second.links) for first, second in links)
+    ours = sum(len(first) for first, _ in links)
+    theirs = sum(len(second) for _, second in links)
     value = f"{200 * both / (ours + theirs):.1f} %" if ours + theirs else "–"
     note = f"{both:,} both, {ours - both:,} only here, {theirs - both:,} only there"
     return Figure(f"F1 with {name}", value, note)
 
 
 def verdict(systems: Mapping[str, Evaluation], differences: Mapping[tuple[str, str], Difference]) -> str:
-    """Say which system makes the fewest errors, and beside which others that may be chance.
+    """Return a sentence that says which system makes the fewest errors, and whether that may be chance.
 
     Systems come best first; a difference is by how much the AER of the second is above that of the first.
 
@@ -371,66 +399,90 @@ def verdict(systems: Mapping[str, Evaluation], differences: Mapping[tuple[str, s
     'The difference is within chance: AER of A 33.3 %, of B (33.3 %, p = 1)'
     """
     best, *others = systems
-    rates = {name: f"{100 * one.aer:.1f}" for name, one in systems.items()}
-    p = {name: differences[best, name].p for name in others}
-    rated = {name: f"{name} ({rates[name]} %, p = {format_p_value(p[name])})" for name in others}
-    sure = [name for name in others if p[name] < SIGNIFICANCE_LEVEL / len(differences)]
-    chance = " and ".join(rated[name] for name in others if name not in sure)
-    if sure == others[:1] == others:
-        errors = f"AER {rates[best]} for {rates[others[0]]} %"
-        return f"Fewer errors in {best} than in {others[0]}: {errors}, p = {format_p_value(p[others[0]])}"
-    if sure:
-        worse = " and ".join(rated[name] for name in sure)
-        line = f"Fewer errors in {best} (AER {rates[best]} %) than in {worse}"
-        return f"{line}; the difference to {chance} is within chance" if chance else line
+    rates = {name: f"{100 * evaluation.aer:.1f}" for name, evaluation in systems.items()}
+    level = SIGNIFICANCE_LEVEL / len(differences)  # Bonferroni: all differences share the level
+    p_values: dict[str, str] = {}
+    worse: list[str] = []  # systems with significantly more errors
+    within_chance: list[str] = []
+    for name in others:
+        p = differences[best, name].p
+        p_values[name] = format_p_value(p)
+        described = f"{name} ({rates[name]} %, p = {p_values[name]})"
+        if p < level:
+            worse.append(described)
+        else:
+            within_chance.append(described)
+    chance = " and ".join(within_chance)
+    if len(others) == 1 and worse:
+        [other] = others
+        errors = f"AER {rates[best]} for {rates[other]} %, p = {p_values[other]}"
+        return f"Fewer errors in {best} than in {other}: {errors}"
+    if worse:
+        sentence = f"Fewer errors in {best} (AER {rates[best]} %) than in {' and '.join(worse)}"
+        return f"{sentence}; the difference to {chance} is within chance" if chance else sentence
     are = "difference is" if len(others) == 1 else "differences are"
     return f"The {are} within chance: AER of {best} {rates[best]} %, of {chance}"
 
 
 def format_p_value(p: float) -> str:
-    """Return a probability as papers write it.
+    """Return a p-value as papers write it.
 
     >>> [told_p(p) for p in (0.000999, 0.0123, 0.3, 1.0)]
     ['.001', '.01', '.30', '1']
     """
-    return "1" if p > 0.995 else f"{p:.{3 if p < 0.0095 else 2}f}".lstrip("0")
+    if p > 0.995:
+        return "1"
+    digits = 3 if p < 0.0095 else 2
+    return f"{p:.{digits}f}".lstrip("0")
 
 
 def evaluate_systems(pairs: Sequence[SamplePair]) -> dict[str, Evaluation]:
     """Evaluate the links, and those of each other system, over the pairs that have gold."""
-    known = [(pair, pair.gold) for pair in pairs if pair.gold is not None]
-    golds = [gold for _, gold in known]
-    systems = {OWN_LINKS: [pair.aligned.alignment for pair, _ in known]}
-    systems |= {name: [pair.others[name] for pair, _ in known] for name in (pairs[0].others if known else ())}
-    return {name: evaluate(links, golds) for name, links in systems.items()} if known else {}
+    golds = [pair.gold for pair in pairs if pair.gold is not None]
+    if not golds:
+        return {}
+    with_gold = [pair for pair in pairs if pair.gold is not None]
+    systems = {OWN_LINKS: [pair.aligned.alignment for pair in with_gold]}
+    for name in pairs[0].others:
+        systems[name] = [pair.others[name] for pair in with_gold]
+    return {name: evaluate(links, golds) for name, links in systems.items()}
 
 
 def comparison_data(systems: Mapping[str, Evaluation]) -> dict[str, Any] | None:
-    """Return what the page says of systems; None where there are not two with an error that is known.
+    """Return the data of the page's table of systems; None unless the AER of two systems is known.
 
-    A row is a name, the number of links, precision, recall, AER and half of its interval. Between two rows
-    stands how much the AER of the second is above that of the first, with its interval and p-value.
+    A row is a name, the number of links, precision, recall, AER and half of its interval. The differences,
+    by the numbers of two rows, say how much the AER of the second row is above that of the first, with its
+    interval and p-value.
     """
-    known = [(name, one) for name, one in systems.items() if not math.isnan(one.aer)]
+    known = {name: evaluation for name, evaluation in systems.items() if not math.isnan(evaluation.aer)}
     if len(known) < 2:
         return None
-    ordered = dict(sorted(known, key=lambda entry: entry[1].aer))  # those with the same error as they come
+    best_first = sorted(known, key=lambda name: known[name].aer)  # stable: equals keep their order
     rows: list[tuple[Any, ...]] = []
-    for name, one in ordered.items():
-        low, high = one.intervals["aer"]
-        shares = (*map(one.score, ("precision", "recall", "aer")), (high - low) / 2)
-        numbers = [None if math.isnan(x) else round(100 * x, 4) for x in shares]
-        rows.append((visible(name), one.counts.links, *numbers))
-    compared = {
-        (a, b): compare_evaluations(ordered[a], ordered[b])["aer"] for a, b in combinations(ordered, 2)
-    }
-    differences = {}
-    for (i, j), difference in zip(combinations(range(len(rows)), 2), compared.values(), strict=True):
-        points = (round(100 * x, 4) for x in (difference.value, *difference.interval))
-        differences[f"{i}-{j}"] = (*points, format_p_value(difference.p))
+    for name in best_first:
+        evaluation = known[name]
+        low, high = evaluation.intervals["aer"]
+        scores = [evaluation.score(metric) for metric in ("precision", "recall", "aer")]
+        half_interval = (high - low) / 2
+        percents = [_percent_or_none(value) for value in (*scores, half_interval)]
+        rows.append((visible(name), evaluation.counts.links, *percents))
+    compared: dict[tuple[str, str], Difference] = {}
+    differences: dict[str, tuple[Any, ...]] = {}
+    for (i, first), (j, second) in combinations(enumerate(best_first), 2):
+        difference = compare_evaluations(known[first], known[second])["aer"]
+        compared[first, second] = difference
+        percents = [round(100 * value, 4) for value in (difference.value, *difference.interval)]
+        differences[f"{i}-{j}"] = (*percents, format_p_value(difference.p))
+    ordered = {name: known[name] for name in best_first}
     return {
         "verdict": visible(verdict(ordered, compared)),
-        "pairs": len(known[0][1].sentences),
+        "pairs": len(next(iter(known.values())).sentences),
         "rows": rows,
         "differences": differences,
     }
+
+
+def _percent_or_none(value: float) -> float | None:
+    """Return a share in percent; None if it is undefined."""
+    return None if math.isnan(value) else round(100 * value, 4)

@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 
 COLOR_COUNT = 32
-DARK, LIGHT = "inferno", "Blues"  # maps whose zero is black, for screens, and white, for paper
+DARK = "inferno"  # zero is black, for screens
+LIGHT = "Blues"  # zero is white, for paper
 _JOINERS = "\u200c\u200d"  # parts of ordinary words in Persian, Devanagari and emoji
 
 
@@ -25,7 +26,9 @@ def color_scale(name: str = DARK) -> tuple[str, ...]:
 
 
 def is_light(color: str) -> bool:
-    """Tell whether black has more contrast than white with a color like ``#fcffa4`` (WCAG 2: at least 4.58).
+    """Return whether black has more contrast than white with a color such as ``#fcffa4``.
+
+    The better of the two always has a contrast of at least 4.58 (WCAG 2).
 
     >>> is_light("#fcffa4"), is_light("#000004")
     (True, False)

@@ -104,7 +104,7 @@ def link_table(pairs: Iterable[AlignedPair] | AlignedPair) -> pd.DataFrame:
 
 
 def open_table(path: str | Path, files: AtomicFiles) -> Callable[[Iterable[LinkRow]], None]:
-    """Return what writes rows of links to a file in one pass; memory does not grow with the number of rows.
+    """Return a function that writes rows of links to a file; memory does not grow with the number of rows.
 
     The ending names the format: .csv, .tsv, .jsonl (which may be compressed: .csv.gz, .bz2, .xz, .zst), or
     .parquet, for which the extra ``[parquet]`` is needed. Probabilities are written fixed-point with six
@@ -147,14 +147,20 @@ def _format_jsonl_row(row: LinkRow) -> str:
     )
 
 
+# The separator of cells, and the function that writes a word into a cell.
 _CELL_FORMATS = {
     ".csv": (",", csv_cell),
     ".tsv": ("\t", tsv_cell),
-}  # what stands between them, how one is written
-_ROW_FORMATTERS = {kind: partial(_format_row, *how) for kind, how in _CELL_FORMATS.items()} | {
-    ".jsonl": _format_jsonl_row
 }
-TABLE_HEADERS = {kind: between.join(LinkRow._fields) + "\n" for kind, (between, _) in _CELL_FORMATS.items()}
+_ROW_FORMATTERS: dict[str, Callable[[LinkRow], str]] = {
+    ".csv": partial(_format_row, *_CELL_FORMATS[".csv"]),
+    ".tsv": partial(_format_row, *_CELL_FORMATS[".tsv"]),
+    ".jsonl": _format_jsonl_row,
+}
+TABLE_HEADERS = {
+    ".csv": ",".join(LinkRow._fields) + "\n",
+    ".tsv": "\t".join(LinkRow._fields) + "\n",
+}
 
 
 def save_matrices(
@@ -187,13 +193,13 @@ def save_matrices(
 
 def _matrix_lines(matrix: AlignmentMatrix, kind: str, word: Callable[[str], str]) -> Iterator[str]:
     """Yield a line of source words, then one for each target word with its weights; `word` changes words."""
-    between, field = _CELL_FORMATS[kind]
-    source, target = (
-        [field(word(token)) for token in side] for side in (matrix.source_tokens, matrix.target_tokens)
-    )
-    yield between.join(["", *source]) + "\n"
+    separator, format_cell = _CELL_FORMATS[kind]
+    source = [format_cell(word(token)) for token in matrix.source_tokens]
+    target = [format_cell(word(token)) for token in matrix.target_tokens]
+    yield separator.join(["", *source]) + "\n"
     for token, row in zip(target, matrix.weights.tolist(), strict=True):
-        yield between.join([token, *(f"{weight:.6f}" for weight in row)]) + "\n"
+        weights = [f"{weight:.6f}" for weight in row]
+        yield separator.join([token, *weights]) + "\n"
 
 
 @contextmanager

@@ -163,7 +163,7 @@ def test_another_run_is_not_gone_on_with(command, text, tmp_path, capsys):
         ["--vectors", "en_fr_vectors"],
     ):
         assert run(*command, "--resume", *options) == 2
-        assert "holds a run with another" in capsys.readouterr().err
+        assert "contains a run with another" in capsys.readouterr().err
     other = tmp_path / "other"
     other.write_bytes(text[0].read_bytes().replace(b"the", b"The", 1))
     assert run("align", other, text[1], *command[3:], "--resume") == 2
@@ -254,7 +254,7 @@ def test_a_second_run_in_the_folder_is_refused(command, wanted, tmp_path, monkey
     assert found(tmp_path) == wanted
     for other in others:
         assert other.returncode == 2
-        assert re.fullmatch(".*: error: another run is writing into .*/shards; .*--resume.*\n", other.stderr)
+        assert re.fullmatch(".*: error: another run is writing to .*/shards; .*--resume.*\n", other.stderr)
 
 
 @pytest.mark.skipif(shards.fcntl is None, reason="no flock here")
@@ -302,7 +302,7 @@ def test_a_shard_that_changes_before_it_is_put_together_is_refused(command, tmp_
 
     monkeypatch.setattr(ShardRun, "finish", changing)
     assert run(*command, *files(tmp_path)) == 3
-    assert "000001.links: expected the bytes that 000001.json records" in capsys.readouterr().err
+    assert "000001.links: the bytes are not those that 000001.json records" in capsys.readouterr().err
     assert not found(tmp_path)
 
 

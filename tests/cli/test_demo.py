@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nmtalign.cli import main
-from nmtalign.cli.commands.demo_command import _RESULTS
+from nmtalign.cli.commands.demo_command import _DESCRIPTION_OF_FILE
 from nmtalign.files.paths import bundled_path
 from nmtalign.links.evaluation import evaluate
 from nmtalign.links.formats import read_gold, read_links
@@ -16,7 +16,7 @@ def test_demo_writes_what_it_names(tmp_path, capsys):
         main(["demo", "-o", str(tmp_path / "out")])
     assert not caught.value.code
     out = capsys.readouterr().out
-    for name in _RESULTS:
+    for name in _DESCRIPTION_OF_FILE:
         assert (tmp_path / "out" / name).stat().st_size > 0
         assert name in out
     golds = list(read_gold(bundled_path("en_fr_sample") / "gold.pharaoh"))

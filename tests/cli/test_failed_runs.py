@@ -208,7 +208,7 @@ def work(folder: Path, arguments: list[str], stderr: int, limit: int | None) -> 
         transformer.Encoder.check = lambda encoder: None
         transformer.Encoder.identity = []
         transformer.Encoder.vectors = vectors
-        demo_command.PAGES, report_command.SAMPLE = (1,), 3
+        demo_command.LINES_IN_PDF, report_command.DEFAULT_SAMPLE_PAIRS = (1,), 3
         if limit is not None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
         main(arguments)

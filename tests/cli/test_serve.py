@@ -224,8 +224,8 @@ def test_huge_bodies_are_not_read(server: Server, length: str, status: int) -> N
 
 
 def test_a_body_that_does_not_come_holds_nobody_up(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert serve_command._Handler.timeout == serve_command.REQUEST_SECONDS
-    monkeypatch.setattr(serve_command._Handler, "timeout", 0.1)
+    assert serve_command._RequestHandler.timeout == serve_command.REQUEST_SECONDS
+    monkeypatch.setattr(serve_command._RequestHandler, "timeout", 0.1)
     own = f"127.0.0.1:{server.server_port}"
     head = (
         f"POST /pairs HTTP/1.1\r\nHost: {own}\r\nOrigin: http://{own}\r\nContent-Type: application/json\r\n"
@@ -252,7 +252,7 @@ def drip(connection: socket.socket, text: bytes, pause: float) -> float:
 def test_a_byte_at_a_time_holds_a_thread_for_a_bounded_time(
     server: Server, monkeypatch: pytest.MonkeyPatch, start: str
 ) -> None:
-    monkeypatch.setattr(serve_command._Handler, "timeout", 0.3)
+    monkeypatch.setattr(serve_command._RequestHandler, "timeout", 0.3)
     own = f"127.0.0.1:{server.server_port}"
     head = f"Host: {own}\r\nOrigin: http://{own}\r\nContent-Type: application/json\r\n"
     with socket.create_connection(("127.0.0.1", server.server_port), timeout=10) as connection:

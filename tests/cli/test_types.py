@@ -10,7 +10,7 @@ import click
 import pytest
 
 from nmtalign.cli import COMMANDS, group
-from nmtalign.cli.declare import FileType, NamedInput, Number, OutputPrefix, Whole
+from nmtalign.cli.declare import FileType, Integer, NamedInput, Number, OutputPrefix
 from nmtalign.cli.texts import TokenizerType
 from nmtalign.files.paths import bundled_path
 from tests.cli.running import run
@@ -213,7 +213,7 @@ NUMBERS = [
 @pytest.mark.parametrize("value", ["nan", "inf", "-inf", "1e999"])
 def test_no_number_is_nan_or_infinite(name, param, value, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert isinstance(param.type, Number | Whole)
+    assert isinstance(param.type, Number | Integer)
     assert run(*call(name, **{param.name: value})) == 2
     assert f"Invalid value for '{param.opts[-1]}'" in capsys.readouterr().err
 

@@ -357,7 +357,7 @@ def test_the_same_picture_gives_the_same_bytes_in_another_process(tmp_path: Path
     program = (
         "import sys, numpy as np\n"
         "from nmtalign import AlignmentMatrix\n"
-        "from nmtalign.report.heatmap import cropped, draw_heatmap, save_heatmaps\n"
+        "from nmtalign.report.heatmap import crop_matrices, draw_heatmap, save_heatmaps\n"
         "m = AlignmentMatrix(np.eye(3), ('a', 'b', 'c'), ('d', 'e', 'f'))\n"
         "for path in sys.argv[1:]:\n"
         "    save_heatmaps([draw_heatmap(m, links=[(0, 0)])], path)\n"

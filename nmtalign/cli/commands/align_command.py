@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import nmtalign as na
 from nmtalign import blas
 from nmtalign.cli import model_options, running, texts, unit_options
-from nmtalign.cli.bad_records import ErrorOptions, without_cut_words
+from nmtalign.cli.bad_records import ErrorOptions, without_split_words
 from nmtalign.cli.declare import OUTPUT, Options, OutputPrefix, command, option
 from nmtalign.cli.messages import (
     Progress,
@@ -219,7 +219,7 @@ def align_command(
             pairs = unit.prepared(pairs, aligner.text, aligner.languages)
         pairs = limit.pairs(pairs, aligner.text, aligner.languages)
         if outputs.have_plain_words:
-            pairs = without_cut_words(pairs, words_of, bitext, bad)
+            pairs = without_split_words(pairs, words_of, bitext, bad)
         aligner, pairs = fit_text(aligner, pairs, count=unit.linked)
         values = None if outputs.attention is None else outputs.values or aligner.default_values
         chunks = _align_chunks(aligner, pairs, run, engine.client(stack), unit=unit, values=values)
@@ -229,7 +229,7 @@ def align_command(
             sinks = outputs.sinks(paths, stack)
             writing = _explain_state("--out-shards DIR keeps what is done")
         else:
-            described = running.describe(
+            described = running.describe_run(
                 files,
                 options,
                 settings={
@@ -244,14 +244,15 @@ def align_command(
                     "escape_formulas": outputs.escape_formulas,
                 },
             )
-            sinks, writing = [run.write], running.in_shards(run, paths, described, resume=sharding.may_exist)
+            sinks = [run.write]
+            writing = running.assembling_shards(run, paths, described, resume=sharding.may_exist)
         with writing:
             written = _write_chunks(chunks, progress, sinks, strict=errors.strict)
-    # only now have the files their names
+    # only now do the files have their names
     if run is None or progress.done or not run.kept:  # not if all was done before
-        _say_done(bitext, outputs.output, progress, written, unit, limit)
+        _log_alignment(bitext, outputs.output, progress, written, unit, limit)
     if run is not None:
-        _say_shards(run)
+        _log_shards(run)
     errors.say(bad)
     detail(settings, event="settings")
 
@@ -270,9 +271,8 @@ def _align_chunks(
     from nmtalign.text.bitext import MAX_MATRIX_CELLS, PAIRS_PER_CHUNK, chunk_pairs
 
     workers = default_workers(aligner.workers) if aligner.allows_processes else 1  # an encoder uses all cores
-    size = (
-        PAIRS_PER_CHUNK if workers == 1 else PAIRS_PER_CHUNK // 2
-    )  # of small chunks, no core is idle for long
+    # with smaller chunks, no core is idle for long at the end
+    size = PAIRS_PER_CHUNK if workers == 1 else PAIRS_PER_CHUNK // 2
     max_cells = math.inf if values is None else MAX_MATRIX_CELLS
     chunks = run.missing(pairs) if run else chunk_pairs(pairs, chunk_size=size, cells=max_cells)
     if client is None:
@@ -283,7 +283,7 @@ def _align_chunks(
 
 
 def _write_chunks(chunks: Chunks, progress: Progress, sinks: Sinks, *, strict: bool = False) -> Written:
-    """Write aligned chunks into the sinks; if `strict`, none from that on where too few words are known."""
+    """Write aligned chunks to the sinks; if `strict`, raise DataError once too few words are known."""
     from nmtalign.corpus.coverage import Coverage
 
     links, known = 0, Coverage()
@@ -301,7 +301,7 @@ def _write_chunks(chunks: Chunks, progress: Progress, sinks: Sinks, *, strict: b
     return links, known
 
 
-def _say_done(
+def _log_alignment(
     bitext: BitextOptions,
     output: str,
     progress: Progress,
@@ -309,7 +309,7 @@ def _say_done(
     unit: LinkUnit,
     limit: LengthLimit | None = None,
 ) -> None:
-    """Say in one line what was done, and warn if the words say that it is not to be trusted."""
+    """Log what was done in one line, and warn if too few words are known to trust the links."""
     links, known = written
     languages = texts.languages_of_files(bitext.source, bitext.target)
     pair = "" if "source" in languages else f"{'-'.join(languages)} "
@@ -329,8 +329,8 @@ def _say_done(
         warn(why)
 
 
-def _say_shards(run: ShardRun) -> None:
-    """Say how many shards there are, and how many were done before."""
+def _log_shards(run: ShardRun) -> None:
+    """Log how many shards there are, and how many were done before."""
     kept = "all" if 0 < run.kept == run.shards else f"{run.kept:,}"
     text = f"{run.shards:,} shards in {run.folder}, {kept} of them done before"
     log(text, event="shards", shards=run.shards, done_before=run.kept)
@@ -361,7 +361,7 @@ class SourceTextOptions(Options):
         "--langs XX,YY",
         "Source and target language, as the translation model names them.",
         type=texts.LANGUAGES,
-        section=model_options.SECTION,
+        section=model_options.SOURCE_SECTION,
     )
 
 
@@ -369,7 +369,7 @@ class SourceTextOptions(Options):
 class SourceEncoderOptions(model_options.EncoderOptions):
     """An encoder whose similarities become links."""
 
-    section = model_options.SECTION
+    section = model_options.SOURCE_SECTION
 
 
 @command(quiet_option, verbose_option, log_option, name="links-from")
@@ -405,7 +405,7 @@ def links_from_command(
         opened = unit_options.without_space_marks(opened, unit, bitext, bad)
         if outputs.have_plain_words:
             words_of = partial(unit.shown, text=model_options.text_of_source(text_options.tokenizer))
-            opened = without_cut_words(opened, words_of, bitext, bad)
+            opened = without_split_words(opened, words_of, bitext, bad)
         pairs, again = tee(progress.track(opened))
         linker, text, words = source.open(
             again,
@@ -420,14 +420,14 @@ def links_from_command(
         sinks = outputs.sinks(paths, stack)
         with _kept_in_cache(encoder):
             written = _write_chunks(chunks, progress, sinks)
-    _say_done(bitext, outputs.output, progress, written, unit)
+    _log_alignment(bitext, outputs.output, progress, written, unit)
     errors.say(bad)
     detail(linker.description, event="settings")
 
 
 @contextmanager
 def _kept_in_cache(encoder: model_options.EncoderOptions) -> Iterator[None]:
-    """Say of an encoder that is stopped whether its work is kept, or how it would have been."""
+    """When an encoder is stopped, say whether its work is kept, or which option would have kept it."""
     from nmtalign.batch.shards import resumable
 
     try:

@@ -50,12 +50,12 @@ def convert_command(converted: ConvertedLinksOptions, errors: ErrorOptions, file
         raise UsageError("--lowercase and --unicode change the words of texts; add --source and --target")
     with AtomicFiles() as outputs:
         bad = errors.open(outputs)
-        records = bad.track(_records(converted, bad))
-        outputs.text(file.output).writelines(_converted(records, converted, bad))
+        records = bad.track(_read_records(converted, bad))
+        outputs.text(file.output).writelines(_format_records(records, converted, bad))
     errors.say(bad)
 
 
-def _records(converted: ConvertedLinksOptions, bad: BadRecords) -> Iterator[LinkRecord]:
+def _read_records(converted: ConvertedLinksOptions, bad: BadRecords) -> Iterator[LinkRecord]:
     """Return the records of LINKS, with the words of the texts if these are given."""
     from nmtalign.links.formats import read_link_records
 
@@ -90,13 +90,13 @@ def _with_words(
         try:
             yield with_words if bad.has_current else replace(with_words, gold=record.gold)
         except DataError as error:
-            bad.add(DataError(f"pair {pairs}: {error}; {texts.ADVICE}").at(links))
+            bad.add(DataError(f"pair {pairs}: {error}; {texts.WORD_COUNT_ADVICE}").at(links))
             yield with_words
     if next(records, None) is not None:
         raise DataError(f"expected links for the {pairs} pairs of the texts, found more in {links}")
 
 
-def _converted(
+def _format_records(
     records: Iterator[LinkRecord], converted: ConvertedLinksOptions, bad: BadRecords
 ) -> Iterator[str]:
     """Yield the lines of each record; it has no words and links if the format cannot hold its words."""

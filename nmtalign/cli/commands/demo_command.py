@@ -10,15 +10,15 @@ import click
 import nmtalign as na
 from nmtalign.cli.commands.align_command import align_command
 from nmtalign.cli.commands.evaluate_command import evaluate_command
-from nmtalign.cli.commands.report_command import SAMPLE, report_command
+from nmtalign.cli.commands.report_command import DEFAULT_SAMPLE_PAIRS, report_command
 from nmtalign.cli.declare import OUTPUT, Options, command, option
 from nmtalign.cli.messages import print_text
 from nmtalign.files.paths import bundled_path
 from nmtalign.names import VECTORS, ScoreName
 
-PAGES = (1, 2, 4, 6, 7, 8, 10, 11)  # lines of the sample in the PDF
-BESIDE = 97  # line whose attention is drawn by each of three aligners
-BOTH_SCORES: dict[str, ScoreName] = {"scaled dot-product": "scaled-dot", "Bahdanau": "bahdanau"}
+LINES_IN_PDF = (1, 2, 4, 6, 7, 8, 10, 11)
+COMPARED_LINE = 97  # its attention is drawn by three aligners
+SCORE_OF_TITLE: dict[str, ScoreName] = {"scaled dot-product": "scaled-dot", "Bahdanau": "bahdanau"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,20 +59,20 @@ def demo_command(results: ResultsOptions) -> None:
     context.invoke(evaluate_command, links=links, gold=gold)
     _draw_sample(sample, folder)
     print_text("\nOpen:")
-    for name, what in _RESULTS.items():
+    for name, what in _DESCRIPTION_OF_FILE.items():
         print_text(f"  {folder / name!s:<26} {what}")
 
 
-_RESULTS = {
-    "report.html": f"{SAMPLE} pairs: words, weights, gold links, figures",
+_DESCRIPTION_OF_FILE = {
+    "report.html": f"{DEFAULT_SAMPLE_PAIRS} pairs: words, weights, gold links, figures",
     "heatmap.png": "attention weights of the first pair; dots are links, boxes are gold links",
     "heatmap.svg": "the same, with text that can be searched",
-    "heatmaps.pdf": f"{len(PAGES)} pairs, one per page",
+    "heatmaps.pdf": f"{len(LINES_IN_PDF)} pairs, one per page",
     "links.tsv": "one row per link: pair, positions, words, probability",
     "links.txt": "links in Pharaoh format, one line per pair",
     "probabilities.txt": "their probabilities",
-    "attention.png": f"pair {BESIDE}: scaled dot-product, Bahdanau and learned attention side by side",
-    "attention.tsv": f"pair {BESIDE}: Bahdanau attention as a table with the words",
+    "attention.png": f"pair {COMPARED_LINE}: scaled dot-product, Bahdanau and learned attention side by side",
+    "attention.tsv": f"pair {COMPARED_LINE}: Bahdanau attention as a table with the words",
     "attention.npz": "Bahdanau attention of all pairs: one array (target by source words) per pair",
     "attention_links.tsv": "links from Bahdanau attention, one row per link",
     "attention_links.txt": "the same links in Pharaoh format",
@@ -86,7 +86,7 @@ def _draw_sample(sample: Path, folder: Path) -> None:
     bitext = na.read_bitext(sample / "text.tok.en", sample / "text.tok.fr")
     lines = list(zip(bitext, na.read_gold(sample / "gold.pharaoh"), strict=True))
     learned, pages = na.load(), []
-    for number in PAGES:
+    for number in LINES_IN_PDF:
         sentences, gold = lines[number - 1]
         [pair] = learned.align_lines([sentences])
         title = f"pair {number}"
@@ -94,8 +94,8 @@ def _draw_sample(sample: Path, folder: Path) -> None:
     na.save_heatmaps(pages[:1], folder / "heatmap.png")
     na.save_heatmaps(pages[:1], folder / "heatmap.svg")
     na.save_heatmaps(pages, folder / "heatmaps.pdf")
-    sentences, gold = lines[BESIDE - 1]
-    aligners = {name: na.load(VECTORS, score=score) for name, score in BOTH_SCORES.items()}
+    sentences, gold = lines[COMPARED_LINE - 1]
+    aligners = {name: na.load(VECTORS, score=score) for name, score in SCORE_OF_TITLE.items()}
     aligners["learned model"] = learned
     pairs = {name: aligner.align_lines([sentences])[0] for name, aligner in aligners.items()}
     matrices = {name: matrices_by_title(pair, "forward")["forward"] for name, pair in pairs.items()}

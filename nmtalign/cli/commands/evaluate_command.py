@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import nmtalign as na
 from nmtalign.cli import texts
-from nmtalign.cli.declare import INPUT, Number, Options, Whole, argument, command, option
+from nmtalign.cli.declare import INPUT, Integer, Number, Options, argument, command, option
 from nmtalign.cli.messages import log, print_text, printable, warn
 from nmtalign.errors import DataError
 from nmtalign.names import ReadLinksFormat
@@ -17,8 +17,9 @@ from nmtalign.names import ReadLinksFormat
 if TYPE_CHECKING:
     from nmtalign.links.evaluation import Counts, Difference, LinkPairs
 
-CLEAR = 0.1  # of the error rate: so much lower after a shift, positions are counted otherwise
-_SHARE = Number(0, 1, min_open=True, max_open=True)
+# If shifting all positions by one lowers the error rate by this much, one of the files counts from 1.
+MIN_SHIFT_GAIN = 0.1
+_OPEN_UNIT_INTERVAL = Number(0, 1, min_open=True, max_open=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,11 +56,11 @@ class IntervalOptions(Options):
 
     section = "Intervals"
 
-    samples: int = option("--samples N", "Number of bootstrap samples.", type=Whole(1), default=1000)
+    samples: int = option("--samples N", "Number of bootstrap samples.", type=Integer(1), default=1000)
     confidence: float = option(
-        "--confidence", "Confidence level of the intervals.", type=_SHARE, default=0.95
+        "--confidence", "Confidence level of the intervals.", type=_OPEN_UNIT_INTERVAL, default=0.95
     )
-    seed: int = option("--seed", "Random seed of the bootstrap.", type=Whole(min=0), default=1)
+    seed: int = option("--seed", "Random seed of the bootstrap.", type=Integer(min=0), default=1)
 
 
 @command(name="evaluate")
@@ -79,7 +80,7 @@ def evaluate_command(scored: ScoredOptions, intervals: IntervalOptions) -> None:
         if path is not None
     }
     if scored.gold_format == "pharaoh" and are_corrections(gold):
-        golds, systems = _reviewed(gold, golds, systems, scored.encoding)
+        golds, systems = _keep_reviewed(gold, golds, systems, scored.encoding)
     bootstrap = evaluation.Bootstrap(
         samples=intervals.samples, confidence=intervals.confidence, seed=intervals.seed
     )
@@ -101,21 +102,24 @@ def evaluate_command(scored: ScoredOptions, intervals: IntervalOptions) -> None:
     print_text(f"settings    {settings}|version:{na.__version__}")
 
 
-def _reviewed(
+def _keep_reviewed(
     gold: str,
     golds: Sequence[na.GoldAlignment],
     systems: dict[str, list[frozenset[na.Link]]],
     encoding: str,
 ) -> tuple[Sequence[na.GoldAlignment], dict[str, list[frozenset[na.Link]]]]:
-    """Return the gold and the links of the pairs that were reviewed, of files with a line for each."""
+    """Return the gold links and the links of the pairs that were reviewed."""
     from nmtalign.links.formats import read_corrections
 
     if any(len(system) != len(golds) for system in systems.values()):
-        return golds, systems  # refused as gold of any other length
+        return golds, systems  # the evaluation raises an error, as for any gold of another length
     numbers = sorted(read_corrections(gold, encoding=encoding))
     log(f"scored on {len(numbers):,} of {len(golds):,} pairs, those that were reviewed", event="reviewed")
-    at = [n - 1 for n in numbers]
-    return [golds[n] for n in at], {path: [system[n] for n in at] for path, system in systems.items()}
+    reviewed_golds = [golds[number - 1] for number in numbers]
+    reviewed_systems: dict[str, list[frozenset[na.Link]]] = {}
+    for path, system in systems.items():
+        reviewed_systems[path] = [system[number - 1] for number in numbers]
+    return reviewed_golds, reviewed_systems
 
 
 def _warn_of_shift(
@@ -125,9 +129,11 @@ def _warn_of_shift(
     from nmtalign.links.evaluation import Counts, count_matches
 
     for step, moved in (1, "higher"), (-1, "lower"):
-        shifted = [{(source + step, target + step) for source, target in links} for links in system]
+        shifted: list[set[tuple[int, int]]] = []
+        for links in system:
+            shifted.append({(source + step, target + step) for source, target in links})
         shifted_aer = sum(count_matches(shifted, golds), Counts()).aer
-        if shifted_aer < aer - CLEAR:
+        if shifted_aer < aer - MIN_SHIFT_GAIN:
             error = f"the alignment error rate of {path} would be {100 * shifted_aer:.1f} %"
             advice = "if a file counts positions from 1, as talp does, set --links-format or --gold-format"
             warn(f"with all positions one {moved}, {error}; {advice}")
@@ -142,20 +148,20 @@ def _warn_of_undefined(path: str, gold: str, counts: Counts) -> None:
 
 
 def _print_sentences(results: dict[str, na.Evaluation]) -> None:
-    """One row for each sentence pair and link file, between tabs; NaN is an unknown score."""
+    """Print one row per sentence pair and file of links, separated by tabs; NaN is an undefined score."""
     from nmtalign.links.evaluation import METRICS
 
     counted = ("links", "sure", "in_sure", "in_possible")
     print_text("\t".join(("file", "line", *METRICS, *counted)))
     for path, result in results.items():
         for number, counts in enumerate(result.sentences, 1):
-            scores = (f"{100 * getattr(counts, metric):.2f}" for metric in METRICS)
-            numbers = (getattr(counts, column) for column in counted)
-            print_text("\t".join(map(str, (printable(path), number, *scores, *numbers))))
+            scores = [f"{100 * getattr(counts, metric):.2f}" for metric in METRICS]
+            numbers = [str(getattr(counts, column)) for column in counted]
+            print_text("\t".join([printable(path), str(number), *scores, *numbers]))
     print_text()
 
 
-def _percent(value: float, interval: tuple[float, float], sign: str = "") -> str:
+def _format_percent(value: float, interval: tuple[float, float], sign: str = "") -> str:
     if math.isnan(value):
         return "undefined"
     low, high = interval
@@ -165,19 +171,22 @@ def _percent(value: float, interval: tuple[float, float], sign: str = "") -> str
 def _print_summary(result: na.Evaluation, confidence: float) -> None:
     print_text(f"            percent [{100 * confidence:g} % interval]")
     for metric, interval in result.intervals.items():
-        print_text(f"{metric:<12}{_percent(result.score(metric), interval)}")
+        print_text(f"{metric:<12}{_format_percent(result.score(metric), interval)}")
     counts = result.counts
     links = f"{counts.links} ({counts.in_possible} possible, {counts.in_sure} sure)"
     print_text(f"pairs {len(result.sentences)}, links {links}, sure gold links {counts.sure}")
 
 
 def _print_comparison(results: dict[str, na.Evaluation], differences: dict[str, Difference]) -> None:
-    """The scores of both files, the second minus the first, and how likely that is by chance."""
+    """Print the scores of both files, their differences (second minus first), and the p-values."""
     rows = [["", *map(printable, results), "difference", "p"]]
     for metric, difference in differences.items():
-        scores = [_percent(result.score(metric), result.intervals[metric]) for result in results.values()]
-        percent = _percent(difference.value, difference.interval, "+")
-        rows.append([metric, *scores, percent, "" if math.isnan(difference.p) else f"{difference.p:.4f}"])
+        row = [metric]
+        for result in results.values():
+            row.append(_format_percent(result.score(metric), result.intervals[metric]))
+        row.append(_format_percent(difference.value, difference.interval, "+"))
+        row.append("" if math.isnan(difference.p) else f"{difference.p:.4f}")
+        rows.append(row)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         print_text("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())

@@ -14,9 +14,9 @@ import click
 
 import nmtalign as na
 from nmtalign.cli import declare, texts
-from nmtalign.cli.declare import INPUT, OUTPUT, Numbers, Options, Whole, argument, command, option
+from nmtalign.cli.declare import INPUT, OUTPUT, Integer, NumberList, Options, argument, command, option
 from nmtalign.cli.messages import Progress, log, warn
-from nmtalign.cli.records import RecordOptions, pick, warn_of_unknown_words
+from nmtalign.cli.records import RecordOptions, pick_lines, warn_of_unknown_words
 from nmtalign.cli.texts import PairsOptions
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import CellValues
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     Shown = tuple[dict[str, na.AlignmentMatrix], frozenset[na.Link], na.GoldAlignment | None]
 
-LIST_CHARACTERS = 100  # characters of a list of words
-PICTURE_WORDS = 150  # words of a side that a picture shows when nothing else is asked for
+MAX_LIST_CHARS = 100  # longer lists of words are abbreviated in messages
+MAX_PICTURE_WORDS = 150  # a picture shows so many words of a side, unless --rows or --columns choose others
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,17 +65,19 @@ class PictureOptions(Options):
         "Write the weight into each cell; with --curves, the position of each word.  [if they fit]",
     )
     rows: tuple[int, ...] | None = option(
-        "--rows", f"Target words to draw, such as 0-39.  [the first {PICTURE_WORDS}]", type=Numbers(0)
+        "--rows", f"Target words to draw, such as 0-39.  [the first {MAX_PICTURE_WORDS}]", type=NumberList(0)
     )
     columns: tuple[int, ...] | None = option(
-        "--columns", f"Source words to draw, such as 3,10-20.  [the first {PICTURE_WORDS}]", type=Numbers(0)
+        "--columns",
+        f"Source words to draw, such as 3,10-20.  [the first {MAX_PICTURE_WORDS}]",
+        type=NumberList(0),
     )
     light: bool = option("--light", "Use light colors, for paper.", default=False)
     linear: bool = option("--linear", "Make colors proportional to the weights.", default=False)
     curves: bool = option(
         "--curves", "Draw the links as curves between the words instead of a matrix.", default=False
     )
-    dpi: int = option("--dpi N", "Dots per inch of a .png picture.", type=Whole(10, 1200), default=150)
+    dpi: int = option("--dpi N", "Dots per inch of a .png picture.", type=Integer(10, 1200), default=150)
     escape_formulas: bool = texts.formula_option()
 
 
@@ -99,16 +101,16 @@ def heatmap_command(bitext: SentenceOptions, picture: PictureOptions, chosen: Re
     as_numbers = Path(output).suffix.lower() in MATRIX_FORMATS
     if picture.curves:
         _check_curves(picture, as_numbers=as_numbers)
-    pairs, files = _pairs(bitext, chosen.lines)
+    pairs, files = _read_pairs(bitext, chosen.lines)
     if chosen.options.vectors.positions == "hmm" and not files:
         raise UsageError("--positions hmm is fitted to a text, not to one pair; use --pairs FILE --lines N")
     with Progress("matrices" if as_numbers else "pictures") as progress:
         aligner, records = chosen.open(pairs, bitext.encoding)
         if not files:
             records = (record._replace(number=0, typed=True) for record in records)  # no line of a file
-        records = records if chosen.lines is None else pick(records, chosen.lines)
-        records = progress.done_one_by_one(warn_of_unknown_words(_not_empty(records, files), aligner))
-        max_words = math.inf if as_numbers else PICTURE_WORDS
+        records = records if chosen.lines is None else pick_lines(records, chosen.lines)
+        records = progress.done_one_by_one(warn_of_unknown_words(_check_not_empty(records, files), aligner))
+        max_words = math.inf if as_numbers else MAX_PICTURE_WORDS
         unknown: dict[str, None] = {}  # words without a vector, in order
         shown = (
             (record.number, _matrices_of_record(aligner, record, picture, max_words, unknown))
@@ -122,7 +124,7 @@ def heatmap_command(bitext: SentenceOptions, picture: PictureOptions, chosen: Re
             na.save_heatmaps(pictures, output, dpi=picture.dpi)
     without = ""
     if unknown:
-        without = f"; words without a vector: {abbreviate(', '.join(unknown), LIST_CHARACTERS)}"
+        without = f"; words without a vector: {abbreviate(', '.join(unknown), MAX_LIST_CHARS)}"
     what = _count_of(progress.done, as_numbers=as_numbers)
     log(f"{what} in {output}, {progress.seconds:.1f} s{without}", event="drawn")
 
@@ -150,7 +152,7 @@ def _count_of(count: int, *, as_numbers: bool) -> str:
     return f"{count:,} pictures" if count > 1 else f"{count:,} picture"
 
 
-def _not_empty(records: Iterator[CorpusRecord], files: Sequence[str]) -> Iterator[CorpusRecord]:
+def _check_not_empty(records: Iterator[CorpusRecord], files: Sequence[str]) -> Iterator[CorpusRecord]:
     """Return records; a DataError names the files if there are none."""
     first = next(records, None)
     if first is None:
@@ -158,7 +160,7 @@ def _not_empty(records: Iterator[CorpusRecord], files: Sequence[str]) -> Iterato
     return chain([first], records)
 
 
-def _pairs(
+def _read_pairs(
     bitext: SentenceOptions, lines: Sequence[int] | None
 ) -> tuple[Iterator[SentencePair], Sequence[str]]:
     """Return sentence pairs, and the files that they are read from: none of two sentences."""
@@ -172,13 +174,13 @@ def _pairs(
         raise UsageError("expected two sentences, or --pairs FILE, or two files and --lines N")
     sides = SentencePair(source, target)
     if lines is None:
-        _expect_sentences(sides)
+        _check_not_files(sides)
         return iter([sides]), ()
-    _expect_files(sides)
+    _check_sentence_files(sides)
     return iter(na.read_bitext(source, target, encoding=bitext.encoding)), sides
 
 
-def _expect_files(sides: SentencePair) -> None:
+def _check_sentence_files(sides: SentencePair) -> None:
     """Raise UsageError if one of two files does not exist, or is the output."""
     context = click.get_current_context()
     parameters = {known.name: known for known in context.command.params}
@@ -189,7 +191,7 @@ def _expect_files(sides: SentencePair) -> None:
         declare.check_paths([name], INPUT, parameters[parameter], context)
 
 
-def _expect_sentences(sides: SentencePair) -> None:
+def _check_not_files(sides: SentencePair) -> None:
     """Raise UsageError if a sentence is the name of a file."""
     for sentence in filter(os.path.isfile, sides):
         advice = f"for pairs of two files, add --lines, such as --lines 1; for a word, write '{sentence} '"

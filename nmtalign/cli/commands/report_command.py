@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import nmtalign as na
 from nmtalign.cli import declare
-from nmtalign.cli.declare import INPUT, OUTPUT, Options, Whole, command, option
+from nmtalign.cli.declare import INPUT, OUTPUT, Integer, Options, command, option
 from nmtalign.cli.messages import Progress, log, warn
-from nmtalign.cli.records import RecordOptions, pick, warn_of_unknown_words
+from nmtalign.cli.records import RecordOptions, pick_lines, warn_of_unknown_words
 from nmtalign.cli.texts import BitextOptions
 from nmtalign.errors import UsageError
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from nmtalign.report.sample import Figure
     from nmtalign.text.bitext import SentencePair
 
-SAMPLE = 200  # pairs shown when nothing else is asked for
+DEFAULT_SAMPLE_PAIRS = 200  # pairs shown when nothing else is asked for
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,10 +31,10 @@ class SampleOptions(Options):
     section = "Input"
 
     sample: int | None = option(
-        "--sample N", f"Show a random sample of N pairs.  [{SAMPLE}]", type=Whole(min=1)
+        "--sample N", f"Show a random sample of N pairs.  [{DEFAULT_SAMPLE_PAIRS}]", type=Integer(min=1)
     )
-    sample_seed: int = option("--sample-seed", "Random seed of --sample.", type=Whole(min=0), default=1)
-    worst: int | None = option("--worst N", "Show the N worst pairs of the corpus.", type=Whole(min=1))
+    sample_seed: int = option("--sample-seed", "Random seed of --sample.", type=Integer(min=0), default=1)
+    worst: int | None = option("--worst N", "Show the N worst pairs of the corpus.", type=Integer(min=1))
     by: str | None = option(
         "--by WHAT", "Criterion of --worst: score, gold or the NAME of a system.  [score]"
     )
@@ -81,12 +81,12 @@ def report_command(
     _check_sample(chosen.lines, drawn)
     with Progress("pairs", bitext.files) as progress:
         key = TextFingerprint(chosen.source.pieces)
-        pairs = _with_key(progress.count(bitext.read()), key)
-        aligner, records = chosen.open(pairs, bitext.encoding, _systems(page.compare))
+        pairs = _add_to_fingerprint(progress.count(bitext.read()), key)
+        aligner, records = chosen.open(pairs, bitext.encoding, _parse_systems(page.compare))
         gold: list[str] = []
         if chosen.gold is not None:
-            records = _noted(records, gold)
-        kept, figures, evaluations = _choose(records, aligner, chosen.lines, drawn)
+            records = _collect_gold(records, gold)
+        kept, figures, evaluations = _choose_records(records, aligner, chosen.lines, drawn)
         with Progress("pairs shown") as shown_progress:
             records_shown = shown_progress.done_one_by_one(warn_of_unknown_words(kept, aligner))
             shown = align_for_report(records_shown, aligner)
@@ -123,7 +123,7 @@ def _check_sample(lines: Sequence[int] | None, drawn: SampleOptions) -> None:
         raise UsageError("--by requires --worst N, whose criterion it is; add it")
 
 
-def _with_key(pairs: Iterable[SentencePair], key: TextFingerprint) -> Iterator[SentencePair]:
+def _add_to_fingerprint(pairs: Iterable[SentencePair], key: TextFingerprint) -> Iterator[SentencePair]:
     """Yield sentence pairs, and add the words between the spaces of each to the key of the text."""
     from nmtalign.text.tokenization import SPACE_SETTINGS
 
@@ -132,7 +132,7 @@ def _with_key(pairs: Iterable[SentencePair], key: TextFingerprint) -> Iterator[S
         yield pair
 
 
-def _noted(records: Iterator[CorpusRecord], lines: list[str]) -> Iterator[CorpusRecord]:
+def _collect_gold(records: Iterator[CorpusRecord], lines: list[str]) -> Iterator[CorpusRecord]:
     """Yield records, and note the gold links of each as a line."""
     from nmtalign.links.formats import format_gold
 
@@ -141,7 +141,7 @@ def _noted(records: Iterator[CorpusRecord], lines: list[str]) -> Iterator[Corpus
         yield record
 
 
-def _systems(compare: tuple[str, ...]) -> dict[str, str]:
+def _parse_systems(compare: tuple[str, ...]) -> dict[str, str]:
     """Parse NAME=LINKS."""
     from nmtalign.report.sample import OWN_LINKS
 
@@ -158,7 +158,7 @@ def _systems(compare: tuple[str, ...]) -> dict[str, str]:
     return systems
 
 
-def _choose(
+def _choose_records(
     records: Iterator[CorpusRecord],
     aligner: na.Aligner | None,
     lines: Sequence[int] | None,
@@ -169,9 +169,9 @@ def _choose(
     from nmtalign.report.sample import OWN_LINKS, Figure, evaluation_figures
 
     if lines is not None:
-        return list(pick(records, lines)), [], None
+        return list(pick_lines(records, lines)), [], None
     if drawn.worst is None:
-        return random_sample(records, drawn.sample or SAMPLE, seed=drawn.sample_seed), [], None
+        return random_sample(records, drawn.sample or DEFAULT_SAMPLE_PAIRS, seed=drawn.sample_seed), [], None
     by = drawn.by or "score"
     worst = worst_sample(records, drawn.worst, aligner, by=by)
     figures = [Figure("Pairs in the corpus", f"{worst.size:,}", f"the worst by {by} are shown")]

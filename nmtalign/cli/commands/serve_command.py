@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import nmtalign as na
-from nmtalign.cli.declare import INPUT, Options, Whole, command, option
+from nmtalign.cli.declare import INPUT, Integer, Options, command, option
 from nmtalign.cli.model_options import check_folder
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.files.json_files import parse_json
@@ -92,7 +92,7 @@ class ServerOptions(Options):
     """Where the server listens."""
 
     port: int = option(
-        "--port", "Port to listen on; 0 picks a free one.", type=Whole(min=0, max=65535), default=8765
+        "--port", "Port to listen on; 0 picks a free one.", type=Integer(min=0, max=65535), default=8765
     )
 
 
@@ -123,8 +123,9 @@ def serve_command(served: ServedOptions, server: ServerOptions) -> None:
 
 HOST = "127.0.0.1"
 MAX_REQUEST_BYTES = 100_000
-MOST_PAIRS, MOST_WORDS = 20, 400  # of a request; words of a sentence
-REQUEST_SECONDS = 10.0  # that a whole request may take to come, and its answer to go
+MAX_PAIRS_PER_REQUEST = 20
+MAX_WORDS_PER_SENTENCE = 400
+REQUEST_SECONDS = 10.0  # time limit for receiving a whole request, and for sending its answer
 MAX_CONNECTIONS = 32  # a browser opens six
 _HEADERS = {
     "Cache-Control": "no-store",
@@ -136,15 +137,15 @@ _HEADERS = {
 
 
 class Server(ThreadingHTTPServer):
-    """Serves a page for aligners by their names, which begins with an example; port 0 takes a free one."""
+    """Serves the page for aligners, which are offered by their names; port 0 picks a free port."""
 
     daemon_threads = True
-    request_queue_size = MAX_CONNECTIONS  # that wait to be let in
+    request_queue_size = MAX_CONNECTIONS
 
     def __init__(self, aligners: Mapping[str, na.Aligner], example: tuple[str, str], port: int) -> None:
         from nmtalign.report.html import typing_page
 
-        super().__init__((HOST, port), _Handler)
+        super().__init__((HOST, port), _RequestHandler)
         self.aligners, self.aligning = aligners, Lock()
         self.free = BoundedSemaphore(MAX_CONNECTIONS)
         self.page = typing_page(list(aligners), example).encode()
@@ -156,26 +157,26 @@ class Server(ThreadingHTTPServer):
         return f"http://{HOST}:{self.server_port}/"
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer in a thread of its own; close at once what is beyond `MAX_CONNECTIONS`."""
+        """Answer in a new thread; close the connection at once if there are `MAX_CONNECTIONS` already."""
         if self.free.acquire(blocking=False):
             super().process_request(request, client_address)
         else:
             self.shutdown_request(request)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Answer a request, then let another one in."""
+        """Answer a request, then accept another one."""
         try:
             super().process_request_thread(request, client_address)
         finally:
             self.free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Let browsers go away in the middle of an answer; other errors are printed."""
+        """Ignore browsers that close the connection before the answer is sent; print other errors."""
         if not isinstance(sys.exception(), OSError):
             super().handle_error(request, client_address)
 
     def answer(self, request: bytes) -> dict[str, Any]:
-        """Return what the page draws for a request in JSON; a DataError if that asks for too much."""
+        """Return the data that the page draws for a JSON request; raise DataError if it asks for too much."""
         from nmtalign.report.html import report_data
         from nmtalign.text.bitext import SentencePair
 
@@ -183,16 +184,17 @@ class Server(ThreadingHTTPServer):
         if not isinstance(fields, dict) or not all(isinstance(fields.get(name), str) for name in SIDES):
             raise DataError("expected an object with models, source and target")
         models = self._models(fields.get("models"))
-        pairs = [SentencePair(*sides) for sides in _pairs_of(fields["source"], fields["target"])]
+        pairs = [SentencePair(*sides) for sides in _split_pairs(fields["source"], fields["target"])]
         longest = max(
             len(words)
             for aligner in models.values()
             for pair in pairs
             for words in aligner.text.words_of_pair(pair, aligner.languages)
         )
-        if len(pairs) > MOST_PAIRS or longest > MOST_WORDS:
+        if len(pairs) > MAX_PAIRS_PER_REQUEST or longest > MAX_WORDS_PER_SENTENCE:
             found = f"{len(pairs)} pairs, the longest sentence of {longest} words"
-            raise DataError(f"expected at most {MOST_PAIRS} pairs and {MOST_WORDS} words, found {found}")
+            limits = f"{MAX_PAIRS_PER_REQUEST} pairs and {MAX_WORDS_PER_SENTENCE} words"
+            raise DataError(f"expected at most {limits}, found {found}")
         with self.aligning:
             return report_data(_align_typed_pairs(pairs, models))
 
@@ -207,9 +209,9 @@ class Server(ThreadingHTTPServer):
 
 
 def _align_typed_pairs(pairs: list[SentencePair], models: Mapping[str, na.Aligner]) -> list[na.SamplePair]:
-    """Return pairs as the first model aligns them, beside the links and weights of the others.
+    """Return pairs as the first model aligns them, with the links and weights of the other models.
 
-    Where models cut the text into other tokens, all show the words between spaces.
+    If the models split the text into different tokens, all show the space-separated words.
     """
     from nmtalign.report.corpus import CorpusRecord, align_for_report
 
@@ -221,7 +223,7 @@ def _align_typed_pairs(pairs: list[SentencePair], models: Mapping[str, na.Aligne
     return shown
 
 
-def _pairs_of(source: str, target: str) -> list[tuple[str, str]]:
+def _split_pairs(source: str, target: str) -> list[tuple[str, str]]:
     """Return the lines of two texts, pair by pair."""
     sides = [text.strip("\r\n").replace("\r\n", "\n").split("\n") for text in (source, target)]
     if len(sides[0]) != len(sides[1]):
@@ -229,23 +231,28 @@ def _pairs_of(source: str, target: str) -> list[tuple[str, str]]:
     return list(zip(*sides, strict=True))
 
 
-class _Timely(io.RawIOBase):
-    """What comes over a connection until a time is over: each byte in time is not enough."""
+class DeadlineReader(io.RawIOBase):
+    """Reads from a connection until a deadline.
+
+    A time-out of the socket would apply to each read: a client that sends single bytes could go on forever.
+    """
 
     def __init__(self, connection: socket.socket, seconds: float) -> None:
-        self._connection, self._end = connection, time.monotonic() + seconds
+        self._connection = connection
+        self._end = time.monotonic() + seconds
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
-        if (left := self._end - time.monotonic()) <= 0:
+        left = self._end - time.monotonic()
+        if left <= 0:
             raise TimeoutError
         self._connection.settimeout(left)
         return self._connection.recv_into(buffer)
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _RequestHandler(BaseHTTPRequestHandler):
     """One request."""
 
     server: Server
@@ -254,7 +261,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def setup(self) -> None:
         super().setup()
-        self.rfile = io.BufferedReader(_Timely(self.connection, self.timeout))
+        self.rfile = io.BufferedReader(DeadlineReader(self.connection, self.timeout))
 
     def do_GET(self) -> None:
         if self._is_allowed("/"):
@@ -279,7 +286,10 @@ class _Handler(BaseHTTPRequestHandler):
                 self._refuse(HTTPStatus.OK, str(error))  # for the page to show
 
     def _is_allowed(self, page: str) -> bool:
-        """Refuse other pages, and whoever calls this machine by a name of their own (DNS rebinding)."""
+        """Return whether a request is for `page` and names this server; otherwise answer with an error.
+
+        The check of the host prevents DNS rebinding: another site whose name points to this machine.
+        """
         hosts = self.headers.get_all("Host", [])
         if len(hosts) != 1 or hosts[0] not in self.server.names:
             self._refuse(HTTPStatus.MISDIRECTED_REQUEST, f"expected the address {self.server.address}")
@@ -295,7 +305,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(status, "application/json", json.dumps(data, allow_nan=False).encode())
 
     def _send(self, status: HTTPStatus, kind: str, body: bytes) -> None:
-        self.connection.settimeout(self.timeout)  # of the answer: that of the request may be nearly over
+        self.connection.settimeout(self.timeout)  # the time of the request may be nearly over
         self.send_response(status)
         for name, value in (_HEADERS | {"Content-Type": kind, "Content-Length": str(len(body))}).items():
             self.send_header(name, value)
@@ -303,4 +313,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *values: Any) -> None:
-        """Say nothing: what is typed is nobody else's business."""
+        """Log nothing, because requests contain the text that a person typed."""

@@ -8,11 +8,11 @@ from itertools import islice
 
 from nmtalign.cli import texts
 from nmtalign.cli.declare import INPUT, Options, argument, command, option
-from nmtalign.cli.running import OutputFileOptions, write_whole
+from nmtalign.cli.running import OutputFileOptions, write_files
 from nmtalign.files.text_files import zip_lines
 from nmtalign.names import Symmetrization
 
-_TOGETHER = 16_384  # pairs read, joined and written at a time
+_LINES_PER_CHUNK = 16_384  # pairs read, joined and written at a time
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +47,7 @@ def symmetrize_command(directions: DirectionOptions, file: OutputFileOptions) ->
         files = directions.forward, directions.reverse
         links_of_files = [read_links(path, encoding=directions.encoding) for path in files]
         lines = zip_lines(links_of_files, files)
-        while chunk := list(islice(lines, _TOGETHER)):
+        while chunk := list(islice(lines, _LINES_PER_CHUNK)):
             first = [pair[0] for pair in chunk]
             second = [pair[1] for pair in chunk]
             if directions.reversed:
@@ -55,4 +55,4 @@ def symmetrize_command(directions: DirectionOptions, file: OutputFileOptions) ->
             for links in symmetrize_many(first, second, directions.method):
                 yield f"{format_pharaoh(links)}\n"
 
-    write_whole({file.output: joined()})
+    write_files({file.output: joined()})

@@ -72,7 +72,7 @@ class DictionaryInput(FileType):
 
 @dataclass(frozen=True, kw_only=True)
 class LearningOptions(Options):
-    """How a model is learned, and what else than the bitext it is learned from."""
+    """How a model is learned, and the sources besides the bitext."""
 
     section = "Model"
 
@@ -170,10 +170,10 @@ def train_command(
             "--engine dask reads the bitext again for --links; give files instead of standard input"
         )
     languages = tokenization.langs or (None, None)
-    settings = _open(bitext, tokenization, learning, vectors, expert, engine)
+    settings = _open_options(bitext, tokenization, learning, vectors, expert, engine)
     limit = LengthLimit(tokenization.max_length, bitext.files)
     without_long_pairs = partial(limit.pairs, text=settings.text, languages=languages)
-    progress = Stages("pairs", bitext.files, _costs(settings, aligns=bool(paths)))
+    progress = Stages("pairs", bitext.files, _stage_costs(settings, aligns=bool(paths)))
     settings = replace(settings, checkpoints=run.folder, report=progress.stage, warn=warn)
     with _resumable(run), ExitStack() as stack:
         run.start()
@@ -208,13 +208,13 @@ def train_command(
                 again = without_long_pairs(unit.prepared(bitext.read(), settings.text, languages))
                 parts = align_unit_on_cluster(client, aligner, na.iter_chunks(again), unit=unit)
                 batch = concatenate_batches([part.batch for part in parts])
-            formats = running.batch_texts()
-            running.write_whole({path: [formats[name](batch)] for name, path in paths.items()})
+            formats = running.formatters_of_links()
+            running.write_files({path: [formats[name](batch)] for name, path in paths.items()})
         run.remove()
-    _say_what_is_next(bitext, outputs.output, outputs.links)
+    _log_next_commands(bitext, outputs.output, outputs.links)
 
 
-def _open(
+def _open_options(
     bitext: BitextOptions,
     tokenization: TrainTextOptions,
     learning: LearningOptions,
@@ -269,8 +269,8 @@ def _resumable(run: TrainingRun) -> Iterator[None]:
         raise
 
 
-def _costs(settings: LearnOptions, *, aligns: bool) -> list[float]:
-    """Return what the stages take in relation to each other, as measured (40,000 pairs)."""
+def _stage_costs(settings: LearnOptions, *, aligns: bool) -> list[float]:
+    """Return the relative times of the stages, as measured on 40,000 pairs."""
     hyperparameters, expert = settings.hyperparameters, settings.expert
     iterations = [1.0] * (hyperparameters.model1_iterations - 1) + [4.0] * hyperparameters.hmm_iterations
     begin = 23.0 if expert is not None and expert.encoder else 3.0
@@ -279,8 +279,8 @@ def _costs(settings: LearnOptions, *, aligns: bool) -> list[float]:
     return [begin, 3.0, *iterations, end, *([4.0] if aligns else [])]
 
 
-def _say_what_is_next(bitext: BitextOptions, output: str, links: str | None) -> None:
-    """Name the command that a newcomer wants next."""
+def _log_next_commands(bitext: BitextOptions, output: str, links: str | None) -> None:
+    """Log the commands that a newcomer needs next."""
     files = shlex.join(bitext.files if bitext.pairs is None else ["--pairs", bitext.pairs])
     if bitext.encoding != "utf-8":
         files += f" --encoding {bitext.encoding}"

@@ -14,7 +14,7 @@ from click.core import ParameterSource
 import nmtalign as na
 from nmtalign import blas
 from nmtalign.cli import model_options, texts
-from nmtalign.cli.declare import INPUT, OUTPUT, Options, Whole, argument, command, option
+from nmtalign.cli.declare import INPUT, OUTPUT, Integer, Options, argument, command, option
 from nmtalign.cli.messages import Progress, log, print_text, printable, warn
 from nmtalign.cli.texts import BitextOptions, TextOptions
 from nmtalign.errors import UsageError
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from nmtalign.text.tokenization import TextSettings
     from nmtalign.vectors.embeddings import VectorCoverage
 
-_SCORE = "Score of two words; csls is twice their cosine minus the mean cosines to the nearest words of each."
+_SCORE_HELP = "Score of two words; csls is twice their cosine minus the mean cosines to each one's nearest."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +121,7 @@ def vectors_info(shown: ShownOptions, reading: ReadingOptions, tokenization: Tex
         if kind == "auto":
             kind = detect_format(side, encoding=reading.encoding)
         embeddings = reading.read(side, kind)
-        print_text("\n".join([f"{side}: {kind}", *_described(embeddings)]))
+        print_text("\n".join([f"{side}: {kind}", *_info_lines(embeddings)]))
         if shown.text is not None:
             lines = read_lines(shown.text, encoding=reading.encoding)
             print_text(f"  of {shown.text}: {_coverage(embeddings, lines, tokenization.text)}")
@@ -138,7 +138,7 @@ def _coverage(embeddings: na.Embeddings, lines: Iterable[str], settings: TextSet
     return covered
 
 
-def _described(embeddings: na.Embeddings) -> Iterator[str]:
+def _info_lines(embeddings: na.Embeddings) -> Iterator[str]:
     """Yield the lines that `info` prints."""
     import numpy as np
 
@@ -204,16 +204,16 @@ class CountingOptions(Options):
     section = "Learning"
 
     dimension: int = option(
-        "--dimension N", "Number of dimensions of the vectors.", type=Whole(min=1), default=128
+        "--dimension N", "Number of dimensions of the vectors.", type=Integer(min=1), default=128
     )
-    min_count: int = option("--min-count N", "Minimum frequency of a word.", type=Whole(min=1), default=1)
+    min_count: int = option("--min-count N", "Minimum frequency of a word.", type=Integer(min=1), default=1)
     model: str | None = option(
         "--model DIR", "Use the counts of this learned model instead of a text.", type=INPUT
     )
     subwords: bool = option(
         "--subwords", "Concatenate the vector of each word and of its first letters.", default=False
     )
-    seed: int = option("--seed", "Random seed of the decomposition.", type=Whole(min=0), default=1)
+    seed: int = option("--seed", "Random seed of the decomposition.", type=Integer(min=0), default=1)
 
     def embeddings_of(self, lexicon: Lexicon) -> tuple[na.Embeddings, na.Embeddings]:
         """Return vectors that are learned from the counts of a lexicon."""
@@ -297,7 +297,7 @@ class MappingOptions(Options):
         "--refine/--no-refine", "Find more pairs by mutual nearest neighbors.", default=True
     )
     words: int = option(
-        "--words N", "Let --refine use the N most frequent words.", type=Whole(min=1), default=5_000
+        "--words N", "Let --refine use the N most frequent words.", type=Integer(min=1), default=5_000
     )
 
 
@@ -334,9 +334,9 @@ class SpaceOptions(Options):
     folder: str = argument(type=INPUT)
     langs: tuple[str, str] | None = texts.languages_option()
     limit: int | None = option(
-        "--limit N", "Read only the first N vectors of a file.", type=Whole(min=1), section="Input"
+        "--limit N", "Read only the first N vectors of a file.", type=Integer(min=1), section="Input"
     )
-    score: RetrievalScore = option("--score", _SCORE, default="csls")
+    score: RetrievalScore = option("--score", _SCORE_HELP, default="csls")
 
     def load(self) -> tuple[na.Embeddings, na.Embeddings]:
         """Read the vectors of both languages."""
@@ -382,7 +382,7 @@ class NeighborOptions(Options):
     section = "Neighbors"
 
     words: tuple[str, ...] = argument()
-    count: int = option("--count N", "Number of neighbors per word.", type=Whole(min=1), default=10)
+    count: int = option("--count N", "Number of neighbors per word.", type=Integer(min=1), default=10)
 
 
 @command(name="neighbors")
@@ -426,9 +426,9 @@ class LearnedAttentionOptions(Options):
     model: str | None = option(
         "--model DIR", "Learned model to imitate.  [one learned from the text]", type=INPUT
     )
-    units: int = option("--units N", "Size of the attention layer.", type=Whole(min=1), default=128)
+    units: int = option("--units N", "Size of the attention layer.", type=Integer(min=1), default=128)
     workers: int | None = option(
-        "--workers N", "Number of processes; the result is always the same.  [cores]", type=Whole(min=1)
+        "--workers N", "Number of processes; the result is always the same.  [cores]", type=Integer(min=1)
     )
 
     def path(self, vectors: str | tuple[str, str]) -> Path:

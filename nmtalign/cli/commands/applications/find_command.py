@@ -12,7 +12,7 @@ import click
 import nmtalign as na
 from nmtalign.cli import model_options
 from nmtalign.cli.bad_records import BadRecords
-from nmtalign.cli.declare import INPUT, OUTPUT, Options, Whole, argument, command, option
+from nmtalign.cli.declare import INPUT, OUTPUT, Integer, Options, argument, command, option
 from nmtalign.cli.messages import Progress, printable
 from nmtalign.cli.texts import OptionalLinkedOptions
 from nmtalign.errors import DataError, UsageError
@@ -99,9 +99,9 @@ class SearchOptions(Options):
     translation: str | None = option(
         "--translation WORDS", "Show only lines with this translation; '' means no link."
     )
-    limit: int = option("--limit", "Show at most N translations.", type=Whole(min=1), default=12)
+    limit: int = option("--limit", "Show at most N translations.", type=Integer(min=1), default=12)
     context: int = option(
-        "--context N", "Show at most N places, drawn at random.", type=Whole(min=0), default=10
+        "--context N", "Show at most N places, drawn at random.", type=Integer(min=0), default=10
     )
 
 

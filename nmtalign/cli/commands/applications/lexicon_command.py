@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from nmtalign.cli import texts
 from nmtalign.cli.bad_records import BadRecords, ErrorOptions
-from nmtalign.cli.declare import INPUT, OUTPUT, Number, Options, OutputPrefix, Whole, command, option
+from nmtalign.cli.declare import INPUT, OUTPUT, Integer, Number, Options, OutputPrefix, command, option
 from nmtalign.cli.messages import log, print_text, quiet_option
 from nmtalign.cli.texts import OptionalLinkedOptions
 from nmtalign.errors import UsageError
@@ -39,7 +39,7 @@ class LexiconOptions(Options):
     limit: int = option(
         "--limit",
         "Write at most N translations per word to the shortlists; without -o, print at most N rows.",
-        type=Whole(min=1),
+        type=Integer(min=1),
         default=100,
     )
     min_probability: float = option(

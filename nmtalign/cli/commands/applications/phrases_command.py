@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nmtalign.cli.bad_records import ErrorOptions
-from nmtalign.cli.declare import Options, OutputPrefix, Whole, command, option
+from nmtalign.cli.declare import Integer, Options, OutputPrefix, command, option
 from nmtalign.cli.messages import Progress, quiet_option
-from nmtalign.cli.running import say_written
+from nmtalign.cli.running import log_written
 from nmtalign.cli.texts import LinkedOptions
 from nmtalign.files.atomic_output import AtomicFiles
 
@@ -24,7 +24,7 @@ class PhraseOptions(Options):
         type=OutputPrefix(".extract", ".extract.inv"),
     )
     longest: int = option(
-        "--longest", "Maximum number of words on either side of a phrase pair.", type=Whole(min=1), default=7
+        "--longest N", "List phrases of at most N words on either side.", type=Integer(min=1), default=7
     )
 
 
@@ -54,5 +54,5 @@ def phrases_command(linked: LinkedOptions, errors: ErrorOptions, phrase: PhraseO
             count += text.count("\n")
             if len(files) > 1:
                 files[1].write(format_phrases(pair.reversed(), longest=phrase.longest))
-    say_written(f"{count:,} phrase pairs of {progress.done:,} sentence pairs", paths, progress)
+    log_written(f"{count:,} phrase pairs of {progress.done:,} sentence pairs", paths, progress)
     errors.say(bad)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from nmtalign.cli.bad_records import ErrorOptions
 from nmtalign.cli.declare import INPUT, Options, command, option
 from nmtalign.cli.messages import Progress, log, quiet_option
-from nmtalign.cli.running import OutputFileOptions, say_written
+from nmtalign.cli.running import OutputFileOptions, log_written
 from nmtalign.cli.texts import LinkedOptions
 from nmtalign.errors import DataError
 from nmtalign.files.atomic_output import AtomicFiles
@@ -72,7 +72,7 @@ def project_command(
     with AtomicFiles() as outputs, Progress("pairs", linked.files) as progress:
         bad = errors.open(outputs)
         outputs.text(file.output).writelines(progress.done_one_by_one(projected_lines()))
-    say_written(f"annotations of {progress.done:,} lines", [file.output], progress)
+    log_written(f"annotations of {progress.done:,} lines", [file.output], progress)
     errors.say(bad)
     if unlinked_lines:
         log(describe_unlinked(unlinked_lines, tags_format, "line"), event="unlinked")
