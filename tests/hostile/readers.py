@@ -24,7 +24,6 @@ from nmtalign.applications.concordance import search
 from nmtalign.applications.linked_pairs import LinkedLines, LinkedPair
 from nmtalign.applications.markup import parse_markup
 from nmtalign.applications.projection import project_line
-from nmtalign.names import MARKUP_FORMATS
 from nmtalign.batch.shards import is_whole
 from nmtalign.cli.declare import read_config
 from nmtalign.corpus.bitext_index import open_index, write_index
@@ -34,6 +33,7 @@ from nmtalign.files.array_files import read_array, read_arrays
 from nmtalign.files.json_files import read_json
 from nmtalign.files.text_files import read_lines
 from nmtalign.links.formats import parse_gold, read_link_records
+from nmtalign.names import MARKUP_FORMATS
 from nmtalign.scorers.vector_scores import BahdanauScore, ProjectedDot
 from nmtalign.state import fingerprints
 from nmtalign.text.bitext import read_bitext
