@@ -61,9 +61,14 @@ TOKENIZERS = ("space", "simple", "moses", "icu", "sentencepiece:FILE[,FILE]")
 
 ReadLinksFormat = Literal["pharaoh", "talp", "naacl", "giza", "tsv", "jsonl"]
 WrittenLinksFormat = Literal["pharaoh", "talp", "naacl", "giza", "tsv", "jsonl", "words"]
-TagFormat = Literal["xml", "bio", "spans"]
+MarkupFormat = Literal["xml", "html", "xliff"]
+LabelFormat = Literal["bio", "bioes", "iob1"]
+SpanFormat = Literal["spans", "char-spans"]
+TagFormat = Literal["xml", "html", "xliff", "bio", "bioes", "iob1", "spans", "char-spans"]
 READ_LINKS: tuple[ReadLinksFormat, ...] = get_args(ReadLinksFormat)
 WRITTEN_LINKS: tuple[WrittenLinksFormat, ...] = get_args(WrittenLinksFormat)
+MARKUP_FORMATS: tuple[MarkupFormat, ...] = get_args(MarkupFormat)
+LABEL_FORMATS: tuple[LabelFormat, ...] = get_args(LabelFormat)
 TAG_FORMATS: tuple[TagFormat, ...] = get_args(TagFormat)
 
 ReadVectorsFormat = Literal[

@@ -673,7 +673,7 @@ CALLS = {
     "a format of annotations": (
         lambda: na.project([("a", "b", "0-0")], ["O"], format="iob"),
         USAGE,
-        "expected one of the formats xml, bio, spans, found 'iob'; did you mean 'bio'",
+        "formats xml, html, xliff, bio, bioes, iob1, spans, char-spans, found 'iob'; did you mean 'iob1'",
     ),
     "a span outside": (
         lambda: na.project([("a", "b", "0-0")], [[(0, 2, "X")]], format="spans"),
@@ -819,6 +819,7 @@ VALUES_REFUSED = {  # a call with one value, and values that it refuses
     "longest phrases": (lambda x: na.phrases([], longest=x), (None, 0, 1.5, "a", True)),
     "annotations": (lambda x: na.project([("a", "b", "")], x, format="bio"), (None, 5, "O", [5], [[1]])),
     "spans": (lambda x: na.project([("a", "b", "")], [x], format="spans"), (None, 5, [5], [(0, 1, 2)])),
+    "split": (lambda x: na.project([("a", "b", "")], ["a"], split=x), (None, 5, "yes")),
     "tagged lines": (lambda x: na.project([("a", "b", "")], [x]), (None, 5, ["a"], "c")),
     "found words": (lambda x: na.find([("a", "b", "")], x), (None, 5, ["a"], "\udce9")),
     "a translation to find": (lambda x: na.find([("a", "b", "")], "a", translation=x), (5, ["b"])),

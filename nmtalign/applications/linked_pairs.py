@@ -29,12 +29,30 @@ class LinkedPair(NamedTuple):
         return LinkedPair(self.target, self.source, self.links.reversed())
 
 
+class LinkedLines(NamedTuple):
+    """A linked pair and its lines, whose space-separated words are those of the pair."""
+
+    source: str
+    target: str
+    pair: LinkedPair
+
+
 def read_linked_pairs(pairs: LinkedBitext) -> Iterator[LinkedPair]:
     """Yield the words and links of each pair; an error names the pair, counted from 0.
 
     >>> [pair] = read_linked_pairs([("the cat", "le chat", "0-0 1-1")])
     >>> pair.source, sorted(pair.links.links)[1]
     (['the', 'cat'], Link(source=1, target=1))
+    """
+    return (lines.pair for lines in read_linked_lines(pairs))
+
+
+def read_linked_lines(pairs: LinkedBitext) -> Iterator[LinkedLines]:
+    """Yield each pair with its lines; an error names the pair, counted from 0.
+
+    >>> [lines] = read_linked_lines([(["the", "cat"], "le  chat", "0-0 1-1")])
+    >>> lines.source, lines.target, lines.pair.target
+    ('the cat', 'le  chat', ['le', 'chat'])
     """
     if hasattr(pairs, "itertuples") or hasattr(pairs, "iter_rows"):  # a DataFrame of pandas or polars
         raise UsageError(
@@ -46,16 +64,21 @@ def read_linked_pairs(pairs: LinkedBitext) -> Iterator[LinkedPair]:
         raise UsageError(f"expected sentence pairs with links, found {short_repr(pairs)}; {ADVICE_ON_PAIRS}")
     if isinstance(pairs, Iterator):
         pairs = reject_exhausted(pairs, "sentence pairs with links")
-    return _checked_pairs(pairs)
+    return _checked_lines(pairs)
 
 
-def _checked_pairs(pairs: Iterable[Any]) -> Iterator[LinkedPair]:
-    """Yield each pair as a :class:`LinkedPair`."""
-    for number, pair in enumerate(pairs):
+def _checked_lines(pairs: Iterable[Any]) -> Iterator[LinkedLines]:
+    """Yield each pair as :class:`LinkedLines`; words that were given as a list are joined by spaces."""
+    for number, given in enumerate(pairs):
         try:
-            yield _as_linked_pair(pair)
+            pair = _as_linked_pair(given)
         except DataError as error:
             raise error.at(f"pair {number:,}") from None
+        source, target = " ".join(pair.source), " ".join(pair.target)
+        if isinstance(given, tuple | list) and not isinstance(given, LinkedPair):
+            source = given[0] if isinstance(given[0], str) else source
+            target = given[1] if isinstance(given[1], str) else target
+        yield LinkedLines(source, target, pair)
 
 
 def _as_linked_pair(pair: Any) -> LinkedPair:

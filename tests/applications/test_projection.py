@@ -1,32 +1,24 @@
-"""Projection: worked examples, and that what comes out is well-formed whatever the links are."""
+"""Projection of labels and spans: worked examples, and well-formed results whatever the links are."""
 
 from __future__ import annotations
 
-import re
 import time
-from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nmtalign.applications.projection import (
+import nmtalign as na
+from nmtalign.applications.labels import (
     LabeledSpan,
     count_unlinked,
     labels_of_spans,
     parse_spans,
-    parse_tags,
     project_spans,
-    project_tags,
     spans_of_labels,
-    spans_of_tags,
 )
 from nmtalign.errors import DataError
-
-
-def projected_tags(line, target, links):
-    return project_tags(parse_tags(line)[1], target, links)
-
+from nmtalign.names import LABEL_FORMATS
 
 links_of_six = st.frozensets(st.tuples(st.integers(0, 5), st.integers(0, 6)))
 cuts = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6), st.sampled_from(["PER", "LOC"])))
@@ -85,25 +77,6 @@ MANY = 50_000
 STAR = {(0, n) for n in range(MANY)}
 
 
-@pytest.mark.parametrize(
-    ("line", "links"),
-    [
-        (f"<{'a' * MANY}", set()),
-        (f"<a{' /' * MANY}", set()),
-        ("<a " * MANY, set()),
-        (f"word {'<br/>' * MANY}", STAR),
-        ("<b>w</b>" * MANY, STAR),
-    ],
-    ids=["name", "attributes", "unclosed", "empty", "inside a word"],
-)
-def test_long_lines_of_tags_end(line, links):
-    """What takes time in proportion to the square of the line takes minutes here."""
-    start = time.process_time()
-    projected = projected_tags(line, ["t"] * MANY, links)
-    assert tags(projected) == tags(line)
-    assert time.process_time() - start < 10
-
-
 def test_spans_far_apart_end():
     spans = parse_spans(" ".join(f"{n}-{n + 1}:{n}" for n in range(MANY)), MANY)
     start = time.process_time()
@@ -150,93 +123,73 @@ def test_bad_spans_are_refused(line):
     assert parse_spans("0-3:A:B  1-2:C", 3) == [LabeledSpan(0, 3, "A:B"), LabeledSpan(1, 2, "C")]
 
 
-@st.composite
-def tagged(draw, depth=2):
-    """Return a piece of a line: words, and elements around pieces."""
-    parts = []
-    for n in range(draw(st.integers(0, 3))):
-        kind = draw(st.sampled_from(["word", "word", "element", "empty"]))
-        if kind == "element" and depth:
-            name = draw(st.sampled_from("bi"))
-            inner = draw(tagged(depth - 1))
-            parts.append(f'<{name} id="{n}">{inner}</{name}>')
-        else:
-            parts.append("<br/>" if kind == "empty" else draw(st.sampled_from(["x", "y&amp;", "z"])))
-    return draw(st.sampled_from([" ", " ", "", "  "])).join(parts)
-
-
-def tags(line):
-    return sorted(re.findall("<[^<>]*>", line))
-
-
-@given(tagged(), st.integers(0, 5), st.data())
-def test_tags_come_out_well_formed_and_complete(line, target_length, data):
-    words, _ = parse_tags(line)
-    assert words == re.sub("<[^<>]*>", "", line).split()
-    cells = [(s, t) for s in range(len(words)) for t in range(target_length)]
-    links = data.draw(st.frozensets(st.sampled_from(cells))) if cells else frozenset()
-    target = [f"t{n}" for n in range(target_length)]
-    projected = projected_tags(line, target, links)
-    ElementTree.fromstring(f"<line>{projected}</line>")
-    assert tags(projected) == tags(line)
-    assert re.sub("<[^<>]*>", "", projected).split() == target
-
-
-@given(tagged())
-def test_the_identity_keeps_what_the_elements_cover(line):
-    words, element = parse_tags(line)
-    if any(word.count("x") + word.count("y") + word.count("z") > 1 for word in words):
-        return  # tags inside a word move to its ends
-    projected = projected_tags(line, words, {(n, n) for n in range(len(words))})
-
-    def covers(children):
-        return [(e.name, e.start, e.end, covers(e.children)) for e in children if e.start < e.end]
-
-    assert covers(parse_tags(projected)[1].children) == covers(element.children)
+@pytest.mark.parametrize("format", LABEL_FORMATS)
+@given(cuts)
+def test_labels_of_each_scheme_carry_all_spans(format, drawn):
+    spans = disjoint(drawn)
+    assert spans_of_labels(labels_of_spans(spans, 6, format), format) == spans
 
 
 @pytest.mark.parametrize(
-    ("line", "target", "links", "expected"),
+    ("format", "labels", "spans"),
     [
-        ("the <b>black cat</b>", "le chat noir", {(0, 0), (1, 2), (2, 1)}, "le <b>chat noir</b>"),
-        ("does <b>not</b> sleep", "ne dort pas", {(1, 0), (1, 2), (2, 1)}, "<b>ne dort pas</b>"),
-        ("<b>a</b> <i>c</i>", "A C D", {(0, 0), (0, 2), (1, 1)}, "<b>A</b> <i>C</i> D"),
-        ("<b>a <i>c</i></b> d", "D C A", {(0, 2), (1, 1), (2, 0)}, "D <b><i>C</i> A</b>"),
-        ("<b>a</b> <i>c</i>", "X", {(0, 0), (1, 0)}, "<i></i> <b>X</b>"),
-        ("<b>a <i>c</i></b> <u>d</u>", "A B C D", {(0, 0), (1, 3), (2, 2)}, "<b>A <i></i></b> B <u>C</u> D"),
-        ("click <br/> here", "cliquez ici", {(0, 0), (1, 1)}, "cliquez <br/> ici"),
-        ("end <x/>", "la fin", {(0, 1)}, "la fin <x/>"),
-        ("a c <x/> b", "A B C", {(0, 0)}, "A <x/> B C"),
-        ("<b>of</b> it", "en", {(1, 0)}, "<b></b> en"),
-        ("un<b>believ</b>able", "incroyable", {(0, 0)}, "<b>incroyable</b>"),
-        ("1 < 2 <b>ok</b>", "1 < 2 bon", {(0, 0), (1, 1), (2, 2), (3, 3)}, "1 < 2 <b>bon</b>"),
-        ("", "", set(), ""),
-        ("<b/>", "x", set(), "<b/> x"),
+        ("bioes", "S-A B-A E-A O B-B I-B E-B", [(0, 1, "A"), (1, 3, "A"), (4, 7, "B")]),
+        ("bioes", "S-A S-A", [(0, 1, "A"), (1, 2, "A")]),
+        ("iob1", "I-A I-A B-A I-B O I-B", [(0, 2, "A"), (2, 3, "A"), (3, 4, "B"), (5, 6, "B")]),
+        ("bio", "B-A I-A B-A B-B O B-B", [(0, 2, "A"), (2, 3, "A"), (3, 4, "B"), (5, 6, "B")]),
     ],
 )
-def test_tags_by_hand(line, target, links, expected):
-    assert projected_tags(line, target.split(), links) == expected
+def test_schemes_by_hand(format, labels, spans):
+    assert spans_of_labels(labels.split(), format) == spans
+    assert (
+        labels_of_spans([LabeledSpan(*span) for span in spans], len(labels.split()), format) == labels.split()
+    )
 
 
 @pytest.mark.parametrize(
-    ("line", "message"),
+    ("format", "labels", "message"),
     [
-        ("<b>a", "expected </b> before the end"),
-        ("a</b>", "expected no closing tag, found </b>"),
-        ("<b><i>a</b></i>", "expected </i>, found </b>"),
+        ("bioes", "B-A O", "expected I-A or E-A after B-A for word 1, found 'O'"),
+        ("bioes", "B-A B-A", "expected I-A or E-A after B-A for word 1"),
+        ("bioes", "B-A E-B", "expected I-A or E-A after B-A for word 1"),
+        ("bioes", "B-A I-A", "expected E-A after I-A, found the end"),
+        ("bioes", "I-A", "expected B-X, .* for word 0, found 'I-A'"),
+        ("bioes", "O-A", "for word 0, found 'O-A'"),
+        ("bioes", "BI-A", "for word 0, found 'BI-A'"),
+        ("iob1", "B-A", "expected I-X, B-X after I-X or B-X, or O for word 0, found 'B-A'"),
+        ("iob1", "I-A B-B", "for word 1, found 'B-B'"),
+        ("bio", "I-A", "found 'I-A'; in the format iob1, a span begins with I-X"),
+        ("bio", "S-A", "found 'S-A'; such labels are in the format bioes"),
+        ("bio", "O-A", "for word 0, found 'O-A'"),
     ],
 )
-def test_lines_that_are_not_nested_are_refused(line, message):
+def test_labels_of_another_scheme_are_refused(format, labels, message):
     with pytest.raises(DataError, match=message):
-        parse_tags(line)
+        spans_of_labels(labels.split(), format)
 
 
-def test_a_target_with_tags_is_refused():
-    with pytest.raises(DataError, match="found '<b>a'"):
-        projected_tags("a", ["<b>a"], {(0, 0)})
+@pytest.mark.parametrize(
+    ("source", "target", "links", "spans", "expected"),
+    [
+        ("the house, here", "la  maison, ici", "0-0 1-1 2-2", "4-9:X", "4-10:X"),
+        ("the house, here", "la  maison, ici", "0-0 1-1 2-2", "4-10:X", "4-11:X"),
+        ("the house, here", "la  maison, ici", "0-0 1-1 2-2", "3-9:X 11-15:Y", "4-10:X 12-15:Y"),
+        ("I do not see", "je ne vois pas", "0-0 1-1 2-1 2-3 3-2", "2-8:NEG", "3-5:NEG 11-14:NEG"),
+        ("red", "rouge", "0-0", "1-2:X", "0-5:X"),
+    ],
+)
+def test_spans_of_characters_by_hand(source, target, links, spans, expected):
+    [found] = na.project([(source, target, links)], [spans], format="char-spans")
+    assert " ".join(f"{start}-{end}:{label}" for start, end, label in found) == expected
 
 
-def test_spans_of_tags_and_those_without_links():
-    spans = spans_of_tags(parse_tags("the <b>black <i>cat</i></b> <br/> <u>sleeps</u>")[1])
-    assert spans == [LabeledSpan(1, 3, "b"), LabeledSpan(2, 3, "i"), LabeledSpan(3, 4, "u")]
+def test_spans_of_no_word_are_counted():
+    with pytest.warns(UserWarning, match="without a link: 1, left out"):
+        assert na.project([("a  b", "x y", "0-0 1-1")], ["1-3:X"], format="char-spans") == [[]]
+    with pytest.raises(DataError, match="expected spans like 0-2:NAME within 4 characters"):
+        na.project([("a  b", "x y", "0-0 1-1")], ["1-5:X"], format="char-spans")
+
+
+def test_spans_without_links_are_counted():
+    spans = [LabeledSpan(1, 3, "b"), LabeledSpan(2, 3, "i"), LabeledSpan(3, 4, "u")]
     assert count_unlinked(spans, {(1, 0), (3, 2)}) == 1

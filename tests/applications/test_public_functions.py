@@ -96,7 +96,7 @@ def test_annotations_without_a_link_are_named():
         assert na.project(pairs, ["O B-A"] * 3, format="bio") == [["O"], ["B-A"], ["O"]]
     assert told[0].filename == __file__
     with pytest.warns(UserWarning, match=r"1, put between the words beside them \(pair 0\)"):
-        assert na.project(pairs[:1], ["a <i>b</i>"]) == ["x <i></i>"]
+        assert na.project(pairs[:1], ["a <i>b</i>"]) == ["x<i></i>"]
 
 
 def test_the_command_projects_what_the_function_does(files, capsys):

@@ -319,7 +319,7 @@ def test_links_of_tokens_name_the_line_and_what_to_do(capsys, monkeypatch, raw, 
 @pytest.mark.parametrize(
     ("format", "lines", "expected"),
     [
-        ("xml", ("the <b>black</b> cat", "<br/>"), "le chat <b>noir</b>\n<br/> x\n"),
+        ("xml", ("the <b>black</b> cat", "<br/>"), "le chat <b>noir</b>\n<br/>x\n"),
         ("bio", ("O B-COL I-COL", ""), "O B-COL I-COL\nO\n"),
         ("spans", ("1-2:COL 2-3:ANIMAL", ""), "1-2:ANIMAL 2-3:COL\n\n"),
     ],
@@ -396,7 +396,7 @@ def test_what_became_of_annotations_without_a_link_is_said(capsys, tmp_path):
     sides = write(tmp_path / "a", "a b c"), write(tmp_path / "b", "x y")
     linked = *sides, write(tmp_path / "links", "0-0 2-1"), "--tags"
     code, out, err = run(capsys, "project", *linked, write(tmp_path / "xml", "a <u>b</u> <i>c</i>"))
-    assert (code, out) == (0, "x <u></u> <i>y</i>\n")
+    assert (code, out) == (0, "x <u></u><i>y</i>\n")
     assert err.splitlines()[1:] == [
         "nmtalign: annotations of words without a link: 1, put between the words beside them (line 1)"
     ]

@@ -21,7 +21,9 @@ import numpy as np
 
 import nmtalign
 from nmtalign.applications.concordance import search
-from nmtalign.applications.projection import parse_tags, project_tags
+from nmtalign.applications.linked_pairs import LinkedLines, LinkedPair
+from nmtalign.applications.markup import parse_markup
+from nmtalign.applications.projection import project_line
 from nmtalign.batch.shards import is_shard_complete
 from nmtalign.cli.declare import read_config
 from nmtalign.corpus.bitext_index import open_index, write_index
@@ -31,6 +33,7 @@ from nmtalign.files.array_files import read_array, read_arrays
 from nmtalign.files.json_files import read_json
 from nmtalign.files.text_files import read_lines
 from nmtalign.links.formats import parse_gold, read_link_records
+from nmtalign.names import MARKUP_FORMATS
 from nmtalign.scorers.vector_scores import BahdanauScore, ProjectedDot
 from nmtalign.state import fingerprints
 from nmtalign.text.bitext import read_bitext
@@ -145,8 +148,13 @@ def _save_vectors(folder: Path) -> None:
 
 def _project(path: Path) -> None:
     for line in read_lines(path):
-        with contextlib.suppress(DataError):
-            project_tags(parse_tags(line)[1], ["un", "deux"], set())
+        for format in MARKUP_FORMATS:
+            with contextlib.suppress(DataError):
+                source = parse_markup(line, format).text
+                words = [word for word in source.split(" ") if word]
+                links = {(n, n % 2) for n in range(len(words))}
+                pair = LinkedPair(words, ["un", "deux"], nmtalign.Alignment(links, len(words), 2))
+                project_line(line, LinkedLines(source, "un deux", pair), format, split=True)
 
 
 def _bitext(format: str = "auto") -> Read:
@@ -288,7 +296,12 @@ READERS = {
     "fairseq": Reader("x", read_matrices, (b"S-0\tthe\nA-0\t0.9,0.1 0.2,0.8\nA-1\t1\n",)),
     "opennmt": Reader("x", read_matrices, (_OPENNMT.encode(),)),
     "index": Reader("x.db", lambda path: search(open_index(path), "cat", "source"), (_index(),)),
-    "tags": Reader("x", _project, (b'the <b x="1">cat <i/>sat</b>\n',), named=False),
+    "tags": Reader(
+        "x",
+        _project,
+        (b'the <b x="1">cat <i/>sat</b>\n', b"<bpt id='1'>{</bpt>the<ept id='1'/> <!-- -->\n"),
+        named=False,
+    ),
     "seed dictionary": Reader("x", read_seed_dictionary, (b"the\tle\ncat chat\n",)),
     **{
         name: Reader("x", nmtalign.read_dictionary, (content,))

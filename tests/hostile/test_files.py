@@ -29,7 +29,6 @@ from numpy.testing import assert_array_equal
 
 import nmtalign
 from nmtalign import cli
-from nmtalign.applications.projection import parse_tags, project_tags
 from nmtalign.corpus.bitext_index import open_index, write_index
 from nmtalign.dictionaries.reading import read_dictionary
 from nmtalign.encoders.matrix_files import read_vectors
@@ -538,9 +537,11 @@ def test_a_word_list_without_measure(tmp_path: Path) -> None:
 
 
 def test_many_tags_take_little_time_and_deep_ones_are_refused() -> None:
-    assert project_tags(parse_tags("<b/>" * 20_000 + "the")[1], ["le"], {(0, 0)}).count("<b/>") == 20_000
+    many = "<b/>" * 20_000 + "the"
+    [projected] = nmtalign.project([("the", "le", "0-0")], [many])
+    assert projected == "<b/>" * 20_000 + "le"
     with pytest.raises(DataError, match="at most 100 deep"):
-        parse_tags("<b>" * 5000 + "the" + "</b>" * 5000)
+        nmtalign.project([("the", "le", "0-0")], ["<b>" * 5000 + "the" + "</b>" * 5000])
 
 
 def test_an_index_with_other_tables_is_refused(tmp_path: Path) -> None:

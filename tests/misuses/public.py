@@ -126,6 +126,9 @@ na.project(batch, ["O B-X"], format="bio")
 na.project(batch, [["O", "B-X"]], format="bio")[0][1].upper()
 na.project(batch, ["O B-X"], format="iob")  # rejected
 na.project(batch, ["O B-X"], fmt="bio")  # rejected
+na.project(batch, ["O S-X"], format="bioes")[0][1].upper()
+na.project(batch, ["the <b>cat</b>"], format="html", split=True)[0].upper()
+na.project(batch, ["the <b>cat</b>"], split="yes")  # rejected
 na.project(batch, [[(0, 1, "X")]], format="spans")[0][0].label
 na.project(batch, [[(0, 1, "X")]], format="bio")  # rejected
 na.project(batch, ["the <b>cat</b>"])[0].upper()

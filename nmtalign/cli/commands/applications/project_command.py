@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from nmtalign.cli.bad_records import ErrorOptions
 from nmtalign.cli.declare import INPUT, Options, command, option
@@ -15,9 +14,6 @@ from nmtalign.errors import DataError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.text_files import read_lines, zip_lines
 from nmtalign.names import TagFormat
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +26,9 @@ class AnnotationOptions(Options):
         "--tags FILE", "Read the annotations of SOURCE, one line per pair.", type=INPUT, required=True
     )
     tags_format: TagFormat = option("--tags-format", "Format of --tags.", default="xml")
+    split: bool = option(
+        "--split", "Split an element whose words are apart in TARGET into several elements.", default=False
+    )
 
 
 @command(quiet_option, name="project")
@@ -42,16 +41,18 @@ def project_command(
     """Project annotations from SOURCE to TARGET over LINKS.
 
     LINKS are Pharaoh links between the space-separated words of SOURCE and TARGET. --tags contains the lines
-    of SOURCE with XML tags, or BIO labels (B-X, I-X, O) of the source words, or spans such as 0-2:NAME, in
-    which words count from 0 and the end is not included. The output has the same format, and tags stay
-    nested. If no word of an annotation has a link, an XML element goes between the words next to it, and a
-    label or span is omitted; the last message names the lines.
+    of SOURCE with tags (xml, html, xliff), or labels of the source words (bio, bioes, iob1), or spans such as
+    0-2:NAME of words (spans) or characters (char-spans), in which the end is not included. The output has the
+    same format. Tags are inserted in the lines of TARGET, which are not changed; they stay nested, and
+    punctuation next to a source element stays outside. If no word of an annotation has a link, an element
+    goes between the words next to it, and a label or span is omitted; the last message names the lines.
 
     Example: nmtalign project text.en text.fr links.txt --tags tagged.en -o tagged.fr
     """
+    from nmtalign.applications.linked_pairs import LinkedLines
     from nmtalign.applications.projection import describe_unlinked, project_line
 
-    tags, tags_format = annotations.tags, annotations.tags_format
+    tags, tags_format, split = annotations.tags, annotations.tags_format, annotations.split
     unlinked_lines: list[int] = []  # a line occurs once for each annotation whose words have no link
 
     def projected_lines() -> Iterator[str]:
@@ -60,10 +61,9 @@ def project_command(
         for number, ((lines, pair), tag_line) in enumerate(both, 1):
             text = ""
             if not bad.has_current:
-                if tags_format == "xml":  # the line repeats the words as they are in the file
-                    pair = pair._replace(source=[word for word in lines.source.split(" ") if word])
                 try:
-                    text, unlinked = project_line(tag_line, pair, tags_format)
+                    linked_lines = LinkedLines(lines.source, lines.target, pair)
+                    text, unlinked = project_line(tag_line, linked_lines, tags_format, split=split)
                     unlinked_lines.extend([number] * unlinked)
                 except DataError as error:
                     bad.add(error.at(tags, line=number))

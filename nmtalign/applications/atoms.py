@@ -1,0 +1,125 @@
+"""Atoms: the words of a line without the punctuation at their edges, and this punctuation, with their links.
+
+Markup is placed at atoms, so that ``<b>house</b>,`` becomes ``<b>maison</b>,``. An atom is the middle of a
+word or one punctuation mark at its edge; atoms contain all characters of a line but the spaces.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+MAX_EDGE_MARKS = 8  # on each edge of a word; the others stay with the middle
+_WORD_CHARACTERS = frozenset("%&#@*/\\‰†‡§¶-_'’+=$")  # punctuation in Unicode that is part of words
+_OPENING_QUOTES = frozenset("'‘’‚")
+_CLOSING_QUOTES = frozenset("'’‘")
+_PUNCTUATION = frozenset(("Ps", "Pe", "Pi", "Pf", "Pd", "Po"))
+
+
+class Atom(NamedTuple):
+    """The characters from `start` up to `end` of a line."""
+
+    start: int
+    end: int
+
+
+class WordAtoms(NamedTuple):
+    """The numbers of the atoms of a word: marks before its middle, its middle, and marks after it."""
+
+    lead: range
+    middle: int
+    trail: range
+    is_punctuation: bool  # the middle is all of the word, and it is punctuation
+
+
+class LineAtoms(NamedTuple):
+    """A line, its atoms, and the atoms of each of its space-separated words."""
+
+    line: str
+    atoms: list[Atom]
+    words: list[WordAtoms]
+
+
+def split_line(line: str) -> LineAtoms:
+    """Return the atoms of a line.
+
+    >>> [line[atom.start : atom.end] for line in ['le "chat", noir'] for atom in split_line(line).atoms]
+    ['le', '"', 'chat', '"', ',', 'noir']
+    """
+    atoms: list[Atom] = []
+    words: list[WordAtoms] = []
+    for match in re.finditer("[^ ]+", line):
+        start, end = match.span()
+        lead, trail = _edge_marks(match[0])
+        is_punctuation = lead == end - start
+        if is_punctuation:
+            lead = trail = 0
+        first = len(atoms)
+        middle = first + lead
+        atoms += [Atom(mark, mark + 1) for mark in range(start, start + lead)]
+        atoms.append(Atom(start + lead, end - trail))
+        atoms += [Atom(mark, mark + 1) for mark in range(end - trail, end)]
+        words.append(WordAtoms(range(first, middle), middle, range(middle + 1, len(atoms)), is_punctuation))
+    return LineAtoms(line, atoms, words)
+
+
+def _edge_marks(word: str) -> tuple[int, int]:
+    """Return the number of marks before and after the middle of a word; all of it if it is punctuation."""
+    if all(map(_is_mark, word)):
+        return len(word), 0
+    lead = trail = 0
+    while lead < MAX_EDGE_MARKS and _is_mark(word[lead]):
+        lead += 1
+    while trail < MAX_EDGE_MARKS and _is_mark(word[-1 - trail]):
+        trail += 1
+    middle = word[lead : len(word) - trail]
+    if len(middle) > 2 and middle[0] in _OPENING_QUOTES and middle[-1] in _CLOSING_QUOTES:
+        return lead + 1, trail + 1  # an apostrophe belongs to the word, a pair of quotation marks does not
+    return lead, trail
+
+
+def _is_mark(character: str) -> bool:
+    """Return whether a character at the edge of a word is not part of it."""
+    if character in _WORD_CHARACTERS:
+        return False
+    return character.isspace() or unicodedata.category(character) in _PUNCTUATION
+
+
+def link_atoms(source: LineAtoms, target: LineAtoms, links: Iterable[tuple[int, int]]) -> list[list[int]]:
+    """Return the target atoms that each source atom is linked to, in order.
+
+    The middles of linked words are linked, and so are the marks at their edges, counted from the outside.
+    """
+    targets: list[set[int]] = [set() for _ in source.atoms]
+    for s, t in links:
+        source_word, target_word = source.words[s], target.words[t]
+        if source_word.is_punctuation != target_word.is_punctuation:
+            source_atoms = _counterpart(source, source_word, target, target_word)
+            target_atoms = _counterpart(target, target_word, source, source_word)
+            for atom in source_atoms:
+                targets[atom].update(target_atoms)
+            continue
+        targets[source_word.middle].add(target_word.middle)
+        for marks, other_marks in (
+            (source_word.lead, target_word.lead),
+            (source_word.trail[::-1], target_word.trail[::-1]),
+        ):
+            for mark, other_mark in zip(marks, other_marks, strict=False):
+                targets[mark].add(other_mark)
+    return [sorted(linked) for linked in targets]
+
+
+def _counterpart(line: LineAtoms, word: WordAtoms, other: LineAtoms, other_word: WordAtoms) -> Sequence[int]:
+    """Return the atoms of a word that are linked to another word; one of both is punctuation.
+
+    Of a word with marks, these are the marks that the other word contains, else all after the word.
+    """
+    if word.is_punctuation:
+        return [word.middle]
+    start, end = other.atoms[other_word.middle]
+    punctuation = other.line[start : min(end, start + MAX_EDGE_MARKS)]
+    marks = (*word.lead, *word.trail)
+    same = [mark for mark in marks if line.line[line.atoms[mark].start] in punctuation]
+    return same or word.trail or [word.middle]

@@ -1,0 +1,193 @@
+"""Annotations of words: spans with labels, the schemes BIO, BIOES and IOB1, and CoNLL-U.
+
+Words without a link inside a span are part of it; a word that two spans claim goes to the one that begins
+first. Projected labels are well-formed, whatever the links are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+from nmtalign.errors import DataError
+from nmtalign.names import LabelFormat
+
+MAX_SPANS_PER_WORD = 100  # on average over the words, or characters, of a line
+_SPAN = re.compile(r"(\d{1,9})-(\d{1,9}):(.+)")
+_ADVICE = {
+    "bio": "expected B-X, I-X after B-X or I-X, or O",
+    "bioes": "expected B-X, I-X or E-X after B-X or I-X, S-X, or O",
+    "iob1": "expected I-X, B-X after I-X or B-X, or O",
+}
+
+
+class LabeledSpan(NamedTuple):
+    """The words from `start` up to `end` (not included), counted from 0, carry `label`."""
+
+    start: int
+    end: int
+    label: str
+
+
+# --- spans ---------------------------------------------------------------------------------------
+
+
+def project_spans(
+    spans: Iterable[LabeledSpan], links: Iterable[tuple[int, int]], target_length: int
+) -> list[LabeledSpan]:
+    """Return the spans of target words that the source spans are linked to, in order; no two share a word.
+
+    A span goes to the words its words are linked to, and to words without a link between them. If words that
+    belong to other spans are in between, it becomes several spans; without any link, none.
+    """
+    targets_of: dict[int, list[int]] = {}
+    linked_targets: set[int] = set()
+    for s, t in links:
+        targets_of.setdefault(s, []).append(t)
+        linked_targets.add(t)
+    owners: list[tuple[int, str] | None] = [None] * target_length  # number and label of a span
+    # words that are linked, or have an owner, lead on to the next word; the last entry is the end
+    next_free = [t + (t in linked_targets) for t in range(target_length + 1)]
+    for number, span in enumerate(sorted(spans)):
+        claim = number, span.label
+        words = {t for s in range(span.start, span.end) for t in targets_of.get(s, ())}
+        for word in words:
+            owners[word] = owners[word] or claim
+        word = _find_free(next_free, min(words, default=target_length))
+        last = max(words, default=0)
+        while word < last:
+            owners[word] = claim
+            next_free[word] = word + 1
+            word = _find_free(next_free, word)
+    return _spans_of_owners(owners)
+
+
+def _spans_of_owners(owners: Sequence[tuple[int, str] | None]) -> list[LabeledSpan]:
+    """Return the runs of words that have the same owner."""
+    spans: list[LabeledSpan] = []
+    start = 0
+    for owner, words in groupby(owners):
+        end = start + len(list(words))
+        if owner is not None:
+            _, label = owner
+            spans.append(LabeledSpan(start, end, label))
+        start = end
+    return spans
+
+
+def _find_free(next_free: list[int], word: int) -> int:
+    """Return the first free word from `word` on: one that does not lead on to another.
+
+    The path is halved on the way, so that later searches are shorter.
+    """
+    while next_free[word] != word:
+        next_free[word] = next_free[next_free[word]]
+        word = next_free[word]
+    return word
+
+
+def parse_spans(line: str, length: int, unit: str = "words") -> list[LabeledSpan]:
+    """Return the spans of a line such as ``0-2:PER 4-5:LOC``, end not included, within `length` words.
+
+    >>> parse_spans("0-2:PER", 3)
+    [LabeledSpan(start=0, end=2, label='PER')]
+    """
+    spans: list[LabeledSpan] = []
+    for part in split_spaces(line):
+        match = _SPAN.fullmatch(part)
+        span = None if match is None else LabeledSpan(int(match[1]), int(match[2]), match[3])
+        if span is None or not span.start < span.end <= length:
+            raise DataError(f"expected spans like 0-2:NAME within {length} {unit}, found {part!r}")
+        spans.append(span)
+    check_number_of_spans(spans, length, unit)
+    return spans
+
+
+def check_number_of_spans(spans: Iterable[LabeledSpan], length: int, unit: str) -> None:
+    """Raise DataError if so many spans overlap that their projection would take too long."""
+    covered = sum(span.end - span.start for span in spans)
+    if covered > MAX_SPANS_PER_WORD * length:
+        limit = f"at most {MAX_SPANS_PER_WORD} spans over a {unit[:-1]} on the average"
+        raise DataError(f"expected {limit}, found more")
+
+
+def split_spaces(line: str) -> list[str]:
+    """Return what is separated by spaces in a line."""
+    return [part for part in line.split(" ") if part]
+
+
+def count_unlinked(spans: Iterable[LabeledSpan], links: Iterable[tuple[int, int]]) -> int:
+    """Return the number of spans of which no word has a link."""
+    linked = {s for s, _ in links}
+    return sum(linked.isdisjoint(range(span.start, span.end)) for span in spans)
+
+
+# --- labels --------------------------------------------------------------------------------------
+
+
+def spans_of_labels(labels: Sequence[str], format: LabelFormat = "bio") -> list[LabeledSpan]:
+    """Return the spans of labels in one of the schemes; DataError if a label cannot follow the one before it.
+
+    >>> spans_of_labels(["I-PER", "I-PER", "B-PER", "O"], "iob1")
+    [LabeledSpan(start=0, end=2, label='PER'), LabeledSpan(start=2, end=3, label='PER')]
+    """
+    spans: list[LabeledSpan] = []
+    open_name = ""  # of the span that the next word may continue
+    for position, label in enumerate(labels):
+        tag, _, name = label.partition("-")
+        continues = name == open_name != "" and tag in ("I", "E")
+        is_valid = label == "O" or (name != "" and tag in _tags_of(format, name == open_name))
+        if format == "bioes" and open_name and not (is_valid and continues):
+            expected = f"expected I-{open_name} or E-{open_name} after {labels[position - 1]}"
+            raise DataError(f"{expected} for word {position}, found {label!r}")
+        if not is_valid:
+            found = f"{label!r}{_hint(tag, name, format)}"
+            raise DataError(f"{_ADVICE[format]} for word {position}, found {found}")
+        if continues:
+            spans[-1] = spans[-1]._replace(end=position + 1)
+        elif name:
+            spans.append(LabeledSpan(position, position + 1, name))
+        open_name = "" if tag in ("E", "S") else name
+    if format == "bioes" and open_name:
+        raise DataError(f"expected E-{open_name} after {labels[-1]}, found the end of the labels")
+    return spans
+
+
+def _tags_of(format: LabelFormat, is_open: bool) -> tuple[str, ...]:
+    """Return the tags that a label may have, depending on whether a span of its name is open."""
+    if format == "bioes":
+        return ("I", "E", "B", "S") if is_open else ("B", "S")
+    if format == "iob1":
+        return ("I", "B") if is_open else ("I",)
+    return ("I", "B") if is_open else ("B",)
+
+
+def _hint(tag: str, name: str, format: LabelFormat) -> str:
+    """Return the format that may be meant."""
+    if name and tag in ("E", "S") and format != "bioes":
+        return "; such labels are in the format bioes"
+    if name and tag == "I" and format == "bio":
+        return "; in the format iob1, a span begins with I-X"
+    return ""
+
+
+def labels_of_spans(spans: Iterable[LabeledSpan], length: int, format: LabelFormat = "bio") -> list[str]:
+    """Return the labels of `length` words in one of the schemes.
+
+    >>> labels_of_spans([LabeledSpan(0, 3, "PER"), LabeledSpan(3, 4, "LOC")], 5, "bioes")
+    ['B-PER', 'I-PER', 'E-PER', 'S-LOC', 'O']
+    """
+    labels = ["O"] * length
+    previous: LabeledSpan | None = None
+    for span in spans:
+        start, end, label = span
+        labels[start:end] = [f"I-{label}"] * (end - start)
+        follows = previous is not None and (previous.end, previous.label) == (start, label)
+        if format != "iob1" or follows:
+            labels[start] = f"B-{label}"
+        if format == "bioes":
+            labels[end - 1] = f"S-{label}" if end - start == 1 else f"E-{label}"
+        previous = span
+    return labels

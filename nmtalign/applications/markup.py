@@ -1,0 +1,300 @@
+"""Inline markup: the text of a line of XML, HTML or XLIFF, and its elements at the characters of this text.
+
+Markup is copied, never interpreted: no entity is expanded and no attribute is changed. What does not have
+the form of a tag, such as ``1 < 2``, is text. The time is proportional to the length of the line, which the
+parsers of the standard library do not guarantee.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from nmtalign.errors import DataError
+from nmtalign.names import MarkupFormat
+
+MAX_TAG_DEPTH = 100  # tags inside each other
+
+# HTML elements that have no end tag, those whose end tag may be omitted, and those that contain no text
+_VOID = frozenset(
+    ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr")
+)
+_OPTIONAL_END = frozenset(
+    ("p", "li", "dt", "dd", "option", "optgroup", "tr", "td", "th", "thead", "tbody", "tfoot", "colgroup")
+)
+_RAW = frozenset(("script", "style"))
+# XLIFF elements that contain codes of the original file instead of text, and pairs of empty elements
+_CODES = frozenset(("ph", "bpt", "ept", "it"))
+_END_OF_CODE = {"bpt": "ept", "bx": "ex", "sc": "ec", "sm": "em"}
+_START_OF_CODE = {end: start for start, end in _END_OF_CODE.items()}
+
+# The last group is empty where the tag is not complete
+_TAG = re.compile(r"""<(/?)([^\W\d][\w:.-]*+)(?=[\s/>])((?:[^<>"']++|"[^"]*+"|'[^']*+')*+)(>?)""")
+_DECLARATION = re.compile("<![A-Za-z]")
+_XML_ATTRIBUTES = re.compile(r"""(?:\s++[^\s=<>"'/&]++\s*+=\s*+(?:"[^"<]*+"|'[^'<]*+'))*+\s*+/?""")
+_ATTRIBUTE = re.compile(r"""([\w:.-]++)\s*+=\s*+("[^"]*+"|'[^']*+')""")
+_SELF_CLOSING = re.compile(r"""(?:^|[\s"'])/$""")
+_XML_ENTITY = re.compile("&(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});")
+_HTML_ENTITY = re.compile("&(?:[A-Za-z][A-Za-z0-9]{1,31}|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});")
+
+
+class Tag(NamedTuple):
+    """The characters from `start` up to `end` of a line are markup; an empty tag is an element of its own."""
+
+    start: int
+    end: int
+    kind: Literal["open", "close", "empty"]
+    name: str
+    attributes: str
+
+
+@dataclass
+class Element:
+    """An element around the characters from `start` up to `end` of a text, or a placeholder around none."""
+
+    name: str
+    opening: str
+    start: int
+    end: int
+    closing: str = ""
+    children: list[Element] = field(default_factory=list)
+
+
+class MarkedText(NamedTuple):
+    """A text, and a nameless element around all of it, which contains the elements of its markup."""
+
+    text: str
+    root: Element
+
+
+# --- tags ----------------------------------------------------------------------------------------
+
+
+def find_tags(line: str, format: MarkupFormat) -> Iterator[Tag]:
+    """Yield the tags, comments and processing instructions of a line.
+
+    >>> [line[tag.start : tag.end] for line in ['a <br> < b<img alt=">">'] for tag in find_tags(line, "html")]
+    ['<br>', '<img alt=">">']
+    """
+    position = line.find("<")
+    while position >= 0:
+        tag = _tag_at(line, position, format)
+        if isinstance(tag, Tag):
+            yield tag
+            position = line.find("<", tag.end)
+        else:
+            position = line.find("<", tag)
+
+
+def _tag_at(line: str, start: int, format: MarkupFormat) -> Tag | int:
+    """Return the tag that begins at a character, or where the search for tags goes on."""
+    if line.startswith("<!--", start):
+        return _empty_until(line, start, start + 4, "-->")
+    if line.startswith("<?", start):
+        return _empty_until(line, start, start + 2, "?>")
+    if line.startswith("<![CDATA[", start):
+        raise DataError("expected text, found a CDATA section; write its < and & as &lt; and &amp;")
+    if _DECLARATION.match(line, start):
+        raise DataError("expected tags and text, found a declaration; remove what begins with <!")
+    match = _TAG.match(line, start)
+    if match is None:
+        return start + 1
+    slash, name, attributes, complete = match.groups()
+    if not complete or (format != "html" and not _XML_ATTRIBUTES.fullmatch(attributes)):
+        return match.end()
+    name = name.lower() if format == "html" else name
+    tag = Tag(start, match.end(), "open", name, attributes)
+    if slash:
+        return tag._replace(kind="close") if not attributes.strip() else match.end()
+    if _SELF_CLOSING.search(attributes) or (format == "html" and name in _VOID):
+        return tag._replace(kind="empty")
+    has_no_text = name in _RAW if format == "html" else format == "xliff" and _local(name) in _CODES
+    if has_no_text:
+        return _with_content(line, tag)
+    return tag
+
+
+def _empty_until(line: str, start: int, content: int, ending: str) -> Tag:
+    """Return a comment or a processing instruction."""
+    end = line.find(ending, content)
+    if end < 0:
+        opening = line[start:content]
+        raise DataError(f"expected {ending} after {opening}; where {opening} is text, write &lt; for <")
+    return Tag(start, end + len(ending), "empty", "", "")
+
+
+def _with_content(line: str, tag: Tag) -> Tag:
+    """Return an element whose content is not text as one placeholder."""
+    end_tag = re.compile(rf"</{re.escape(tag.name)}\s*+>", re.IGNORECASE).search(line, tag.end)
+    if end_tag is None:
+        raise DataError(f"expected </{tag.name}> before the end of the line")
+    return tag._replace(end=end_tag.end(), kind="empty")
+
+
+def _local(name: str) -> str:
+    """Return a name without the prefix of its namespace."""
+    return name.rpartition(":")[2]
+
+
+# --- elements ------------------------------------------------------------------------------------
+
+
+def parse_markup(line: str, format: MarkupFormat) -> MarkedText:
+    """Return the text of a line without its markup, and its elements; DataError if these are not nested.
+
+    >>> text, root = parse_markup('the <b class="x">house</b>, <br/>here', "xml")
+    >>> text, [(element.name, element.start, element.end) for element in root.children]
+    ('the house, here', [('b', 4, 9), ('br', 11, 11)])
+    """
+    builder = _Builder(format)
+    parts: list[str] = []
+    length = 0
+    position = 0
+    for tag in find_tags(line, format):
+        parts.append(line[position : tag.start])
+        length += tag.start - position
+        builder.add(tag, line[tag.start : tag.end], length)
+        position = tag.end
+    parts.append(line[position:])
+    text = "".join(parts)
+    return MarkedText(text, builder.finish(len(text)))
+
+
+class _Builder:
+    """Builds the tree of elements from one tag after the other."""
+
+    def __init__(self, format: MarkupFormat) -> None:
+        self._format = format
+        self._path = [Element("", "", 0, 0)]  # the elements that are open
+        self._codes: list[tuple[str, str] | None] = [None]  # their kinds and ids, if they are paired codes
+        self._isolated: set[tuple[str, str]] = set()
+
+    def add(self, tag: Tag, markup: str, position: int) -> None:
+        """Add a tag at a character of the text."""
+        if tag.kind == "close":
+            self._close(tag, markup, position)
+            return
+        code = self._code_of(tag)
+        if code is not None and _local(tag.name) in _START_OF_CODE:
+            self._end_code(tag, code, markup, position)
+            return
+        if tag.kind == "open" and tag.name == self._path[-1].name and self._may_be_open(len(self._path) - 1):
+            self._pop_placeholder()  # such as <li> after an <li> without an end tag
+        element = Element(tag.name, markup, position, position)
+        self._path[-1].children.append(element)
+        if tag.kind == "open" or code is not None:
+            self._path.append(element)
+            self._codes.append(code)
+            if len(self._path) > MAX_TAG_DEPTH:
+                raise DataError(f"expected tags at most {MAX_TAG_DEPTH} deep inside each other")
+
+    def finish(self, length: int) -> Element:
+        """Return the element around a text, after its last tag."""
+        while self._may_be_open(len(self._path) - 1):
+            self._pop_placeholder()
+        root, *unclosed = self._path
+        if unclosed:
+            name = unclosed[-1].name
+            advice = f"write <{name}/> for an element without content, and &lt; where < is text"
+            if name.lower() in _VOID:
+                advice = f"write <{name}/>, or choose the format html"
+            raise DataError(f"expected </{name}> before the end of the line; {advice}")
+        root.end = length
+        return root
+
+    def _close(self, tag: Tag, markup: str, position: int) -> None:
+        """Close the element that was opened last."""
+        while self._path[-1].name != tag.name and self._may_be_open(len(self._path) - 1):
+            self._pop_placeholder()
+        element = self._path[-1]
+        if element.name != tag.name or len(self._path) == 1:
+            expected = f"</{element.name}>" if element.name else "no closing tag"
+            raise DataError(f"expected {expected}, found </{tag.name}>; tags must be nested")
+        self._pop(markup, position)
+
+    def _end_code(self, tag: Tag, code: tuple[str, str], markup: str, position: int) -> None:
+        """Close a paired code; one whose start is in another segment is a placeholder."""
+        while self._codes[-1] not in (None, code) and code in self._codes:
+            self._pop_placeholder()
+        if self._codes[-1] == code:
+            self._pop(markup, position)
+        elif code in self._codes or code in self._isolated:
+            raise DataError(f"expected paired codes that are nested, found {markup}; no overlap is projected")
+        else:
+            self._path[-1].children.append(Element(tag.name, markup, position, position))
+
+    def _code_of(self, tag: Tag) -> tuple[str, str] | None:
+        """Return the kind and the id of a paired code of XLIFF, the same for its start and its end."""
+        name = _local(tag.name)
+        if self._format != "xliff" or name not in _END_OF_CODE.keys() | _START_OF_CODE.keys():
+            return None
+        values = {name: value[1:-1] for name, value in _ATTRIBUTE.findall(tag.attributes)}
+        given = (values.get(key) for key in ("startRef", "rid", "id", "i"))
+        return _START_OF_CODE.get(name, name), next((value for value in given if value is not None), "")
+
+    def _may_be_open(self, depth: int) -> bool:
+        """Return whether an element needs no end."""
+        is_optional = self._format == "html" and self._path[depth].name in _OPTIONAL_END
+        return is_optional or self._codes[depth] is not None
+
+    def _pop(self, closing: str, position: int) -> None:
+        element = self._path.pop()
+        self._codes.pop()
+        element.closing = closing
+        element.end = position
+
+    def _pop_placeholder(self) -> None:
+        """Make a placeholder of an element without an end; what it contains goes after it."""
+        element = self._path.pop()
+        code = self._codes.pop()
+        if code is not None:
+            self._isolated.add(code)
+        self._path[-1].children += element.children
+        element.children = []
+
+
+# --- the text and another version of it -------------------------------------------------------------
+
+
+def matched_offsets(text: str, plain: str, format: MarkupFormat) -> Callable[[int], int] | None:
+    """Return a function from the characters of a text with escapes to those of a plain text.
+
+    Characters are counted without the spaces, which need not agree. The escapes may be the same in both.
+    None is returned if the texts have different characters.
+
+    >>> offset = matched_offsets("R&amp;D works", "R & D works", "xml")
+    >>> offset(7), offset(8)
+    (3, 3)
+    """
+    wanted = plain.replace(" ", "")
+    starts = [offset for offset, character in enumerate(text) if character != " "]
+    if text.replace(" ", "") != wanted:
+        characters: list[str] = []
+        starts = []
+        for offset, decoded in _decoded(text, _HTML_ENTITY if format == "html" else _XML_ENTITY):
+            characters.append(decoded)
+            starts += [offset] * len(decoded)
+        if "".join(characters) != wanted:
+            return None
+    return lambda offset: bisect_left(starts, offset)
+
+
+def _decoded(text: str, entity: re.Pattern[str]) -> Iterator[tuple[int, str]]:
+    """Yield the characters of a text without spaces, and where they are; entities are decoded."""
+    position = 0
+    for match in entity.finditer(text):
+        yield from _characters(text, position, match.start())
+        decoded = html.unescape(match[0])
+        yield match.start(), decoded.replace(" ", "")
+        position = match.end()
+    yield from _characters(text, position, len(text))
+
+
+def _characters(text: str, start: int, end: int) -> Iterator[tuple[int, str]]:
+    for offset in range(start, end):
+        if text[offset] != " ":
+            yield offset, text[offset]

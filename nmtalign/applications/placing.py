@@ -1,0 +1,267 @@
+"""Placing markup: the elements of a source line at the characters of the target line, over links.
+
+The target line is not changed: the result without its markup is the target line. The elements stay nested,
+and each of them occurs once, or once for each of its parts if it is split.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import NamedTuple
+
+from nmtalign.applications.atoms import LineAtoms
+from nmtalign.applications.markup import Element, MarkedText
+
+
+@dataclass
+class Node:
+    """An element of the source line, around the atoms from `first` up to `last`.
+
+    `left` and `right` are the atoms next to it. If it is inside an atom, both are this atom.
+    """
+
+    opening: str
+    closing: str
+    characters: tuple[int, int]  # start and end, spaces not counted
+    first: int
+    last: int
+    left: int
+    right: int
+    joins_left: bool  # no space on its left side
+    joins_right: bool
+    children: list[Node] = field(default_factory=list)
+
+
+@dataclass
+class Piece:
+    """A part of an element in the target: around the atoms from `first` up to `last`, or a point."""
+
+    node: Node
+    number: int  # of the element among its siblings
+    start: int  # characters of the target line
+    end: int
+    first: int = 0
+    last: int = 0
+    children: list[Piece] = field(default_factory=list)
+
+
+class Placed(NamedTuple):
+    """The target line with markup, and the number of elements whose words have no link."""
+
+    text: str
+    unlinked: int
+
+
+def place_markup(
+    marked: MarkedText,
+    offset: Callable[[int], int],
+    source: LineAtoms,
+    target: LineAtoms,
+    targets_of: Sequence[Sequence[int]],
+    *,
+    split: bool = False,
+) -> Placed:
+    """Return the target line with the markup of a source line.
+
+    An element goes around the atoms that its atoms are linked to and all between them, but not around atoms
+    that another element beside it is linked to. If several parts remain, the longest is taken, or with
+    `split` each part; then atoms that are linked to elsewhere are left out, too. An element around all of its
+    parent stays so. Placeholders, and elements without a link, go next to what their neighbors are linked to.
+    `offset` counts the characters of the marked text without spaces.
+    """
+    tree = _Positions(marked.text, source, offset).node(marked.root)
+    atoms = target.atoms
+    start = atoms[0].start if atoms else 0
+    end = atoms[-1].end if atoms else 0
+    root = Piece(tree, 0, start, end, 0, len(atoms))
+    placing = _Placing(target, targets_of, split)
+    placing.fill(tree, [root])
+    text = "".join(_rendered(root, target.line))
+    return Placed(f"{target.line[:start]}{text}{target.line[end:]}", placing.unlinked)
+
+
+def _rendered(piece: Piece, line: str) -> Iterator[str]:
+    """Yield a piece of the line with its markup."""
+    yield piece.node.opening
+    position = piece.start
+    for child in sorted(piece.children, key=lambda child: (child.start, child.end, child.number)):
+        yield line[position : child.start]
+        yield from _rendered(child, line)
+        position = child.end
+    yield line[position : piece.end]
+    yield piece.node.closing
+
+
+class _Positions:
+    """Finds the atoms of elements that are at characters of a marked text."""
+
+    def __init__(self, text: str, source: LineAtoms, offset: Callable[[int], int]) -> None:
+        self._text = text
+        self._offset = offset
+        self._starts: list[int] = []  # of the atoms, spaces not counted
+        self._ends: list[int] = []
+        length = 0
+        for atom in source.atoms:
+            self._starts.append(length)
+            length += atom.end - atom.start
+            self._ends.append(length)
+
+    def node(self, element: Element) -> Node:
+        """Return an element with its atoms."""
+        start, end = self._offset(element.start), self._offset(element.end)
+        after_start = bisect_right(self._ends, start)  # the atom of the character after the start
+        before_end = bisect_left(self._starts, end) - 1  # the atom of the character before the end
+        first = after_start
+        last = max(before_end + 1, first) if start < end else first
+        return Node(
+            element.opening,
+            element.closing,
+            (start, end),
+            first,
+            last,
+            bisect_left(self._starts, start) - 1,
+            bisect_right(self._ends, end),
+            self._has_character(element.start - 1),
+            self._has_character(element.end),
+            [self.node(child) for child in element.children],
+        )
+
+    def _has_character(self, position: int) -> bool:
+        return 0 <= position < len(self._text) and self._text[position] != " "
+
+
+class _Placing:
+    """Places elements in the pieces of their parents."""
+
+    def __init__(self, target: LineAtoms, targets_of: Sequence[Sequence[int]], split: bool) -> None:
+        self._atoms = target.atoms
+        self._targets_of = targets_of
+        self._split = split
+        self.unlinked = 0
+
+    def fill(self, parent: Node, pieces: list[Piece]) -> None:
+        """Place the children of an element in its pieces."""
+        if not parent.children:
+            return
+        spans = [piece for piece in pieces if piece.first < piece.last]
+        starts = [piece.start for piece in pieces]
+        links = self._links_within(parent, spans)
+        linked = list(links)
+        runs = self._runs_of_children(parent, spans, links)
+        taken = sorted((run.first, run.last) for of_child in runs.values() for run in of_child)
+        for number, child in enumerate(parent.children):
+            placed = runs.get(number, [])
+            if not placed:
+                position = self._point_at_edge(child, parent, pieces)
+                neighbor = _linked_neighbor(child, linked)
+                if position is None and neighbor is not None:
+                    position = self._point_beside(neighbor, child, links, taken)
+                if position is None:
+                    position = pieces[-1].end
+                placed = [Piece(child, number, position, position)]
+                self._count_unlinked(child)
+            for piece in placed:
+                index = bisect_right(starts, piece.start) - 1
+                pieces[max(index, 0)].children.append(piece)
+            self.fill(child, placed)
+
+    def _links_within(self, parent: Node, spans: list[Piece]) -> dict[int, list[int]]:
+        """Return the target atoms inside the pieces of an element for each of its atoms that has any."""
+        links: dict[int, list[int]] = {}
+        if not spans:
+            return links
+        for s in range(parent.first, parent.last):
+            inside = [t for t in self._targets_of[s] if _piece_around(spans, t) is not None]
+            if inside:
+                links[s] = inside
+        return links
+
+    def _runs_of_children(
+        self, parent: Node, spans: list[Piece], links: dict[int, list[int]]
+    ) -> dict[int, list[Piece]]:
+        """Return the pieces of each child that is linked to atoms of its parent's pieces."""
+        owners: dict[int, int] = dict.fromkeys((t for inside in links.values() for t in inside), -1)
+        whole: dict[int, list[Piece]] = {}
+        done = 0  # atoms before it; several children inside one atom share it, and the first has its links
+        for number, child in enumerate(parent.children):
+            if child.characters == parent.characters and child.first < child.last:
+                whole[number] = [self._piece(child, number, span.first, span.last) for span in spans]
+                return whole
+            for s in range(max(child.first, done), child.last):
+                for t in links.get(s, ()):
+                    if owners[t] < 0:
+                        owners[t] = number
+            done = max(done, child.last)
+        return self._owned_runs(parent, spans, owners)
+
+    def _owned_runs(self, parent: Node, spans: list[Piece], owners: dict[int, int]) -> dict[int, list[Piece]]:
+        """Return the runs of target atoms that belong to each child."""
+        runs: dict[int, list[Piece]] = {}
+        owned = sorted(t for t, owner in owners.items() if self._split or owner >= 0)
+        for (owner, _), group in groupby(owned, key=lambda t: (owners[t], _piece_around(spans, t))):
+            if owner >= 0:
+                atoms = list(group)
+                run = self._piece(parent.children[owner], owner, atoms[0], atoms[-1] + 1)
+                runs.setdefault(owner, []).append(run)
+        if not self._split:
+            for owner, parts in runs.items():
+                runs[owner] = [max(parts, key=lambda run: run.last - run.first)]
+        return runs
+
+    def _piece(self, node: Node, number: int, first: int, last: int) -> Piece:
+        return Piece(node, number, self._atoms[first].start, self._atoms[last - 1].end, first, last)
+
+    @staticmethod
+    def _point_at_edge(child: Node, parent: Node, pieces: list[Piece]) -> int | None:
+        """Return the point of an element that is at the start or the end of its parent, else None."""
+        (start, end), (parent_start, parent_end) = child.characters, parent.characters
+        if start == parent_start:
+            return pieces[0].start
+        return pieces[-1].end if end == parent_end else None
+
+    def _point_beside(
+        self,
+        neighbor: int,
+        child: Node,
+        links: dict[int, list[int]],
+        taken: list[tuple[int, int]],
+    ) -> int:
+        """Return the point beside the target of a source atom, never inside another element."""
+        is_after = neighbor <= child.left
+        t = links[neighbor][-1 if is_after else 0]
+        index = bisect_right(taken, (t, len(self._atoms))) - 1
+        if index >= 0 and t < taken[index][1]:
+            first, last = taken[index]
+            t = last - 1 if is_after else first
+        return self._atoms[t].end if is_after else self._atoms[t].start
+
+    def _count_unlinked(self, child: Node) -> None:
+        atoms = range(child.first, child.last)
+        if atoms and not any(self._targets_of[s] for s in atoms):
+            self.unlinked += 1
+
+
+def _piece_around(spans: list[Piece], t: int) -> int | None:
+    """Return the number of the piece that an atom is in."""
+    index = bisect_right(spans, t, key=lambda piece: piece.first) - 1
+    return index if index >= 0 and t < spans[index].last else None
+
+
+def _linked_neighbor(child: Node, linked: list[int]) -> int | None:
+    """Return the linked atom beside an element that decides where it goes.
+
+    An element that is joined to the word before it stays after this word; others go before the next word.
+    If neither word beside it is linked, the nearest linked one decides.
+    """
+    before = bisect_right(linked, child.left) - 1
+    after = bisect_left(linked, child.right)
+    left = linked[before] if before >= 0 else None
+    right = linked[after] if after < len(linked) else None
+    ordered = (left, right) if child.joins_left else (right, left)
+    for neighbor in ordered:
+        if neighbor is not None and neighbor in (child.left, child.right):
+            return neighbor
+    return next((neighbor for neighbor in ordered if neighbor is not None), None)
