@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from itertools import islice, tee
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -49,6 +49,7 @@ from nmtalign.links.alignments import (
 )
 from nmtalign.names import MARKS, UNITS, ExtractionName, MethodName, SubwordMarks, Symmetrization, UnitName
 from nmtalign.positions.position_model import BucketPosteriors, Posteriors
+from nmtalign.progress import ProgressInput, open_reporter
 from nmtalign.text.bitext import Pair, Pairs, Sentences, check_pairs, is_line_pair, words_between_spaces
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.validation import (
@@ -241,6 +242,7 @@ def links_from(
     threshold: float | None = None,
     symmetrize: Symmetrization | None = None,
     tokenizer: str = "space",
+    progress: ProgressInput = False,
 ) -> AlignedBatch:
     """Return links from attention or similarities of another program or model.
 
@@ -291,6 +293,9 @@ def links_from(
         How links are chosen from attention, as in :func:`load`.
     tokenizer : str
         How lines become the tokens of the source. Links count the space-separated words of the lines.
+    progress : bool or callable
+        Show how many pairs are done: in a notebook as a bar, elsewhere as a line on stderr. A function is
+        called with a :class:`Progress` instead.
 
     Raises
     ------
@@ -334,14 +339,20 @@ def links_from(
         threshold=threshold,
         symmetrize=symmetrize,
     )
+    reporter = open_reporter(progress, stage="linking")
     text = TextSettings(tokenizer, lowercase=False, unicode="none")
-    pairs, again = tee(check_pairs(pairs, targets))
-    words_of_pairs = (_words_of_pair(pair, text) for pair in pairs)
+    listed = list(check_pairs(pairs, targets))
+    reporter.expect(len(listed))
+    words_of_pairs = (_words_of_pair(pair, text) for pair in listed)
     linker, words = open_linker(words_of_pairs, source)
-    batch = concatenate_batches(list(linker.batches(words)) or [linker.align([])])
+    batches = []
+    for linked_pairs in linker.batches(words):
+        batches.append(linked_pairs)
+        reporter.advance(len(linked_pairs))
+    batch = concatenate_batches(batches or [linker.align([])])
+    reporter.finish(f"{len(batch):,} pairs linked")
     if pieces is not None:
         return batch
-    listed = list(again)
     lines = [pair for pair in listed if is_line_pair(pair)]
     line_words = encode_lines(lines, text).line_words if lines else None
     linked = links_of_words(batch, line_words)

@@ -17,7 +17,6 @@ from nmtalign.cli import model_options, running, texts
 from nmtalign.cli.bad_records import ErrorOptions, without_cut_words
 from nmtalign.cli.declare import OUTPUT, Options, OutputPrefix, command, option
 from nmtalign.cli.messages import (
-    Progress,
     detail,
     log,
     log_option,
@@ -25,10 +24,12 @@ from nmtalign.cli.messages import (
     verbose_option,
     warn,
 )
+from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import BitextOptions
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.names import SIDES, CellValues, SubwordMarks
+from nmtalign.progress import ProgressReporter
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -182,7 +183,7 @@ def align_command(
     run = sharding.open(files, paths, escape_formulas=outputs.escape_formulas)
     with AtomicFiles() as stack:
         bad = errors.open(stack)
-        progress = stack.enter_context(Progress("pairs", bitext.files))
+        progress = stack.enter_context(open_progress("pairs", bitext.files))
         opened = bad.track(bitext.read(bad.add))
         pairs, limit = progress.track(opened), LengthLimit(errors.max_length, bitext.files)
         unit = outputs.pieces or ("words" if outputs.tokens is None else "tokens")
@@ -261,7 +262,9 @@ def _align_chunks(
     return align_on_cluster(client, aligner, chunks, unit=unit, values=values)
 
 
-def _write_chunks(chunks: Chunks, progress: Progress, sinks: Sinks, *, strict: bool = False) -> Written:
+def _write_chunks(
+    chunks: Chunks, progress: ProgressReporter, sinks: Sinks, *, strict: bool = False
+) -> Written:
     """Write aligned chunks into the sinks; if `strict`, none from that on where too few words are known."""
     from nmtalign.corpus.coverage import Coverage
 
@@ -281,7 +284,11 @@ def _write_chunks(chunks: Chunks, progress: Progress, sinks: Sinks, *, strict: b
 
 
 def _say_done(
-    bitext: BitextOptions, output: str, progress: Progress, written: Written, limit: LengthLimit | None = None
+    bitext: BitextOptions,
+    output: str,
+    progress: ProgressReporter,
+    written: Written,
+    limit: LengthLimit | None = None,
 ) -> None:
     """Say in one line what was done, and warn if the words say that it is not to be trusted."""
     links, known = written
@@ -369,7 +376,7 @@ def links_from_command(
     paths = outputs.paths
     with AtomicFiles() as stack:
         bad = errors.open(stack)
-        progress = stack.enter_context(Progress("pairs", bitext.files))
+        progress = stack.enter_context(open_progress("pairs", bitext.files))
         opened: Iterator[SentencePair] = bad.track(bitext.read(bad.add))
         if outputs.have_plain_words:
             counted = (

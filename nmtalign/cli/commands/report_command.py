@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import nmtalign as na
 from nmtalign.cli import declare
 from nmtalign.cli.declare import INPUT, OUTPUT, Options, Whole, command, option
-from nmtalign.cli.messages import Progress, log, warn
+from nmtalign.cli.messages import log, warn
+from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.records import RecordOptions, pick, warn_of_unknown_words
 from nmtalign.cli.texts import BitextOptions
 from nmtalign.errors import UsageError
@@ -66,7 +67,7 @@ def report_command(
     from nmtalign.report.corpus import show
 
     _check_sample(chosen.lines, drawn)
-    with Progress("pairs", bitext.files) as progress:
+    with open_progress("pairs", bitext.files) as progress:
         key = TextFingerprint(chosen.source.pieces)
         pairs = _with_key(progress.count(bitext.read()), key)
         aligner, records = chosen.open(pairs, bitext.encoding, _systems(page.compare))
@@ -74,7 +75,7 @@ def report_command(
         if chosen.gold is not None:
             records = _noted(records, gold)
         kept, figures, evaluations = _choose(records, aligner, chosen.lines, drawn)
-        with Progress("pairs shown") as shown_progress:
+        with open_progress("pairs shown") as shown_progress:
             shown = show(shown_progress.done_one_by_one(warn_of_unknown_words(kept, aligner)), aligner)
         deque(pairs if chosen.gold is None else records, maxlen=0)  # to its end
         total = progress.done
