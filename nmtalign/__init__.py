@@ -26,6 +26,7 @@ _NAMES_OF_MODULE = {
     "links.evaluation": "evaluate Evaluation Bootstrap",
     "links.formats": "read_gold",
     "links.inputs": "write_links",
+    "progress": "Progress",
     "report.heatmap": "draw_heatmap save_heatmaps",
     "report.html": "write_report",
     "report.notebook": "show",

@@ -29,6 +29,7 @@ from nmtalign.links.evaluation import Evaluation as Evaluation
 from nmtalign.links.evaluation import evaluate as evaluate
 from nmtalign.links.formats import read_gold as read_gold
 from nmtalign.links.inputs import write_links as write_links
+from nmtalign.progress import Progress as Progress
 from nmtalign.report.heatmap import draw_heatmap as draw_heatmap
 from nmtalign.report.heatmap import save_heatmaps as save_heatmaps
 from nmtalign.report.html import write_report as write_report

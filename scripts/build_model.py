@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from nmtalign.aligner.learning import LearnOptions, learn
+from nmtalign.progress import Progress, open_reporter
 from nmtalign.text.bitext import SentencePair, read_bitext
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training.em import preset_hyperparameters
@@ -39,13 +40,17 @@ def main() -> None:
             hyperparameters=replace(preset_hyperparameters("default"), prune=PRUNE, spectral_weight=SPECTRAL),
             text=TextSettings("simple"),
             languages=("en", "fr"),
-            report=print,
+            progress=open_reporter(_print_message, stage="reading"),
         ),
     ).aligner
     corpus = aligner.training["corpus"] | {"bitexts": list(BITEXTS)}
     replace(aligner, training={**aligner.training, "corpus": corpus}).save(arguments.output, overwrite=True)
     size = sum(path.stat().st_size for path in arguments.output.iterdir())
     print(f"{arguments.output}: {size / 1e6:.1f} MB")
+
+
+def _print_message(progress: Progress) -> None:
+    print(progress.message)
 
 
 def _pairs(folder: Path) -> Iterator[SentencePair]:

@@ -832,7 +832,9 @@ VALUES_REFUSED = {  # a call with one value, and values that it refuses
     "place of vectors": (lambda x: na.save_embeddings(words("a"), x), (5, None, "")),
     "dimensions": (lambda x: na.Embeddings.of(["a"], np.zeros((1, x))), (0,)),
     "part": (lambda x: na.SamplePair(1, pairs()[0]).chosen_by(x), ("foo", 5)),
-    "report": (lambda x: na.learn_attention(PAIRS, "en_fr_vectors", report=x), (5, "a", True)),
+    "progress": (lambda x: na.learn_attention(PAIRS, "en_fr_vectors", progress=x), (5, "a", None)),
+    "progress of alignment": (lambda x: na.load().align_batch(PAIRS, progress=x), (5, "no", None)),
+    "progress of training": (lambda x: na.train(PAIRS, progress=x), (1, "no", None)),
     "words of links": (lambda x: na.write_links("a", [LINKS], format=x), ("giza", "words", "tsv", "foo")),
     "a path of links": (lambda x: na.write_links("a", x, format="tsv"), ("a.vec", "no")),
 }

@@ -12,6 +12,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from nmtalign.aligner.decoding import BucketLinks, Decoder
 from nmtalign.aligner.experts import Expert, estimate_trust, with_expert_votes, with_links
 from nmtalign.aligner.extraction_methods import Extraction, make_extraction
@@ -29,7 +31,7 @@ from nmtalign.links.alignments import AlignedBatch, AlignedPair, BothWords
 from nmtalign.links.inputs import LinksInput, iter_links
 from nmtalign.names import CountName, SubwordMarks
 from nmtalign.positions.position_model import PositionModel, SoftmaxPositions, TextScores
-from nmtalign.progress import ProgressLine
+from nmtalign.progress import ProgressInput, open_reporter
 from nmtalign.results import TableResult
 from nmtalign.scorers.learned_lexicon import Lexicon
 from nmtalign.scorers.scorer import Scorer
@@ -45,7 +47,7 @@ from nmtalign.text.bitext import (
     words_between_spaces,
 )
 from nmtalign.text.tokenization import Languages, TextSettings
-from nmtalign.validation import check_bool, check_type, is_iterable
+from nmtalign.validation import check_type, is_iterable
 
 # module and class of each kind of part, which are imported when such a part is opened
 PART_CLASSES: dict[str, tuple[str, str]] = {
@@ -161,7 +163,7 @@ class Aligner(TableResult):
         pieces: SubwordMarks | None = None,
         spm: str | Path | Sequence[str | Path] | None = None,
         workers: int | None = None,
-        progress: bool = False,
+        progress: ProgressInput = False,
     ) -> AlignedBatch:
         """Align many sentence pairs.
 
@@ -190,8 +192,9 @@ class Aligner(TableResult):
             links count.
         workers : int, optional
             How many threads or processes work; the links do not depend on it.
-        progress : bool
-            Show on stderr how many pairs are done.
+        progress : bool or callable
+            Show how many pairs are done: in a notebook as a bar, elsewhere as a line on stderr. A function
+            is called with a :class:`Progress` instead.
 
         Returns
         -------
@@ -203,8 +206,9 @@ class Aligner(TableResult):
         UserWarning
             If few words of all pairs are known, or the sides are swapped.
         """
-        check_bool(progress, "progress")
+        reporter = open_reporter(progress, stage="aligning")
         listed = list(check_pairs(pairs, targets, languages=self.languages))
+        reporter.expect(len(listed))
         aligner = self if workers is None else replace(self, workers=workers)
         unit = link_unit(count=count, pieces=pieces, spm=spm)
         if expert is not None:
@@ -215,9 +219,8 @@ class Aligner(TableResult):
         text = aligner.encoded(listed, count=unit.linked)
         if aligner.needs_trust and expert is not None:
             aligner = aligner.with_trust_from(text)
-        line = ProgressLine(progress, len(text.segments.pair))
-        batch = aligner.align_text(self._with_warning(text, listed), line.advance)
-        line.show(f"{len(batch):,} pairs aligned", last=True)
+        batch = aligner.align_text(self._with_warning(text, listed), reporter.advance)
+        reporter.finish(f"{len(batch):,} pairs aligned")
         if unit.linked == "words":
             batch = links_of_words(batch, text.line_words)
         if unit.expands:
@@ -406,7 +409,7 @@ class Aligner(TableResult):
     def align_text(self, text: EncodedText, done: Callable[[int], None] | None = None) -> AlignedBatch:
         """Align the tokens of a text; a worker scores about `CELLS_PER_PART` cells at a time.
 
-        `done` is called with numbers of pairs (of pieces of long pairs) that are aligned.
+        `done` is called with numbers of pairs that are aligned; a long pair counts with its first piece.
         """
         workers, parts = default_workers(self.workers), list(text.parts(CELLS_PER_PART))
 
@@ -416,11 +419,12 @@ class Aligner(TableResult):
         groups: Iterable[Iterable[BucketLinks]] = (links(part, workers) for part in parts)
         if len(parts) >= max(workers, 2):  # each part is read and decoded by one worker
             groups = parallel_map(lambda part: list(links(part, 1)), parts, workers, work=text.cells)
+        is_first_piece = np.diff(text.segments.pair, prepend=-1) > 0
         links_of_buckets: list[BucketLinks] = []
         for links_of_bucket in chain.from_iterable(groups):
             links_of_buckets.append(links_of_bucket)
             if done is not None:
-                done(len(links_of_bucket.pieces))
+                done(int(is_first_piece[links_of_bucket.pieces].sum()))
         return self.decoder_of(replace(text, buckets=())).collected(links_of_buckets)
 
     def decoder_of(self, text: EncodedText) -> Decoder:

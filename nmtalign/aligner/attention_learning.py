@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -21,13 +21,12 @@ from nmtalign.arrays import Reals
 from nmtalign.calls import check_call
 from nmtalign.corpus.parallel import default_workers, parallel_map
 from nmtalign.corpus.text import EncodedText, encode_text
-from nmtalign.display import short_repr
-from nmtalign.errors import DataError, UsageError
+from nmtalign.errors import DataError
 from nmtalign.files.atomic_output import AtomicFiles, check_overwrite
 from nmtalign.files.paths import as_path, resolve_path
 from nmtalign.names import LearnedScoreName, UnicodeForm
 from nmtalign.positions.hmm import DEFAULT_NULL
-from nmtalign.progress import ProgressLine
+from nmtalign.progress import ProgressInput, open_reporter
 from nmtalign.scorers.vector_scores import PARAMETER_FILES, BahdanauScore, ProjectedDot, VectorScore
 from nmtalign.text.bitext import Pair, Pairs, check_pairs
 from nmtalign.training.attention_parameters import (
@@ -36,7 +35,7 @@ from nmtalign.training.attention_parameters import (
     learn_parameters,
     teacher_parts,
 )
-from nmtalign.validation import check_bool, check_choices, check_number, check_type
+from nmtalign.validation import check_choices, check_number, check_type
 from nmtalign.vectors.storage import pair_languages
 
 DEFAULT_UNITS = 128
@@ -101,8 +100,7 @@ def learn_attention(
     model: Aligner | str | Path | None = None,
     units: int = DEFAULT_UNITS,
     workers: int | None = None,
-    report: Callable[[str], None] | None = None,
-    progress: bool = False,
+    progress: ProgressInput = False,
     languages: tuple[str, str] | None = None,
     tokenizer: str | None = None,
     lowercase: bool | None = None,
@@ -125,10 +123,9 @@ def learn_attention(
         Size of the attention layer.
     workers : int, optional
         Threads or processes; the parameters do not depend on it.
-    report : callable, optional
-        Called with a line of text after each pass.
-    progress : bool
-        Show progress on stderr.
+    progress : bool or callable
+        Show progress after each pass: in a notebook as a bar, elsewhere as a line on stderr. A function is
+        called with a :class:`Progress` instead.
     languages : (str, str), optional
         Source and target language. Left out: as the folder of the vectors says.
     tokenizer, lowercase, unicode : optional
@@ -156,13 +153,8 @@ def learn_attention(
     """
     check_choices([score], PARAMETER_CLASSES, "scores")
     check_type(model, (Aligner, str, Path, type(None)), "an aligner, or the folder of a model")
-    check_bool(progress, "progress")
-    line = ProgressLine(progress)
+    reporter = open_reporter(progress, stage="learning")
     check_number(units, "at least 1 unit", minimum=1, integer=True)
-    if not (report is None or callable(report)):
-        raise UsageError(
-            f"expected a function that takes a line of text as `report`, found {short_repr(report)}"
-        )
     workers = default_workers(workers)
     if languages is not None:
         check_languages(languages)
@@ -195,8 +187,8 @@ def learn_attention(
     dimension = known[0].shape[1]
     lengths = float(vector_lengths(known[0]).mean()), float(vector_lengths(known[1]).mean())
     initial = PARAMETER_CLASSES[score].init(dimension, units, lengths)
-    learned, loss = learn_parameters(initial, known, parts, workers=workers, report=report or line.show)
-    line.show(f"attention learned from {len(chosen):,} pairs", last=True)
+    learned, loss = learn_parameters(initial, known, parts, workers=workers, report=reporter.step)
+    reporter.finish(f"attention learned from {len(chosen):,} pairs")
     about = {
         "score": score,
         "units": units,

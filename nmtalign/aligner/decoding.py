@@ -64,12 +64,11 @@ class Decoder(NamedTuple):
     text: EncodedText
     bucket_posteriors: Callable[[int], BucketPosteriors]  # returns the posteriors of bucket k
     extraction: Extraction
-    linkable: Callable[
-        [int, Floats | None], Flags
-    ]  # :meth:`nmtalign.positions.position_model.TextScores.linkable`
+    # marks the cells of bucket k that may have links, see :meth:`TextScores.linkable`
+    linkable: Callable[[int, Floats | None], Flags]
     scores: TextScores | None = None  # the scores that the position model has read
     has_null: bool = False  # whether there is a null word, and therefore evidence
-    size: TrainingSize = TrainingSize()
+    size: TrainingSize = TrainingSize()  # of the training text; scales pair scores
     probabilities: LinkProbabilities | None = None  # without them, posteriors are the probabilities
 
     def scored_links(self, k: int) -> ScoredLinks:
@@ -85,9 +84,10 @@ class Decoder(NamedTuple):
         """Compute the links of bucket k, their probability, and the evidence of its pairs."""
         bucket = self.text.buckets[k]
         (t, s, b), posterior, posteriors, cell_evidence = self.scored_links(k)
-        core = self.text.segments.core(bucket)
+        core = self.text.segments.core(bucket)  # pieces overlap; only the links of their cores count
         probability = posterior
         if cell_evidence is None:
+            # without a null word, the evidence of a pair is the sum of the posteriors of its links
             weights = posterior if core is None else posterior * core[t, s, b]
             evidence = np.asarray(np.bincount(b, weights, len(bucket.pieces)), np.float64)
         else:
@@ -108,10 +108,11 @@ class Decoder(NamedTuple):
         )
 
     def _cells(self, posteriors: BucketAttention, bucket: Bucket) -> tuple[CellIndices, Reals]:
-        """Choose links and return their probability; punctuation never becomes a second word."""
+        """Choose links and return their joint probability; punctuation never becomes a second word."""
         (t, s, b), probability = self.extraction.links(posteriors, bucket)
-        if self.extraction.second is None:
+        if self.extraction.min_second_posterior is None:
             return (t, s, b), probability
+        # only second words are below the threshold
         second = np.flatnonzero(probability < probability.dtype.type(DEFAULT_THRESHOLD))
         source_numbers = bucket.source[s[second], b[second]].tolist()
         target_numbers = bucket.target[t[second], b[second]].tolist()
@@ -155,8 +156,13 @@ class Decoder(NamedTuple):
     def _best_of_their_words(
         self, pair: Longs, source: Longs, target: Longs, posterior: Reals
     ) -> NDArray[np.bool_]:
-        """Mark links that are the best of both words, for pieces of a long pair link a word several times."""
-        S, T = self.text.segments.source_lengths[pair], self.text.segments.target_lengths[pair]
+        """Mark the links that are the best of both of their words.
+
+        The pieces of a long pair overlap, so a word may have a link in each of several pieces. Ties go to the
+        link nearest to the diagonal.
+        """
+        S = self.text.segments.source_lengths[pair]
+        T = self.text.segments.target_lengths[pair]
         distance = np.abs((2 * source + 1) * T - (2 * target + 1) * S)
         order = np.lexsort((target, source, distance, -posterior))
         best = np.zeros((2, len(pair)), dtype=bool)
@@ -166,15 +172,17 @@ class Decoder(NamedTuple):
         return np.asarray(best.all(axis=0))
 
     def _pair_scores(self, evidence: Doubles) -> Doubles:
-        """Return the pair score of each pair; a mean link probability where there is no null word.
+        """Return the score of each pair: the probability that it is parallel.
 
-        It is 0 where no word of a side is known: nothing can be said of such a pair.
+        The score is 0 if no word of a side is known. Without a null word, it is the sum of the link
+        probabilities over the mean length of both sides.
         """
-        S, T = self.text.segments.source_lengths, self.text.segments.target_lengths
+        S = self.text.segments.source_lengths
+        T = self.text.segments.target_lengths
         if self.scores is None or not self.has_null:
             return np.asarray(2 * evidence / np.maximum(S + T, 1))
         scores = parallel_probability(evidence, S, T, self.size)
-        if self.scores.vocabularies is not None:  # else others than known words are evidence
+        if self.scores.vocabularies is not None:  # otherwise, all words are known
             scores[foreign_pairs(self.text, self.scores.vocabularies)] = 0
         return scores
 
@@ -191,8 +199,10 @@ class Decoder(NamedTuple):
 
         For `unknown`, `caption` and `default_values` see :class:`AlignmentMatrix` and :class:`AlignedPair`.
         """
-        batch, arrays = self.links_and_values([name for name in VALUES if name != "scores" or self.scores])
-        probabilities, pairs = np.split(batch.probability, batch.offsets[1:-1]), []
+        names = [name for name in VALUES if name != "scores" or self.scores]
+        batch, arrays = self.links_and_values(names)
+        probabilities = np.split(batch.probability, batch.offsets[1:-1])
+        pairs = []
         for n, sides in enumerate(words):
             links = batch.links(n)
             weights: dict[str, Any] = {name: of_pairs[n] for name, of_pairs in arrays.items()}
@@ -204,8 +214,8 @@ class Decoder(NamedTuple):
                 score=float(batch.scores[n]),
                 description=description,
                 extraction=self.extraction.rule,
-                threshold=self.extraction.least,
-                second=self.extraction.second,
+                threshold=self.extraction.effective_threshold,
+                second=self.extraction.min_second_posterior,
                 default_values=default_values,
             )
             pairs.append(pair)

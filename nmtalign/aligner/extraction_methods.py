@@ -23,42 +23,45 @@ from nmtalign.validation import check_choice, check_number
 
 BucketAttention = Posteriors | SoftmaxPosteriors
 
-MIN_SECOND_POSTERIOR = 0.3  # least p(s|t) or p(t|s) of a second word; chosen on the development sets
+MIN_SECOND_POSTERIOR = 0.3  # p(s|t) or p(t|s) of a second word; chosen on the development sets
 
 
 @dataclass(frozen=True)
 class Extraction:
     """A method that chooses links; :func:`make_extraction` makes one by its name.
 
-    `threshold` is the least joint probability of a link; None takes `default`. A UsageError if it is not a
-    number from 0 to 1.
+    `threshold` is the minimum joint probability of a link; None takes `default_threshold`. Raises UsageError
+    if it is not a number from 0 to 1.
     """
 
     threshold: float | None = None
 
     name: ClassVar[str]
-    default: ClassVar[float | None] = None  # threshold if none is given
+    default_threshold: ClassVar[float | None] = None
     one_to_one: ClassVar[bool] = False  # whether each word has at most one link
-    second: ClassVar[float | None] = None  # least p(s|t) or p(t|s) of a second word
-    filters: ClassVar[bool] = True  # whether cells below the threshold are dropped after the choice
-    posterior_name: ClassVar[str] = "joint"  # or "forward", "reverse": what links are chosen from
+    # minimum p(s|t) or p(t|s) of a second word; None: there are no second words
+    min_second_posterior: ClassVar[float | None] = None
+    # whether chosen cells below the threshold are dropped; False if the choice has applied it already
+    drops_below_threshold: ClassVar[bool] = True
+    posterior_name: ClassVar[str] = "joint"  # links are chosen from these posteriors; or "forward", "reverse"
 
     def __post_init__(self) -> None:
         if self.threshold is not None:
             check_number(self.threshold, "a threshold from 0 to 1", minimum=0, maximum=1)
 
     def __str__(self) -> str:
-        return f"extract={self.name}" + ("" if self.least is None else f" threshold={self.least:g}")
+        threshold = self.effective_threshold
+        return f"extract={self.name}" + ("" if threshold is None else f" threshold={threshold:g}")
 
     @property
     def rule(self) -> str:
-        """What chooses links, in a word."""
+        """The name of the method that chooses links."""
         return self.name
 
     @property
-    def least(self) -> float | None:
+    def effective_threshold(self) -> float | None:
         """The threshold, or its default; second words may be less likely."""
-        return self.default if self.threshold is None else self.threshold
+        return self.default_threshold if self.threshold is None else self.threshold
 
     def state(self) -> State:
         """Return name and parameters."""
@@ -82,35 +85,42 @@ class Extraction:
         """Return the links of a bucket as (target, source, column), and the joint probability of each."""
         t, s, b = np.nonzero(self.mask(posteriors, bucket))
         probability = posteriors.probability((t, s, b))
-        kept = probability >= (self.least or 0) if self.filters else probability > 0
+        if self.drops_below_threshold:
+            kept = probability >= (self.effective_threshold or 0)
+        else:
+            kept = probability > 0
         return (t[kept], s[kept], b[kept]), probability[kept]
 
 
 class Threshold(Extraction):
     """Posterior thresholding: every cell whose joint probability is at least the threshold (Liang 2006)."""
 
-    name, default, filters = "threshold", 0.5, False
+    name = "threshold"
+    default_threshold = 0.5
+    drops_below_threshold = False
 
     def mask(self, posteriors: BucketAttention, bucket: Bucket) -> Flags:
         joint = posteriors.joint
-        return np.asarray((joint >= joint.dtype.type(self.least)) & bucket.inside)
+        threshold = joint.dtype.type(self.effective_threshold)
+        return np.asarray((joint >= threshold) & bucket.inside)
 
 
 class PosteriorDecoding(Threshold):
     """Posterior thresholding and, without a given threshold, second words (:func:`second_word_links`)."""
 
-    name, default = "posterior", DEFAULT_THRESHOLD
+    name = "posterior"
+    default_threshold = DEFAULT_THRESHOLD
 
     @property
-    def second(self) -> float | None:  # type: ignore[override]
+    def min_second_posterior(self) -> float | None:  # type: ignore[override]
         return MIN_SECOND_POSTERIOR if self.threshold is None else None
 
     def __str__(self) -> str:
-        return f"{super().__str__()} second={self.second or 'none'}"
+        return f"{super().__str__()} second={self.min_second_posterior or 'none'}"
 
     def mask(self, posteriors: BucketAttention, bucket: Bucket) -> Flags:
         links = super().mask(posteriors, bucket)
-        if self.second is not None:
+        if self.min_second_posterior is not None:
             links |= second_word_links(links, posteriors.forward, posteriors.reverse)
         return links
 
@@ -119,12 +129,14 @@ class Argmax(Extraction):
     """The best source word of each target word."""
 
     name, posterior_name = "argmax", "forward"
-    axes: ClassVar[tuple[int, ...]] = (1,)  # of the maximum
+    axes: ClassVar[tuple[int, ...]] = (1,)  # a link is the maximum along each of these axes of (T, S, B)
 
     def mask(self, posteriors: BucketAttention, bucket: Bucket) -> Flags:
         """Choose the cells that are best along every axis."""
-        compared, lengths = self.compared(posteriors), (bucket.source_lengths, bucket.target_lengths)
-        return np.asarray(np.logical_and.reduce([best_cells(compared, axis, *lengths) for axis in self.axes]))
+        compared = self.compared(posteriors)
+        lengths = bucket.source_lengths, bucket.target_lengths
+        best_along_axes = [best_cells(compared, axis, *lengths) for axis in self.axes]
+        return np.asarray(np.logical_and.reduce(best_along_axes))
 
     def compared(self, posteriors: BucketAttention) -> Reals:
         """Return the values whose maximum is taken."""
@@ -146,48 +158,54 @@ class MutualArgmax(Argmax):
 class OneToOne(MutualArgmax):
     """Mutual argmax above a threshold: each word has at most one link."""
 
-    name, default = "one-to-one", DEFAULT_THRESHOLD
+    name = "one-to-one"
+    default_threshold = DEFAULT_THRESHOLD
 
 
 class _Stacked(Extraction):
     """A method for matrices without padding, applied to pairs of equal lengths together."""
 
-    stacked: ClassVar[
-        Callable[..., Flags]
-    ]  # chooses cells (B, T, S) of pairs of equal lengths by their weights
+    # chooses cells (B, T, S) of pairs of equal lengths by their weights
+    choose_cells: ClassVar[Callable[..., Flags]]
 
     def weights(self, posteriors: BucketAttention, bucket: Bucket) -> tuple[AnyArray, ...]:
         """Return the arrays (T, S, B) that the method compares."""
         return (posteriors.joint,)
 
     def mask(self, posteriors: BucketAttention, bucket: Bucket) -> Flags:
-        links, weights = np.zeros(bucket.shape, dtype=bool), self.weights(posteriors, bucket)
+        links = np.zeros(bucket.shape, dtype=bool)
+        weights = self.weights(posteriors, bucket)
         lengths = np.stack([bucket.source_lengths, bucket.target_lengths])
         for S, T in np.unique(lengths[:, bucket.pieces >= 0], axis=1).T:
             columns = np.flatnonzero((lengths[0] == S) & (lengths[1] == T))
             stacks = [np.moveaxis(array[:T, :S, columns], -1, 0) for array in weights]  # (B, T, S)
-            links[:T, :S, columns] = np.moveaxis(self.stacked(*stacks), 0, -1)
+            chosen = self.choose_cells(*stacks)  # (B, T, S)
+            links[:T, :S, columns] = np.moveaxis(chosen, 0, -1)
         return links
 
 
 class Itermax(_Stacked):
     """Iterated mutual argmax, :func:`nmtalign.links.selection.itermax`."""
 
-    name, stacked = "itermax", staticmethod(itermax)
+    name = "itermax"
+    choose_cells = staticmethod(itermax)
 
 
 class Match(_Stacked):
     """Maximum-weight matching, :func:`nmtalign.links.selection.match`."""
 
-    name, one_to_one, stacked = "match", True, staticmethod(match)
+    name = "match"
+    one_to_one = True
+    choose_cells = staticmethod(match)
 
 
 class Transport(_Stacked):
     """Optimal transport, :func:`nmtalign.links.selection.transport`; the threshold applies to the plan."""
 
-    name, filters = "transport", False
+    name = "transport"
+    drops_below_threshold = False
 
-    def stacked(self, weights: AnyArray) -> Flags:
+    def choose_cells(self, weights: AnyArray) -> Flags:
         return transport(weights) if self.threshold is None else transport(weights, threshold=self.threshold)
 
 
@@ -213,7 +231,7 @@ class Symmetrized(_Stacked):
     def weights(self, posteriors: BucketAttention, bucket: Bucket) -> tuple[AnyArray, ...]:
         return Argmax().mask(posteriors, bucket), ArgmaxReverse().mask(posteriors, bucket)
 
-    def stacked(self, forward: Flags, reverse: Flags) -> Flags:
+    def choose_cells(self, forward: Flags, reverse: Flags) -> Flags:
         return symmetrize_matrices(forward, reverse, self.method)
 
 
@@ -235,9 +253,9 @@ def make_extraction(
 ) -> Extraction:
     """Return an extraction by name, or one that joins the argmax of both directions (`symmetrize`).
 
-    Without a name it is ``posterior`` with a `null` word, ``mutual`` without. `threshold` is the least joint
-    probability of any link (for ``transport``: of the plan); with a threshold, ``posterior`` adds no second
-    words, which are less likely.
+    Without a name it is ``posterior`` with a `null` word, ``mutual`` without. `threshold` is the minimum
+    joint probability of any link (for ``transport``: of the plan); with a threshold, ``posterior`` adds no
+    second words, which are less likely.
     """
     if symmetrize is not None:
         if method is not None:

@@ -43,7 +43,7 @@ from nmtalign.links.formats import are_corrections, pair_fingerprint, read_corre
 from nmtalign.links.inputs import GoldInput, LinksInput, as_gold_sequence, iter_links
 from nmtalign.names import MODEL, SIDES, PresetName, Side, UnicodeForm
 from nmtalign.positions.hmm import HiddenMarkov
-from nmtalign.progress import ProgressLine
+from nmtalign.progress import ProgressInput, ProgressReporter, open_reporter
 from nmtalign.rescoring.features import MAX_WEIGHTED_WORDS
 from nmtalign.rescoring.gold_training import gold_of_pairs, learn_from_gold
 from nmtalign.scorers.dense import VECTORS_WEIGHT, check_vectors, learn_spectral, make_vectors_scorer
@@ -100,7 +100,7 @@ def train(
     device: str | None = None,
     cache: str | Path | None = None,
     workers: int | None = None,
-    progress: bool = False,
+    progress: ProgressInput = False,
 ) -> Aligner:
     """Learn an aligner from sentence pairs, as ``nmtalign train`` does.
 
@@ -156,8 +156,9 @@ def train(
         A file that keeps the encoder's similarities for the next run.
     workers : int, optional
         Threads or processes; the aligner does not depend on it.
-    progress : bool
-        Show progress on stderr.
+    progress : bool or callable
+        Show progress: in a notebook as a bar, elsewhere as a line on stderr. A function is called with a
+        :class:`Progress` instead.
 
     Raises
     ------
@@ -173,9 +174,8 @@ def train(
     [Link(source=0, target=0), Link(source=1, target=1)]
     """
     check_languages(languages)
-    check_bool(progress, "progress")
     rows = check_pairs(bitext, targets, languages=languages)
-    line, notes = ProgressLine(progress), list[str]()
+    notes = list[str]()
     settings = open_options(
         preset=preset,
         tokenizer=tokenizer,
@@ -196,24 +196,18 @@ def train(
         cache=cache,
         workers=workers,
     )
-    settings = replace(settings, report=line.show, warn=notes.append)
+    reporter = open_reporter(progress, stage="reading", costs=stage_costs(settings))
+    settings = replace(settings, progress=reporter, warn=notes.append)
     try:
-        pairs = checked_against_corrections(_report_reading(rows, line), gold)
+        pairs = checked_against_corrections(reporter.count(rows), gold)
         if expert is not None:
             pairs = with_links(pairs, iter_links(expert))
         aligner = learn(pairs, settings).aligner
     finally:
         for note in notes:
             warnings.warn(note, stacklevel=3)
-    line.show(f"learned from {aligner.training['corpus']['pairs']:,} pairs", last=True)
+    reporter.finish(f"learned from {aligner.training['corpus']['pairs']:,} pairs")
     return aligner
-
-
-def _report_reading(pairs: Iterable[Pair], line: ProgressLine) -> Iterator[Pair]:
-    """Yield the pairs, and show how many have been read."""
-    for number, pair in enumerate(pairs, 1):
-        line.show(f"{number:,} pairs read")
-        yield pair
 
 
 def open_options(
@@ -373,8 +367,8 @@ class LearnOptions:
     expert: Expert | None = None  # its links are prior counts, and vote
     gold_file: str | Path | None = None  # the gold links were read from this file, which errors name
     workers: int | None = None  # threads or processes; the aligner does not depend on it
-    # functions that are called with a line of text: progress, and warnings about the bitext
-    report: Callable[[str], None] = field(default=lambda line: None)
+    progress: ProgressReporter = field(default_factory=ProgressReporter)  # left out: shows nothing
+    # a function that is called with each warning about the bitext
     warn: Callable[[str], None] = field(default=lambda line: None)
     make_bitext: BitextFactory | None = None  # makes the bitext, here or in other processes
     # folder of checkpoints: after an interruption, the same call resumes there and learns the same aligner
@@ -388,6 +382,27 @@ class LearnOptions:
                 "`vectors_weight` applies to vectors next to the lexicon; pass `vectors` as well"
             )
         check_number(self.vectors_weight, "a weight of the vectors from 0 to 1", minimum=0, maximum=1)
+
+
+def stage_costs(options: LearnOptions, *, aligns: bool = False) -> list[float]:
+    """Return the relative times of the stages of training, as measured (40,000 pairs).
+
+    The first stage reads the bitext. The others end with a line of text: the co-occurring word pairs, each
+    iteration, and the model. With `aligns`, the text is aligned at the end.
+    """
+    hyperparameters, expert = options.hyperparameters, options.expert
+    reading = 23.0 if expert is not None and expert.encoder else 3.0
+    counting_word_pairs = 3.0
+    iterations = [1.0] * (hyperparameters.model1_iterations - 1) + [4.0] * hyperparameters.hmm_iterations
+    if expert is not None:
+        iterations *= 2  # learned again with the links of the expert
+    model = 1.0
+    if hyperparameters.spectral_weight:
+        model += 2.0
+    if options.gold:
+        model += 10.0  # the rescorer
+    costs = [reading, counting_word_pairs, *iterations, model]
+    return [*costs, 4.0] if aligns else costs
 
 
 class TrainingResult(NamedTuple):
@@ -412,7 +427,7 @@ def learn(pairs: Iterable[Pair], options: LearnOptions | None = None) -> Trainin
         options.hyperparameters,
         prior=options.prior,
         workers=options.workers,
-        report=options.report,
+        report=options.progress.step,
         make_bitext=options.make_bitext,
     )
     estimated = estimate(estimator, bitext, options)
@@ -499,7 +514,7 @@ def _with_dictionaries(options: LearnOptions, source: EncodedSide, target: Encod
         options.languages,
         headwords=options.headwords,
         lemmas=options.hyperparameters.lemmas,
-        report=options.report,
+        report=options.progress.note,
         warn=options.warn,
     )
     return replace(options.prior or Prior(), dictionary=pairs)
@@ -611,7 +626,7 @@ def train_rescorer(aligner: Aligner, bitext: PreparedBitext, options: LearnOptio
         gold,
         frequent=aligner.lexicon.frequent(MAX_WEIGHTED_WORDS),
         seed=options.hyperparameters.seed,
-        report=options.report,
+        report=options.progress.note,
     )
     log_odds = _gold_log_odds(replace(aligner, positions=positions).decoder(scores), gold)
     return replace(aligner, positions=replace(positions, gold_log_odds=log_odds))
@@ -663,7 +678,7 @@ def expert_with_trust(aligner: Aligner, text: EncodedText, options: LearnOptions
     period = math.ceil(text.cells / MAX_TRUST_CELLS)
     text = replace(text, buckets=text.buckets[::period])  # every n-th bucket of a large text
     aligner = replace(aligner, expert=options.expert, workers=options.workers).with_trust_from(text)
-    options.report(f"{aligner.expert}; learned again with its links as a prior")
+    options.progress.note(f"{aligner.expert}; learned again with its links as a prior")
     return cast(Expert, aligner.expert)
 
 

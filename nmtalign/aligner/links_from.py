@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from itertools import islice, tee
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -59,6 +59,7 @@ from nmtalign.names import (
     UnitName,
 )
 from nmtalign.positions.position_model import BucketPosteriors, Posteriors
+from nmtalign.progress import ProgressInput, open_reporter
 from nmtalign.text.bitext import (
     Pair,
     Pairs,
@@ -261,6 +262,7 @@ def links_from(
     tokenizer: str = "space",
     count: CountName | None = None,
     spm: str | Path | Sequence[str | Path] | None = None,
+    progress: ProgressInput = False,
 ) -> AlignedBatch:
     """Return links from attention or similarities of another program or model.
 
@@ -316,6 +318,9 @@ def links_from(
         `pieces` or of the models `spm`. A link of two words becomes a link of all their pieces.
     spm : path, or two of them, optional
         Sub-word models (sentencepiece, or ``tokenizer.json``) that cut raw lines into pieces.
+    progress : bool or callable
+        Show how many pairs are done: in a notebook as a bar, elsewhere as a line on stderr. A function is
+        called with a :class:`Progress` instead.
 
     Raises
     ------
@@ -359,27 +364,33 @@ def links_from(
         threshold=threshold,
         symmetrize=symmetrize,
     )
+    reporter = open_reporter(progress, stage="linking")
     text = TextSettings(tokenizer, lowercase=False, unicode="none")
-    pairs, again = tee(check_pairs(pairs, targets))
-    words_of_pairs = (_words_of_pair(pair, text) for pair in pairs)
+    listed = list(check_pairs(pairs, targets))
+    reporter.expect(len(listed))
+    words_of_pairs = (_words_of_pair(pair, text) for pair in listed)
     linker, words = open_linker(words_of_pairs, source)
     unit = link_unit(count=count, pieces=pieces, spm=spm)
     check_source_unit(unit)
-    batch = concatenate_batches(list(linker.batches(words)) or [linker.align([])])
-    given = list(again)
-    lines = [pair for pair in given if is_line_pair(pair)]
+    batches = []
+    for linked_pairs in linker.batches(words):
+        batches.append(linked_pairs)
+        reporter.advance(len(linked_pairs))
+    batch = concatenate_batches(batches or [linker.align([])])
+    reporter.finish(f"{len(batch):,} pairs linked")
+    lines = [pair for pair in listed if is_line_pair(pair)]
     if pieces is not None:
-        return _links_of_pieces(batch, given, pieces) if unit.expands else batch
+        return _links_of_pieces(batch, listed, pieces) if unit.expands else batch
     if unit.linked == "words":
         batch = links_of_words(batch, encode_lines(lines, text).line_words if lines else None)
     if unit.expands:
-        if len(lines) < len(given):
+        if len(lines) < len(listed):
             raise UsageError("`spm` cuts lines of text, found lists of words; give lines")
         segments = [unit.segments(pair, text) for pair in lines]
         batch = expand_links(batch, *_both_ranges(segments))
     if not unit.is_plain:
         return batch
-    return replace(batch, origin=_Linked(batch, given))
+    return replace(batch, origin=_Linked(batch, listed))
 
 
 def check_source_unit(unit: LinkUnit) -> None:

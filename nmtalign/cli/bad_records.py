@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from nmtalign.cli.declare import OUTPUT, Options, option
-from nmtalign.cli.messages import Item, as_options, log, printable
+from nmtalign.cli.messages import as_options, log, printable
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
+from nmtalign.progress import Counted
 
 if TYPE_CHECKING:
     from nmtalign.cli.texts import BitextOptions
@@ -54,7 +55,7 @@ class BadRecords:
         advice = "" if self.are_marked else ", or leave the pair out with `on_error=skip-marked`"
         self.add(DataError(f"{problem}{advice}").at(path, line=line))
 
-    def track(self, records: Iterable[Item]) -> Iterator[Item]:
+    def track(self, records: Iterable[Counted]) -> Iterator[Counted]:
         """Yield the records and count them, to know the number of a bad one."""
         for record in records:
             yield record

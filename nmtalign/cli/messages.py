@@ -5,19 +5,16 @@ from __future__ import annotations
 import io
 import os
 import re
-import signal
 import sys
-import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Self, TypeVar
+from typing import Any
 
 import click
 
 from nmtalign.cli.declare import switch
 from nmtalign.display import escape_controls
-from nmtalign.files.compressed import fraction_read
 
 MAX_MESSAGE_CHARS = 2_000
 COLOR_OF_LEVEL = {"error": "red", "warning": "yellow"}
@@ -138,181 +135,3 @@ def warnings_to_stderr() -> Iterator[None]:
         warnings.simplefilter("ignore", DeprecationWarning)  # pyparsing's are UserWarnings as well
         warnings.showwarning = show
         yield
-
-
-Item = TypeVar("Item")
-
-_TERMINAL_SECONDS = 0.2  # between two lines of progress on a terminal
-_TICK = 0.5  # seconds between two drawings of a bar
-_WIDTH = 24  # characters of the bar
-_INTERVAL = 15.0  # and elsewhere
-_LOOK = 1_000  # records between two looks at how far the files are read
-
-
-class Progress:
-    """Counts `unit` (a plural), and estimates from the sizes of the `inputs` how long the rest takes."""
-
-    def __init__(self, unit: str, inputs: Sequence[str] = ()) -> None:
-        self.unit, self.done = unit, 0
-        self._inputs = inputs
-        self._total: float | None = None  # records of the inputs, as far as it is known
-        self._first = self._last = 0  # numbers of the records between which the time went by
-        self._start = self._written = time.perf_counter()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        write(line_start(), nl=False)
-
-    @property
-    def seconds(self) -> float:
-        """Time since the start."""
-        return time.perf_counter() - self._start
-
-    @property
-    def rate(self) -> float:
-        """Things done per second."""
-        return self.done / max(self.seconds, 1e-9)
-
-    @property
-    def seconds_left(self) -> float | None:
-        """Time until the inputs are read and done, if their size is known."""
-        passed = self._last - self._first
-        if self._total is None or not passed:
-            return None
-        return max(self._total - self._last, 0) * self.seconds / passed
-
-    @property
-    def values(self) -> dict[str, Any]:
-        """The counts and times, for programs."""
-        left = self.seconds_left
-        times = {"seconds": round(self.seconds, 3), f"{self.unit}_per_s": round(self.rate, 1)}
-        return {self.unit: self.done, **times, "seconds_left": None if left is None else round(left, 1)}
-
-    def track(self, records: Iterable[Item]) -> Iterator[Item]:
-        """Yield records of the inputs, and estimate from the files how many there are."""
-        number = 0
-        for number, record in enumerate(records, 1):
-            yield record
-            if number % _LOOK == 0 and (share := fraction_read(self._inputs)):
-                self._total = number / share
-        self._total = number
-
-    def stage(self, line: str) -> None:
-        """Write what was done, with the time since the start."""
-        log(f"{self.seconds:7.1f} s  {line}", event="stage", seconds=round(self.seconds, 3))
-
-    def done_one_by_one(self, items: Iterable[Item]) -> Iterator[Item]:
-        """Yield items, and count each as done when the next one is asked for."""
-        for item in items:
-            yield item
-            self.advance(1)
-
-    def count(self, records: Iterable[Item], then: Callable[[], None] = lambda: None) -> Iterator[Item]:
-        """Yield and count records of the inputs; call `then` at their end."""
-        yield from self.done_one_by_one(self.track(records))
-        then()
-        log(f"{self.done:,} {self.unit} read", event="read", **self.values)
-
-    def advance(self, count: int, *, last: int | None = None) -> None:
-        """Add `count`; `last` is the number of the last one, where some are skipped."""
-        self.done += count
-        last = self._last + count if last is None else last
-        self._first = self._first if self._last else last - count
-        self._last = last
-        now = time.perf_counter()
-        if now - self._written > (_TERMINAL_SECONDS if shows_progress() else _INTERVAL):
-            self._written = now
-            if shows_progress():
-                self._draw()
-            else:
-                log(self._text, event="progress", **self.values)
-
-    @property
-    def _text(self) -> str:
-        left = self.seconds_left
-        text = f"{self.done:,} {self.unit}, {self.rate:,.0f} a second"
-        return text if left is None else f"{text}, {_duration(left)} left"
-
-    def _draw(self) -> None:
-        write(f"{line_start()}{self._text}", nl=False)
-
-
-class Stages(Progress):
-    """Progress through stages: the first counts records; `costs` are the relative times of all stages.
-
-    The bar is drawn anew by a timer: beside a thread, work could not be forked.
-    """
-
-    def __init__(self, unit: str, inputs: Sequence[str], costs: Sequence[float]) -> None:
-        super().__init__(unit, inputs)
-        self._costs, self._stage, self._since = list(costs), 0, self._start
-        self._before: Any = None  # what the timer called before, while the bar is shown
-
-    def __enter__(self) -> Self:
-        if shows_progress() and hasattr(signal, "setitimer"):
-            self._before = signal.signal(signal.SIGALRM, lambda *_: self._draw())
-            signal.setitimer(signal.ITIMER_REAL, _TICK, _TICK)
-            self._draw()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._before is not None:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, self._before)
-            self._before = None
-        super().__exit__(*error)
-
-    def stage(self, line: str) -> None:
-        super().stage(line)
-        if not line.startswith(("rescorer", "expert")):  # the model ends its stage
-            self.next_stage()
-
-    def next_stage(self) -> None:
-        """Go on to the next stage, if there is one."""
-        self._stage = min(self._stage + 1, len(self._costs) - 1)
-        self._since = time.perf_counter()
-        if self._before is not None:
-            self._draw()
-
-    @property
-    def share(self) -> float | None:
-        """The share of all work that is done, about; None while that is unknown."""
-        done, cost = sum(self._costs[: self._stage]), self._costs[self._stage]
-        if self._stage:
-            expected = (self._since - self._start) / done * cost
-            part = min((time.perf_counter() - self._since) / max(expected, 1e-9), 0.95)
-        elif self._total:
-            part = self._last / self._total
-        else:
-            return None
-        return (done + part * cost) / sum(self._costs)
-
-    @property
-    def seconds_left(self) -> float | None:
-        """Time until all stages are done, if that is known."""
-        share = self.share
-        return self.seconds * (1 - share) / share if share else None
-
-    def _draw(self) -> None:
-        """Draw the bar, past Python's buffer: a timer may interrupt another message."""
-        share, left = self.share, self.seconds_left
-        bar = "━" * round((share or 0) * _WIDTH)
-        rest = "─" * (_WIDTH - len(bar))
-        text = f"{bar}{rest}" if not in_color() else click.style(bar, fg="cyan") + rest
-        text += f" {100 * (share or 0):3.0f} %" + ("" if left is None else f", {_duration(left)} left")
-        read = f", {self.done:,} {self.unit} read" if self._stage == 0 else ""
-        os.write(sys.stderr.fileno(), f"{line_start()}{text}{read}".encode())
-
-
-def _duration(seconds: float) -> str:
-    """Write a time in the units that matter.
-
-    >>> _duration(42.3), _duration(600), _duration(4000), _duration(400_000)
-    ('42 s', '10 min', '1 h 7 min', '111 h 7 min')
-    """
-    minutes = round(seconds / 60)
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

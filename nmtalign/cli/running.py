@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import nmtalign as na
 from nmtalign.cli.declare import OUTPUT, Integer, Options, option
-from nmtalign.cli.messages import Progress, log
+from nmtalign.cli.messages import log
 from nmtalign.cli.model_options import ModelOptions
 from nmtalign.errors import UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.checksums import fingerprint
 from nmtalign.files.paths import bundled_path, resolve_path
 from nmtalign.names import MODEL, SIDES
+from nmtalign.progress import ProgressReporter
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -268,7 +269,7 @@ class OutputFileOptions(Options):
     )
 
 
-def log_written(what: str, paths: list[str], progress: Progress) -> None:
+def log_written(what: str, paths: list[str], progress: ProgressReporter) -> None:
     """Log what was written where, in one line."""
     where = "" if "-" in paths else f" in {' and '.join(paths)}"
     log(f"{what}{where}, {progress.seconds:.1f} s", event="written")

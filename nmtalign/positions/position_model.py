@@ -57,7 +57,7 @@ class TextScores:
         """Compute what all buckets share, for scores and maybe ratios, before processes are forked."""
 
     def scores(self, k: int) -> Reals:
-        """Return the scores of bucket k, shape (T, S, B), `PADDED` outside of the sentences."""
+        """Return the scores of bucket k, shape (T, S, B), `PADDING_SCORE` outside of the sentences."""
         raise NotImplementedError
 
     def ratios(self, k: int) -> Floats:
@@ -201,15 +201,15 @@ class SoftmaxPositions(PositionModel):
     A UsageError if the name is unknown, or the strength is negative or given to ``none``.
     """
 
-    name: str = (
-        "none"  # or "diagonal", which adds :func:`nmtalign.attention.position_encodings.diagonal_prior`
-    )
-    strength: float | None = None  # of the prior; default 4
+    # "diagonal" adds :func:`nmtalign.attention.position_encodings.diagonal_prior`
+    name: str = "none"
+    strength: float | None = None  # of the prior; None: DIAGONAL_STRENGTH
 
     def __post_init__(self) -> None:
         check_choice(self.name, SOFTMAX_POSITIONS, "positions")
         if self.strength is not None and (self.name == "none" or not 0 <= self.strength < math.inf):
-            raise UsageError(f"positions {self.name} with strength {self.strength} makes no sense")
+            expected = "expected a strength of 0 or more, which only `positions=diagonal` has"
+            raise UsageError(f"{expected}; found {self.name} with strength {self.strength}")
 
     @property
     def description(self) -> str:
@@ -241,10 +241,12 @@ class SoftmaxPositions(PositionModel):
         """Return scores (T, S, B) of a bucket with the log prior added."""
         if self.name == "none":
             return scores
-        lengths = np.stack([bucket.target_lengths, bucket.source_lengths])
+        lengths = np.stack([bucket.target_lengths, bucket.source_lengths])  # (2, B)
+        # pairs of equal lengths have the same prior: one table for each pair of lengths
         distinct, indices = np.unique(lengths, axis=1, return_inverse=True)
         T, S, _ = bucket.shape
-        table = np.zeros((T, S, distinct.shape[1]))
+        tables = np.zeros((T, S, distinct.shape[1]))
         for n, (t, s) in enumerate(distinct.T.tolist()):
-            table[:t, :s, n] = _cached_diagonal_prior(t, s, strength=self._strength)
-        return np.asarray(scores + table[..., indices.reshape(-1)])
+            tables[:t, :s, n] = _cached_diagonal_prior(t, s, strength=self._strength)
+        log_prior = tables[..., indices.reshape(-1)]  # (T, S, B)
+        return np.asarray(scores + log_prior)

@@ -97,9 +97,13 @@ class Mixture(Scorer):
         return replace(self, others=(*self.others, scorer))
 
     def score_text(self, text: EncodedText, form_counts: CountedForms | None = None) -> WordPairScores:
-        """Return the scores of a text; `form_counts` are given for the training text, whose counts EM has."""
+        """Return the scores of a text.
+
+        `form_counts` are the counts of its words and word pairs; left out, the lexicon looks them up.
+        """
         form_counts = form_counts or self.lexicon.lookup(text.source, text.target, text.index)
         mixed = interpolated(emission_ratios(form_counts), self.others, text)
+        # the evidence of a link comes from all other links of its word pair
         less_a_link = [kind._replace(pairs=np.maximum(kind.pairs - 1, 0)) for kind in form_counts.counts]
         ratios_of_others = mean_ratios(form_counts._replace(counts=less_a_link))
         evidence = np.log(np.maximum(ratios_of_others, np.float32(1)))
@@ -140,8 +144,8 @@ class WordPairScores(TextScores):
         return self.emissions.pairs.take(self.text.index.cells[k])
 
     def scores(self, k: int) -> Floats:
-        ratios = self.ratios(k)
-        return np.where(self.text.buckets[k].inside, np.log(np.maximum(ratios, 1e-30)), PADDING_SCORE)
+        log_ratios = np.log(np.maximum(self.ratios(k), MIN_RATIO))
+        return np.where(self.text.buckets[k].inside, log_ratios, PADDING_SCORE)
 
     def linkable(self, k: int, ratios: Floats | None) -> Flags:
         """Mark the pairs (B,) with a ratio above chance, or with ratios that differ on both sides."""

@@ -235,11 +235,12 @@ def learn_parameters(
     parts: Sequence[TeacherPart],
     *,
     workers: int = 1,
-    report: Callable[[str], None] | None = None,
+    report: Callable[[str, int], None] | None = None,
 ) -> tuple[ScoreParameters, float]:
     """Return the parameters with the least held-out loss, and that loss per word.
 
-    `initial` is not changed. `report` is called with a line of text after each pass.
+    `initial` is not changed. `report` is called after each pass with a line of text and the maximum
+    number of passes.
     """
 
     def gradient(parameters: ScoreParameters, step: Sequence[TeacherPart]) -> list[Reals]:
@@ -257,7 +258,7 @@ def learn_parameters(
 
     def report_pass(number: int, passes: int, loss: float) -> None:
         if report is not None:
-            report(f"pass {number} of at most {passes}: held-out loss {loss:.4f} a word")
+            report(f"pass {number} of at most {passes}: held-out loss {loss:.4f} a word", passes)
 
     return minimize(
         initial,

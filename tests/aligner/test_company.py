@@ -116,7 +116,7 @@ def external(pairs, weights, extraction):
     return linker.align([PairMatrix(*own) for own in zip(pairs, weights, strict=True)])
 
 
-@pytest.mark.parametrize("extraction", [e for e in EXTRACTIONS if e.least is None], ids=str)
+@pytest.mark.parametrize("extraction", [e for e in EXTRACTIONS if e.effective_threshold is None], ids=str)
 def test_attention_of_others_is_the_same_one_by_one_and_in_buckets(extraction):
     random = np.random.default_rng(3)
     pairs = random_pairs([*SIZES, *random.integers(0, 9, (40, 2)).tolist()], seed=3)

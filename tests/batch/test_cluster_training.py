@@ -14,6 +14,7 @@ from nmtalign.aligner.aligner import load_aligner
 from nmtalign.aligner.learning import LearnOptions, TrainingResult, learn
 from nmtalign.batch.cluster import ClusterProcesses
 from nmtalign.cli import main
+from nmtalign.progress import Progress, open_reporter
 from nmtalign.text.bitext import read_bitext
 from nmtalign.training.distributed import DistributedBitext
 from nmtalign.training.em import PRESET_HYPERPARAMETERS
@@ -64,13 +65,18 @@ def test_the_model_is_that_of_one_machine(client, alone):
 def test_a_killed_worker_costs_nothing_but_time(client, alone):
     killed: list[int] = []
 
-    def killing(line: str) -> None:
-        if line.startswith("hidden Markov model, iteration 1"):
+    def killing(progress: Progress) -> None:
+        if progress.message.startswith("hidden Markov model, iteration 1"):
             killed.append(next(iter(client.run(os.getpid).values())))
             os.kill(killed[0], signal.SIGKILL)
 
     undisturbed = by_cluster(client, TOY.pairs, hyperparameters=PRESET_HYPERPARAMETERS["fast"])
-    found = by_cluster(client, TOY.pairs, hyperparameters=PRESET_HYPERPARAMETERS["fast"], report=killing)
+    found = by_cluster(
+        client,
+        TOY.pairs,
+        hyperparameters=PRESET_HYPERPARAMETERS["fast"],
+        progress=open_reporter(killing, stage="reading"),
+    )
     assert killed
     for a, b in zip(undisturbed.aligner.lexicon.forms, found.aligner.lexicon.forms, strict=True):
         np.testing.assert_array_equal(a.keys, b.keys)

@@ -93,7 +93,7 @@ def test_an_older_file_is_kept_but_for_force(bitext, vectors, capsys):
     assert run(*command) == 2
     said = capsys.readouterr().err
     assert "bahdanau.npz already exists; pass --force to replace it" in said
-    assert "pairs read" not in said  # refused before the work
+    assert "held-out loss" not in said  # refused before the work
     assert (vectors / "bahdanau.npz").read_bytes() == b"mine"
 
 

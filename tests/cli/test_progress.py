@@ -15,8 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from nmtalign.cli import messages as progress_module
-from nmtalign.cli.messages import Progress, Stages, warnings_to_stderr
+from nmtalign import progress as progress_module
+from nmtalign.cli import progress_display
+from nmtalign.cli.messages import warnings_to_stderr
+from nmtalign.progress import ProgressReporter
 from nmtalign.text import bitext as chunks
 from nmtalign.text.bitext import read_bitext
 from tests.cli.running import run
@@ -50,7 +52,7 @@ def test_time_left_follows_from_the_size_of_the_file(tmp_path, clock, ending):
     text = "".join(f"word{n} " * (n % 7 + 1) + f"\t{n}\n" for n in range(100_000)).encode()
     pairs = tmp_path / f"pairs.tsv{ending}"
     pairs.write_bytes(gzip.compress(text) if ending else text)
-    progress = Progress("pairs", [str(pairs)])
+    progress = ProgressReporter(None, "pairs", [str(pairs)])
     read = progress.track(read_bitext(pairs))
     assert progress.seconds_left is None
     for _ in range(50_000):
@@ -64,7 +66,7 @@ def test_time_left_follows_from_the_size_of_the_file(tmp_path, clock, ending):
 
 
 def test_skipped_pairs_count_as_passed_and_not_as_done(clock):
-    progress = Progress("pairs")
+    progress = ProgressReporter(None, "pairs")
     list(progress.track(range(1000)))
     clock[0] = 10.0
     progress.advance(100, last=500)  # 400 were done before
@@ -77,7 +79,7 @@ def test_elsewhere_there_is_a_line_now_and_then(tmp_path, pairs, small_chunks, m
     options = "--pairs", pairs, "-o", tmp_path / "links", "--workers", 1
     assert run("align", *options) == 0
     assert "left" not in capsys.readouterr().err  # it took less than the interval
-    monkeypatch.setattr(progress_module, "_INTERVAL", 0.0)
+    monkeypatch.setattr(progress_display, "LOG_SECONDS", 0.0)
     assert run("align", *options) == 0
     lines = capsys.readouterr().err.splitlines()
     assert lines[0].startswith("nmtalign: 2,000 pairs, ")
@@ -114,8 +116,8 @@ def test_training_shows_a_bar_from_the_start(tmp_path, pairs):
 
 
 def test_stages_end_with_all_of_the_work_done(clock):
-    stages = Stages("pairs", [], [1.0, 1.0, 2.0])
-    list(stages.count(range(3), then=stages.next_stage))
+    stages = ProgressReporter(None, "pairs", costs=[1.0, 1.0, 2.0])
+    list(stages.count(range(3)))
     assert stages.share is not None
     shares = []
     for now in (2.0, 3.0, 3.5, 9.0):
@@ -123,11 +125,11 @@ def test_stages_end_with_all_of_the_work_done(clock):
         shares.append(stages.share)
     assert shares == sorted(shares)
     clock[0] = 10.0
-    stages.next_stage()
+    stages.step("a step")
     assert stages.share == 0.5
     assert stages.seconds_left == 10.0
     for _ in range(5):  # more stages than were planned
-        stages.next_stage()
+        stages.step("a step")
     clock[0] = 1000.0
     assert stages.share == 0.5 + 0.5 * 0.95
 
@@ -149,7 +151,7 @@ def records(err: str) -> list[dict[str, object]]:
 
 
 def test_json_has_an_object_a_line(tmp_path, pairs, small_chunks, monkeypatch, capsys):
-    monkeypatch.setattr(progress_module, "_INTERVAL", 0.0)
+    monkeypatch.setattr(progress_display, "LOG_SECONDS", 0.0)
     assert run("align", "--pairs", pairs, "-o", tmp_path / "links", "--log-json", "--workers", 1) == 0
     *lines, done, settings = records(capsys.readouterr().err)
     assert [record["pairs"] for record in lines] == [2_000, 2_500]

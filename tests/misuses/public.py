@@ -78,6 +78,9 @@ aligner.align("a", "b", threshold=0.5)  # rejected
 aligner.align("a", 5)  # rejected
 aligner.align_batch(PAIRS, progress=True)
 aligner.align_batch(PAIRS, progess=True)  # rejected
+aligner.align_batch(PAIRS, progress=lambda state: print(state.done, state.total))
+aligner.align_batch(PAIRS, progress=lambda state: print(state.seconds))  # rejected
+aligner.align_batch(PAIRS, progress="yes")  # rejected
 aligner.save("folder", overwrite=True)
 aligner.save("folder", force=True)  # rejected
 aligner.with_scorers(["lexicon"])

@@ -17,7 +17,6 @@ from nmtalign.cli import model_options, running, texts, unit_options
 from nmtalign.cli.bad_records import ErrorOptions, without_split_words
 from nmtalign.cli.declare import OUTPUT, Options, OutputPrefix, command, option
 from nmtalign.cli.messages import (
-    Progress,
     detail,
     log,
     log_option,
@@ -25,10 +24,12 @@ from nmtalign.cli.messages import (
     verbose_option,
     warn,
 )
+from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import BitextOptions
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.names import SIDES, CellValues, CountName, SubwordMarks
+from nmtalign.progress import ProgressReporter
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -198,7 +199,7 @@ def align_command(
     run = sharding.open(files, paths, escape_formulas=outputs.escape_formulas)
     with AtomicFiles() as stack:
         bad = errors.open(stack)
-        progress = stack.enter_context(Progress("pairs", bitext.files))
+        progress = stack.enter_context(open_progress("pairs", bitext.files))
         opened = bad.track(bitext.read(bad.add))
         pairs, limit = progress.track(opened), LengthLimit(errors.max_length, bitext.files)
         aligner = replace(options.load(), workers=engine.workers)
@@ -282,7 +283,9 @@ def _align_chunks(
     return align_unit_on_cluster(client, aligner, chunks, unit=unit, values=values)
 
 
-def _write_chunks(chunks: Chunks, progress: Progress, sinks: Sinks, *, strict: bool = False) -> Written:
+def _write_chunks(
+    chunks: Chunks, progress: ProgressReporter, sinks: Sinks, *, strict: bool = False
+) -> Written:
     """Write aligned chunks to the sinks; if `strict`, raise DataError once too few words are known."""
     from nmtalign.corpus.coverage import Coverage
 
@@ -304,7 +307,7 @@ def _write_chunks(chunks: Chunks, progress: Progress, sinks: Sinks, *, strict: b
 def _log_alignment(
     bitext: BitextOptions,
     output: str,
-    progress: Progress,
+    progress: ProgressReporter,
     written: Written,
     unit: LinkUnit,
     limit: LengthLimit | None = None,
@@ -400,7 +403,7 @@ def links_from_command(
     check_source_unit(unit)
     with AtomicFiles() as stack:
         bad = errors.open(stack)
-        progress = stack.enter_context(Progress("pairs", bitext.files))
+        progress = stack.enter_context(open_progress("pairs", bitext.files))
         opened: Iterator[SentencePair] = bad.track(bitext.read(bad.add))
         opened = unit_options.without_space_marks(opened, unit, bitext, bad)
         if outputs.have_plain_words:

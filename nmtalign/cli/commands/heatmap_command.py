@@ -14,8 +14,18 @@ import click
 
 import nmtalign as na
 from nmtalign.cli import declare, texts
-from nmtalign.cli.declare import INPUT, OUTPUT, Integer, NumberList, Options, argument, command, option
-from nmtalign.cli.messages import Progress, log, warn
+from nmtalign.cli.declare import (
+    INPUT,
+    OUTPUT,
+    Integer,
+    NumberList,
+    Options,
+    argument,
+    command,
+    option,
+)
+from nmtalign.cli.messages import log, warn
+from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.records import RecordOptions, pick_lines, warn_of_unknown_words
 from nmtalign.cli.texts import PairsOptions
 from nmtalign.errors import DataError, UsageError
@@ -104,7 +114,7 @@ def heatmap_command(bitext: SentenceOptions, picture: PictureOptions, chosen: Re
     pairs, files = _read_pairs(bitext, chosen.lines)
     if chosen.options.vectors.positions == "hmm" and not files:
         raise UsageError("--positions hmm is fitted to a text, not to one pair; use --pairs FILE --lines N")
-    with Progress("matrices" if as_numbers else "pictures") as progress:
+    with open_progress("matrices" if as_numbers else "pictures") as progress:
         aligner, records = chosen.open(pairs, bitext.encoding)
         if not files:
             records = (record._replace(number=0, typed=True) for record in records)  # no line of a file

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import nmtalign as na
 from nmtalign.cli import declare
 from nmtalign.cli.declare import INPUT, OUTPUT, Integer, Options, command, option
-from nmtalign.cli.messages import Progress, log, warn
+from nmtalign.cli.messages import log, warn
+from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.records import RecordOptions, pick_lines, warn_of_unknown_words
 from nmtalign.cli.texts import BitextOptions
 from nmtalign.errors import UsageError
@@ -79,7 +80,7 @@ def report_command(
     from nmtalign.report.corpus import align_for_report
 
     _check_sample(chosen.lines, drawn)
-    with Progress("pairs", bitext.files) as progress:
+    with open_progress("pairs", bitext.files) as progress:
         key = TextFingerprint(chosen.source.pieces)
         pairs = _add_to_fingerprint(progress.count(bitext.read()), key)
         aligner, records = chosen.open(pairs, bitext.encoding, _parse_systems(page.compare))
@@ -87,7 +88,7 @@ def report_command(
         if chosen.gold is not None:
             records = _collect_gold(records, gold)
         kept, figures, evaluations = _choose_records(records, aligner, chosen.lines, drawn)
-        with Progress("pairs shown") as shown_progress:
+        with open_progress("pairs shown") as shown_progress:
             records_shown = shown_progress.done_one_by_one(warn_of_unknown_words(kept, aligner))
             shown = align_for_report(records_shown, aligner)
         deque(pairs if chosen.gold is None else records, maxlen=0)  # to its end

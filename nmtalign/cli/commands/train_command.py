@@ -14,7 +14,8 @@ import nmtalign as na
 from nmtalign import blas
 from nmtalign.cli import model_options, running, texts, unit_options
 from nmtalign.cli.declare import INPUT, OUTPUT, FileType, Number, Options, command, option
-from nmtalign.cli.messages import Stages, log, log_option, quiet_option, warn
+from nmtalign.cli.messages import log, log_option, quiet_option, warn
+from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import BitextOptions, TextOptions
 from nmtalign.errors import UsageError, WorkerError
 from nmtalign.names import CountName, PresetName, Side, SubwordMarks
@@ -147,7 +148,7 @@ def train_command(
     Example: nmtalign train text.en text.fr -o model --links links.txt
     """
     blas.start_with_one_thread()
-    from nmtalign.aligner.learning import checked_against_corrections, learn
+    from nmtalign.aligner.learning import checked_against_corrections, learn, stage_costs
     from nmtalign.corpus.units import RangesOfText, link_unit
     from nmtalign.files.atomic_output import check_parent_folder
     from nmtalign.state import check_model_replaceable
@@ -173,8 +174,8 @@ def train_command(
     settings = _open_options(bitext, tokenization, learning, vectors, expert, engine)
     limit = LengthLimit(tokenization.max_length, bitext.files)
     without_long_pairs = partial(limit.pairs, text=settings.text, languages=languages)
-    progress = Stages("pairs", bitext.files, _stage_costs(settings, aligns=bool(paths)))
-    settings = replace(settings, checkpoints=run.folder, report=progress.stage, warn=warn)
+    progress = open_progress("pairs", bitext.files, stage_costs(settings, aligns=bool(paths)))
+    settings = replace(settings, checkpoints=run.folder, progress=progress, warn=warn)
     with _resumable(run), ExitStack() as stack:
         run.start()
         client = engine.client(stack)
@@ -185,7 +186,7 @@ def train_command(
 
             make_bitext = partial(DistributedBitext, processes=ClusterProcesses(client))
             settings = replace(settings, make_bitext=make_bitext)
-        lines = progress.count(bitext.read(), then=progress.next_stage)
+        lines = progress.count(bitext.read())
         words_of = partial(unit.expert_words, text=settings.text, languages=languages)
         pairs = model_options.with_expert(lines, expert.expert, bitext.encoding, words_of=words_of)
         pairs = unit.prepared(pairs, settings.text, languages)
@@ -196,7 +197,7 @@ def train_command(
         aligner = replace(result.aligner, workers=engine.workers)
         aligner.save(output, overwrite=overwrite)
         run.model_is_saved(output)
-        progress.stage(f"model in {output}{limit}")
+        progress.step(f"model in {output}{limit}")
         if paths:
             if client is None or aligner.expert is not None:
                 batch = result.align(unit.linked)
@@ -267,16 +268,6 @@ def _resumable(run: TrainingRun) -> Iterator[None]:
         if not run.resumable:
             run.remove()
         raise
-
-
-def _stage_costs(settings: LearnOptions, *, aligns: bool) -> list[float]:
-    """Return the relative times of the stages, as measured on 40,000 pairs."""
-    hyperparameters, expert = settings.hyperparameters, settings.expert
-    iterations = [1.0] * (hyperparameters.model1_iterations - 1) + [4.0] * hyperparameters.hmm_iterations
-    begin = 23.0 if expert is not None and expert.encoder else 3.0
-    iterations *= 1 if expert is None else 2
-    end = 1.0 + 2.0 * bool(hyperparameters.spectral_weight) + 10.0 * bool(settings.gold)
-    return [begin, 3.0, *iterations, end, *([4.0] if aligns else [])]
 
 
 def _log_next_commands(bitext: BitextOptions, output: str, links: str | None) -> None:

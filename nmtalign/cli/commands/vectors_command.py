@@ -15,7 +15,8 @@ import nmtalign as na
 from nmtalign import blas
 from nmtalign.cli import model_options, texts
 from nmtalign.cli.declare import INPUT, OUTPUT, Integer, Options, argument, command, option
-from nmtalign.cli.messages import Progress, log, print_text, printable, warn
+from nmtalign.cli.messages import log, print_text, printable, warn
+from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import BitextOptions, TextOptions
 from nmtalign.errors import UsageError
 from nmtalign.files.paths import resolve_path
@@ -248,7 +249,7 @@ def vectors_learn(
     expect_room_for_pair(folder.output, overwrite=folder.force)
     text = tokenization.text
     languages = tokenization.langs or texts.languages_of_files(bitext.source, bitext.target)
-    with Progress("pairs") as progress:
+    with open_progress("pairs") as progress:
         if counting.model is not None:
             _check_alone(bitext)
             aligner = load_aligner(counting.model)
@@ -468,7 +469,7 @@ def vectors_attention(
         raise UsageError("expected --vectors DIR, or --source-vectors FILE and --target-vectors FILE")
     path = learning.path(given)
     check_overwrite(path, overwrite=learning.force)
-    with Progress("pairs", bitext.files) as progress:
+    with open_progress("pairs", bitext.files) as progress:
         learned = na.learn_attention(
             list(progress.count(bitext.read())),
             given,
@@ -476,7 +477,7 @@ def vectors_attention(
             model=learning.model,
             units=learning.units,
             workers=learning.workers,
-            report=progress.stage,
+            progress=progress,
             languages=vectors.langs,
             tokenizer=tokenization.tokenizer,
             lowercase=tokenization.lowercase,

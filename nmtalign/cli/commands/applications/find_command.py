@@ -13,7 +13,8 @@ import nmtalign as na
 from nmtalign.cli import model_options
 from nmtalign.cli.bad_records import BadRecords
 from nmtalign.cli.declare import INPUT, OUTPUT, Integer, Options, argument, command, option
-from nmtalign.cli.messages import Progress, printable
+from nmtalign.cli.messages import printable
+from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import OptionalLinkedOptions
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import atomic_file
@@ -81,7 +82,7 @@ def index_command(linked: OptionalLinkedOptions, file: IndexFileOptions, named: 
     if output == "-":
         raise UsageError("-o - : an index is a file of its own; name it")
     pairs, text, languages = _corpus(linked, named)
-    with Progress("pairs", linked.files) as progress, atomic_file(output) as partial:
+    with open_progress("pairs", linked.files) as progress, atomic_file(output) as partial:
         write_index(partial, progress.count(pairs), text, languages)
 
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from nmtalign.cli.bad_records import ErrorOptions
 from nmtalign.cli.declare import Integer, Options, OutputPrefix, command, option
-from nmtalign.cli.messages import Progress, quiet_option
+from nmtalign.cli.messages import quiet_option
+from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.running import log_written
 from nmtalign.cli.texts import LinkedOptions
 from nmtalign.files.atomic_output import AtomicFiles
@@ -41,7 +42,7 @@ def phrases_command(linked: LinkedOptions, errors: ErrorOptions, phrase: PhraseO
     from nmtalign.applications.phrases import PHRASE_SEPARATOR, format_phrases
 
     count = 0
-    with AtomicFiles() as outputs, Progress("pairs", linked.files) as progress:
+    with AtomicFiles() as outputs, open_progress("pairs", linked.files) as progress:
         bad = errors.open(outputs)
         paths = ["-"]
         if phrase.output is not None:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from nmtalign.cli.bad_records import ErrorOptions
 from nmtalign.cli.declare import INPUT, Options, command, option
-from nmtalign.cli.messages import Progress, log, quiet_option
+from nmtalign.cli.messages import log, quiet_option
+from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.running import OutputFileOptions, log_written
 from nmtalign.cli.texts import LinkedOptions
 from nmtalign.errors import DataError
@@ -69,7 +70,7 @@ def project_command(
                     bad.add(error.at(tags, line=number))
             yield f"{text}\n"
 
-    with AtomicFiles() as outputs, Progress("pairs", linked.files) as progress:
+    with AtomicFiles() as outputs, open_progress("pairs", linked.files) as progress:
         bad = errors.open(outputs)
         outputs.text(file.output).writelines(progress.done_one_by_one(projected_lines()))
     log_written(f"annotations of {progress.done:,} lines", [file.output], progress)
