@@ -164,7 +164,7 @@ def rows_of(path: str, *, escape_formulas: bool) -> Callable[[AlignedChunk], Ite
 
 def formatter_of_output(output: str, path: str, *, escape_formulas: bool) -> Callable[[AlignedChunk], str]:
     """Return what makes the text of an output; `path` gives the format of a table."""
-    from nmtalign.links.formats import format_guided_batch
+    from nmtalign.links.formats import format_costs, format_guided_batch
     from nmtalign.report.tables import table_format, table_text
 
     if output == "table":
@@ -172,6 +172,8 @@ def formatter_of_output(output: str, path: str, *, escape_formulas: bool) -> Cal
         return lambda chunk: table_text(kind, rows(chunk))
     if output == "guided":
         return lambda chunk: format_guided_batch(chunk.batch, *chunk.pieces(), first=chunk.first)
+    if output == "costs":
+        return lambda chunk: "" if chunk.costs is None else format_costs(chunk.costs)
     if output in SIDES:
         return lambda chunk: "".join(f"{' '.join(words)}\n" for words in _of_side(chunk, output))
     text = batch_texts()[output]

@@ -277,3 +277,27 @@ def test_python_counts_tokens():
     assert batch[0].links == batch.links(0)
     with pytest.raises(na.UsageError, match="lists of words"):
         na.load().align_batch([(["a"], ["b"])], count="tokens")
+
+
+@pytest.mark.parametrize("model", [[], ["--vectors", "en_fr_vectors"]])
+def test_costs_are_low_where_pair_scores_are_high(text, tmp_path, model):
+    targets = lines(text[1])
+    wrong = range(0, 60, 6)
+    shifted = [targets[(n + 29) % 60] if n in wrong else line for n, line in enumerate(targets)]
+    target = write(tmp_path / "target", [*shifted[:-1], ""])
+    outputs = "--costs", tmp_path / "costs", "--pair-scores", tmp_path / "scores", "-o", tmp_path / "links"
+    assert run("align", text[0], target, *outputs, *model, "-q") == 0
+    costs, scores = np.loadtxt(tmp_path / "costs"), np.loadtxt(tmp_path / "scores")
+    assert costs.shape == (60, 2)
+    assert np.isfinite(costs).all()
+    assert (costs[-1] == costs.max()).all()
+    right = np.delete(np.arange(59), wrong)
+    for cost in costs.T:
+        lower = cost[right][:, None] < cost[list(wrong)]
+        assert lower.mean() > (0.95 if not model else 0.5)
+        order = scores[:, None] < scores  # most pairs of pairs are in the same order
+        assert ((cost[:, None] > cost) & order).sum() > 0.7 * order.sum()
+    sharded = "--out-shards", tmp_path / "run", "--shard-pairs", "25", "--workers", "2"
+    written = (tmp_path / "costs").read_bytes()
+    assert run("align", text[0], target, *outputs, *model, *sharded, "-q") == 0
+    assert (tmp_path / "costs").read_bytes() == written

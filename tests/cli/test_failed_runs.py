@@ -85,6 +85,7 @@ CASES = [
     Case("attention", ALIGN + "-o links-out --attention out.npz"),
     Case("guided", ALIGN + "--guided out"),
     Case("tokens", ALIGN + "--tokens out"),
+    Case("costs", ALIGN + "--costs out"),
     Case(
         "out_shards", ALIGN + "--out-shards out --shard-pairs 50", again="--resume", gone="out/000001.links"
     ),
