@@ -17,6 +17,7 @@ from nmtalign.cli.model_options import ModelOptions
 from nmtalign.errors import UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.checksums import fingerprint
+from nmtalign.files.compressed import format_ending
 from nmtalign.files.paths import bundled_path, resolve_path
 from nmtalign.names import MODEL, SIDES
 
@@ -98,7 +99,11 @@ def _kind(output: str, path: str) -> str:
     """Return the ending of the shards of an output."""
     from nmtalign.report.tables import table_format
 
-    return table_format(path)[1:] if output == "table" else output.replace("_", "-")
+    if output == "table":
+        return table_format(path)[1:]
+    if output == "costs" and format_ending(path) == ".jsonl":
+        return "costs-jsonl"
+    return output.replace("_", "-")
 
 
 @contextmanager
@@ -173,7 +178,8 @@ def formatter_of_output(output: str, path: str, *, escape_formulas: bool) -> Cal
     if output == "guided":
         return lambda chunk: format_guided_batch(chunk.batch, *chunk.pieces(), first=chunk.first)
     if output == "costs":
-        return lambda chunk: "" if chunk.costs is None else format_costs(chunk.costs)
+        is_json = format_ending(path) == ".jsonl"
+        return lambda chunk: "" if chunk.costs is None else format_costs(chunk.costs, for_opusfilter=is_json)
     if output in SIDES:
         return lambda chunk: "".join(f"{' '.join(words)}\n" for words in _of_side(chunk, output))
     text = batch_texts()[output]

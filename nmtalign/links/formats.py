@@ -684,6 +684,12 @@ def format_pair_scores_batch(batch: AlignedBatch) -> str:
     return "".join(f"{score:.6f}\n" for score in batch.scores.tolist())
 
 
-def format_costs(costs: Reals) -> str:
-    """Return two costs of each pair, of shape (N, 2), on a line with a tab between, with six digits."""
+def format_costs(costs: Reals, *, for_opusfilter: bool = False) -> str:
+    """Return two costs of each pair, of shape (N, 2), on a line with a tab between, with six digits.
+
+    With `for_opusfilter`, the lines are JSON objects, as in a file of scores of OpusFilter.
+    """
+    if for_opusfilter:
+        rows = (f"[{forward:.6f}, {reverse:.6f}]" for forward, reverse in costs.tolist())
+        return "".join(f'{{"WordAlignFilter": {row}}}\n' for row in rows)
     return "".join(f"{forward:.6f}\t{reverse:.6f}\n" for forward, reverse in costs.tolist())
