@@ -37,6 +37,7 @@ COMMANDS = {
         ("train", "train", "Learn an alignment model from a bitext."),
         ("evaluate", "evaluate", "Precision, recall, F1 and AER against gold links."),
         ("symmetrize", "symmetrize", "Join the links of two directions."),
+        ("info", "info", "Show whether links fit a text, and what they count."),
         ("convert", "convert", "Convert link files: Pharaoh, NAACL, GIZA A3, ..."),
         (
             "phrases",
