@@ -69,9 +69,9 @@ def python_of(package: str) -> Path:
 def ask(package: str, code: str, **given: object) -> Any:
     """Run code that has the values of `given` in the Python of the other programs; return its `answer`."""
     head = f"import json, sys\nglobals().update(json.loads({json.dumps(json.dumps(given))}))\n"
-    tail = "\nprint('answer', json.dumps(answer))\n"
+    tail = "\nprint('\\nanswer', json.dumps(answer))\n"
     done = run([python_of(package), "-c", head + code + tail])
-    return json.loads(done.stdout.rpartition("answer ")[2])
+    return json.loads(done.stdout.rpartition("\nanswer ")[2])
 
 
 def ours(line: str) -> None:
@@ -139,6 +139,85 @@ def test_opustrainer_counts_spaces_among_the_tokens_of_icu():
     assert ask("opustrainer", ICU, both=both) == ["Hello world.", "Helloworld."]
 
 
+LOSSLESS = """
+from opustrainer.modifiers.placeholders import PlaceholderTagModifier
+models = dict(spm_vocab_src=spm[0], spm_vocab_trg=spm[1]) if spm else {}
+languages = dict(custom_detok_src="icu:en", custom_detok_trg="icu:fr")
+plain = PlaceholderTagModifier(0.0, augment=1, tag=0, **languages, **models)
+noisy = PlaceholderTagModifier(0.2, augment=1, tag=0, **languages, **models)
+answer = [[modifier.apply(row).split("\\t") for row in rows] for modifier in (plain, noisy)]
+"""
+
+
+@pytest.fixture
+def subword_models(place: Path) -> list[str]:
+    """A sentencepiece model of each side of the raw sample."""
+    from sentencepiece import SentencePieceTrainer
+
+    files = []
+    for side in ("en", "fr"):
+        options = {"vocab_size": 500, "hard_vocab_limit": False, "minloglevel": 2}
+        SentencePieceTrainer.train(input=str(SAMPLE / f"text.{side}"), model_prefix=side, **options)
+        files.append(str(place / f"{side}.model"))
+    return files
+
+
+@pytest.mark.parametrize("has_models", [False, True])
+def test_opustrainer_restores_lossless_tokens(place: Path, subword_models: list[str], has_models: bool):
+    pytest.importorskip("icu4py", reason="pip install 'nmtalign[icu]'")
+    raw = [str(SAMPLE / f"text.{side}") for side in ("en", "fr")]
+    ours(f"align {' '.join(raw)} --tokenizer icu --tokens cut --spaces ▁ --guided rows --quiet -o links")
+    rows = Path("rows").read_text("utf-8").split("\n")[:-1]
+    if has_models:
+        _need_older_sentencepiece()
+    plain, noisy = ask("opustrainer", LOSSLESS, rows=rows, spm=subword_models if has_models else None)
+    given = [list(pair) for pair in nmtalign.read_bitext(*raw)]
+    assert [row[:2] for row in plain] == given
+    assert sum(row[:2] != pair for row, pair in zip(noisy, given, strict=True)) > len(given) / 2
+    if has_models:
+        _check_links_of_pieces([row[2] for row in plain], given, subword_models)
+
+
+def _need_older_sentencepiece() -> None:
+    version = ask("opustrainer", "import sentencepiece\nanswer = sentencepiece.__version__")
+    older = tuple(map(int, version.split("."))) < (0, 2, 1)
+    need(older, f"OpusTrainer needs sentencepiece before 0.2.1, found {version}: make test installs it")
+
+
+def _check_links_of_pieces(links: list[str], given: list[list[str]], models: list[str]) -> None:
+    """Expect that links of pieces are inside of their lines."""
+    from nmtalign.text.subwords import load_segmenter
+
+    for line, pair in zip(links, given, strict=True):
+        sizes = [len(load_segmenter(model).encode(side)[0]) for model, side in zip(models, pair, strict=True)]
+        positions = [tuple(map(int, link.split("-"))) for link in line.split()]
+        assert all(s < sizes[0] and t < sizes[1] for s, t in positions)
+
+
+REMAPPED = """
+from opustrainer.alignments import format_alignments, parse_alignments
+from opustrainer.modifiers.retokenize import make_retokenizer, remap_alignment_pairs
+sides = [make_retokenizer({"detokenize": "spaces", "tokenize": "spm:" + model}) for model in spm]
+answer = []
+for row in rows:
+    *words, links = row.split("\\t")
+    words = [side.split() for side in words]
+    mappings = [side.retokenize(of_side)[2] for side, of_side in zip(sides, words)]
+    answer.append(format_alignments(remap_alignment_pairs(*mappings, parse_alignments(links, *words))))
+"""
+
+
+def test_links_of_pieces_are_those_that_opustrainer_remaps(place: Path, subword_models: list[str]):
+    python_of("opustrainer")
+    _need_older_sentencepiece()
+    raw = " ".join(str(SAMPLE / f"text.{side}") for side in ("en", "fr"))
+    ours(f"align {raw} --guided rows -o words --quiet")
+    ours(f"align {raw} --spm {','.join(subword_models)} -o pieces --quiet")
+    rows = Path("rows").read_text("utf-8").split("\n")[:-1]
+    remapped = ask("opustrainer", REMAPPED, rows=rows, spm=subword_models)
+    assert Path("pieces").read_text("utf-8").split("\n")[:-1] == remapped
+
+
 # --- eflomal --------------------------------------------------------------------------------------
 
 LOWERED = """
@@ -177,6 +256,30 @@ def test_eflomal_reads_our_priors_and_we_read_its(place: Path, capsys: pytest.Ca
     assert f"{others:,} lines of jumps and fertilities (HMMF, HMMR, FERF, FERR)" in capsys.readouterr().err
 
 
+def test_priors_of_links_are_those_of_eflomal(place: Path):
+    """Word pairs, jumps and fertilities, which eflomal then reads."""
+    program = other("eflomal-makepriors")
+    ours(f"align {' '.join(TEXT)} -o links --quiet")
+    ours(f"lexicon {' '.join(TEXT)} links --priors own.priors --min-probability 0 --quiet")
+    files = ["-s", TEXT[0], "-t", TEXT[1], "-f", "links", "-r", "links"]
+    run([program, *files, "--priors", "its.priors"])
+    own, its = (_priors(place / f"{name}.priors") for name in ("own", "its"))
+    assert {key[0] for key in own} == {"LEX", "HMMF", "HMMR", "FERF", "FERR"}
+    assert own == its
+    read = [other("eflomal-align"), "-s", TEXT[0], "-t", TEXT[1], "-f", "forward", "-m", "3"]
+    run([*read, "--priors", "own.priors"])
+    assert len((place / "forward").read_text("utf-8").splitlines()) == len(_lines(TEXT[0]))
+
+
+def _priors(path: Path) -> dict[tuple[str, ...], float]:
+    rows = [line.split("\t") for line in _lines(path)]
+    return {tuple(row[:-1]): float(row[-1]) for row in rows}
+
+
+def _lines(path: str | Path) -> list[str]:
+    return Path(path).read_text("utf-8").split("\n")[:-1]
+
+
 def test_eflomal_gives_wrong_pairs_high_costs_where_we_give_low_scores(place: Path):
     program = other("eflomal-align")
     source, target = (Path(file).read_text("utf-8").splitlines() for file in TEXT)
@@ -186,11 +289,17 @@ def test_eflomal_gives_wrong_pairs_high_costs_where_we_give_low_scores(place: Pa
         (place / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     run([program, "-s", "source", "-t", "target", "-F", "forward", "-R", "reverse"])
     ours("train source target -o model --pair-scores scores --quiet")
+    ours("align source target --model model --costs costs -o links --quiet")
     values = {name: np.loadtxt(name) for name in ("forward", "reverse", "scores")}
+    values["own forward"], values["own reverse"] = np.loadtxt("costs").T
     right = np.delete(np.arange(len(source)), wrong)
-    for name, high in (("forward", wrong), ("reverse", wrong), ("scores", right)):
-        low = right if high is wrong else wrong
-        assert np.mean(values[name][high][:, None] > values[name][low]) > 0.8, name
+    share = {}  # of pairs of a right and a wrong pair that are in order
+    for name, of_pairs in values.items():
+        high, low = (right, wrong) if name == "scores" else (wrong, right)
+        share[name] = np.mean(of_pairs[high][:, None] > of_pairs[low])
+        assert share[name] > 0.8, name
+    assert share["own forward"] >= share["forward"]
+    assert share["own reverse"] >= share["reverse"]
 
 
 # --- SimAlign and awesome-align -------------------------------------------------------------------
@@ -326,6 +435,41 @@ def test_the_script_of_the_page_gets_attention_from_ctranslate2(place: Path):
     assert right > 0.8 * sum(map(len, toy.links))  # as the model was made: where it reads a word
     assert "log_probs" in (scored := ask("ctranslate2", SCORED))
     assert "attention" not in scored
+
+
+TRANSLATED = """
+import ctranslate2
+model = ctranslate2.Translator("model")
+options = {"use_vmap": True, "beam_size": 1, "max_decoding_length": 20, "max_batch_size": 1}
+answer = [result.hypotheses[0] for result in model.translate_batch(pieces, **options)]
+"""
+
+
+def test_ctranslate2_reads_our_vocabulary_map(place: Path):
+    pytest.importorskip("transformers", reason="pip install 'nmtalign[transformers]'")
+    converter = other("ct2-transformers-converter")
+    from sentencepiece import SentencePieceProcessor
+
+    from tests.encoders.tiny import make_translator, reversed_bitext
+
+    (place / "tiny").mkdir()
+    make_translator(place / "tiny")
+    run([converter, "--model", "tiny", "--output_dir", "model"])
+    toy = reversed_bitext(20, seed=3)
+    pieces = {}
+    for side, lines in (("source", toy.source), ("target", toy.target)):
+        pieces[side] = SentencePieceProcessor(model_file=f"tiny/{side}.spm").encode(lines, out_type=str)
+        Path(side).write_text("".join(f"{' '.join(line)}\n" for line in pieces[side]), encoding="utf-8")
+    links = (" ".join(f"{s}-{t}" for s, t in sorted(pair)) for pair in toy.links)
+    Path("links").write_text("".join(f"{line}\n" for line in links), encoding="utf-8")
+    ours("lexicon source target links --vmap model/vmap.txt --quiet")
+    written = Path("model/vmap.txt").read_text("utf-8").splitlines()
+    targets = {source: set(words.split(" ")) for source, words in (line.split("\t") for line in written)}
+    translated = ask("ctranslate2", TRANSLATED, pieces=[[*line, "</s>"] for line in pieces["source"]])
+    assert all(map(len, translated))
+    for line, hypothesis in zip(pieces["source"], translated, strict=True):
+        allowed = {"<unk>", "<s>", "</s>", "<pad>"}.union(*(targets.get(piece, ()) for piece in line))
+        assert allowed.issuperset(hypothesis)
 
 
 def _links_of_line(line: str) -> SimpleNamespace:

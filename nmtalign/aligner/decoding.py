@@ -14,9 +14,12 @@ from numpy.typing import NDArray
 
 from nmtalign.aligner.extraction_methods import BucketAttention, Extraction
 from nmtalign.aligner.probabilities import (
+    MAX_COST,
+    MIN_PROBABILITY,
     LinkProbabilities,
     TrainingSize,
     evidence_of_pairs,
+    pair_costs,
     parallel_probability,
 )
 from nmtalign.arrays import AnyArray, Doubles, Flags, Floats, Ints, Longs, Reals, offsets_of
@@ -185,6 +188,41 @@ class Decoder(NamedTuple):
         if self.scores.vocabularies is not None:  # otherwise, all words are known
             scores[foreign_pairs(self.text, self.scores.vocabularies)] = 0
         return scores
+
+    def pair_costs(self) -> Doubles:
+        """Return two costs of each pair, of shape (N, 2); see `nmtalign.aligner.probabilities.pair_costs`.
+
+        Where there is no null word, both are ``-logit`` of the pair score.
+        """
+        segments = self.text.segments
+        if self.scores is None or not self.has_null:
+            least = np.exp(-MAX_COST)
+            scores = np.clip(self.align(1).scores, least, 1 - MIN_PROBABILITY)
+            cost = np.minimum(np.log(1 - scores) - np.log(scores), MAX_COST)
+            return np.stack([cost, cost], axis=1)
+        evidence = np.zeros((2, segments.pairs))
+        for k, bucket in enumerate(self.text.buckets):
+            filled = np.flatnonzero(bucket.pieces >= 0)
+            pair = segments.pair[bucket.pieces[filled]]
+            for direction, values in enumerate(self._evidence_of_directions(k)):
+                np.add.at(evidence[direction], pair, values[filled])
+        lengths = segments.source_lengths, segments.target_lengths
+        costs = pair_costs(evidence[0], evidence[1], *lengths, self.size)
+        if self.scores.vocabularies is not None:
+            costs[foreign_pairs(self.text, self.scores.vocabularies)] = MAX_COST
+        return costs
+
+    def _evidence_of_directions(self, k: int) -> tuple[Doubles, Doubles]:
+        """Return the evidence of the forward and of the reverse posteriors of bucket k, (B,) each."""
+        posteriors, ratios = self.bucket_posteriors(k)
+        assert self.scores is not None
+        assert ratios is not None
+        evidence = self.scores.evidence(k, ratios)
+        core = self.text.segments.core(self.text.buckets[k])
+        evidence = evidence if core is None else evidence * core
+        none = np.zeros((), np.float32)
+        forward = evidence_of_pairs(posteriors.forward, none, evidence)
+        return forward, evidence_of_pairs(none, posteriors.reverse, evidence)
 
     def pairs(
         self,

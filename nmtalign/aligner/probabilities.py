@@ -45,6 +45,8 @@ MAX_GOLD_LOG_ODDS = 3.0  # bound of |d|
 BISECTION_STEPS = 30  # halvings of the interval of d
 MIN_PROBABILITY = 1e-6  # distance of a probability from 0 and from 1
 PSEUDO_LINKS_PER_LOG_ODDS = 10  # keep few gold links from changing d much
+MAX_LOG_ODDS = 30.0  # of a pair being parallel, in both directions
+MAX_COST = MAX_LOG_ODDS  # cost of a pair about which nothing is known
 MAX_MEAN_LENGTH = 500  # words
 MAX_LENGTH_DEVIATION = 6.0
 # the coefficients were fitted to training texts of so many words
@@ -122,10 +124,44 @@ def parallel_probability(
 
     `evidence` (N,) comes from :func:`evidence_of_pairs`; the lengths (N,) are in words.
     """
+    logit = _parallel_logit(evidence, source_lengths, target_lengths, size)
+    probability = np.clip(1 / (1 + np.exp(-logit)), MIN_PROBABILITY, 1 - MIN_PROBABILITY)
+    return np.where((source_lengths > 0) & (target_lengths > 0), probability, 0.0)
+
+
+def _parallel_logit(
+    evidence: Doubles, source_lengths: Longs, target_lengths: Longs, size: TrainingSize
+) -> Doubles:
+    """Return the log odds that N pairs are parallel, bounded by `MAX_LOG_ODDS` on both sides."""
     features = pair_features(evidence, source_lengths, target_lengths, size)
     logit = (features * np.array(PAIR_COEFFICIENTS)[:, None]).sum(axis=0)
-    probability = np.clip(1 / (1 + np.exp(-np.clip(logit, -30, 30))), MIN_PROBABILITY, 1 - MIN_PROBABILITY)
-    return np.where((source_lengths > 0) & (target_lengths > 0), probability, 0.0)
+    return np.asarray(np.clip(logit, -MAX_LOG_ODDS, MAX_LOG_ODDS))
+
+
+def pair_costs(
+    forward: Doubles,
+    reverse: Doubles,
+    source_lengths: Longs,
+    target_lengths: Longs,
+    size: TrainingSize,
+) -> Doubles:
+    """Return two costs of N pairs, from ``-MAX_COST`` to `MAX_COST`, of shape (N, 2): low costs are good.
+
+    The evidence of each direction (N,) is summed as in :func:`evidence_of_pairs`. The cost of a direction is
+    ``-logit p(parallel)``, with the mean of the evidence per word of this direction and of both as v. So it
+    is below 0 where the pair is rather a translation.
+    """
+    words = np.maximum(source_lengths + target_lengths, 1)
+    of_both = (forward + reverse) / words
+    of_directions = forward / np.maximum(target_lengths, 1), reverse / np.maximum(source_lengths, 1)
+    costs = []
+    for of_direction in of_directions:
+        evidence = words * (of_direction + of_both) / 2
+        logit = _parallel_logit(evidence, source_lengths, target_lengths, size)
+        costs.append(-logit)
+    costs_of_pairs = np.stack(costs, axis=1)
+    costs_of_pairs[(source_lengths == 0) | (target_lengths == 0)] = MAX_COST
+    return costs_of_pairs
 
 
 def pair_features(

@@ -176,6 +176,14 @@ def format_priors(entries: Iterable[LexiconEntry]) -> Iterator[str]:
             yield f"LEX\t{entry.source}\t{entry.target}\t{entry.links:.4f}\n"
 
 
+def format_vocabulary_map(entries: Iterable[LexiconEntry], *, limit: int = MAX_TRANSLATIONS) -> Iterator[str]:
+    """Yield the lines of a ``vmap.txt`` of CTranslate2: a source word, a tab, and its target words."""
+    rows = sorted((entry.source, -entry.forward, entry.target) for entry in entries)
+    for source, rows_of_word in groupby(rows, key=lambda row: row[0]):
+        targets = [target for _, _, target in islice(rows_of_word, limit)]
+        yield f"{source}\t{' '.join(targets)}\n"
+
+
 def format_shortlist(
     entries: Iterable[LexiconEntry], *, reverse: bool = False, limit: int = MAX_TRANSLATIONS
 ) -> Iterator[str]:

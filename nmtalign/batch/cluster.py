@@ -375,11 +375,12 @@ def align_unit_on_cluster(
     *,
     unit: LinkUnit,
     values: str | None = None,
+    costs: bool = False,
 ) -> Generator[AlignedChunk]:
     """Yield aligned chunks as :func:`align_on_cluster` does; links count the `unit`."""
     cluster = ClusterProcesses(client)
     with _aligner_on_workers(client, replace(aligner, workers=1)) as name:
-        call = partial(cluster.keep, _align_on_worker, name, unit, values)
+        call = partial(cluster.keep, _align_on_worker, name, unit, values, costs)
         for chunk, aligned in cluster.in_order(lambda chunk: call(pickle.dumps(chunk)), chunks):
             yield aligned._replace(lines=chunk.lines)
 
@@ -415,7 +416,9 @@ def _aligner_on_workers(client: Client, aligner: Aligner) -> Iterator[str]:
                 client.unregister_worker_plugin(name)
 
 
-def _align_on_worker(name: str, unit: LinkUnit, values: str | None, pickled: bytes) -> AlignedChunk:
+def _align_on_worker(
+    name: str, unit: LinkUnit, values: str | None, costs: bool, pickled: bytes
+) -> AlignedChunk:
     """Align a chunk in a worker.
 
     The result omits the input lines. The caller pickles the chunk because dask would otherwise search it for
@@ -424,4 +427,4 @@ def _align_on_worker(name: str, unit: LinkUnit, values: str | None, pickled: byt
     from distributed import get_worker
 
     aligner, chunk = get_worker().plugins[name].aligner, pickle.loads(pickled)
-    return align_chunk(aligner, chunk, unit=unit, values=values)._replace(lines=[])
+    return align_chunk(aligner, chunk, unit=unit, values=values, costs=costs)._replace(lines=[])

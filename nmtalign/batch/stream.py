@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.arrays import Flags, Reals
+from nmtalign.arrays import Doubles, Flags, Reals
 from nmtalign.corpus.coverage import Coverage, warn_of_one_word_lines
 from nmtalign.corpus.line_words import BothLineWords, join_token_values, links_of_words
 from nmtalign.corpus.parallel import parallel_imap
@@ -54,6 +54,7 @@ class AlignedChunk(NamedTuple):
     attention: PairMatrices | None = None  # (T, S) values and linkable cells of each pair that were asked for
     # of links from another program: the marks of the sub-words that it has joined to words
     joined_marks: SubwordMarks | None = None
+    costs: Doubles | None = None  # (N, 2) of the pairs, if they were asked for
 
     def tokens(self) -> tuple[list[list[str]], list[list[str]]]:
         """Return the source and target words, tokens or pieces that the links count."""
@@ -88,12 +89,18 @@ def _shown_sides(pair: SentencePair, marks: SubwordMarks, unit: LinkUnit) -> tup
 
 
 def align_chunk(
-    aligner: Aligner, chunk: Chunk, *, unit: LinkUnit = WORDS, values: str | None = None
+    aligner: Aligner,
+    chunk: Chunk,
+    *,
+    unit: LinkUnit = WORDS,
+    values: str | None = None,
+    costs: bool = False,
 ) -> AlignedChunk:
     """Align the pairs of one chunk, as :meth:`LinkUnit.prepared` gives them.
 
     The `unit` is what links count. `values` ("scores", "forward", "reverse", "combined") are kept of each
-    pair as its attention; a DataError names a pair that has more than `MAX_MATRIX_CELLS` of them.
+    pair as its attention; a DataError names a pair that has more than `MAX_MATRIX_CELLS` of them. `costs`
+    says whether the costs of the pairs are computed.
     """
     text = aligner.encoded(chunk.lines, count=unit.linked, first=chunk.first)
     if values is None:
@@ -116,7 +123,8 @@ def align_chunk(
         segments = _segments_of_chunk(aligned)
         batch = expand_links(batch, *_ranges(segments))
         attention = _expanded_attention(values or "", attention, segments)
-    return aligned._replace(batch=batch, attention=attention)
+    costs_of_pairs = aligner.decoder_of(text).pair_costs() if costs else None
+    return aligned._replace(batch=batch, attention=attention, costs=costs_of_pairs)
 
 
 def _segments_of_chunk(chunk: AlignedChunk) -> list[BothPieceLines]:
@@ -218,11 +226,12 @@ def align_chunks(
     workers: int,
     unit: LinkUnit = WORDS,
     values: str | None = None,
+    costs: bool = False,
 ) -> Generator[AlignedChunk]:
     """Yield the links of chunks, which are read as they are needed, on several cores.
 
-    For `unit` and `values` see :func:`align_chunk`. The links depend neither on `workers` nor on how the
-    text is cut. A WorkerError if a worker dies.
+    For `unit`, `values` and `costs` see :func:`align_chunk`. The links depend neither on `workers` nor on how
+    the text is cut. A WorkerError if a worker dies.
     """
     chunks = iter(chunks)
     few = min(MAX_SEQUENTIAL_CHUNKS, workers)
@@ -230,12 +239,13 @@ def align_chunks(
     chunks = chain(head, chunks)
     if len(head) <= few:
         for chunk in chunks:
-            yield align_chunk(replace(aligner, workers=workers), chunk, unit=unit, values=values)
+            threaded = replace(aligner, workers=workers)
+            yield align_chunk(threaded, chunk, unit=unit, values=values, costs=costs)
         return
     one = replace(aligner, workers=1)
 
     def without_lines(chunk: Chunk) -> AlignedChunk:
-        return align_chunk(one, chunk, unit=unit, values=values)._replace(lines=[])
+        return align_chunk(one, chunk, unit=unit, values=values, costs=costs)._replace(lines=[])
 
     sent, kept = tee(chunks)
     for aligned, chunk in zip(parallel_imap(without_lines, sent, workers), kept, strict=False):

@@ -37,6 +37,7 @@ COMMANDS = {
         ("train", "train", "Learn an alignment model from a bitext."),
         ("evaluate", "evaluate", "Score links against gold links: precision, recall, F1, AER."),
         ("symmetrize", "symmetrize", "Symmetrize: join the links of two directions."),
+        ("info", "info", "Show whether links fit a text, and what they count."),
         ("convert", "convert", "Convert files of links: Pharaoh, NAACL, GIZA A3, ..."),
         ("phrases", "applications.phrases", "List phrase pairs that are consistent with the links."),
         ("project", "applications.project", "Project tags, labels or spans over links to the target."),

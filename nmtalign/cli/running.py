@@ -17,6 +17,7 @@ from nmtalign.cli.model_options import ModelOptions
 from nmtalign.errors import UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.checksums import fingerprint
+from nmtalign.files.compressed import format_ending
 from nmtalign.files.paths import bundled_path, resolve_path
 from nmtalign.names import MODEL, SIDES
 from nmtalign.progress import ProgressReporter
@@ -109,7 +110,11 @@ def _shard_ending(output: str, path: str) -> str:
     """Return the ending of the shards of an output."""
     from nmtalign.report.tables import table_format
 
-    return table_format(path)[1:] if output == "table" else output.replace("_", "-")
+    if output == "table":
+        return table_format(path)[1:]
+    if output == "costs" and format_ending(path) == ".jsonl":
+        return "costs-jsonl"
+    return output.replace("_", "-")
 
 
 @contextmanager
@@ -177,7 +182,7 @@ def table_rows_of_chunk(path: str, *, escape_formulas: bool) -> Callable[[Aligne
 
 def formatter_of_output(output: str, path: str, *, escape_formulas: bool) -> Callable[[AlignedChunk], str]:
     """Return a function that formats an output; the ending of `path` is the format of a table."""
-    from nmtalign.links.formats import format_guided_batch
+    from nmtalign.links.formats import format_costs, format_guided_batch
     from nmtalign.report.tables import table_format, table_text
 
     if output == "table":
@@ -185,6 +190,9 @@ def formatter_of_output(output: str, path: str, *, escape_formulas: bool) -> Cal
         return lambda chunk: table_text(kind, rows(chunk))
     if output == "guided":
         return lambda chunk: format_guided_batch(chunk.batch, *chunk.pieces(), first=chunk.first)
+    if output == "costs":
+        is_json = format_ending(path) == ".jsonl"
+        return lambda chunk: "" if chunk.costs is None else format_costs(chunk.costs, for_opusfilter=is_json)
     if output in SIDES:
         return lambda chunk: "".join(f"{' '.join(words)}\n" for words in _tokens_of_side(chunk, output))
     text = formatters_of_links()[output]

@@ -34,7 +34,7 @@ from typing import Any, NamedTuple, TypeVar, overload
 
 import numpy as np
 
-from nmtalign.arrays import Longs
+from nmtalign.arrays import Longs, Reals
 from nmtalign.calls import check_call
 from nmtalign.errors import DataError, OnError, UsageError
 from nmtalign.files.compressed import format_ending
@@ -725,3 +725,14 @@ def format_scores_batch(batch: AlignedBatch) -> str:
 def format_pair_scores_batch(batch: AlignedBatch) -> str:
     """Return the score of each pair on a line of its own, with six digits."""
     return "".join(f"{score:.6f}\n" for score in batch.scores.tolist())
+
+
+def format_costs(costs: Reals, *, for_opusfilter: bool = False) -> str:
+    """Return two costs of each pair, of shape (N, 2), on a line with a tab between, with six digits.
+
+    With `for_opusfilter`, the lines are JSON objects, as in a file of scores of OpusFilter.
+    """
+    if for_opusfilter:
+        rows = (f"[{forward:.6f}, {reverse:.6f}]" for forward, reverse in costs.tolist())
+        return "".join(f'{{"WordAlignFilter": {row}}}\n' for row in rows)
+    return "".join(f"{forward:.6f}\t{reverse:.6f}\n" for forward, reverse in costs.tolist())

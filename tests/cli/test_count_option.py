@@ -277,3 +277,62 @@ def test_python_counts_tokens():
     assert batch[0].links == batch.links(0)
     with pytest.raises(na.UsageError, match="lists of words"):
         na.load().align_batch([(["a"], ["b"])], count="tokens")
+
+
+@pytest.mark.parametrize("model", [[], ["--vectors", "en_fr_vectors"]])
+def test_costs_are_low_where_pair_scores_are_high(text, tmp_path, model):
+    targets = lines(text[1])
+    wrong = range(0, 60, 6)
+    shifted = [targets[(n + 29) % 60] if n in wrong else line for n, line in enumerate(targets)]
+    target = write(tmp_path / "target", [*shifted[:-1], ""])
+    outputs = "--costs", tmp_path / "costs", "--pair-scores", tmp_path / "scores", "-o", tmp_path / "links"
+    assert run("align", text[0], target, *outputs, *model, "-q") == 0
+    costs, scores = np.loadtxt(tmp_path / "costs"), np.loadtxt(tmp_path / "scores")
+    assert costs.shape == (60, 2)
+    assert np.isfinite(costs).all()
+    assert (costs[-1] == costs.max()).all()
+    right = np.delete(np.arange(59), wrong)
+    for cost in costs.T:
+        lower = cost[right][:, None] < cost[list(wrong)]
+        assert lower.mean() > (0.95 if not model else 0.5)
+        order = scores[:, None] < scores  # most pairs of pairs are in the same order
+        assert ((cost[:, None] > cost) & order).sum() > 0.7 * order.sum()
+    sharded = "--out-shards", tmp_path / "run", "--shard-pairs", "25", "--workers", "2"
+    written = (tmp_path / "costs").read_bytes()
+    assert run("align", text[0], target, *outputs, *model, *sharded, "-q") == 0
+    assert (tmp_path / "costs").read_bytes() == written
+
+
+def test_costs_as_opusfilter_has_them(text, tmp_path):
+    for name in ("costs", "costs.jsonl"):
+        assert run("align", *text, "--costs", tmp_path / name, "-o", tmp_path / "links", "-q") == 0
+    rows = [json.loads(line) for line in lines(tmp_path / "costs.jsonl")]
+    expected = np.loadtxt(tmp_path / "costs").tolist()
+    assert rows == [{"WordAlignFilter": costs} for costs in expected]
+    sharded = "--out-shards", tmp_path / "run", "--shard-pairs", "25"
+    written = (tmp_path / "costs.jsonl").read_bytes()
+    assert run("align", *text, "--costs", tmp_path / "costs.jsonl", "-o", tmp_path / "l", "-q", *sharded) == 0
+    assert (tmp_path / "costs.jsonl").read_bytes() == written
+
+
+def test_marian_reads_links_and_shortlists_of_pieces(text, models, tmp_path):
+    """Rules of Marian: a line for each pair, positions inside of the pieces, sorted, no empty field."""
+    spm = ",".join(map(str, models))
+    assert run("align", *text, "--spm", spm, *outputs(tmp_path)) == 0
+    pieces = [[line.split(" ") for line in lines(tmp_path / f"cut.{side}")] for side in SIDES]
+    links = lines(tmp_path / "links")
+    assert len(links) == len(pieces[0]) == len(pieces[1])
+    for line, source, target in zip(links, *pieces, strict=True):
+        fields = line.split(" ") if line else []
+        assert "" not in fields
+        found = [tuple(map(int, field.split("-"))) for field in fields]
+        assert found == sorted(set(found))
+        assert all(s < len(source) and t < len(target) for s, t in found)
+    files = [tmp_path / f"cut.{side}" for side in SIDES]
+    assert run("lexicon", *files, tmp_path / "links", "-o", tmp_path / "lex", "-q") == 0
+    known = [{piece for line in side for piece in line} for side in pieces]
+    for line in lines(tmp_path / "lex.s2t"):
+        target, source, probability = line.split(" ")
+        assert source in known[0]
+        assert target in known[1]
+        assert 0 < float(probability) <= 1

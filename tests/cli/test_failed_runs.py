@@ -85,6 +85,7 @@ CASES = [
     Case("attention", ALIGN + "-o links-out --attention out.npz"),
     Case("guided", ALIGN + "--guided out"),
     Case("tokens", ALIGN + "--tokens out"),
+    Case("costs", ALIGN + "--costs out"),
     Case(
         "out_shards", ALIGN + "--out-shards out --shard-pairs 50", again="--resume", gone="out/000001.links"
     ),
@@ -123,6 +124,7 @@ CASES = [
     Case("output", "vectors attention source target --score scaled-dot --vectors xy --model model -o o.npz"),
     Case("output", "lexicon " + LINKED + "-o out", bad="links"),
     Case("priors", "lexicon " + LINKED + "-o out --priors priors", bad="links"),
+    Case("vmap", "lexicon " + LINKED + "-o out --vmap vmap", bad="links"),
     Case("output", "index " + LINKED + "-o out", bad="links"),
     Case("error_report", "links-from --pairs worse --encoder tiny --layer 1 " + MARKED, bad=""),
     *(

@@ -135,10 +135,15 @@ class AlignOutputOptions(LinkOutputOptions):
         "--values", "Values that --attention contains.  [softmax without null: forward; else combined]"
     )
     pieces: SubwordMarks | None = unit_options.pieces_option()
+    costs: str | None = option(
+        "--costs FILE", "Two costs per pair, low is good, as OpusFilter has those of eflomal.", type=OUTPUT
+    )
 
     @property
     def paths(self) -> dict[str, str]:
         paths = super().paths
+        if self.costs is not None:
+            paths |= {"costs": self.costs}
         if self.attention is None:
             if self.values is not None:
                 raise UsageError("--values requires --attention FILE.npz, whose values it chooses; add it")
@@ -223,7 +228,9 @@ def align_command(
             pairs = without_split_words(pairs, words_of, bitext, bad)
         aligner, pairs = fit_text(aligner, pairs, count=unit.linked)
         values = None if outputs.attention is None else outputs.values or aligner.default_values
-        chunks = _align_chunks(aligner, pairs, run, engine.client(stack), unit=unit, values=values)
+        client = engine.client(stack)
+        costs = outputs.costs is not None
+        chunks = _align_chunks(aligner, pairs, run, client, unit=unit, values=values, costs=costs)
         stack.enter_context(closing(chunks))
         settings = aligner.description
         if run is None:
@@ -265,6 +272,7 @@ def _align_chunks(
     client: Client | None,
     unit: LinkUnit,
     values: str | None,
+    costs: bool,
 ) -> Chunks:
     """Align the pairs on a cluster or by processes."""
     from nmtalign.batch.stream import align_chunks
@@ -277,10 +285,10 @@ def _align_chunks(
     max_cells = math.inf if values is None else MAX_MATRIX_CELLS
     chunks = run.missing(pairs) if run else chunk_pairs(pairs, chunk_size=size, cells=max_cells)
     if client is None:
-        return align_chunks(aligner, chunks, workers=workers, unit=unit, values=values)
+        return align_chunks(aligner, chunks, workers=workers, unit=unit, values=values, costs=costs)
     from nmtalign.batch.cluster import align_unit_on_cluster
 
-    return align_unit_on_cluster(client, aligner, chunks, unit=unit, values=values)
+    return align_unit_on_cluster(client, aligner, chunks, unit=unit, values=values, costs=costs)
 
 
 def _write_chunks(

@@ -18,6 +18,8 @@ from nmtalign.files.atomic_output import AtomicFiles
 
 if TYPE_CHECKING:
     from nmtalign.applications.bilingual_lexicon import LexiconEntry
+    from nmtalign.applications.eflomal_priors import JumpAndFertilityCounts
+    from nmtalign.applications.linked_pairs import LinkedPair
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +35,14 @@ class LexiconOptions(Options):
         type=OutputPrefix(".s2t", ".t2s", ".tsv"),
     )
     priors: str | None = option(
-        "--priors FILE", "Write the links as eflomal priors: lines of LEX source target count.", type=OUTPUT
+        "--priors FILE",
+        "Write eflomal priors: lines of LEX source target count; for LINKS, jumps and fertilities as well.",
+        type=OUTPUT,
+    )
+    vmap: str | None = option(
+        "--vmap FILE",
+        "Write a CTranslate2 vocabulary map: the target words of each source word.",
+        type=OUTPUT,
     )
     escape_formulas: bool = texts.formula_option()
     limit: int = option(
@@ -70,19 +79,21 @@ def lexicon_command(linked: OptionalLinkedOptions, errors: ErrorOptions, listed:
     Example: nmtalign lexicon --model model -o lex
     """
     from nmtalign.applications.bilingual_lexicon import TABLE_HEADER, choose_entries, most_frequent
+    from nmtalign.applications.eflomal_priors import JumpAndFertilityCounts
 
     uses_texts = bool(linked.files) or linked.lowercase is not None or linked.unicode is not None
     if uses_texts == (listed.model is not None) or any(map(os.path.isdir, linked.files)):
         raise UsageError("expected --model DIR alone, or three files: SOURCE TARGET LINKS")
     with AtomicFiles() as outputs:
         bad = errors.open(outputs)
-        plain = listed.output is not None or listed.priors is not None
+        plain = any(path is not None for path in (listed.output, listed.priors, listed.vmap))
+        others = None if listed.model is not None or listed.priors is None else JumpAndFertilityCounts()
         if listed.model is None:
-            entries = _entries_of_links(linked, bad, plain=plain)
+            entries = _entries_of_links(linked, bad, plain=plain, others=others)
         else:
             entries = _entries_of_model(listed.model, bad, plain=plain)
         chosen = choose_entries(entries, min_probability=listed.min_probability, word=listed.word)
-        files = _files(chosen, listed)
+        files = _files(chosen, listed, others)
         for path, lines in files.items():
             outputs.text(path).writelines(lines)
     if files:
@@ -93,9 +104,16 @@ def lexicon_command(linked: OptionalLinkedOptions, errors: ErrorOptions, listed:
     errors.say(bad)
 
 
-def _files(entries: list[LexiconEntry], listed: LexiconOptions) -> dict[str, Iterable[str]]:
-    """Return the lines of each file that is written, by its path."""
-    from nmtalign.applications.bilingual_lexicon import TABLE_HEADER, format_priors, format_shortlist
+def _files(
+    entries: list[LexiconEntry], listed: LexiconOptions, others: JumpAndFertilityCounts | None
+) -> dict[str, Iterable[str]]:
+    """Return the lines of each file that is written, by its path; `others` are priors beside word pairs."""
+    from nmtalign.applications.bilingual_lexicon import (
+        TABLE_HEADER,
+        format_priors,
+        format_shortlist,
+        format_vocabulary_map,
+    )
 
     files: dict[str, Iterable[str]] = {}
     if listed.output is not None:
@@ -104,7 +122,9 @@ def _files(entries: list[LexiconEntry], listed: LexiconOptions) -> dict[str, Ite
         rows = chain([TABLE_HEADER], _table_rows(entries, listed))
         files[f"{listed.output}.tsv"] = (f"{row}\n" for row in rows)
     if listed.priors is not None:
-        files[listed.priors] = format_priors(entries)
+        files[listed.priors] = chain(format_priors(entries), () if others is None else others.lines())
+    if listed.vmap is not None:
+        files[listed.vmap] = format_vocabulary_map(entries, limit=listed.limit)
     return files
 
 
@@ -117,13 +137,25 @@ def _table_rows(entries: Iterable[LexiconEntry], listed: LexiconOptions) -> Iter
 
 
 def _entries_of_links(
-    linked: OptionalLinkedOptions, bad: BadRecords, *, plain: bool
+    linked: OptionalLinkedOptions,
+    bad: BadRecords,
+    *,
+    plain: bool,
+    others: JumpAndFertilityCounts | None,
 ) -> Iterable[LexiconEntry]:
-    """Return the linked words of a bitext. Pairs with words that `plain` files cannot contain are bad."""
+    """Return the linked words of a bitext, and count jumps and fertilities in `others`.
+
+    Pairs with words that `plain` files cannot contain are bad.
+    """
     from nmtalign.applications.bilingual_lexicon import count_links
 
-    lines = linked.read(bad, separator="" if plain else None)
-    return count_links(pair for _, pair in lines).entries()
+    def counted() -> Iterator[LinkedPair]:
+        for _, pair in linked.read(bad, separator="" if plain else None):
+            if others is not None and pair.source and pair.target:
+                others.add(pair)
+            yield pair
+
+    return count_links(counted()).entries()
 
 
 def _entries_of_model(model: str, bad: BadRecords, *, plain: bool) -> Iterator[LexiconEntry]:

@@ -1,0 +1,102 @@
+"""``nmtalign info``: whether links fit a text, and in which unit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import nmtalign as na
+from nmtalign.cli import texts, unit_options
+from nmtalign.cli.declare import INPUT, Options, argument, command, option
+from nmtalign.cli.messages import print_text
+from nmtalign.errors import DataError
+from nmtalign.files.text_files import zip_lines
+from nmtalign.names import CountName, SubwordMarks
+
+if TYPE_CHECKING:
+    from nmtalign.corpus.unit_check import UnitFit
+    from nmtalign.corpus.units import LinkUnit
+    from nmtalign.links.alignments import Link
+    from nmtalign.text.bitext import SentencePair
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckedLinksOptions(Options):
+    """Links, the text that they may be of, and the units that are tried."""
+
+    section = "Input"
+
+    links: str = argument(type=INPUT)
+    source: str = argument(type=INPUT)
+    target: str = argument(type=INPUT)
+    count: CountName | None = option("--count", "Fail (exit code 3) unless LINKS count these.")
+    tokenizer: str = option(
+        "--tokenizer", "Tokenizer of the tokens that are tried.", type=texts.TokenizerType(), default="simple"
+    )
+    pieces: SubwordMarks | None = option("--pieces", "Lines consist of sub-words with these marks.")
+    spm: str | None = option(
+        "--spm SRC[,TGT]",
+        "Sub-word models whose pieces are tried.",
+        type=unit_options.SubwordModels(writes=False),
+    )
+    spaces: str | None = option("--spaces MARK", "Try tokens with each space as a token MARK.")
+    encoding: str = texts.encoding_option()
+
+
+@command(name="info")
+def info_command(checked: CheckedLinksOptions) -> None:
+    """Show whether LINKS (Pharaoh format) fit a text, and what they count: words, tokens or pieces.
+
+    A unit fits if no link is outside of its line, and if the links reach the ends of the lines: links of
+    words lie inside of the pieces of a line, but reach only half of them. The exit code is 3 if no unit fits,
+    or not the one of --count.
+
+    Example: nmtalign info links.txt text.en text.fr --spm en.model,fr.model
+    """
+    from nmtalign.corpus.unit_check import fits_of_units, fitting_units
+    from nmtalign.text.tokenization import TextSettings
+
+    text = TextSettings(checked.tokenizer, lowercase=False, unicode="none")
+    fits = fits_of_units(_records(checked), _units(checked), text)
+    print_text("unit    pairs outside  reach")
+    for fit in fits:
+        print_text(f"{fit.name:<7} {fit.outside:>13,}  {100 * fit.reach:5.1f} %")
+    names = list(fitting_units(fits))
+    if not names:
+        raise DataError(f"the links fit none of these units ({_why(fits)}); is this their text?").at(
+            checked.links
+        )
+    if checked.count is not None and checked.count not in names:
+        found = " or ".join(names)
+        raise DataError(f"expected links of {checked.count}, found links of {found}").at(checked.links)
+    print_text(f"links of {' or '.join(names)}")
+
+
+def _records(checked: CheckedLinksOptions) -> Iterator[tuple[SentencePair, frozenset[Link]]]:
+    """Yield the pairs of the text with their links."""
+    from nmtalign.links.formats import read_links
+
+    pairs = na.read_bitext(checked.source, checked.target, encoding=checked.encoding)
+    links = read_links(checked.links, encoding=checked.encoding)
+    yield from zip_lines((pairs, links), (checked.source, checked.links))
+
+
+def _units(checked: CheckedLinksOptions) -> dict[str, LinkUnit]:
+    """Return the units that are tried, by name."""
+    from nmtalign.corpus.units import link_unit
+
+    units = {"words": link_unit(count="words", pieces=checked.pieces)}
+    if checked.spaces is None:
+        units["tokens"] = link_unit(count="tokens", pieces=checked.pieces)
+    else:
+        units["tokens"] = link_unit(spaces=checked.spaces)
+    if checked.spm is not None or checked.pieces is not None:
+        units["pieces"] = link_unit(count="pieces", pieces=checked.pieces, spm=checked.spm)
+    return units
+
+
+def _why(fits: list[UnitFit]) -> str:
+    """Return why the best unit does not fit."""
+    best = min(fits, key=lambda fit: (fit.outside, -fit.reach))
+    return best.example or f"they reach only {100 * best.reach:.0f} % of the {best.name}"
