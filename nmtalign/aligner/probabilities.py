@@ -45,8 +45,8 @@ MAX_GOLD_LOG_ODDS = 3.0  # bound of |d|
 BISECTION_STEPS = 30  # halvings of the interval of d
 MIN_PROBABILITY = 1e-6  # distance of a probability from 0 and from 1
 PSEUDO_LINKS_PER_LOG_ODDS = 10  # keep few gold links from changing d much
-MAX_LOG_ODDS = 30.0  # of a pair being parallel, in both directions
-MAX_COST = MAX_LOG_ODDS  # cost of a pair about which nothing is known
+MAX_PAIR_LOG_ODDS = 30.0  # bound of the log odds that a pair is parallel
+MAX_COST = MAX_PAIR_LOG_ODDS  # cost of a pair about which nothing is known
 MAX_MEAN_LENGTH = 500  # words
 MAX_LENGTH_DEVIATION = 6.0
 # the coefficients were fitted to training texts of so many words
@@ -132,10 +132,10 @@ def parallel_probability(
 def _parallel_logit(
     evidence: Doubles, source_lengths: Longs, target_lengths: Longs, size: TrainingSize
 ) -> Doubles:
-    """Return the log odds that N pairs are parallel, bounded by `MAX_LOG_ODDS` on both sides."""
+    """Return the log odds that N pairs are parallel, bounded by `MAX_PAIR_LOG_ODDS` on both sides."""
     features = pair_features(evidence, source_lengths, target_lengths, size)
     logit = (features * np.array(PAIR_COEFFICIENTS)[:, None]).sum(axis=0)
-    return np.asarray(np.clip(logit, -MAX_LOG_ODDS, MAX_LOG_ODDS))
+    return np.asarray(np.clip(logit, -MAX_PAIR_LOG_ODDS, MAX_PAIR_LOG_ODDS))
 
 
 def pair_costs(

@@ -64,10 +64,10 @@ def read_linked_lines(pairs: LinkedBitext) -> Iterator[LinkedLines]:
         raise UsageError(f"expected sentence pairs with links, found {short_repr(pairs)}; {ADVICE_ON_PAIRS}")
     if isinstance(pairs, Iterator):
         pairs = reject_exhausted(pairs, "sentence pairs with links")
-    return _checked_lines(pairs)
+    return _linked_lines(pairs)
 
 
-def _checked_lines(pairs: Iterable[Any]) -> Iterator[LinkedLines]:
+def _linked_lines(pairs: Iterable[Any]) -> Iterator[LinkedLines]:
     """Yield each pair as :class:`LinkedLines`; words that were given as a list are joined by spaces."""
     for number, given in enumerate(pairs):
         try:
