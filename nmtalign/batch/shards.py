@@ -3,9 +3,11 @@
 The folder of a run holds ``manifest.json`` (what the links depend on), and for shard n the files
 ``00000n.links`` and so on, with their sizes and hashes in ``00000n.json``. Each file is written under a name
 of its own, flushed to the disk, and then renamed; the record is written last. A shard whose files differ from
-its record is made again. Several jobs may fill one folder, each with its own shards: they
-share the lock of the folder, ``.lock``, and each holds that of its part. A run of all shards holds the folder
-alone.
+its record is made again.
+
+Several jobs may fill one folder, each with its own shards: job i of n makes every n-th shard, from the i-th
+on. These jobs hold a shared lock of the folder, ``.lock``, and each an exclusive lock of its part,
+``.lock-i-of-n``. A run of all shards holds an exclusive lock of the folder.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 MANIFEST = "manifest.json"
-_BLOCK = 1 << 20  # bytes or characters that are copied at a time
+COPIED_CHARS = 1 << 20  # copied at a time
 
 Text = Callable[[AlignedChunk], str]
 
@@ -44,9 +46,9 @@ Text = Callable[[AlignedChunk], str]
 class ShardRun(ExitStack):
     """The shards of one run, or of one job of several that share a folder; a context that holds its locks.
 
-    For each kind of output (the ending of its files), `texts` has what makes its text. A shard has `pairs`
-    pairs, the last one may have fewer; a `part` (i, n) is every n-th shard, from the i-th on. The `inputs`
-    may not change during the run.
+    `texts` has a function for each kind of output, by the ending of its files: it returns the text of a
+    chunk. A shard has `pairs` pairs, the last one may have fewer; a `part` (i, n) is every n-th shard, from
+    the i-th on. The `inputs` must not change during the run.
     """
 
     def __init__(
@@ -60,8 +62,11 @@ class ShardRun(ExitStack):
     ) -> None:
         super().__init__()
         self.folder, self.pairs = folder, pairs
-        self.shards = self.kept = 0  # shards of the text as far as it is read; those found done
-        self._texts, self._inputs, self._part = dict(texts), list(inputs), part
+        self.shards = 0  # of the text, as far as it has been read
+        self.kept = 0  # those of them that were complete before the run
+        self._texts = dict(texts)
+        self._inputs = list(inputs)
+        self._part = part
         self._stamps = self._stamp()
         self._shard: _Shard | None = None
 
@@ -78,39 +83,45 @@ class ShardRun(ExitStack):
             return
         if not resume:
             raise UsageError(f"{self.folder} holds a run; go on with `resume=True` or give another folder")
-        older = read_json(manifest)
-        for name in sorted({*older, *described}):
-            if older.get(name) != described.get(name):
-                change = f"{older.get(name)} there, {described.get(name)} now"
-                holds = f"{self.folder} holds a run with another {name.replace('_', ' ')}: {change}"
-                raise UsageError(f"{holds}; give another folder")
+        recorded = read_json(manifest)
+        for name in sorted({*recorded, *described}):
+            before, now = recorded.get(name), described.get(name)
+            if before != now:
+                setting = name.replace("_", " ")
+                change = f"{before} there, {now} now"
+                raise UsageError(
+                    f"{self.folder} holds a run with another {setting}: {change}; give another folder"
+                )
 
     def _take_folder(self, manifest: Path) -> None:
         """Make the folder if need be and lock it, or this part of it."""
-        files = self.folder.iterdir() if self.folder.is_dir() and not manifest.exists() else ()
-        if any(file.name[0] != "." for file in files):
-            raise UsageError(f"{self.folder} holds other files; give a new or an empty folder for shards")
+        if self.folder.is_dir() and not manifest.exists():
+            visible_files = [file for file in self.folder.iterdir() if not file.name.startswith(".")]
+            if visible_files:
+                raise UsageError(f"{self.folder} holds other files; give a new or an empty folder for shards")
         self.folder.mkdir(parents=True, exist_ok=True)
         i, n = self._part
-        alone = self._lock(".lock", shared=n > 1)
+        is_locked = self._lock(".lock", shared=n > 1)
         if n > 1:
             self._lock(f".lock-{i}-of-{n}")
-        elif alone:
-            for left in self.folder.glob(".partial-*"):  # by a run that was killed
-                left.unlink()
+        elif is_locked:  # no other run writes here
+            for partial_file in self.folder.glob(".partial-*"):  # of a run that was killed
+                partial_file.unlink()
         self.callback(self._discard)
 
     def _lock(self, name: str, *, shared: bool = False) -> bool:
-        """Lock a file in the folder; the file is made if need be and stays, as others may hold it open.
+        """Lock a file in the folder, and return whether that was possible; raise UsageError if it is locked.
 
-        Others may hold a `shared` lock at the same time; a UsageError says that another run holds the lock.
-        False where there are no locks: on Windows, in some network folders, in a folder that is only read.
+        Other processes may hold a `shared` lock at the same time. The file is made if need be, and stays, as
+        other processes may have it open. There are no locks on Windows, in some network folders, and in
+        read-only folders.
         """
         if fcntl is None:
             return False
+        mode = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
         try:
             file = self.enter_context((self.folder / name).open("ab"))
-            fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+            fcntl.flock(file, mode | fcntl.LOCK_NB)
         except BlockingIOError:
             raise UsageError(
                 f"another run is writing into {self.folder}; wait for its end and resume with `resume=True`,"
@@ -121,26 +132,22 @@ class ShardRun(ExitStack):
         return True
 
     def missing(self, pairs: Iterable[SentencePair]) -> Iterator[Chunk]:
-        """Yield chunks of those shards that are of this part and are not done; no chunk is in two shards."""
+        """Yield chunks of the shards of this part that are not complete; no chunk is in two shards."""
+        i, n = self._part
         pairs = iter(pairs)
         for number in count():
             shard = islice(pairs, self.pairs)
-            head = list(islice(shard, 1))
-            if not head:
+            first_pair = list(islice(shard, 1))
+            if not first_pair:
                 return
             self.shards = number + 1
-            if self._wanted(number):
-                yield from chunk_pairs(chain(head, shard), first=number * self.pairs + 1)
+            is_of_this_part = number % n == i - 1
+            is_complete = is_of_this_part and is_whole(self.folder, number, self._texts)
+            self.kept += is_complete
+            if is_of_this_part and not is_complete:
+                yield from chunk_pairs(chain(first_pair, shard), first=number * self.pairs + 1)
             else:
-                deque(shard, maxlen=0)
-
-    def _wanted(self, number: int) -> bool:
-        i, n = self._part
-        if number % n != i - 1:
-            return False
-        done = is_whole(self.folder, number, self._texts)
-        self.kept += done
-        return not done
+                deque(shard, maxlen=0)  # skips the pairs of the shard
 
     def write(self, chunk: AlignedChunk) -> None:
         """Write the next aligned chunk; the last one of a shard finishes it."""
@@ -159,7 +166,10 @@ class ShardRun(ExitStack):
             self._shard = None
 
     def assemble(self, kind: str, file: TextIO) -> None:
-        """Copy all shards of one kind of output into an open file, in order; they must be as recorded."""
+        """Copy all shards of one kind of output into an open file, in order.
+
+        Raises DataError if the bytes of a shard are not those of its record.
+        """
         for number in range(self.shards):
             path = self.folder / _name(number, kind)
             if not is_whole(self.folder, number, [kind]):
@@ -169,9 +179,10 @@ class ShardRun(ExitStack):
                     " `resume=True` makes the shard again"
                 ).at(path)
             with open_text(path) as shard:
-                shutil.copyfileobj(shard, file, _BLOCK)
+                shutil.copyfileobj(shard, file, COPIED_CHARS)
 
     def _stamp(self) -> list[tuple[int, int]]:
+        """Return size and time of the inputs, which show whether they have changed."""
         return [(stat.st_size, stat.st_mtime_ns) for stat in map(os.stat, self._inputs)]
 
     def _discard(self) -> None:
@@ -183,10 +194,13 @@ class _Shard:
     """The files of one shard while they are written."""
 
     def __init__(self, folder: Path, number: int, texts: Mapping[str, Text]) -> None:
-        self.pairs = self._links = 0
-        self._folder, self._number, self._texts = folder, number, texts
+        self.pairs = 0
+        self._links = 0
+        self._folder = folder
+        self._number = number
+        self._texts = texts
         self._paths = {kind: create_partial_file(folder / _name(number, kind)) for kind in texts}
-        self._files = {kind: open_binary(path, "w") for kind, path in self._paths.items()}  # until close()
+        self._files = {kind: open_binary(path, "w") for kind, path in self._paths.items()}
 
     def write(self, chunk: AlignedChunk) -> None:
         for kind, text in self._texts.items():
@@ -220,19 +234,21 @@ class _Shard:
     def discard(self) -> None:
         """Remove the files of an unfinished shard."""
         for kind, file in self._files.items():
-            with suppress(OSError):  # of a full disk, or a folder that is gone
+            with suppress(OSError):  # the disk may be full, or the folder gone
                 file.close()
             with suppress(OSError):
                 self._paths[kind].unlink(missing_ok=True)
 
 
 def is_whole(folder: Path, number: int, kinds: Iterable[str]) -> bool:
-    """Return whether the files of a shard are those of its record."""
+    """Return whether the files of a shard have the sizes and hashes of its record."""
     try:
-        record = read_json(folder / _name(number, "json"))
-        return all(
-            fingerprint(file_inside(folder, _name(number, kind))) == record["files"][kind] for kind in kinds
-        )
+        recorded = read_json(folder / _name(number, "json"))["files"]
+        for kind in kinds:
+            path = file_inside(folder, _name(number, kind))
+            if fingerprint(path) != recorded[kind]:
+                return False
+        return True
     except (ValueError, KeyError, TypeError):
         return False
 
