@@ -73,7 +73,7 @@ def parallel_map(
     the order of the items, perhaps in another process; it may change shared arrays. `work` is the amount of
     work in cells: threads do a small amount.
     """
-    combine = _identity if then is None else then
+    combine = _unchanged if then is None else then
     workers = min(workers, len(items))
     if workers <= 1:
         return map(combine, map(function, items))
@@ -82,7 +82,7 @@ def parallel_map(
     return map(combine, _map_in_threads(function, items, workers))
 
 
-def _identity(value: Any) -> Any:
+def _unchanged(value: Any) -> Any:
     return value
 
 
