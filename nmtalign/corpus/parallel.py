@@ -2,6 +2,10 @@
 
 Large work is done by forked processes if a fork is safe; child processes share arrays without a copy. Results
 of threads and of processes are bit-identical.
+
+:func:`parallel_map` knows all items before: process n does the items n, n + workers, ..., and only results
+travel through its pipe. :func:`parallel_imap` reads a stream: idle processes get the next items, and results
+wait until all earlier ones have been yielded.
 """
 
 from __future__ import annotations
@@ -65,27 +69,33 @@ def parallel_map(
 ) -> Iterator[Any]:
     """Map with several processes or threads, with results in the order of the items; few wait in memory.
 
-    `function` changes nothing that this process needs to see. `then` is called with what it returns, in the
-    order of the items, perhaps in another process; it may change shared arrays. `work` is the amount of
-    work in cells: a small one is done by threads.
+    `function` must not change anything that this process needs to see. `then` is called with each result, in
+    the order of the items, perhaps in another process; it may change shared arrays. `work` is the amount of
+    work in cells: threads do a small amount.
     """
-    then = then or (lambda value: value)
+    combine = _unchanged if then is None else then
     workers = min(workers, len(items))
     if workers <= 1:
-        return map(then, map(function, items))
+        return map(combine, map(function, items))
     if work >= MIN_PARALLEL_CELLS and may_fork():
-        return _map_in_processes(function, then, items, workers)
-    return map(then, _map_in_threads(function, items, workers))
+        return _map_in_processes(function, combine, items, workers)
+    return map(combine, _map_in_threads(function, items, workers))
+
+
+def _unchanged(value: Any) -> Any:
+    return value
 
 
 def parallel_imap(function: Callable[[Item], Value], items: Iterable[Item], workers: int) -> Iterator[Value]:
     """Map with several processes or threads over a stream of items, with results in order.
 
-    Items and results are pickled where there are processes; each of them works on one item at a time.
+    If processes do the work, items and results are pickled. Each process works on one item at a time.
     """
     if workers <= 1:
         return map(function, items)
-    return (_imap_in_processes if may_fork() else _map_in_threads)(function, iter(items), workers)
+    if may_fork():
+        return _imap_in_processes(function, iter(items), workers)
+    return _map_in_threads(function, items, workers)
 
 
 def may_fork() -> bool:
@@ -106,25 +116,27 @@ def _map_in_threads(
     function: Callable[[Item], Value], items: Iterable[Item], workers: int
 ) -> Iterator[Value]:
     with ThreadPoolExecutor(workers) as pool:
-        waiting: deque[Any] = deque()
+        futures: deque[Any] = deque()  # in the order of the items
         for item in items:
-            waiting.append(pool.submit(function, item))
-            if len(waiting) > 2 * workers:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+            futures.append(pool.submit(function, item))
+            if len(futures) > 2 * workers:  # bounds the results in memory
+                yield futures.popleft().result()
+        while futures:
+            yield futures.popleft().result()
 
 
 def _map_in_processes(
     function: Callable[[Item], Value], then: Callable[[Value], Combined], items: Sequence[Item], workers: int
 ) -> Iterator[Combined]:
     """Assign items to processes in turn; each process is asked for a result when its turn comes."""
-    with _forked_processes(
-        workers, lambda n, pipe: _serve_dealt_items(function, then, items[n::workers], pipe)
-    ) as pipes:
+
+    def serve(n: int, pipe: Connection) -> None:
+        _serve_dealt_items(function, then, items[n::workers], pipe)
+
+    with _forked_processes(workers, serve) as pipes:
         for number in range(len(items)):
             pipe = pipes[number % workers]
-            _send(pipe, None)
+            _send(pipe, None)  # asks for the next result
             yield _unpack_answer(_receive(pipe))
 
 
@@ -132,44 +144,54 @@ def _imap_in_processes(
     function: Callable[[Item], Value], items: Iterator[Item], workers: int
 ) -> Iterator[Value]:
     """Send each process an item whenever it is idle."""
-    with _forked_processes(workers, lambda number, pipe: _serve_items(function, pipe)) as pipes:
-        idle, busy, answers = list(pipes), dict[Connection, int](), dict[int, Any]()
-        given = taken = 0
+
+    def serve(n: int, pipe: Connection) -> None:
+        _serve_items(function, pipe)
+
+    with _forked_processes(workers, serve) as pipes:
+        idle = list(pipes)
+        busy: dict[Connection, int] = {}  # the number of the item that a process works on
+        answers: dict[int, Any] = {}  # finished items, by number, that wait for their turn
+        sent = yielded = 0
         while True:
-            for item in islice(items, min(len(idle), taken + 2 * workers - given)):
+            room = yielded + 2 * workers - sent  # bounds the answers in memory
+            for item in islice(items, min(len(idle), room)):
                 pipe = idle.pop()
                 _send(pipe, item)
-                busy[pipe] = given
-                given += 1
-            if taken == given:
+                busy[pipe] = sent
+                sent += 1
+            if yielded == sent:
                 return
-            for ready in wait(list(busy), 0 if taken in answers else None):
+            # if the next answer is there, only look whether others are, without waiting for them
+            timeout = 0 if yielded in answers else None
+            for ready in wait(list(busy), timeout):
                 pipe = cast(Connection, ready)
                 answers[busy.pop(pipe)] = _receive(pipe)
                 idle.append(pipe)
-            if taken in answers:
-                yield _unpack_answer(answers.pop(taken))
-                taken += 1
+            if yielded in answers:
+                yield _unpack_answer(answers.pop(yielded))
+                yielded += 1
 
 
 @contextmanager
 def _forked_processes(workers: int, work: Callable[[int, Connection], None]) -> Iterator[list[Connection]]:
     """Fork processes that do `work(number, pipe)`; they end with the block, or with this process."""
     fork = get_context("fork")
-    with suppress(
-        OSError, AttributeError, TypeError
-    ):  # the C library keeps much of the memory that was freed
+    # The C library keeps much of the memory that was freed; children would inherit it. Not every C library
+    # has this function.
+    with suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)
     pipes: list[Connection] = []
     processes = []
     try:
         for number in range(workers):
-            pipe, other = fork.Pipe()
+            pipe, end_of_child = fork.Pipe()
             pipes.append(pipe)
-            process = fork.Process(target=_run_child, args=(work, number, other, pipes), daemon=True)
+            arguments = (work, number, end_of_child, pipes)
+            process = fork.Process(target=_run_child, args=arguments, daemon=True)
             process.start()
             processes.append(process)
-            other.close()  # the end of a process is then the end of its results
+            end_of_child.close()  # so that the pipe reports its end if the child dies
         yield pipes
     finally:
         for pipe in pipes:
@@ -207,10 +229,11 @@ def _run_child(
     work: Callable[[int, Connection], None], number: int, pipe: Connection, pipes: Sequence[Connection]
 ) -> None:
     """Work until all items are done, or the parent is gone."""
-    with suppress(OSError, AttributeError, TypeError):  # a lock of the parent lasts as long as its children
+    # If the parent is killed, the children end too: they would hold its file locks as long as they live.
+    with suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
-    for other in pipes:
-        other.close()
+    for end_of_parent in pipes:
+        end_of_parent.close()
     for interrupt in (signal.SIGINT, signal.SIGHUP):
         signal.signal(interrupt, signal.SIG_IGN)  # the parent is told, and ends this process
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -236,10 +259,10 @@ def _serve_dealt_items(
     pipe: Connection,
 ) -> None:
     """Answer each item, when asked, with a pair (error, result); stop at the first error."""
-    waiting: deque[Value] = deque()
+    waiting: deque[Value] = deque()  # results that have not been asked for
 
     def answer() -> None:
-        pipe.recv()
+        pipe.recv()  # waits for the turn of this process
         pipe.send((None, then(waiting.popleft())))
 
     try:

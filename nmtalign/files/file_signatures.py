@@ -23,12 +23,13 @@ _COMPRESSIONS = {
 _ZIP = rb"PK\x03\x04.{26}"  # the name of the first file follows
 _UNPACK_FIRST = "unpack it first"
 _SAVE_AS_TEXT = "save it as plain text, one sentence per line"
-_VECTORS_OR_ARRAYS = "this command reads text"
+_NOT_TEXT = "this command reads text"
+# kinds of files that cannot be read as text: the pattern of their first bytes, a name, and advice
 _OTHER_KINDS = (
     (_ZIP + rb"(\[Content_Types\]\.xml|_rels/|docProps/|word/|xl/)", "an Office document", _SAVE_AS_TEXT),
     (_ZIP + rb"mimetypeapplication/", "an OpenDocument file or an e-book", _SAVE_AS_TEXT),
-    (_ZIP + rb"[^/]+/(data\.pkl|\.format_version|byteorder)", "a PyTorch file", _VECTORS_OR_ARRAYS),
-    (_ZIP + rb"[^/]+\.npy", "a NumPy archive (.npz)", _VECTORS_OR_ARRAYS),
+    (_ZIP + rb"[^/]+/(data\.pkl|\.format_version|byteorder)", "a PyTorch file", _NOT_TEXT),
+    (_ZIP + rb"[^/]+\.npy", "a NumPy archive (.npz)", _NOT_TEXT),
     (rb"PK(\x03\x04|\x05\x06|\x07\x08)", "a ZIP archive", _UNPACK_FIRST),
     (rb"7z\xbc\xaf\x27\x1c", "a 7z archive", _UNPACK_FIRST),
     (rb"Rar!\x1a\x07", "a RAR archive", _UNPACK_FIRST),
@@ -40,20 +41,20 @@ _OTHER_KINDS = (
     (rb"\x04\x22\x4d\x18", "data compressed by lz4", _UNPACK_FIRST),
     (rb"LZIP\x01", "data compressed by lzip", _UNPACK_FIRST),
     (rb"\x1f\x9d", "data compressed by compress (.Z)", _UNPACK_FIRST),
-    (rb"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19\.", "a PyTorch file", _VECTORS_OR_ARRAYS),
-    (rb"\x80[\x02-\x05]", "a pickle of Python", _VECTORS_OR_ARRAYS),
-    (rb".{4}\x00{4}\{\s*[\"}]", "a safetensors file", _VECTORS_OR_ARRAYS),
-    (rb"\x93NUMPY", "a NumPy array (.npy)", _VECTORS_OR_ARRAYS),
-    (rb"\x89HDF\r\n", "an HDF5 file", _VECTORS_OR_ARRAYS),
-    (rb"GGUF[\x00-\x0f]", "a GGUF model", _VECTORS_OR_ARRAYS),
-    (rb"\xba\x16\x4f\x2f", "a fastText model", _VECTORS_OR_ARRAYS),
+    (rb"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19\.", "a PyTorch file", _NOT_TEXT),
+    (rb"\x80[\x02-\x05]", "a pickle of Python", _NOT_TEXT),
+    (rb".{4}\x00{4}\{\s*[\"}]", "a safetensors file", _NOT_TEXT),
+    (rb"\x93NUMPY", "a NumPy array (.npy)", _NOT_TEXT),
+    (rb"\x89HDF\r\n", "an HDF5 file", _NOT_TEXT),
+    (rb"GGUF[\x00-\x0f]", "a GGUF model", _NOT_TEXT),
+    (rb"\xba\x16\x4f\x2f", "a fastText model", _NOT_TEXT),
     (rb"PAR1\x15", "a Parquet file", "give it as a file of pairs whose name ends in .parquet"),
     (rb"ARROW1\x00", "an Arrow file", "save it as Parquet, CSV or JSON lines"),
-    (rb"SQLite format 3\x00", "an SQLite database", _VECTORS_OR_ARRAYS),
+    (rb"SQLite format 3\x00", "an SQLite database", _NOT_TEXT),
     (rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Office document", _SAVE_AS_TEXT),
     (rb"%PDF-", "a PDF document", _SAVE_AS_TEXT),
     (rb"\{\\rtf", "an RTF document", _SAVE_AS_TEXT),
-    (rb"\x89PNG\r\n|\xff\xd8\xff", "a picture", _VECTORS_OR_ARRAYS),
+    (rb"\x89PNG\r\n|\xff\xd8\xff", "a picture", _NOT_TEXT),
     (
         rb"version https://git-lfs\.github\.com/spec/",
         "a pointer of Git LFS instead of the file",
@@ -75,7 +76,6 @@ _XML = (
     "an XML file",
     "TMX and XLIFF are read as a file of pairs whose name ends in .tmx or .xlf",
 )
-_UTF8_MARK = re.compile(rb"(?:\xef\xbb\xbf)?")
 
 _BYTE_ORDER_MARKS = {
     codecs.BOM_UTF32_LE: "utf-32-le",  # before UTF-16, whose mark it begins with
@@ -93,8 +93,10 @@ WIDE_ENCODINGS = {
 
 def detect_compression(head: bytes) -> str | None:
     """Return the ending, such as ``.gz``, that a compressed file with these first bytes should have."""
-    matches = (ending for ending, pattern in _COMPRESSIONS.items() if pattern.match(head))
-    return next(matches, None)
+    for ending, pattern in _COMPRESSIONS.items():
+        if pattern.match(head):
+            return ending
+    return None
 
 
 def check_readable(head: bytes, *, expected: str = "text") -> None:
@@ -103,11 +105,10 @@ def check_readable(head: bytes, *, expected: str = "text") -> None:
     `expected` names the kind that was expected. Only where it is ``text``, an XML file is an error, too.
     """
     kinds = (*_OTHER_KINDS, _XML) if expected == "text" else _OTHER_KINDS
-    begin = _UTF8_MARK.match(head)
-    start = begin.end() if begin else 0
-    for pattern, kind, advice in kinds:
+    start = len(codecs.BOM_UTF8) if head.startswith(codecs.BOM_UTF8) else 0
+    for pattern, name, advice in kinds:
         if re.compile(pattern, re.DOTALL).match(head, start):
-            raise DataError(f"expected {expected}, found {kind}; {advice}")
+            raise DataError(f"expected {expected}, found {name}; {advice}")
 
 
 def detect_encoding(head: bytes, encoding: str) -> str:
@@ -119,7 +120,7 @@ def detect_encoding(head: bytes, encoding: str) -> str:
     for mark, name in _BYTE_ORDER_MARKS.items():
         if head.startswith(mark):
             return name
-    wanted = codecs.lookup(encoding).name
+    wanted = codecs.lookup(encoding).name  # aliases have one name
     found = _wide_encoding(head[:HEAD_BYTES])
     if found is not None and not found.startswith(wanted):
         reason = f"expected {encoding} text, found {found} without a byte order mark"

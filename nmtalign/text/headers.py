@@ -64,21 +64,30 @@ def find_side_columns(names: Sequence[str]) -> SideColumns | None:
         return None  # a word that is the same in both languages, such as *source*
     if any(map(_NUMERIC.fullmatch, names)):
         return None
-    roles = {column: role for column, name in enumerate(names) if (role := _role_of_name(name))}
-    sources, targets = _columns_of_kind(roles, "source"), _columns_of_kind(roles, "target")
+    roles: dict[int, _ColumnRole] = {}
+    for column, name in enumerate(names):
+        role = _role_of_name(name)
+        if role is not None:
+            roles[column] = role
+    sources = _columns_of_kind(roles, "source")
+    targets = _columns_of_kind(roles, "target")
     languages = _columns_of_kind(roles, "language")
-    are_many = len(sources) > 1 or len(targets) > 1 or (not sources and not targets and len(languages) > 2)
-    if are_many and len(names) > 2:
+    has_too_many_languages = not sources and not targets and len(languages) > 2
+    is_ambiguous = len(sources) > 1 or len(targets) > 1 or has_too_many_languages
+    if is_ambiguous and len(names) > 2:
         found = ", ".join(names)[:80]
         raise DataError(f"expected the names of two sides, found {found}; choose them: `select=A,B`")
-    if sources and targets:
+    if sources and targets:  # rule 1 of the module
         return SideColumns(sources[0], targets[0], is_certain=True)
+    # rule 2; two codes of different lengths, such as "it" and "was", are rather words
     if len(languages) == 2 and roles[languages[0]].language != roles[languages[1]].language:
-        bare = [len(names[column]) for column in languages if roles[column].is_bare]
-        may_be_words = len(names) == 2 == len(bare)
-        if not may_be_words or bare[0] == bare[1]:
+        code_lengths = [len(names[column]) for column in languages if roles[column].is_bare]
+        may_be_words = len(names) == 2 and len(code_lengths) == 2
+        if not may_be_words or code_lengths[0] == code_lengths[1]:
             return SideColumns(languages[0], languages[1], is_certain=not may_be_words)
-    first, second = _columns_of_kind(roles, "first"), _columns_of_kind(roles, "second")
+    # rules 3 and 4
+    first = _columns_of_kind(roles, "first")
+    second = _columns_of_kind(roles, "second")
     sources = sources or first[:1] or (languages if targets or second else [])
     targets = targets or second[:1] or (languages if sources else [])
     if len(sources) == len(targets) == 1 and sources != targets:
@@ -101,16 +110,16 @@ def _role_of_name(name: str) -> _ColumnRole | None:
     if language := known_language(name):
         return _ColumnRole("language", language, is_bare=name.isascii() and len(name) < 4)
     words = [word.casefold() for word in _NAME_PARTS.findall(name)]
-    rest = [word for word in words if word not in _TEXT | _TRANSLATION]
-    for kind, own in (("source", _SOURCE), ("target", _TARGET)):
-        others = "-".join(word for word in rest if word not in own)
-        if own.intersection(rest) and (not others or known_language(others)):
+    telling_words = [word for word in words if word not in _TEXT | _TRANSLATION]
+    for kind, words_of_side in (("source", _SOURCE), ("target", _TARGET)):
+        others = "-".join(word for word in telling_words if word not in words_of_side)
+        if words_of_side.intersection(telling_words) and (not others or known_language(others)):
             return _ColumnRole(kind, others)
-    if rest and (language := known_language("-".join(rest))):
+    if telling_words and (language := known_language("-".join(telling_words))):
         return _ColumnRole("language", language)
     if len(words) == 2 and words[0] in _NUMBERED and words[1] in ("1", "2", "a", "b"):
         return _ColumnRole("first" if words[1] in ("1", "a") else "second")
-    if words and not rest:
+    if words and not telling_words:
         return _ColumnRole("second" if _TRANSLATION.intersection(words) else "first")
     if words and set(words) <= _ORIGINAL | _TEXT:
         return _ColumnRole("first")

@@ -217,19 +217,21 @@ def _warn_about_first_row(
     if first.is_certain or len(cells) < 2:
         yield from rows
         return
-    count, are_texts = 0, True
+    texts = others = 0  # rows below with several words on both sides, and without
     for line, later in islice(rows, _SNIFFED_ROWS):
         if isinstance(later, list) and len(later) > max(first.columns):
-            count += 1
-            are_texts &= all(" " in later[column].strip(" ") for column in first.columns)
+            are_texts = all(" " in later[column].strip(" ") for column in first.columns)
+            texts += are_texts
+            others += not are_texts
         yield line, later
+    is_above_texts = texts > 0 and not others
     cells = [cell.strip('" ') for cell in cells]
     if first.is_header:
-        if not (count and are_texts):
+        if not is_above_texts:
             names = ",".join(cells)
             reason = f"{names} is read as the names of the columns, not as a sentence pair"
             _warn(place, f"{reason}; `select={names}` says so, `select=1,2` reads it as a pair")
-    elif _are_names(row) or (count and are_texts and all(map(_IDENTIFIER.fullmatch, cells))):
+    elif _are_names(row) or (is_above_texts and all(map(_IDENTIFIER.fullmatch, cells))):
         reason = f"{cells[0]} and {cells[1]} are read as a sentence pair"
         _warn(place, f"{reason}; if they name the columns, use `select={','.join(cells)}`")
     yield from rows
@@ -399,22 +401,27 @@ def _read_po(
     _check_no_select(select, "a PO file")
     message = _PoMessage()
     counts = dict.fromkeys(("messages", "untranslated", "fuzzy", "plural"), 0)
-    is_fuzzy = False  # whether the next message is marked
-    keyword = ""
+    is_next_fuzzy = False  # whether a comment has marked the next message as fuzzy
+    keyword = ""  # of the string that the current line begins or continues
     for number, line in enumerate(lines, 1):
         if isinstance(line, DataError):
             raise line  # the line may be the beginning of a message
         line = line.strip(" \t")
         if not line or line.startswith("#"):
-            is_fuzzy = (is_fuzzy or bool(_PO_FUZZY.match(line))) and not line.startswith("#~")
+            if line.startswith("#~"):  # an obsolete message, with the mark before it
+                is_next_fuzzy = False
+            elif _PO_FUZZY.match(line):
+                is_next_fuzzy = True
             continue
         match = _PO_KEYWORD.fullmatch(line)
         if match and message.ends_before(match[1]):
             yield from message.pair(path, fuzzy, counts)
             message = _PoMessage()
-        if match and not message.strings and is_fuzzy:
-            message.is_fuzzy, is_fuzzy = True, False
-        keyword = match[1] if match else keyword
+        if match and not message.strings and is_next_fuzzy:
+            message.is_fuzzy = True
+            is_next_fuzzy = False
+        if match:
+            keyword = match[1]
         string = _PO_STRING.fullmatch(match[2] if match else line)
         if string is None or not keyword:
             expected = f'expected msgid "..." or msgstr "..." or "...", found {line[:60]!r}'
@@ -427,12 +434,12 @@ def _read_po(
             message.strings.setdefault(keyword, []).append(text)
             message.line = message.line or number
     yield from message.pair(path, fuzzy, counts)
-    told = {
+    notes = {
         "without a translation, whose target is empty": counts["untranslated"],
         "with a fuzzy translation, which the format po-fuzzy reads": counts["fuzzy"],
         "with plural forms, of which the first is read": counts["plural"],
     }
-    _warn_about_counts(path, counts["messages"], "message", told)
+    _warn_about_counts(path, counts["messages"], "message", notes)
 
 
 class _PoMessage:
@@ -612,45 +619,64 @@ def _read_tmx(path: str | Path, select: Select) -> Iterator[PairOrError]:
     first two languages of the first unit that has two, the header's source language first. Units that lack
     one of the languages are omitted, and a warning counts them. A DataError if no unit has both.
     """
-    languages = select and (language_tag(select[0]), language_tag(select[1]))
-    source_language = ""
-    found: dict[str, None] = {}  # languages of all units, in order
-    units = pairs = alternatives = first_lacking = 0
+    languages: tuple[str, str] | None = None
+    if select is not None:
+        languages = language_tag(select[0]), language_tag(select[1])
+    source_language = ""  # of the header
+    languages_of_units: dict[str, None] = {}  # in the order of their occurrence
+    units = pairs = with_alternatives = 0
+    first_omitted_line = 0
     for line, unit in _iter_units(path, "tmx", {"header", "tu"}):
         if unit.tag == "header":
             source_language = language_tag(unit.get("srclang", ""))
             continue
         units += 1
         variants, has_more = _variants_of_unit(unit)
-        if len(found) < _MAX_LANGUAGES_SHOWN:
-            found |= dict.fromkeys(variant.language for variant in variants)
-        languages = languages or _first_languages(variants, source_language)
-        source, target = (_variants_in_language(variants, language) for language in languages or ("", ""))
+        if len(languages_of_units) < _MAX_LANGUAGES_SHOWN:
+            languages_of_units |= dict.fromkeys(variant.language for variant in variants)
+        if languages is None:
+            languages = _first_languages(variants, source_language)
+        wanted_source, wanted_target = languages or ("", "")
+        source = _variants_in_language(variants, wanted_source)
+        target = _variants_in_language(variants, wanted_target)
+        # one text may be a variant of both languages: en-CA if en and en-CA are wanted
         if not source or not target or source[0] is target[0]:
-            first_lacking = first_lacking or line
+            first_omitted_line = first_omitted_line or line
             continue
         pairs += 1
-        alternatives += has_more or len(source) > 1 or len(target) > 1
+        with_alternatives += has_more or len(source) > 1 or len(target) > 1
         yield source[0].text, target[0].text
     if units and not pairs:
-        names = ", ".join(filter(None, found)) or "none"
-        wanted = f"{languages[0]} and {languages[1]}" if languages else "two languages"
-        reason = f"expected units in {wanted}, found the languages {names[:200]}"
-        raise DataError(f"{reason}; choose two that the units have: `select=A,B`").at(path)
-    others = [name for name in found if name and not any(is_variant(name, one) for one in languages or ())]
-    if others and select is None and languages:
+        raise _no_units_in_languages(languages, languages_of_units).at(path)
+    if select is None and languages:
+        _warn_about_other_languages(path, languages, languages_of_units)
+    counts = {
+        f"left out without a text in {' and '.join(languages or ())}": units - pairs,
+        "with several texts in a language, of which the first is read": with_alternatives,
+    }
+    _warn_about_counts(path, units, "unit", counts, first=first_omitted_line)
+
+
+def _no_units_in_languages(languages: tuple[str, str] | None, languages_of_units: Iterable[str]) -> DataError:
+    """Return the error for a file of which no unit has a text in both languages."""
+    found = ", ".join(filter(None, languages_of_units)) or "none"
+    wanted = f"{languages[0]} and {languages[1]}" if languages else "two languages"
+    reason = f"expected units in {wanted}, found the languages {found[:200]}"
+    return DataError(f"{reason}; choose two that the units have: `select=A,B`")
+
+
+def _warn_about_other_languages(
+    path: str | Path, languages: tuple[str, str], languages_of_units: Iterable[str]
+) -> None:
+    """Warn if units have texts in languages that nobody has chosen or rejected."""
+    others = []
+    for name in languages_of_units:
+        is_read = any(is_variant(name, language) for language in languages)
+        if name and not is_read:
+            others.append(name)
+    if others:
         names = ", ".join(others)[:200]
         _warn(path, f"{languages[0]} and {languages[1]} are read, not {names}; `select=A,B` chooses others")
-    _warn_about_counts(
-        path,
-        units,
-        "unit",
-        {
-            f"left out without a text in {' and '.join(languages or ())}": units - pairs,
-            "with several texts in a language, of which the first is read": alternatives,
-        },
-        first=first_lacking,
-    )
 
 
 def _variants_of_unit(unit: Element) -> tuple[list[_Variant], bool]:
