@@ -12,9 +12,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 from operator import index
-from typing import Any, NamedTuple, TypeGuard, overload
+from typing import Any, Literal, NamedTuple, TypeGuard, overload
 
 from nmtalign.applications.atoms import LineAtoms, link_atoms, split_line
+from nmtalign.applications.conllu import project_sentence
 from nmtalign.applications.labels import (
     LabeledSpan,
     check_number_of_spans,
@@ -65,7 +66,8 @@ def project_line(line: str, lines: LinkedLines, format: TagFormat, *, split: boo
     if _is_label(format):
         labels, unlinked = _project_labels(split_spaces(line), lines.pair, format)
         return ProjectedLine(" ".join(labels), unlinked)
-    assert format in ("spans", "char-spans")
+    if format == "conllu":
+        return ProjectedLine(*project_sentence(line, lines))
     spans, unlinked = _project_spans(line, lines, format)
     return ProjectedLine(" ".join(f"{start}-{end}:{label}" for start, end, label in spans), unlinked)
 
@@ -170,7 +172,11 @@ Spans = str | Sequence[tuple[int, int, str]]  # a line such as "1-3:X", or (star
 
 @overload
 def project(
-    pairs: LinkedBitext, tags: Iterable[str], *, format: MarkupFormat = "xml", split: bool = False
+    pairs: LinkedBitext,
+    tags: Iterable[str],
+    *,
+    format: MarkupFormat | Literal["conllu"] = "xml",
+    split: bool = False,
 ) -> list[str]: ...
 
 
@@ -214,8 +220,9 @@ def project(
         * ``bioes``, ``iob1``: other schemes of such labels;
         * ``spans``: tuples (start, end, label) of words, the end not included, such as ``[(1, 3, "X")]`` or
           ``"1-3:X"``;
-        * ``char-spans``: the same of characters.
-    format : {"xml", "html", "xliff", "bio", "bioes", "iob1", "spans", "char-spans"}
+        * ``char-spans``: the same of characters;
+        * ``conllu``: a sentence in CoNLL-U, of which parts of speech and features are projected.
+    format : {"xml", "html", "xliff", "bio", "bioes", "iob1", "spans", "char-spans", "conllu"}
         The format of `tags` and of the result.
     split : bool
         Split an element of markup whose words are apart in the target into several elements. Otherwise one
@@ -226,7 +233,7 @@ def project(
     -------
     list
         For each pair the annotations of the target sentence: a line with markup, a list of labels, one for
-        each target word, or a list of (start, end, label).
+        each target word, a list of (start, end, label), or a sentence in CoNLL-U.
 
     Warns
     -----
@@ -289,7 +296,10 @@ def _project_annotation(
         if not isinstance(labels, Sequence) or not all(isinstance(label, str) for label in labels):
             raise DataError(f"expected a list of labels, found {short_repr(labels)}")
         return _project_labels(labels, lines.pair, format)
-    assert format in ("spans", "char-spans")
+    if format == "conllu":
+        if not isinstance(annotation, str):
+            raise DataError(f"expected a sentence in CoNLL-U as text, found {short_repr(annotation)}")
+        return project_sentence(annotation, lines)
     return _project_spans(annotation, lines, format)
 
 
