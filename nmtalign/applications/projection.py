@@ -137,7 +137,7 @@ def _project_labels(labels: Sequence[str], pair: LinkedPair, format: LabelFormat
     return labels_of_spans(projected, target_length, format), count_unlinked(spans, pair.links)
 
 
-def _project_spans(annotation: Any, lines: LinkedLines, format: SpanFormat) -> tuple[list[LabeledSpan], int]:
+def _project_spans(annotation: Any, lines: LinkedLines, format: TagFormat) -> tuple[list[LabeledSpan], int]:
     """Return spans of the target, and the number of spans without a link."""
     pair = lines.pair
     if format == "spans":

@@ -298,6 +298,8 @@ def test_long_lines_end(line):
 def test_deep_markup_is_refused():
     deep = MAX_TAG_DEPTH - 1
     assert project(f"{'<b>' * deep}w{'</b>' * deep}", "w", "x", {(0, 0)}).count("<b>") == deep
+    many = "<li>w " * 2 * deep
+    assert project(many, "w " * 2 * deep, "x", {(0, 0)}, format="html").count("<li>") == 2 * deep
     for format in MARKUP_FORMATS:
         with pytest.raises(DataError, match="at most 100 deep"):
             parse_markup("<b>" * 5000 + "the" + "</b>" * 5000, format)
