@@ -20,20 +20,21 @@ _UNSPECIFIED = "_"
 _NO_WORD = re.compile(r"\d+[-.]\d+\t")  # the row of a multiword token or of an empty node
 
 
-def read_sentences(lines: Iterable[str]) -> Iterator[str]:
-    """Yield the blocks of a file, which are separated by empty lines.
+def read_sentences(lines: Iterable[str], path: str) -> Iterator[str]:
+    """Yield the blocks of the lines of a file, which are separated by empty lines.
 
-    >>> list(read_sentences(["# text = a", "1\\ta", "", "", "1\\tb"]))
+    >>> list(read_sentences(["# text = a", "1\\ta", "", "", "1\\tb"], "sentences.conllu"))
     ['# text = a\\n1\\ta', '1\\tb']
     """
     block: list[str] = []
     length = 0
-    for line in lines:
+    for number, line in enumerate(lines, 1):
         if line:
             block.append(line)
             length += len(line) + 1
             if length > MAX_SENTENCE_CHARS:
-                raise DataError(f"expected sentences of at most {MAX_SENTENCE_CHARS:,} characters")
+                limit = f"at most {MAX_SENTENCE_CHARS:,} characters"
+                raise DataError(f"expected sentences of {limit}").at(path, line=number)
         elif block:
             yield "\n".join(block)
             block = []

@@ -85,7 +85,7 @@ def _is_label(format: TagFormat) -> TypeGuard[LabelFormat]:
 
 def _project_markup(line: str, lines: LinkedLines, format: MarkupFormat, split: bool) -> ProjectedLine:
     """Insert the markup of a line, whose text is that of the source line, in the target line."""
-    _check_target(lines.target, format)
+    check_target(lines.target, format)
     marked = parse_markup(line, format)
     offset = matched_offsets(marked.text, lines.source, format)
     if offset is None:
@@ -98,8 +98,10 @@ def _project_markup(line: str, lines: LinkedLines, format: MarkupFormat, split: 
     return ProjectedLine(*placed)
 
 
-def _check_target(line: str, format: MarkupFormat) -> None:
-    """Raise DataError if the target has markup of its own."""
+def check_target(line: str, format: TagFormat) -> None:
+    """Raise DataError if markup is projected to a target line that has markup of its own."""
+    if not _is_markup(format):
+        return
     for tag in find_tags(line, format):
         found = repr(line[tag.start : tag.end][:40])
         raise DataError(f"expected a target line without tags, found {found}; remove it, or write &lt; for <")

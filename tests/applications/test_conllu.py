@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import nmtalign as na
+from nmtalign.applications.conllu import read_sentences
 from nmtalign.errors import DataError
 from tests.cli.running import run
 
@@ -82,3 +83,10 @@ def test_other_sentences_are_refused(sentence, target, message):
 def test_words_without_a_link_are_counted():
     with pytest.warns(UserWarning, match="annotations of words without a link: 1, left out"):
         assert na.project([("a", "x", "")], [row("1", "a", "_", "X")], format="conllu")
+
+
+def test_sentences_without_an_end_are_bounded(monkeypatch):
+    monkeypatch.setattr("nmtalign.applications.conllu.MAX_SENTENCE_CHARS", 10)
+    assert list(read_sentences(["1234", "1234", "", "1234"], "f")) == ["1234\n1234", "1234"]
+    with pytest.raises(DataError, match="f, line 3: expected sentences of at most 10 characters"):
+        list(read_sentences(["1234", "1234", "1"], "f"))

@@ -167,7 +167,7 @@ def _links(format: str) -> Read:
 
 
 def _project_conllu(path: Path) -> None:
-    for sentence in read_sentences(read_lines(path)):
+    for sentence in read_sentences(read_lines(path), str(path)):
         forms = [row.split("\t")[1] for row in sentence.split("\n") if row.count("\t") == 9]
         with contextlib.suppress(DataError):
             nmtalign.project([(forms, "le", "")], [sentence], format="conllu")

@@ -54,7 +54,7 @@ def project_command(
     """
     from nmtalign.applications.conllu import read_sentences
     from nmtalign.applications.linked_pairs import LinkedLines
-    from nmtalign.applications.projection import describe_unlinked, project_line
+    from nmtalign.applications.projection import check_target, describe_unlinked, project_line
 
     tags, tags_format, split = annotations.tags, annotations.tags_format, annotations.split
     is_conllu = tags_format == "conllu"
@@ -63,13 +63,18 @@ def project_command(
     def projected_lines() -> Iterator[str]:
         tag_lines = read_lines(tags, encoding=linked.encoding, on_error=bad.add)
         if is_conllu:
-            tag_lines = read_sentences(tag_lines)
+            tag_lines = read_sentences(tag_lines, tags)
         both = zip_lines((linked.read(bad), tag_lines), (linked.source, tags))
         for number, ((lines, pair), tag_line) in enumerate(both, 1):
             text = ""
             if not bad.has_current:
                 try:
-                    linked_lines = LinkedLines.with_words_of(lines.source, lines.target, pair)
+                    check_target(lines.target, tags_format)
+                except DataError as error:
+                    bad.add(error.at(linked.target, line=number))
+            if not bad.has_current:
+                linked_lines = LinkedLines.with_words_of(lines.source, lines.target, pair)
+                try:
                     text, unlinked = project_line(tag_line, linked_lines, tags_format, split=split)
                     unlinked_lines.extend([number] * unlinked)
                 except DataError as error:
