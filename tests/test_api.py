@@ -673,7 +673,7 @@ CALLS = {
     "a format of annotations": (
         lambda: na.project([("a", "b", "0-0")], ["O"], format="iob"),
         USAGE,
-        "formats xml, html, xliff, bio, bioes, iob1, spans, char-spans, found 'iob'; did you mean 'iob1'",
+        "spans, char-spans, conllu, found 'iob'; did you mean 'iob1'",
     ),
     "a span outside": (
         lambda: na.project([("a", "b", "0-0")], [[(0, 2, "X")]], format="spans"),

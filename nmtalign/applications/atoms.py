@@ -15,7 +15,7 @@ MAX_EDGE_MARKS = 8  # on each edge of a word; the others stay with the middle
 _WORD_CHARACTERS = frozenset("%&#@*/\\‰†‡§¶-_'’+=$")  # punctuation in Unicode that is part of words
 _OPENING_QUOTES = frozenset("'‘’‚")
 _CLOSING_QUOTES = frozenset("'’‘")
-_PUNCTUATION_CATEGORIES = frozenset(("Ps", "Pe", "Pi", "Pf", "Pd", "Po"))
+_MARK_CATEGORIES = frozenset(("Ps", "Pe", "Pi", "Pf", "Pd", "Po"))
 
 
 class Atom(NamedTuple):
@@ -84,7 +84,7 @@ def _is_mark(character: str) -> bool:
     """Return whether a character at the edge of a word is not part of it."""
     if character in _WORD_CHARACTERS:
         return False
-    return character.isspace() or unicodedata.category(character) in _PUNCTUATION_CATEGORIES
+    return character.isspace() or unicodedata.category(character) in _MARK_CATEGORIES
 
 
 def link_atoms(source: LineAtoms, target: LineAtoms, links: Iterable[tuple[int, int]]) -> list[list[int]]:

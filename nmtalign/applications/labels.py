@@ -143,7 +143,7 @@ def spans_of_labels(labels: Sequence[str], format: LabelFormat = "bio") -> list[
             expected = f"expected I-{open_name} or E-{open_name} after {labels[position - 1]}"
             raise DataError(f"{expected} for word {position}, found {label!r}")
         if not is_valid:
-            found = f"{label!r}{_hint(tag, name, format)}"
+            found = f"{label!r}{_format_hint(tag, name, format)}"
             raise DataError(f"{_ADVICE[format]} for word {position}, found {found}")
         if continues:
             spans[-1] = spans[-1]._replace(end=position + 1)
@@ -164,7 +164,7 @@ def _tags_of(format: LabelFormat, is_open: bool) -> tuple[str, ...]:
     return ("I", "B") if is_open else ("B",)
 
 
-def _hint(tag: str, name: str, format: LabelFormat) -> str:
+def _format_hint(tag: str, name: str, format: LabelFormat) -> str:
     """Return the format that may be meant."""
     if name and tag in ("E", "S") and format != "bioes":
         return "; such labels are in the format bioes"

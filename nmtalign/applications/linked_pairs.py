@@ -36,6 +36,11 @@ class LinkedLines(NamedTuple):
     target: str
     pair: LinkedPair
 
+    @classmethod
+    def with_words_of(cls, source: str, target: str, pair: LinkedPair) -> LinkedLines:
+        """Return lines whose pair has their words, in the place of their normalized forms."""
+        return cls(source, target, LinkedPair(_words_of(source), _words_of(target), pair.links))
+
 
 def read_linked_pairs(pairs: LinkedBitext) -> Iterator[LinkedPair]:
     """Yield the words and links of each pair; an error names the pair, counted from 0.

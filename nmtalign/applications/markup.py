@@ -28,7 +28,7 @@ _OPTIONAL_END = frozenset(
 )
 _RAW = frozenset(("script", "style"))
 # XLIFF elements that contain codes of the original file instead of text, and pairs of empty elements
-_CODES = frozenset(("ph", "bpt", "ept", "it"))
+_CODES = frozenset(("ph", "bpt", "ept", "it", "ut"))
 _END_OF_CODE = {"bpt": "ept", "bx": "ex", "sc": "ec", "sm": "em"}
 _START_OF_CODE = {end: start for start, end in _END_OF_CODE.items()}
 

@@ -12,9 +12,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 from operator import index
-from typing import Any, NamedTuple, TypeGuard, overload
+from typing import Any, Literal, NamedTuple, TypeGuard, overload
 
 from nmtalign.applications.atoms import LineAtoms, link_atoms, split_line
+from nmtalign.applications.conllu import project_sentence
 from nmtalign.applications.labels import (
     LabeledSpan,
     check_number_of_spans,
@@ -65,7 +66,8 @@ def project_line(line: str, lines: LinkedLines, format: TagFormat, *, split: boo
     if _is_label(format):
         labels, unlinked = _project_labels(split_spaces(line), lines.pair, format)
         return ProjectedLine(" ".join(labels), unlinked)
-    assert format in ("spans", "char-spans")
+    if format == "conllu":
+        return ProjectedLine(*project_sentence(line, lines))
     spans, unlinked = _project_spans(line, lines, format)
     return ProjectedLine(" ".join(f"{start}-{end}:{label}" for start, end, label in spans), unlinked)
 
@@ -83,7 +85,7 @@ def _is_label(format: TagFormat) -> TypeGuard[LabelFormat]:
 
 def _project_markup(line: str, lines: LinkedLines, format: MarkupFormat, split: bool) -> ProjectedLine:
     """Insert the markup of a line, whose text is that of the source line, in the target line."""
-    _check_target(lines.target, format)
+    check_target(lines.target, format)
     marked = parse_markup(line, format)
     offset = matched_offsets(marked.text, lines.source, format)
     if offset is None:
@@ -96,8 +98,10 @@ def _project_markup(line: str, lines: LinkedLines, format: MarkupFormat, split: 
     return ProjectedLine(*placed)
 
 
-def _check_target(line: str, format: MarkupFormat) -> None:
-    """Raise DataError if the target has markup of its own."""
+def check_target(line: str, format: TagFormat) -> None:
+    """Raise DataError if markup is projected to a target line that has markup of its own."""
+    if not _is_markup(format):
+        return
     for tag in find_tags(line, format):
         found = repr(line[tag.start : tag.end][:40])
         raise DataError(f"expected a target line without tags, found {found}; remove it, or write &lt; for <")
@@ -135,7 +139,7 @@ def _project_labels(labels: Sequence[str], pair: LinkedPair, format: LabelFormat
     return labels_of_spans(projected, target_length, format), count_unlinked(spans, pair.links)
 
 
-def _project_spans(annotation: Any, lines: LinkedLines, format: SpanFormat) -> tuple[list[LabeledSpan], int]:
+def _project_spans(annotation: Any, lines: LinkedLines, format: TagFormat) -> tuple[list[LabeledSpan], int]:
     """Return spans of the target, and the number of spans without a link."""
     pair = lines.pair
     if format == "spans":
@@ -170,7 +174,11 @@ Spans = str | Sequence[tuple[int, int, str]]  # a line such as "1-3:X", or (star
 
 @overload
 def project(
-    pairs: LinkedBitext, tags: Iterable[str], *, format: MarkupFormat = "xml", split: bool = False
+    pairs: LinkedBitext,
+    tags: Iterable[str],
+    *,
+    format: MarkupFormat | Literal["conllu"] = "xml",
+    split: bool = False,
 ) -> list[str]: ...
 
 
@@ -214,8 +222,9 @@ def project(
         * ``bioes``, ``iob1``: other schemes of such labels;
         * ``spans``: tuples (start, end, label) of words, the end not included, such as ``[(1, 3, "X")]`` or
           ``"1-3:X"``;
-        * ``char-spans``: the same of characters.
-    format : {"xml", "html", "xliff", "bio", "bioes", "iob1", "spans", "char-spans"}
+        * ``char-spans``: the same of characters;
+        * ``conllu``: a sentence in CoNLL-U, of which parts of speech and features are projected.
+    format : {"xml", "html", "xliff", "bio", "bioes", "iob1", "spans", "char-spans", "conllu"}
         The format of `tags` and of the result.
     split : bool
         Split an element of markup whose words are apart in the target into several elements. Otherwise one
@@ -226,7 +235,7 @@ def project(
     -------
     list
         For each pair the annotations of the target sentence: a line with markup, a list of labels, one for
-        each target word, or a list of (start, end, label).
+        each target word, a list of (start, end, label), or a sentence in CoNLL-U.
 
     Warns
     -----
@@ -289,7 +298,10 @@ def _project_annotation(
         if not isinstance(labels, Sequence) or not all(isinstance(label, str) for label in labels):
             raise DataError(f"expected a list of labels, found {short_repr(labels)}")
         return _project_labels(labels, lines.pair, format)
-    assert format in ("spans", "char-spans")
+    if format == "conllu":
+        if not isinstance(annotation, str):
+            raise DataError(f"expected a sentence in CoNLL-U as text, found {short_repr(annotation)}")
+        return project_sentence(annotation, lines)
     return _project_spans(annotation, lines, format)
 
 

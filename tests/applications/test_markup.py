@@ -121,6 +121,14 @@ def test_the_command_splits_and_keeps_spaces(capsys, tmp_path):
     assert capsys.readouterr().out == "  <b>ne</b>  là <b>pas</b><br>\n  <b>ne  là pas</b><br>\n"
 
 
+def test_the_command_names_the_line_of_the_target_that_has_tags(capsys, tmp_path):
+    for name, lines in {"s": "a\na", "t": "b\n<i>b</i>", "l": "0-0\n0-0", "tags": "a\n<u>a</u>"}.items():
+        (tmp_path / name).write_text(f"{lines}\n", encoding="utf-8")
+    files = [str(tmp_path / name) for name in ("s", "t", "l", "tags")]
+    assert run("project", *files[:3], "--tags", files[3], "-o", str(tmp_path / "o")) == 3
+    assert "t, line 2: expected a target line without tags, found '<i>'" in capsys.readouterr().err
+
+
 # --- laws -----------------------------------------------------------------------------------------
 
 texts = st.text(st.sampled_from("aB1é.,«»\"'’-–!。 \u00a0\t  "), max_size=20)
@@ -298,6 +306,8 @@ def test_long_lines_end(line):
 def test_deep_markup_is_refused():
     deep = MAX_TAG_DEPTH - 1
     assert project(f"{'<b>' * deep}w{'</b>' * deep}", "w", "x", {(0, 0)}).count("<b>") == deep
+    many = "<li>w " * 2 * deep
+    assert project(many, "w " * 2 * deep, "x", {(0, 0)}, format="html").count("<li>") == 2 * deep
     for format in MARKUP_FORMATS:
         with pytest.raises(DataError, match="at most 100 deep"):
             parse_markup("<b>" * 5000 + "the" + "</b>" * 5000, format)

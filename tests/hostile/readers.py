@@ -21,6 +21,7 @@ import numpy as np
 
 import nmtalign
 from nmtalign.applications.concordance import search
+from nmtalign.applications.conllu import read_sentences
 from nmtalign.applications.linked_pairs import LinkedLines, LinkedPair
 from nmtalign.applications.markup import parse_markup
 from nmtalign.applications.projection import project_line
@@ -165,6 +166,13 @@ def _links(format: str) -> Read:
     return lambda path: read_link_records(path, format=format)
 
 
+def _project_conllu(path: Path) -> None:
+    for sentence in read_sentences(read_lines(path), str(path)):
+        forms = [row.split("\t")[1] for row in sentence.split("\n") if row.count("\t") == 9]
+        with contextlib.suppress(DataError):
+            nmtalign.project([(forms, "le", "")], [sentence], format="conllu")
+
+
 _TMX = (
     '<?xml version="1.0"?><tmx version="1.4"><header srclang="en"/><body><tu><tuv xml:lang="en"><seg>the '
     '<ph>x</ph>cat</seg></tuv><tuv xml:lang="fr"><seg>le chat</seg></tuv></tu></body></tmx>'
@@ -302,6 +310,7 @@ READERS = {
         (b'the <b x="1">cat <i/>sat</b>\n', b"<bpt id='1'>{</bpt>the<ept id='1'/> <!-- -->\n"),
         named=False,
     ),
+    "conllu": Reader("x", _project_conllu, (b"# id\n1\tthe\t_\tX\t_\t_\t_\t_\t_\t_\n\n",), named=False),
     "seed dictionary": Reader("x", read_seed_dictionary, (b"the\tle\ncat chat\n",)),
     **{
         name: Reader("x", nmtalign.read_dictionary, (content,))

@@ -43,32 +43,45 @@ def project_command(
 
     LINKS are Pharaoh links between the space-separated words of SOURCE and TARGET. --tags contains the lines
     of SOURCE with tags (xml, html, xliff), or labels of the source words (bio, bioes, iob1), or spans such as
-    0-2:NAME of words (spans) or characters (char-spans), in which the end is not included. The output has the
-    same format. Tags are inserted in the lines of TARGET, which are not changed; they stay nested, and
-    punctuation next to a source element stays outside. If no word of an annotation has a link, an element
-    goes between the words next to it, and a label or span is omitted; the last message names the lines.
+    0-2:NAME of words (spans) or characters (char-spans), in which the end is not included, or one sentence of
+    CoNLL-U per pair (conllu), whose parts of speech and features are projected.
+
+    The output has the same format. Tags are inserted in the lines of TARGET, which are not changed; they stay
+    nested, and punctuation next to a source element stays outside. If no word of an annotation has a link, an
+    element goes between the words next to it, and a label or span is omitted; the last message names the
+    lines.
 
     Example: nmtalign project text.en text.fr links.txt --tags tagged.en -o tagged.fr
     """
+    from nmtalign.applications.conllu import read_sentences
     from nmtalign.applications.linked_pairs import LinkedLines
-    from nmtalign.applications.projection import describe_unlinked, project_line
+    from nmtalign.applications.projection import check_target, describe_unlinked, project_line
 
     tags, tags_format, split = annotations.tags, annotations.tags_format, annotations.split
+    is_conllu = tags_format == "conllu"
     unlinked_lines: list[int] = []  # a line occurs once for each annotation whose words have no link
 
     def projected_lines() -> Iterator[str]:
         tag_lines = read_lines(tags, encoding=linked.encoding, on_error=bad.add)
+        if is_conllu:
+            tag_lines = read_sentences(tag_lines, tags)
         both = zip_lines((linked.read(bad), tag_lines), (linked.source, tags))
         for number, ((lines, pair), tag_line) in enumerate(both, 1):
             text = ""
             if not bad.has_current:
                 try:
-                    linked_lines = LinkedLines(lines.source, lines.target, pair)
+                    check_target(lines.target, tags_format)
+                except DataError as error:
+                    bad.add(error.at(linked.target, line=number))
+            if not bad.has_current:
+                linked_lines = LinkedLines.with_words_of(lines.source, lines.target, pair)
+                try:
                     text, unlinked = project_line(tag_line, linked_lines, tags_format, split=split)
                     unlinked_lines.extend([number] * unlinked)
                 except DataError as error:
-                    bad.add(error.at(tags, line=number))
-            yield f"{text}\n"
+                    place = f"{tags}, sentence {number:,}" if is_conllu else tags
+                    bad.add(error.at(place, line=None if is_conllu else number))
+            yield f"{text}\n\n" if is_conllu else f"{text}\n"
 
     with AtomicFiles() as outputs, open_progress("pairs", linked.files) as progress:
         bad = errors.open(outputs)

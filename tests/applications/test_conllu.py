@@ -1,0 +1,92 @@
+"""Projection of CoNLL-U."""
+
+from __future__ import annotations
+
+import pytest
+
+import nmtalign as na
+from nmtalign.applications.conllu import read_sentences
+from nmtalign.errors import DataError
+from tests.cli.running import run
+
+
+def row(*columns):
+    return "\t".join([*columns, *["_"] * (10 - len(columns))])
+
+
+SOURCE = "\n".join(
+    [
+        "# sent_id = 1",
+        "# text = the Cat sleeps",
+        row("1", "the", "the", "DET", "DT", "Definite=Def", "2", "det"),
+        row("2", "Cat", "cat", "NOUN", "NN", "Number=Sing", "3", "nsubj"),
+        row("3-4", "sleeps"),
+        row("3", "sleeps", "sleep", "VERB", "VBZ", "_", "0", "root"),
+    ]
+)
+TARGET = "\n".join(
+    [
+        "# sent_id = 1",
+        "# text = le  Chat dort bien",
+        row("1", "le", "_", "DET", "DT", "Definite=Def"),
+        row("2", "Chat", "_", "NOUN", "NN", "Number=Sing"),
+        row("3", "dort", "_", "VERB", "VBZ"),
+        row("4", "bien"),
+    ]
+)
+PAIR = ("the Cat sleeps", "le  Chat dort bien", "0-0 1-1 2-2 2-1")
+
+
+def test_parts_of_speech_are_those_of_the_first_linked_word():
+    assert na.project([PAIR], [SOURCE], format="conllu") == [TARGET]
+
+
+def test_the_command_reads_one_sentence_per_pair(capsys, tmp_path):
+    contents = {"s": PAIR[0], "t": PAIR[1], "l": PAIR[2]}
+    for name, line in contents.items():
+        (tmp_path / name).write_text(f"{line}\n{line}\n", encoding="utf-8")
+    tags = tmp_path / "tags"
+    arguments = (
+        "project",
+        "--lowercase",
+        *(str(tmp_path / name) for name in contents),
+        "--tags",
+        str(tags),
+        "-q",
+    )
+    tags.write_text(f"{SOURCE}\n\n\n{SOURCE}\n", encoding="utf-8")
+    assert run(*arguments, "--tags-format", "conllu") == 0
+    assert capsys.readouterr().out == f"{TARGET}\n\n" * 2
+    tags.write_text(f"{SOURCE}\n\n1\tthe\n", encoding="utf-8")
+    assert run(*arguments, "--tags-format", "conllu") == 3
+    assert "tags, sentence 2: expected ten columns with tabs" in capsys.readouterr().err
+    tags.write_text(SOURCE, encoding="utf-8")
+    assert run(*arguments, "--tags-format", "conllu") == 3
+
+
+@pytest.mark.parametrize(
+    ("sentence", "target", "message"),
+    [
+        (row("2", "a"), "x", "beginning with 1, found '2"),
+        (row("1", "b"), "x", "expected the source word 'a', found 'b' as word 1"),
+        ("", "x", "expected ten columns"),
+        (f"{row('1', 'a')}\n{row('2', 'b')}", "x", "expected the 1 source words, found 2"),
+        (row("1", "a"), "x\ty", "expected target words without tabs"),
+        (row("1", "a"), " ", "CoNLL-U has no sentence without words"),
+    ],
+)
+def test_other_sentences_are_refused(sentence, target, message):
+    with pytest.raises(DataError, match=message):
+        na.project([("a", target, "")], [sentence], format="conllu")
+
+
+def test_words_without_a_link_are_counted():
+    with pytest.warns(UserWarning, match="annotations of words without a link: 1, left out"):
+        assert na.project([("a", "x", "")], [row("1", "a", "_", "X")], format="conllu")
+
+
+def test_sentences_without_an_end_are_bounded(monkeypatch):
+    monkeypatch.setattr("nmtalign.applications.conllu.MAX_SENTENCE_CHARS", 10)
+    assert list(read_sentences(["1234", "1234", "", "1234"], "f")) == ["1234\n1234", "1234"]
+    with pytest.raises(DataError, match="f, line 3: expected sentences of at most 10 characters"):
+        list(read_sentences(["1234", "1234", "1"], "f"))
