@@ -152,7 +152,7 @@ _CELL_FORMATS = {
     ".csv": (",", csv_cell),
     ".tsv": ("\t", tsv_cell),
 }
-_ROW_FORMATTERS = {
+_ROW_FORMATTERS: dict[str, Callable[[LinkRow], str]] = {
     ".csv": partial(_format_row, *_CELL_FORMATS[".csv"]),
     ".tsv": partial(_format_row, *_CELL_FORMATS[".tsv"]),
     ".jsonl": _format_jsonl_row,
