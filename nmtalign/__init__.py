@@ -41,6 +41,7 @@ _MODULE_OF_NAME = {
     name: f"nmtalign.{module}" for module, names in _NAMES_OF_MODULE.items() for name in names.split()
 }
 
+# `_drawing` is the plug-in point of nmtalign.results.Drawing: the module that draws results.
 _MODULES = {"attention": "nmtalign.attention", "_drawing": "nmtalign.report.notebook"}
 
 __all__ = ["__version__", "attention", *_MODULE_OF_NAME]

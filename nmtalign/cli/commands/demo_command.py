@@ -1,4 +1,4 @@
-"""``nmtalign demo``: align the shipped sample by a learned model and by word vectors, score it, draw it."""
+"""``nmtalign demo``: align the bundled sample with a learned model and with word vectors, and draw it."""
 
 from __future__ import annotations
 

@@ -268,7 +268,7 @@ def vectors_learn(
 
 
 def _check_alone(bitext: BitextOptions) -> None:
-    """Refuse a text and its options beside a model."""
+    """Raise UsageError if a text or its options are combined with a model."""
     if bitext.files:
         raise UsageError("--model uses the counts of its own text; remove SOURCE and TARGET")
     context, names = click.get_current_context(), ("tokenizer", "lowercase", "unicode")
@@ -388,7 +388,9 @@ class NeighborOptions(Options):
 
 @command(name="neighbors")
 def vectors_neighbors(space: SpaceOptions, listed: NeighborOptions) -> None:
-    """List the nearest words of the other language, with their scores.
+    """List the nearest words of the other language.
+
+    Each row has a word, one of its neighbors, and their score.
 
     Example: nmtalign vectors neighbors en_fr_vectors house cat
     """
