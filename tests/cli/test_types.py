@@ -11,18 +11,19 @@ import pytest
 
 from nmtalign.cli import COMMANDS, group
 from nmtalign.cli.declare import FileType, NamedInput, Number, OutputPrefix, Whole
-from nmtalign.cli.texts import Tokenizer
+from nmtalign.cli.texts import TokenizerType
 from nmtalign.files.paths import bundled_path
 from tests.cli.running import run
 
 # Parameters with free text that name no file; whatever else is free text has a type of its own.
 WORDS = {"sides", "langs", "scorers", "title", "by", "encoding"}
 WORDS |= {"word", "translation", "words", "shard", "scheduler"}
-WORDS |= {"source_sentence", "target_sentence", "prefix"}
+WORDS |= {"source_sentence", "target_sentence", "prefix", "spaces"}
 # What each command writes; a command that is not here only shows something.
 OUTPUTS = {
     "demo": "output",
-    "align": "attention cache output error_report probabilities pair_scores table guided tokens out_shards",
+    "align": "attention cache output error_report probabilities pair_scores table guided tokens "
+    "out_shards costs",
     "links-from": "cache output error_report probabilities pair_scores table guided tokens",
     "train": "output links probabilities pair_scores cache",
     "symmetrize": "output",
@@ -35,7 +36,7 @@ OUTPUTS = {
     "vectors attention": "output",
     "vectors learn": "output",
     "vectors map": "output",
-    "lexicon": "output error_report priors",
+    "lexicon": "output error_report priors vmap",
     "index": "output",
 }
 
@@ -89,7 +90,7 @@ PAIRS = [
     for name, command in ALL.items()
     for output in filter(is_output, command.params)
     for other in command.params
-    if isinstance(other.type, FileType | Tokenizer) and other is not output
+    if isinstance(other.type, FileType | TokenizerType) and other is not output
     if not any(isinstance(param.type, OutputPrefix) for param in (output, other))  # see below
     if (name, output.name, other.name) != ("train", "output", "init")  # the new model replaces the older one
 ]
@@ -97,7 +98,7 @@ PAIRS = [
 
 def named(param: click.Parameter, path: str) -> str:
     """Write a value of a parameter that names a file."""
-    if isinstance(param.type, Tokenizer):
+    if isinstance(param.type, TokenizerType):
         return f"sentencepiece:other.model,{path}"
     return f"a={path}" if isinstance(param.type, NamedInput) else path
 
