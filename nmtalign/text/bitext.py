@@ -24,6 +24,7 @@ from nmtalign.files.compressed import format_ending
 from nmtalign.files.paths import expand_home
 from nmtalign.files.text_files import check_encoding, is_encodable, try_lines, zip_lines
 from nmtalign.names import PairFormat
+from nmtalign.text.conllu import ENDING, read_conllu_pairs
 from nmtalign.text.headers import find_side_columns
 from nmtalign.text.languages import language_tag
 from nmtalign.text.readers import (
@@ -82,8 +83,9 @@ def read_bitext(
     target : str or Path, optional
         The target side of a two-file bitext.
     format : str
-        ``moses`` (two files), ``fast-align``, ``tsv``, ``csv``, ``jsonl``, ``tmx``, ``xliff``, ``po``,
-        ``po-fuzzy`` or ``parquet``. ``auto`` goes by the ending of the name, then by the first line.
+        ``moses`` (two files, of lines or CoNLL-U), ``fast-align``, ``tsv``, ``csv``, ``jsonl``, ``tmx``,
+        ``xliff``, ``po``, ``po-fuzzy`` or ``parquet``. ``auto`` goes by the ending of the name, then by the
+        first line.
     encoding : str
         Of text files; a byte order mark wins. XML declares its own, and that of Parquet is UTF-8.
     select : (str or int, str or int), optional
@@ -272,6 +274,9 @@ def _read_two_files(source: str | Path, target: str | Path, encoding: str) -> It
     if str(source) == str(target) == "-":
         raise UsageError("only one side can come from standard input")
     files = source, target
+    if all(format_ending(path) == ENDING for path in files):
+        yield from read_conllu_pairs(source, target, encoding)
+        return
     sides = (_warn_if_both_sides(try_lines(path, encoding=encoding), path) for path in files)
     for first, second in zip_lines(sides, files):
         if isinstance(first, DataError):

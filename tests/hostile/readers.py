@@ -149,6 +149,11 @@ def _project(path: Path) -> None:
             project_tags(parse_tags(line)[1], ["un", "deux"], set())
 
 
+def _both_conllu(path: Path) -> object:
+    """Read a file of CoNLL-U as both sides."""
+    return list(read_bitext(path, path))
+
+
 def _bitext(format: str = "auto") -> Read:
     return lambda path: read_bitext(path, format=format)
 
@@ -263,6 +268,11 @@ READERS = {
         "x.npz",
         partial(ProjectedDot.load, dimension=2),
         (_npz(W_q=np.eye(2), W_k=np.eye(2), null_probability=np.array(0.1)),),
+    ),
+    "conllu": Reader(
+        "x.conllu",
+        _both_conllu,
+        (b"# sent_id = 1\n1\tle" + b"\t_" * 8 + b"\n\n1\tchat" + b"\t_" * 8 + b"\n",),
     ),
     "fast-align": Reader("x.txt", _bitext(), (b"the cat ||| le chat\n\n||| \n",)),
     "tsv": Reader("x.tsv", _bitext(), (b"the cat\tle chat\n\n",)),
