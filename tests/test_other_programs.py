@@ -194,6 +194,24 @@ def _check_links_of_pieces(links: list[str], given: list[list[str]], models: lis
         assert all(s < sizes[0] and t < sizes[1] for s, t in positions)
 
 
+def test_opustrainer_runs_the_configuration_with_lossless_tokens(place: Path, subword_models: list[str]):
+    pytest.importorskip("icu4py", reason="pip install 'nmtalign[icu]'")
+    program = other("opustrainer-train")
+    _need_older_sentencepiece()
+    raw = [str(SAMPLE / f"text.{side}") for side in ("en", "fr")]
+    ours(
+        f"align {' '.join(raw)} --tokenizer icu --tokens cut --spaces ▁ --guided corpus.tsv --quiet -o links"
+    )
+    (place / "corpus.yml").write_text(block("howtos/units.md", "yaml", "datasets"), encoding="utf-8")
+    done = run([program, "--config", "corpus.yml"])
+    assert "Skipping" not in done.stderr
+    rows = [line.split("\t") for line in done.stdout.split("\n")[:-1]]
+    given = {tuple(pair) for pair in nmtalign.read_bitext(*raw)}
+    whole = sum(tuple(row[:2]) in given for row in rows)
+    assert len(given) / 10 < whole < len(rows)  # the others have noise
+    _check_links_of_pieces([row[2] for row in rows], [row[:2] for row in rows], subword_models)
+
+
 REMAPPED = """
 from opustrainer.alignments import format_alignments, parse_alignments
 from opustrainer.modifiers.retokenize import make_retokenizer, remap_alignment_pairs

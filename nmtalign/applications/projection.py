@@ -15,7 +15,7 @@ from operator import index
 from typing import Any, Literal, NamedTuple, TypeGuard, overload
 
 from nmtalign.applications.atoms import LineAtoms, link_atoms, split_line
-from nmtalign.applications.conllu import project_sentence
+from nmtalign.applications.conllu_projection import project_sentence
 from nmtalign.applications.labels import (
     LabeledSpan,
     check_number_of_spans,

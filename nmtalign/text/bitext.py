@@ -25,6 +25,7 @@ from nmtalign.files.compressed import format_ending
 from nmtalign.files.paths import expand_home
 from nmtalign.files.text_files import check_encoding, is_encodable, try_lines, zip_lines
 from nmtalign.names import PairFormat
+from nmtalign.text.conllu import CONLLU_ENDING, read_conllu_pairs
 from nmtalign.text.headers import find_side_columns
 from nmtalign.text.languages import language_tag
 from nmtalign.text.readers import (
@@ -83,8 +84,9 @@ def read_bitext(
     target : str or Path, optional
         The target side of a two-file bitext.
     format : str
-        ``moses`` (two files), ``fast-align``, ``tsv``, ``csv``, ``jsonl``, ``tmx``, ``xliff``, ``po``,
-        ``po-fuzzy`` or ``parquet``. ``auto`` goes by the ending of the name, then by the first line.
+        ``moses`` (two files, of lines or CoNLL-U), ``fast-align``, ``tsv``, ``csv``, ``jsonl``, ``tmx``,
+        ``xliff``, ``po``, ``po-fuzzy`` or ``parquet``. ``auto`` goes by the ending of the name, then by the
+        first line.
     encoding : str
         Of text files; a byte order mark wins. XML declares its own, and that of Parquet is UTF-8.
     select : (str or int, str or int), optional
@@ -282,6 +284,9 @@ def _raise_or_report(
 def _read_two_files(source: str | Path, target: str | Path, encoding: str) -> Iterator[PairOrError]:
     if str(source) == str(target) == "-":
         raise UsageError("only one side can come from standard input")
+    if format_ending(source) == format_ending(target) == CONLLU_ENDING:
+        yield from read_conllu_pairs(source, target, encoding)
+        return
     source_lines = _warn_if_both_sides(try_lines(source, encoding=encoding), source)
     target_lines = _warn_if_both_sides(try_lines(target, encoding=encoding), target)
     for source_line, target_line in zip_lines([source_lines, target_lines], [source, target]):

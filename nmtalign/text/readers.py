@@ -129,12 +129,32 @@ def _read_json(lines: Iterator[LineOrError], path: str | Path, select: Select) -
 
 
 def _value_at_key(record: Any, key: str) -> str:
+    value = _find_value(record, key)
+    if value is None and isinstance(record, dict):
+        value = _find_value(record.get("translation"), key)  # as in data sets of Hugging Face
+    if isinstance(value, list):
+        value = _line_of_words(value)
+    if not isinstance(value, str):
+        expected = f"expected text under the key {key!r}, or a list of words"
+        advice = "; `select=A,B` names the keys of both sides"
+        raise DataError(f"{expected}, found {json.dumps(record)[:80]}{advice}")
+    return _on_one_line(value)
+
+
+def _find_value(record: Any, key: str) -> Any:
+    """Return what is under a key, which may have a dot for a key inside a key; None if there is nothing."""
     value = record
     for part in key.split("."):
         value = value.get(part) if isinstance(value, dict) else None
-    if not isinstance(value, str):
-        raise DataError(f"expected text under the key {key!r}, found {json.dumps(record)[:80]}")
-    return _on_one_line(value)
+    return value
+
+
+def _line_of_words(words: list[Any]) -> str | None:
+    """Return a list of words as a line; None for other lists, and for words that a line cannot hold."""
+    for word in words:
+        if not isinstance(word, str) or not word or " " in word or "\n" in word:
+            return None
+    return " ".join(words)
 
 
 # --- columns of a table --------------------------------------------------------------------------

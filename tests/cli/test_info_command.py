@@ -69,3 +69,13 @@ def test_no_links_fit_every_text(text, tmp_path, capsys):
     write(tmp_path / "links", [""] * 40)
     assert run("info", tmp_path / "links", *text) == 0
     assert "links of words or tokens" in capsys.readouterr().out
+
+
+def test_other_commands_warn_of_links_of_another_unit(text, tmp_path, capsys):
+    bpe = [path.with_name(f"{path.name}.bpe") for path in text]
+    assert run("align", *text, "-o", tmp_path / "links", "-q") == 0
+    capsys.readouterr()
+    assert run("lexicon", *text, tmp_path / "links", "-o", tmp_path / "lex") == 0
+    assert "warning" not in capsys.readouterr().err
+    assert run("lexicon", *bpe, tmp_path / "links", "-o", tmp_path / "lex") == 0
+    assert "so they may count other units than the words of this text" in capsys.readouterr().err

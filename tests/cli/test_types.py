@@ -18,11 +18,12 @@ from tests.cli.running import run
 # Parameters with free text that name no file; whatever else is free text has a type of its own.
 WORDS = {"sides", "langs", "scorers", "title", "by", "encoding"}
 WORDS |= {"word", "translation", "words", "shard", "scheduler"}
-WORDS |= {"source_sentence", "target_sentence", "prefix"}
+WORDS |= {"source_sentence", "target_sentence", "prefix", "spaces"}
 # What each command writes; a command that is not here only shows something.
 OUTPUTS = {
     "demo": "output",
-    "align": "attention cache output error_report probabilities pair_scores table guided tokens out_shards",
+    "align": "attention cache output error_report probabilities pair_scores table guided tokens "
+    "out_shards costs",
     "links-from": "cache output error_report probabilities pair_scores table guided tokens",
     "train": "output links probabilities pair_scores cache",
     "symmetrize": "output",
@@ -35,7 +36,7 @@ OUTPUTS = {
     "vectors attention": "output",
     "vectors learn": "output",
     "vectors map": "output",
-    "lexicon": "output error_report priors",
+    "lexicon": "output error_report priors vmap",
     "index": "output",
 }
 

@@ -21,7 +21,7 @@ import numpy as np
 
 import nmtalign
 from nmtalign.applications.concordance import search
-from nmtalign.applications.conllu import read_sentences
+from nmtalign.applications.conllu_projection import read_sentences
 from nmtalign.applications.linked_pairs import LinkedLines, LinkedPair
 from nmtalign.applications.markup import parse_markup
 from nmtalign.applications.projection import project_line
@@ -158,6 +158,11 @@ def _project(path: Path) -> None:
                 project_line(line, LinkedLines(source, "un deux", pair), format, split=True)
 
 
+def _both_conllu(path: Path) -> object:
+    """Read a file of CoNLL-U as both sides."""
+    return list(read_bitext(path, path))
+
+
 def _bitext(format: str = "auto") -> Read:
     return lambda path: read_bitext(path, format=format)
 
@@ -280,6 +285,11 @@ READERS = {
         partial(ProjectedDot.load, dimension=2),
         (_npz(W_q=np.eye(2), W_k=np.eye(2), null_probability=np.array(0.1)),),
     ),
+    "conllu": Reader(
+        "x.conllu",
+        _both_conllu,
+        (b"# sent_id = 1\n1\tle" + b"\t_" * 8 + b"\n\n1\tchat" + b"\t_" * 8 + b"\n",),
+    ),
     "fast-align": Reader("x.txt", _bitext(), (b"the cat ||| le chat\n\n||| \n",)),
     "tsv": Reader("x.tsv", _bitext(), (b"the cat\tle chat\n\n",)),
     "jsonl": Reader("x.jsonl", _bitext(), (b'{"source": "the\\ud83d\\ude00", "target": "le\\n"}\n',)),
@@ -310,7 +320,7 @@ READERS = {
         (b'the <b x="1">cat <i/>sat</b>\n', b"<bpt id='1'>{</bpt>the<ept id='1'/> <!-- -->\n"),
         named=False,
     ),
-    "conllu": Reader("x", _project_conllu, (b"# id\n1\tthe\t_\tX\t_\t_\t_\t_\t_\t_\n\n",), named=False),
+    "annotations in CoNLL-U": Reader("x", _project_conllu, (b"# id\n1\tthe\t_\tX\t_\t_\t_\t_\t_\t_\n\n",), named=False),
     "seed dictionary": Reader("x", read_seed_dictionary, (b"the\tle\ncat chat\n",)),
     **{
         name: Reader("x", nmtalign.read_dictionary, (content,))

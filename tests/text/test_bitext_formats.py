@@ -125,6 +125,59 @@ def test_jsonl_keys_and_errors(tmp_path):
         list(read_bitext(path))
 
 
+def test_jsonl_of_hugging_face_and_lists_of_words(tmp_path):
+    rows = [
+        {"id": "0", "translation": {"en": "the cat", "fr": "le chat"}},
+        {"translation": {"fr": "", "en": "a"}},
+        {"en": ["two", "words"], "fr": []},
+    ]
+    path = write(tmp_path / "a.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    expected = [("the cat", "le chat"), ("a", ""), ("two words", "")]
+    assert list(read_bitext(path, select=("en", "fr"))) == expected
+    for words in (["two words"], [""], [3], [["a"]]):
+        write(path, json.dumps({"source": words, "target": ["b"]}) + "\n")
+        with pytest.raises(
+            DataError, match=r"line 1: expected text under the key 'source', or a list of words"
+        ):
+            list(read_bitext(path))
+
+
+def conllu(*sentences, ids=None):
+    """Return a CoNLL-U file of sentences of words."""
+    blocks = []
+    for n, words in enumerate(sentences):
+        rows = [f"# sent_id = {ids[n]}"] if ids else ["# text = x"]
+        rows += [f"{k}\t{word}" + "\t_" * 8 for k, word in enumerate(words, 1)]
+        blocks.append("\n".join(rows) + "\n\n")
+    return "".join(blocks)
+
+
+def test_conllu_files_are_sentences_of_words(tmp_path):
+    source = conllu(["the", "cat"], ["New York"], [])
+    target = conllu(["le", "chat"], ["b"], ["c"]).replace("1\tle", "1-2\tau" + "\t_" * 8 + "\n1\tle")
+    target = target.replace("2\tchat", "1.1\tx" + "\t_" * 8 + "\n2\tchat").rstrip("\n")
+    files = write(tmp_path / "a.conllu", source), write(tmp_path / "b.conllu", target)
+    expected = [("the cat", "le chat"), ("New\u00a0York", "b"), ("", "c")]
+    assert list(read_bitext(*files)) == expected
+    write(files[1], target + "\n\n1\td\n")
+    with pytest.raises(DataError, match=r"expected"):
+        list(read_bitext(*files))
+
+
+def test_bad_rows_and_other_sentences_of_conllu_are_errors(tmp_path):
+    files = [write(tmp_path / f"{side}.conllu", conllu(["a"], ["b"], ids=["x", "y"])) for side in "ab"]
+    assert list(read_bitext(*files)) == [("a", "a"), ("b", "b")]
+    write(files[1], conllu(["a"], ["b"], ids=["x", "z"]))
+    with pytest.raises(DataError, match=r"sentence 2: expected a sentence with the sent_id 'y'"):
+        list(read_bitext(*files))
+    write(files[1], conllu(["a"], ["b"], ids=["1", "2"]))
+    assert len(list(read_bitext(*files))) == 2
+    write(files[1], conllu(["a"], ["b"]).replace("1\ta\t_", "1\ta"))
+    errors = []
+    assert list(read_bitext(*files, on_error=errors.append)) == [("", ""), ("b", "b")]
+    assert "b.conllu, line 2: expected 10 columns" in str(errors[0])
+
+
 def pairs_of(tmp_path, text, *, format="tmx", **options):
     """Return the pairs of a file, and what is told of them without the name of the file."""
     path = write(tmp_path / f"a.{format}", text)

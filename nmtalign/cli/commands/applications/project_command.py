@@ -53,7 +53,7 @@ def project_command(
 
     Example: nmtalign project text.en text.fr links.txt --tags tagged.en -o tagged.fr
     """
-    from nmtalign.applications.conllu import read_sentences
+    from nmtalign.applications.conllu_projection import read_sentences
     from nmtalign.applications.linked_pairs import LinkedLines
     from nmtalign.applications.projection import check_target, describe_unlinked, project_line
 
