@@ -43,7 +43,7 @@ from nmtalign.vectors.spaces import (
     evaluate_dictionary,
     identical_strings,
     map_spaces,
-    read_dictionary,
+    read_seed_dictionary,
 )
 from nmtalign.vectors.storage import load_embeddings, save_embeddings
 
@@ -159,7 +159,7 @@ def dictionaries(arguments: argparse.Namespace) -> tuple[list[tuple[str, str]], 
     """Read the seed and the test dictionary."""
     form = TextSettings(lowercase=False, unicode="strip-accents" if arguments.strip_accents else "none")
     seeds, test = (
-        [(a, b) for a, b in (form.normalized(pair) for pair in read_dictionary(path))]
+        [(a, b) for a, b in (form.normalized(pair) for pair in read_seed_dictionary(path))]
         for path in (arguments.seeds, arguments.test)
     )
     return seeds, test

@@ -13,7 +13,7 @@ from nmtalign.applications.linked_pairs import LinkedLines
 from nmtalign.errors import DataError
 
 MAX_SENTENCE_CHARS = 4_194_304
-_CONLLU_COLUMNS = 10
+_COLUMN_COUNT = 10
 _FORM = 1
 _PROJECTED = slice(3, 6)  # UPOS, XPOS and FEATS
 _UNSPECIFIED = "_"
@@ -63,7 +63,7 @@ def project_sentence(sentence: str, lines: LinkedLines) -> tuple[str, int]:
     for t, word in enumerate(pair.target):
         if "\t" in word or "\n" in word:
             raise DataError(f"expected target words without tabs, found {word!r}")
-        row = [str(t + 1), word, *[_UNSPECIFIED] * (_CONLLU_COLUMNS - 2)]
+        row = [str(t + 1), word, *[_UNSPECIFIED] * (_COLUMN_COUNT - 2)]
         if t in source_of:
             row[_PROJECTED] = rows[source_of[t]][_PROJECTED]
         projected.append("\t".join(row))
@@ -82,7 +82,7 @@ def _parse_sentence(sentence: str) -> tuple[list[str], list[list[str]]]:
         if _NO_WORD.match(line):
             continue
         row = line.split("\t")
-        if len(row) != _CONLLU_COLUMNS or row[0] != str(len(rows) + 1):
+        if len(row) != _COLUMN_COUNT or row[0] != str(len(rows) + 1):
             expected = f"expected ten columns with tabs between them, beginning with {len(rows) + 1}"
             raise DataError(f"{expected}, found {line[:80]!r}")
         rows.append(row)

@@ -320,7 +320,9 @@ READERS = {
         (b'the <b x="1">cat <i/>sat</b>\n', b"<bpt id='1'>{</bpt>the<ept id='1'/> <!-- -->\n"),
         named=False,
     ),
-    "annotations in CoNLL-U": Reader("x", _project_conllu, (b"# id\n1\tthe\t_\tX\t_\t_\t_\t_\t_\t_\n\n",), named=False),
+    "annotations in CoNLL-U": Reader(
+        "x", _project_conllu, (b"# id\n1\tthe\t_\tX\t_\t_\t_\t_\t_\t_\n\n",), named=False
+    ),
     "seed dictionary": Reader("x", read_seed_dictionary, (b"the\tle\ncat chat\n",)),
     **{
         name: Reader("x", nmtalign.read_dictionary, (content,))

@@ -215,11 +215,7 @@ def align_command(
             pairs = model_options.with_expert(
                 pairs, expert, bitext.encoding, marked=bad.are_marked, words_of=expert_words
             )
-        if engine.engine == "dask" and not aligner.allows_processes:
-            raise UsageError(
-                "--engine dask cannot be combined with an encoder, which is loaded only once;"
-                " use --out-shards instead"
-            )
+        _check_engine(engine, aligner)
         if not unit.is_plain:
             pairs = unit_options.without_space_marks(pairs, unit, bitext, bad)
             pairs = unit.prepared(pairs, aligner.text, aligner.languages)
@@ -263,6 +259,13 @@ def align_command(
         _log_shards(run)
     errors.say(bad)
     detail(settings, event="settings")
+
+
+def _check_engine(engine: running.EngineOptions, aligner: na.Aligner) -> None:
+    """Raise UsageError if a cluster would have to load an encoder in each of its workers."""
+    if engine.engine == "dask" and not aligner.allows_processes:
+        problem = "--engine dask cannot be combined with an encoder, which is loaded only once"
+        raise UsageError(f"{problem}; use --out-shards instead")
 
 
 def _align_chunks(
