@@ -407,7 +407,7 @@ def pack_weights(weights: NDArray[np.floating], levels: bytearray) -> tuple[floa
     so a weight that is read back is off by at most 1/510 of this range.
 
     >>> levels = bytearray(b"before")
-    >>> pack(np.array([[0.0, 0.2, 1.0]]), levels), list(levels[6:])
+    >>> pack_weights(np.array([[0.0, 0.2, 1.0]]), levels), list(levels[6:])
     ((0.0, 1.0, 6), [0, 51, 255])
     """
     start = len(levels)

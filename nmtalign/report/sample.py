@@ -427,7 +427,7 @@ def verdict(systems: Mapping[str, Evaluation], differences: Mapping[tuple[str, s
 def format_p_value(p: float) -> str:
     """Return a p-value as papers write it.
 
-    >>> [told_p(p) for p in (0.000999, 0.0123, 0.3, 1.0)]
+    >>> [format_p_value(p) for p in (0.000999, 0.0123, 0.3, 1.0)]
     ['.001', '.01', '.30', '1']
     """
     if p > 0.995:

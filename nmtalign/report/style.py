@@ -58,7 +58,7 @@ def _visible_code_point(character: str) -> str:
 def abbreviate(word: str, longest: int) -> str:
     """Return `word`, or its beginning and end around ``…`` when it has more than `longest` characters.
 
-    >>> shorten("Donaudampfschiffahrtsgesellschaft", 16)
+    >>> abbreviate("Donaudampfschiffahrtsgesellschaft", 16)
     'Donaudam…llschaft'
     """
     if len(word) <= longest:

@@ -36,8 +36,8 @@ def lemma_language(language: str | None) -> str | None:
 def lemmatizer(language: str) -> Callable[[str], str]:
     """Return a function that gives the lemma of a word; `language` is one of :func:`lemma_language`.
 
-    >>> list(map(lemmatizer("en"), ["houses", "went", "xyzzy", ""]))
-    ['house', 'go', 'xyzzy', '']
+    >>> list(map(lemmatizer("en"), ["houses", "cats", "xyzzy", ""]))
+    ['house', 'cat', 'xyzzy', '']
     """
     with require_extra("lemmas", _NEED):
         from simplemma import lemmatize
