@@ -229,7 +229,10 @@ def languages_of_files(source: str | None, target: str | None) -> tuple[str, str
 
 # --- words and their links ----------------------------------------------------------------------
 
-ADVICE = "links count words between spaces: give the text that was aligned, or what align --tokens wrote"
+ADVICE = (
+    "links count words between spaces: give the text that was aligned, or what align --tokens wrote;"
+    " `nmtalign info` tells what links count"
+)
 MIN_PAIRS_CHECKED = 20  # linked pairs that tell what the links count
 
 
