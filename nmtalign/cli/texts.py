@@ -234,8 +234,8 @@ def languages_of_files(source: str | None, target: str | None) -> tuple[str, str
 # --- words and their links ----------------------------------------------------------------------
 
 WORD_COUNT_ADVICE = (
-    "links count space-separated words; pass the text that was aligned,"
-    " or the files that align --tokens wrote"
+    "links count space-separated words; pass the text that was aligned, or the files that align --tokens"
+    " wrote; `nmtalign info` shows what links count"
 )
 MIN_PAIRS_CHECKED = 20  # with fewer linked pairs, the unit of the links is not checked
 

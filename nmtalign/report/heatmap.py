@@ -603,7 +603,7 @@ def _digit_count(span: float) -> int:
 def format_weight(weight: float, digits: int = 2) -> str:
     """Return a weight, with two digits in at most four characters if possible: 0.07 as ``.07``.
 
-    >>> [number(x) for x in (0.07, 0.999, -0.5, 12.34)], number(0.1234, digits=3)
+    >>> [format_weight(x) for x in (0.07, 0.999, -0.5, 12.34)], format_weight(0.1234, digits=3)
     (['.07', '1.0', '-.50', '12.3'], '.123')
     """
     if abs(weight) >= 0.995:
