@@ -653,7 +653,7 @@ CALLS = {
     "links without words to count": (
         lambda: na.lexicon(na.AlignedBatch([0, 1], [0], [0], [1.0], [0.0])),
         USAGE,
-        "this batch holds links without words",
+        "this batch has links without words",
     ),
     "annotations of fewer pairs": (
         lambda: na.project([("a", "b", "0-0")] * 2, ["O"], format="bio"),

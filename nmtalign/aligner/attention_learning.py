@@ -90,8 +90,8 @@ class LearnedAttention:
         return path
 
 
-@check_call("write learn_attention(pairs, vectors), or learn_attention((sources, targets), vectors)")
 @blas.one_thread()
+@check_call("write learn_attention(pairs, vectors), or learn_attention((sources, targets), vectors)")
 def learn_attention(
     bitext: Pairs,
     vectors: str | Path | tuple[Any, Any],
@@ -183,7 +183,7 @@ def learn_attention(
 
     parts = _teacher_parts(teacher, student_text, teacher_text, workers)
     if len(parts) == 1:
-        warnings.warn("too few pairs to hold any out: the reported loss is the training loss", stacklevel=3)
+        warnings.warn("too few pairs to hold any out: the reported loss is the training loss", stacklevel=4)
     dimension = known[0].shape[1]
     lengths = float(vector_lengths(known[0]).mean()), float(vector_lengths(known[1]).mean())
     initial = PARAMETER_CLASSES[score].init(dimension, units, lengths)
@@ -230,7 +230,7 @@ def _choose_pairs(words: Sequence[Pair]) -> list[int]:
 def _warn_about_coverage(aligner: Aligner, text: EncodedText, what: str) -> None:
     """Warn if so few words of a text are known that little can be learned from it."""
     if why := aligner.scorer.coverage_of(text.source, text.target, text.segments).warning:
-        warnings.warn(f"of the {what}: {why}", stacklevel=4)
+        warnings.warn(f"of the {what}: {why}", stacklevel=5)
 
 
 def _known_vectors(student: Aligner, text: EncodedText) -> tuple[Reals, Reals]:

@@ -40,8 +40,8 @@ def fit_text(
     return aligner, chain(first_pairs, remaining)
 
 
-@check_call("write fit_to(aligner, pairs), or fit_to(aligner, sources, targets)")
 @blas.one_thread()
+@check_call("write fit_to(aligner, pairs), or fit_to(aligner, sources, targets)")
 def fit_to(aligner: Aligner, bitext: Pairs, targets: Sentences | None = None) -> Aligner:
     """Return an aligner over vectors, or with an encoder, fitted to the first pairs of a bitext.
 

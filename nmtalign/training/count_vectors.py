@@ -26,8 +26,8 @@ COUNT_EXPONENT = 0.75  # below 1, rarer translations move closer together
 PREFIX_LETTERS = (6, 5, 4, 3)  # words without links get the vectors of words with the same first letters
 
 
-@check_call()
 @blas.one_thread()
+@check_call()
 def count_embeddings(
     lexicon: Lexicon, *, dimension: int = 128, minimum: int = 1, subwords: bool = False, seed: int = 1
 ) -> tuple[Embeddings, Embeddings]:

@@ -226,7 +226,7 @@ def test_positions_are_inside_of_the_lines_and_of_the_tokens(tmp_path):
 def test_quiet_shows_no_progress(monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     assert messages.shows_progress()
-    monkeypatch.setattr(messages, "switched", {"quiet"})
+    monkeypatch.setattr(messages, "enabled_switches", {"quiet"})
     assert not messages.shows_progress()
 
 
