@@ -104,6 +104,7 @@ PUBLIC_NAMES = {
     "GoldAlignment",
     "Link",
     "NmtalignError",
+    "Progress",
     "UsageError",
     "attention",
     "draw_heatmap",

@@ -471,7 +471,7 @@ def prepare(pairs: Iterable[Pair], options: LearnOptions) -> PreparedBitext:
         "sha256": digest,
     }
     gold = _numbered_gold(options, source, target)
-    prior = _with_dictionaries(options, source, target) or Prior()
+    prior = _with_dictionaries(options, source, target)
     _warn_about_bitext(source, target, prior, options)
 
     line_words = line_words_of(source, target)
@@ -488,7 +488,8 @@ def prepare(pairs: Iterable[Pair], options: LearnOptions) -> PreparedBitext:
         if not any(len(links.source) for links, *_ in expert_batches):
             options.warn("the expert links no words of the bitext")
 
-    source, target = prior.extend(source, target)
+    if prior is not None:
+        source, target = prior.extend(source, target)
     if options.vectors is not None:
         check_vectors(options.vectors, (source.words, target.words), options.text)
     source_pieces, target_pieces, segments = split_long_pairs(source, target)
@@ -520,14 +521,16 @@ def _with_dictionaries(options: LearnOptions, source: EncodedSide, target: Encod
     return replace(options.prior or Prior(), dictionary=pairs)
 
 
-def _warn_about_bitext(source: EncodedSide, target: EncodedSide, prior: Prior, options: LearnOptions) -> None:
+def _warn_about_bitext(
+    source: EncodedSide, target: EncodedSide, prior: Prior | None, options: LearnOptions
+) -> None:
     """Warn if a bitext looks wrong, or if continuing a model would give better links."""
     for warning in bitext_warnings(source, target):
         options.warn(warning)
     advice = _advice_to_continue(source, target, options)
     if advice:
         options.warn(advice)
-    if prior.swapped(source, target):
+    if prior is not None and prior.swapped(source, target):
         options.warn("the sides look like those of the older model the other way round; are they swapped?")
 
 

@@ -416,8 +416,10 @@ def pack_weights(weights: NDArray[np.floating], levels: bytearray) -> tuple[floa
     low, high = float(f"{weights.min():.6g}"), float(f"{weights.max():.6g}")
     if abs(low) < 1e-6 * high:
         low = 0.0
-    steps_per_weight = 255 / ((high - low) or 1.0)
-    steps = (weights.astype(float) - low) * steps_per_weight
+    weight_range = high - low
+    if weight_range < np.finfo(float).tiny:  # the quotient below would overflow
+        weight_range = 1.0
+    steps = (weights.astype(float) - low) * (255 / weight_range)
     levels += np.rint(np.clip(steps, 0, 255)).astype(np.uint8).tobytes()
     return low, high, start
 

@@ -344,7 +344,7 @@ def test_a_refused_connection_is_not_called_silence(address, says, monkeypatch):
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
 def test_a_killed_scheduler_is_one_line_of_the_log(text, tmp_path):
     for side, path in zip(("en", "fr"), text, strict=True):
-        (tmp_path / side).write_bytes(path.read_bytes() * 100)
+        (tmp_path / side).write_bytes(path.read_bytes() * 600)
     start = "from distributed import LocalCluster; import time\n"
     start += "cluster = LocalCluster(n_workers=1, processes=False, protocol='tcp', dashboard_address=':0')\n"
     start += "print(cluster.scheduler_address, flush=True); time.sleep(600)"

@@ -28,7 +28,7 @@ def test_a_bad_record_is_an_empty_line_and_an_entry(tmp_path, capsys):
 def test_the_report_and_skip_marked_go_together(tmp_path, capsys):
     assert run("align", "a", "b", "--on-error", "skip-marked") == 2
     assert run("align", "a", "b", "--error-report", tmp_path / "report") == 2
-    assert "go together" in capsys.readouterr().err
+    assert "must be used together" in capsys.readouterr().err
 
 
 UNIT = '<tu><tuv xml:lang="{}"><seg>the cat</seg></tuv><tuv xml:lang="{}"><seg>le chat</seg></tuv></tu>'

@@ -72,7 +72,7 @@ def test_gold_outside_of_the_words_is_refused(glued, tmp_path, capsys):
     options = "--tokenizer", "simple", "--gold", gold, "-q"
     assert run("train", *glued, "-o", tmp_path / "model", *options) == 3
     assert "number 1" in (err := capsys.readouterr().err)
-    assert "positions count the words between spaces" in err
+    assert "positions count the space-separated words" in err
 
 
 # --- reports and pictures ------------------------------------------------------------------------

@@ -60,7 +60,7 @@ def test_it_rescores_unless_scorers_are_chosen_and_is_drawn(bitext, model, tmp_p
 def test_gold_links_teach(bitext, tmp_path: Path, capsys):
     folder = tmp_path / "model"
     assert run("train", *bitext, "-o", folder, "--gold", gold_file(tmp_path, 60), "--preset", "fast") == 0
-    assert "rescorer: taught by the gold links of 60 pairs" in capsys.readouterr().err
+    assert "rescorer: trained on the gold links of 60 pairs" in capsys.readouterr().err
     assert run("align", *bitext, "--model", folder, "-o", tmp_path / "links", "-v") == 0
     said = capsys.readouterr().err
     assert "scorers=lexicon " in said
@@ -102,7 +102,7 @@ def corrections(folder: Path, **changed: object) -> Path:
 def test_corrections_of_this_text_teach_and_those_of_another_are_refused(bitext, tmp_path: Path, capsys):
     command = "train", *bitext, "-o", tmp_path / "model", "--preset", "fast", "--gold"
     assert run(*command, corrections(tmp_path)) == 0
-    assert "rescorer: taught by the gold links of 60 pairs" in capsys.readouterr().err
+    assert "rescorer: trained on the gold links of 60 pairs" in capsys.readouterr().err
     wrong = corrections(tmp_path, text="of others", links=[])
     assert run(*command, wrong, "--force") == 3
     told = "corrections.jsonl: pair 5: expected a correction of its words, found one of others"

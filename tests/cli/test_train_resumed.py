@@ -28,7 +28,7 @@ KILLED = """
 import importlib, os, signal, sys
 from nmtalign.cli import main
 from nmtalign.training import checkpoint
-checkpoint.SECONDS = 0.0
+checkpoint.SECONDS_BETWEEN_CHECKPOINTS = 0.0
 module, name, n = sys.argv[1], sys.argv[2].split("."), int(sys.argv[3])
 owner = importlib.import_module(module)
 for part in name[:-1]:
@@ -163,7 +163,7 @@ def undisturbed_links(bitext, tmp_path_factory: pytest.TempPathFactory) -> bytes
 def stop_before_the_links(bitext, model: Path, links: Path) -> list[str]:
     """Kill a run that has saved its model and not yet written its links; return the command."""
     arguments = [str(word) for word in ("train", *bitext, "-o", model, "--links", links, *OPTIONS)]
-    place = ("nmtalign.cli.running", "write_whole", "1")
+    place = ("nmtalign.cli.running", "write_files", "1")
     killed = subprocess.run(
         [sys.executable, "-c", KILLED, *place, *arguments], check=False, capture_output=True
     )
@@ -188,7 +188,7 @@ def test_another_command_does_not_replace_the_model_of_a_stopped_run(bitext, tmp
     arguments = stop_before_the_links(bitext, model, tmp_path / "links")
     before = contents(model)
     assert run(*arguments, "--preset", "fast") == 2
-    assert "holds a model" in capsys.readouterr().err
+    assert "contains a model" in capsys.readouterr().err
     assert contents(model) == before
     assert run(*arguments) == 0
 
@@ -198,7 +198,7 @@ def test_a_stopped_run_does_not_replace_a_model_that_came_later(bitext, tmp_path
     arguments = stop_before_the_links(bitext, model, tmp_path / "links")
     (model / "meta.json").write_text((model / "meta.json").read_text() + "\n")
     assert run(*arguments) == 2
-    assert "holds a model" in capsys.readouterr().err
+    assert "contains a model" in capsys.readouterr().err
 
 
 def interrupt(*arguments: object) -> None:

@@ -65,7 +65,7 @@ def test_only_the_first_vectors_are_read(folder, tmp_path: Path, capsys):
             2,
             "--vectors and --source-vectors cannot be combined",
         ),
-        (("--vectors-weight", "0.2"), 2, "add --vectors"),
+        (("--vectors-weight", "0.2"), 2, "pass --vectors"),
         (("--vectors", "@vectors", "--vectors-weight", "1.5"), 2, "1.5 is not in the range"),
         (("--source-vectors", "@first", "--target-vectors", "@short"), 3, "has 24 dimensions, "),
         (

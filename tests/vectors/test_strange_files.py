@@ -274,7 +274,7 @@ def test_text_is_never_read_as_bytes(tmp_path: Path) -> None:
 
 def test_words_with_a_tab_are_not_written_as_text(tmp_path: Path) -> None:
     embeddings = Embeddings.of(["a\tb"], [[1.0]])
-    with pytest.raises(DataError, match="holds a space, a tab"):
+    with pytest.raises(DataError, match="contains a space, a tab"):
         save_embeddings(embeddings, tmp_path / "x", format="word2vec")
     save_embeddings(embeddings, tmp_path / "x", format="word2vec-binary")
     assert load_embeddings(tmp_path / "x").vocabulary.words == ["a\tb"]
