@@ -23,6 +23,7 @@ from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import UNKNOWN_POLICIES
 from nmtalign.state import State, Stored
+from nmtalign.text.subwords import SPACE_MARK
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.validation import check_choice, check_number, check_type
@@ -356,8 +357,8 @@ class Embeddings:
         """Return the form in which each word is looked up: a word of the vocabulary, if any fits.
 
         The word itself is preferred, then the word in the case and Unicode form of `text`, then the first
-        word of the vocabulary that has the same case and Unicode form. A word that none of these finds is
-        returned in that form.
+        word of the vocabulary that has the same case and Unicode form, then the sentencepiece piece that is
+        the whole word, such as ``▁the`` for *the*. A word that none of these finds is returned in that form.
 
         Parameters
         ----------
@@ -383,7 +384,13 @@ class Embeddings:
         normalized = text.normalized([words[n] for n in missing])
         unfolded = self._unfolded(text) if missing else {}
         for n, word in zip(missing, normalized, strict=True):
-            forms[n] = word if word in self.vocabulary else unfolded.get(word, word)
+            piece = f"{SPACE_MARK}{word}"
+            if word in self.vocabulary:
+                forms[n] = word
+            elif word not in unfolded and piece in self.vocabulary:
+                forms[n] = piece
+            else:
+                forms[n] = unfolded.get(word, word)
         return forms
 
     def _unfolded(self, text: TextSettings) -> dict[str, str]:

@@ -179,3 +179,8 @@ def test_vectors_are_made_of_words_and_a_matrix() -> None:
     for wrong in ("abc", 3, np.array("abc"), np.array([["a", "b"]])):
         with pytest.raises(UsageError, match="expected a dictionary word -> row, or a list of words"):
             Embeddings.of(wrong, rows)
+
+
+def test_a_word_is_found_as_the_sentencepiece_piece_that_is_the_whole_word():
+    pieces = Embeddings.of(["▁the", "▁cat", "s", "cat"], np.eye(4))
+    assert pieces.forms(["the", "The", "cat", "cats"], TextSettings()) == ["▁the", "▁the", "cat", "cats"]
