@@ -136,8 +136,9 @@ def measure_coverage(
     is_copy = _are_copies(source, target)
     if segments is None:
         return Coverage(source_coverage, target_coverage, len(is_copy), int(is_copy.sum()))
-    different_pairs = np.unique(segments.pair[~is_copy])  # pairs with a piece whose sides differ
-    copy_count = segments.pairs - len(different_pairs)
+    is_copied_pair = np.ones(segments.pairs, bool)
+    is_copied_pair[segments.pair[~is_copy]] = False  # pairs with a piece whose sides differ
+    copy_count = int(is_copied_pair.sum())
     return Coverage(source_coverage, target_coverage, segments.pairs, copy_count)
 
 
