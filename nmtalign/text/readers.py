@@ -25,16 +25,14 @@ from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
-from xml.etree.ElementTree import Element, TreeBuilder
-from xml.parsers import expat
+from xml.etree.ElementTree import Element
 
-from nmtalign.errors import DataError, UsageError, error_text, require_extra
-from nmtalign.files.compressed import DECOMPRESSION_ERRORS, open_binary
-from nmtalign.files.file_signatures import check_readable
+from nmtalign.errors import DataError, UsageError, require_extra
 from nmtalign.files.json_files import parse_json
 from nmtalign.files.limits import max_decompressed_size
 from nmtalign.files.read_errors import reraise_as_data_error
 from nmtalign.files.text_files import try_lines
+from nmtalign.files.xml_files import XmlLimits, iter_elements
 from nmtalign.text.headers import find_side_columns
 from nmtalign.text.languages import is_variant, language_tag
 
@@ -502,112 +500,16 @@ class _PoMessage:
 
 # --- XML: translation memories and localisation files --------------------------------------------
 
-# Entities are never expanded: a file that declares one is rejected, so that a small file can neither grow to
-# gigabytes in memory nor include other files.
 _INLINE_CODES = {"bpt", "ept", "ph", "it", "ut", "sub"}  # codes of another format, inside a sentence
 _ANNOTATIONS = {"note", "prop"}  # of a text that is not in a seg
-_XML_BLOCK_BYTES = 1 << 16
 _MAX_XML_DEPTH = 100  # of the elements in a unit
 MAX_UNIT_CHARS = 1 << 22  # in all languages; an element counts as 100 characters
-# Encodings that write markup as plain bytes; not utf-7, unicode_escape and the like
-_SAFE_ENCODINGS = re.compile(
-    r"utf-?(8|16)|(us-)?ascii|iso-?8859-\d+|latin-?1|(windows-?|cp)\d+|koi8-[ru]", re.I
-)
-
-
-class _Units:
-    """Builds the elements with certain names from an XML file, and drops everything around them."""
-
-    def __init__(self, names: set[str]) -> None:
-        self._names = names
-        self.root = ""
-        self.done: list[tuple[int, Element]] = []
-        self._builder: TreeBuilder | None = None
-        self._line = self._depth = self._size = 0
-        self.parser = expat.ParserCreate()
-        self.parser.buffer_text = True
-        self.parser.StartElementHandler = self._start
-        self.parser.EndElementHandler = self._end
-        self.parser.CharacterDataHandler = self._data
-        self.parser.XmlDeclHandler = self._declared
-        self.parser.EntityDeclHandler = self._refuse
-        self.parser.SkippedEntityHandler = self._refuse
-
-    def _start(self, name: str, attributes: dict[str, str]) -> None:
-        name = name.rpartition(":")[2]
-        self.root = self.root or name
-        if self._builder is None and name in self._names:
-            self._builder, self._line = TreeBuilder(), self.parser.CurrentLineNumber
-            self._depth = self._size = 0
-        if self._builder is not None:
-            self._depth += 1
-            if self._depth > _MAX_XML_DEPTH:
-                raise DataError(f"expected elements nested at most {_MAX_XML_DEPTH} deep")
-            self._grow(100 + sum(map(len, (name, *attributes, *attributes.values()))))
-            self._builder.start(name, attributes)
-
-    def _data(self, text: str) -> None:
-        if self._builder is not None:
-            self._grow(len(text))
-            self._builder.data(text)
-
-    def _grow(self, size: int) -> None:
-        self._size += size
-        if self._size > MAX_UNIT_CHARS:
-            raise DataError(f"expected at most {MAX_UNIT_CHARS:,} characters in a unit")
-
-    def _end(self, name: str) -> None:
-        if self._builder is not None:
-            self._builder.end(name.rpartition(":")[2])
-            self._depth -= 1
-            if not self._depth:
-                self.done.append((self._line, self._builder.close()))
-                self._builder = None
-
-    def _declared(self, version: str, encoding: str | None, standalone: int) -> None:
-        if encoding is not None and not _SAFE_ENCODINGS.fullmatch(encoding):
-            raise DataError(f"expected a common encoding such as UTF-8, found {encoding[:40]!r}")
-
-    def _refuse(self, name: str, *declaration: object) -> None:
-        raise DataError(f"the XML entity {name!r} is not expanded; write out its text")
 
 
 def _iter_units(path: str | Path, root: str, names: set[str]) -> Iterator[tuple[int, Element]]:
-    """Yield the elements with these names, and their lines; only one block of the file is in memory.
-
-    A DataError if there is no such element and the file has another root.
-    """
-    units = _Units(names)
-    stream = open_binary(path)
-    count = 0
-    try:
-        block = stream.read(_XML_BLOCK_BYTES)
-        try:
-            check_readable(block, expected="XML")
-        except DataError as error:
-            raise error.at(path) from None
-        while True:
-            units.parser.Parse(block, not block)
-            count += len(units.done)
-            yield from units.done
-            units.done.clear()
-            if not block:
-                break
-            block = stream.read(_XML_BLOCK_BYTES)
-        if not count and units.root != root:
-            raise DataError(f"expected a file with the root element <{root}>, found <{units.root}>").at(path)
-    except DECOMPRESSION_ERRORS as error:
-        raise DataError(f"the compressed file is damaged or cut off ({error_text(error)})").at(path) from None
-    except (LookupError, ValueError) as error:  # a wrong encoding, or a DataError
-        if isinstance(error, DataError):
-            raise error.at(path, line=units.parser.CurrentLineNumber) from None
-        raise DataError(f"the declared encoding cannot be read ({error})").at(path) from None
-    except expat.ExpatError as error:
-        problem = DataError(f"expected well-formed XML ({expat.ErrorString(error.code)})")
-        raise problem.at(path, line=error.lineno) from None
-    finally:
-        if str(path) != "-":
-            stream.close()
+    """Yield the elements with these names, and their lines; DataError if there is none and another root."""
+    limits = XmlLimits("a unit", max_chars=MAX_UNIT_CHARS, max_depth=_MAX_XML_DEPTH)
+    return iter_elements(path, names, limits, root=root)
 
 
 def _text_of_element(element: Element | None) -> str:

@@ -470,6 +470,7 @@ LAUGHS = (
         (LAUGHS, "line 1: the XML entity 'a' is not expanded"),
         ('<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]><x>&a;</x>', "entity 'a'"),
         ('<!DOCTYPE x [<!ENTITY % a SYSTEM "http://x/y"> %a;]><x/>', "entity 'a'"),
+        ('<!DOCTYPE x [<!ENTITY a "">]><x/>', "entity 'a'"),
         (
             '<!DOCTYPE tmx SYSTEM "tmx14.dtd"><tmx><tu><tuv><seg>&nbsp;</seg></tuv></tu></tmx>',
             "entity 'nbsp'",
