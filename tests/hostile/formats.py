@@ -368,80 +368,32 @@ def in_fasttext(data: bytes) -> Iterator[tuple[str, bytes]]:
             yield f"{place} = {value} (8)", data[:place] + struct.pack("<q", value) + data[place + 8 :]
 
 
-def in_gensim(data: bytes) -> Iterator[tuple[str, bytes]]:
-    from gensim.models import KeyedVectors
-
-    vectors = KeyedVectors(2)
-    vectors.add_vectors(["the", "cat"], np.eye(2, dtype=np.float32))
-    for kind in (KeyedVectors,):
-        for name, right in list(vectors.__dict__.items()):
-            values: list[Any] = [
-                *(
-                    0,
-                    -1,
-                    2**31,
-                    10**12,
-                    10**30,
-                    1e300,
-                    float("nan"),
-                    "",
-                    [],
-                    None,
-                    {},
-                    [1, 2],
-                    ["a"],
-                    ["a", "a"],
-                    "x",
-                )
-            ]
-            if isinstance(right, np.ndarray):
-                values += [right.astype(kind) for kind in ("f2", "f8", "i4", "i8", "?", "c8", "U3")] + [
-                    right[:0],
-                    right[:1],
-                    right.T,
-                    right[None],
-                    right.reshape(-1),
-                    right[:, :0],
-                    np.concatenate([right, right]),
-                    right * np.nan,
-                    right * 1e300,
-                ]
-            for value in values:
-                vectors.__dict__[name] = value
-                yield f"{name} = {value!r:.30}", pickle.dumps(vectors, 4)
-            vectors.__dict__[name] = right
+ATTRIBUTE_VALUES: tuple[Any, ...] = (
+    0,
+    -1,
+    2**31,
+    10**12,
+    10**30,
+    1e300,
+    float("nan"),
+    "",
+    [],
+    None,
+    {},
+    [1, 2],
+    ["a"],
+    ["a", "a"],
+    "x",
+)
 
 
-def in_fasttext_kv(data: bytes) -> Iterator[tuple[str, bytes]]:
-    from gensim.models.fasttext import FastTextKeyedVectors
-
-    vectors = FastTextKeyedVectors(2, 1, 3, 5)
-    vectors.add_vectors(["the", "cat"], np.eye(2, dtype=np.float32))
-    vectors.vectors_vocab = np.eye(2, dtype=np.float32)
-    vectors.vectors_ngrams = np.ones((5, 2), np.float32)
-    yield "right", pickle.dumps(vectors, 4)
+def in_attributes(vectors: Any) -> Iterator[tuple[str, bytes]]:
+    """Yield pickles of an object with another value in the place of each attribute."""
     for name, right in list(vectors.__dict__.items()):
-        values: list[Any] = [
-            *(
-                0,
-                -1,
-                2**31,
-                10**12,
-                10**30,
-                1e300,
-                float("nan"),
-                "",
-                [],
-                None,
-                {},
-                [1, 2],
-                ["a"],
-                ["a", "a"],
-                "x",
-            )
-        ]
+        values = list(ATTRIBUTE_VALUES)
         if isinstance(right, np.ndarray):
-            values += [right.astype(kind) for kind in ("f2", "f8", "i4", "i8", "?", "c8", "U3")] + [
+            values += [right.astype(kind) for kind in ("f2", "f8", "i4", "i8", "?", "c8", "U3")]
+            values += [
                 right[:0],
                 right[:1],
                 right.T,
@@ -456,6 +408,25 @@ def in_fasttext_kv(data: bytes) -> Iterator[tuple[str, bytes]]:
             vectors.__dict__[name] = value
             yield f"{name} = {value!r:.30}", pickle.dumps(vectors, 4)
         vectors.__dict__[name] = right
+
+
+def in_gensim(data: bytes) -> Iterator[tuple[str, bytes]]:
+    from gensim.models import KeyedVectors
+
+    vectors = KeyedVectors(2)
+    vectors.add_vectors(["the", "cat"], np.eye(2, dtype=np.float32))
+    yield from in_attributes(vectors)
+
+
+def in_fasttext_kv(data: bytes) -> Iterator[tuple[str, bytes]]:
+    from gensim.models.fasttext import FastTextKeyedVectors
+
+    vectors = FastTextKeyedVectors(2, 1, 3, 5)
+    vectors.add_vectors(["the", "cat"], np.eye(2, dtype=np.float32))
+    vectors.vectors_vocab = np.eye(2, dtype=np.float32)
+    vectors.vectors_ngrams = np.ones((5, 2), np.float32)
+    yield "right", pickle.dumps(vectors, 4)
+    yield from in_attributes(vectors)
 
 
 def in_word2int(folder: Path) -> Iterator[Change]:
