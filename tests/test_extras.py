@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nmtalign.cli import main
-from nmtalign.text.subwords import load_segmenter
+from nmtalign.text import subwords
 from nmtalign.text.tokenization import load_tokenizer
 from tests.conftest import REPOSITORY
 
@@ -38,8 +38,8 @@ def test_an_extra_that_is_missing_is_named(tmp_path: Path, monkeypatch, capsys, 
     monkeypatch.setitem(sys.modules, module, None)
     monkeypatch.chdir(tmp_path)
     load_tokenizer.cache_clear()
-    load_segmenter.cache_clear()
-    for name in ("text", "text.zst", "text.parquet"):
+    subwords._open_segmenter.cache_clear()
+    for name in ("text", "text.json", "text.zst", "text.parquet"):
         Path(name).write_text("a b\n", encoding="utf-8")
     with pytest.raises(SystemExit) as ended:
         main(command.split())

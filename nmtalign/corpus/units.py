@@ -203,7 +203,10 @@ def link_unit(
             raise UsageError(f"`spm` and `pieces` contradict each other: {advice}")
         if count not in (None, "pieces"):
             raise UsageError(f"`spm` cuts lines into pieces, which links count; found `count={count}`")
-        return LinkUnit("pieces", models=_both_models(spm))
+        models = _both_models(spm)
+        for file in models:
+            load_segmenter(file)  # a damaged model is refused before any pair is read
+        return LinkUnit("pieces", models=models)
     if count == "pieces" and pieces is None:
         advice = "`pieces=bpe` or `pieces=sentencepiece` for lines of sub-words, `spm=FILE` for raw lines"
         raise UsageError(f"`count=pieces` needs to know the pieces; give {advice}")

@@ -7,6 +7,7 @@ the last one has the character; the others have no length, and belong to a word 
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -181,10 +182,19 @@ class _TokenizersSegmenter:
         return list(encoded.tokens), list(encoded.offsets)
 
 
-@lru_cache(maxsize=8)
 def load_segmenter(file: str) -> Segmenter:
-    """Open a sub-word model: of sentencepiece, or a ``tokenizer.json`` of Hugging Face."""
+    """Open a sub-word model: of sentencepiece, or a ``tokenizer.json`` of Hugging Face.
+
+    It is opened once, and again if the file has changed; an OSError if there is no such file.
+    """
     path = expand_home(file)
+    status = os.stat(path)
+    return _open_segmenter(path, status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(maxsize=8)
+def _open_segmenter(path: str, modified: int, size: int) -> Segmenter:
+    """Open a sub-word model; the time of its last change and its size tell whether it is the same."""
     if path.endswith(".json"):
         return _TokenizersSegmenter(path)
     return _SentencePieceSegmenter(path)

@@ -261,7 +261,9 @@ def test_files_that_are_no_models_are_named(text, tmp_path, capsys):
     for name in ("x.model", "x.json"):
         write(tmp_path / name, ["nothing"])
         assert run("align", *text, "--spm", tmp_path / name) == 3
-        assert f"{name}: expected" in capsys.readouterr().err
+        assert f"error: {tmp_path / name}: expected" in capsys.readouterr().err
+    assert run("align", *text, "--spm", tmp_path / "nothing.model") == 3
+    assert f"error: {tmp_path / 'nothing.model'}: No such file" in capsys.readouterr().err
 
 
 def test_the_log_says_what_was_counted(text, tmp_path, capsys):

@@ -119,3 +119,7 @@ def test_a_tokenizer_json_gives_pieces_without_special_tokens(tmp_path):
     found = segment_line("unhappy  dog cat", load_segmenter(str(path)))
     assert found.pieces == ["un", "##happy", "[UNK]", "cat"]
     assert [*zip(found.first, found.stop, strict=True)] == [(0, 2), (2, 3), (3, 4)]
+    tokenizer.add_tokens(["dog"])
+    tokenizer.save(str(path))  # a file that has changed is opened again
+    found = segment_line("unhappy  dog cat", load_segmenter(str(path)))
+    assert found.pieces == ["un", "##happy", "dog", "cat"]
