@@ -550,7 +550,7 @@ def tokens_of(pair: Pair, text: TextSettings, languages: Languages) -> BothWords
 
 
 def load_aligner(folder: str | Path) -> Aligner:
-    """Open the folder of an aligner, or a shipped one by its name.
+    """Open the folder of an aligner, or a bundled one by its name.
 
     Errors are those of :func:`nmtalign.state.open_state`.
     """

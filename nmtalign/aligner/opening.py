@@ -80,8 +80,8 @@ def load(
     ----------
     path : str or Path, or (Embeddings, Embeddings), optional
         The folder of a learned model; or a folder with word vectors of two languages (``word2int_XX.pkl``
-        and ``embeddings_XX.npz``, or sub-folders that nmtalign wrote); or the name of shipped vectors; or
-        source and target vectors: two files, embeddings or gensim's KeyedVectors. Left out: the shipped
+        and ``embeddings_XX.npz``, or sub-folders that nmtalign wrote); or the name of bundled vectors; or
+        source and target vectors: two files, embeddings or gensim's KeyedVectors. Left out: the bundled
         English-French model.
     extract : {"posterior", "one-to-one", "argmax", "argmax-reverse", "mutual", "threshold", "itermax", \
             "match", "transport"}, optional
