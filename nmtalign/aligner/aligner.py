@@ -23,7 +23,7 @@ from nmtalign.corpus.coverage import Coverage, warn_of_one_word_lines
 from nmtalign.corpus.line_words import links_of_tokens, links_of_words, pair_of_words
 from nmtalign.corpus.parallel import default_workers, parallel_map
 from nmtalign.corpus.text import EncodedText, encode_lines, encode_text
-from nmtalign.corpus.units import WORDS, LinkUnit, PieceRanges, expand_links, expand_pair, link_unit
+from nmtalign.corpus.units import WORDS, LinkUnit, expand_pair, expand_to_segments, link_unit
 from nmtalign.display import short_repr, single_line
 from nmtalign.errors import UsageError
 from nmtalign.files.paths import resolve_path
@@ -226,9 +226,7 @@ class Aligner(TableResult):
         if unit.expands:
             lines: list[Any] = listed
             segments = [unit.segments(pair, aligner.text, aligner.languages) for pair in lines]
-            source = PieceRanges.of(line for line, _ in segments)
-            target = PieceRanges.of(line for _, line in segments)
-            batch = expand_links(batch, source, target)
+            batch = expand_to_segments(batch, segments)
         return replace(batch, origin=_Pairs(aligner, listed, unit))
 
     @check_call()

@@ -26,7 +26,7 @@ from nmtalign.corpus.buckets import PADDING_SCORE, Bucket, make_buckets
 from nmtalign.corpus.line_words import LineWords, join_pair_tokens, links_of_words
 from nmtalign.corpus.sides import encode_pairs
 from nmtalign.corpus.text import EncodedText, encode_lines, whole_pairs
-from nmtalign.corpus.units import BothPieceLines, LinkUnit, PieceRanges, expand_links, link_unit
+from nmtalign.corpus.units import LinkUnit, expand_to_segments, link_unit
 from nmtalign.display import short_repr
 from nmtalign.encoders.cross_attention import (
     AttentionReduction,
@@ -387,7 +387,7 @@ def links_from(
         if len(lines) < len(listed):
             raise UsageError("`spm` cuts lines of text, found lists of words; give lines")
         segments = [unit.segments(pair, text) for pair in lines]
-        batch = expand_links(batch, *_both_ranges(segments))
+        batch = expand_to_segments(batch, segments)
     if not unit.is_plain:
         return batch
     return replace(batch, origin=_Linked(batch, listed))
@@ -404,11 +404,7 @@ def _links_of_pieces(batch: AlignedBatch, pairs: Sequence[Pair], marks: SubwordM
     """Return the links of the sub-words of linked words."""
     sides = [[line if isinstance(line, str) else " ".join(line) for line in pair] for pair in pairs]
     segments = [(numbered_pieces(a, marks)[1], numbered_pieces(b, marks)[1]) for a, b in sides]
-    return expand_links(batch, *_both_ranges(segments))
-
-
-def _both_ranges(segments: Sequence[BothPieceLines]) -> tuple[PieceRanges, PieceRanges]:
-    return PieceRanges.of(source for source, _ in segments), PieceRanges.of(target for _, target in segments)
+    return expand_to_segments(batch, segments)
 
 
 class _Linked(NamedTuple):

@@ -22,8 +22,7 @@ from nmtalign.corpus.units import (
     WORDS,
     BothPieceLines,
     LinkUnit,
-    PieceRanges,
-    expand_links,
+    expand_to_segments,
     expand_values,
 )
 from nmtalign.errors import DataError
@@ -121,7 +120,7 @@ def align_chunk(
         attention = _attention_of_words(values or "", attention, text.line_words, aligned)
     if unit.expands:
         segments = _segments_of_chunk(aligned)
-        batch = expand_links(batch, *_ranges(segments))
+        batch = expand_to_segments(batch, segments)
         attention = _expanded_attention(values or "", attention, segments)
     costs_of_pairs = aligner.decoder_of(text).pair_costs() if costs else None
     return aligned._replace(batch=batch, attention=attention, costs=costs_of_pairs)
@@ -136,10 +135,6 @@ def _segments_of_chunk(chunk: AlignedChunk) -> list[BothPieceLines]:
         except DataError as error:
             raise error.at(f"pair {number:,}") from None
     return segments
-
-
-def _ranges(segments: list[BothPieceLines]) -> tuple[PieceRanges, PieceRanges]:
-    return PieceRanges.of(source for source, _ in segments), PieceRanges.of(target for _, target in segments)
 
 
 def _expanded_attention(
@@ -206,7 +201,7 @@ def links_of_source(
                 segments = _segments_of_chunk(chunk)
             else:
                 segments = [_numbered_segments(pair, marks) for pair in part.lines]
-            chunk = chunk._replace(batch=expand_links(batch, *_ranges(segments)))
+            chunk = chunk._replace(batch=expand_to_segments(batch, segments))
         yield chunk
     next(given, None)  # an error if there is more
 

@@ -281,6 +281,13 @@ class RangesOfText:
         return expand_links(batch, self._source.ranges(), self._target.ranges())
 
 
+def expand_to_segments(batch: AlignedBatch, segments: Sequence[BothPieceLines]) -> AlignedBatch:
+    """Return the links of pieces; `segments` are those of both lines of each pair (:func:`expand_links`)."""
+    source = PieceRanges.of(line for line, _ in segments)
+    target = PieceRanges.of(line for _, line in segments)
+    return expand_links(batch, source, target)
+
+
 def expand_links(batch: AlignedBatch, source: PieceRanges, target: PieceRanges) -> AlignedBatch:
     """Return the links of all pieces of linked words; each has the probability of its words.
 

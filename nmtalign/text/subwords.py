@@ -20,6 +20,7 @@ from nmtalign.names import SubwordMarks
 from nmtalign.text.tokenization import Span, join_pieces, load_tokenizer, word_numbers
 
 SPACE_MARK = "▁"  # what sentencepiece writes in the place of a space
+MAX_CHARACTER_BYTES = 4  # of a character in UTF-8
 _BYTE_PIECE = re.compile("<0x([0-9A-F]{2})>")
 
 
@@ -93,7 +94,7 @@ def _sentencepiece_texts(pieces: Sequence[str]) -> list[str]:
         if matches[n] is None:
             n += 1
             continue
-        character, length = _character_of_bytes(matches[n:])
+        character, length = _character_of_bytes(matches[n : n + MAX_CHARACTER_BYTES])
         if character:
             texts[n : n + length] = [""] * (length - 1) + [character]
         n += length
@@ -101,12 +102,12 @@ def _sentencepiece_texts(pieces: Sequence[str]) -> list[str]:
 
 
 def _character_of_bytes(matches: Sequence[re.Match[str] | None]) -> tuple[str, int]:
-    """Return the character that a run of byte pieces begins with, and the number of its pieces.
+    """Return the character that at most four byte pieces begin with, and the number of its pieces.
 
     The character is empty if there is none, or if it would end a word or a line; then one piece is passed.
     """
     data = b""
-    for match in matches[:4]:
+    for match in matches:
         if match is None:
             break
         data += bytes([int(match[1], 16)])
