@@ -15,8 +15,9 @@ from typing import Any, NoReturn
 import click
 
 from nmtalign import __version__
-from nmtalign.cli.declare import check_names, config_option, has_outputs
+from nmtalign.cli.configuration import check_names, config_option
 from nmtalign.cli.messages import debug_option, enabled_switches, log, printable, warnings_to_stderr, write
+from nmtalign.cli.path_conflicts import has_outputs
 from nmtalign.display import escape_controls
 from nmtalign.errors import (
     DISK_FULL_ERRNOS,

@@ -12,9 +12,10 @@ import click
 from click.core import ParameterSource
 
 import nmtalign as na
-from nmtalign.cli import declare, texts
-from nmtalign.cli.declare import INPUT, OUTPUT, Integer, Number, NumberList, Options, option
+from nmtalign.cli import parameter_types, texts
+from nmtalign.cli.declare import Options, option
 from nmtalign.cli.messages import log
+from nmtalign.cli.parameter_types import INPUT, OUTPUT, Integer, Number, NumberList
 from nmtalign.cli.texts import ModelTextOptions
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.paths import resolve_path
@@ -153,7 +154,7 @@ class EncoderOptions(Options):
     section = EXPERT_SECTION
 
     encoder: str | None = option(
-        "--encoder NAME", "Name of a Hugging Face encoder, or its folder.", type=declare.HUGGING_FACE
+        "--encoder NAME", "Name of a Hugging Face encoder, or its folder.", type=parameter_types.HUGGING_FACE
     )
     layer: int | None = option(
         "--layer", "Layer of --encoder whose hidden states are compared.  [8]", type=Integer(min=0)
@@ -335,7 +336,7 @@ class SourceOptions(Options):
     translator: str | None = option(
         "--translator NAME",
         "Use the attention of this Hugging Face translation model.",
-        type=declare.HUGGING_FACE,
+        type=parameter_types.HUGGING_FACE,
     )
     layers: tuple[int, ...] | None = option(
         "--layers", "Attention layers to average, such as 0,2-3.  [all]", type=NumberList(0)

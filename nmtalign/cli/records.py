@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import nmtalign as na
 from nmtalign.cli import model_options
-from nmtalign.cli.declare import INPUT, NumberList, Options, option
+from nmtalign.cli.declare import Options, option
 from nmtalign.cli.messages import warn
+from nmtalign.cli.parameter_types import INPUT, NumberList
 from nmtalign.errors import DataError
 
 if TYPE_CHECKING:

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import nmtalign as na
-from nmtalign.cli.declare import OUTPUT, Integer, Options, option
+from nmtalign.cli.declare import Options, option
 from nmtalign.cli.messages import log
 from nmtalign.cli.model_options import ModelOptions
+from nmtalign.cli.parameter_types import OUTPUT, Integer
 from nmtalign.errors import UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.checksums import fingerprint

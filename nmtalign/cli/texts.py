@@ -12,9 +12,9 @@ import click
 
 import nmtalign as na
 from nmtalign.applications.linked_pairs import LinkedPair
-from nmtalign.cli import declare
-from nmtalign.cli.declare import INPUT, Integer, Options, argument, option
+from nmtalign.cli.declare import Options, argument, option
 from nmtalign.cli.messages import warn
+from nmtalign.cli.parameter_types import INPUT, Integer
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.compressed import format_ending
 from nmtalign.files.text_files import check_encoding, zip_lines
@@ -163,7 +163,7 @@ class TokenizerType(click.Choice[str]):
         if kind != "sentencepiece" or not colon:
             return super().convert(value, param, ctx)
         paths = [INPUT.with_home(file) for file in files.split(",")]
-        declare.check_paths(paths, INPUT, param, ctx)
+        INPUT.note(paths, param, ctx)
         return value
 
 

@@ -15,7 +15,7 @@ import nmtalign as na
 from nmtalign import blas
 from nmtalign.cli import model_options, running, texts, unit_options
 from nmtalign.cli.bad_records import ErrorOptions, without_split_words
-from nmtalign.cli.declare import OUTPUT, Options, OutputPrefix, command, option
+from nmtalign.cli.declare import Options, command, option
 from nmtalign.cli.messages import (
     detail,
     log,
@@ -24,6 +24,7 @@ from nmtalign.cli.messages import (
     verbose_option,
     warn,
 )
+from nmtalign.cli.parameter_types import OUTPUT, OutputPrefix
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import BitextOptions
 from nmtalign.errors import DataError, NmtalignError, UsageError

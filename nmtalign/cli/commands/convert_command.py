@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import nmtalign as na
 from nmtalign.cli import texts
 from nmtalign.cli.bad_records import BadRecords, ErrorOptions
-from nmtalign.cli.declare import INPUT, argument, command, option
+from nmtalign.cli.declare import argument, command, option
+from nmtalign.cli.parameter_types import INPUT
 from nmtalign.cli.running import OutputFileOptions
 from nmtalign.cli.texts import WordFormOptions
 from nmtalign.errors import DataError, UsageError

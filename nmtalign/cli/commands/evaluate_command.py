@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import nmtalign as na
 from nmtalign.cli import texts
-from nmtalign.cli.declare import INPUT, Integer, Number, Options, argument, command, option
+from nmtalign.cli.declare import Options, argument, command, option
 from nmtalign.cli.messages import log, print_text, printable, warn
+from nmtalign.cli.parameter_types import INPUT, Integer, Number
 from nmtalign.errors import DataError
 from nmtalign.names import ReadLinksFormat
 

@@ -13,18 +13,10 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 import nmtalign as na
-from nmtalign.cli import declare, texts
-from nmtalign.cli.declare import (
-    INPUT,
-    OUTPUT,
-    Integer,
-    NumberList,
-    Options,
-    argument,
-    command,
-    option,
-)
+from nmtalign.cli import texts
+from nmtalign.cli.declare import Options, argument, command, option
 from nmtalign.cli.messages import log, warn
+from nmtalign.cli.parameter_types import INPUT, OUTPUT, Integer, NumberList
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.records import RecordOptions, pick_lines, warn_of_unknown_words
 from nmtalign.cli.texts import PairsOptions
@@ -198,7 +190,7 @@ def _check_sentence_files(sides: SentencePair) -> None:
         if name != "-" and not os.path.exists(name):
             found = f"found {name[:80]!r}, which does not exist"
             raise UsageError(f"--lines requires two files instead of sentences, or --pairs FILE; {found}")
-        declare.check_paths([name], INPUT, parameters[parameter], context)
+        INPUT.note([name], parameters[parameter], context)
 
 
 def _check_not_files(sides: SentencePair) -> None:

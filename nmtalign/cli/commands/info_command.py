@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import nmtalign as na
 from nmtalign.cli import texts, unit_options
-from nmtalign.cli.declare import INPUT, Options, argument, command, option
+from nmtalign.cli.declare import Options, argument, command, option
 from nmtalign.cli.messages import print_text
+from nmtalign.cli.parameter_types import INPUT
 from nmtalign.errors import DataError
 from nmtalign.files.text_files import zip_lines
 from nmtalign.names import CountName, SubwordMarks

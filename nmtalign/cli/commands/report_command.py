@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import nmtalign as na
-from nmtalign.cli import declare
-from nmtalign.cli.declare import INPUT, OUTPUT, Integer, Options, command, option
+from nmtalign.cli import parameter_types
+from nmtalign.cli.declare import Options, command, option
 from nmtalign.cli.messages import log, warn
+from nmtalign.cli.parameter_types import INPUT, OUTPUT, Integer
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.records import RecordOptions, pick_lines, warn_of_unknown_words
 from nmtalign.cli.texts import BitextOptions
@@ -54,7 +55,7 @@ class PageOptions(Options):
     compare: tuple[str, ...] = option(
         "--compare NAME=LINKS",
         "Also show the links of another system; may be repeated.",
-        type=declare.COMPARED,
+        type=parameter_types.COMPARED,
         section="Input",
     )
     corrections: str | None = option(

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import islice
 
 from nmtalign.cli import texts
-from nmtalign.cli.declare import INPUT, Options, argument, command, option
+from nmtalign.cli.declare import Options, argument, command, option
+from nmtalign.cli.parameter_types import INPUT
 from nmtalign.cli.running import OutputFileOptions, write_files
 from nmtalign.files.text_files import zip_lines
 from nmtalign.names import Symmetrization

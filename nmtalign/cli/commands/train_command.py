@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 import nmtalign as na
 from nmtalign import blas
 from nmtalign.cli import model_options, running, texts, unit_options
-from nmtalign.cli.declare import INPUT, OUTPUT, FileType, Number, Options, command, option
+from nmtalign.cli.declare import Options, command, option
 from nmtalign.cli.messages import log, log_option, quiet_option, warn
+from nmtalign.cli.parameter_types import INPUT, OUTPUT, FileType, Number
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import BitextOptions, TextOptions
 from nmtalign.errors import UsageError, WorkerError

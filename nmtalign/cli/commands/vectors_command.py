@@ -14,8 +14,9 @@ from click.core import ParameterSource
 import nmtalign as na
 from nmtalign import blas
 from nmtalign.cli import model_options, texts
-from nmtalign.cli.declare import INPUT, OUTPUT, Integer, Options, argument, command, option
+from nmtalign.cli.declare import Options, argument, command, option
 from nmtalign.cli.messages import log, print_text, printable, warn
+from nmtalign.cli.parameter_types import INPUT, OUTPUT, Integer
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import BitextOptions, TextOptions
 from nmtalign.errors import UsageError

@@ -12,8 +12,9 @@ import click
 import nmtalign as na
 from nmtalign.cli import model_options
 from nmtalign.cli.bad_records import BadRecords
-from nmtalign.cli.declare import INPUT, OUTPUT, Integer, Options, argument, command, option
+from nmtalign.cli.declare import Options, argument, command, option
 from nmtalign.cli.messages import printable
+from nmtalign.cli.parameter_types import INPUT, OUTPUT, Integer
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import OptionalLinkedOptions
 from nmtalign.errors import DataError, UsageError

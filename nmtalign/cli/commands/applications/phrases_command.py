@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nmtalign.cli.bad_records import ErrorOptions
-from nmtalign.cli.declare import Integer, Options, OutputPrefix, command, option
+from nmtalign.cli.declare import Options, command, option
 from nmtalign.cli.messages import quiet_option
+from nmtalign.cli.parameter_types import Integer, OutputPrefix
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.running import log_written
 from nmtalign.cli.texts import LinkedOptions
