@@ -19,7 +19,7 @@ from nmtalign.aligner.experts import Expert, estimate_trust, with_expert_votes, 
 from nmtalign.aligner.extraction_methods import Extraction, make_extraction
 from nmtalign.aligner.probabilities import LinkProbabilities, TrainingSize
 from nmtalign.calls import check_call, check_constructor
-from nmtalign.corpus.coverage import Coverage, warn_of_one_word_lines
+from nmtalign.corpus.coverage import Coverage, one_word_lines_warning
 from nmtalign.corpus.line_words import links_of_tokens, links_of_words, pair_of_words
 from nmtalign.corpus.parallel import default_workers, parallel_map
 from nmtalign.corpus.text import EncodedText, encode_lines, encode_text
@@ -341,10 +341,10 @@ class Aligner(TableResult):
         numbers = ({}, {}) if scorer.lexicon is None else scorer.lexicon.numbers
         text = TextSettings.opened(stored.value("text", dict), stored.file)
         languages = tuple(stored.value("languages", list))
-        training_state = replace(stored, meta=stored.value("training", dict))
+        training_state = stored.section("training")
         training = {name: training_state.value(name, dict) for name in training_state.meta}
         if "corpus" in training:
-            replace(training_state, meta=training["corpus"]).integer("pairs", minimum=0)
+            training_state.section("corpus").integer("pairs", minimum=0)
         positions, extraction = stored.open("positions", numbers), stored.open("extraction")
         expert = stored.open("expert") if "expert" in stored.parts() else None
         return cls(scorer, positions, extraction, text, languages, training, expert=expert)
@@ -398,7 +398,7 @@ class Aligner(TableResult):
         reasons: list[str | None] = [_sentences_as_words(pairs)]
         if not reasons[0]:
             known = self.scorer.coverage_of(text.source, text.target, text.segments)
-            reasons = [known.warning, warn_of_one_word_lines(text)]
+            reasons = [known.warning, one_word_lines_warning(text)]
         for why in reasons:
             if why:
                 warnings.warn(why, stacklevel=4)

@@ -31,7 +31,7 @@ from nmtalign.aligner.opening import open_vectors
 from nmtalign.arrays import Reals
 from nmtalign.calls import check_call
 from nmtalign.corpus.buckets import make_buckets
-from nmtalign.corpus.coverage import MIN_PAIRS, warn_of_one_word_lines
+from nmtalign.corpus.coverage import MIN_PAIRS, one_word_lines_warning
 from nmtalign.corpus.line_words import gold_of_tokens, links_of_tokens, links_of_words
 from nmtalign.corpus.parallel import default_workers
 from nmtalign.corpus.sides import EncodedSide
@@ -711,7 +711,7 @@ def _alignment_of(
     def align(count: str = "words") -> AlignedBatch:
         if count == "tokens":
             return align_tokens()
-        if warning := warn_of_one_word_lines(text):
+        if warning := one_word_lines_warning(text):
             options.warn(warning)
         return links_of_words(align_tokens(), text.line_words)
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.arrays import Doubles, Flags, Reals
-from nmtalign.corpus.coverage import Coverage, warn_of_one_word_lines
+from nmtalign.corpus.coverage import Coverage, one_word_lines_warning
 from nmtalign.corpus.line_words import BothLineWords, join_token_values, links_of_words
 from nmtalign.corpus.parallel import parallel_imap
 from nmtalign.corpus.text import EncodedText, encode_lines
@@ -114,7 +114,7 @@ def align_chunk(
     if unit.linked == "words":
         settings = SPACE_SETTINGS
         batch = links_of_words(batch, text.line_words)
-        warning = warn_of_one_word_lines(text) if chunk.first == 1 else None
+        warning = one_word_lines_warning(text) if chunk.first == 1 else None
     aligned = AlignedChunk(*chunk, batch, known, settings, aligner.languages, unit, warning, attention)
     if unit.linked == "words" and attention is not None and text.line_words is not None:
         attention = _attention_of_words(values or "", attention, text.line_words, aligned)

@@ -65,7 +65,7 @@ def pick_lines(records: Iterable[CorpusRecord], lines: Sequence[int]) -> Iterato
     raise DataError(f"--lines: pair {missing:,} is out of range for {number:,} pairs")
 
 
-def warn_of_unknown_words(
+def with_unknown_words_warning(
     records: Iterable[CorpusRecord], aligner: na.Aligner | None
 ) -> Iterator[CorpusRecord]:
     """Yield records; warn at the end if too few of their words are known for links that can be trusted."""

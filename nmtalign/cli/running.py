@@ -123,12 +123,12 @@ def assembling_shards(
     run: ShardRun, outputs: Mapping[str, str], described: dict[str, Any], *, resume: bool
 ) -> Iterator[None]:
     """Let a run write its missing shards, then join the shards of each output that has a file."""
-    from nmtalign.batch.shards import resumable
+    from nmtalign.batch.shards import stopped_as_resumable
     from nmtalign.report.tables import TABLE_HEADERS
 
-    with resumable(run.folder, by=(KeyboardInterrupt,)), run:
+    with stopped_as_resumable(run.folder, by=(KeyboardInterrupt,)), run:
         run.start(described, resume=resume)
-        with resumable(run.folder):
+        with stopped_as_resumable(run.folder):
             yield
             run.finish()
             with AtomicFiles() as files:
@@ -165,7 +165,7 @@ def formatters_of_links() -> dict[str, Callable[[na.AlignedBatch], str]]:
 
     return {
         "links": formats.format_pharaoh_batch,
-        "probabilities": formats.format_scores_batch,
+        "probabilities": formats.format_probabilities_batch,
         "pair_scores": formats.format_pair_scores_batch,
     }
 

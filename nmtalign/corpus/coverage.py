@@ -187,7 +187,7 @@ def _count_side(
     return SideCoverage(total, known, in_other, punctuated)
 
 
-def warn_of_one_word_lines(text: EncodedText) -> str | None:
+def one_word_lines_warning(text: EncodedText) -> str | None:
     """Return a warning if a side is written without spaces, so that most lines are one word; else None."""
     if text.line_words is None:
         return None

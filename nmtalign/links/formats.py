@@ -657,19 +657,21 @@ def format_record(record: LinkRecord, *, format: str, number: int) -> str:
 # --- batches, without a Python object for each link --------------------------------------------------------
 
 
-def _lines_of_words(tokens: Longs, offsets: Longs, table: list[str]) -> str:
-    """Return lines of the words ``table[tokens]``; line n has the tokens ``offsets[n]:offsets[n + 1]``.
+def _join_lines(indices: Longs, offsets: Longs, strings: list[str]) -> str:
+    """Return lines of space-separated strings; line n has ``strings[indices[offsets[n]:offsets[n + 1]]]``.
 
-    Each token becomes the number of a word with the space or the line end after it, so that one join gives
-    the text.
+    Each string is joined with the space or the line end after it, so that one join gives the text.
     """
-    size = len(table)
-    ends = [f"{word} " for word in table] + [f"{word}\n" for word in table] + ["\n"]
-    empty = offsets[:-1] == offsets[1:]
-    tokens = tokens.copy()
-    tokens[offsets[1:][~empty] - 1] += size  # the last word of a line ends it
-    tokens = np.insert(tokens, offsets[:-1][empty], 2 * size)
-    return "".join(map(ends.__getitem__, tokens.tolist()))
+    with_space = [f"{string} " for string in strings]
+    with_line_end = [f"{string}\n" for string in strings]
+    parts = [*with_space, *with_line_end, "\n"]
+    is_empty = offsets[:-1] == offsets[1:]
+    part_indices = indices.copy()
+    last_of_lines = offsets[1:][~is_empty] - 1
+    part_indices[last_of_lines] += len(strings)
+    empty_line = len(parts) - 1
+    part_indices = np.insert(part_indices, offsets[:-1][is_empty], empty_line)
+    return "".join(map(parts.__getitem__, part_indices.tolist()))
 
 
 def _number_distinct(values: Longs) -> tuple[list[int], Longs]:
@@ -691,7 +693,7 @@ def format_pharaoh_batch(batch: AlignedBatch) -> str:
     width = int(batch.target.max(initial=0)) + 1
     keys = batch.source.astype(np.int64) * width + batch.target
     distinct, tokens = _number_distinct(keys)
-    return _lines_of_words(tokens, batch.offsets, [f"{key // width}-{key % width}" for key in distinct])
+    return _join_lines(tokens, batch.offsets, [f"{key // width}-{key % width}" for key in distinct])
 
 
 def format_guided_batch(
@@ -715,11 +717,11 @@ def format_guided_batch(
     return "".join(lines)
 
 
-def format_scores_batch(batch: AlignedBatch) -> str:
+def format_probabilities_batch(batch: AlignedBatch) -> str:
     """Return the probabilities of the links, parallel to :func:`format_pharaoh_batch`, with four digits."""
     steps = np.rint(np.clip(batch.probability.astype(np.float64), 0, 1) * _PROBABILITY_STEPS).astype(np.int64)
     distinct, tokens = _number_distinct(steps)
-    return _lines_of_words(tokens, batch.offsets, [f"{step / _PROBABILITY_STEPS:.4f}" for step in distinct])
+    return _join_lines(tokens, batch.offsets, [f"{step / _PROBABILITY_STEPS:.4f}" for step in distinct])
 
 
 def format_pair_scores_batch(batch: AlignedBatch) -> str:

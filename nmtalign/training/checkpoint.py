@@ -110,7 +110,7 @@ class TrainingRun:
             return False
 
     @property
-    def resumable(self) -> bool:
+    def has_progress(self) -> bool:
         """Whether the same command would find a checkpoint, or a model that it has saved."""
         record = self._record()
         if record.get("command") != self._command_hash:

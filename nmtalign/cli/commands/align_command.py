@@ -443,7 +443,7 @@ def links_from_command(
 @contextmanager
 def _kept_in_cache(encoder: model_options.EncoderOptions) -> Iterator[None]:
     """When an encoder is stopped, say whether its work is kept, or which option would have kept it."""
-    from nmtalign.batch.shards import resumable
+    from nmtalign.batch.shards import stopped_as_resumable
 
     try:
         yield
@@ -455,5 +455,5 @@ def _kept_in_cache(encoder: model_options.EncoderOptions) -> Iterator[None]:
                 raise
         if not Path(encoder.cache).exists():  # nothing was computed yet
             raise
-        with resumable(Path(encoder.cache), again="the same command"):
+        with stopped_as_resumable(Path(encoder.cache), again="the same command"):
             raise

@@ -18,7 +18,7 @@ from nmtalign.cli.declare import Options, argument, command, option
 from nmtalign.cli.messages import log, warn
 from nmtalign.cli.parameter_types import INPUT, OUTPUT, Integer, NumberList
 from nmtalign.cli.progress_display import open_progress
-from nmtalign.cli.records import RecordOptions, pick_lines, warn_of_unknown_words
+from nmtalign.cli.records import RecordOptions, pick_lines, with_unknown_words_warning
 from nmtalign.cli.texts import PairsOptions
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import CellValues
@@ -111,7 +111,9 @@ def heatmap_command(bitext: SentenceOptions, picture: PictureOptions, chosen: Re
         if not files:
             records = (record._replace(number=0, typed=True) for record in records)  # no line of a file
         records = records if chosen.lines is None else pick_lines(records, chosen.lines)
-        records = progress.done_one_by_one(warn_of_unknown_words(_check_not_empty(records, files), aligner))
+        records = progress.done_one_by_one(
+            with_unknown_words_warning(_check_not_empty(records, files), aligner)
+        )
         max_words = math.inf if as_numbers else MAX_PICTURE_WORDS
         unknown: dict[str, None] = {}  # words without a vector, in order
         shown = (

@@ -177,7 +177,7 @@ def train_command(
     without_long_pairs = partial(limit.pairs, text=settings.text, languages=languages)
     progress = open_progress("pairs", bitext.files, stage_costs(settings, aligns=bool(paths)))
     settings = replace(settings, checkpoints=run.folder, progress=progress, warn=warn)
-    with _resumable(run), ExitStack() as stack:
+    with _kept_for_resuming(run), ExitStack() as stack:
         run.start()
         client = engine.client(stack)
         stack.enter_context(progress)
@@ -253,20 +253,23 @@ def _open_options(
 
 
 @contextmanager
-def _resumable(run: TrainingRun) -> Iterator[None]:
-    """Raise a StoppedError if something stops the run from outside and the same command can resume it."""
-    from nmtalign.batch.shards import resumable
+def _kept_for_resuming(run: TrainingRun) -> Iterator[None]:
+    """Raise a StoppedError if something from outside stops a run that the same command can resume.
+
+    The state of a run that cannot be resumed is removed.
+    """
+    from nmtalign.batch.shards import stopped_as_resumable
 
     try:
         yield
     except (KeyboardInterrupt, OSError, WorkerError):
-        if not run.resumable:
+        if not run.has_progress:
             run.remove()
             raise
-        with resumable(run.folder, again="the same command"):
+        with stopped_as_resumable(run.folder, again="the same command"):
             raise
     except BaseException:
-        if not run.resumable:
+        if not run.has_progress:
             run.remove()
         raise
 
