@@ -313,6 +313,12 @@ class Embeddings:
         """Return the same vectors with another choice of `unknown`."""
         return replace(self, unknown=policy)
 
+    def with_back_off(self) -> Embeddings:
+        """Return the same vectors with vectors for unknown words, if these have none: of sub-words if any."""
+        if self.unknown != "zero":
+            return self
+        return self.with_unknown("backoff" if self.subwords is None else "subword")
+
     def first(self, count: int) -> Embeddings:
         """Return the first words only (usually the most frequent ones)."""
         check_number(count, "a number of words, 0 or more", minimum=0, integer=True)
