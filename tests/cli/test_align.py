@@ -57,7 +57,7 @@ def test_vectors_have_hidden_markov_positions_and_back_off_by_default(bitext, ve
     chosen = "with the positions of a hidden Markov model and back-off for words without a vector; for plain"
     for options, settings, message in (
         ((), "unknown=backoff positions=hmm(fitted on ", chosen),
-        (("--positions", "hmm"), "unknown=backoff positions=hmm", "with back-off for words without a vector;"),
+        (("--positions", "hmm"), "unknown=backoff positions=hmm", "with back-off for words"),
         (("--unknown", "zero"), "unknown=zero positions=hmm", "with the positions of a hidden Markov model;"),
         (("--unknown", "zero", "--positions", "hmm"), "unknown=zero positions=hmm", ""),
         (("--positions", "none"), "unknown=zero positions=none", ""),
