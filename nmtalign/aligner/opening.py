@@ -156,9 +156,11 @@ def load(
             vectors = _vectors_of_two_sides(path, score, parameters, limit, unsafe_pickle=unsafe_pickle)
         else:
             from nmtalign.scorers.vector_scores import score_in
+            from nmtalign.vectors.static_models import is_static_model
             from nmtalign.vectors.storage import load_pair, pair_languages
 
-            languages = languages or pair_languages(folder)
+            if languages is None and not is_static_model(folder):
+                languages = pair_languages(folder)
             vectors = load_pair(folder, languages=languages, limit=limit, unsafe_pickle=unsafe_pickle)
             if parameters is None and isinstance(score, str):
                 score = score_in(folder, score, vectors[0].dimension)

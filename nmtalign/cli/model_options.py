@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import tee
 from typing import TYPE_CHECKING, Any, Literal
@@ -131,7 +131,9 @@ class AlignerVectorOptions(VectorOptions):
 
     section = "Vectors, instead of a model"
 
-    unknown: UnknownPolicy | None = option("--unknown", "Vector that unknown words get.  [zero]")
+    unknown: UnknownPolicy | None = option(
+        "--unknown", "Vector that unknown words get.  [zero; align: backoff]"
+    )
     score: ScoreName | None = option("--score", "Attention score of two vectors.  [cosine]")
     temperature: float | None = option(
         "--temperature",
@@ -143,7 +145,9 @@ class AlignerVectorOptions(VectorOptions):
         "Learned parameters of --score bahdanau or scaled-dot.  [in --vectors DIR]",
         type=INPUT,
     )
-    positions: PositionsName | None = option("--positions", "Model of word positions.  [cosine: diagonal]")
+    positions: PositionsName | None = option(
+        "--positions", "Model of word positions.  [cosine: diagonal; align: hmm]"
+    )
     diagonal: float | None = option("--diagonal", "Strength of the diagonal prior.  [4]", type=Number(min=0))
 
 
@@ -264,6 +268,27 @@ class ModelOptions(Options):
             reason = "which takes matrices from another program"
             raise UsageError(f"{names} cannot be combined with {source.name}, {reason}; remove {names}")
 
+    def load_for_text(self) -> na.Aligner:
+        """Open what the options name, with the best links of a whole text as the default over vectors.
+
+        Over vectors, the positions are by default those of a hidden Markov model, which is fitted to the
+        text, and unknown words get vectors by back-off. One sentence says so. Other positions are plain
+        attention, and keep the policy for unknown words that the vectors have.
+        """
+        vectors = self.vectors
+        if self.path is None or self.model is not None:
+            return self.load()
+        positions = vectors.positions
+        if positions is None and vectors.diagonal is None:
+            positions = "hmm"
+        if positions != "hmm":
+            return self.load()
+        aligner = replace(self, vectors=replace(vectors, positions=positions)).load()
+        if vectors.unknown is None:
+            aligner = replace(aligner, scorer=aligner.scorer.with_back_off())
+        _log_defaults(vectors)
+        return aligner
+
     def load(self) -> na.Aligner:
         """Open what the options name; without any, the bundled English-French model."""
         path = self.path
@@ -295,6 +320,18 @@ class ModelOptions(Options):
             device=self.encoder.device,
             cache=self.encoder.cache,
         )
+
+
+def _log_defaults(vectors: AlignerVectorOptions) -> None:
+    """Say which settings of vectors were chosen for a text, and how to get plain attention."""
+    chosen = []
+    if vectors.positions is None:
+        chosen.append("the positions of a hidden Markov model")
+    if vectors.unknown is None:
+        chosen.append("back-off for words without a vector")
+    if chosen:
+        text = f"the vectors are used with {' and '.join(chosen)}; for plain attention, give --positions none"
+        log(text, event="defaults of vectors")
 
 
 def check_folder(kind: Literal["model", "vectors"], path: str) -> None:

@@ -94,6 +94,10 @@ class VectorScorer(Scorer):
         score = stored.open("score", source.dimension)
         return cls(source, target, score, tuple(references) or None, stored.value("tune", bool))
 
+    def with_back_off(self) -> VectorScorer:
+        """Return the scorer with vectors for unknown words, on sides that have none for these."""
+        return replace(self, source=self.source.with_back_off(), target=self.target.with_back_off())
+
     def fitted(self, pairs: TokenizedPairs, workers: int) -> tuple[Scorer, HiddenMarkov]:
         """Fit the temperature, if `tune` allows, and the transitions of the hidden Markov model."""
 

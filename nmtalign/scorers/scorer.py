@@ -86,6 +86,10 @@ class Scorer:
         missing = ",".join(sorted(set(names) - set(self.names))) or "none"
         raise UsageError(f"this aligner has the scorers {','.join(self.names)}, not {missing}")
 
+    def with_back_off(self) -> Scorer:
+        """Return a scorer that backs off for unknown words, if it does not do so already."""
+        return self
+
     def fitted(self, pairs: TokenizedPairs, workers: int) -> tuple[Scorer, HiddenMarkov]:
         """Return the scorer and a hidden Markov model, fitted to pairs of normalized words, none empty."""
         from nmtalign.positions.e_step import fit_transitions

@@ -8,11 +8,11 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 from operator import add
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -58,8 +58,28 @@ class VectorCoverage:
         return f"{text}, {self.composed:,} more by sub-words or back-off" if self.composed else text
 
 
+class Subwords:
+    """Vectors of parts of words, of which the vectors of words are composed."""
+
+    matrix: NDArray[Any]  # one vector for each part
+    # whether a composed vector counts as the word's own, because there is no list of words
+    are_own: ClassVar[bool] = False
+
+    def vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """Return the composed vector of each word, zeros for a word without known parts, shape (N, D)."""
+        raise NotImplementedError
+
+    def __contains__(self, word: object) -> bool:
+        """Return whether a word has known parts."""
+        raise NotImplementedError
+
+    def state(self) -> State:
+        """Return the state of sub-words that are a part of their own."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class CharacterNgrams:
+class CharacterNgrams(Subwords):
     """fastText's sub-words: one vector for each hash bucket of character n-grams.
 
     The hash is 32-bit FNV-1a over the UTF-8 bytes, each taken as a signed number, modulo K. gensim has it
@@ -163,8 +183,9 @@ class Embeddings:
         The words, each with its row of the matrix.
     matrix : array of shape (V, D)
         One vector for each row, floating point; may be memory-mapped.
-    subwords : CharacterNgrams, optional
-        Vectors of parts of words, of which those of unknown words are composed.
+    subwords : Subwords, optional
+        Vectors of parts of words, of which those of unknown words are composed. A static model has nothing
+        else: each of its words is composed.
     unknown : {"zero", "subword", "backoff"}
         What an unknown word gets. ``zero``: the zero vector. ``subword``: a composition of its pieces.
         ``backoff``: the vector of the known word that differs only in case or accents; else the mean of
@@ -192,14 +213,14 @@ class Embeddings:
 
     vocabulary: Vocabulary
     matrix: NDArray[Any]
-    subwords: CharacterNgrams | None = None
+    subwords: Subwords | None = None
     unknown: str = "zero"
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_type(self.vocabulary, Vocabulary, "a vocabulary; Embeddings.of(words, matrix) makes one")
         check_type(self.matrix, np.ndarray, "an array of vectors")
-        check_type(self.subwords, (CharacterNgrams, type(None)), "vectors of sub-words")
+        check_type(self.subwords, (Subwords, type(None)), "vectors of sub-words")
         check_type(self.settings, Mapping, "settings as a dictionary")
         if self.matrix.ndim != 2 or self.matrix.dtype.kind != "f" or not self.matrix.shape[1]:
             given = f"{self.matrix.dtype} of shape {self.matrix.shape}"
@@ -212,8 +233,15 @@ class Embeddings:
             raise UsageError("these vectors have no sub-words; choose 'zero' or 'backoff' for unknown words")
 
     def __repr__(self) -> str:
+        if self.are_static:
+            return f"Embeddings of all words, {self.dimension} dimensions, {self.subwords}"
         pieces = "" if self.subwords is None else f", {len(self.subwords.matrix):,} vectors of sub-words"
         return f"Embeddings of {len(self):,} words, {self.dimension} dimensions{pieces}"
+
+    @property
+    def are_static(self) -> bool:
+        """Whether these are the vectors of a static model, which composes all words of sub-words."""
+        return self.subwords is not None and self.subwords.are_own
 
     @classmethod
     @check_call("of a dictionary of vectors: Embeddings.of(list(vectors), list(vectors.values()))")
@@ -284,19 +312,27 @@ class Embeddings:
     def state(self) -> State:
         """Return words and vectors; rows that no word has are left out."""
         whole = self.compact()
-        large, lengths = {"vectors": _as_stored(whole.matrix)}, None
-        if pieces := whole.subwords:
-            large["subwords"] = _as_stored(pieces.matrix)
-            lengths = [pieces.shortest, pieces.longest]
+        large = {"vectors": _as_stored(whole.matrix)}
+        lengths = None
+        parts = {}
+        if isinstance(whole.subwords, CharacterNgrams):
+            large["subwords"] = _as_stored(whole.subwords.matrix)
+            lengths = [whole.subwords.shortest, whole.subwords.longest]
+        elif whole.subwords is not None:
+            parts["subwords"] = whole.subwords.state()
         values = {"unknown": self.unknown, "subwords": lengths, "settings": dict(self.settings)}
-        return State("embeddings", values, large=large, words={"vocab": whole.vocabulary.words})
+        words = {"vocab": whole.vocabulary.words}
+        return State("embeddings", values, large=large, words=words, parts=parts)
 
     @classmethod
     def from_state(cls, stored: Stored) -> Embeddings:
         """Return what :meth:`state` was made of."""
         words = Vocabulary.from_words(stored.words("vocab"))
-        matrix, pieces = stored.large("vectors", "v", (len(words), None)), None
-        if stored.value("subwords", object) is not None:
+        matrix = stored.large("vectors", "v", (len(words), None))
+        pieces: Subwords | None = None
+        if stored.parts():
+            pieces = stored.open("subwords", matrix.shape[1])
+        elif stored.value("subwords", object) is not None:
             table = stored.large("subwords", "v", (None, matrix.shape[1]))
             pieces = CharacterNgrams(table, *stored.value("subwords", list))
         return cls(words, matrix, pieces, stored.text("unknown"), stored.value("settings", dict))
@@ -312,6 +348,13 @@ class Embeddings:
     def with_unknown(self, policy: str) -> Embeddings:
         """Return the same vectors with another choice of `unknown`."""
         return replace(self, unknown=policy)
+
+    def with_back_off(self) -> Embeddings:
+        """Return the same vectors with vectors for unknown words, if these have none: of sub-words if any."""
+        if self.unknown != "zero":
+            return self
+        composes = self.subwords is not None and not self.are_static
+        return self.with_unknown("subword" if composes else "backoff")
 
     def first(self, count: int) -> Embeddings:
         """Return the first words only (usually the most frequent ones)."""
@@ -347,9 +390,10 @@ class Embeddings:
         result = np.zeros((len(rows), self.dimension), dtype)  # (N, D)
         result[rows >= 0] = self.matrix[rows[rows >= 0]]
         missing = np.flatnonzero(rows < 0).tolist()
-        if missing and self.unknown == "subword" and self.subwords is not None:
+        if missing and self.subwords is not None and (self.are_static or self.unknown == "subword"):
             result[missing] = self.subwords.vectors([words[n] for n in missing])
-        elif missing and self.unknown == "backoff":
+            missing = [n for n in missing if not result[n].any()] if self.are_static else []
+        if missing and self.unknown == "backoff":
             result[missing] = [self._back_off(words[n]) for n in missing]
         return result
 
@@ -380,7 +424,8 @@ class Embeddings:
         """
         _expect_words(words)
         forms = list(words)
-        missing = [n for n, word in enumerate(words) if word not in self.vocabulary]
+        own_words = self.own_words if self.are_static else self.vocabulary
+        missing = [n for n, word in enumerate(words) if word not in own_words]
         normalized = text.normalized([words[n] for n in missing])
         unfolded = self._unfolded(text) if missing else {}
         for n, word in zip(missing, normalized, strict=True):
@@ -411,8 +456,10 @@ class Embeddings:
         return {}
 
     @property
-    def own_words(self) -> OwnWords:
+    def own_words(self) -> Container[str]:
         """The words that have a vector of their own, which is not zero."""
+        if self.subwords is not None and self.subwords.are_own:
+            return self.subwords
         return OwnWords(self)
 
     @cached_property

@@ -127,7 +127,7 @@ def _other_binary(start: bytes) -> str | None:
         return f"a tar archive; {_UNPACK_VECTORS}"
     header_bytes = int.from_bytes(start[:8], "little")
     if start[8:9] == b"{" and 0 < header_bytes <= _MAX_SAFETENSORS_HEADER and b'"dtype"' in start:
-        return f"a safetensors file; {_IN_PYTHON}"
+        return "a safetensors file; a static model needs its tokenizer.json beside it: name their folder"
     for pattern, order in ((_UTF_16_LE, "le"), (_UTF_16_BE, "be")):
         # A few bytes suffice: a binary form has no run of letters that alternate with zeros
         match = pattern.match(start[:64])

@@ -103,6 +103,7 @@ def nearest_words(
     A zero vector has none.
     """
     check_choice(score, RETRIEVAL_SCORES, "scores")
+    _check_word_list(target)
     queries = unit_rows(source.vectors(words))  # (N, D)
     keys = unit_rows(target.compact().matrix)  # (V, D)
     if score == "csls":
@@ -117,6 +118,12 @@ def nearest_words(
         entries = [(target_words[row], value) for row, value in zip(rows_of_word, values, strict=True)]
         neighbors[word] = entries if query.any() else []
     return neighbors
+
+
+def _check_word_list(embeddings: Embeddings) -> None:
+    """Raise UsageError if the vectors have no list of words."""
+    if embeddings.are_static:
+        raise UsageError("expected vectors of a list of words; a static model composes words of sub-words")
 
 
 class DictionaryScore(NamedTuple):
@@ -200,6 +207,8 @@ def map_spaces(
     if source.dimension != target.dimension:
         dimensions = f"{source.dimension} and {target.dimension}"
         raise UsageError(f"expected spaces of equal dimension, found {dimensions}")
+    _check_word_list(source)
+    _check_word_list(target)
     source, target = source.compact(), target.compact()
     X, Y = centered(source.matrix), centered(target.matrix)
     first = _seed_rows(source, target, seeds)

@@ -10,10 +10,12 @@ format                description                                               
 ``fasttext``          fastText's .bin models with sub-words                               no
 ``gensim``            gensim's KeyedVectors and models with word vectors (pickles)        no
 ``pickle``            a pickled dictionary from words to vectors                          no
+``static``            tokenizer.json and model.safetensors (model2vec, Hugging Face)      no
 ====================  ==================================================================  =======
 
-The format of a file is detected from its content, except that ``word2int`` is recognized by file names. Files
-of the last five formats may be compressed by gzip, bzip2, xz or Zstandard.
+The format of a file is detected from its content, except that ``word2int`` and ``static`` are recognized by
+file names. Files of the formats from ``word2vec`` to ``pickle`` may be compressed by gzip, bzip2, xz or
+Zstandard, or be the only file of a zip archive.
 """
 
 from __future__ import annotations
@@ -66,6 +68,7 @@ from nmtalign.vectors.pickles import (
     read_pickled_vectors,
     vectors_of_dictionary,
 )
+from nmtalign.vectors.static_models import STATIC_FILES, is_static_model, read_static_model
 from nmtalign.vectors.vector_text_files import BYTE_ORDER_MARK, keeps_ascii, read_text_vectors, text_form
 from nmtalign.vectors.word2vec_files import (
     open_vectors_file,
@@ -114,8 +117,8 @@ def load_embeddings(
     path : path
         A file or folder; for ``word2int`` either of the two files.
     format : str
-        ``folder``, ``word2int``, ``word2vec``, ``word2vec-binary``, ``fasttext``, ``gensim`` or ``pickle``;
-        with ``auto`` the content decides.
+        ``folder``, ``word2int``, ``word2vec``, ``word2vec-binary``, ``fasttext``, ``gensim``, ``pickle`` or
+        ``static``; with ``auto`` the content decides.
     limit : int, optional
         Load only the first words, usually the most frequent ones.
     unsafe_pickle : bool
@@ -148,6 +151,8 @@ def load_embeddings(
     except (LookupError, ValueError) as error:
         raise UsageError(f"words cannot be decoded with `encoding` and `errors` ({error})") from None
     format = detect_format(path, encoding=encoding) if format == "auto" else format
+    if format == "static" and limit is not None:
+        raise UsageError("`limit` does not apply to a static model, which composes all words; leave it out")
     decoding = limit, encoding, errors or "strict"
     readers: dict[str, Callable[[], Embeddings]] = {
         "folder": lambda: _read_folder(path, limit),
@@ -157,6 +162,7 @@ def load_embeddings(
         "fasttext": lambda: read_fasttext_binary(path, limit, encoding, errors or "backslashreplace"),
         "gensim": lambda: read_gensim(path, limit, unsafe_pickle),
         "pickle": lambda: read_pickled_vectors(path, unsafe_pickle),
+        "static": lambda: read_static_model(path if path.is_dir() else path.parent),
     }
     if format not in readers:
         raise UsageError(f"vector format: expected one of {', '.join(READ_VECTORS)}, found {format!r}")
@@ -182,10 +188,12 @@ def detect_format(path: str | Path, *, encoding: str = "utf-8") -> ReadVectorsFo
     path = as_path(path)
     if (path / "meta.json").is_file():
         return "folder"
+    if is_static_model(path) or (path.name in STATIC_FILES and is_static_model(path.parent)):
+        return "static"
     if path.is_dir():
         raise DataError(
-            "expected word2int_XX.pkl and embeddings_XX.npz of each language XX, or a folder that"
-            " `vectors convert` wrote; found neither"
+            "expected word2int_XX.pkl and embeddings_XX.npz of each language XX, a folder that `vectors"
+            f" convert` wrote, or {' and '.join(STATIC_FILES)} of a static model; found none of these"
         ).at(path)
     if not path.is_file():
         raise DataError("no such file or folder of vectors").at(path)
@@ -252,6 +260,8 @@ def save_embeddings(
         reads with ``KeyedVectors.load_word2vec_format(path, binary=True)``.
     """
     check_type(embeddings, Embeddings, "Embeddings")
+    if embeddings.are_static:
+        raise UsageError("a static model has no list of words to save; copy its folder instead")
     path, whole = as_path(path), embeddings.compact()
     expect_room_for_vectors(path, format, overwrite=overwrite)
     whole = replace(whole, matrix=np.ascontiguousarray(whole.matrix))
@@ -324,7 +334,8 @@ def _read_folder(folder: Path, limit: int | None) -> Embeddings:
 def _write_folder(embeddings: Embeddings, folder: Path) -> None:
     """Write nmtalign's own format."""
     meta: dict[str, Any] = {**_FOLDER_FORMAT, "words": len(embeddings), "dimension": embeddings.dimension}
-    if pieces := embeddings.subwords:
+    pieces = embeddings.subwords
+    if isinstance(pieces, CharacterNgrams):
         meta["subwords"] = {"shortest": pieces.shortest, "longest": pieces.longest}
     with atomic_folder(folder) as new:
         embeddings.state().write(new)  # vectors.npy, vocab.txt, subwords.npy
@@ -446,11 +457,14 @@ def load_pair(
     """Load source and target vectors from one folder.
 
     For each of two languages XX, the folder contains ``word2int_XX.pkl`` and ``embeddings_XX.npz``, or a
-    sub-folder ``XX`` in nmtalign's own format. By default, the languages are those of ``pair.json``, or the
-    only two in the folder in alphabetical order. The vectors have the same dimension, and the settings of
-    ``pair.json``.
+    sub-folder ``XX`` in nmtalign's own format. The vectors of a static model are those of both sides. By
+    default, the languages are those of ``pair.json``, or the only two in the folder in alphabetical order.
+    The vectors have the same dimension, and the settings of ``pair.json``.
     """
     folder = as_path(folder)
+    if is_static_model(folder):
+        vectors = load_embeddings(folder, limit=limit)
+        return vectors, vectors
     paths = languages_of(folder)
     names = languages or pair_languages(folder)
     if not isinstance(names, tuple | list) or len(names) != 2:
@@ -474,6 +488,8 @@ def both_embeddings(
     if len(vectors) != 2:
         raise UsageError(f"expected source and target vectors, found {len(vectors)}: {short_repr(vectors)}")
     source = _as_embeddings(vectors[0], limit, unsafe_pickle=unsafe_pickle)
+    if source.are_static and isinstance(vectors[0], str | Path) and vectors[0] == vectors[1]:
+        return source, source  # the table may be large
     target = _as_embeddings(vectors[1], limit, unsafe_pickle=unsafe_pickle)
     if source.dimension != target.dimension:
         source_name, target_name = _described_side(vectors[0]), _described_side(vectors[1])

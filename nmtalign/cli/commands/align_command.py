@@ -188,7 +188,9 @@ def align_command(
     Writes one line per sentence pair, such as `0-0 1-2`: pairs of source and target positions, counted from
     0. If a side is empty, the line is empty. Positions count the space-separated words of your lines,
     whichever tokenizer is used; with --tokens, they count the tokens, and with --count pieces sub-words. `-`
-    reads standard input. The default model is the bundled English-French one.
+    reads standard input. The default model is the bundled English-French one. Over --vectors, a hidden Markov
+    model of positions is fitted to the text, and words without a vector get one by back-off; plain attention
+    is --positions none.
 
     Example: nmtalign align text.en text.fr -o links.txt --table links.tsv
     """
@@ -208,7 +210,7 @@ def align_command(
         progress = stack.enter_context(open_progress("pairs", bitext.files))
         opened = bad.track(bitext.read(bad.add))
         pairs, limit = progress.track(opened), LengthLimit(errors.max_length, bitext.files)
-        aligner = replace(options.load(), workers=engine.workers)
+        aligner = replace(options.load_for_text(), workers=engine.workers)
         words_of = partial(unit.shown, text=aligner.text, languages=aligner.languages)
         expert_words = partial(unit.expert_words, text=aligner.text, languages=aligner.languages)
         if expert is not None:

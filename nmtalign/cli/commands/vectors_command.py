@@ -145,6 +145,10 @@ def _info_lines(embeddings: na.Embeddings) -> Iterator[str]:
     import numpy as np
 
     lengths = np.linalg.norm(np.asarray(embeddings.matrix, dtype=np.float32), axis=1)  # (V,)
+    if embeddings.are_static:
+        yield f"  all words, {embeddings.dimension} dimensions"
+        yield f"  sub-words: {embeddings.subwords}"
+        return
     yield f"  {len(embeddings):,} words, {embeddings.dimension} dimensions, {embeddings.matrix.dtype}"
     yield f"  first words: {printable(' '.join(embeddings.vocabulary.words[:10]))}"
     if len(lengths):
