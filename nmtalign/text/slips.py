@@ -386,7 +386,7 @@ def _best_border(evidence: Doubles, old: int, new: int, lines: tuple[int, int, i
     """
     start, border, stop = lines
     low = max(start, border - _BORDER_LINES - missing)
-    high = max(low, min(stop, border + _BORDER_LINES) - missing)
+    high = max(low, min(border + _BORDER_LINES, stop - missing))
     places = np.arange(low, high + 1)
     before = np.concatenate([[0], np.cumsum(evidence[low : high + missing, old])])
     after = np.concatenate([[0], np.cumsum(evidence[low : high + missing, new])])
