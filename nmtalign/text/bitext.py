@@ -23,7 +23,7 @@ from nmtalign.display import short_repr, single_line
 from nmtalign.errors import DataError, OnError, UsageError
 from nmtalign.files.compressed import format_ending
 from nmtalign.files.paths import expand_home
-from nmtalign.files.text_files import check_encoding, is_encodable, try_lines, zip_lines
+from nmtalign.files.text_files import UnequalLinesError, check_encoding, is_encodable, try_lines, zip_lines
 from nmtalign.names import PairFormat
 from nmtalign.text.conllu import CONLLU_ENDING, read_conllu_pairs
 from nmtalign.text.headers import find_side_columns
@@ -36,6 +36,7 @@ from nmtalign.text.readers import (
     Select,
     read_pair_records,
 )
+from nmtalign.text.slips import MAX_LINES_FOR_SLIPS, describe_lines, find_line_gaps, find_line_runs
 from nmtalign.text.tokenization import MAX_TEXT_CHARS, SPACE_SETTINGS, Languages, TextSettings
 from nmtalign.validation import (
     check_choices,
@@ -289,13 +290,38 @@ def _read_two_files(source: str | Path, target: str | Path, encoding: str) -> It
         return
     source_lines = _warn_if_both_sides(try_lines(source, encoding=encoding), source)
     target_lines = _warn_if_both_sides(try_lines(target, encoding=encoding), target)
-    for source_line, target_line in zip_lines([source_lines, target_lines], [source, target]):
-        if isinstance(source_line, DataError):
-            yield source_line
-        elif isinstance(target_line, DataError):
-            yield target_line
-        else:
-            yield source_line, target_line
+    try:
+        for source_line, target_line in zip_lines([source_lines, target_lines], [source, target]):
+            if isinstance(source_line, DataError):
+                yield source_line
+            elif isinstance(target_line, DataError):
+                yield target_line
+            else:
+                yield source_line, target_line
+    except UnequalLinesError as error:
+        raise DataError(f"{error}; {_advice_on_unequal_lines(source, target, encoding)}") from None
+
+
+def _advice_on_unequal_lines(source: str | Path, target: str | Path, encoding: str) -> str:
+    """Return where the first line without a partner is, if it can be found, and what shows the others."""
+    command = f"`nmtalign check {source} {target}` shows where the lines slip"
+    if not (Path(source).is_file() and Path(target).is_file()):  # a pipe cannot be read again
+        return command
+    sides: list[list[str]] = []
+    for path in (source, target):
+        lines = try_lines(path, encoding=encoding)
+        sides.append(["" if isinstance(line, DataError) else line for line in lines])
+        if len(sides[-1]) > MAX_LINES_FOR_SLIPS:
+            return command
+    runs = find_line_runs(*sides)
+    gaps = find_line_gaps(runs, len(sides[0]), len(sides[1]))
+    if not gaps:
+        return command
+    lone = [(source, gaps[0].source), (target, gaps[0].target)]
+    places = [f"{describe_lines(lines)} of {path}" for path, lines in lone if lines]
+    have = "have" if len(places) > 1 or any(len(lines) > 1 for _, lines in lone) else "has"
+    more = "" if len(gaps) == 1 else f", and {len(gaps) - 1:,} more gaps follow"
+    return f"it seems that {' and '.join(places)} {have} no partner{more}; {command}"
 
 
 _SNIFFED_LINES = 10
