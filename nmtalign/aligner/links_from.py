@@ -51,6 +51,7 @@ from nmtalign.links.alignments import (
 from nmtalign.names import (
     MARKS,
     UNITS,
+    CellValues,
     CountName,
     ExtractionName,
     MethodName,
@@ -427,6 +428,13 @@ class _Linked(NamedTuple):
         weights[rows, columns] = self.batch.probability[links_of_pair]
         alignment = Alignment(self.batch.links(n), len(source), len(target))
         return AlignedPair(alignment, AlignmentMatrix(weights, source, target))
+
+    def matrices(self, values: CellValues | None) -> Iterator[Reals]:
+        """Yield the weights of the links of each pair; they are the only values that are kept."""
+        if values not in (None, "combined"):
+            advice = "`combined` are the probabilities of the links"
+            raise UsageError(f"links from another program keep no `{values}` weights; {advice}")
+        return (self.aligned(n).posterior for n in range(len(self.pairs)))
 
     def chosen(self, numbers: Sequence[int]) -> _Linked:
         """Return some of the pairs."""
