@@ -46,13 +46,14 @@ from nmtalign.scorers.scorer import Scorer
 from nmtalign.state import State, Stored, open_state, save_state
 from nmtalign.text.bitext import (
     MAX_MATRIX_CELLS,
+    ColumnName,
     Pair,
     Pairs,
     Sentence,
     Sentences,
     check_pair,
-    check_pairs,
     is_line_pair,
+    read_pairs,
     words_between_spaces,
 )
 from nmtalign.text.tokenization import Languages, TextSettings
@@ -167,6 +168,8 @@ class Aligner(TableResult):
         pairs: Pairs,
         targets: Sentences | None = None,
         *,
+        source: ColumnName = None,
+        target: ColumnName = None,
         expert: LinksInput | None = None,
         count: CountName | None = None,
         pieces: SubwordMarks | None = None,
@@ -181,10 +184,13 @@ class Aligner(TableResult):
 
         Parameters
         ----------
-        pairs : Bitext, iterable of (source, target), (list, list), or DataFrame
-            Lines of text, or lists of their words.
+        pairs : Bitext, iterable of (source, target), (list, list), table, or records
+            Lines of text, or lists of their words; for tables and records see :func:`train`. The index of a
+            DataFrame is kept: tables of the batch have it.
         targets : sequence, optional
             The target sentences, if `pairs` are the source sentences: ``align_batch(sources, targets)``.
+        source, target : str or int, optional
+            The columns of a table, or the keys of records. Left out: they are found by their names.
         expert : path or iterable, optional
             Links of each pair, made by another system or a person: Pharaoh lines, or sets of
             (source, target). They vote on the links. An empty set says nothing about its pair. How much
@@ -216,7 +222,8 @@ class Aligner(TableResult):
             If few words of all pairs are known, or the sides are swapped.
         """
         reporter = open_reporter(progress, stage="aligning")
-        listed = list(check_pairs(pairs, targets, languages=self.languages))
+        checked = read_pairs(pairs, targets, source=source, target=target, languages=self.languages)
+        listed = list(checked.pairs)
         reporter.expect(len(listed))
         aligner = self if workers is None else replace(self, workers=workers)
         unit = link_unit(count=count, pieces=pieces, spm=spm)
@@ -236,7 +243,7 @@ class Aligner(TableResult):
             lines: list[Any] = listed
             segments = [unit.segments(pair, aligner.text, aligner.languages) for pair in lines]
             batch = expand_to_segments(batch, segments)
-        return replace(batch, origin=_Pairs(aligner, listed, unit))
+        return replace(batch, origin=_Pairs(aligner, listed, unit), frame_index=checked.frame_index)
 
     @check_call()
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
@@ -533,7 +540,7 @@ class _Pairs:
             line_words = text.line_words if self.unit.linked == "words" else None
             for n, pair in enumerate(pairs):
                 matrix = values_of_words(values, arrays[values][n], pair, line_words, n)
-                if self.unit.expands:
+                if self.unit.expands and is_line_pair(pair):
                     segments = self.unit.segments(pair, self.aligner.text, self.aligner.languages)
                     matrix = expand_values(values, matrix, *segments)
                 matrix.flags.writeable = False

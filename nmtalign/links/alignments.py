@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Integral, Real
 from operator import index
-from typing import Any, NamedTuple, Protocol, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +23,9 @@ from nmtalign.errors import DataError, UsageError
 from nmtalign.names import VALUES, CellValues
 from nmtalign.results import Result, Viewable
 from nmtalign.validation import check_choice, check_type, normalize_index, selected_indices
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 BothWords = tuple[tuple[str, ...], tuple[str, ...]]
 UnknownWords = tuple[frozenset[int], frozenset[int]]  # positions in source and target
@@ -485,6 +488,8 @@ class AlignedBatch(Sequence[AlignedPair], Result):
     origin : optional
         The text and its aligner. Without it, for example in a batch of links from a file, ``links(n)`` works,
         but ``batch[n]`` does not.
+    frame_index : pandas.Index, optional
+        The index of the DataFrame that the pairs come from; a part of the batch has the same part of it.
 
     Examples
     --------
@@ -502,6 +507,7 @@ class AlignedBatch(Sequence[AlignedPair], Result):
     probability: NDArray[np.float32]
     scores: NDArray[np.float64]
     origin: Origin | None = None
+    frame_index: pd.Index | None = None
 
     def __post_init__(self) -> None:
         offsets = _as_read_only(self.offsets, "offsets", (None,), "iu")
@@ -517,6 +523,9 @@ class AlignedBatch(Sequence[AlignedPair], Result):
             "probability": _as_read_only(self.probability, "probability", (links,)),
             "scores": _as_read_only(self.scores, "scores", (pairs,)),
         }
+        if self.frame_index is not None and len(self.frame_index) != pairs:
+            found = f"found one of {len(self.frame_index):,}"
+            raise DataError(f"expected an index of {pairs:,} pairs as frame_index, {found}")
         for name in ("source", "target"):
             if links and checked[name].min() < 0:
                 raise DataError(f"expected positions from 0 as {name}, found {checked[name].min()}")
@@ -567,6 +576,7 @@ class AlignedBatch(Sequence[AlignedPair], Result):
             self.probability[rows],
             self.scores[numbers],
             self.origin and self.origin.chosen(numbers),
+            None if self.frame_index is None else self.frame_index[list(numbers)],
         )
 
     @check_call("links are a method: batch.links(n) returns those of pair n")
