@@ -18,18 +18,26 @@ from nmtalign.aligner.decoding import BucketLinks, Decoder
 from nmtalign.aligner.experts import Expert, estimate_trust, with_expert_votes, with_links
 from nmtalign.aligner.extraction_methods import Extraction, make_extraction
 from nmtalign.aligner.probabilities import LinkProbabilities, TrainingSize
+from nmtalign.arrays import Reals
 from nmtalign.calls import check_call, check_constructor
 from nmtalign.corpus.coverage import Coverage, one_word_lines_warning
-from nmtalign.corpus.line_words import links_of_tokens, links_of_words, pair_of_words
+from nmtalign.corpus.line_words import links_of_tokens, links_of_words, pair_of_words, values_of_words
 from nmtalign.corpus.parallel import default_workers, parallel_map
 from nmtalign.corpus.text import EncodedText, encode_lines, encode_text
-from nmtalign.corpus.units import WORDS, LinkUnit, expand_pair, expand_to_segments, link_unit
+from nmtalign.corpus.units import (
+    WORDS,
+    LinkUnit,
+    expand_pair,
+    expand_to_segments,
+    expand_values,
+    link_unit,
+)
 from nmtalign.display import short_repr, single_line
 from nmtalign.errors import UsageError
 from nmtalign.files.paths import resolve_path
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, BothWords
 from nmtalign.links.inputs import LinksInput, iter_links
-from nmtalign.names import CountName, SubwordMarks
+from nmtalign.names import CellValues, CountName, SubwordMarks
 from nmtalign.positions.position_model import PositionModel, SoftmaxPositions, TextScores
 from nmtalign.progress import ProgressInput, open_reporter
 from nmtalign.results import TableResult
@@ -37,13 +45,15 @@ from nmtalign.scorers.learned_lexicon import Lexicon
 from nmtalign.scorers.scorer import Scorer
 from nmtalign.state import State, Stored, open_state, save_state
 from nmtalign.text.bitext import (
+    MAX_MATRIX_CELLS,
+    ColumnName,
     Pair,
     Pairs,
     Sentence,
     Sentences,
     check_pair,
-    check_pairs,
     is_line_pair,
+    read_pairs,
     words_between_spaces,
 )
 from nmtalign.text.tokenization import Languages, TextSettings
@@ -159,6 +169,8 @@ class Aligner(TableResult):
         pairs: Pairs,
         targets: Sentences | None = None,
         *,
+        source: ColumnName = None,
+        target: ColumnName = None,
         expert: LinksInput | None = None,
         count: CountName | None = None,
         pieces: SubwordMarks | None = None,
@@ -173,10 +185,13 @@ class Aligner(TableResult):
 
         Parameters
         ----------
-        pairs : Bitext, iterable of (source, target), (list, list), or DataFrame
-            Lines of text, or lists of their words.
+        pairs : Bitext, iterable of (source, target), (list, list), table, or records
+            Lines of text, or lists of their words; for tables and records see :func:`train`. The index of a
+            DataFrame is kept: tables of the batch have it.
         targets : sequence, optional
             The target sentences, if `pairs` are the source sentences: ``align_batch(sources, targets)``.
+        source, target : str or int, optional
+            The columns of a table, or the keys of records. Left out: they are found by their names.
         expert : path or iterable, optional
             Links of each pair, made by another system or a person: Pharaoh lines, or sets of
             (source, target). They vote on the links. An empty set says nothing about its pair. How much
@@ -208,7 +223,8 @@ class Aligner(TableResult):
             If few words of all pairs are known, or the sides are swapped.
         """
         reporter = open_reporter(progress, stage="aligning")
-        listed = list(check_pairs(pairs, targets, languages=self.languages))
+        checked = read_pairs(pairs, targets, source=source, target=target, languages=self.languages)
+        listed = list(checked.pairs)
         reporter.expect(len(listed))
         aligner = self if workers is None else replace(self, workers=workers)
         unit = link_unit(count=count, pieces=pieces, spm=spm)
@@ -228,7 +244,7 @@ class Aligner(TableResult):
             lines: list[Any] = listed
             segments = [unit.segments(pair, aligner.text, aligner.languages) for pair in lines]
             batch = expand_to_segments(batch, segments)
-        return replace(batch, origin=_Pairs(aligner, listed, unit))
+        return replace(batch, origin=_Pairs(aligner, listed, unit), frame_index=checked.frame_index)
 
     @check_call()
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
@@ -514,9 +530,42 @@ class _Pairs:
             return aligned
         return expand_pair(aligned, *self.unit.segments(pair, self.aligner.text, self.aligner.languages))
 
+    def matrices(self, values: CellValues | None) -> Iterator[Reals]:
+        """Yield values of each pair, bit-identical to those of :meth:`aligned`."""
+        return self._iter_matrices(values or self.aligner.default_values)
+
+    def _iter_matrices(self, values: str) -> Iterator[Reals]:
+        for pairs in _chunks_of_cells(self.pairs):
+            text = self.aligner.encoded(pairs, count=self.unit.linked)
+            _, arrays = self.aligner.decoder_of(text).links_and_values([values])
+            line_words = text.line_words if self.unit.linked == "words" else None
+            for n, pair in enumerate(pairs):
+                matrix = values_of_words(values, arrays[values][n], pair, line_words, n)
+                if self.unit.expands and is_line_pair(pair):
+                    segments = self.unit.segments(pair, self.aligner.text, self.aligner.languages)
+                    matrix = expand_values(values, matrix, *segments)
+                matrix.flags.writeable = False
+                yield matrix
+
     def chosen(self, numbers: Sequence[int]) -> _Pairs:
         """Return some of the pairs."""
         return _Pairs(self.aligner, [self.pairs[n] for n in numbers], self.unit)
+
+
+def _chunks_of_cells(pairs: Sequence[Pair]) -> Iterator[Sequence[Pair]]:
+    """Yield consecutive pairs whose matrices together fit into memory."""
+    chunk: list[Pair] = []
+    cells = 0
+    for pair in pairs:
+        chunk.append(pair)
+        source, target = pair[:2]  # of lines, characters are counted, which are more than words
+        cells += len(source) * len(target)
+        if cells > MAX_MATRIX_CELLS:
+            yield chunk
+            chunk = []
+            cells = 0
+    if chunk:
+        yield chunk
 
 
 def _checked_lines(pairs: Sequence[Any]) -> Sequence[Any]:

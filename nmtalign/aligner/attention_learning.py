@@ -28,7 +28,7 @@ from nmtalign.names import LearnedScoreName, UnicodeForm
 from nmtalign.positions.hmm import DEFAULT_NULL
 from nmtalign.progress import ProgressInput, open_reporter
 from nmtalign.scorers.vector_scores import PARAMETER_FILES, BahdanauScore, ProjectedDot, VectorScore
-from nmtalign.text.bitext import Pair, Pairs, check_pairs
+from nmtalign.text.bitext import ColumnName, Pair, Pairs, check_pairs
 from nmtalign.training.attention_parameters import (
     PARAMETER_CLASSES,
     TeacherPart,
@@ -96,6 +96,8 @@ def learn_attention(
     bitext: Pairs,
     vectors: str | Path | tuple[Any, Any],
     *,
+    source: ColumnName = None,
+    target: ColumnName = None,
     score: LearnedScoreName = "bahdanau",
     model: Aligner | str | Path | None = None,
     units: int = DEFAULT_UNITS,
@@ -112,10 +114,12 @@ def learn_attention(
 
     Parameters
     ----------
-    bitext : iterable of (source, target), or (list, list), or DataFrame
-        Lines of text, or lists of words; read once.
+    bitext : iterable of (source, target), (list, list), table, or records
+        Lines of text, or lists of words, as for :func:`train`; read once.
     vectors : path, (path, path) or (Embeddings, Embeddings)
         Word vectors of both languages, also gensim's, which stay as they are; they need share no space.
+    source, target : str or int, optional
+        The columns of a table, or the keys of records. Left out: they are found by their names.
     score : {"bahdanau", "scaled-dot"}
     model : Aligner or path, optional
         The aligner whose posteriors are learned; left out, one is learned from the bitext.
@@ -168,7 +172,7 @@ def learn_attention(
         lowercase=lowercase,
         unicode=unicode,
     )
-    pairs = list(check_pairs(bitext))
+    pairs = list(check_pairs(bitext, source=source, target=target))
     words = [student.words_of(pair) for pair in pairs]
     options = LearnOptions(text=student.text, workers=workers)
     teacher, teacher_name = _teacher(model, pairs, words, options)

@@ -50,7 +50,7 @@ from nmtalign.scorers.dense import VECTORS_WEIGHT, check_vectors, learn_spectral
 from nmtalign.scorers.learned_lexicon import CountedForms
 from nmtalign.scorers.mixture import Mixture
 from nmtalign.state import is_model
-from nmtalign.text.bitext import Pair, Pairs, Sentences, check_pairs, is_line_pair
+from nmtalign.text.bitext import ColumnName, Pair, Pairs, Sentences, check_pairs, is_line_pair
 from nmtalign.text.lemmas import lemma_language
 from nmtalign.text.tokenization import SPACE_SETTINGS, Languages, TextSettings
 from nmtalign.training.checkpoint import CHECKPOINT_FILE, CHECKPOINT_FILE_WITH_EXPERT, checkpoint_of
@@ -82,6 +82,8 @@ def train(
     bitext: Pairs,
     targets: Sentences | None = None,
     *,
+    source: ColumnName = None,
+    target: ColumnName = None,
     preset: PresetName = "default",
     tokenizer: str | None = None,
     lowercase: bool | None = None,
@@ -106,10 +108,17 @@ def train(
 
     Parameters
     ----------
-    bitext : Bitext, iterable of (source, target), (list, list), or DataFrame
-        Lines of text, or lists of words, which no tokenizer cuts; read once.
+    bitext : Bitext, iterable of (source, target), (list, list), table, or records
+        Lines of text, or lists of words or a ``Doc`` of spaCy, which no tokenizer cuts; read once.
+        A table is a DataFrame of pandas or polars, a table of pyarrow, a data set of Hugging Face, or a
+        dictionary of columns. Records are dictionaries, such as ``{"en": "a cat", "fr": "un chat"}``, alone
+        or as ``{"translation": record}``.
     targets : sequence, optional
         The target sentences, if `bitext` has the source sentences: ``train(sources, targets)``.
+    source, target : str or int, optional
+        The columns of a table, or the keys of records. Left out: they are found by their names, which are
+        languages, or words such as ``src`` and ``target``. Two columns of other names are source and target,
+        in this order.
     preset : {"default", "fast"}
         ``fast`` takes less time and has a higher error.
     tokenizer : {"space", "simple", "moses", "icu"} or "sentencepiece:CHECKPOINT_FILE", optional
@@ -174,7 +183,7 @@ def train(
     [Link(source=0, target=0), Link(source=1, target=1)]
     """
     check_languages(languages)
-    rows = check_pairs(bitext, targets, languages=languages)
+    rows = check_pairs(bitext, targets, source=source, target=target, languages=languages)
     notes = list[str]()
     settings = open_options(
         preset=preset,

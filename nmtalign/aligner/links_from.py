@@ -51,6 +51,7 @@ from nmtalign.links.alignments import (
 from nmtalign.names import (
     MARKS,
     UNITS,
+    CellValues,
     CountName,
     ExtractionName,
     MethodName,
@@ -61,11 +62,12 @@ from nmtalign.names import (
 from nmtalign.positions.position_model import BucketPosteriors, Posteriors
 from nmtalign.progress import ProgressInput, open_reporter
 from nmtalign.text.bitext import (
+    ColumnName,
     Pair,
     Pairs,
     Sentences,
-    check_pairs,
     is_line_pair,
+    read_pairs,
     words_between_spaces,
 )
 from nmtalign.text.subwords import numbered_pieces
@@ -238,6 +240,8 @@ def links_from(
     pairs: Pairs,
     targets: Sentences | None = None,
     *,
+    source: ColumnName = None,
+    target: ColumnName = None,
     encoder: str | Path | None = None,
     translator: str | Path | None = None,
     matrices: str | Path | Iterable[AnyArray] | None = None,
@@ -271,10 +275,13 @@ def links_from(
 
     Parameters
     ----------
-    pairs : Bitext, iterable of (source, target), (list, list), or DataFrame
-        Lines of text, or lists of words; if the attention is that of sub-words, lists of these.
+    pairs : Bitext, iterable of (source, target), (list, list), table, or records
+        Lines of text, or lists of words, as for :func:`train`; if the attention is that of sub-words, lists
+        of these.
     targets : sequence, optional
         The target sentences, if `pairs` are the source sentences.
+    source, target : str or int, optional
+        The columns of a table, or the keys of records. Left out: they are found by their names.
     encoder, translator : str or path, optional
         Name or folder of an encoder, or of a translation model, of the package transformers.
     matrices : path, or iterable of arrays of shape (T, S) or (layers, heads, T, S), optional
@@ -341,7 +348,7 @@ def links_from(
     ...     links_from([("the cat", "le chat")], similarities=f"{folder}/s.npz").links(0)
     [Link(source=0, target=0), Link(source=1, target=1)]
     """
-    source = LinkSource(
+    link_source = LinkSource(
         encoder=encoder,
         translator=translator,
         matrices=matrices,
@@ -366,10 +373,11 @@ def links_from(
     )
     reporter = open_reporter(progress, stage="linking")
     text = TextSettings(tokenizer, lowercase=False, unicode="none")
-    listed = list(check_pairs(pairs, targets))
+    checked = read_pairs(pairs, targets, source=source, target=target)
+    listed = list(checked.pairs)
     reporter.expect(len(listed))
     words_of_pairs = (_words_of_pair(pair, text) for pair in listed)
-    linker, words = open_linker(words_of_pairs, source)
+    linker, words = open_linker(words_of_pairs, link_source)
     unit = link_unit(count=count, pieces=pieces, spm=spm)
     check_source_unit(unit)
     batches = []
@@ -377,6 +385,7 @@ def links_from(
         batches.append(linked_pairs)
         reporter.advance(len(linked_pairs))
     batch = concatenate_batches(batches or [linker.align([])])
+    batch = replace(batch, frame_index=checked.frame_index)
     reporter.finish(f"{len(batch):,} pairs linked")
     lines = [pair for pair in listed if is_line_pair(pair)]
     if pieces is not None:
@@ -427,6 +436,13 @@ class _Linked(NamedTuple):
         weights[rows, columns] = self.batch.probability[links_of_pair]
         alignment = Alignment(self.batch.links(n), len(source), len(target))
         return AlignedPair(alignment, AlignmentMatrix(weights, source, target))
+
+    def matrices(self, values: CellValues | None) -> Iterator[Reals]:
+        """Yield the weights of the links of each pair; they are the only values that are kept."""
+        if values not in (None, "combined"):
+            advice = "`combined` are the probabilities of the links"
+            raise UsageError(f"links from another program keep no `{values}` weights; {advice}")
+        return (self.aligned(n).posterior for n in range(len(self.pairs)))
 
     def chosen(self, numbers: Sequence[int]) -> _Linked:
         """Return some of the pairs."""

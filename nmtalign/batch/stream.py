@@ -15,7 +15,7 @@ import numpy as np
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.arrays import Doubles, Flags, Reals
 from nmtalign.corpus.coverage import Coverage, one_word_lines_warning
-from nmtalign.corpus.line_words import BothLineWords, join_token_values, links_of_words
+from nmtalign.corpus.line_words import BothLineWords, links_of_words, values_of_words
 from nmtalign.corpus.parallel import parallel_imap
 from nmtalign.corpus.text import EncodedText, encode_lines
 from nmtalign.corpus.units import (
@@ -166,10 +166,8 @@ def _attention_of_words(
     """Return values of the words between spaces from those of their tokens."""
     of_words = []
     for n, ((weights, linkable), pair) in enumerate(zip(attention, chunk.lines, strict=True)):
-        source, target = SPACE_SETTINGS.words_of_pair(pair)
-        word_positions = (words[0].sentence(n), words[1].sentence(n)), (len(target), len(source))
-        linkable = join_token_values("combined", linkable, *word_positions)  # where any of the tokens may
-        of_words.append((join_token_values(values, weights, *word_positions), linkable))
+        may_link = values_of_words("combined", linkable, pair, words, n)  # where any of the tokens may
+        of_words.append((values_of_words(values, weights, pair, words, n), may_link))
     return of_words
 
 

@@ -26,6 +26,7 @@ from nmtalign.links.alignments import (
     GoldAlignment,
     Link,
 )
+from nmtalign.text.bitext import Pair, is_line_pair
 from nmtalign.text.tokenization import SPACE_SETTINGS, words_containing
 
 SPACE_BYTE = ord(" ")
@@ -296,6 +297,20 @@ def join_pair_tokens(
         probabilities=probabilities,
         scores=join("scores", pair.scores),
     )
+
+
+def values_of_words(
+    values: str, weights: AnyArray, pair: Pair, words: BothLineWords | None, n: int
+) -> AnyArray:
+    """Return one kind of values of pair `n` of a text, for its words between spaces.
+
+    `words` has the words of the tokens of all pairs of the text; None if each token is a word.
+    """
+    if words is None or not is_line_pair(pair):
+        return weights
+    source, target = SPACE_SETTINGS.words_of_pair(pair)
+    word_of_token = words[0].sentence(n), words[1].sentence(n)
+    return join_token_values(values, weights, word_of_token, (len(target), len(source)))
 
 
 def join_token_values(

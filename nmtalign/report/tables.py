@@ -14,6 +14,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
+import numpy as np
+
 from nmtalign.calls import check_call
 from nmtalign.errors import UsageError
 from nmtalign.files.array_files import NpzWriter
@@ -73,7 +75,7 @@ def without_formulas(rows: Iterable[LinkRow], path: str | Path) -> Iterable[Link
 
 @check_call()
 def link_table(pairs: Iterable[AlignedPair] | AlignedPair) -> pd.DataFrame:
-    """Return one row for each link: pair, positions, words, probability.
+    """Return one row for each link: pair, positions, words, probability, pair score.
 
     Parameters
     ----------
@@ -82,7 +84,9 @@ def link_table(pairs: Iterable[AlignedPair] | AlignedPair) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row for each link, pair by pair, by source and then by target position. Pairs count from 0.
+        One row for each link, pair by pair, by source and then by target position. Pairs count from 0. If
+        the pairs of a batch come from a DataFrame, each row has the index of its pair there, so that the
+        table can be joined to the DataFrame.
 
     Examples
     --------
@@ -90,17 +94,24 @@ def link_table(pairs: Iterable[AlignedPair] | AlignedPair) -> pd.DataFrame:
     >>> import numpy as np
     >>> matrix = AlignmentMatrix(np.array([[0.9, 0.1]]), ("red", "wine"), ("rouge",))
     >>> print(link_table(AlignedPair(Alignment({(0, 0)}, 2, 1), matrix)).to_string(index=False))
-     pair  source_position source_word  target_position target_word  probability
-        0                0         red                0       rouge          0.9
+     pair  source_position source_word  target_position target_word  probability  pair_score
+        0                0         red                0       rouge          0.9         NaN
     """
     import pandas as pd
 
     rows = []
     for number, pair in enumerate(pairs if isinstance(pairs, Iterable) else [pairs]):
         check_type(pair, AlignedPair, "aligned pairs")
+        score = np.nan if pair.score is None else pair.score
         for (s, t), (source, target, probability) in zip(pair.links, pair.words, strict=True):
-            rows.append((number, s, source, t, target, probability))
-    return pd.DataFrame(rows, columns=["pair", *LinkRow._fields[1:]])
+            rows.append((number, s, source, t, target, probability, score))
+    table = pd.DataFrame(rows, columns=["pair", *LinkRow._fields[1:], "pair_score"])
+    return with_frame_index(table, getattr(pairs, "frame_index", None))
+
+
+def with_frame_index(table: pd.DataFrame, frame_index: pd.Index | None) -> pd.DataFrame:
+    """Return a table whose rows have the index of their pair; the column ``pair`` numbers the pairs."""
+    return table if frame_index is None else table.set_index(frame_index[table["pair"].to_numpy(int)])
 
 
 def open_table(path: str | Path, files: AtomicFiles) -> Callable[[Iterable[LinkRow]], None]:
