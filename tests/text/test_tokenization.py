@@ -303,7 +303,7 @@ def test_a_sentencepiece_model_that_has_changed_is_opened_again(tmp_path):
         splits.append(load_tokenizer(f"sentencepiece:{path}").split("cat"))
         assert load_tokenizer(f"sentencepiece:{path}") is load_tokenizer(f"sentencepiece:{path}")
     assert splits[0] != splits[1]
-    with pytest.raises(DataError, match="absent.model: expected a sentencepiece model"):
+    with pytest.raises(DataError, match=r"absent.model: expected a sentencepiece model"):
         load_tokenizer(f"sentencepiece:{tmp_path}/absent.model")
 
 

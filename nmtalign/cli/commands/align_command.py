@@ -214,7 +214,12 @@ def align_command(
         if expert is not None:
             aligner = aligner.with_given_links()
             pairs = model_options.with_expert(
-                pairs, expert, bitext.encoding, marked=bad.are_marked, words_of=expert_words
+                pairs,
+                expert,
+                bitext.encoding,
+                marked=bad.are_marked,
+                words_of=expert_words,
+                name=unit.expert_count,
             )
         _check_engine(engine, aligner)
         if not unit.is_plain:
