@@ -173,3 +173,15 @@ def test_few_links_are_not_suspected(text, wrong_links, tmp_path, capsys):
     capsys.readouterr()
     assert run("align", *text, "--expert", few, "-o", tmp_path / "links") == 0
     assert "may count" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("is_swapped", [False, True])
+def test_evaluate_warns_of_gold_of_another_unit(text, wrong_links, tmp_path, capsys, is_swapped):
+    bpe = [path.with_name(f"{path.name}.bpe") for path in text]
+    pieces = tmp_path / "pieces"
+    assert run("align", *bpe, "--pieces", "bpe", "--count", "pieces", "-o", pieces, "-q") == 0
+    files = [pieces, wrong_links] if is_swapped else [wrong_links, pieces]
+    capsys.readouterr()
+    for gold, is_warned in ((files[0], False), (files[1], True)):
+        assert run("evaluate", files[0], gold) == 0
+        assert ("may count different units" in capsys.readouterr().err) == is_warned
