@@ -48,3 +48,12 @@ def escape_controls(text: str) -> str:
     'a\\x1b[2Jb\\u202e\tc'
     """
     return _TERMINAL_CONTROLS.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
+def with_plural(number: int, noun: str) -> str:
+    """Return a number with its noun, which becomes a plural in "s" unless the number is 1.
+
+    >>> with_plural(1, "pair"), with_plural(2_000, "pair")
+    ('1 pair', '2,000 pairs')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

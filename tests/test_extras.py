@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from nmtalign.cli import main
-from nmtalign.text import subwords
-from nmtalign.text.tokenization import load_tokenizer
+from nmtalign.text import subwords, tokenization
 from tests.conftest import REPOSITORY
 
 EXTRAS = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"][
@@ -39,7 +38,8 @@ def test_an_extra_that_is_missing_is_named(tmp_path: Path, monkeypatch, capsys, 
     assert extra in EXTRAS
     monkeypatch.setitem(sys.modules, module, None)
     monkeypatch.chdir(tmp_path)
-    load_tokenizer.cache_clear()
+    tokenization._make_tokenizer.cache_clear()
+    tokenization._open_sentencepiece.cache_clear()
     subwords._open_segmenter.cache_clear()
     for name in ("text", "text.json", "text.zst", "text.parquet"):
         Path(name).write_text("a b\n", encoding="utf-8")

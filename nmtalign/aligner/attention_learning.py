@@ -21,6 +21,7 @@ from nmtalign.arrays import Reals
 from nmtalign.calls import check_call
 from nmtalign.corpus.parallel import default_workers, parallel_map
 from nmtalign.corpus.text import EncodedText, encode_text
+from nmtalign.display import with_plural
 from nmtalign.errors import DataError
 from nmtalign.files.atomic_output import AtomicFiles, check_overwrite
 from nmtalign.files.paths import as_path, resolve_path
@@ -60,7 +61,7 @@ class LearnedAttention:
 
     def __str__(self) -> str:
         pairs = self.about["pairs"]
-        learned = f"held-out loss {self.about['held-out loss']}, {pairs:,} pair{'s'[: pairs != 1]}"
+        learned = f"held-out loss {self.about['held-out loss']}, {with_plural(pairs, 'pair')}"
         return f"{self.name} of {self.about['units']} units, {learned}"
 
     @property

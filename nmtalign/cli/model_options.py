@@ -20,6 +20,7 @@ from nmtalign.cli.texts import ModelTextOptions
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.paths import resolve_path
 from nmtalign.names import (
+    CountName,
     DeviceName,
     ExtractionName,
     MethodName,
@@ -186,18 +187,20 @@ def with_expert(
     encoding: str,
     *,
     marked: bool = False,
-    words_of: Callable[[Any], tuple[Words, Words]] | None = None,
+    words_of: Callable[[Any], tuple[Words, Words]],
+    name: CountName = "words",
 ) -> Iterator[Any]:
-    """Return the pairs of a bitext with the links of --expert; see `with_links` for the other parameters."""
+    """Return the pairs of a bitext with the links of --expert; see `with_links` for the other parameters.
+
+    `name` is that of what the links should count.
+    """
     if expert is None:
         return iter(bitext)
     from nmtalign.aligner.experts import with_links
     from nmtalign.links.formats import read_links
-    from nmtalign.text.bitext import words_between_spaces
 
     links = read_links(expert, encoding=encoding)
-    words_of = words_of or words_between_spaces
-    return with_links(bitext, links, marked=marked, file=expert, words_of=words_of)
+    return with_links(bitext, links, marked=marked, file=expert, words_of=words_of, name=name)
 
 
 @dataclass(frozen=True, kw_only=True)

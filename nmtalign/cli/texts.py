@@ -237,7 +237,6 @@ WORD_COUNT_ADVICE = (
     "links count space-separated words; pass the text that was aligned, or the files that align --tokens"
     " wrote; `nmtalign info` shows what links count"
 )
-MIN_PAIRS_CHECKED = 20  # with fewer linked pairs, the unit of the links is not checked
 
 
 class LinkedLine(NamedTuple):
@@ -267,7 +266,7 @@ class OptionalLinkedOptions(WordFormOptions):
         With a `separator`, pairs are bad if a word cannot be written into a plain file that has it between
         words; "" stands for a file of white space alone. Bad pairs have no words.
         """
-        from nmtalign.corpus.unit_check import UnitFit
+        from nmtalign.corpus.unit_check import UnitCheck
         from nmtalign.links.formats import read_links
 
         if self.source is None or self.target is None or self.links is None:
@@ -276,16 +275,14 @@ class OptionalLinkedOptions(WordFormOptions):
         links_of_lines = read_links(self.links, encoding=self.encoding, on_error=bad.add)
         lines = bad.track(zip_lines((pairs, links_of_lines), (self.source, self.links)))
         empty = LinkedPair([], [], na.Alignment((), 0, 0))
-        fit = UnitFit("words")
+        unit_check = UnitCheck(self.links)
         for number, (pair, links) in enumerate(lines, 1):
             linked = None if bad.has_current else self._checked(pair, links, number, bad, separator)
             if linked is not None:
-                fit.add(number, links, (len(linked.pair.source), len(linked.pair.target)))
+                unit_check.add(number, links, linked.pair.source, linked.pair.target)
             yield linked or LinkedLine(pair._replace(source="", target=""), empty)
-        if fit.linked_pairs >= MIN_PAIRS_CHECKED and not fit.fits:
-            reach = f"the links reach only {100 * fit.reach:.0f} % of the lines"
-            why = "so they may count other units than the words of this text"
-            warn(f"{self.links}: {reach}, {why}; `nmtalign info` tells what links count")
+        if warning := unit_check.warning():
+            warn(warning)
 
     def _checked(
         self,

@@ -111,6 +111,11 @@ class LinkUnit:
         joined.given = SentencePair(*pair)
         return joined
 
+    @property
+    def expert_count(self) -> CountName:
+        """What the links of an expert count."""
+        return "words" if self.models is not None else self.count
+
     def expert_words(
         self, pair: tuple[str, str], text: TextSettings, languages: Languages = (None, None)
     ) -> tuple[list[str], list[str]]:

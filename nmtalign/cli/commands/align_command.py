@@ -27,6 +27,7 @@ from nmtalign.cli.messages import (
 from nmtalign.cli.parameter_types import OUTPUT, OutputPrefix
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import BitextOptions
+from nmtalign.display import with_plural
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.names import SIDES, CellValues, CountName, SubwordMarks
@@ -216,7 +217,12 @@ def align_command(
         if expert is not None:
             aligner = aligner.with_given_links()
             pairs = model_options.with_expert(
-                pairs, expert, bitext.encoding, marked=bad.are_marked, words_of=expert_words
+                pairs,
+                expert,
+                bitext.encoding,
+                marked=bad.are_marked,
+                words_of=expert_words,
+                name=unit.expert_count,
             )
         _check_engine(engine, aligner)
         if not unit.is_plain:
@@ -332,8 +338,8 @@ def _log_alignment(
     pair = "" if "source" in languages else f"{'-'.join(languages)} "
     speed = f"{progress.seconds:.1f} s ({progress.rate:,.0f} pairs a second)"
     of_unit = "" if unit.is_plain else f" of {unit.count}"
-    pairs = f"{progress.done:,} {pair}pair{'s'[: progress.done != 1]}"
-    text = f"{pairs}, {links:,} links{of_unit} in {speed}{limit or ''}"
+    pairs = with_plural(progress.done, f"{pair}pair")
+    text = f"{pairs}, {with_plural(links, 'link')}{of_unit} in {speed}{limit or ''}"
     text += "" if output == "-" else f", in {output}"
     rates = {side: of_side.rate for side, of_side in zip(SIDES, known[:2], strict=True) if of_side.total}
     names = dict(zip(SIDES, languages, strict=True))

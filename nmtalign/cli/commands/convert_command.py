@@ -10,6 +10,7 @@ import nmtalign as na
 from nmtalign.cli import texts
 from nmtalign.cli.bad_records import BadRecords, ErrorOptions
 from nmtalign.cli.declare import argument, command, option
+from nmtalign.cli.messages import warn
 from nmtalign.cli.parameter_types import INPUT
 from nmtalign.cli.running import OutputFileOptions
 from nmtalign.cli.texts import WordFormOptions
@@ -79,22 +80,28 @@ def _with_words(
     padded: bool,
 ) -> Iterator[LinkRecord]:
     """Put the words of the texts into the records; `padded` records may end early."""
+    from nmtalign.corpus.unit_check import UnitCheck
     from nmtalign.links.formats import LinkRecord
 
     none = na.GoldAlignment((), ())
+    unit_check = UnitCheck(links)
     pairs = 0
     for pairs, (source, target) in enumerate(words, 1):
         record = next(records, LinkRecord(none) if padded else None)
         if record is None:
             raise DataError(f"expected links for each pair of the texts, found only {pairs - 1} in {links}")
         with_words = LinkRecord(none, tuple(source), tuple(target))
-        try:
-            yield with_words if bad.has_current else replace(with_words, gold=record.gold)
-        except DataError as error:
-            bad.add(DataError(f"pair {pairs}: {error}; {texts.WORD_COUNT_ADVICE}").at(links))
-            yield with_words
+        if not bad.has_current:
+            try:
+                with_words = replace(with_words, gold=record.gold)
+                unit_check.add(pairs, record.gold.possible, source, target)
+            except DataError as error:
+                bad.add(DataError(f"pair {pairs}: {error}; {texts.WORD_COUNT_ADVICE}").at(links))
+        yield with_words
     if next(records, None) is not None:
         raise DataError(f"expected links for the {pairs} pairs of the texts, found more in {links}")
+    if warning := unit_check.warning():
+        warn(warning)
 
 
 def _format_records(

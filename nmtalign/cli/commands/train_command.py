@@ -189,7 +189,9 @@ def train_command(
             settings = replace(settings, make_bitext=make_bitext)
         lines = progress.count(bitext.read())
         words_of = partial(unit.expert_words, text=settings.text, languages=languages)
-        pairs = model_options.with_expert(lines, expert.expert, bitext.encoding, words_of=words_of)
+        pairs = model_options.with_expert(
+            lines, expert.expert, bitext.encoding, words_of=words_of, name=unit.expert_count
+        )
         pairs = unit.prepared(pairs, settings.text, languages)
         pairs = checked_against_corrections(pairs, learning.gold, encoding=bitext.encoding)
         pairs = without_long_pairs(pairs)
