@@ -67,7 +67,7 @@ class PictureOptions(Options):
         "--values",
         "Draw the scores before the softmax, the attention of one direction, or both directions combined;"
         " `all` draws forward, reverse and combined; `parts` draws one panel per scorer or attention head."
-        "  [softmax without null: forward; else combined]",
+        "  [combined; with --positions none or diagonal: forward]",
     )
     links: bool = option("--links/--no-links", "Mark the chosen links.", default=True)
     numbers: bool | None = option(
