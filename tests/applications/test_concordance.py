@@ -77,7 +77,9 @@ def test_the_index_finds_what_plain_loops_find(pairs, query, side):
         assert [line.words for line in found.occurrences] == [tuple(pairs[n][:2]) for n, _ in places]
         assert [count for _, count in found.translations] == sorted(counts.values(), reverse=True)
         for text, _ in names:
-            lines = search(index, " ".join(query), SIDES[side], translation=text, max_examples=100).occurrences
+            lines = search(
+                index, " ".join(query), SIDES[side], translation=text, max_examples=100
+            ).occurrences
             plain = " ".join(word for word in text.split(" ") if word != GAP_SIGN) or text
             assert [line.pair for line in lines] == [n for n, found in units if found in (text, plain)]
 
