@@ -819,7 +819,7 @@ VALUES_REFUSED = {  # a call with one value, and values that it refuses
     "tagged lines": (lambda x: na.project([("a", "b", "")], [x]), (None, 5, ["a"], "c")),
     "found words": (lambda x: na.find([("a", "b", "")], x), (None, 5, ["a"], "\udce9")),
     "a translation to find": (lambda x: na.find([("a", "b", "")], "a", translation=x), (5, ["b"])),
-    "places to find": (lambda x: na.find([("a", "b", "")], "a", limit=x), (-1, 1.5, True, "a")),
+    "places to find": (lambda x: na.find([("a", "b", "")], "a", examples=x), (-1, 1.5, True, "a")),
     "length": (lambda x: na.Alignment([], x, 1), (None, "a", 1.5, True, -1)),
     "tokens": (lambda x: na.AlignmentMatrix(np.eye(2), x, ["a", "b"]), (None, 5, [1, 2], [None, "a"])),
     "other systems": (lambda x: na.SamplePair(1, pairs()[0], others={"x": x}), ([(0, 0)], 5, None)),

@@ -121,7 +121,7 @@ def train(
         in this order.
     preset : {"default", "fast"}
         ``fast`` takes less time and has a higher error.
-    tokenizer : {"space", "simple", "moses", "icu"} or "sentencepiece:CHECKPOINT_FILE", optional
+    tokenizer : {"space", "simple", "moses", "icu"} or "sentencepiece:FILE[,FILE]", optional
         How lines are cut. Left out: as for the model `init`, else at spaces.
     lowercase : bool, optional
         Look words up in lower case. Left out: as for the model `init`, else True.

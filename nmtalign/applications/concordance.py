@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SAMPLE_SEED = 1  # of the places that are drawn
-MAX_PLACES = 10  # that are drawn, unless told otherwise
+MAX_EXAMPLES = 10  # that are drawn, unless told otherwise
 GAP_SIGN = "…"  # between words of a translation that are not adjacent
 GAP_FORM = -1  # in place of the number of a form
 
@@ -159,15 +159,15 @@ def search(
     *,
     translation: str | None = None,
     max_translations: int | None = None,
-    max_places: int | None = MAX_PLACES,
+    max_examples: int | None = MAX_EXAMPLES,
 ) -> SearchResult:
     """Return the translations of one word, or of adjacent words, of a side.
 
     With a `translation`, only places that have it are returned, whether or not its words are adjacent. At
-    most `max_translations` are listed, and `max_places` are drawn at random, the same each time; None means
+    most `max_translations` are listed, and `max_examples` are drawn at random, the same each time; None means
     all. Words that do not occur are not an error.
     """
-    _check_query(words, side, translation, max_translations, max_places)
+    _check_query(words, side, translation, max_translations, max_examples)
     query_side = SIDES.index(side)
     with index.reading():
         forms, blocks = _look_up_query(index, words, query_side)
@@ -182,10 +182,10 @@ def search(
             places = range(len(matches.starts)) if units is None else matches.translated_by(units)
             candidates += len(places)
             keys = random.random(len(places))
-            for k in np.argsort(keys)[:max_places].tolist():
+            for k in np.argsort(keys)[:max_examples].tolist():
                 drawn.append((keys[k], block_number, matches.place(places[k])))
-            if max_places is not None:
-                drawn = sorted(drawn)[:max_places]
+            if max_examples is not None:
+                drawn = sorted(drawn)[:max_examples]
         by_count = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
         listed = [
             (_text_of_unit(index, unit, 1 - query_side), count) for unit, count in by_count[:max_translations]
@@ -202,16 +202,16 @@ def search(
 
 
 def _check_query(
-    words: str, side: Side, translation: str | None, max_translations: int | None, max_places: int | None
+    words: str, side: Side, translation: str | None, max_translations: int | None, max_examples: int | None
 ) -> None:
     """Raise UsageError if nothing can be searched with these arguments."""
     for text in (words, translation or ""):
         if not isinstance(text, str) or not is_encodable(text):
             raise UsageError(f"expected words as text, in UTF-8, found {short_repr(text)}")
     check_choice(side, SIDES, "sides")
-    for limit in (max_translations, max_places):
+    for limit in (max_translations, max_examples):
         if limit is not None:
-            check_number(limit, "a number of translations or places, 0 or more", minimum=0, integer=True)
+            check_number(limit, "a number of translations or examples, 0 or more", minimum=0, integer=True)
 
 
 def _look_up_query(index: BitextIndex, words: str, side: int) -> tuple[Unit, list[int]]:
@@ -273,7 +273,7 @@ def find(
     *,
     side: Side | None = None,
     translation: str | None = None,
-    limit: int | None = None,
+    examples: int | None = None,
 ) -> pd.DataFrame:
     """Return a concordance: where words occur in a linked bitext, and what they are linked to.
 
@@ -292,8 +292,8 @@ def find(
         The side of `words`; both if omitted.
     translation : str, optional
         Only places with this translation; ``""`` is no link.
-    limit : int, optional
-        At most so many places of a side, drawn at random, the same each time; all if omitted.
+    examples : int, optional
+        Maximum number of places on each side. They are drawn at random, the same each time. Default: all.
 
     Returns
     -------
@@ -331,7 +331,7 @@ def find(
         )
     rows = []
     for name in SIDES if side is None else (side,):
-        result = search(index, words, name, translation=translation, max_places=limit)
+        result = search(index, words, name, translation=translation, max_examples=examples)
         for occurrence in result.occurrences:
             rows.append(_row_of(occurrence, name, index))
     return pd.DataFrame(rows, columns=list(ConcordanceRow._fields))

@@ -1,4 +1,4 @@
-"""Annotations of words: spans with labels, the schemes BIO, BIOES and IOB1, and CoNLL-U.
+"""Spans with labels, and the schemes BIO, BIOES and IOB1.
 
 Words without a link inside a span are part of it; a word that two spans claim goes to the one that begins
 first. Projected labels are well-formed, whatever the links are.

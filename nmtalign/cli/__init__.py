@@ -44,7 +44,7 @@ COMMANDS = {
         ("project", "applications.project", "Project tags, labels or spans over links to the target."),
         ("heatmap", "heatmap", "Draw attention weights and links as a picture."),
         ("report", "report", "Write an HTML report of aligned pairs."),
-        ("vectors", "vectors", "Show, convert, learn and map word vectors."),
+        ("vectors", "vectors", "Show, convert, learn, map and evaluate word vectors."),
         ("lexicon", "applications.lexicon", "List translations with probabilities."),
         ("find", "applications.find", "Show how a word is translated, with example lines."),
         ("index", "applications.find", "Write an index of a linked bitext, which find searches."),

@@ -55,7 +55,8 @@ def _only_on_command_line(
     """Raise UsageError if a configuration file or the environment sets the option."""
     if value and context.get_parameter_source(str(parameter.name)) is not ParameterSource.COMMANDLINE:
         raise UsageError(
-            f"{parameter.opts[0]} can be given on the command line only; remove it from the configuration"
+            f"{parameter.opts[0]} can be given on the command line only;"
+            " remove it from the configuration file or the environment"
         )
     return value
 
@@ -133,12 +134,14 @@ class AlignerVectorOptions(VectorOptions):
     section = "Vectors, instead of a model"
 
     unknown: UnknownPolicy | None = option(
-        "--unknown", "Vector that unknown words get.  [zero; align: backoff]"
+        "--unknown",
+        "Vector of a word that has none: `zero` (no links), `subword` (composed of its n-grams, fastText"
+        " only), `backoff` (a similarly spelled word, else a hash of the spelling).  [zero; align: backoff]",
     )
     score: ScoreName | None = option("--score", "Attention score of two vectors.  [cosine]")
     temperature: float | None = option(
         "--temperature",
-        "Divide the scores by this number.  [cosine: 1/sqrt(D), others: 1]",
+        "Divide the scores by this number.  [cosine: 1/sqrt(D), but from 1/20 to 1/8; others: 1]",
         type=Number(0, min_open=True),
     )
     parameters: str | None = option(
@@ -147,9 +150,15 @@ class AlignerVectorOptions(VectorOptions):
         type=INPUT,
     )
     positions: PositionsName | None = option(
-        "--positions", "Model of word positions.  [cosine: diagonal; align: hmm]"
+        "--positions",
+        "Where attention may go: `none` (anywhere), `diagonal` (near the diagonal), `hmm` (a hidden Markov"
+        " model, fitted to the text).  [align: hmm; else cosine: diagonal, others: none]",
     )
-    diagonal: float | None = option("--diagonal", "Strength of the diagonal prior.  [4]", type=Number(min=0))
+    diagonal: float | None = option(
+        "--diagonal",
+        "Strength of the diagonal prior.  [cosine: 4; dot products: scaled by the lengths of the vectors]",
+        type=Number(min=0),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,7 +219,7 @@ class ExtractionOptions(Options):
     section = "Links"
 
     extract: ExtractionName | None = option(
-        "--extract", "Method that chooses the links.  [posterior; without null: mutual]"
+        "--extract", "Method that chooses the links.  [posterior; with --positions none or diagonal: mutual]"
     )
     threshold: float | None = option(
         "--threshold P",
@@ -385,7 +394,7 @@ class SourceOptions(Options):
         "--attention-heads", "Attention heads to average.  [all]", type=NumberList(0)
     )
     shift: int | None = option(
-        "--shift N", "Row offset: row t + N belongs to target piece t.  [0]", type=Integer(-1, 1)
+        "--shift N", "Use row t + N as the attention of target word t.  [0]", type=Integer(-1, 1)
     )
     pieces: SubwordMarks | None = option("--pieces", "Join sub-words with these marks into words.")
     normalize: bool | None = option("--normalize", "Divide each row of --matrices by its sum.")

@@ -270,7 +270,9 @@ class OptionalLinkedOptions(WordFormOptions):
         from nmtalign.links.formats import read_links
 
         if self.source is None or self.target is None or self.links is None:
-            raise UsageError("expected three files: SOURCE TARGET LINKS")
+            given = {"SOURCE": self.source, "TARGET": self.target, "LINKS": self.links}
+            missing = " and ".join(name for name, path in given.items() if path is None)
+            raise UsageError(f"expected SOURCE TARGET LINKS; add {missing}")
         pairs = na.read_bitext(self.source, self.target, encoding=self.encoding, on_error=bad.add)
         links_of_lines = read_links(self.links, encoding=self.encoding, on_error=bad.add)
         lines = bad.track(zip_lines((pairs, links_of_lines), (self.source, self.links)))

@@ -23,8 +23,8 @@ MIN_KNOWN_RATE = (
 )
 MAX_PUNCTUATED_RATE = 0.04  # share of words that end in punctuation: at most .02 if tokenized, .07 if raw
 _SWAPPED = (
-    "the sides are swapped: more source words are known as target words, and target words as source words;"
-    " give source and target (or `languages`) the other way round"
+    "the sides seem to be swapped: the target vocabulary knows more of the source words, and vice versa;"
+    " exchange SOURCE and TARGET (or `languages`)"
 )
 _CAUSES = (
     "so the links are guesses: learn a model of these languages (nmtalign train; a dictionary as `prior`"

@@ -107,7 +107,9 @@ def _parse_link(text: str, first: int) -> Link:
     match = _SURE_LINK.fullmatch(text)
     if match is None:
         reason = f"expected links like 0-1 between spaces, found {text!r}"
-        raise DataError(f"{reason}; only gold links may be possible ones (0p1)")
+        if _POSSIBLE_LINK.fullmatch(text):
+            raise DataError(f"{reason}; only gold links may be possible ones")
+        raise DataError(f"{reason}; is this a file of links?")
     return Link(_parse_position(match[1], first), _parse_position(match[2], first))
 
 

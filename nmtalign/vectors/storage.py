@@ -139,7 +139,7 @@ def load_embeddings(
     """
     path = as_path(path)
     if resolve_path(path) != path:
-        raise UsageError(f"{path} are shipped vectors of two languages; `load` makes an aligner over them")
+        raise UsageError(f"{path} are bundled vectors of two languages; `load` makes an aligner over them")
     if unsafe_pickle:
         warnings.warn(f"{path}: pickles are read without the allow-list and can run any code", stacklevel=3)
     if limit is not None:

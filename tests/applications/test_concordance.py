@@ -62,7 +62,7 @@ def slowly(pairs, query, side):
 def test_the_index_finds_what_plain_loops_find(pairs, query, side):
     with mock.patch.object(bitext_index, "PAIRS_PER_INDEX_BLOCK", 2):
         index = build_index(pairs, TEXT)
-        found = search(index, " ".join(query), SIDES[side], max_places=100)
+        found = search(index, " ".join(query), SIDES[side], max_examples=100)
         counts, places, units = slowly(pairs, query, side)
         names = [
             (" ".join(GAP_SIGN if word is None else word for word in unit), n) for unit, n in counts.items()
@@ -77,7 +77,9 @@ def test_the_index_finds_what_plain_loops_find(pairs, query, side):
         assert [line.words for line in found.occurrences] == [tuple(pairs[n][:2]) for n, _ in places]
         assert [count for _, count in found.translations] == sorted(counts.values(), reverse=True)
         for text, _ in names:
-            lines = search(index, " ".join(query), SIDES[side], translation=text, max_places=100).occurrences
+            lines = search(
+                index, " ".join(query), SIDES[side], translation=text, max_examples=100
+            ).occurrences
             plain = " ".join(word for word in text.split(" ") if word != GAP_SIGN) or text
             assert [line.pair for line in lines] == [n for n, found in units if found in (text, plain)]
 
@@ -98,7 +100,7 @@ def test_case_words_and_gaps():
     )
     assert search(index, "house", "source", translation="zebra").occurrences == []
     assert (
-        search(index, "house", "source", max_places=0).occurrences,
+        search(index, "house", "source", max_examples=0).occurrences,
         search(index, "house", "source", translation="").candidates,
     ) == ([], 1)
 
@@ -106,8 +108,8 @@ def test_case_words_and_gaps():
 @pytest.mark.parametrize("wanted", [None, "y"])
 def test_lines_are_a_sample_of_the_places_whatever_the_blocks(wanted):
     pairs = [(["x", "x"], ["y", "z"], [(0, 0), (1, n % 2)]) for n in range(400)]
-    every = search(build_index(pairs, TEXT), "x", "source", translation=wanted, max_places=1000)
-    found = search(build_index(pairs, TEXT), "x", "source", translation=wanted, max_places=40)
+    every = search(build_index(pairs, TEXT), "x", "source", translation=wanted, max_examples=1000)
+    found = search(build_index(pairs, TEXT), "x", "source", translation=wanted, max_examples=40)
     assert (
         (len(every.occurrences), every.candidates)
         == (found.candidates, found.candidates)
@@ -123,7 +125,7 @@ def test_lines_are_a_sample_of_the_places_whatever_the_blocks(wanted):
     quarters = Counter(place.pair // 100 for place in found.occurrences)
     assert min(quarters[k] for k in range(4)) >= 4  # of 10 that are expected
     with mock.patch.object(bitext_index, "PAIRS_PER_INDEX_BLOCK", 7):
-        assert search(build_index(pairs, TEXT), "x", "source", translation=wanted, max_places=40) == found
+        assert search(build_index(pairs, TEXT), "x", "source", translation=wanted, max_examples=40) == found
 
 
 def test_a_query_is_cut_as_the_text_was():
@@ -191,7 +193,7 @@ def test_what_is_no_index_is_refused(tmp_path, make, told):
         ({"side": "sorce"}, "did you mean 'source'"),
         ({"words": 5}, "expected words as text, in UTF-8, found 5"),
         ({"translation": ["maison"]}, r"expected words as text, in UTF-8, found \['maison'\]"),
-        ({"max_places": -1}, "0 or more, found -1"),
+        ({"max_examples": -1}, "0 or more, found -1"),
         ({"max_translations": "many"}, "0 or more, found 'many'"),
     ],
 )

@@ -184,8 +184,8 @@ def test_an_index_on_disk_has_the_same_places(tmp_path):
 
 def test_a_limit_draws_the_same_places_each_time():
     pairs = [("a", "b", "0-0")] * 3000
-    drawn = na.find(pairs, "a", limit=20)
+    drawn = na.find(pairs, "a", examples=20)
     assert len(drawn) == 20
     assert drawn["pair"].is_monotonic_increasing
-    pd.testing.assert_frame_equal(drawn, na.find(pairs, "a", limit=20))
+    pd.testing.assert_frame_equal(drawn, na.find(pairs, "a", examples=20))
     assert len(na.find(pairs, "a")) == 3000

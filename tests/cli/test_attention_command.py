@@ -44,7 +44,7 @@ def bitext(tmp_path) -> tuple[Path, Path]:
 @pytest.mark.parametrize("score", ["bahdanau", "scaled-dot"])
 def test_what_is_learned_lies_in_the_folder_and_aligns(score, bitext, vectors, tmp_path, capsys):
     files = {path.name: path.read_bytes() for path in vectors.iterdir()}
-    command = ["vectors", "attention", *bitext, "--vectors", vectors, "--score", score, "--units", 32]
+    command = ["vectors", "attention", *bitext, "--vectors", vectors, "--score", score, "--size", 32]
     assert run(*command) == 0
     said = capsys.readouterr().err
     assert "pass 1 of at most" in said
@@ -67,9 +67,7 @@ def test_what_is_learned_lies_in_the_folder_and_aligns(score, bitext, vectors, t
 
 def test_the_saved_aligner_keeps_what_was_learned(bitext, vectors, tmp_path):
     for score in ("bahdanau", "scaled-dot"):
-        assert (
-            run("vectors", "attention", *bitext, "--vectors", vectors, "--score", score, "--units", 16) == 0
-        )
+        assert run("vectors", "attention", *bitext, "--vectors", vectors, "--score", score, "--size", 16) == 0
         aligner = na.load(vectors, score=score, positions="none")
         aligner.save(tmp_path / score)
         for given in (aligner, na.load(tmp_path / score)):
@@ -79,7 +77,7 @@ def test_the_saved_aligner_keeps_what_was_learned(bitext, vectors, tmp_path):
 
 
 def test_another_run_or_number_of_workers_writes_the_same_bytes(bitext, vectors):
-    command = ["vectors", "attention", *bitext, "--vectors", vectors, "--score", "bahdanau", "--units", 8]
+    command = ["vectors", "attention", *bitext, "--vectors", vectors, "--score", "bahdanau", "--size", 8]
     found = []
     for workers in (1, 2, 2):
         assert run(*command, "--workers", workers, "--force") == 0
@@ -116,7 +114,7 @@ def test_two_files_of_vectors_learn_and_align_as_their_folder_does(score, bitext
     """The same bytes of parameters, which a file of any name gives back."""
     files = [vectors / f"word2int_{side}.pkl" for side in ("en", "fr")]
     two = ["--source-vectors", files[0], "--target-vectors", files[1]]
-    learn = ["vectors", "attention", *bitext, "--score", score, "--units", 8]
+    learn = ["vectors", "attention", *bitext, "--score", score, "--size", 8]
     assert run(*learn, *two, "-o", tmp_path / "own.npz") == 0
     assert run(*learn, "--vectors", vectors) == 0
     assert (tmp_path / "own.npz").read_bytes() == (vectors / f"{score}.npz").read_bytes()

@@ -65,8 +65,8 @@ def sample(*languages: str) -> list[Path]:
         (GERMAN, FRENCH, "of the source words are known"),
         (ENGLISH, GERMAN, "of the target words are known"),
         (ENGLISH, CHINESE, "only 0.0 % of the target words are known"),
-        (FRENCH, ENGLISH, "the sides are swapped"),
-        (sample("fr")[0], sample("en")[0], "the sides are swapped"),
+        (FRENCH, ENGLISH, "the sides seem to be swapped"),
+        (sample("fr")[0], sample("en")[0], "the sides seem to be swapped"),
     ],
 )
 def test_other_languages_and_swapped_sides_are_named(source, target, expected, tmp_path, capfd):
@@ -74,7 +74,7 @@ def test_other_languages_and_swapped_sides_are_named(source, target, expected, t
     err = capfd.readouterr().err
     (warning,) = [line for line in err.splitlines() if "warning" in line]
     assert expected in warning
-    assert ("other way round" if "swapped" in expected else "nmtalign train") in warning
+    assert ("exchange SOURCE" if "swapped" in expected else "nmtalign train") in warning
     assert "words are known\n" in err
     assert "en-fr" not in err  # what the model learned is not what the text is
 
@@ -103,7 +103,7 @@ def test_text_of_the_languages_of_the_model_gives_no_warning(text, tmp_path, cap
     ("source", "target", "expected"),
     [
         (GERMAN, FRENCH, "of the source words are known"),
-        (FRENCH, ENGLISH, "the sides are swapped"),
+        (FRENCH, ENGLISH, "the sides seem to be swapped"),
         (ENGLISH, FRENCH, "nmtalign: 3 pairs in "),
     ],
 )
@@ -121,12 +121,12 @@ def test_python_hears_the_sentence_of_the_command_once_a_call(source, target, tm
     aligner, pairs = na.load(), list(zip(source, target, strict=True))
     words = [aligner.words_of(pair) for pair in pairs]
     for call in (lambda: aligner.align_batch(pairs), lambda: aligner.align_batch(words)):
-        with pytest.warns(UserWarning, match="are known") as heard:
+        with pytest.warns(UserWarning, match="are known|knows more") as heard:
             call()
         (warning,) = heard
         assert messages.as_options(str(warning.message)) == said.split("warning: ")[1]
         assert warning.filename == __file__
-    with pytest.warns(UserWarning, match="are known") as heard:
+    with pytest.warns(UserWarning, match="are known|knows more") as heard:
         aligner.align(*pairs[0])
     assert [warning.filename for warning in heard] == [__file__]
 
@@ -159,7 +159,7 @@ def test_a_pair_of_which_no_word_is_known_has_no_score(tmp_path):
 def test_given_vectors_count_too(tmp_path, capfd):
     vectors = "--vectors", "en_fr_vectors"
     assert align(tmp_path, *sample("fr", "en"), *vectors) == 0
-    assert "warning: the sides are swapped" in capfd.readouterr().err
+    assert "warning: the sides seem to be swapped" in capfd.readouterr().err
     assert align(tmp_path, *sample("en", "fr"), *vectors, "--strict") == 0
     assert "warning" not in capfd.readouterr().err
 
@@ -235,7 +235,7 @@ def test_quiet_leaves_warnings(tmp_path, capfd):
     assert capfd.readouterr().err == ""
     assert align(tmp_path, FRENCH, ENGLISH, "-q", "-o", tmp_path / "links") == 0
     (line,) = capfd.readouterr().err.splitlines()
-    assert "the sides are swapped" in line
+    assert "the sides seem to be swapped" in line
 
 
 def test_words_without_a_vector_are_not_known(tmp_path, capsys):

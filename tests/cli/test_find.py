@@ -51,17 +51,17 @@ def test_texts_and_their_index_show_the_same(capsys, files, tmp_path):
 
 
 def test_a_translation_a_side_and_limits(capsys, files):
-    _, out, _ = run(capsys, "find", "house", *files, "--translation", "maison", "--limit", 1)
+    _, out, _ = run(capsys, "find", "house", *files, "--translation", "maison", "--translations", 1)
     assert "(2 others)                       2   66.7%\n" in out
     assert [line for line in out.splitlines() if "[" in line] == [
         "        2  not a [house]",
         "           ne pas une [maison]",
     ]
-    assert "[" not in run(capsys, "find", "house", *files, "--context", 0)[1]
-    _, out, _ = run(capsys, "find", "house", *files, "--context", 2)
+    assert "[" not in run(capsys, "find", "house", *files, "--examples", 0)[1]
+    _, out, _ = run(capsys, "find", "house", *files, "--examples", 2)
     assert "\n  2 of 3 places, drawn at random, the same each time:\n\n" in out
     assert out.count("[house]") + out.count("[House]") == 2
-    assert run(capsys, "find", "house", *files, "--context", 2)[1] == out
+    assert run(capsys, "find", "house", *files, "--examples", 2)[1] == out
     assert run(capsys, "find", "ne pas", *files)[1].startswith("ne pas: 1 in the target\n  not ")
 
 

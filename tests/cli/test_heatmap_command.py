@@ -74,7 +74,7 @@ def test_a_picture_is_drawn_whatever_backend_a_notebook_passes_on(
 def test_all_directions_side_by_side_without_links(vectors: Path, tmp_path: Path) -> None:
     out = tmp_path / "cat.svg"
     code = run(
-        "heatmap", "the cat", "le chat", "--vectors", vectors, "-o", out, "--values", "all", "--no-links"
+        "heatmap", "the cat", "le chat", "--vectors", vectors, "-o", out, "--values", "all", "--no-mark-links"
     )
     assert code == 0
     assert {"forward", "reverse", "combined"} <= set(written(out))

@@ -78,3 +78,9 @@ def test_numbers_without_bounds_have_none_in_the_help():
 def test_a_mistyped_command_is_answered_by_the_nearest():
     assert "Did you mean 'align'?" in CliRunner().invoke(group, ["aling"]).output
     assert "Did you mean" not in CliRunner().invoke(group, ["xyz"]).output
+
+
+def test_commands_of_vectors_stand_in_the_order_of_the_work():
+    output = CliRunner().invoke(group, ["vectors", "--help"]).output
+    commands = re.findall(r"^  (\w+)  ", output.split("Commands:")[1], re.MULTILINE)
+    assert commands == ["info", "convert", "learn", "map", "neighbors", "evaluate", "attention"]

@@ -296,7 +296,7 @@ def test_naacl_as_the_shared_task_writes_it(tmp_path):
 @pytest.mark.parametrize(
     ("format", "text", "message"),
     [
-        ("pharaoh", "0-0\n0:1\n", r"line 2: expected links like 0-1 .*found '0:1'"),
+        ("pharaoh", "0-0\n0:1\n", r"line 2: expected links like 0-1 .*found '0:1'; is this a file of links"),
         ("pharaoh", "0-0:0.9\n", "line 1: .*'0-0:0.9'"),
         ("pharaoh", "0-0\t1-1\n", "line 1"),
         ("pharaoh", "-1-0\n", "line 1: .*'-1-0'"),

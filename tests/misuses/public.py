@@ -148,7 +148,7 @@ na.phrases(batch, longest=5).head()
 na.phrases(linked)
 na.phrases(batch, max_length=5)  # rejected
 na.phrases(batch, longest="5")  # rejected
-na.find(batch, "the cat", side="source", translation="le chat", limit=10).head()
+na.find(batch, "the cat", side="source", translation="le chat", examples=10).head()
 na.find("corpus.db", "cat")
 na.find(batch, ["the", "cat"])  # rejected
 na.find(batch, "cat", side="left")  # rejected

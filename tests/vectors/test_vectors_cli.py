@@ -184,7 +184,7 @@ def test_map_evaluate_neighbors(two_spaces: tuple[Path, Path], tmp_path: Path) -
         assert "unrelated" not in said
         shown = run("evaluate", tmp_path / "v", dictionary).stdout
         assert shown == "P@1 100.0, P@5 100.0, P@10 100.0 (csls; 20 of 20 words covered, 100.0 %)\n"
-    lines = run("neighbors", tmp_path / "v", "word3", "zz", "--count", 2, "--score", "cosine")
+    lines = run("neighbors", tmp_path / "v", "word3", "zz", "--neighbors", 2, "--similarity", "cosine")
     assert lines.stdout.split("\n")[:2] == ["word\tneighbor\tcosine", "word3\tword3\t1.0000"]
     assert "'zz' has no vector" in lines.stderr
 

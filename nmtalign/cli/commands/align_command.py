@@ -134,7 +134,8 @@ class AlignOutputOptions(LinkOutputOptions):
         "--attention FILE.npz", "Write one matrix (target by source words) per pair.", type=OUTPUT
     )
     values: CellValues | None = option(
-        "--values", "Values that --attention contains.  [softmax without null: forward; else combined]"
+        "--values",
+        "Values that --attention contains.  [combined; with --positions none or diagonal: forward]",
     )
     pieces: SubwordMarks | None = unit_options.pieces_option()
     costs: str | None = option(

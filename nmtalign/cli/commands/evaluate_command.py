@@ -59,7 +59,9 @@ class IntervalOptions(Options):
 
     section = "Intervals"
 
-    samples: int = option("--samples N", "Number of bootstrap samples.", type=Integer(1), default=1000)
+    bootstrap_samples: int = option(
+        "--bootstrap-samples N", "Number of bootstrap samples.", type=Integer(1), default=1000
+    )
     confidence: float = option(
         "--confidence", "Confidence level of the intervals.", type=_OPEN_UNIT_INTERVAL, default=0.95
     )
@@ -85,7 +87,7 @@ def evaluate_command(scored: ScoredOptions, intervals: IntervalOptions) -> None:
     if scored.gold_format == "pharaoh" and are_corrections(gold):
         golds, systems = _keep_reviewed(gold, golds, systems, scored.encoding)
     bootstrap = evaluation.Bootstrap(
-        samples=intervals.samples, confidence=intervals.confidence, seed=intervals.seed
+        samples=intervals.bootstrap_samples, confidence=intervals.confidence, seed=intervals.seed
     )
     results = {}
     for path, system in systems.items():

@@ -59,9 +59,9 @@ class PictureOptions(Options):
         "--values",
         "Draw the scores before the softmax, the attention of one direction, or both directions combined;"
         " `all` draws forward, reverse and combined; `parts` draws one panel per scorer or attention head."
-        "  [softmax without null: forward; else combined]",
+        "  [combined; with --positions none or diagonal: forward]",
     )
-    links: bool = option("--links/--no-links", "Mark the chosen links.", default=True)
+    mark_links: bool = option("--mark-links/--no-mark-links", "Mark the chosen links.", default=True)
     numbers: bool | None = option(
         "--numbers/--no-numbers",
         "Write the weight into each cell; with --curves, the position of each word.  [if they fit]",
@@ -257,7 +257,7 @@ def _draw_pair(number: int, shown: Shown, picture: PictureOptions) -> Picture:
     from nmtalign.report.style import DARK, LIGHT
 
     matrices, links, gold = shown
-    shown_links = links if picture.links else None
+    shown_links = links if picture.mark_links else None
     title = f"pair {number}" if number else ""
     if picture.curves:
         [matrix] = matrices.values()

@@ -36,7 +36,10 @@ if TYPE_CHECKING:
     from nmtalign.text.tokenization import TextSettings
     from nmtalign.vectors.embeddings import VectorCoverage
 
-_SCORE_HELP = "Score of two words; csls is twice their cosine minus the mean cosines to each one's nearest."
+_SIMILARITY_HELP = (
+    "Similarity of two words; csls: 2 cos(x, y) minus the mean cosine of x, and of y, to its 10 nearest"
+    " neighbors."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +89,14 @@ class FolderOptions(Options):
         save_pair(source, target, self.output, languages=languages, format=self.to, overwrite=self.force)
 
 
-@click.group("vectors")
+class _OrderedGroup(click.Group):
+    """A group that lists its commands in the order in which they were added: that of the work."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+
+@click.group("vectors", cls=_OrderedGroup)
 def vectors_command() -> None:
     """Show, convert, learn, map and evaluate word vectors; learn attention over them.
 
@@ -342,7 +352,7 @@ class SpaceOptions(Options):
     limit: int | None = option(
         "--limit N", "Read only the first N vectors of a file.", type=Integer(min=1), section="Input"
     )
-    score: RetrievalScore = option("--score", _SCORE_HELP, default="csls")
+    similarity: RetrievalScore = option("--similarity", _SIMILARITY_HELP, default="csls")
 
     def load(self) -> tuple[na.Embeddings, na.Embeddings]:
         """Read the vectors of both languages."""
@@ -378,7 +388,7 @@ def vectors_evaluate(space: SpaceOptions, looked_up: DictionaryOptions) -> None:
     source, target = space.load()
     entries = read_seed_dictionary(looked_up.dictionary, encoding=looked_up.encoding)
     pairs = [(word, translation) for word, translation in map(text.normalized, entries)]
-    print_text(str(evaluate_dictionary(source, target, pairs, score=space.score)))
+    print_text(str(evaluate_dictionary(source, target, pairs, score=space.similarity)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -388,7 +398,7 @@ class NeighborOptions(Options):
     section = "Neighbors"
 
     words: tuple[str, ...] = argument()
-    count: int = option("--count N", "Number of neighbors per word.", type=Integer(min=1), default=10)
+    neighbors: int = option("--neighbors N", "Number of neighbors per word.", type=Integer(min=1), default=10)
 
 
 @command(name="neighbors")
@@ -403,8 +413,8 @@ def vectors_neighbors(space: SpaceOptions, listed: NeighborOptions) -> None:
     from nmtalign.vectors.spaces import nearest_words as find
 
     source, target = space.load()
-    print_text(f"word\tneighbor\t{space.score}")
-    found = find(source, target, listed.words, count=listed.count, score=space.score)
+    print_text(f"word\tneighbor\t{space.similarity}")
+    found = find(source, target, listed.words, count=listed.neighbors, score=space.similarity)
     for word, nearest in found.items():
         for near, value in nearest:
             print_text(f"{tsv_cell(word)}\t{tsv_cell(near)}\t{value:.4f}")
@@ -434,7 +444,7 @@ class LearnedAttentionOptions(Options):
     model: str | None = option(
         "--model DIR", "Learned model to imitate.  [one learned from the text]", type=INPUT
     )
-    units: int = option("--units N", "Size of the attention layer.", type=Integer(min=1), default=128)
+    size: int = option("--size N", "Size of the attention layer.", type=Integer(min=1), default=128)
     workers: int | None = option(
         "--workers N", "Number of processes; the result is always the same.  [cores]", type=Integer(min=1)
     )
@@ -482,7 +492,7 @@ def vectors_attention(
             given,
             score=learning.score,
             model=learning.model,
-            units=learning.units,
+            units=learning.size,
             workers=learning.workers,
             progress=progress,
             languages=vectors.langs,
@@ -499,10 +509,10 @@ def vectors_attention(
 for _command in (
     vectors_info,
     vectors_convert,
-    vectors_evaluate,
-    vectors_neighbors,
     vectors_learn,
     vectors_map,
+    vectors_neighbors,
+    vectors_evaluate,
     vectors_attention,
 ):
     vectors_command.add_command(_command)

@@ -101,9 +101,11 @@ class SearchOptions(Options):
     translation: str | None = option(
         "--translation WORDS", "Show only lines with this translation; '' means no link."
     )
-    limit: int = option("--limit", "Show at most N translations.", type=Integer(min=1), default=12)
-    context: int = option(
-        "--context N", "Show at most N places, drawn at random.", type=Integer(min=0), default=10
+    translations: int = option(
+        "--translations N", "Show at most N translations.", type=Integer(min=1), default=12
+    )
+    examples: int = option(
+        "--examples N", "Show at most N example lines, drawn at random.", type=Integer(min=0), default=10
     )
 
 
@@ -135,8 +137,8 @@ def find_command(options: SearchOptions, linked: OptionalLinkedOptions, named: N
             word,
             side,
             translation=options.translation,
-            max_translations=options.limit,
-            max_places=options.context,
+            max_translations=options.translations,
+            max_examples=options.examples,
         )
         if result.place_count:
             text = "\n".join(_lines_about(printable(word), side, result))

@@ -84,7 +84,7 @@ def lexicon_command(linked: OptionalLinkedOptions, errors: ErrorOptions, listed:
 
     uses_texts = bool(linked.files) or linked.lowercase is not None or linked.unicode is not None
     if uses_texts == (listed.model is not None) or any(map(os.path.isdir, linked.files)):
-        raise UsageError("expected --model DIR alone, or three files: SOURCE TARGET LINKS")
+        raise UsageError("expected SOURCE TARGET LINKS, or --model DIR alone")
     with AtomicFiles() as outputs:
         bad = errors.open(outputs)
         plain = any(path is not None for path in (listed.output, listed.priors, listed.vmap))
