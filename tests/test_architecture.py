@@ -23,8 +23,9 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 LAYERS = {
     "cli": 9,
     "applications": 8,
-    "report": 7,
-    "batch": 7,
+    "report": 8,
+    "batch": 8,
+    "checks": 7,
     "aligner": 6,
     "training": 5,
     "rescoring": 5,
