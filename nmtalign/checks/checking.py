@@ -55,6 +55,7 @@ _FAULTS_OF_PAIRS = frozenset(
         "mojibake",
         "only-numbers",
         "only-addresses",
+        "markup",
     )
 )
 

@@ -24,6 +24,7 @@ from nmtalign.checks.translations import (
     pairs_without_links,
 )
 from nmtalign.names import SIDES
+from nmtalign.text.bitext import PAIRS_PER_CHUNK, SentencePair
 
 if TYPE_CHECKING:
     from nmtalign.links.alignments import AlignedBatch
@@ -127,18 +128,34 @@ class RunFindings:
     def __init__(self) -> None:
         self._counts = KindCounts()
         self._low_scores = LowScoreRuns()
+        self._has_text: list[bool] = []  # of pairs whose links are still missing: both sides have text
         self.without_links = 0  # pairs
 
     def add_lines(self, pairs: Sequence[tuple[str, str]], first: int) -> None:
         """Count what is wrong with the lines of pairs; the first one has the number `first`, from 0."""
         self._counts.add_all(find_in_lines(pairs, first))
+        self._has_text += [bool(source) and bool(target) for source, target in pairs]
 
-    def add_links(self, batch: AlignedBatch, pairs: Sequence[tuple[str, str]], first: int) -> None:
-        """Count what the links and scores of these pairs tell."""
+    def watched(self, pairs: Iterable[SentencePair]) -> Iterator[SentencePair]:
+        """Yield pairs, and count what is wrong with their lines."""
+        first = 0
+        block: list[SentencePair] = []
+        for pair in pairs:
+            block.append(pair)
+            yield pair
+            if len(block) == PAIRS_PER_CHUNK:
+                self.add_lines(block, first)
+                first += len(block)
+                block = []
+        self.add_lines(block, first)
+
+    def add_links(self, batch: AlignedBatch, first: int) -> None:
+        """Count what the links and scores of the pairs tell whose lines were added last."""
         is_unlinked = pairs_without_links(batch)
         self.without_links += int(is_unlinked.sum())
-        has_text = np.array([bool(source) and bool(target) for source, target in pairs], bool)
-        self._low_scores.add(np.asarray(batch.scores), has_text, first)
+        if len(self._has_text) == len(batch):
+            self._low_scores.add(np.asarray(batch.scores), np.array(self._has_text, bool), first)
+        self._has_text = []
 
     def add_swapped(self, is_swapped: Flags, first: int) -> None:
         """Count the pairs (N,) whose sides are swapped."""

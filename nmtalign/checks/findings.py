@@ -76,6 +76,7 @@ KINDS: dict[str, Kind] = {
     # the words of a line
     "only-addresses": Kind("hint", "lines of web addresses only", "remove the pair if it is not text"),
     "only-numbers": Kind("hint", "lines without letters", "remove the pair if it is not text"),
+    "markup": Kind("hint", "lines that begin with markup", "remove lines of metadata from both files"),
     "one-word": Kind(
         "error", "long lines without spaces", "restore the spaces, or split the text (`tokenizer=NAME`)"
     ),

@@ -19,7 +19,10 @@ _MAX_USUAL_DEVIATIONS = 4.0
 _MIN_RATIO = 3.0  # of the lengths, in units of the usual ratio; for an error
 _MIN_UNUSUAL_RATIO = 2.2
 _ADDRESSES = re.compile(r"\s*(?:(?:(?:https?|ftp)://|www\.)\S+\s*)+", re.IGNORECASE)
+# An element at the start of a line, as lines of metadata between those of a text have it.
+_MARKUP = re.compile(r"\s*<[A-Za-z][\w:-]*(?:\s[^<>]*)?/?>")
 _LETTER = re.compile(r"[^\W\d_]")
+_PUNCTUATION = ".,;:!?()[]{}\"'«»“”„‘’…"
 find_words = re.compile(r"[^\W\d_]+").findall
 _SPACELESS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 
@@ -50,14 +53,19 @@ def find_copies(source: Lines, target: Lines) -> Iterator[Finding]:
             continue
         words = find_words(source_line.casefold())
         if words and words == find_words(target_line.casefold()):
-            is_text = len(words) >= MIN_COPIED_WORDS and not _is_name(source_line)
-            yield Finding(number, "pair", "copy" if is_text else "maybe-copy", f"{len(words)} words")
+            is_text = _is_text(source_line) and not _MARKUP.match(source_line)
+            kind = "copy" if is_text else "maybe-copy"
+            yield Finding(number, "pair", kind, f"{len(words)} words")
 
 
-def _is_name(line: str) -> bool:
-    """Return whether all longer words begin with a capital, as names and titles do, or there are none."""
-    words = [word for word in find_words(line) if len(word) > 3]
-    return all(word[0].isupper() for word in words)
+def _is_text(line: str) -> bool:
+    """Return whether a line has several words that are neither names nor parts of addresses or codes."""
+    tokens = [token.strip(_PUNCTUATION) for token in line.split()]
+    words = [token for token in tokens if token.isalpha()]
+    if len(words) < MIN_COPIED_WORDS:
+        return False
+    # each longer word of a name or a title begins with a capital
+    return any(word[0].islower() or not word[0].isupper() for word in words if len(word) > 3)
 
 
 def find_duplicates(source: Lines, target: Lines) -> Iterator[Finding]:
@@ -101,11 +109,13 @@ def _deviations(
 
 
 def find_odd_lines(lines: Lines, side: Side) -> Iterator[Finding]:
-    """Yield lines of one side that are only web addresses, have no letters, or are one long word."""
+    """Yield lines of one side without letters, of addresses or one long word, or that begin with markup."""
     for number, line in enumerate(lines):
         if _LETTER.search(line) is None:
             if line.strip():
                 yield Finding(number, side, "only-numbers", line.strip()[:40])
+        elif _MARKUP.match(line):
+            yield Finding(number, side, "markup", line.strip()[:40])
         elif "://" in line or "www." in line.casefold():
             if _ADDRESSES.fullmatch(line):
                 yield Finding(number, side, "only-addresses", line.strip()[:40])

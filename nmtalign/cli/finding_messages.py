@@ -29,7 +29,6 @@ def log_findings(counts: Iterable[KindCount], bitext: BitextOptions) -> None:
     for count in counts:
         log(
             count.describe(files_of_sides(bitext)),
-            level="warning" if count.severity == "error" else "info",
             event="finding",
             kind=count.kind,
             severity=count.severity,

@@ -316,7 +316,7 @@ def _write_chunks(
         if strict and (why := known.warning):
             raise DataError(f"pairs 1 to {last:,}: {why}")
         findings.add_lines(chunk.lines, chunk.first - 1)
-        findings.add_links(chunk.batch, chunk.lines, chunk.first - 1)
+        findings.add_links(chunk.batch, chunk.first - 1)
         if chunk.is_swapped is not None and not known.swapped:
             findings.add_swapped(chunk.is_swapped, chunk.first - 1)
         if strict and (error := findings.first_error):
