@@ -18,6 +18,7 @@ _NAMES_OF_MODULE = {
     "applications.concordance": "find",
     "applications.phrases": "phrases",
     "applications.projection": "project",
+    "checks.checking": "check",
     "batch.cluster": "align_on_cluster",
     "dictionaries.reading": "read_dictionary",
     "files.paths": "resolve_path",

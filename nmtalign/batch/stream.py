@@ -14,7 +14,7 @@ import numpy as np
 
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.arrays import Doubles, Flags, Reals
-from nmtalign.corpus.coverage import Coverage, one_word_lines_warning
+from nmtalign.corpus.coverage import Coverage, one_word_lines_warning, swapped_pairs
 from nmtalign.corpus.line_words import BothLineWords, links_of_words, values_of_words
 from nmtalign.corpus.parallel import parallel_imap
 from nmtalign.corpus.text import EncodedText, encode_lines
@@ -54,6 +54,7 @@ class AlignedChunk(NamedTuple):
     # of links from another program: the marks of the sub-words that it has joined to words
     joined_marks: SubwordMarks | None = None
     costs: Doubles | None = None  # (N, 2) of the pairs, if they were asked for
+    is_swapped: Flags | None = None  # (N,): which pairs have words of the other side's vocabulary
 
     def tokens(self) -> tuple[list[list[str]], list[list[str]]]:
         """Return the source and target words, tokens or pieces that the links count."""
@@ -123,7 +124,8 @@ def align_chunk(
         batch = expand_to_segments(batch, segments)
         attention = _expanded_attention(values or "", attention, segments)
     costs_of_pairs = aligner.decoder_of(text).pair_costs() if costs else None
-    return aligned._replace(batch=batch, attention=attention, costs=costs_of_pairs)
+    is_swapped = swapped_pairs(text, aligner.scorer.vocabularies)
+    return aligned._replace(batch=batch, attention=attention, costs=costs_of_pairs, is_swapped=is_swapped)
 
 
 def _segments_of_chunk(chunk: AlignedChunk) -> list[BothPieceLines]:

@@ -36,6 +36,7 @@ COMMANDS = {
         ("align", "align", "Align a bitext: write links, probabilities and tables."),
         ("links-from", "align", "Create links from the attention or similarities of another program."),
         ("train", "train", "Learn an alignment model from a bitext."),
+        ("check", "check", "Find what is wrong with a bitext, line by line."),
         ("evaluate", "evaluate", "Score links against gold links: precision, recall, F1, AER."),
         ("symmetrize", "symmetrize", "Symmetrize: join the links of two directions."),
         ("info", "info", "Show whether links fit a text, and what they count."),

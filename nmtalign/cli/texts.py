@@ -94,22 +94,27 @@ class PairsOptions(Options):
     )
     encoding: str = encoding_option()
 
-    def read_file(self, on_error: OnError | None = None) -> Iterator[SentencePair] | None:
-        """Yield the sentence pairs of ``--pairs``; return None if the option was not given."""
+    def open_file(self, on_error: OnError | None = None, *, unescape: bool = False) -> na.Bitext | None:
+        """Return the bitext of ``--pairs``; None if the option was not given."""
         if self.pairs is not None:
-            bitext = na.read_bitext(
+            return na.read_bitext(
                 self.pairs,
                 format=self.pairs_format,
                 select=self.sides,
                 encoding=self.encoding,
+                unescape=unescape,
                 on_error=on_error,
             )
-            return iter(bitext)
         if self.sides is not None or self.pairs_format != "auto":
             raise UsageError(
                 "--sides and --pairs-format require --pairs FILE, one file with both sides; add it"
             )
         return None
+
+    def read_file(self, on_error: OnError | None = None) -> Iterator[SentencePair] | None:
+        """Yield the sentence pairs of ``--pairs``; return None if the option was not given."""
+        bitext = self.open_file(on_error)
+        return None if bitext is None else iter(bitext)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,9 +142,18 @@ class BitextOptions(PairsOptions):
             return self.pairs, number
         return f"{self.pairs}, pair {number:,}", None
 
+    @property
+    def reads_escapes(self) -> bool:
+        """Whether escapes of Moses are read as what they mean."""
+        return False
+
     def read(self, on_error: OnError | None = None) -> Iterator[SentencePair]:
         """Yield the sentence pairs of two files, or of one with both sides."""
-        pairs = self.read_file(on_error)
+        return iter(self.open(on_error))
+
+    def open(self, on_error: OnError | None = None) -> na.Bitext:
+        """Return the bitext of two files, or of one with both sides."""
+        pairs = self.open_file(on_error, unescape=self.reads_escapes)
         if pairs is not None and self.source is None:
             return pairs
         if pairs is not None or self.source is None or self.target is None:
@@ -149,7 +163,26 @@ class BitextOptions(PairsOptions):
                 found = f"expected the name of a file, found {name[:80]!r}, which does not exist"
                 advice = "`nmtalign heatmap` takes two sentences, other commands take two files"
                 raise UsageError(f"{found}; {advice}")
-        return iter(na.read_bitext(self.source, self.target, on_error=on_error, encoding=self.encoding))
+        return na.read_bitext(
+            self.source,
+            self.target,
+            encoding=self.encoding,
+            unescape=self.reads_escapes,
+            on_error=on_error,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class EscapedBitextOptions(BitextOptions):
+    """The same files, whose text may have the escapes of Moses."""
+
+    unescape: bool = option(
+        "--unescape", "Read Moses escapes, such as &apos;, as what they mean.", default=False
+    )
+
+    @property
+    def reads_escapes(self) -> bool:
+        return self.unescape
 
 
 class TokenizerType(click.Choice[str]):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import Flags, offsets_of
+from nmtalign.arrays import Flags, Longs, offsets_of
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText, Segments
 from nmtalign.names import SIDES
@@ -213,6 +213,35 @@ def foreign_pairs(text: EncodedText, vocabularies: tuple[Container[str], Contain
     """
     foreign = _foreign_side(text, text.source, text.target, vocabularies[0])
     return foreign | _foreign_side(text, text.target, text.source, vocabularies[1])
+
+
+MIN_SWAPPED_WORDS = 2  # words on each side that only the vocabulary of the other side has
+
+
+def swapped_pairs(text: EncodedText, vocabularies: tuple[Container[str], Container[str]]) -> Flags:
+    """Return for which pairs (N,) both sides have words of the other side's vocabulary, few of their own."""
+    source_is_other = _side_in_other_language(text, text.source, vocabularies)
+    target_is_other = _side_in_other_language(text, text.target, vocabularies[::-1])
+    return source_is_other & target_is_other
+
+
+def _side_in_other_language(
+    text: EncodedText, side: EncodedSide, vocabularies: tuple[Container[str], Container[str]]
+) -> Flags:
+    """Return for which pairs (N,) a side has several words that only the second vocabulary has."""
+    own = np.fromiter(map(vocabularies[0].__contains__, side.words), bool, len(side.words))
+    other = np.fromiter(map(vocabularies[1].__contains__, side.words), bool, len(side.words))
+    has_letter = _words_with_letters(side)
+    own_count = _count_in_pairs(text, side, own & ~other & has_letter)
+    other_count = _count_in_pairs(text, side, other & ~own & has_letter)
+    return np.asarray((other_count >= MIN_SWAPPED_WORDS) & (other_count > 3 * own_count))
+
+
+def _count_in_pairs(text: EncodedText, side: EncodedSide, is_chosen: Flags) -> Longs:
+    """Return how many of the chosen words (V + 1,) each pair (N,) has."""
+    chosen_before = offsets_of(is_chosen[side.tokens])
+    counts = np.diff(chosen_before[side.offsets])
+    return np.bincount(text.segments.pair, counts, minlength=text.segments.pairs).astype(np.int64)
 
 
 def _foreign_side(

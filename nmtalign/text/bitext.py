@@ -23,10 +23,20 @@ from nmtalign.display import short_repr, single_line
 from nmtalign.errors import DataError, OnError, UsageError
 from nmtalign.files.compressed import format_ending
 from nmtalign.files.paths import expand_home
-from nmtalign.files.text_files import UnequalLinesError, check_encoding, is_encodable, try_lines, zip_lines
-from nmtalign.names import PairFormat
+from nmtalign.files.text_files import (
+    UnequalLinesError,
+    check_encoding,
+    is_encodable,
+    read_lines,
+    try_lines,
+    zip_lines,
+)
+from nmtalign.names import SIDES, PairFormat
 from nmtalign.text.conllu import CONLLU_ENDING, read_conllu_pairs
 from nmtalign.text.containers import SideNames, as_table, record_rows, words_of_doc
+from nmtalign.text.escapes import as, unescape, unescape_moses
+from nmtalign.text.headers import find_side_columns
+from nmtalign.text.languages import language_tag
 from nmtalign.text.readers import (
     FORMAT_OF_ENDING,
     PAIR_FILE_FORMATS,
@@ -74,6 +84,7 @@ def read_bitext(
     format: Literal["auto", "moses"] | PairFormat = "auto",
     encoding: str = "utf-8",
     select: tuple[str | int, str | int] | None = None,
+    unescape: bool = False,
     on_error: OnError | None = None,
 ) -> Bitext:
     """Open a bitext: its sentence pairs in order, one for each record, read when you iterate over them.
@@ -95,6 +106,9 @@ def read_bitext(
         keys of JSON objects (``a.b`` for b inside a), languages of a TMX, columns of a Parquet file. Without
         it, the first line of a TSV or CSV is a header if it has usual names of both sides, such as
         ``source,target`` or ``en,fr``.
+    unescape : bool
+        Read the escapes of Moses, such as ``&apos;``, as what they mean. The words between spaces keep their
+        numbers.
     on_error : callable, optional
         Called with the error of a record that does not parse; an empty pair takes its place.
         Without it the error is raised. Units of a TMX that lack a language are not bad records: they give no
@@ -145,7 +159,10 @@ def read_bitext(
         named_by_ending = FORMAT_OF_ENDING.get(format_ending(files[0]), "auto")
         read_as = named_by_ending if format == "auto" else format
         read = partial(read_pair_records, files[0], read_as, encoding, sides)
-    return Bitext._from_files(partial(_raise_or_report, read, on_error), files)
+    bitext = Bitext._from_files(partial(_raise_or_report, read, on_error, unescape), files)
+    if target is not None and CONLLU_ENDING not in map(format_ending, files):
+        bitext._read_sides = partial(_read_sides, files[0], files[1], encoding, on_error, unescape)
+    return bitext
 
 
 def _check_select(select: Any) -> Select:
@@ -201,6 +218,7 @@ class Bitext(Sequence[SentencePair]):
 
     _read: Callable[[], Iterator[SentencePair]]
     _held: list[SentencePair] | None
+    _read_sides: Callable[[], tuple[list[str], list[str]]] | None = None  # of two files
 
     @check_call()
     def __init__(
@@ -278,17 +296,50 @@ class Bitext(Sequence[SentencePair]):
 
 
 def _raise_or_report(
-    read: Callable[[], Iterator[PairOrError]], on_error: OnError | None
+    read: Callable[[], Iterator[PairOrError]], on_error: OnError | None, unescapes: bool
 ) -> Iterator[SentencePair]:
     """Raise the errors among the records, or replace them with empty pairs and call `on_error`."""
     for record in read():
         if not isinstance(record, DataError):
-            yield SentencePair(*record)
+            yield SentencePair(*map(unescape_moses, record)) if unescapes else SentencePair(*record)
         elif on_error is None:
             raise record
         else:
             on_error(record)
             yield SentencePair("", "")
+
+
+def _read_sides(
+    source: str | Path, target: str | Path, encoding: str, on_error: OnError | None, unescapes: bool
+) -> tuple[list[str], list[str]]:
+    """Return the lines of two files, whose numbers may differ."""
+    sides: list[list[str]] = []
+    for path in (source, target):
+        lines = list(read_lines(path, encoding=encoding, on_error=on_error))
+        sides.append(list(map(unescape_moses, lines)) if unescapes else lines)
+    return sides[0], sides[1]
+
+
+def lines_of_sides(pairs: Pairs) -> tuple[list[str], list[str]]:
+    """Return the lines of both sides; two files, or two lists in a tuple, may have different numbers."""
+    if isinstance(pairs, Bitext) and pairs._read_sides is not None and pairs._held is None:
+        return pairs._read_sides()
+    if isinstance(pairs, tuple) and len(pairs) == 2 and all(isinstance(side, list) for side in pairs):
+        sides = [[_check_line(line, name) for line in side] for side, name in zip(pairs, SIDES, strict=True)]
+        return sides[0], sides[1]
+    source: list[str] = []
+    target: list[str] = []
+    for source_line, target_line in check_pairs(pairs, lines=True):
+        source.append(str(source_line))
+        target.append(str(target_line))
+    return source, target
+
+
+def _check_line(line: Any, name: str) -> str:
+    checked = _check_side(line, name)
+    if not isinstance(checked, str):
+        raise DataError(f"expected lines of text as {name}, found {short_repr(line)}")
+    return checked
 
 
 def _read_two_files(source: str | Path, target: str | Path, encoding: str) -> Iterator[PairOrError]:

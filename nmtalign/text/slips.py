@@ -21,6 +21,7 @@ from nmtalign.arrays import Doubles, Longs
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
+    Score = Callable[[Longs, Longs], Doubles]  # source and target lines -> evidence
     Measure = Callable[[Longs, Longs], Longs]  # source and target lines -> bins of a histogram
 
 MIN_LINES_FOR_SLIPS = 12  # a shorter text says too little
@@ -108,6 +109,18 @@ def find_line_gaps(runs: Sequence[LineRun], source_count: int, target_count: int
     return gaps
 
 
+def translation_evidence(source: Sequence[str], target: Sequence[str]) -> Doubles:
+    """Return the evidence (N,) that the pairs of a text are translations; below 0, they look like strangers.
+
+    Most pairs have to be translations, because the text itself is what is learned from.
+    """
+    lines = np.arange(len(source))
+    if len(lines) < MIN_LINES_FOR_SLIPS:
+        return np.zeros(len(lines))
+    score, _ = _Lines(source, target).learned_score(lines, lines)
+    return score(lines, lines)
+
+
 def describe_lines(lines: range) -> str:
     """Return the numbers of lines, which count from 1 for people.
 
@@ -168,6 +181,11 @@ class _Lines:
         lines, partners = lines[exists], partners[exists]
         if len(lines) < MIN_LINES_FOR_SLIPS:
             return self.first_evidence(shifts)
+        score, without_partner = self.learned_score(lines, partners)
+        return self._over_shifts(shifts, score, without_partner=without_partner)
+
+    def learned_score(self, lines: Longs, partners: Longs) -> tuple[Score, float]:
+        """Learn the score of a pair from pairs; return it, and its mean over random pairs."""
         generator = np.random.default_rng(0)
         strangers = generator.permutation(partners)
         measures = (self._length_bins, self._shared_bins, self._covered_bins(lines, partners))
@@ -179,11 +197,9 @@ class _Lines:
                 total += table[measure(lines, partners)]
             return total
 
-        return self._over_shifts(shifts, score, without_partner=float(score(lines, strangers).mean()))
+        return score, float(score(lines, strangers).mean())
 
-    def _over_shifts(
-        self, shifts: Longs, score: Callable[[Longs, Longs], Doubles], *, without_partner: float
-    ) -> Doubles:
+    def _over_shifts(self, shifts: Longs, score: Score, *, without_partner: float) -> Doubles:
         """Return the scores (N, K + 1) of each source line with each shift, and without a partner.
 
         A shift out of the text counts a little less than a random pair, so that it is no refuge for lines
@@ -320,9 +336,11 @@ def _standardized(values: Doubles) -> Doubles:
 
 def _correlate(signal: Doubles, pattern: Doubles) -> Doubles:
     """Return the inner product of the pattern with each part of the signal of its length."""
-    from scipy.signal import fftconvolve
-
-    return np.asarray(fftconvolve(signal, pattern[::-1], mode="valid"))
+    # numpy's Fourier transform: scipy.signal takes seconds to import
+    size = 1 << (len(signal) + len(pattern)).bit_length()
+    spectrum = np.fft.rfft(signal, size) * np.conj(np.fft.rfft(pattern, size))
+    places = len(signal) - len(pattern) + 1
+    return np.fft.irfft(spectrum, size)[:places]
 
 
 def _best_path(evidence: Doubles, shifts: Longs) -> Longs:

@@ -209,10 +209,16 @@ class Estimator:
             counts, transitions, done = resumed
         last = self.hyperparameters.hmm_iterations
         for number in range(done, last + 1):
+            state = partial(_as_arrays, counts, transitions, number)
             if checkpoint is not None:
-                checkpoint.write_if_due(partial(_as_arrays, counts, transitions, number))
+                checkpoint.write_if_due(state)
             if number < last:
-                counts, transitions = self._hmm_iteration(counts, transitions, number + 1)
+                try:
+                    counts, transitions = self._hmm_iteration(counts, transitions, number + 1)
+                except KeyboardInterrupt:
+                    if checkpoint is not None:
+                        checkpoint.write(state)  # the work of less than a minute is kept, too
+                    raise
         counted = self._counted(counts)
         pruned = [self._pruned(of_forms) for of_forms in counted.counts]
         stored = [stored_forms(*pair) for pair in zip(self.forms, pruned, strict=True)]

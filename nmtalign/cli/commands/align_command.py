@@ -16,6 +16,7 @@ from nmtalign import blas
 from nmtalign.cli import model_options, running, texts, unit_options
 from nmtalign.cli.bad_records import ErrorOptions, without_split_words
 from nmtalign.cli.declare import Options, command, option
+from nmtalign.cli.finding_messages import describe_unlinked, files_of_sides, log_findings
 from nmtalign.cli.messages import (
     detail,
     log,
@@ -26,7 +27,7 @@ from nmtalign.cli.messages import (
 )
 from nmtalign.cli.parameter_types import OUTPUT, OutputPrefix
 from nmtalign.cli.progress_display import open_progress
-from nmtalign.cli.texts import BitextOptions
+from nmtalign.cli.texts import BitextOptions, EscapedBitextOptions
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
@@ -38,13 +39,14 @@ if TYPE_CHECKING:
 
     from nmtalign.batch.shards import ShardRun
     from nmtalign.batch.stream import AlignedChunk
+    from nmtalign.checks.counting import RunFindings
     from nmtalign.corpus.coverage import Coverage
     from nmtalign.corpus.units import LinkUnit
     from nmtalign.text.bitext import LengthLimit, SentencePair
 
     Chunks = Generator[AlignedChunk]
     Sinks = list[running.Sink]
-    Written = tuple[int, Coverage]  # links, and how many words are known
+    Written = tuple[int, Coverage, RunFindings]  # links, how many words are known, what is wrong
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,7 +164,7 @@ class BadRecordOptions(ErrorOptions):
 
     max_length: int | None = texts.length_option()
     strict: bool = option(
-        "--strict", "Stop (exit code 3) if few words are known or sides are swapped.", default=False
+        "--strict", "Stop (exit code 3) if few words are known, or the text has errors.", default=False
     )
 
 
@@ -177,7 +179,7 @@ class ExpertLinksOptions(Options):
 
 @command(quiet_option, verbose_option, log_option, name="align")
 def align_command(
-    bitext: BitextOptions,
+    bitext: EscapedBitextOptions,
     errors: BadRecordOptions,
     outputs: AlignOutputOptions,
     options: model_options.ModelOptions,
@@ -252,6 +254,7 @@ def align_command(
                     "format": bitext.pairs_format,
                     "sides": bitext.sides,
                     "encoding": bitext.encoding,
+                    "unescape": bitext.unescape,
                     "on_error": errors.on_error,
                     "strict": errors.strict,
                     "max_length": errors.max_length,
@@ -261,7 +264,7 @@ def align_command(
             sinks = [run.write]
             writing = running.assembling_shards(run, paths, described, resume=sharding.may_exist)
         with writing:
-            written = _write_chunks(chunks, progress, sinks, strict=errors.strict)
+            written = _write_chunks(chunks, progress, sinks, bitext, strict=errors.strict)
     # only now do the files have their names
     if run is None or progress.done or not run.kept:  # not if all was done before
         _log_alignment(bitext, outputs.output, progress, written, unit, limit)
@@ -305,12 +308,16 @@ def _align_chunks(
 
 
 def _write_chunks(
-    chunks: Chunks, progress: ProgressReporter, sinks: Sinks, *, strict: bool = False
+    chunks: Chunks, progress: ProgressReporter, sinks: Sinks, bitext: BitextOptions, *, strict: bool = False
 ) -> Written:
-    """Write aligned chunks to the sinks; if `strict`, raise DataError once too few words are known."""
+    """Write aligned chunks to the sinks.
+
+    If `strict`, raise DataError once too few words are known, or something is wrong with the text.
+    """
+    from nmtalign.checks.counting import RunFindings
     from nmtalign.corpus.coverage import Coverage
 
-    links, known = 0, Coverage()
+    links, known, findings = 0, Coverage(), RunFindings()
     for chunk in chunks:
         if chunk.warning:
             warn(chunk.warning)
@@ -318,11 +325,17 @@ def _write_chunks(
         known = known.joined(chunk.coverage or Coverage())
         if strict and (why := known.warning):
             raise DataError(f"pairs 1 to {last:,}: {why}")
+        findings.add_lines(chunk.lines, chunk.first - 1)
+        findings.add_links(chunk.batch, chunk.first - 1)
+        if chunk.is_swapped is not None and not known.swapped:
+            findings.add_swapped(chunk.is_swapped, chunk.first - 1)
+        if strict and (error := findings.first_error):
+            raise DataError(f"pairs 1 to {last:,}: {error.describe(files_of_sides(bitext))}")
         for sink in sinks:
             sink(chunk)
         links += len(chunk.batch.source)
         progress.advance(len(chunk.batch), last=last)
-    return links, known
+    return links, known, findings
 
 
 def _log_alignment(
@@ -334,23 +347,31 @@ def _log_alignment(
     limit: LengthLimit | None = None,
 ) -> None:
     """Log what was done in one line, and warn if too few words are known to trust the links."""
-    links, known = written
+    links, known, findings = written
     languages = texts.languages_of_files(bitext.source, bitext.target)
     pair = "" if "source" in languages else f"{'-'.join(languages)} "
     speed = f"{progress.seconds:.1f} s ({progress.rate:,.0f} pairs a second)"
     of_unit = "" if unit.is_plain else f" of {unit.count}"
     pairs = with_plural(progress.done, f"{pair}pair")
     text = f"{pairs}, {with_plural(links, 'link')}{of_unit} in {speed}{limit or ''}"
+    if findings.without_links:
+        text += f", {describe_unlinked(findings.without_links)}"
     text += "" if output == "-" else f", in {output}"
     rates = {side: of_side.rate for side, of_side in zip(SIDES, known[:2], strict=True) if of_side.total}
     names = dict(zip(SIDES, languages, strict=True))
     shares = [f"{100 * rate:.1f} % of the {names[side]}" for side, rate in rates.items()]
     text += f"; {' and '.join(shares)} words are known" if shares else ""
-    counts = {"links": links, "left_out": limit.count if limit else 0, "seconds_left": 0}
+    counts = {
+        "links": links,
+        "without_links": findings.without_links,
+        "left_out": limit.count if limit else 0,
+        "seconds_left": 0,
+    }
     rounded = {side: round(rate, 4) for side, rate in rates.items()}
     log(text, event="aligned", **progress.values | counts, known=rounded, count=unit.count)
     if why := known.warning:
         warn(why)
+    log_findings(findings.counts(), bitext)
 
 
 def _log_shards(run: ShardRun) -> None:
@@ -443,7 +464,7 @@ def links_from_command(
         stack.enter_context(closing(chunks))
         sinks = outputs.sinks(paths, stack)
         with _kept_in_cache(encoder):
-            written = _write_chunks(chunks, progress, sinks)
+            written = _write_chunks(chunks, progress, sinks, bitext)
     _log_alignment(bitext, outputs.output, progress, written, unit)
     errors.say(bad)
     detail(linker.description, event="settings")
