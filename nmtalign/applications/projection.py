@@ -206,10 +206,10 @@ def project(
 
     Parameters
     ----------
-    pairs : AlignedBatch, or iterable
+    pairs : AlignedBatch, iterable, or table
         For each sentence pair an aligned pair, or a tuple (source, target, links). A sentence is a line,
         whose words are separated by spaces, or a list of words; links are (source, target) positions from 0,
-        or a Pharaoh line.
+        or a Pharaoh line. A table has these in columns, that of the links is named ``links``.
     tags : iterable
         The annotations of each source sentence:
 
