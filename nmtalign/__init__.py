@@ -23,7 +23,7 @@ _NAMES_OF_MODULE = {
     "corpus.bitext_index": "open_index",
     "dictionaries.reading": "read_dictionary",
     "files.paths": "resolve_path",
-    "errors": "NmtalignError UsageError DataError",
+    "errors": "NmtalignError UsageError DataError NmtalignWarning AdviceWarning",
     "links.alignments": "Link Alignment GoldAlignment AlignmentMatrix AlignedPair AlignedBatch",
     "links.evaluation": "evaluate Evaluation Bootstrap",
     "links.formats": "read_gold",

@@ -16,8 +16,10 @@ from nmtalign.applications.projection import project as project
 from nmtalign.batch.cluster import align_on_cluster as align_on_cluster
 from nmtalign.corpus.bitext_index import open_index as open_index
 from nmtalign.dictionaries.reading import read_dictionary as read_dictionary
+from nmtalign.errors import AdviceWarning as AdviceWarning
 from nmtalign.errors import DataError as DataError
 from nmtalign.errors import NmtalignError as NmtalignError
+from nmtalign.errors import NmtalignWarning as NmtalignWarning
 from nmtalign.errors import UsageError as UsageError
 from nmtalign.files.paths import resolve_path as resolve_path
 from nmtalign.links.alignments import AlignedBatch as AlignedBatch

@@ -23,7 +23,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, Union, get_args,
 import click
 
 from nmtalign.display import escape_controls
-from nmtalign.errors import DataError, UsageError
+from nmtalign.errors import DataError, NmtalignWarning, UsageError
 from nmtalign.files.json_files import is_nested_too_deep
 from nmtalign.files.limits import MAX_JSON_DEPTH
 from nmtalign.files.paths import companion_paths, expand_home, is_word2int_path, resolve_path
@@ -381,7 +381,7 @@ class Command(click.Command):
         for name, meant in unknown_variables(ctx):
             hint = f"; did you mean {meant}?" if meant else ""
             text = f"the environment variable {name} does not set any option{hint}"
-            warnings.warn(text, stacklevel=2)
+            warnings.warn(text, NmtalignWarning, stacklevel=2)
         return super().invoke(ctx)
 
     def get_help(self, ctx: click.Context) -> str:

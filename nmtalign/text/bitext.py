@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeGuard, overload
 
 from nmtalign.calls import check_call
 from nmtalign.display import short_repr, single_line
-from nmtalign.errors import DataError, OnError, UsageError
+from nmtalign.errors import DataError, NmtalignWarning, OnError, UsageError
 from nmtalign.files.compressed import format_ending
 from nmtalign.files.paths import expand_home
 from nmtalign.files.text_files import check_encoding, is_encodable, try_lines, zip_lines
@@ -335,7 +335,7 @@ def _warn_if_both_sides(lines: Iterator[LineOrError], path: str | Path) -> Itera
         reason = f"each of the first lines has {' and '.join(patterns)}"
     if reason:
         advice = "if the file contains both sides, give it alone (`pairs=FILE`)"
-        warnings.warn(f"{path}: {reason}; {advice}", stacklevel=2)
+        warnings.warn(f"{path}: {reason}; {advice}", NmtalignWarning, stacklevel=2)
     yield from lines
 
 
