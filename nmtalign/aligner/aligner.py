@@ -33,7 +33,7 @@ from nmtalign.corpus.units import (
     link_unit,
 )
 from nmtalign.display import short_repr, single_line
-from nmtalign.errors import UsageError
+from nmtalign.errors import NmtalignWarning, UsageError
 from nmtalign.files.paths import resolve_path
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, BothWords
 from nmtalign.links.inputs import LinksInput, iter_links
@@ -418,7 +418,7 @@ class Aligner(TableResult):
             reasons = [known.warning, one_word_lines_warning(text)]
         for why in reasons:
             if why:
-                warnings.warn(why, stacklevel=4)
+                warnings.warn(why, NmtalignWarning, stacklevel=4)
         return text
 
     def align_text(self, text: EncodedText, done: Callable[[int], None] | None = None) -> AlignedBatch:

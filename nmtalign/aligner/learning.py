@@ -36,7 +36,7 @@ from nmtalign.corpus.line_words import gold_of_tokens, links_of_tokens, links_of
 from nmtalign.corpus.parallel import default_workers
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText, encode_text, line_words_of, split_long_pairs
-from nmtalign.errors import DataError, UsageError
+from nmtalign.errors import DataError, NmtalignWarning, UsageError, advise
 from nmtalign.files.paths import resolve_path
 from nmtalign.links.alignments import AlignedBatch, GoldAlignment, concatenate_batches
 from nmtalign.links.formats import are_corrections, pair_fingerprint, read_corrections, read_gold
@@ -185,6 +185,7 @@ def train(
     check_languages(languages)
     rows = check_pairs(bitext, targets, source=source, target=target, languages=languages)
     notes = list[str]()
+    advice = list[str]()
     settings = open_options(
         preset=preset,
         tokenizer=tokenizer,
@@ -206,7 +207,7 @@ def train(
         workers=workers,
     )
     reporter = open_reporter(progress, stage="reading", costs=stage_costs(settings))
-    settings = replace(settings, progress=reporter, warn=notes.append)
+    settings = replace(settings, progress=reporter, warn=notes.append, advise=advice.append)
     try:
         pairs = checked_against_corrections(reporter.count(rows), gold)
         if expert is not None:
@@ -214,7 +215,9 @@ def train(
         aligner = learn(pairs, settings).aligner
     finally:
         for note in notes:
-            warnings.warn(note, stacklevel=3)
+            warnings.warn(note, NmtalignWarning, stacklevel=3)
+        for text in advice:
+            advise(text, topic="bundled model", stacklevel=3)
     reporter.finish(f"learned from {aligner.training['corpus']['pairs']:,} pairs")
     return aligner
 
@@ -379,6 +382,7 @@ class LearnOptions:
     progress: ProgressReporter = field(default_factory=ProgressReporter)  # left out: shows nothing
     # a function that is called with each warning about the bitext
     warn: Callable[[str], None] = field(default=lambda line: None)
+    advise: Callable[[str], None] = field(default=lambda line: None)  # the same with advice
     make_bitext: BitextFactory | None = None  # makes the bitext, here or in other processes
     # folder of checkpoints: after an interruption, the same call resumes there and learns the same aligner
     checkpoints: str | Path | None = None
@@ -538,7 +542,7 @@ def _warn_about_bitext(
         options.warn(warning)
     advice = _advice_to_continue(source, target, options)
     if advice:
-        options.warn(advice)
+        options.advise(advice)
     if prior is not None and prior.swapped(source, target):
         options.warn("the sides look like those of the older model the other way round; are they swapped?")
 

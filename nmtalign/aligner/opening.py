@@ -20,7 +20,7 @@ from nmtalign.aligner.extraction_methods import make_extraction
 from nmtalign.arrays import Reals
 from nmtalign.calls import check_call
 from nmtalign.display import short_repr
-from nmtalign.errors import DataError, UsageError
+from nmtalign.errors import DataError, NmtalignWarning, UsageError
 from nmtalign.files.paths import bundled_path, resolve_path
 from nmtalign.names import (
     MODEL,
@@ -263,6 +263,7 @@ def _warn_about_spaces(vectors: tuple[Embeddings, Embeddings], score: str | Vect
         warnings.warn(
             f"the lengths of the vectors differ by {percent} of their mean: dot products favor long vectors,"
             " whatever the words mean; try `score=cosine`",
+            NmtalignWarning,
             stacklevel=5,
         )
 

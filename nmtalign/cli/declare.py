@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, Union, get_args,
 import click
 
 from nmtalign.display import escape_controls
+from nmtalign.errors import NmtalignWarning
 
 RUNNING = "Running"  # the last section of --help; it holds the options that name no section
 _DECLARATION_KEY = "declared"  # the key of a field's metadata
@@ -155,7 +156,7 @@ class Command(click.Command):
         for name, meant in unknown_variables(ctx):
             hint = f"; did you mean {meant}?" if meant else ""
             text = f"the environment variable {name} does not set any option{hint}"
-            warnings.warn(text, stacklevel=2)
+            warnings.warn(text, NmtalignWarning, stacklevel=2)
         return super().invoke(ctx)
 
     def get_help(self, ctx: click.Context) -> str:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.corpus.line_words import links_of_words
 from nmtalign.corpus.unit_check import UnitCheck
-from nmtalign.errors import DataError, UsageError
+from nmtalign.errors import DataError, NmtalignWarning, UsageError
 from nmtalign.files.text_files import unequal_lines_error, zip_lines
 from nmtalign.links.alignments import AlignedPair, Alignment, GoldAlignment, Link
 from nmtalign.links.evaluation import Counts, Evaluation, evaluate
@@ -293,7 +293,7 @@ def align_for_report(records: Iterable[CorpusRecord], aligner: Aligner | None = 
         text = f"pair {left_out[0]}{more}: no room, {limit}"
         if not pairs:
             raise DataError(f"{text}; align gives the links alone")
-        warnings.warn(text, stacklevel=2)
+        warnings.warn(text, NmtalignWarning, stacklevel=2)
     return pairs
 
 

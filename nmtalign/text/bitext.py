@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeGuard, overload
 
 from nmtalign.calls import check_call
 from nmtalign.display import short_repr, single_line
-from nmtalign.errors import DataError, OnError, UsageError
+from nmtalign.errors import DataError, NmtalignWarning, OnError, UsageError
 from nmtalign.files.compressed import format_ending
 from nmtalign.files.paths import expand_home
 from nmtalign.files.text_files import (
@@ -34,9 +34,7 @@ from nmtalign.files.text_files import (
 from nmtalign.names import SIDES, PairFormat
 from nmtalign.text.conllu import CONLLU_ENDING, read_conllu_pairs
 from nmtalign.text.containers import SideNames, as_table, record_rows, words_of_doc
-from nmtalign.text.escapes import as, unescape, unescape_moses
-from nmtalign.text.headers import find_side_columns
-from nmtalign.text.languages import language_tag
+from nmtalign.text.escapes import unescape as unescape_moses
 from nmtalign.text.readers import (
     FORMAT_OF_ENDING,
     PAIR_FILE_FORMATS,
@@ -412,7 +410,7 @@ def _warn_if_both_sides(lines: Iterator[LineOrError], path: str | Path) -> Itera
         reason = f"each of the first lines has {' and '.join(patterns)}"
     if reason:
         advice = "if the file contains both sides, give it alone (`pairs=FILE`)"
-        warnings.warn(f"{path}: {reason}; {advice}", stacklevel=2)
+        warnings.warn(f"{path}: {reason}; {advice}", NmtalignWarning, stacklevel=2)
     yield from lines
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from nmtalign import blas
 from nmtalign.arrays import Longs, Reals
-from nmtalign.errors import DataError, UsageError
+from nmtalign.errors import DataError, NmtalignWarning, UsageError
 from nmtalign.files.text_files import read_lines
 from nmtalign.names import RETRIEVAL_SCORES
 from nmtalign.text.vocabulary import Vocabulary
@@ -310,5 +310,6 @@ def warn_if_unrelated(source: Embeddings, target: Embeddings) -> None:
         warnings.warn(
             "the two spaces look unrelated: words that both languages write alike are hardly closer than any"
             " others; their alignments would be noise (map them into one space: nmtalign vectors map)",
+            NmtalignWarning,
             stacklevel=2,
         )

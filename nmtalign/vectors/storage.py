@@ -34,7 +34,7 @@ import numpy as np
 
 from nmtalign.calls import check_call
 from nmtalign.display import short_repr
-from nmtalign.errors import DataError, UsageError
+from nmtalign.errors import DataError, NmtalignWarning, UsageError
 from nmtalign.files.array_files import NpyRowReader, read_array
 from nmtalign.files.atomic_output import AtomicFiles, atomic_folder, check_overwrite, check_replaceable
 from nmtalign.files.json_files import parse_json, read_json
@@ -141,7 +141,11 @@ def load_embeddings(
     if resolve_path(path) != path:
         raise UsageError(f"{path} are bundled vectors of two languages; `load` makes an aligner over them")
     if unsafe_pickle:
-        warnings.warn(f"{path}: pickles are read without the allow-list and can run any code", stacklevel=3)
+        warnings.warn(
+            f"{path}: pickles are read without the allow-list and can run any code",
+            NmtalignWarning,
+            stacklevel=3,
+        )
     if limit is not None:
         check_number(limit, "a limit of at least 1 word", minimum=1, integer=True)
     check_type(encoding, str, "the name of an encoding")
@@ -422,7 +426,7 @@ def _vectors_beside(entries: dict[Any, Any], path: Path) -> Embeddings:
     for matrix in companion_paths(path):
         if matrix.is_file():
             reason = f"it contains a vector for each word, so {matrix.name} is not read"
-            warnings.warn(f"{path}: {reason}", stacklevel=2)
+            warnings.warn(f"{path}: {reason}", NmtalignWarning, stacklevel=2)
     return vectors_of_dictionary(entries)
 
 

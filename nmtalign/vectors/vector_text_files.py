@@ -22,7 +22,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from nmtalign.arrays import AnyArray
-from nmtalign.errors import DataError
+from nmtalign.errors import DataError, NmtalignWarning
 from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.vectors.format_signatures import MAX_NUMBERS, name_other_files, read_header, utf_16_or_32
 from nmtalign.vectors.word2vec_files import BYTES_PER_READ, decode_word, first_vectors, open_vectors_file
@@ -240,7 +240,9 @@ def read_text_vectors(path: Path, limit: int | None, encoding: str, errors: str)
             raise DataError(f"the header promises {form.words} words, the file has {len(words)}")
         if form.words is not None and len(words) == form.words and next(lines, b""):
             warnings.warn(
-                f"{path}: lines after the {form.words} words of the header are not read", stacklevel=2
+                f"{path}: lines after the {form.words} words of the header are not read",
+                NmtalignWarning,
+                stacklevel=2,
             )
     return first_vectors(words, np.frombuffer(raw, np.float32).reshape(-1, form.dimension), path)
 

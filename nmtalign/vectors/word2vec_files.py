@@ -19,7 +19,7 @@ from typing import IO
 import numpy as np
 
 from nmtalign.arrays import AnyArray
-from nmtalign.errors import DataError
+from nmtalign.errors import DataError, NmtalignWarning
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.compressed import open_decompressed
 from nmtalign.files.limits import max_decompressed_size
@@ -86,7 +86,11 @@ def first_vectors(words: list[str], matrix: AnyArray, path: Path) -> Embeddings:
     for row, word in enumerate(words):
         rows.setdefault(word, row)
     if repeated := len(words) - len(rows):
-        warnings.warn(f"{path}: {repeated} words are repeated; their first vector is kept", stacklevel=3)
+        warnings.warn(
+            f"{path}: {repeated} words are repeated; their first vector is kept",
+            NmtalignWarning,
+            stacklevel=3,
+        )
         matrix = matrix[list(rows.values())]
     return Embeddings(Vocabulary.from_words(rows), matrix)
 
@@ -236,7 +240,7 @@ def _read_fasttext_words(
         strange += words[-1].encode(encoding, "replace") != word
     if strange:
         reason = f"{strange} words are not {encoding}; their bad bytes are replaced"
-        warnings.warn(f"{path}: {reason}", stacklevel=3)
+        warnings.warn(f"{path}: {reason}", NmtalignWarning, stacklevel=3)
     return words
 
 

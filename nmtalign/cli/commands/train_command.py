@@ -181,7 +181,7 @@ def train_command(
     limit = LengthLimit(tokenization.max_length, bitext.files)
     without_long_pairs = partial(limit.pairs, text=settings.text, languages=languages)
     progress = open_progress("pairs", bitext.files, stage_costs(settings, aligns=bool(paths)))
-    settings = replace(settings, checkpoints=run.folder, progress=progress, warn=warn)
+    settings = replace(settings, checkpoints=run.folder, progress=progress, warn=warn, advise=warn)
     with _kept_for_resuming(run), ExitStack() as stack:
         run.start()
         stopped = "if this run is stopped, repeat the command to go on"

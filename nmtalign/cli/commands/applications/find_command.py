@@ -121,7 +121,7 @@ def find_command(options: SearchOptions, linked: OptionalLinkedOptions, named: N
     Example: nmtalign find house --index corpus.db
     """
     from nmtalign.applications.concordance import search
-    from nmtalign.corpus.bitext_index import build_index, open_index
+    from nmtalign.corpus.bitext_index import build_index
 
     word = options.word
     if options.index is None:
@@ -129,7 +129,7 @@ def find_command(options: SearchOptions, linked: OptionalLinkedOptions, named: N
     elif linked.files or linked.lowercase is not None or linked.unicode is not None or named.is_given:
         raise UsageError("--index DB contains texts and links; leave out other texts, links and models")
     else:
-        index = open_index(options.index)
+        index = na.open_index(options.index)
     shown = 0
     for side in SIDES if options.side is None else (options.side,):
         result = search(
