@@ -20,8 +20,9 @@ from nmtalign.arrays import as_real_array, offsets_of
 from nmtalign.calls import check_call, check_constructor
 from nmtalign.display import short_repr, single_line
 from nmtalign.errors import DataError, UsageError
+from nmtalign.names import COUNTS, CountName
 from nmtalign.results import Result, Viewable
-from nmtalign.validation import check_type, normalize_index, selected_indices
+from nmtalign.validation import check_choice, check_type, normalize_index, selected_indices
 
 BothWords = tuple[tuple[str, ...], tuple[str, ...]]
 UnknownWords = tuple[frozenset[int], frozenset[int]]  # positions in source and target
@@ -462,6 +463,8 @@ class AlignedBatch(Sequence[AlignedPair], Result):
     origin : optional
         The text and its aligner. Without it, for example in a batch of links from a file, ``links(n)`` works,
         but ``batch[n]`` does not.
+    unit : {"words", "tokens", "pieces"}, optional
+        What the positions count; None if that is not known.
 
     Examples
     --------
@@ -479,8 +482,11 @@ class AlignedBatch(Sequence[AlignedPair], Result):
     probability: NDArray[np.float32]
     scores: NDArray[np.float64]
     origin: Origin | None = None
+    unit: CountName | None = None
 
     def __post_init__(self) -> None:
+        if self.unit is not None:
+            check_choice(self.unit, COUNTS, "units of links")
         offsets = _as_read_only(self.offsets, "offsets", (None,), "iu")
         if not len(offsets) or offsets[0] != 0 or (np.diff(offsets) < 0).any():
             raise DataError(
@@ -505,7 +511,8 @@ class AlignedBatch(Sequence[AlignedPair], Result):
         return AlignedBatch, _field_values(self, AlignedBatch)
 
     def __repr__(self) -> str:
-        return f"AlignedBatch of {len(self):,} pairs, {len(self.source):,} links"
+        of_unit = "" if self.unit in (None, "words") else f" of {self.unit}"
+        return f"AlignedBatch of {len(self):,} pairs, {len(self.source):,} links{of_unit}"
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -529,6 +536,7 @@ class AlignedBatch(Sequence[AlignedPair], Result):
             self.probability[rows],
             self.scores[numbers],
             self.origin and self.origin.chosen(numbers),
+            self.unit,
         )
 
     @check_call("links are a method: batch.links(n) returns those of pair n")

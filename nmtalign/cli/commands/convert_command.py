@@ -15,7 +15,7 @@ from nmtalign.cli.running import OutputFileOptions
 from nmtalign.cli.texts import WordFormOptions
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
-from nmtalign.names import ReadLinksFormat, WrittenLinksFormat
+from nmtalign.names import SIDES, ReadLinksFormat, WrittenLinksFormat
 
 if TYPE_CHECKING:
     from nmtalign.links.formats import LinkRecord
@@ -92,7 +92,8 @@ def _with_words(
         with_words = LinkRecord(none, tuple(source), tuple(target))
         if not bad.has_current:
             try:
-                with_words = replace(with_words, gold=record.gold)
+                with_words = replace(with_words, gold=record.gold, unit=record.unit)
+                _check_same_words(record, with_words)
                 unit_check.add(pairs, record.gold.possible, source, target)
             except DataError as error:
                 bad.add(DataError(f"pair {pairs}: {error}; {texts.WORD_COUNT_ADVICE}").at(links))
@@ -101,6 +102,16 @@ def _with_words(
         raise DataError(f"expected links for the {pairs} pairs of the texts, found more in {links}")
     if warning := unit_check.warning():
         warn(warning)
+
+
+def _check_same_words(record: LinkRecord, of_texts: LinkRecord) -> None:
+    """Raise DataError if the file of links has other words than the texts, such as sub-words."""
+    for side in SIDES:
+        of_file, of_text = getattr(record, side), getattr(of_texts, side)
+        if of_file is not None and len(of_file) != len(of_text):
+            unit = "words" if record.unit is None else record.unit
+            found = f"found {len(of_text):,} words in the text"
+            raise DataError(f"expected the {len(of_file):,} {side} {unit} of the links, {found}")
 
 
 def _format_records(
