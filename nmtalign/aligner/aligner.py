@@ -175,6 +175,7 @@ class Aligner(TableResult):
         count: CountName | None = None,
         pieces: SubwordMarks | None = None,
         spm: str | Path | Sequence[str | Path] | None = None,
+        spaces: str | None = None,
         workers: int | None = None,
         progress: ProgressInput = False,
     ) -> AlignedBatch:
@@ -206,6 +207,9 @@ class Aligner(TableResult):
         spm : path, or two of them, optional
             Sub-word models (sentencepiece, or ``tokenizer.json``) that cut raw lines into the pieces that
             links count.
+        spaces : str, optional
+            A mark such as ``▁``: links count tokens among which each space is a token of this mark, and which
+            leave out nothing, so that a line can be restored from them.
         workers : int, optional
             How many threads or processes work; the links do not depend on it.
         progress : bool or callable
@@ -215,7 +219,8 @@ class Aligner(TableResult):
         Returns
         -------
         AlignedBatch
-            One entry for each pair; the entry has no links if a side has no words.
+            One entry for each pair; the entry has no links if a side has no words. The words, tokens or
+            pieces that its links count are its `tokens`.
 
         Warns
         -----
@@ -227,7 +232,7 @@ class Aligner(TableResult):
         listed = list(checked.pairs)
         reporter.expect(len(listed))
         aligner = self if workers is None else replace(self, workers=workers)
-        unit = link_unit(count=count, pieces=pieces, spm=spm)
+        unit = link_unit(count=count, pieces=pieces, spm=spm, spaces=spaces)
         if expert is not None:
             aligner = aligner.with_given_links()
             listed = list(with_links(listed, iter_links(expert)))
@@ -244,7 +249,8 @@ class Aligner(TableResult):
             lines: list[Any] = listed
             segments = [unit.segments(pair, aligner.text, aligner.languages) for pair in lines]
             batch = expand_to_segments(batch, segments)
-        return replace(batch, origin=_Pairs(aligner, listed, unit), frame_index=checked.frame_index)
+        origin = _Pairs(aligner, listed, unit)
+        return replace(batch, origin=origin, unit=unit.count, frame_index=checked.frame_index)
 
     @check_call()
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
@@ -572,7 +578,7 @@ def _checked_lines(pairs: Sequence[Any]) -> Sequence[Any]:
     """Return pairs of lines; a UsageError for lists of words, of which links count the words."""
     if any(not is_line_pair(pair) for pair in pairs[:1]):
         found = "found lists of words, and links count these words"
-        raise UsageError(f"`count`, `pieces` and `spm` are for lines of text; {found}")
+        raise UsageError(f"`count`, `pieces`, `spm` and `spaces` are for lines of text; {found}")
     return pairs
 
 

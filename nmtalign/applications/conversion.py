@@ -20,7 +20,7 @@ from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.paths import as_path
 from nmtalign.links.formats import WORD_SEPARATORS, LinkRecord, format_record, read_link_records
 from nmtalign.links.separators import find_split_word
-from nmtalign.names import READ_LINKS, WRITTEN_LINKS, ReadLinksFormat, WrittenLinksFormat
+from nmtalign.names import READ_LINKS, SIDES, WRITTEN_LINKS, ReadLinksFormat, WrittenLinksFormat
 from nmtalign.validation import check_choice
 
 ADVICE_ON_WORD_COUNTS = (
@@ -121,7 +121,8 @@ class Conversion:
             with_words = LinkRecord(no_links, tuple(source), tuple(target))
             if not bad.has_current:
                 try:
-                    with_words = replace(with_words, gold=record.gold)
+                    with_words = replace(with_words, gold=record.gold, unit=record.unit)
+                    _check_same_words(record, with_words)
                     unit_check.add(pairs, record.gold.possible, source, target)
                 except DataError as error:
                     bad.add(DataError(f"pair {pairs}: {error}; {ADVICE_ON_WORD_COUNTS}").at(self.links))
@@ -129,7 +130,7 @@ class Conversion:
         if next(records, None) is not None:
             raise DataError(f"expected links for the {pairs} pairs of the texts, found more in {self.links}")
         warning = unit_check.warning()
-        if warning is not None:
+        if warning:
             warnings.warn(warning, NmtalignWarning, stacklevel=2)
 
     def _place_of_words(self, number: int, side: int) -> tuple[str, int | None]:
@@ -139,6 +140,16 @@ class Conversion:
         if self.format == "giza":  # three lines per pair, in any order
             return f"{self.links}, pair {number:,}", None
         return self.links, number
+
+
+def _check_same_words(record: LinkRecord, of_texts: LinkRecord) -> None:
+    """Raise DataError if the file of links has other words than the texts, such as sub-words."""
+    for side in SIDES:
+        of_file, of_text = getattr(record, side), getattr(of_texts, side)
+        if of_file is not None and len(of_file) != len(of_text):
+            unit = "words" if record.unit is None else record.unit
+            found = f"found {len(of_text):,} words in the text"
+            raise DataError(f"expected the {len(of_file):,} {side} {unit} of the links, {found}")
 
 
 def _split_at_spaces(pair: tuple[str, str]) -> tuple[list[str], list[str]]:

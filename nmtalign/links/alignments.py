@@ -20,7 +20,7 @@ from nmtalign.arrays import as_real_array, offsets_of
 from nmtalign.calls import check_call, check_constructor
 from nmtalign.display import short_repr, single_line
 from nmtalign.errors import DataError, UsageError
-from nmtalign.names import VALUES, CellValues
+from nmtalign.names import COUNTS, VALUES, CellValues, CountName
 from nmtalign.results import Result, Viewable
 from nmtalign.validation import check_choice, check_type, normalize_index, selected_indices
 
@@ -490,6 +490,8 @@ class AlignedBatch(Sequence[AlignedPair], Result):
         but ``batch[n]`` does not.
     frame_index : pandas.Index, optional
         The index of the DataFrame that the pairs come from; a part of the batch has the same part of it.
+    unit : {"words", "tokens", "pieces"}, optional
+        What the positions count; None if that is not known.
 
     Examples
     --------
@@ -508,8 +510,11 @@ class AlignedBatch(Sequence[AlignedPair], Result):
     scores: NDArray[np.float64]
     origin: Origin | None = None
     frame_index: pd.Index | None = None
+    unit: CountName | None = None
 
     def __post_init__(self) -> None:
+        if self.unit is not None:
+            check_choice(self.unit, COUNTS, "units of links")
         offsets = _as_read_only(self.offsets, "offsets", (None,), "iu")
         if not len(offsets) or offsets[0] != 0 or (np.diff(offsets) < 0).any():
             raise DataError(
@@ -537,7 +542,8 @@ class AlignedBatch(Sequence[AlignedPair], Result):
         return AlignedBatch, _field_values(self, AlignedBatch)
 
     def __repr__(self) -> str:
-        return f"AlignedBatch of {len(self):,} pairs, {len(self.source):,} links"
+        of_unit = "" if self.unit in (None, "words") else f" of {self.unit}"
+        return f"AlignedBatch of {len(self):,} pairs, {len(self.source):,} links{of_unit}"
 
     def __eq__(self, other: object) -> bool:
         """Return whether another batch has the same links, probabilities, pair scores and words."""
@@ -576,7 +582,8 @@ class AlignedBatch(Sequence[AlignedPair], Result):
             self.probability[rows],
             self.scores[numbers],
             self.origin and self.origin.chosen(numbers),
-            None if self.frame_index is None else self.frame_index[list(numbers)],
+            unit=self.unit,
+            frame_index=None if self.frame_index is None else self.frame_index[list(numbers)],
         )
 
     @check_call("links are a method: batch.links(n) returns those of pair n")

@@ -101,10 +101,10 @@ class LinkOutputOptions(Options):
             paths |= {side: f"{self.tokens}.{side}" for side in SIDES}
         return paths
 
-    def sinks(self, paths: dict[str, str], stack: AtomicFiles) -> Sinks:
+    def sinks(self, paths: dict[str, str], stack: AtomicFiles, unit: LinkUnit) -> Sinks:
         """Open the files of :attr:`paths`, and return a function for each that writes an aligned chunk."""
         return [
-            running.open_sink(name, path, stack, escape_formulas=self.escape_formulas)
+            running.open_sink(name, path, stack, escape_formulas=self.escape_formulas, unit=unit.count)
             for name, path in paths.items()
         ]
 
@@ -242,7 +242,7 @@ def align_command(
         stack.enter_context(closing(chunks))
         settings = aligner.description
         if run is None:
-            sinks = outputs.sinks(paths, stack)
+            sinks = outputs.sinks(paths, stack, unit)
             writing = _explain_state("--out-shards DIR keeps what is done")
         else:
             described = running.describe_run(
@@ -462,7 +462,7 @@ def links_from_command(
         )
         chunks = links_of_source(linker, pairs, words, text, marks=source.pieces, unit=unit)
         stack.enter_context(closing(chunks))
-        sinks = outputs.sinks(paths, stack)
+        sinks = outputs.sinks(paths, stack, unit)
         with _kept_in_cache(encoder):
             written = _write_chunks(chunks, progress, sinks, bitext)
     _log_alignment(bitext, outputs.output, progress, written, unit)

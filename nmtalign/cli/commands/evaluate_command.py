@@ -84,6 +84,7 @@ def evaluate_command(scored: ScoredOptions, intervals: IntervalOptions) -> None:
         for path in (links, compare)
         if path is not None
     }
+    _check_units(scored)
     if scored.gold_format == "pharaoh" and are_corrections(gold):
         golds, systems = _keep_reviewed(gold, golds, systems, scored.encoding)
     bootstrap = evaluation.Bootstrap(
@@ -106,6 +107,21 @@ def evaluate_command(scored: ScoredOptions, intervals: IntervalOptions) -> None:
         _print_comparison(results, evaluation.compare_evaluations(*results.values(), bootstrap=bootstrap))
     settings = f"{results[links].settings}|format:{scored.links_format}|gold:{scored.gold_format}"
     print_text(f"settings    {settings}|version:{na.__version__}")
+
+
+def _check_units(scored: ScoredOptions) -> None:
+    """Raise DataError if two files say that their links count different units."""
+    from nmtalign.links.formats import stated_unit
+
+    gold_unit = stated_unit(scored.gold, format=scored.gold_format, encoding=scored.encoding)
+    for path in (scored.links, scored.compare):
+        if path is None:
+            continue
+        unit = stated_unit(path, format=scored.links_format, encoding=scored.encoding)
+        if unit is not None and gold_unit is not None and unit != gold_unit:
+            raise DataError(f"expected links of {gold_unit}, as in {scored.gold}, found links of {unit}").at(
+                path
+            )
 
 
 def _keep_reviewed(
