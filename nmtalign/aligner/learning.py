@@ -46,7 +46,7 @@ from nmtalign.positions.hmm import HiddenMarkov
 from nmtalign.progress import ProgressInput, ProgressReporter, open_reporter
 from nmtalign.rescoring.features import MAX_WEIGHTED_WORDS
 from nmtalign.rescoring.gold_training import gold_of_pairs, learn_from_gold
-from nmtalign.scorers.dense import VECTORS_WEIGHT, check_vectors, learn_spectral, make_vectors_scorer
+from nmtalign.scorers.dense import check_vectors, learn_spectral, make_vectors_scorer
 from nmtalign.scorers.learned_lexicon import CountedForms
 from nmtalign.scorers.mixture import Mixture
 from nmtalign.state import is_model
@@ -64,6 +64,7 @@ from nmtalign.training.em import PRESET_HYPERPARAMETERS, BitextFactory, Estimate
 from nmtalign.training.em import preset_hyperparameters as named_preset
 from nmtalign.training.encoded_bitext import bitext_warnings, encode_bitext
 from nmtalign.training.prior import Prior, similar_words
+from nmtalign.training.vectors_weight import INITIAL_WEIGHT, fit_vectors_weight
 from nmtalign.validation import check_bool, check_choice, check_number
 from nmtalign.vectors.embeddings import Embeddings
 
@@ -137,6 +138,7 @@ def train(
         scorer beside the lexicon.
     vectors_weight : float, optional
         Weight of the vectors, from 0 (none) to 1 (instead of the lexicon, for the words that have vectors).
+        Left out: fitted to the text, by how well vectors and lexicon predict its links.
     gold : path or iterable, optional
         Gold links of all pairs, or of the last ones: a file, gold alignments, sets of (source, target) or
         Pharaoh lines. They train a rescorer.
@@ -362,7 +364,8 @@ class LearnOptions:
     dictionaries: Sequence[Dictionary] = ()  # their word pairs join the prior when the text is known
     headwords: Side | None = None  # the side that all dictionaries have headwords of; None finds it
     vectors: BothVectors | None = None  # in one space, mixed with the lexicon
-    vectors_weight: float | None = None  # in the log-linear interpolation, from 0 (none) to 1
+    # in the log-linear interpolation, from 0 (none) to 1; None: fitted to the text
+    vectors_weight: float | None = None
     gold: Sequence[GoldAlignment] = ()  # for all pairs, or for the last ones; a rescorer is trained on them
     expert: Expert | None = None  # its links are prior counts, and vote
     gold_file: str | Path | None = None  # the gold links were read from this file, which errors name
@@ -594,9 +597,17 @@ def mix_scorers(estimated: Estimate, bitext: PreparedBitext, options: LearnOptio
     if weight := hyperparameters.spectral_weight:
         spectral = learn_spectral(lexicon, weight, seed=hyperparameters.seed)
         mixture = mixture if spectral is None else mixture.with_scorer(spectral)
-    weight = VECTORS_WEIGHT if options.vectors_weight is None else options.vectors_weight
-    if options.vectors is not None and weight:
-        vectors = make_vectors_scorer(lexicon, *options.vectors, options.text, weight=weight)
+    if options.vectors is not None and options.vectors_weight != 0:
+        weight = options.vectors_weight
+        vectors = make_vectors_scorer(
+            lexicon, *options.vectors, options.text, weight=INITIAL_WEIGHT if weight is None else weight
+        )
+        if weight is None:
+            weight = fit_vectors_weight(
+                lexicon, vectors, estimated.transitions, hyperparameters.null, bitext.text
+            )
+            vectors = replace(vectors, weight=weight)
+            options.progress.note(f"weight of the vectors, fitted to the text: {weight:.2f}")
         mixture = mixture.with_scorer(vectors)
     return Aligner(
         mixture,

@@ -58,7 +58,7 @@ class VectorCoverage:
         return f"{text}, {self.composed:,} more by sub-words or back-off" if self.composed else text
 
 
-class Subwords:
+class SubwordVectors:
     """Vectors of parts of words, of which the vectors of words are composed."""
 
     matrix: NDArray[Any]  # one vector for each part
@@ -79,7 +79,7 @@ class Subwords:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CharacterNgrams(Subwords):
+class CharacterNgrams(SubwordVectors):
     """fastText's sub-words: one vector for each hash bucket of character n-grams.
 
     The hash is 32-bit FNV-1a over the UTF-8 bytes, each taken as a signed number, modulo K. gensim has it
@@ -183,7 +183,7 @@ class Embeddings:
         The words, each with its row of the matrix.
     matrix : array of shape (V, D)
         One vector for each row, floating point; may be memory-mapped.
-    subwords : Subwords, optional
+    subwords : SubwordVectors, optional
         Vectors of parts of words, of which those of unknown words are composed. A static model has nothing
         else: each of its words is composed.
     unknown : {"zero", "subword", "backoff"}
@@ -213,14 +213,14 @@ class Embeddings:
 
     vocabulary: Vocabulary
     matrix: NDArray[Any]
-    subwords: Subwords | None = None
+    subwords: SubwordVectors | None = None
     unknown: str = "zero"
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_type(self.vocabulary, Vocabulary, "a vocabulary; Embeddings.of(words, matrix) makes one")
         check_type(self.matrix, np.ndarray, "an array of vectors")
-        check_type(self.subwords, (Subwords, type(None)), "vectors of sub-words")
+        check_type(self.subwords, (SubwordVectors, type(None)), "vectors of sub-words")
         check_type(self.settings, Mapping, "settings as a dictionary")
         if self.matrix.ndim != 2 or self.matrix.dtype.kind != "f" or not self.matrix.shape[1]:
             given = f"{self.matrix.dtype} of shape {self.matrix.shape}"
@@ -329,7 +329,7 @@ class Embeddings:
         """Return what :meth:`state` was made of."""
         words = Vocabulary.from_words(stored.words("vocab"))
         matrix = stored.large("vectors", "v", (len(words), None))
-        pieces: Subwords | None = None
+        pieces: SubwordVectors | None = None
         if stored.parts():
             pieces = stored.open("subwords", matrix.shape[1])
         elif stored.value("subwords", object) is not None:

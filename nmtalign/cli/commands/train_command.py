@@ -108,7 +108,7 @@ class MixedVectorOptions(model_options.VectorFileOptions):
     """Word vectors that are mixed with the lexicon."""
 
     vectors_weight: float | None = option(
-        "--vectors-weight", "Weight of the vectors, from 0 to 1.  [0.45]", type=Number(0, 1)
+        "--vectors-weight", "Weight of the vectors, from 0 to 1.  [fitted to the text]", type=Number(0, 1)
     )
 
 
