@@ -134,7 +134,7 @@ def train(
     init : path, optional
         An older model to continue, or a folder of aligned word vectors to start from.
     vectors : path or (Embeddings, Embeddings), optional
-        Word vectors of both languages in one space, also gensim's KeyedVectors or two files, or a folder: a
+        Word vectors of both languages in one space, each side as for :func:`vector_aligner`, or a folder: a
         scorer beside the lexicon.
     vectors_weight : float, optional
         Weight of the vectors, from 0 (none) to 1 (instead of the lexicon, for the words that have vectors).

@@ -6,7 +6,7 @@ The readers of vectors are imported in functions: a learned model does not need 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
 from pathlib import Path
@@ -81,8 +81,8 @@ def load(
     path : str or Path, or (Embeddings, Embeddings), optional
         The folder of a learned model; or a folder with word vectors of two languages (``word2int_XX.pkl``
         and ``embeddings_XX.npz``, or sub-folders that nmtalign wrote); or the name of bundled vectors; or
-        source and target vectors: two files, embeddings or gensim's KeyedVectors. Left out: the bundled
-        English-French model.
+        source and target vectors, as for :func:`vector_aligner`; or the folder of a static model, which has
+        the vectors of both sides. Left out: the bundled English-French model.
     extract : {"posterior", "one-to-one", "argmax", "argmax-reverse", "mutual", "threshold", "itermax", \
             "match", "transport"}, optional
         How links are chosen. Left out: ``posterior``, and ``mutual`` where there is no null word.
@@ -281,8 +281,8 @@ def vector_lengths(vectors: Reals) -> Reals:
 
 @check_call("settings are given by their names")
 def vector_aligner(
-    source: Embeddings | str | Path | Any,
-    target: Embeddings | str | Path | Any,
+    source: Embeddings | str | Path | Mapping[str, Any] | Any,
+    target: Embeddings | str | Path | Mapping[str, Any] | Any,
     *,
     score: ScoreName | VectorScore = "cosine",
     temperature: float | None = None,
@@ -302,8 +302,9 @@ def vector_aligner(
 
     Parameters
     ----------
-    source, target : Embeddings, path, or gensim's KeyedVectors
-        Vectors of both languages, in one space.
+    source, target : Embeddings, path, gensim's KeyedVectors, dict, DataFrame, or (words, matrix)
+        Vectors of both languages, in one space. A dictionary has a vector for each word, and a DataFrame has
+        the words as its index.
     score : {"cosine", "dot", "scaled-dot", "bahdanau"}, or a score
         Score of a target and a source vector; also the `score` of :func:`nmtalign.learn_attention`.
     temperature : float, optional
@@ -314,7 +315,8 @@ def vector_aligner(
     positions : {"diagonal", "none", "hmm"}, optional
         Where attention may go: near the diagonal, anywhere, or as a hidden Markov model says, which
         :func:`nmtalign.fit_to` fits to the text (and the temperature, if it is left out and was not
-        learned). Left out: ``diagonal`` for ``cosine``, else ``none``.
+        learned). Left out: ``diagonal`` for ``cosine``, else ``none``. The links of a pair then depend on no
+        other pair, in a batch, too; ``nmtalign align`` uses ``hmm``, because it has a whole text.
     diagonal : float, optional
         Strength of ``diagonal``. Left out, it grows with the vectors for dot products.
     unknown : {"zero", "subword", "backoff"}, optional

@@ -244,15 +244,20 @@ class Embeddings:
         return self.subwords is not None and self.subwords.are_own
 
     @classmethod
-    @check_call("of a dictionary of vectors: Embeddings.of(list(vectors), list(vectors.values()))")
-    def of(cls, words: Mapping[str, int] | Sequence[str] | NDArray[np.str_], matrix: ArrayLike) -> Embeddings:
+    @check_call("of words and a matrix: Embeddings.of(words, matrix)")
+    def of(
+        cls,
+        words: Mapping[str, int] | Mapping[str, ArrayLike] | Sequence[str] | NDArray[np.str_] | Any,
+        matrix: ArrayLike | None = None,
+    ) -> Embeddings:
         """Return the rows of a matrix as the vectors of words.
 
         Parameters
         ----------
         words : mapping of str to int, or sequence or array of str
-            The row of each word (``word2int``), or the words in the order of the rows.
-        matrix : array of shape (V, D)
+            The row of each word (``word2int``), or the words in the order of the rows. Without `matrix`: a
+            mapping from each word to its vector, or a DataFrame of numbers whose index are the words.
+        matrix : array of shape (V, D), optional
 
         Raises
         ------
@@ -263,7 +268,11 @@ class Embeddings:
         --------
         >>> Embeddings.of({"cat": 1, "dog": 0}, np.eye(2)).vectors(["cat"]).tolist()
         [[0.0, 1.0]]
+        >>> Embeddings.of({"cat": [0.0, 1.0], "dog": [1.0, 0.0]}).vectors(["cat"]).tolist()
+        [[0.0, 1.0]]
         """
+        if matrix is None:
+            words, matrix = _words_and_matrix(words)
         words = words.tolist() if hasattr(words, "tolist") else words
         listed = isinstance(words, Mapping | Sequence) and not isinstance(words, str)
         if not listed or any(isinstance(word, list) for word in words):
@@ -541,6 +550,31 @@ def unit_rows(matrix: NDArray[Any]) -> NDArray[np.floating]:
     wide = np.asarray(matrix, dtype=np.result_type(matrix.dtype, np.float32))
     lengths = np.linalg.norm(wide, axis=1, keepdims=True)  # (V, 1)
     return np.asarray(wide / np.where(lengths > 0, lengths, 1))
+
+
+def _words_and_matrix(vectors: Any) -> tuple[list[Any], Any]:
+    """Return the words, and the matrix of their vectors, of a DataFrame or a dictionary of vectors."""
+    if is_word_frame(vectors):
+        words = vectors.index.tolist()
+        wrong = [word for word in words if not isinstance(word, str)]
+        if wrong:
+            expected = "expected a DataFrame whose index are the words"
+            raise UsageError(f"{expected}, found {short_repr(wrong[0])}; set_index(column) makes it so")
+        return words, vectors.to_numpy()
+    if isinstance(vectors, Mapping):
+        rows = list(vectors.values())
+        lengths = {np.shape(row) for row in rows}
+        if len(lengths) == 1 and len(lengths.pop()) == 1:
+            return list(vectors), np.array(rows)
+    raise UsageError(
+        "expected words with their matrix, a dictionary word -> vector with vectors of one length, or a"
+        f" DataFrame indexed by words; found {short_repr(vectors)}"
+    )
+
+
+def is_word_frame(vectors: Any) -> bool:
+    """Return whether an object is a DataFrame with an index, as those of pandas."""
+    return hasattr(vectors, "to_numpy") and hasattr(vectors, "index") and hasattr(vectors, "columns")
 
 
 def _expect_words(words: Any) -> None:

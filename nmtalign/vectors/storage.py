@@ -52,7 +52,7 @@ from nmtalign.names import READ_VECTORS, ReadVectorsFormat, WrittenVectorsFormat
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.validation import check_number, check_type
-from nmtalign.vectors.embeddings import CharacterNgrams, Embeddings
+from nmtalign.vectors.embeddings import CharacterNgrams, Embeddings, is_word_frame
 from nmtalign.vectors.format_signatures import (
     is_fasttext,
     is_pickle,
@@ -484,7 +484,11 @@ def load_pair(
 def both_embeddings(
     vectors: Sequence[Any], *, limit: int | None = None, unsafe_pickle: bool = False
 ) -> tuple[Embeddings, Embeddings]:
-    """Return source and target vectors; each side is Embeddings, gensim's KeyedVectors, or a path."""
+    """Return source and target vectors.
+
+    Each side is Embeddings, gensim's KeyedVectors, a path, a dictionary word -> vector, a DataFrame indexed
+    by words, or (words, matrix).
+    """
     if len(vectors) != 2:
         raise UsageError(f"expected source and target vectors, found {len(vectors)}: {short_repr(vectors)}")
     source = _as_embeddings(vectors[0], limit, unsafe_pickle=unsafe_pickle)
@@ -509,7 +513,15 @@ def _described_side(side: Any) -> str:
 def _as_embeddings(side: Any, limit: int | None, *, unsafe_pickle: bool) -> Embeddings:
     if isinstance(side, str | Path):
         return load_embeddings(side, limit=limit, unsafe_pickle=unsafe_pickle)
-    return side if isinstance(side, Embeddings) else Embeddings.from_gensim(side)
+    if isinstance(side, Embeddings):
+        return side
+    if isinstance(side, Mapping) or is_word_frame(side):
+        return Embeddings.of(side)
+    if isinstance(side, tuple | list):
+        if len(side) != 2:
+            raise UsageError(f"expected (words, matrix) as the vectors of a side, found {short_repr(side)}")
+        return Embeddings.of(*side)
+    return Embeddings.from_gensim(side)
 
 
 def save_pair(
