@@ -227,6 +227,7 @@ def open_options(
     vectors_weight: float | None = None,
     limit: int | None = None,
     unsafe_pickle: bool = False,
+    strip_prefix: str | tuple[str, str] | None = None,
     gold: GoldInput | None = None,
     has_expert_links: bool = False,
     encoder: str | Path | None = None,
@@ -238,7 +239,7 @@ def open_options(
 ) -> LearnOptions:
     """Open the files that the parameters of :func:`train` name.
 
-    `limit` and `unsafe_pickle` are for files of vectors, `encoding` is that of text files.
+    `limit`, `unsafe_pickle` and `strip_prefix` are for files of vectors, `encoding` is that of text files.
     """
     if headwords is not None:
         check_choice(headwords, SIDES, "sides as `headwords`")
@@ -251,7 +252,9 @@ def open_options(
     )
     opened_vectors = None
     if vectors is not None:
-        opened_vectors = open_vectors(vectors, languages, limit=limit, unsafe_pickle=unsafe_pickle)
+        opened_vectors = open_vectors(
+            vectors, languages, limit=limit, unsafe_pickle=unsafe_pickle, strip_prefix=strip_prefix
+        )
     return LearnOptions(
         hyperparameters=named_preset(preset).with_lemmas(_lemma_languages(lemmas, languages, opened_prior)),
         text=text,

@@ -108,9 +108,11 @@ def open_zip_member(file: CompressedFile) -> io.BufferedReader:
         if not member.is_dir() and not is_hidden:
             members.append(member)
     if len(members) != 1:
-        names = ", ".join(member.filename for member in members[:_MAX_SHOWN_MEMBERS]) or "none"
-        more = "" if len(members) <= _MAX_SHOWN_MEMBERS else f" and {len(members) - _MAX_SHOWN_MEMBERS} more"
-        raise DataError(f"expected a zip archive of one file, found {names}{more}; unpack it, and name a file")
+        shown = [member.filename for member in members[:_MAX_SHOWN_MEMBERS]]
+        if len(members) > len(shown):
+            shown.append("...")
+        found = f"found {len(members)} ({', '.join(shown)})" if members else "found none"
+        raise DataError(f"expected a zip archive of one file, {found}; unpack it, and name the file")
     return io.BufferedReader(_BoundedReader(_ZipMember(archive, members[0]), file), _BUFFER_BYTES)
 
 

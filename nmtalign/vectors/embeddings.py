@@ -370,6 +370,14 @@ class Embeddings:
         check_number(count, "a number of words, 0 or more", minimum=0, integer=True)
         return self if count >= len(self) else self._with_words(self.vocabulary.words[:count])
 
+    def without_prefix(self, prefix: str) -> Embeddings:
+        """Return the words that begin with a prefix, without it; DataError if there is none."""
+        words = [word for word in self.vocabulary.words if word.startswith(prefix)]
+        if not words:
+            raise DataError(f"expected words that begin with {prefix!r}, found none")
+        whole = self._with_words(words)
+        return replace(whole, vocabulary=Vocabulary.from_words([word.removeprefix(prefix) for word in words]))
+
     def compact(self) -> Embeddings:
         """Return the same words with row n for the n-th word, without rows that no word has."""
         words = self.vocabulary.words

@@ -240,6 +240,7 @@ def _open_options(
         vectors_weight=vectors.vectors_weight,
         limit=vectors.limit,
         unsafe_pickle=vectors.unsafe_pickle,
+        strip_prefix=vectors.strip_prefix,
         gold=learning.gold,
         has_expert_links=expert.expert is not None,
         encoder=expert.encoder,
