@@ -37,6 +37,7 @@ from nmtalign.training.attention_parameters import (
     teacher_parts,
 )
 from nmtalign.validation import check_choices, check_number, check_type
+from nmtalign.vectors.static_models import is_static_model
 from nmtalign.vectors.storage import pair_languages
 
 DEFAULT_UNITS = 128
@@ -110,6 +111,7 @@ def learn_attention(
     unicode: UnicodeForm | None = None,
     limit: int | None = None,
     unsafe_pickle: bool = False,
+    strip_prefix: str | tuple[str, str] | None = None,
 ) -> LearnedAttention:
     """Learn the parameters of an attention score over given word vectors from the posteriors of an aligner.
 
@@ -140,6 +142,8 @@ def learn_attention(
         Read only the first `limit` vectors of each file.
     unsafe_pickle : bool
         Let pickled vectors run code; only for files that you trust.
+    strip_prefix : str or (str, str), optional
+        As in :func:`load`.
 
     Raises
     ------
@@ -163,10 +167,12 @@ def learn_attention(
     workers = default_workers(workers)
     if languages is not None:
         check_languages(languages)
-    elif isinstance(vectors, str | Path):
+    elif isinstance(vectors, str | Path) and not is_static_model(resolve_path(vectors)):
         languages = pair_languages(resolve_path(vectors))
     student = vector_aligner(
-        *open_vectors(vectors, languages, limit=limit, unsafe_pickle=unsafe_pickle),
+        *open_vectors(
+            vectors, languages, limit=limit, unsafe_pickle=unsafe_pickle, strip_prefix=strip_prefix
+        ),
         score="dot",
         languages=languages,
         tokenizer=tokenizer,

@@ -46,7 +46,7 @@ from nmtalign.positions.hmm import HiddenMarkov
 from nmtalign.progress import ProgressInput, ProgressReporter, open_reporter
 from nmtalign.rescoring.features import MAX_WEIGHTED_WORDS
 from nmtalign.rescoring.gold_training import gold_of_pairs, learn_from_gold
-from nmtalign.scorers.dense import VECTORS_WEIGHT, check_vectors, learn_spectral, make_vectors_scorer
+from nmtalign.scorers.dense import check_vectors, learn_spectral, make_vectors_scorer
 from nmtalign.scorers.learned_lexicon import CountedForms
 from nmtalign.scorers.mixture import Mixture
 from nmtalign.state import is_model
@@ -64,6 +64,7 @@ from nmtalign.training.em import PRESET_HYPERPARAMETERS, BitextFactory, Estimate
 from nmtalign.training.em import preset_hyperparameters as named_preset
 from nmtalign.training.encoded_bitext import bitext_warnings, encode_bitext
 from nmtalign.training.prior import Prior, similar_words
+from nmtalign.training.vectors_weight import INITIAL_WEIGHT, fit_vectors_weight
 from nmtalign.validation import check_bool, check_choice, check_number
 from nmtalign.vectors.embeddings import Embeddings
 
@@ -142,10 +143,11 @@ def train(
     init : path, optional
         An older model to continue, or a folder of aligned word vectors to start from.
     vectors : path or (Embeddings, Embeddings), optional
-        Word vectors of both languages in one space, also gensim's KeyedVectors or two files, or a folder: a
+        Word vectors of both languages in one space, each side as for :func:`vector_aligner`, or a folder: a
         scorer beside the lexicon.
     vectors_weight : float, optional
         Weight of the vectors, from 0 (none) to 1 (instead of the lexicon, for the words that have vectors).
+        Left out: fitted to the text, by how well vectors and lexicon predict its links.
     gold : path or iterable, optional
         Gold links of all pairs, or of the last ones: a file, gold alignments, sets of (source, target) or
         Pharaoh lines. They train a rescorer.
@@ -237,6 +239,7 @@ def open_options(
     vectors_weight: float | None = None,
     limit: int | None = None,
     unsafe_pickle: bool = False,
+    strip_prefix: str | tuple[str, str] | None = None,
     gold: GoldInput | None = None,
     has_expert_links: bool = False,
     encoder: str | Path | None = None,
@@ -248,7 +251,7 @@ def open_options(
 ) -> LearnOptions:
     """Open the files that the parameters of :func:`train` name.
 
-    `limit` and `unsafe_pickle` are for files of vectors, `encoding` is that of text files.
+    `limit`, `unsafe_pickle` and `strip_prefix` are for files of vectors, `encoding` is that of text files.
     """
     if headwords is not None:
         check_choice(headwords, SIDES, "sides as `headwords`")
@@ -261,7 +264,9 @@ def open_options(
     )
     opened_vectors = None
     if vectors is not None:
-        opened_vectors = open_vectors(vectors, languages, limit=limit, unsafe_pickle=unsafe_pickle)
+        opened_vectors = open_vectors(
+            vectors, languages, limit=limit, unsafe_pickle=unsafe_pickle, strip_prefix=strip_prefix
+        )
     return LearnOptions(
         hyperparameters=named_preset(preset).with_lemmas(_lemma_languages(lemmas, languages, opened_prior)),
         text=text,
@@ -374,7 +379,8 @@ class LearnOptions:
     dictionaries: Sequence[Dictionary] = ()  # their word pairs join the prior when the text is known
     headwords: Side | None = None  # the side that all dictionaries have headwords of; None finds it
     vectors: BothVectors | None = None  # in one space, mixed with the lexicon
-    vectors_weight: float | None = None  # in the log-linear interpolation, from 0 (none) to 1
+    # in the log-linear interpolation, from 0 (none) to 1; None: fitted to the text
+    vectors_weight: float | None = None
     gold: Sequence[GoldAlignment] = ()  # for all pairs, or for the last ones; a rescorer is trained on them
     expert: Expert | None = None  # its links are prior counts, and vote
     gold_file: str | Path | None = None  # the gold links were read from this file, which errors name
@@ -607,9 +613,17 @@ def mix_scorers(estimated: Estimate, bitext: PreparedBitext, options: LearnOptio
     if weight := hyperparameters.spectral_weight:
         spectral = learn_spectral(lexicon, weight, seed=hyperparameters.seed)
         mixture = mixture if spectral is None else mixture.with_scorer(spectral)
-    weight = VECTORS_WEIGHT if options.vectors_weight is None else options.vectors_weight
-    if options.vectors is not None and weight:
-        vectors = make_vectors_scorer(lexicon, *options.vectors, options.text, weight=weight)
+    if options.vectors is not None and options.vectors_weight != 0:
+        weight = options.vectors_weight
+        vectors = make_vectors_scorer(
+            lexicon, *options.vectors, options.text, weight=INITIAL_WEIGHT if weight is None else weight
+        )
+        if weight is None:
+            weight = fit_vectors_weight(
+                lexicon, vectors, estimated.transitions, hyperparameters.null, bitext.text
+            )
+            vectors = replace(vectors, weight=weight)
+            options.progress.note(f"weight of the vectors, fitted to the text: {weight:.2f}")
         mixture = mixture.with_scorer(vectors)
     return Aligner(
         mixture,

@@ -80,12 +80,13 @@ class VectorFileOptions(Options):
 
     vectors: str | None = option(
         "--vectors DIR",
-        "Folder of word vectors of two languages: word2int_XX.pkl and embeddings_XX.npz.",
+        "Folder of word vectors of two languages, such as word2int_XX.pkl and embeddings_XX.npz, or of a"
+        " static model.",
         type=INPUT,
     )
     source_vectors: str | None = option(
         "--source-vectors FILE",
-        "File of source word vectors: gensim, word2vec, fastText, GloVe or npz.",
+        "File of source word vectors: gensim, word2vec, fastText, GloVe, npz or a zip of one file.",
         type=INPUT,
     )
     target_vectors: str | None = option(
@@ -93,6 +94,11 @@ class VectorFileOptions(Options):
     )
     limit: int | None = limit_option()
     unsafe_pickle: bool = unsafe_pickle_option()
+    strip_prefix: tuple[str, str] | None = option(
+        "--strip-prefix P[,Q]",
+        "Keep only words that begin with P (target words: Q), such as /c/en/,/c/fr/, without it.",
+        type=texts.Prefixes(),
+    )
 
     @property
     def path(self) -> str | tuple[str, str] | None:
@@ -327,6 +333,7 @@ class ModelOptions(Options):
             unknown=self.vectors.unknown,
             limit=self.vectors.limit,
             unsafe_pickle=self.vectors.unsafe_pickle,
+            strip_prefix=self.vectors.strip_prefix,
             encoder=self.encoder.encoder,
             layer=self.encoder.layer,
             device=self.encoder.device,

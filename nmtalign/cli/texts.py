@@ -44,6 +44,21 @@ class TwoNames(click.ParamType):  # type: ignore[type-arg]  # click 8.2 knows no
 
 
 _SIDES = TwoNames("two names such as 1,2 or en,fr")
+
+
+class Prefixes(click.ParamType):  # type: ignore[type-arg]
+    """Prefixes of source and target words, such as ``/c/en/,/c/fr/``; one alone is that of both."""
+
+    name = "prefixes"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: Any) -> tuple[str, str]:
+        prefixes = str(value).split(",")
+        if len(prefixes) > 2 or not all(prefixes):
+            option = "the value" if param is None else param.opts[0]
+            raise UsageError(f"{option} must be a prefix of words, or two with a comma; found {value!r}")
+        return prefixes[0], prefixes[-1]
+
+
 LANGUAGES = TwoNames("two different languages such as en,fr", distinct=True)
 
 

@@ -61,7 +61,6 @@ MAX_TUNING_WORDS = 1 << 13  # words of a side; a temperature is one number, whic
 MAX_TUNING_ITERATIONS = 10
 MIN_LOG_SCALE_CHANGE = 0.02  # a smaller change ends the iterations for a temperature
 MAX_SCALE_STEP = 4  # an iteration changes the scale by at most this factor
-VECTORS_WEIGHT = 0.45  # had the least mean error in scripts/evaluate_vectors_head.py
 
 
 class SideVectors(NamedTuple):
@@ -283,7 +282,7 @@ def make_vectors_scorer(
     target: Embeddings,
     text: TextSettings,
     *,
-    weight: float = VECTORS_WEIGHT,
+    weight: float,
 ) -> DenseScorer:
     """Make a scorer of given vectors for the words of a lexicon, and fit its scale to the links.
 

@@ -58,7 +58,7 @@ class VectorCoverage:
         return f"{text}, {self.composed:,} more by sub-words or back-off" if self.composed else text
 
 
-class Subwords:
+class SubwordVectors:
     """Vectors of parts of words, of which the vectors of words are composed."""
 
     matrix: NDArray[Any]  # one vector for each part
@@ -79,7 +79,7 @@ class Subwords:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CharacterNgrams(Subwords):
+class CharacterNgrams(SubwordVectors):
     """fastText's sub-words: one vector for each hash bucket of character n-grams.
 
     The hash is 32-bit FNV-1a over the UTF-8 bytes, each taken as a signed number, modulo K. gensim has it
@@ -183,7 +183,7 @@ class Embeddings:
         The words, each with its row of the matrix.
     matrix : array of shape (V, D)
         One vector for each row, floating point; may be memory-mapped.
-    subwords : Subwords, optional
+    subwords : SubwordVectors, optional
         Vectors of parts of words, of which those of unknown words are composed. A static model has nothing
         else: each of its words is composed.
     unknown : {"zero", "subword", "backoff"}
@@ -213,14 +213,14 @@ class Embeddings:
 
     vocabulary: Vocabulary
     matrix: NDArray[Any]
-    subwords: Subwords | None = None
+    subwords: SubwordVectors | None = None
     unknown: str = "zero"
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_type(self.vocabulary, Vocabulary, "a vocabulary; Embeddings.of(words, matrix) makes one")
         check_type(self.matrix, np.ndarray, "an array of vectors")
-        check_type(self.subwords, (Subwords, type(None)), "vectors of sub-words")
+        check_type(self.subwords, (SubwordVectors, type(None)), "vectors of sub-words")
         check_type(self.settings, Mapping, "settings as a dictionary")
         if self.matrix.ndim != 2 or self.matrix.dtype.kind != "f" or not self.matrix.shape[1]:
             given = f"{self.matrix.dtype} of shape {self.matrix.shape}"
@@ -244,15 +244,20 @@ class Embeddings:
         return self.subwords is not None and self.subwords.are_own
 
     @classmethod
-    @check_call("of a dictionary of vectors: Embeddings.of(list(vectors), list(vectors.values()))")
-    def of(cls, words: Mapping[str, int] | Sequence[str] | NDArray[np.str_], matrix: ArrayLike) -> Embeddings:
+    @check_call("of words and a matrix: Embeddings.of(words, matrix)")
+    def of(
+        cls,
+        words: Mapping[str, int] | Mapping[str, ArrayLike] | Sequence[str] | NDArray[np.str_] | Any,
+        matrix: ArrayLike | None = None,
+    ) -> Embeddings:
         """Return the rows of a matrix as the vectors of words.
 
         Parameters
         ----------
         words : mapping of str to int, or sequence or array of str
-            The row of each word (``word2int``), or the words in the order of the rows.
-        matrix : array of shape (V, D)
+            The row of each word (``word2int``), or the words in the order of the rows. Without `matrix`: a
+            mapping from each word to its vector, or a DataFrame of numbers whose index are the words.
+        matrix : array of shape (V, D), optional
 
         Raises
         ------
@@ -263,7 +268,11 @@ class Embeddings:
         --------
         >>> Embeddings.of({"cat": 1, "dog": 0}, np.eye(2)).vectors(["cat"]).tolist()
         [[0.0, 1.0]]
+        >>> Embeddings.of({"cat": [0.0, 1.0], "dog": [1.0, 0.0]}).vectors(["cat"]).tolist()
+        [[0.0, 1.0]]
         """
+        if matrix is None:
+            words, matrix = _words_and_matrix(words)
         words = words.tolist() if hasattr(words, "tolist") else words
         listed = isinstance(words, Mapping | Sequence) and not isinstance(words, str)
         if not listed or any(isinstance(word, list) for word in words):
@@ -329,7 +338,7 @@ class Embeddings:
         """Return what :meth:`state` was made of."""
         words = Vocabulary.from_words(stored.words("vocab"))
         matrix = stored.large("vectors", "v", (len(words), None))
-        pieces: Subwords | None = None
+        pieces: SubwordVectors | None = None
         if stored.parts():
             pieces = stored.open("subwords", matrix.shape[1])
         elif stored.value("subwords", object) is not None:
@@ -360,6 +369,14 @@ class Embeddings:
         """Return the first words only (usually the most frequent ones)."""
         check_number(count, "a number of words, 0 or more", minimum=0, integer=True)
         return self if count >= len(self) else self._with_words(self.vocabulary.words[:count])
+
+    def without_prefix(self, prefix: str) -> Embeddings:
+        """Return the words that begin with a prefix, without it; DataError if there is none."""
+        words = [word for word in self.vocabulary.words if word.startswith(prefix)]
+        if not words:
+            raise DataError(f"expected words that begin with {prefix!r}, found none")
+        whole = self._with_words(words)
+        return replace(whole, vocabulary=Vocabulary.from_words([word.removeprefix(prefix) for word in words]))
 
     def compact(self) -> Embeddings:
         """Return the same words with row n for the n-th word, without rows that no word has."""
@@ -541,6 +558,31 @@ def unit_rows(matrix: NDArray[Any]) -> NDArray[np.floating]:
     wide = np.asarray(matrix, dtype=np.result_type(matrix.dtype, np.float32))
     lengths = np.linalg.norm(wide, axis=1, keepdims=True)  # (V, 1)
     return np.asarray(wide / np.where(lengths > 0, lengths, 1))
+
+
+def _words_and_matrix(vectors: Any) -> tuple[list[Any], Any]:
+    """Return the words, and the matrix of their vectors, of a DataFrame or a dictionary of vectors."""
+    if is_word_frame(vectors):
+        words = vectors.index.tolist()
+        wrong = [word for word in words if not isinstance(word, str)]
+        if wrong:
+            expected = "expected a DataFrame whose index are the words"
+            raise UsageError(f"{expected}, found {short_repr(wrong[0])}; set_index(column) makes it so")
+        return words, vectors.to_numpy()
+    if isinstance(vectors, Mapping):
+        rows = list(vectors.values())
+        lengths = {np.shape(row) for row in rows}
+        if len(lengths) == 1 and len(lengths.pop()) == 1:
+            return list(vectors), np.array(rows)
+    raise UsageError(
+        "expected words with their matrix, a dictionary word -> vector with vectors of one length, or a"
+        f" DataFrame indexed by words; found {short_repr(vectors)}"
+    )
+
+
+def is_word_frame(vectors: Any) -> bool:
+    """Return whether an object is a DataFrame with an index, as those of pandas."""
+    return hasattr(vectors, "to_numpy") and hasattr(vectors, "index") and hasattr(vectors, "columns")
 
 
 def _expect_words(words: Any) -> None:

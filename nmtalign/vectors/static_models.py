@@ -26,7 +26,7 @@ from nmtalign.files.read_errors import reraise_as_data_error
 from nmtalign.files.text_files import read_utf8
 from nmtalign.state import State, Stored
 from nmtalign.text.vocabulary import Vocabulary
-from nmtalign.vectors.embeddings import Embeddings, Subwords, unit_rows
+from nmtalign.vectors.embeddings import Embeddings, SubwordVectors, unit_rows
 
 TOKENIZER_FILE, TABLE_FILE = STATIC_FILES = "tokenizer.json", "model.safetensors"
 SETTINGS_FILE = "config.json"
@@ -51,7 +51,7 @@ _WORDPIECE_DEFAULTS = {
     "continuing_subword_prefix": "##",
     "max_input_chars_per_word": 100,
 }
-_NEED = "a static model needs the packages tokenizers and safetensors"
+_NEEDED_PACKAGES = "a static model needs the packages tokenizers and safetensors"
 
 
 def is_static_model(folder: Path) -> bool:
@@ -68,7 +68,7 @@ def _folder_of_files(folder: Path) -> Path | None:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class StaticSubwords(Subwords):
+class StaticSubwords(SubwordVectors):
     """The vectors of the sub-words of a tokenizer; those of words are their means."""
 
     tokenizer_json: str  # the content of a tokenizer.json, in one line
@@ -96,7 +96,7 @@ class StaticSubwords(Subwords):
     @cached_property
     def _tokenizer(self) -> Any:
         """The tokenizer, which neither cuts off nor pads."""
-        with require_extra("static", _NEED):
+        with require_extra("static", _NEEDED_PACKAGES):
             from tokenizers import Tokenizer
         try:
             tokenizer = Tokenizer.from_str(self.tokenizer_json)
@@ -177,7 +177,7 @@ def read_static_model(folder: Path) -> Embeddings:
     place = _folder_of_files(folder)
     if place is None:
         raise DataError(f"expected {TOKENIZER_FILE} and {TABLE_FILE}, found neither").at(folder)
-    with require_extra("static", _NEED):
+    with require_extra("static", _NEEDED_PACKAGES):
         import safetensors
         import tokenizers  # noqa: F401
     tokenizer_path = _file_of(place, TOKENIZER_FILE)
@@ -194,7 +194,7 @@ def read_static_model(folder: Path) -> Embeddings:
         safetensors.safe_open(table_path, framework="np") as file,
     ):
         name = _table_name(file, size)
-        matrix = _read_table(file, name, table_path)
+        matrix = _read_subword_table(file, name, table_path)
         rows, weights = _read_companions(file, name, len(matrix))
     with reraise_as_data_error(tokenizer_path):
         subwords = StaticSubwords(tokenizer_json, matrix, rows, weights, _has_unit_length(place))
@@ -231,7 +231,7 @@ def _table_name(file: Any, size: int) -> str:
     return names[0]
 
 
-def _read_table(file: Any, name: str, path: Path) -> AnyArray:
+def _read_subword_table(file: Any, name: str, path: Path) -> AnyArray:
     """Return the table of vectors (R, D) as floating-point numbers."""
     if file.get_slice(name).get_dtype() == "BF16":
         return _read_bfloat16(path, name)

@@ -112,7 +112,7 @@ class MixedVectorOptions(model_options.VectorFileOptions):
     """Word vectors that are mixed with the lexicon."""
 
     vectors_weight: float | None = option(
-        "--vectors-weight", "Weight of the vectors, from 0 to 1.  [0.45]", type=Number(0, 1)
+        "--vectors-weight", "Weight of the vectors, from 0 to 1.  [fitted to the text]", type=Number(0, 1)
     )
 
 
@@ -254,6 +254,7 @@ def _open_options(
         vectors_weight=vectors.vectors_weight,
         limit=vectors.limit,
         unsafe_pickle=vectors.unsafe_pickle,
+        strip_prefix=vectors.strip_prefix,
         gold=learning.gold,
         has_expert_links=expert.expert is not None,
         encoder=expert.encoder,

@@ -55,6 +55,9 @@ class ReadingOptions(Options):
     encoding: str = texts.encoding_option(of_vectors=True)
     errors: DecodingErrors | None = option("--errors", "Treatment of bytes that are not in --encoding.")
     unsafe_pickle: bool = model_options.unsafe_pickle_option()
+    strip_prefix: str | None = option(
+        "--strip-prefix P", "Keep only words that begin with P, such as /c/en/, without it."
+    )
 
     def read(
         self, path: str | Path, format: Literal["auto"] | ReadVectorsFormat | None = None
@@ -67,6 +70,7 @@ class ReadingOptions(Options):
             encoding=self.encoding,
             errors=self.errors,
             unsafe_pickle=self.unsafe_pickle,
+            strip_prefix=self.strip_prefix,
         )
 
 
@@ -501,6 +505,7 @@ def vectors_attention(
             unicode=tokenization.unicode,
             limit=vectors.limit,
             unsafe_pickle=vectors.unsafe_pickle,
+            strip_prefix=vectors.strip_prefix,
         )
         learned.save(path, overwrite=learning.force)
     log(f"{learned} in {progress.seconds:.1f} s in {path}")
