@@ -28,7 +28,7 @@ SOURCE_GROUP_FACTOR = 3
 class Bucket:
     """B sentence pairs of similar length, padded with word 0 to S and T words."""
 
-    pieces: Longs  # (B,): number of the pair, or of the piece of a long pair, in each column; -1 is a filler
+    sections: Longs  # (B,): number of the section of a pair in each column; -1 is a filler
     # (S, B) and (T, B)
     source: Ints
     target: Ints
@@ -39,7 +39,7 @@ class Bucket:
     @property
     def shape(self) -> tuple[int, int, int]:
         """(T, S, B)."""
-        return len(self.target), len(self.source), len(self.pieces)
+        return len(self.target), len(self.source), len(self.sections)
 
     @property
     def inside(self) -> Flags:
@@ -49,7 +49,7 @@ class Bucket:
     @property
     def cells(self) -> int:
         """Number of cells of its emission array."""
-        return len(self.target) * len(self.source) * len(self.pieces)
+        return len(self.target) * len(self.source) * len(self.sections)
 
 
 def _round_lengths(lengths: Longs) -> Longs:
@@ -136,4 +136,4 @@ def _stack_group(source: EncodedSide, target: EncodedSide, pairs: Longs) -> Iter
         t, t_lengths = stack_sentences(target, bucket_pairs, columns, _padded_length(target, bucket_pairs))
         numbers = np.full(columns, -1, dtype=np.int64)
         numbers[: len(bucket_pairs)] = bucket_pairs
-        yield Bucket(pieces=numbers, source=s, target=t, source_lengths=s_lengths, target_lengths=t_lengths)
+        yield Bucket(sections=numbers, source=s, target=t, source_lengths=s_lengths, target_lengths=t_lengths)

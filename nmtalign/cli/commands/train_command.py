@@ -182,10 +182,10 @@ def train_command(
         stack.enter_context(progress)
         if client is not None:
             from nmtalign.batch.cluster import ClusterProcesses
-            from nmtalign.training.distributed import DistributedBitext
+            from nmtalign.training.distributed import DistributedBackend
 
-            make_bitext = partial(DistributedBitext, processes=ClusterProcesses(client))
-            settings = replace(settings, make_bitext=make_bitext)
+            make_backend = partial(DistributedBackend, processes=ClusterProcesses(client))
+            settings = replace(settings, make_backend=make_backend)
         lines = progress.count(bitext.read())
         words_of = partial(unit.expert_words, text=settings.text, languages=languages)
         pairs = model_options.with_expert(lines, expert.expert, bitext.encoding, words_of=words_of)
