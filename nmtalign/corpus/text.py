@@ -59,9 +59,9 @@ class Sections:
     source_lengths: Longs  # (N,): source words of each sentence pair
     target_lengths: Longs  # (N,): target words of each sentence pair
     # (2, sections): positions in the source and in the target sentence
-    start: Longs  # of the first word of a section
-    core_start: Longs  # of the first word of its core, from which its links are taken
-    core_stop: Longs  # of the first word after its core
+    start: Longs  # the first word of each section
+    core_start: Longs  # the first word of its core, from which its links are taken
+    core_stop: Longs  # the first word after its core
 
     @property
     def has_split_pairs(self) -> bool:
@@ -216,7 +216,8 @@ class _Path(NamedTuple):
     def deviation(self, at: Longs) -> Doubles:
         """Return the standard deviation of the path at source positions: that of a Brownian bridge."""
         corner = np.clip(np.searchsorted(self.source, at, side="right"), 1, len(self.source) - 1)
-        before, after = at - self.source[corner - 1], self.source[corner] - at
+        before = at - self.source[corner - 1]
+        after = self.source[corner] - at
         return np.sqrt(LENGTH_VARIANCE * before * after / (before + after))
 
 
@@ -232,7 +233,8 @@ def _find_anchors(source: Longs, target: Longs) -> tuple[Longs, Longs, Doubles]:
     )
     counts = source_counts[in_source]
     is_anchor = (common >= 0) & (counts == target_counts[in_target]) & (counts <= MAX_ANCHOR_COUNT)
-    anchors, anchor_counts = common[is_anchor], counts[is_anchor]
+    anchors = common[is_anchor]
+    anchor_counts = counts[is_anchor]
     weights = ANCHOR_WEIGHT / np.repeat(anchor_counts, anchor_counts)
     return _positions_of(anchors, source), _positions_of(anchors, target), weights
 
@@ -258,7 +260,7 @@ def _find_path(source: Longs, target: Longs) -> _Path:
         earlier = np.arange(max(0, k - MAX_PREDECESSORS), k)
         earlier[0] = 0  # every path may start at the beginning
         source_step = s[k] - s[earlier]
-        target_step = (t[k] - t[earlier]) * S / T  # in source words
+        target_step = (t[k] - t[earlier]) * S / T  # measured in source words
         cost = (source_step - target_step) ** 2 / (
             LENGTH_VARIANCE * (np.abs(source_step) + np.abs(target_step))
         )
@@ -291,7 +293,8 @@ def _split_along(path: _Path) -> Longs:
     core_count = -(-longer // CORE_WORDS)
     share = S / longer  # source words per word of the longer side
     borders = np.arange(core_count + 1) * S // core_count
-    start, stop = borders[:-1], borders[1:]
+    start = borders[:-1]
+    stop = borders[1:]
     deviation = np.maximum(path.deviation(start), path.deviation(stop))
     margin = np.ceil(
         np.minimum(MARGIN_WORDS * share + MARGIN_DEVIATIONS * deviation, MAX_MARGIN_WORDS * share)
@@ -329,7 +332,8 @@ def split_long_pairs(source: EncodedSide, target: EncodedSide) -> tuple[EncodedS
     is_long = (np.maximum(S, T) > MAX_UNSPLIT_WORDS) & (np.minimum(S, T) > 0)
     if not is_long.any():
         return source, target, whole_pairs(source, target)
-    target_number = look_up(number_words(target.words), source.words)  # of source words
+    # number, among the target words, of each source word; -1 if it is no target word
+    target_number = look_up(number_words(target.words), source.words)
     sections_of_pairs = []
     for n in np.flatnonzero(is_long).tolist():
         source_words = source.tokens[source.offsets[n] : source.offsets[n + 1]]

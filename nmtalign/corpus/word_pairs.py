@@ -38,10 +38,9 @@ SHARED_NUMBER = 1  # shared number of the pairs that are not kept
 class PairIndex:
     """The word pairs that co-occur in a bitext."""
 
-    # (P,): the two words of each pair; pair 0 is the padding
-    source: Ints
-    target: Ints
-    cells: Sequence[Ints]  # (T, S, B): number of the word pair of every cell of every bucket
+    source: Ints  # (P,): source word of each pair; pair 0 is the padding
+    target: Ints  # (P,): target word of each pair
+    cells: Sequence[Ints]  # (T, S, B) for each bucket: number of the word pair of every cell
     complete: bool = True  # whether each pair has a number of its own
 
     def __len__(self) -> int:
@@ -169,7 +168,7 @@ def _number_cells(buckets: Sequence[Bucket], targets: int, workers: int = 1) -> 
     order = np.arange(len(tokens.word), dtype=np.int32)
     by_word = csr_array((order, tokens.word, [0, len(order)])).tocsc()
     cells_before = np.concatenate([[0], np.cumsum(tokens.length[by_word.data], dtype=np.int64)])
-    begin = cells_before[by_word.indptr]  # of each source word, among the cells sorted by source word
+    begin = cells_before[by_word.indptr]  # the first cell of each source word, if sorted by source word
     run_of_word = begin[1:] // CELLS_PER_RUN
     cuts = [0, *(np.flatnonzero(np.diff(run_of_word)) + 1).tolist(), len(begin) - 1]
     numbers = shared_zeros(cell_starts[-1], np.int32)  # rank of each cell

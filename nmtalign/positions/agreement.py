@@ -3,7 +3,7 @@
 Agreement is symmetric posterior regularization (Ganchev et al. 2010, section 5.2).
 
 Axes: B pairs of a bucket (last, so that the numbers of a pair do not depend on the other pairs), T target
-words, S source words, V vocabulary.
+words, S source words, V words of a vocabulary, with the padding as word 0.
 """
 
 from __future__ import annotations
@@ -59,12 +59,14 @@ def hmm_posteriors(
         reverse = forward_backward(reverse_odds, target_transitions, jumps=jumps)
         return forward, reverse
 
-    directions = unregularized = run_directions(jumps=jumps and not agree)
-    for remaining_steps in reversed(range(AGREEMENT_STEPS if agree else 0)):
-        step = regularization_step(directions)
-        forward_odds *= step
-        reverse_odds /= step.transpose(1, 0, 2)
-        directions = run_directions(jumps=jumps and not remaining_steps)
+    steps = AGREEMENT_STEPS if agree else 0
+    unregularized = run_directions(jumps=jumps and steps == 0)
+    directions = unregularized
+    for step in range(1, steps + 1):
+        factor = regularization_step(directions)
+        forward_odds *= factor
+        reverse_odds /= factor.transpose(1, 0, 2)
+        directions = run_directions(jumps=jumps and step == steps)  # only the jumps of the last step count
     # the likelihoods are absolute, and those of the model without regularization
     forward, reverse = directions
     forward_likelihood = unregularized[0].log_likelihood + _log_product(target_null)
@@ -88,9 +90,9 @@ def _log_product(emissions: Floats) -> Doubles:
 def regularization_step(directions: BothDirections) -> Floats:
     """Return the factor of u in a step of posterior regularization, (T, S, B)."""
     forward, reverse = directions
-    step = _odds(reverse.posterior).transpose(1, 0, 2)
-    step /= _odds(forward.posterior)
-    return np.asarray(np.sqrt(step, out=step))
+    factor = _odds(reverse.posterior).transpose(1, 0, 2)
+    factor /= _odds(forward.posterior)
+    return np.asarray(np.sqrt(factor, out=factor))
 
 
 def _odds(posterior: Floats) -> Floats:

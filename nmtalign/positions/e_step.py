@@ -4,7 +4,8 @@ The expected count of a link is the mean of both posteriors in the first iterati
 ``p(s|t) p(t|s)`` (Liang et al. 2006). In the last iterations, where the settings have them, the posteriors
 agree (:func:`~nmtalign.positions.agreement.hmm_posteriors`).
 
-Axes: B pairs of a bucket, T target words, S source words, P word pairs of the bitext, V vocabulary.
+Axes: B pairs of a bucket, T target words, S source words, P word pairs of the bitext, V words of a vocabulary,
+with the padding as word 0.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class ExpectedCounts(NamedTuple):
     def zeros(
         cls, word_pairs: int, words: tuple[int, int], jump_models: BothJumpModels | None
     ) -> ExpectedCounts:
-        """Return no counts of so many word pairs, and of so many source and target words.
+        """Return counts of 0 for a number of word pairs, and for numbers of source and target words.
 
         The arrays are in shared memory: worker processes compute the counts of buckets, and their parent
         adds them up. Without jump models, there are no counts of jumps.

@@ -18,7 +18,7 @@ import numpy as np
 from nmtalign.arrays import Doubles, Floats
 from nmtalign.positions.jumps import MIN_TOTAL, BucketTransitions
 
-MAX_GROWTH_BITS = 110  # alphas below 1 may grow by so many bits; single precision has 128
+MAX_GROWTH_BITS = 110  # alphas below 1 may grow by this many bits; single precision has 128
 ALPHA_FLOOR = np.float32(1e-25)  # alphas below this share of the greatest become 0
 # rescaling happens at fixed positions, so that results do not depend on the other pairs
 WORDS_PER_RESCALING = 3

@@ -8,7 +8,8 @@ The model is one for each direction. The names are those of the forward directio
 are the states; in the reverse direction, the states are the target words.
 
 Axes: B pairs of a bucket (last: no sum runs along it, so the numbers of a pair do not depend on the other
-pairs), T observed words, S state words, K classes of words, V vocabulary.
+pairs), T observed words, S state words, K classes of words, V words of a
+vocabulary, with the padding as word 0.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Position models: from the scores of a text to posteriors of both directions, by a softmax over each side.
 
 Axes: B pairs of a bucket (last, so that the numbers of a pair do not depend on the other pairs), T target
-words, S source words, V vocabulary.
+words, S source words, P word pairs of a text, V words of a vocabulary, with the padding as word 0.
 """
 
 from __future__ import annotations
@@ -50,8 +50,9 @@ class TextScores:
     @property
     def null_ratios(self) -> tuple[Floats, Floats]:
         """Likelihood ratio of each source word and each target word under the null word, each (V,)."""
-        source, target = len(self.text.source.words), len(self.text.target.words)
-        return np.ones(source, np.float32), np.ones(target, np.float32)
+        source = np.ones(len(self.text.source.words), np.float32)
+        target = np.ones(len(self.text.target.words), np.float32)
+        return source, target
 
     def prepare(self, *, ratios: bool) -> None:
         """Compute what all buckets share, for scores and maybe ratios, before processes are forked."""
@@ -78,8 +79,9 @@ class TextScores:
     @property
     def training_counts(self) -> tuple[Longs, Longs]:
         """How often each source and target word occurs in the training text, each (V,)."""
-        source, target = len(self.text.source.words), len(self.text.target.words)
-        return np.zeros(source, np.int64), np.zeros(target, np.int64)
+        source = np.zeros(len(self.text.source.words), np.int64)
+        target = np.zeros(len(self.text.target.words), np.int64)
+        return source, target
 
     def linkable(self, k: int, ratios: Floats | None) -> Flags:
         """Mark the cells (T, S, B) of bucket k that may have links: words are known."""
@@ -203,7 +205,7 @@ class SoftmaxPositions(PositionModel):
 
     # "diagonal" adds :func:`nmtalign.attention.position_encodings.diagonal_prior`
     name: str = "none"
-    strength: float | None = None  # of the prior; None: DIAGONAL_STRENGTH
+    strength: float | None = None  # strength of the prior; None: DIAGONAL_STRENGTH
 
     def __post_init__(self) -> None:
         check_choice(self.name, SOFTMAX_POSITIONS, "positions")

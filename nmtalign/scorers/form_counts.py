@@ -4,7 +4,7 @@ Every word is counted under several *forms* (:mod:`nmtalign.scorers.forms`): the
 letters (3, 4 and 6 by the preset ``default``). `FormPairs` are the pairs of forms of a text, `FormPairCounts`
 their counts of one kind of form, with the `FormCounts` of both sides.
 
-Axes: P word pairs of a text, Q pairs of forms, V vocabulary.
+Axes: P word pairs of a text, Q pairs of forms, V words of a vocabulary, with the padding as word 0.
 """
 
 from __future__ import annotations

@@ -7,7 +7,8 @@ letter.
 Forms that are spelled alike, such as *president* and *presidente* or *президент*, are likely translations and
 get prior counts.
 
-Axes: P word pairs of a bitext, Q pairs of forms, F forms, V vocabulary.
+Axes: P word pairs of a bitext, Q pairs of forms, F forms, V words of a vocabulary, with the
+padding as word 0.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def number_forms(words: Sequence[str], form_kind: FormKind) -> tuple[Ints, list[
     ``forms[numbers[k]]`` is the form of ``words[k]`` by :func:`form_function`; form 0 is the padding "".
     """
     forms = list(map(form_function(form_kind), words))
-    number = number_words(dict.fromkeys(["", *forms]))  # of each distinct form
+    number = number_words(dict.fromkeys(["", *forms]))
     return np.fromiter(map(number.__getitem__, forms), np.int32, len(words)), list(number)
 
 

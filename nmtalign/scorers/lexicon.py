@@ -3,7 +3,7 @@
 An unknown word falls back on its shorter forms, then on its spelling. `StoredForms` are the counts of one
 kind of form, and :mod:`nmtalign.scorers.likelihood_ratios` computes the ratios of words from these counts.
 
-Axes: P word pairs of a text, Q pairs of forms, V vocabulary (word 0 is the padding).
+Axes: P word pairs of a text, Q pairs of forms, V words of a vocabulary, with the padding as word 0.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from nmtalign.scorers.likelihood_ratios import Smoothing, TextFormCounts
 from nmtalign.state import State, Stored
 from nmtalign.text.lemmas import lemma_language
 
-UNKNOWN_RATIO = 0.2  # of two forms if one is unknown, so that other kinds of form or the positions decide
+# The ratio of two forms if one is unknown: so low that other kinds of form or the positions decide.
+UNKNOWN_RATIO = 0.2
 MAX_FORM_LETTERS = 1000
 
 
@@ -44,13 +45,13 @@ class KnownForms(NamedTuple):
     """The forms of one kind on one side of a text, as a lexicon knows them."""
 
     numbers: Longs  # number of each form in the lexicon, -1 if it is unknown
-    counts: FormCounts  # of each form; 0 if it is unknown
+    counts: FormCounts  # counts of each form; 0 if it is unknown
 
 
 class StoredForms(NamedTuple):
     """Expected counts of one kind of form, as a model keeps them."""
 
-    form_kinds: tuple[FormKind, FormKind]  # of the source forms, and of the target forms
+    form_kinds: tuple[FormKind, FormKind]  # kinds of the source forms and of the target forms
     keys: Longs  # (Q,): ``source form * number of target forms + target form``, sorted
     counts: Floats  # (Q,)
     sides: tuple[FormCounts, FormCounts]
@@ -130,12 +131,10 @@ def stored_forms(form_pairs: FormPairs, counts: FormPairCounts) -> StoredForms:
 class Lexicon:
     """A learned lexicon: likelihood ratios of any words, known or unknown."""
 
-    # ``words[0]`` is the padding
-    source_words: list[str]
+    source_words: list[str]  # ``source_words[0]`` is the padding
     target_words: list[str]
-    # how often each word occurred
-    source_counts: Longs
-    target_counts: Longs
+    source_counts: Longs  # (V,): how often each source word occurred in the training text
+    target_counts: Longs  # (V,): how often each target word occurred in the training text
     forms: list[StoredForms]  # one entry for each kind of form
     smoothing: Smoothing
     spelling: float  # prior count of two identical forms

@@ -9,7 +9,7 @@ which estimates both p(f|e) / p(f) and p(e|f) / p(e). N is the size of the corpu
 the ratios of rare words; spelling(e, f) grows with the similarity of the spellings. The emission ratio of a
 word pair is the geometric mean of the ratios of its forms.
 
-Axes: P word pairs of a text, Q pairs of forms, V vocabulary.
+Axes: P word pairs of a text, Q pairs of forms, V words of a vocabulary, with the padding as word 0.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from nmtalign.positions.position_model import Emissions
 from nmtalign.scorers.form_counts import FormCounts, FormPairCounts
 from nmtalign.scorers.forms import FormPairs
 
-WORD_PAIRS_PER_BLOCK = 1 << 16  # a thread works on so many word pairs at a time
+WORD_PAIRS_PER_BLOCK = 1 << 16  # a thread works on one block at a time
 MIN_NULL_COUNT = 1e-3  # stands for the null count of a word that was never unaligned
 MAX_NULL_RATIO = 1000.0
 

@@ -47,10 +47,10 @@ class Hyperparameters:
     lemmas: tuple[str | None, str | None] = (None, None)  # languages of the lemmas that are forms
     # EM iterations of IBM model 1, the first with uniform probabilities, and of the hidden Markov model
     model1_iterations: int = 4
-    # so many iterations of model 1 count the mean of both posteriors; later ones count the product
+    # number of iterations of model 1 that count the mean of both posteriors; later ones count the product
     mean_iterations: int = 1
     hmm_iterations: int = 3
-    # so many of the last iterations have agreement by posterior regularization in the E-step
+    # number of last iterations that have agreement by posterior regularization in the E-step
     agreed_iterations: int = 1
     pseudo_count: float = 4.0  # added to the count of each word, so that rare words do not attract links
     floor: float = 5e-4  # minimum likelihood ratio of a pair of forms
@@ -153,7 +153,7 @@ class EMState(NamedTuple):
 
     counts: ExpectedCounts
     jump_models: BothJumpModels
-    hmm_iterations: int  # so many iterations are done
+    hmm_iterations: int  # number of iterations that are done
 
 
 class Estimator:
