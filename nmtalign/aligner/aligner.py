@@ -41,7 +41,7 @@ from nmtalign.names import CellValues, CountName, SubwordMarks
 from nmtalign.positions.position_model import PositionModel, SoftmaxPositions, TextScores
 from nmtalign.progress import ProgressInput, open_reporter
 from nmtalign.results import TableResult
-from nmtalign.scorers.learned_lexicon import Lexicon
+from nmtalign.scorers.lexicon import Lexicon
 from nmtalign.scorers.scorer import Scorer
 from nmtalign.state import State, Stored, open_state, save_state
 from nmtalign.text.bitext import (
@@ -62,7 +62,7 @@ from nmtalign.validation import check_type, is_iterable
 # module and class of each kind of part, which are imported when such a part is opened
 PART_CLASSES: dict[str, tuple[str, str]] = {
     "mixture": ("nmtalign.scorers.mixture", "Mixture"),
-    "lexicon": ("nmtalign.scorers.learned_lexicon", "Lexicon"),
+    "lexicon": ("nmtalign.scorers.lexicon", "Lexicon"),
     "dense": ("nmtalign.scorers.dense", "DenseScorer"),
     "vectors": ("nmtalign.scorers.given_vectors", "VectorScorer"),
     "embeddings": ("nmtalign.vectors.embeddings", "Embeddings"),
@@ -386,7 +386,7 @@ class Aligner(TableResult):
         if not len(links.source):
             return text
         words = None if self.expert.encoder or count == "tokens" else text.line_words
-        lengths = text.segments.source_lengths, text.segments.target_lengths
+        lengths = text.sections.source_lengths, text.sections.target_lengths
         return replace(text, expert_links=links_of_tokens(links, words, lengths, first=first))
 
     @property
@@ -420,7 +420,7 @@ class Aligner(TableResult):
         """Return a text; warn the caller of the method if its words show that links cannot be trusted."""
         reasons: list[str | None] = [_sentences_as_words(pairs)]
         if not reasons[0]:
-            known = self.scorer.coverage_of(text.source, text.target, text.segments)
+            known = self.scorer.coverage_of(text.source, text.target, text.sections)
             reasons = [known.warning, one_word_lines_warning(text)]
         for why in reasons:
             if why:
@@ -440,12 +440,12 @@ class Aligner(TableResult):
         groups: Iterable[Iterable[BucketLinks]] = (links(part, workers) for part in parts)
         if len(parts) >= max(workers, 2):  # each part is read and decoded by one worker
             groups = parallel_map(lambda part: list(links(part, 1)), parts, workers, work=text.cells)
-        is_first_piece = np.diff(text.segments.pair, prepend=-1) > 0
+        is_first_section = np.diff(text.sections.pair, prepend=-1) > 0
         links_of_buckets: list[BucketLinks] = []
         for links_of_bucket in chain.from_iterable(groups):
             links_of_buckets.append(links_of_bucket)
             if done is not None:
-                done(int(is_first_piece[links_of_bucket.pieces].sum()))
+                done(int(is_first_section[links_of_bucket.sections].sum()))
         return self.decoder_of(replace(text, buckets=())).collected(links_of_buckets)
 
     def decoder_of(self, text: EncodedText) -> Decoder:
@@ -482,7 +482,7 @@ class Aligner(TableResult):
     def covered(self, pairs: Sequence[tuple[str, str]]) -> Coverage:
         """Count how many words of pairs of lines are known."""
         text = self._encoded_lines(pairs)
-        return self.scorer.coverage_of(text.source, text.target, text.segments)
+        return self.scorer.coverage_of(text.source, text.target, text.sections)
 
     def _encoded_lines(self, pairs: Sequence[tuple[str, str]]) -> EncodedText:
         """Return pairs of lines as arrays."""

@@ -244,7 +244,7 @@ def _choose_pairs(words: Sequence[Pair]) -> list[int]:
 
 def _warn_about_coverage(aligner: Aligner, text: EncodedText, what: str) -> None:
     """Warn if so few words of a text are known that little can be learned from it."""
-    if why := aligner.scorer.coverage_of(text.source, text.target, text.segments).warning:
+    if why := aligner.scorer.coverage_of(text.source, text.target, text.sections).warning:
         warnings.warn(f"of the {what}: {why}", NmtalignWarning, stacklevel=5)
 
 

@@ -29,7 +29,7 @@ from nmtalign.files.paths import expand_home
 from nmtalign.links.alignments import AlignedBatch, Link, concatenate_batches
 from nmtalign.links.inputs import batch_of_links
 from nmtalign.names import CountName, MethodName
-from nmtalign.positions.position_model import BucketPosteriors, Posteriors
+from nmtalign.positions.position_model import Posteriors, PosteriorsAndRatios
 from nmtalign.state import State, Stored
 from nmtalign.text.bitext import Pair, SentencePair, Words, words_between_spaces
 from nmtalign.text.tokenization import MAX_TEXT_CHARS
@@ -298,7 +298,7 @@ def _encoder_expert(
 
 
 def estimate_trust(
-    bucket_posteriors: Callable[[int], BucketPosteriors], text: EncodedText, workers: int
+    bucket_posteriors: Callable[[int], PosteriorsAndRatios], text: EncodedText, workers: int
 ) -> Trust:
     """Return the trust in the expert of a text, from the posteriors of its buckets without votes."""
 
@@ -336,8 +336,8 @@ def expert_word_counts(
 
 
 def with_expert_votes(
-    bucket_posteriors: Callable[[int], BucketPosteriors], text: EncodedText, trust: Trust
-) -> Callable[[int], BucketPosteriors]:
+    bucket_posteriors: Callable[[int], PosteriorsAndRatios], text: EncodedText, trust: Trust
+) -> Callable[[int], PosteriorsAndRatios]:
     """Return a function that computes the posteriors of a bucket with the votes of the text's expert.
 
     A vote multiplies the odds of a cell by o: p' = p o / (1 - p + p o).
@@ -345,7 +345,7 @@ def with_expert_votes(
     if text.expert_links is None:
         return bucket_posteriors
 
-    def posteriors_with_votes(k: int) -> BucketPosteriors:
+    def posteriors_with_votes(k: int) -> PosteriorsAndRatios:
         posteriors, ratios = bucket_posteriors(k)
         weights, annotated = text.expert_cells(k)
         log_odds = np.where(weights > 0, trust.linked_log_odds, trust.unlinked_log_odds)
@@ -357,7 +357,7 @@ def with_expert_votes(
             reverse=_multiply_odds(posteriors.reverse, odds, annotated, axis=0),
             joint=np.where(annotated, voted, p),
         )
-        return BucketPosteriors(with_votes, ratios)
+        return PosteriorsAndRatios(with_votes, ratios)
 
     return posteriors_with_votes
 

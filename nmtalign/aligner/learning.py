@@ -47,7 +47,7 @@ from nmtalign.progress import ProgressInput, ProgressReporter, open_reporter
 from nmtalign.rescoring.features import MAX_WEIGHTED_WORDS
 from nmtalign.rescoring.gold_training import gold_of_pairs, learn_from_gold
 from nmtalign.scorers.dense import check_vectors, learn_spectral, make_vectors_scorer
-from nmtalign.scorers.learned_lexicon import CountedForms
+from nmtalign.scorers.likelihood_ratios import TextFormCounts
 from nmtalign.scorers.mixture import Mixture
 from nmtalign.state import is_model
 from nmtalign.text.bitext import ColumnName, Pair, Pairs, Sentences, check_pairs, is_line_pair
@@ -60,7 +60,7 @@ from nmtalign.training.dictionary_prior import (
     dictionary_pairs,
     open_dictionaries,
 )
-from nmtalign.training.em import PRESET_HYPERPARAMETERS, BitextFactory, Estimate, Estimator, Hyperparameters
+from nmtalign.training.em import PRESET_HYPERPARAMETERS, BackendFactory, Estimate, Estimator, Hyperparameters
 from nmtalign.training.em import preset_hyperparameters as named_preset
 from nmtalign.training.encoded_bitext import bitext_warnings, encode_bitext
 from nmtalign.training.prior import Prior, similar_words
@@ -361,8 +361,8 @@ def warm_start(
     if default != chosen:
         found = f"{init} was learned with text={default}, found text={chosen}"
         raise UsageError(f"{found}; leave these options out, and they are the model's")
-    transitions = getattr(older.positions.without_rescorer, "transitions", None)
-    return Prior((), older.lexicon, transitions), chosen
+    jump_models = getattr(older.positions.without_rescorer, "jump_models", None)
+    return Prior((), older.lexicon, jump_models), chosen
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -389,7 +389,7 @@ class LearnOptions:
     # a function that is called with each warning about the bitext
     warn: Callable[[str], None] = field(default=lambda line: None)
     advise: Callable[[str], None] = field(default=lambda line: None)  # the same with advice
-    make_bitext: BitextFactory | None = None  # makes the bitext, here or in other processes
+    make_backend: BackendFactory | None = None  # computes expected counts, here or in other processes
     # folder of checkpoints: after an interruption, the same call resumes there and learns the same aligner
     checkpoints: str | Path | None = None
 
@@ -441,13 +441,13 @@ def learn(pairs: Iterable[Pair], options: LearnOptions | None = None) -> Trainin
     options = options or LearnOptions()
     bitext = prepare(pairs, options)
     options = replace(options, prior=bitext.prior)
-    estimator = Estimator(
+    estimator = Estimator.prepare(
         bitext.text,
         options.hyperparameters,
         prior=options.prior,
         workers=options.workers,
         report=options.progress.step,
-        make_bitext=options.make_bitext,
+        make_backend=options.make_backend,
     )
     estimated = estimate(estimator, bitext, options)
     aligner = mix_scorers(estimated, bitext, options)
@@ -468,7 +468,7 @@ class PreparedBitext(NamedTuple):
     target: EncodedSide
     gold: Mapping[int, GoldAlignment]  # by number of the pair, from 0; positions count the words of lines
     corpus: Mapping[str, object]  # what the model folder records about the bitext
-    text: EncodedText  # both sides with long pairs cut into pieces
+    text: EncodedText  # both sides, with long pairs split into sections
     # links of an expert, or cells of graded similarities; their probabilities are prior counts
     prior_links: AlignedBatch | None
     prior: Prior | None  # that of the options, with the word pairs of dictionaries
@@ -511,12 +511,12 @@ def prepare(pairs: Iterable[Pair], options: LearnOptions) -> PreparedBitext:
         source, target = prior.extend(source, target)
     if options.vectors is not None:
         check_vectors(options.vectors, (source.words, target.words), options.text)
-    source_pieces, target_pieces, segments = split_long_pairs(source, target)
+    source_sections, target_sections, sections = split_long_pairs(source, target)
     text = EncodedText(
-        source=source_pieces,
-        target=target_pieces,
-        segments=segments,
-        buckets=make_buckets(source_pieces, target_pieces),
+        source=source_sections,
+        target=target_sections,
+        sections=sections,
+        buckets=make_buckets(source_sections, target_sections),
         line_words=line_words,
         expert_links=voting_links,
     )
@@ -594,7 +594,7 @@ def _advice_to_continue(source: EncodedSide, target: EncodedSide, options: Learn
 def estimate(
     estimator: Estimator, bitext: PreparedBitext, options: LearnOptions, expert: Expert | None = None
 ) -> Estimate:
-    """Estimate lexicon and transitions by expectation-maximization; links of an expert are a prior."""
+    """Estimate lexicon and jump models by expectation-maximization; links of an expert are a prior."""
     sides, prior, name = (bitext.source, bitext.target), options.prior or Prior(), CHECKPOINT_FILE
     if expert is not None:
         if bitext.prior_links is not None and expert.trust is not None:
@@ -610,8 +610,8 @@ def mix_scorers(estimated: Estimate, bitext: PreparedBitext, options: LearnOptio
     """Return the aligner of an estimate; its lexicon is mixed with the other scorers."""
     hyperparameters, lexicon = options.hyperparameters, estimated.lexicon
     mixture = Mixture(lexicon)
-    if weight := hyperparameters.spectral_weight:
-        spectral = learn_spectral(lexicon, weight, seed=hyperparameters.seed)
+    if hyperparameters.spectral_weight:
+        spectral = learn_spectral(lexicon, hyperparameters.spectral_weight, seed=hyperparameters.seed)
         mixture = mixture if spectral is None else mixture.with_scorer(spectral)
     if options.vectors is not None and options.vectors_weight != 0:
         weight = options.vectors_weight
@@ -627,7 +627,7 @@ def mix_scorers(estimated: Estimate, bitext: PreparedBitext, options: LearnOptio
         mixture = mixture.with_scorer(vectors)
     return Aligner(
         mixture,
-        HiddenMarkov(estimated.transitions, lexicon.numbers, hyperparameters.null, agree=True),
+        HiddenMarkov(estimated.jump_models, lexicon.numbers, hyperparameters.null, agree=True),
         text=options.text,
         languages=options.languages,
         training={"settings": hyperparameters.as_dict(), "corpus": bitext.corpus},
@@ -694,7 +694,7 @@ def _gold_log_odds(decoder: Decoder, gold: Sequence[GoldAlignment]) -> float:
         scored = decoder.scored_links(k)
         assert scored.cell_evidence is not None
         t, s, b = scored.cells
-        links = zip(bucket.pieces[b].tolist(), s.tolist(), t.tolist(), strict=True)
+        links = zip(bucket.sections[b].tolist(), s.tolist(), t.tolist(), strict=True)
         posteriors.append(scored.posterior)
         evidence.append(scored.cell_evidence[t, s, b])
         right.append(np.array([(s, t) in gold[n].possible for n, s, t in links], dtype=float))
@@ -722,10 +722,10 @@ def _alignment_of(
     used, which takes less than half the time. The first call frees the counts, which are large.
     """
     aligner = replace(aligner, workers=options.workers)
-    counts: list[CountedForms] = []
-    if options.make_bitext is None and estimator.index.complete:
+    counts: list[TextFormCounts] = []
+    if options.make_backend is None and estimator.index.complete:
         text = text.with_index(estimator.index)
-        counts = [estimated.counted]
+        counts = [estimated.form_counts]
 
     @cache
     def align_tokens() -> AlignedBatch:

@@ -59,7 +59,7 @@ from nmtalign.names import (
     Symmetrization,
     UnitName,
 )
-from nmtalign.positions.position_model import BucketPosteriors, Posteriors
+from nmtalign.positions.position_model import Posteriors, PosteriorsAndRatios
 from nmtalign.progress import ProgressInput, open_reporter
 from nmtalign.text.bitext import (
     ColumnName,
@@ -194,20 +194,20 @@ class Linker:
 
         def matrices_of(bucket: Bucket) -> Reals:
             stack = np.full(bucket.shape, PADDING_SCORE)  # (T, S, B)
-            for column in np.flatnonzero(bucket.pieces >= 0):
-                matrix = matrices[bucket.pieces[column]].matrix
+            for column in np.flatnonzero(bucket.sections >= 0):
+                matrix = matrices[bucket.sections[column]].matrix
                 stack[: matrix.shape[0], : matrix.shape[1], column] = matrix
             return stack
 
-        def bucket_posteriors(k: int) -> BucketPosteriors:
+        def bucket_posteriors(k: int) -> PosteriorsAndRatios:
             bucket = text.buckets[k]
-            return BucketPosteriors(self.posteriors(matrices_of(bucket), bucket.inside), None)
+            return PosteriorsAndRatios(self.posteriors(matrices_of(bucket), bucket.inside), None)
 
         def linkable(k: int, ratios: Floats | None) -> Flags:
             bucket = text.buckets[k]
             stack = np.ones(bucket.shape, bool)
-            for column in np.flatnonzero(bucket.pieces >= 0):
-                cells = matrices[bucket.pieces[column]].linkable
+            for column in np.flatnonzero(bucket.sections >= 0):
+                cells = matrices[bucket.sections[column]].linkable
                 if cells is not None:
                     stack[: cells.shape[0], : cells.shape[1], column] = cells
             return stack

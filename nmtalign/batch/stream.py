@@ -109,7 +109,7 @@ def align_chunk(
         _check_cells(text, chunk.first)
         batch, arrays = aligner.decoder_of(text).links_and_values([values, "linkable"])
         attention = [*zip(arrays[values], arrays["linkable"], strict=True)]
-    known = aligner.scorer.coverage_of(text.source, text.target, text.segments)
+    known = aligner.scorer.coverage_of(text.source, text.target, text.sections)
     settings = aligner.text
     warning = None
     if unit.linked == "words":
@@ -154,7 +154,7 @@ def _expanded_attention(
 
 def _check_cells(text: EncodedText, first: int) -> None:
     """Refuse a pair whose matrix would not fit into memory."""
-    cells = text.segments.source_lengths * text.segments.target_lengths
+    cells = text.sections.source_lengths * text.sections.target_lengths
     for n in np.flatnonzero(cells > MAX_MATRIX_CELLS)[:1].tolist():
         expected = (
             f"expected at most {MAX_MATRIX_CELLS:,} weights (target by source words), found {cells[n]:,}"

@@ -9,6 +9,7 @@ import numpy as np
 
 from nmtalign.arrays import Doubles, Flags
 from nmtalign.checks.findings import Finding
+from nmtalign.names import Side
 from nmtalign.text.slips import LineRun, find_line_gaps
 
 if TYPE_CHECKING:
@@ -34,10 +35,9 @@ def find_slips(runs: Sequence[LineRun], source_count: int, target_count: int) ->
             yield _no_partner(gap.target, "target")
 
 
-def _no_partner(lines: range, side: str) -> Finding:
+def _no_partner(lines: range, side: Side) -> Finding:
     value = "1 line" if len(lines) == 1 else f"{len(lines):,} lines"
-    where = "source" if side == "source" else "target"
-    return Finding(lines.start, where, "no-partner", value, last=lines.stop - 1)
+    return Finding(lines.start, side, "no-partner", value, last=lines.stop - 1)
 
 
 def find_low_scores(

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.arrays import AnyArray, Flags, Integers, Longs, Reals, offsets_of
+from nmtalign.arrays import AnyArray, Flags, Integers, Longs, Reals, offsets_of, positions_in_runs
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import (
     AlignedBatch,
@@ -191,8 +191,7 @@ def links_of_tokens(
     # A link of words with m and n tokens becomes m * n links, or cells.
     cell_counts = source_spans.size * target_spans.size
     link_of_cell = np.repeat(np.arange(len(pair)), cell_counts)
-    first_cells = np.repeat(np.cumsum(cell_counts) - cell_counts, cell_counts)
-    cell_in_link = np.arange(len(link_of_cell)) - first_cells
+    cell_in_link = positions_in_runs(cell_counts)
     target_count = target_spans.size[link_of_cell]
     source = source_spans.start[link_of_cell] + cell_in_link // target_count
     target = target_spans.start[link_of_cell] + cell_in_link % target_count

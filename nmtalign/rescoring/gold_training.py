@@ -20,7 +20,7 @@ from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.unit_check import UnitCheck
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import GoldAlignment
-from nmtalign.positions.position_model import BucketPosteriors, PositionModel, TextScores
+from nmtalign.positions.position_model import PositionModel, PosteriorsAndRatios, TextScores
 from nmtalign.rescoring.features import Inputs, KnownWords, known_words, make_inputs
 from nmtalign.rescoring.network import Batch, Network, batch_loss, initial_network, mean_network
 from nmtalign.rescoring.rescorer import AnnotationStyle, Rescored, candidates_of
@@ -69,8 +69,8 @@ def _gold_cells(bucket: Bucket, gold: Sequence[GoldAlignment]) -> tuple[Flags, F
     """Return the sure and the possible links of a bucket, each (T, S, B)."""
     sure = np.zeros(bucket.shape, dtype=bool)
     possible = np.zeros(bucket.shape, dtype=bool)
-    for column in np.flatnonzero(bucket.pieces >= 0).tolist():
-        links = gold[int(bucket.pieces[column])]
+    for column in np.flatnonzero(bucket.sections >= 0).tolist():
+        links = gold[int(bucket.sections[column])]
         for s, t in links.sure:
             sure[t, s, column] = True
         for s, t in links.possible:
@@ -80,7 +80,7 @@ def _gold_cells(bucket: Bucket, gold: Sequence[GoldAlignment]) -> tuple[Flags, F
 
 def minibatches(
     buckets: Sequence[Bucket],
-    bucket_posteriors: Callable[[int], BucketPosteriors],
+    bucket_posteriors: Callable[[int], PosteriorsAndRatios],
     gold: Sequence[GoldAlignment],
     known: KnownWords,
     style: AnnotationStyle,
@@ -95,7 +95,7 @@ def minibatches(
         style.add(joint, bucket, known.frequent, sure, possible)
         importance = candidates_of(forward, reverse, bucket.inside).astype(np.float32)  # (T, S, B)
         importance[possible] *= SURE_IMPORTANCE * sure[possible]  # 0 for links that are only possible
-        for column in np.flatnonzero(bucket.pieces >= 0).tolist():
+        for column in np.flatnonzero(bucket.sections >= 0).tolist():
             importance_of_pair = importance[..., column]  # (T, S)
             chosen = importance_of_pair > 0
             if chosen.any():

@@ -22,9 +22,11 @@ import numpy as np
 
 from nmtalign.arrays import Doubles, Flags, Floats
 from nmtalign.corpus.text import EncodedText
-from nmtalign.positions.hmm import BothTransitions, hmm_posteriors
+from nmtalign.positions.agreement import hmm_posteriors
+from nmtalign.positions.jumps import BothJumpModels
 from nmtalign.scorers.dense import DenseScorer
-from nmtalign.scorers.learned_lexicon import Lexicon, emission_ratios, mean_ratios
+from nmtalign.scorers.lexicon import Lexicon
+from nmtalign.scorers.likelihood_ratios import emission_ratios, word_pair_ratios
 from nmtalign.scorers.mixture import interpolated
 from nmtalign.scorers.scorer import MIN_RATIO
 
@@ -57,7 +59,7 @@ class Derivatives(NamedTuple):
 
 
 def fit_vectors_weight(
-    lexicon: Lexicon, vectors: DenseScorer, transitions: BothTransitions, null: float, text: EncodedText
+    lexicon: Lexicon, vectors: DenseScorer, transitions: BothJumpModels, null: float, text: EncodedText
 ) -> float:
     """Return the weight of vectors, from 0 to 1, next to a lexicon that was learned from a text.
 
@@ -74,12 +76,12 @@ def sharpened(weight: float, power: float = ODDS_POWER) -> float:
     """
     if not 0 < weight < 1:
         return weight
-    odds = (weight / (1 - weight)) ** power
+    odds: float = (weight / (1 - weight)) ** power
     return odds / (1 + odds)
 
 
 def likeliest_weight(
-    lexicon: Lexicon, vectors: DenseScorer, transitions: BothTransitions, null: float, text: EncodedText
+    lexicon: Lexicon, vectors: DenseScorer, transitions: BothJumpModels, null: float, text: EncodedText
 ) -> float:
     """Return the weight with the greatest likelihood of the expected links; parameters as above."""
     sample = _sample_of(text)
@@ -87,7 +89,7 @@ def likeliest_weight(
     emissions = emission_ratios(counted)
     less_a_link = [kind._replace(pairs=np.maximum(kind.pairs - 1, 0)) for kind in counted.counts]
     with_link = np.log(np.maximum(emissions.pairs, MIN_RATIO))
-    without_link = np.log(np.maximum(mean_ratios(counted._replace(counts=less_a_link)), MIN_RATIO))
+    without_link = np.log(np.maximum(word_pair_ratios(counted._replace(counts=less_a_link)), MIN_RATIO))
     known_pairs, log_ratios = vectors.log_ratios(sample)
     of_vectors = np.full(len(sample.index), np.nan, np.float32)  # NaN: a word has no vector
     of_vectors[known_pairs] = log_ratios

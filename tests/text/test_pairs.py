@@ -156,7 +156,7 @@ def test_fitting_takes_what_aligning_takes():
     aligner = load("en_fr_vectors", positions="hmm")
     lines = [("the black cat", "le chat noir"), ("", "le")] * 5
     words = [(source.split(), target.split()) for source, target in lines]
-    first, second = (fit_to(aligner, pairs).positions.transitions[0].tables for pairs in (lines, words))
+    first, second = (fit_to(aligner, pairs).positions.jump_models[0].tables for pairs in (lines, words))
     np.testing.assert_array_equal(first, second)
     with pytest.raises(UsageError, match="read_bitext"):
         fit_to(aligner, "text.en")

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import nmtalign as na
 from nmtalign import blas
-from nmtalign.cli.declare import INPUT, Options, command, option
+from nmtalign.cli.declare import Options, command, option
 from nmtalign.cli.finding_messages import log_findings
 from nmtalign.cli.messages import log_option, quiet_option
+from nmtalign.cli.parameter_types import INPUT
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.running import OutputFileOptions, log_written
 from nmtalign.cli.texts import EscapedBitextOptions

@@ -190,10 +190,10 @@ def train_command(
         stack.enter_context(progress)
         if client is not None:
             from nmtalign.batch.cluster import ClusterProcesses
-            from nmtalign.training.distributed import DistributedBitext
+            from nmtalign.training.distributed import DistributedBackend
 
-            make_bitext = partial(DistributedBitext, processes=ClusterProcesses(client))
-            settings = replace(settings, make_bitext=make_bitext)
+            make_backend = partial(DistributedBackend, processes=ClusterProcesses(client))
+            settings = replace(settings, make_backend=make_backend)
         findings = RunFindings()
         watched = _checked_lines(findings, bitext, strict=tokenization.strict)
         lines = progress.count(watched)

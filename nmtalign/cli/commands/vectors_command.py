@@ -32,7 +32,7 @@ from nmtalign.names import (
 )
 
 if TYPE_CHECKING:
-    from nmtalign.scorers.learned_lexicon import Lexicon
+    from nmtalign.scorers.lexicon import Lexicon
     from nmtalign.text.tokenization import TextSettings
     from nmtalign.vectors.embeddings import VectorCoverage
 
