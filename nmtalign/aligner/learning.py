@@ -620,7 +620,7 @@ def mix_scorers(estimated: Estimate, bitext: PreparedBitext, options: LearnOptio
         )
         if weight is None:
             weight = fit_vectors_weight(
-                lexicon, vectors, estimated.transitions, hyperparameters.null, bitext.text
+                lexicon, vectors, estimated.jump_models, hyperparameters.null, bitext.text
             )
             vectors = replace(vectors, weight=weight)
             options.progress.note(f"weight of the vectors, fitted to the text: {weight:.2f}")
