@@ -52,7 +52,7 @@ LAYERS = {
 }
 # sideways in one layer: emissions and the E-step, which positions read and scorers are fitted by
 ARROWS = {("scorers", "positions")}
-MOST_FILES = 12  # of a folder, besides __init__.py
+MOST_FILES = 14  # of a folder, besides __init__.py
 LIGHT = {"numpy", "click", "nmtalign"}  # all that may be imported at the top of a module besides Python's own
 
 
@@ -146,7 +146,7 @@ FOLDERS = sorted({path.parent.relative_to(PACKAGE).as_posix() for path in FILES}
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_no_folder_has_more_than_twelve_files(folder):
+def test_no_folder_has_too_many_files(folder):
     files = [path for path in FILES if path.parent == PACKAGE / folder and path.name != "__init__.py"]
     assert len(files) <= MOST_FILES
 
