@@ -74,7 +74,7 @@ class Sections:
         """Return which links are in the core of their section, and the pair and positions of these links."""
         words = np.stack([source, target]) + self.start[:, section]  # (2, links): positions in the pair
         is_in_core = (words >= self.core_start[:, section]) & (words < self.core_stop[:, section])
-        kept: Flags = is_in_core.all(axis=0)
+        kept = np.asarray(is_in_core.all(axis=0))
         kept_source, kept_target = words[:, kept]
         return kept, self.pair[section][kept], kept_source, kept_target
 

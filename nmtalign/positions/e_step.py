@@ -4,8 +4,8 @@ The expected count of a link is the mean of both posteriors in the first iterati
 ``p(s|t) p(t|s)`` (Liang et al. 2006). In the last iterations, where the settings have them, the posteriors
 agree (:func:`~nmtalign.positions.agreement.hmm_posteriors`).
 
-Axes: B pairs of a bucket, T target words, S source words, P word pairs of the bitext, V words of a vocabulary,
-with the padding as word 0.
+Axes: B pairs of a bucket, T target words, S source words, P word pairs of the bitext, V words of a
+vocabulary, with the padding as word 0.
 """
 
 from __future__ import annotations
