@@ -121,7 +121,7 @@ class Decoder(NamedTuple):
         for link, source_number, target_number in zip(second, source_numbers, target_numbers, strict=True):
             source_word = self.text.source.words[source_number]
             target_word = self.text.target.words[target_number]
-            kept[link] = _has_word_characters(source_word) and _is_word(target_word)
+            kept[link] = _has_word_characters(source_word) and _has_word_characters(target_word)
         return (t[kept], s[kept], b[kept]), probability[kept]
 
     def align(self, workers: int) -> AlignedBatch:
