@@ -342,9 +342,7 @@ def test_one_table_for_all_words_is_a_table_for_each() -> None:
     random = np.random.default_rng(4)
     own = initial_jump_model(9, 0)
     own = JumpModel(random.random(own.tables.shape).astype(np.float32), own.classes)
-    more = JumpModel(
-        np.vstack([own.tables, own.tables[1:]]), np.where(np.arange(10) % 2, 2, own.classes)
-    )
+    more = JumpModel(np.vstack([own.tables, own.tables[1:]]), np.where(np.arange(10) % 2, 2, own.classes))
     source = random.integers(1, 10, (6, 5)).astype(np.int32)
     lengths = np.array([6, 1, 4, 5, 2])
     source[np.arange(6)[:, None] >= lengths] = 0
