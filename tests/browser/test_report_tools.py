@@ -31,7 +31,7 @@ from tests.browser.test_report_page import (
     point_at,
     press,
     texts,
-    tip,
+    wait_for_reason,
     word,
 )
 from tests.report.sample_pairs import CAT, HOSTILE_WORDS, aligned_pair, corpus
@@ -46,7 +46,7 @@ def choose(page: Any, key: str, text: str, of: str = "key") -> None:
 
 
 def attention_widths(page: Any, box: int = 0) -> list[float]:
-    """Return the widths of the curves of a word's attention in the order of words, the stub of null last."""
+    """Return the widths of the curves of a word's attention in the order of words."""
     return page.execute_script(
         "const box = document.querySelectorAll('.sentences')[arguments[0]];"
         "const curves = [...box.querySelectorAll('.attention path')];"
@@ -55,9 +55,9 @@ def attention_widths(page: Any, box: int = 0) -> list[float]:
     )
 
 
-def expected(weights: np.ndarray, none: float = 0.0) -> list[float]:
-    shares = [w for w in (*weights, none) if w >= 0.005]
-    return [pytest.approx(0.7 + 9 * w, abs=0.03) for w in shares]  # weights are 255ths
+def expected(weights: np.ndarray) -> list[float]:
+    shares = [w for w in weights if w >= 0.005]
+    return [pytest.approx(0.7 + 6 * w, abs=0.03) for w in shares]  # weights are 255ths
 
 
 @pytest.mark.parametrize("view", ["combined", "forward", "reverse"])
@@ -66,25 +66,20 @@ def test_the_attention_of_a_word_goes_to_the_other_side_and_to_null(open_report:
     go_to_pairs(page)
     choose(page, "view", view)
     aligned = CAT.aligned
-    weights = {"combined": aligned.posterior, "forward": aligned.forward, "reverse": aligned.reverse}[view]
+    # without a choice a word looks at the other side in its own direction
+    weights = {"combined": aligned.forward, "forward": aligned.forward, "reverse": aligned.reverse}[view]
+    back = {"combined": aligned.reverse, "forward": aligned.forward, "reverse": aligned.reverse}[view]
     point_at(page, word(page, "dort"))
-    assert attention_widths(page) == expected(weights[3], 0 if view == "reverse" else aligned.target_null[3])
-    assert texts(page, ".attention text") == ([] if view == "reverse" else ["∅"])
-    assert f"{view} {'posterior' if view == 'combined' else 'attention'}\n" in tip(page)
-    if view == "forward":
-        assert "no partner 0.50, ‘black’ 0.25, ‘sleeps’ 0.20, ‘the’ 0.05" in tip(page)
+    assert attention_widths(page) == expected(weights[3])
+    none = ["no partner 50\u00a0%"]
+    assert texts(page, ".attention text.none") == ([] if view == "reverse" else none)
+    wait_for_reason(page, "no partner\n50 %\nblack\n25 %")
     page.execute_script("document.querySelectorAll('.token')[1].focus()")
-    assert attention_widths(page) == expected(
-        weights[:, 1], 0 if view == "forward" else aligned.source_null[1]
+    assert attention_widths(page) == expected(back[:, 1])
+    attended = page.execute_script(
+        "return [...document.querySelectorAll('.attended')].map((word) => word.dataset.side + word.dataset.at)"
     )
-    shaded = page.execute_script(
-        "return [...document.querySelectorAll('.attended')].map("
-        "(word) => [word.dataset.side + word.dataset.at,"
-        " +word.style.getPropertyValue('--weight')])"
-    )
-    assert dict(shaded) == {
-        f"t{t}": pytest.approx(w, abs=0.003) for t, w in enumerate(weights[:, 1]) if w > 0
-    }
+    assert attended == [f"t{t}" for t, w in enumerate(back[:, 1]) if w >= 0.005]
 
 
 def test_a_click_pins_a_fan_and_another_or_escape_lets_it_go(open_report: Open) -> None:
@@ -95,7 +90,7 @@ def test_a_click_pins_a_fan_and_another_or_escape_lets_it_go(open_report: Open) 
     point_at(page, word(page, "le"))
     point_at(page, find(page, "#pairs-head")[0])
     assert texts(page, pressed) == ["cat"]
-    assert attention_widths(page) == expected(CAT.aligned.posterior[:, 2], CAT.aligned.source_null[2])
+    assert attention_widths(page) == expected(CAT.aligned.reverse[:, 2])
     word(page, "cat").click()
     point_at(page, find(page, "#pairs-head")[0])
     assert attention_widths(page) == []

@@ -174,8 +174,8 @@ def test_a_card_in_a_notebook_is_interactive(chromium: Any, tmp_path: Path, dark
     chromium.switch_to.frame(0)
     wait(chromium, "return document.querySelector('.matrix svg')")
     point_at(chromium, find(chromium, ".token")[2])
-    wait(chromium, "return !document.getElementById('tip').hidden")
-    assert "Linked to" in texts(chromium, "#tip")[0]
+    wait(chromium, "return document.querySelector('.pair.lit .why')")
+    assert "is linked to" in texts(chromium, ".why .headline")[0]
     assert find(chromium, ".matrix svg")[0].is_displayed()
     assert not any(part.is_displayed() for part in find(chromium, "aside, .top, #lexicon, #summary"))
     ground = chromium.execute_script("return getComputedStyle(document.body).backgroundColor")

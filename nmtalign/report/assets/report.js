@@ -1,7 +1,6 @@
 // What begins when all modules are read.
 
 import { bar, barHeight, byId, list, measureRoom, onPaper, room, root, settle } from "./page.js";
-import { scrollTip } from "./tooltip.js";
 import { byNumber } from "./pairs/pairs.js";
 import { copySentences } from "./pairs/sentences.js";
 import { bring, goToEnd, pairAt, redraw, render, seek, shownPairs } from "./list.js";
@@ -72,7 +71,6 @@ function layOutForScreen() {
 let scrolled = 0;
 
 function followScrolling() {
-  scrollTip();
   scrolled ||= requestAnimationFrame(() => {
     scrolled = 0;
     render();

@@ -1,7 +1,8 @@
 // Tables that can be sorted, and the index of the pairs, which marks the one that is being read.
 
-import { barHeight, byId, clamp, data, html, list, percent, shorten } from "../page.js";
+import { barHeight, byId, clamp, data, html, list, percent } from "../page.js";
 import { pairs } from "../pairs/pairs.js";
+import { shortNameOf } from "../panels.js";
 import { bring, pairAt, shownPairs } from "../list.js";
 
 const rowOf = (columns, row) =>
@@ -82,8 +83,8 @@ function pairColumns() {
       ? barColumn("AER", "aer", (p) => p.error)
       : barColumn("Doubt", "doubt", doubt),
   ];
-  data.others.forEach((name, i) => {
-    const head = `${data.gold ? "AER" : "F1"} ${shorten(name, 12)}`;
+  data.others.forEach((_, i) => {
+    const head = `${data.gold ? "AER" : "F1"} ${shortNameOf(i)}`;
     columns.push([head, `other-${i}`, (p) => p.scoreOf(i) ?? -1, (p) => percent(p.scoreOf(i)), data.gold]);
   });
   columns.push(["Words", "words", (p) => p.S + p.T, (p) => `${p.S}:${p.T}`, true]);
