@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import re
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -852,7 +851,7 @@ def test_brackets_face_as_in_their_sentence(open_report: Open, down: bool) -> No
     hebrew = ["הגן", "(5", "(ירוק)", "HTML(", "((", "!"]
     english = ["The", "(5", "(green)", "HTML(", "((", "!"]
     sides = (english, hebrew) if down else (arabic, hebrew)
-    page = open_report([SamplePair(1, aligned_pair(*sides))])
+    page = open_report([SamplePair(1, aligned_pair(*sides))], width=1100)
     first, second = not down, True
     for word in ("(5", "(("):
         assert turned(page, ".source .token", word) == [first]
@@ -920,7 +919,8 @@ def test_cells_and_labels_can_be_read(open_report: Open, width: int) -> None:
     sizes = page.execute_script(
         "return [...document.querySelectorAll('.pan svg')].map((svg) => ["
         "  svg.querySelector('.grid').getBBox().width / svg.querySelectorAll('text[data-side=s]').length,"
-        "  Math.min(...[...svg.querySelectorAll('text')].map((text) => parseFloat(getComputedStyle(text).fontSize)))])"
+        "  Math.min(...[...svg.querySelectorAll('text')]"
+        "    .map((text) => parseFloat(getComputedStyle(text).fontSize)))])"
     )
     assert len(sizes) >= 2
     for cell, letters in sizes:

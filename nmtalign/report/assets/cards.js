@@ -4,6 +4,7 @@ import { bar, list, measureRoom, onPaper, room, root } from "./page.js";
 import { pairs } from "./pairs/pairs.js";
 import { copySentences } from "./pairs/sentences.js";
 import { redraw, render, show } from "./list.js";
+import { listKeys } from "./tools/keys.js";
 import { drawKey, makeToolbar } from "./tools/toolbar.js";
 
 function layOut(paper) {
@@ -30,4 +31,5 @@ window.addEventListener("scroll", render, { passive: true });
 window.addEventListener("resize", render);
 window.addEventListener("beforeprint", () => layOut(true));
 window.addEventListener("afterprint", () => layOut(false));
+listKeys();
 root.dataset.ready = "";

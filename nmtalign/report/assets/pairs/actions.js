@@ -28,12 +28,13 @@ export function toolsOf(pair) {
 // The address of the page with the pair and the word that is kept.
 async function copyAddress(pair) {
   const { href } = window.location;
-  const address = `${href.split("#")[0]}#pair-${pair.n}${tellPin(pair.pinned)}`;
+  const theme = root.dataset.theme ? `&theme=${root.dataset.theme}` : "";
+  const place = `pair-${pair.n}${tellPin(pair.pinned)}${theme}`;
   try {
-    await window.navigator.clipboard.writeText(address);
+    await window.navigator.clipboard.writeText(`${href.split("#")[0]}#${place}`);
     byId("live").textContent = "The link is copied.";
   } catch {
-    window.location.hash = `pair-${pair.n}${tellPin(pair.pinned)}`;
+    window.location.hash = place;
     byId("live").textContent = "The browser refuses to copy; the link is in the address bar.";
   }
 }

@@ -30,7 +30,7 @@ const curveSample = (kind) => {
     { width: 36, height: 16, "aria-hidden": "true" },
     svg("path", { class: `sample ${kind}`, d: "M2 2C2 12 34 4 34 14", "stroke-width": 2.5 }),
   );
-  if (TAGS[kind]) picture.append(svg("text", { class: `tag ${kind}`, x: 18, y: 8 }, TAGS[kind]));
+  if (TAGS[kind]) picture.append(svg("text", { class: `sample-tag ${kind}`, x: 18, y: 8 }, TAGS[kind]));
   return picture;
 };
 

@@ -1,73 +1,117 @@
-// The words and curves of a card as a file of their own, in the colors that are seen; text stays text.
+// The picture of a card as it is seen, as a file of its own: text stays text.
 
 import { download, svg } from "../page.js";
 
 const AS_SEEN = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-size", "font-weight"];
 const OF_TEXT = ["text-anchor", "dominant-baseline", "paint-order"];
-const MARGIN = 24; // around a picture that is saved
+const NOT_DRAWN = ".hit-area, .unseen, .card-tools, .check, .review, .hint";
 
 export function saveCard(pair) {
-  const boxes = [...pair.card.querySelectorAll(".sentences")];
-  const heads = [...pair.card.querySelectorAll(".view figcaption")];
-  const matrices = [...pair.card.querySelectorAll(".matrix .pan > svg")];
-  const frames = [...boxes, ...heads, ...matrices].map((node) => node.getBoundingClientRect());
-  const far = (which, edge) => Math[which](...frames.map((frame) => frame[edge]));
-  const [x, y] = [far("min", "x") - MARGIN, far("min", "y") - MARGIN];
-  const [wide, high] = [far("max", "right") - x + MARGIN, far("max", "bottom") - y + MARGIN];
-  const ground = getComputedStyle(pair.card).backgroundColor;
-  const headline = pair.card.querySelector(".why .headline")?.textContent ?? "";
-  const say = pair.card.querySelector(".why .say")?.textContent ?? "";
+  const { card } = pair;
+  const frame = card.getBoundingClientRect();
+  const textOf = (css) => card.querySelector(css)?.textContent ?? "";
+  const size = { width: frame.width, height: frame.height };
   const picture = svg(
     "svg",
-    { viewBox: `0 0 ${wide} ${high}`, width: wide, height: high, "font-family": "system-ui, Noto Sans, sans-serif" },
-    svg("title", {}, headline || `Pair ${pair.n}`),
-    svg("desc", {}, say),
-    svg("rect", { width: wide, height: high, fill: ground }),
+    { viewBox: `0 0 ${frame.width} ${frame.height}`, ...size, "font-family": "system-ui, Noto Sans, sans-serif" },
+    svg("title", {}, textOf(".headline") || `Pair ${pair.n}`),
+    svg("desc", {}, textOf(".say")),
+    svg("rect", { ...size, fill: getComputedStyle(card).backgroundColor }),
   );
-  for (const head of heads) {
-    const at = head.getBoundingClientRect();
-    const style = { "font-size": 13, "font-weight": 600, fill: getComputedStyle(head).color };
-    picture.append(svg("text", { x: at.x - x, y: at.y - y + 14, ...style }, head.firstChild.data));
+  copyParts(card, picture, frame);
+  const hint = card.querySelector(".hint")?.getBoundingClientRect();
+  const soft = getComputedStyle(card.querySelector("header")).color;
+  if (hint) {
+    const place = { x: hint.x - frame.x, y: hint.bottom - frame.y - 4 };
+    picture.append(svg("text", { ...place, "font-size": 12, fill: soft }, "nmtalign"));
   }
-  for (const box of boxes) addBox(pair, picture, box, x, y);
-  for (const matrix of matrices) addDrawing(picture, matrix, x, y);
   download(`pair-${pair.n}.svg`, [new XMLSerializer().serializeToString(picture)], "image/svg+xml");
 }
 
-// A copy of a drawing with the style that it is seen with.
-function addDrawing(picture, drawing, x, y, leaveOut = ".hit-area") {
-  const at = drawing.getBoundingClientRect();
-  const group = svg("g", { transform: `translate(${at.x - x} ${at.y - y})` });
-  const copy = (node, into) => {
-    if (node.matches(leaveOut)) return;
-    const own = node.cloneNode(false);
-    const style = getComputedStyle(node);
-    if (style.display === "none") return;
-    if (node.matches("g")) {
-      for (const child of node.children) copy(child, own);
-      for (const name of ["class", "lang"]) own.removeAttribute(name);
-      return into.append(own);
+// What is seen of an element: grounds, bars, drawings and lines of text.
+function copyParts(node, picture, frame) {
+  for (const child of node.childNodes) {
+    if (child.nodeType === 3) copyText(child, picture, frame);
+    if (child.nodeType !== 1 || child.matches(NOT_DRAWN)) continue;
+    const { display, visibility } = getComputedStyle(child);
+    if (display === "none" || visibility === "hidden") continue;
+    if (child.matches("svg")) copyDrawing(child, picture, frame);
+    else {
+      copyGround(child, picture, frame);
+      copyParts(child, picture, frame);
     }
-    for (const name of ["class", "data-link", "data-side", "data-at"]) own.removeAttribute(name);
-    for (const name of [...AS_SEEN, "fill-opacity"]) own.setAttribute(name, style.getPropertyValue(name));
-    if (node.matches("text")) {
-      for (const name of OF_TEXT) own.setAttribute(name, style.getPropertyValue(name));
-      own.textContent = node.textContent;
-    }
-    into.append(own);
-  };
-  for (const child of drawing.children) copy(child, group);
-  picture.append(group);
+  }
 }
 
-function addBox(pair, picture, box, x, y) {
-  addDrawing(picture, box.querySelector(".curves"), x, y);
-  for (const token of box.querySelectorAll(".token")) {
-    const at = token.getBoundingClientRect();
-    const place = { x: at.x - x + at.width / 2, y: at.y - y + at.height / 2 };
-    const { color, fontSize } = getComputedStyle(token);
-    const style = { "font-size": fontSize, "text-anchor": "middle", "dominant-baseline": "central", fill: color };
-    const word = pair.shown[token.dataset.side][token.dataset.at] || token.firstChild.data;
-    picture.append(svg("text", { ...place, ...style }, word));
+function copyGround(node, picture, frame) {
+  const { backgroundColor: fill, borderRadius } = getComputedStyle(node);
+  const box = node.getBoundingClientRect();
+  const place = { x: box.x - frame.x, y: box.y - frame.y, height: box.height };
+  const clear = fill === "rgba(0, 0, 0, 0)";
+  if (!clear) picture.append(svg("rect", { ...place, width: box.width, fill, rx: parseFloat(borderRadius) || 0 }));
+  if (!node.matches(".track")) return;
+  const share = parseFloat(node.style.getPropertyValue("--v")) / 100;
+  const [, color] = /(rgba?\([^)]*\))/.exec(getComputedStyle(node).backgroundImage) ?? [];
+  picture.append(svg("rect", { ...place, width: box.width * share, fill: color ?? "currentcolor", rx: 2 }));
+}
+
+// A text node, a line at a time.
+function copyText(node, picture, frame) {
+  const range = document.createRange();
+  const style = getComputedStyle(node.parentElement);
+  const lines = [];
+  for (const { 0: word, index } of node.data.matchAll(/\S+\s*/g)) {
+    range.setStart(node, index);
+    range.setEnd(node, index + word.trimEnd().length);
+    const box = range.getBoundingClientRect();
+    if (!box.width) continue;
+    const line = lines.at(-1);
+    if (line && Math.abs(line.box.y - box.y) < 4) line.text += word;
+    else lines.push({ text: word, box });
   }
+  const turned = style.direction === "rtl" || node.parentElement.dir === "rtl";
+  for (const { text, box } of lines) {
+    const about = {
+      x: (turned && lines.length === 1 ? range.getBoundingClientRect().x : box.x) - frame.x,
+      y: box.y + box.height / 2 - frame.y,
+      fill: style.color,
+      "font-size": style.fontSize,
+      "font-weight": style.fontWeight,
+      "dominant-baseline": "central",
+    };
+    picture.append(svg("text", about, text.trimEnd()));
+  }
+}
+
+// A copy of a drawing with the style that it is seen with.
+function copyDrawing(drawing, picture, frame) {
+  const at = drawing.getBoundingClientRect();
+  const group = svg("g", {});
+  for (const child of drawing.children) copyShape(child, group);
+  const pan = drawing.closest(".pan");
+  if (!pan) {
+    group.setAttribute("transform", `translate(${at.x - frame.x} ${at.y - frame.y})`);
+    return picture.append(group);
+  }
+  const seen = pan.getBoundingClientRect(); // of a large matrix only a part
+  group.setAttribute("transform", `translate(${at.x - seen.x} ${at.y - seen.y})`);
+  const place = { x: seen.x - frame.x, y: seen.y - frame.y, width: seen.width, height: seen.height };
+  return picture.append(svg("svg", place, group));
+}
+
+function copyShape(node, into) {
+  const style = getComputedStyle(node);
+  if (node.matches(NOT_DRAWN) || style.display === "none" || style.visibility === "hidden") return;
+  const copy = node.cloneNode(false);
+  for (const name of ["class", "lang", "data-link", "data-side", "data-at"]) copy.removeAttribute(name);
+  if (node.matches("g")) {
+    for (const child of node.children) copyShape(child, copy);
+    return into.append(copy);
+  }
+  for (const name of [...AS_SEEN, "fill-opacity"]) copy.setAttribute(name, style.getPropertyValue(name));
+  if (node.matches("text")) {
+    for (const name of OF_TEXT) copy.setAttribute(name, style.getPropertyValue(name));
+    copy.textContent = node.textContent;
+  }
+  return into.append(copy);
 }
