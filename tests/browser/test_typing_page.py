@@ -151,7 +151,7 @@ def test_two_models_are_shown_at_once_and_their_differences_are_marked(typing_pa
     )
     assert {tuple(map(int, key.split("-"))) for key in marks} == own ^ other
     assert texts(page, ".view figcaption")[0].startswith("A: default")
-    assert len(find(page, ".matrix .scales")) == 1  # of the difference; the legend has that of both models
+    assert len(find(page, ".matrix figcaption .scale")) == len(find(page, ".matrix"))  # each has its scale
     choose_models(page, "default", "default")
     wait(page, "return document.querySelectorAll('.view').length === 0")
     assert links(page) == own
@@ -193,7 +193,7 @@ def test_a_card_in_a_notebook_is_interactive(chromium: Any, tmp_path: Path, dark
     assert "is linked to" in texts(chromium, ".why .headline")[0]
     assert find(chromium, ".matrix svg")[0].is_displayed()
     assert not any(part.is_displayed() for part in find(chromium, "aside, .top, #lexicon, #summary"))
-    ground = chromium.execute_script("return getComputedStyle(document.body).backgroundColor")
+    ground = chromium.execute_script("return getComputedStyle(document.querySelector('.pair')).backgroundColor")
     assert (sum(map(int, ground[4:-1].split(","))) < 200) == dark
     chromium.switch_to.default_content()
     assert chromium.get_log("browser") == []
