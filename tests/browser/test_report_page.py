@@ -539,6 +539,92 @@ def test_the_address_keeps_the_search(open_report: Open) -> None:
     assert order(page) == [4]
 
 
+@pytest.mark.parametrize(
+    ("pin", "headline"),
+    [("t3", "‘dort’ has no link"), ("2-1", "‘cat’ – ‘chat’ is a link: wrong"), ("t9", "")],
+)
+def test_the_address_keeps_a_pin_and_the_theme(open_report: Open, pin: str, headline: str) -> None:
+    page = open_report([CAT], hash=f"#pair-17&pin={pin}&theme=dark")
+    assert plain("".join(texts(page, ".pair.lit .headline"))) == headline
+    assert sum(map(int, background(page)[4:-1].split(","))) < 150
+    find(page, ".copy-link")[0].click()  # a page of a file may not use the clipboard, and says so
+    wait(page, "return document.getElementById('live').textContent !== ''")
+
+
+def test_the_list_is_one_tab_stop_that_arrows_walk_through(open_report: Open) -> None:
+    page = open_report([replace(pair, gold=None) for pair in corpus(80, 6)], height=800)
+    stops = "return document.querySelectorAll('#index tbody a[tabindex=\"0\"]').length"
+    assert page.execute_script(stops) == 1
+    page.execute_script("document.querySelector('#index tbody a[tabindex=\"0\"]').focus()")
+    press(page, "ARROW_DOWN", "ARROW_DOWN")
+    active = "return document.activeElement.textContent"
+    assert page.execute_script(active) == "3"
+    assert page.execute_script(stops) == 1
+    press(page, "END")
+    assert page.execute_script(active) == "80"
+    press(page, "HOME", "ARROW_DOWN", "ENTER")
+    wait(page, "return document.querySelector('.sought')?.id === 'pair-2'")
+
+
+def test_a_question_mark_lists_the_keys(open_report: Open, axe: str) -> None:
+    page = open_report([CAT])
+    page.execute_script(
+        "document.body.dispatchEvent(new KeyboardEvent('keydown', {key: '?', bubbles: true}))"
+    )
+    assert find(page, "dialog")[0].is_displayed()
+    assert {"/", "j, k", "Enter", "Esc"} <= set(texts(page, "dialog kbd"))
+    assert_no_violation(page, axe)
+    press(page, "ESCAPE")
+    assert not find(page, "dialog")[0].is_displayed()
+
+
+@pytest.mark.parametrize(
+    ("query", "count", "told"),
+    [
+        ("words:>3", 1, "1 of 3 pairs (over 3 words)"),
+        ("-words:>3", 2, "2 of 3 pairs (not over 3 words)"),
+        ("one -two", 1, "1 of 3 pairs (without two)"),
+        ("words:many", 0, "No pair is found (words:many is read as a word; words: takes > or < and a number"),
+        ("link:cat=", 1, "1 of 3 pairs (a link of cat to any word)"),
+    ],
+)
+def test_the_search_says_what_it_understood(open_report: Open, query: str, count: int, told: str) -> None:
+    page = open_report([CAT, words(1, "one two", "eins zwei"), words(2, "one", "eins")])
+    type_query(page, query)
+    wait(page, "return document.getElementById('found').textContent.startsWith(arguments[0])", told)
+    assert len(order(page)) == count
+    assert find(page, "#found")[0].get_attribute("role") == "status"  # is read aloud
+
+
+def test_systems_with_long_names_are_letters_with_a_legend(open_report: Open, axe: str) -> None:
+    names = [f"a system with a rather long name, number {n:08}" for n in range(3)]
+    assert {len(name) for name in names} == {48}
+    others = dict.fromkeys(names, CAT.others["other"])
+    page = open_report([replace(CAT, others=others)], width=1100, height=800)
+    assert page.execute_script("return document.documentElement.scrollWidth") <= 1100
+    assert texts(page, "#legend .badge") == ["A", "B", "C", "D"]
+    assert texts(page, "#index th")[3:6] == ["AER B", "AER C", "AER D"]
+    assert all(name in texts(page, "#legend")[0] for name in names)
+    assert_no_violation(page, axe)
+
+
+def test_the_list_stays_usable_when_a_word_is_looked_up(open_report: Open) -> None:
+    page = open_report(corpus(40, 6), width=1100, height=800)
+    word(page, texts(page, ".token")[1].split(" ")[0]).click()
+    wait(page, "return !document.getElementById('concordance').hidden")
+    rows = page.execute_script(
+        "const box = document.getElementById('index').getBoundingClientRect();"
+        "return [...document.querySelectorAll('#index tbody tr:not(.space)')]"
+        ".map((row) => row.getBoundingClientRect())"
+        ".filter(({ top, bottom }) => top >= box.top && bottom <= box.bottom).length"
+    )
+    assert rows >= 8
+    bottom = page.execute_script(
+        "return document.getElementById('concordance').getBoundingClientRect().bottom"
+    )
+    assert bottom <= 800
+
+
 @pytest.mark.parametrize("of", ["constructor", "__proto__", "%00", "either"])
 def test_a_made_up_address_is_harmless(open_report: Open, of: str) -> None:
     page = open_report([CAT], hash=f"#{of}&in={of}&find=cat&only={of}&whole&spot-s={of}&spot-t")

@@ -28,6 +28,7 @@ from tests.browser.test_report_page import (
     go_to_pairs,
     plain,
     point_at,
+    point_at_cell,
     press,
     texts,
     wait_for_reason,
@@ -117,7 +118,8 @@ def test_two_views_stand_side_by_side_with_their_difference(open_report: Open) -
     assert "first attention less second attention" in texts(page, ".matrix figcaption")[2]
     shades = page.execute_script("""
         const picture = document.querySelectorAll('.matrix svg[tabindex]')[2];
-        const frame = picture.querySelector('.grid').getAttribute('d').match(/M([\\d.]+) ([\\d.]+)h([\\d.]+)/);
+        const grid = picture.querySelector('.grid').getAttribute('d');
+        const frame = grid.match(/M([\\d.]+) ([\\d.]+)h([\\d.]+)/);
         const [left, top, wide] = frame.slice(1).map(Number);
         const found = Array(16).fill(0), at = (x) => Math.floor((4 * x) / wide);
         for (const path of picture.querySelectorAll(':scope > path.weight'))
@@ -366,11 +368,8 @@ def test_a_cell_is_corrected_by_a_click(open_report: Open) -> None:
     edit(page)
     assert kinds(page) == {"0-0": "sure", "1-2": "sure", "3-3": "sure"}  # the gold, where there is one
     matrix = find(page, ".matrix svg")[0]
-    box = find(page, ".pan circle.dot")[0].rect  # the cell 0-0
-    frame = matrix.rect
-    x, y = box["x"] + 2 - frame["x"] - frame["width"] / 2, box["y"] + 2 - frame["y"] - frame["height"] / 2
-    point_at(page, matrix, int(x), int(y))
-    find(page, ".matrix svg")[0]
+    page.execute_script("arguments[0].scrollIntoView({ block: 'center' })", matrix)
+    point_at_cell(page, "0", "0")
     from selenium.webdriver import ActionChains
 
     ActionChains(page).click().perform()

@@ -193,7 +193,8 @@ def test_a_card_in_a_notebook_is_interactive(chromium: Any, tmp_path: Path, dark
     assert "is linked to" in texts(chromium, ".why .headline")[0]
     assert find(chromium, ".matrix svg")[0].is_displayed()
     assert not any(part.is_displayed() for part in find(chromium, "aside, .top, #lexicon, #summary"))
-    ground = chromium.execute_script("return getComputedStyle(document.querySelector('.pair')).backgroundColor")
+    style = "return getComputedStyle(document.querySelector('.pair')).backgroundColor"
+    ground = chromium.execute_script(style)
     assert (sum(map(int, ground[4:-1].split(","))) < 200) == dark
     chromium.switch_to.default_content()
     assert chromium.get_log("browser") == []

@@ -120,6 +120,7 @@ function followKeys(event) {
 }
 
 readAddress();
+chooseTheme();
 drawSystems();
 drawSummary();
 drawFirst();
@@ -136,7 +137,7 @@ drawLexicon();
 makeConcordance();
 drawErrors();
 tellTotals();
-chooseTheme();
+
 new ResizeObserver(() => root.style.setProperty("--bar-height", `${barHeight()}px`)).observe(bar);
 new ResizeObserver(() => {
   const before = room;

@@ -15,6 +15,8 @@ export const anchor = () =>
 
 export function writeAddress() {
   const params = new URLSearchParams();
+  const before = new URLSearchParams(window.location.hash.slice(1));
+  for (const name of ["pin", "theme"]) if (before.has(name)) params.set(name, before.get(name));
   if (state.find) params.set("find", state.find);
   if (state.in !== "both") params.set("in", state.in);
   if (state.whole) params.set("whole", "1");
