@@ -261,7 +261,7 @@ class CurveFigure:
         self._axes.set_axis_off()
         widths = [[_text_width(self.figure, word, WORD_POINTS) for word in side] for side in sides]
         line_widths = [sum(side) + WORD_GAP_POINTS * (len(side) - 1) for side in widths]
-        turned = [_is_right_to_left(side) for side in sides]
+        turned = [is_right_to_left(side) for side in sides]
         self.down = max(line_widths) > MAX_LINE_POINTS or turned[0] != turned[1]
 
         margin = MARGIN_INCHES * POINTS_PER_INCH
@@ -408,7 +408,7 @@ def _first_direction(words: Iterable[str]) -> str:
     return ""
 
 
-def _is_right_to_left(words: Iterable[str]) -> bool:
+def is_right_to_left(words: Iterable[str]) -> bool:
     """Return whether the first letter of a sentence is one that is written from right to left."""
     return _first_direction(words) in ("R", "AL")
 
@@ -418,7 +418,7 @@ def mark_mirrored_words(words: Sequence[str]) -> Sequence[str]:
 
     A bracket that is a word of its own has no direction; it faces as in its sentence.
     """
-    if not _is_right_to_left(words):
+    if not is_right_to_left(words):
         return words
     marked: list[str] = []
     for word in words:

@@ -6,6 +6,7 @@ A card is the page of the report in a frame of its own, which runs its script bu
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import singledispatch
@@ -22,6 +23,7 @@ from nmtalign.errors import UsageError
 from nmtalign.files.paths import as_path
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix
 from nmtalign.links.evaluation import METRICS, Evaluation, compare_evaluations
+from nmtalign.report.figure_layout import is_right_to_left
 from nmtalign.report.heatmap import (
     PICTURE_FORMATS,
     check_picture_suffix,
@@ -42,9 +44,22 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PAGE_HEIGHT_PIXELS = 720
+# What a card takes, as in the style sheet and in assets/pairs/cards.js.
+CARD_ROOM_PIXELS = 930
+CARD_EDGES_PIXELS = 145  # head, hairline, and the tools below
+ACROSS_PIXELS = 256  # two lines of words with their curves
+ROW_PIXELS = 112
+INSPECTOR_PIXELS = 300
+MAX_WORDS_OF_MATRIX = 60  # of longer sentences a part is seen
 SCREEN_DPI = 80  # pictures have twice as many dots, for sharp screens
 LABEL_COLOR = "#7a7a7a"
 COMPARISON_COLUMNS = ["source_position", "source_word", "target_position", "target_word", "found"]
+
+# A frame has the color scheme of its element, which follows the theme of Jupyter or of Visual Studio Code.
+_THEME_OF_FRAME = (
+    ":is([data-jp-theme-light=true],.vscode-light) .nmtalign{color-scheme:light}"
+    ":is([data-jp-theme-light=false],.vscode-dark) .nmtalign{color-scheme:dark}"
+)
 
 PngAndSize = tuple[bytes, dict[str, int]]  # a picture, and the width and height at which it is shown
 
@@ -62,8 +77,9 @@ class Page:
     def _repr_html_(self) -> str:
         style = f"width:100%;height:{self.height}px;border:0;resize:vertical"
         page = escape(self.html)
-        may = 'sandbox="allow-scripts allow-downloads"'
-        return f'<iframe {may} title="Alignment" style="{style}" srcdoc="{page}"></iframe>'
+        may = 'class="nmtalign" sandbox="allow-scripts allow-downloads"'
+        frame = f'<iframe {may} title="Alignment" style="{style}" srcdoc="{page}"></iframe>'
+        return f"<style>{_THEME_OF_FRAME}</style>{frame}"
 
 
 @check_call("write show(batch[:20]), or show([pair, pair])")
@@ -116,8 +132,34 @@ def _(result: Alignment) -> AlignedPair:
 def to_card(result: Any) -> Page:
     """Return the card of a result, with the tools of the report."""
     pair = _as_pair(result)
-    longest = max(pair.matrix.weights.shape)
-    return Page(cards_page([SamplePair(1, pair)]), min(PAGE_HEIGHT_PIXELS, 260 + 27 * longest))
+    return Page(cards_page([SamplePair(1, pair)]), _card_height(pair))
+
+
+def _card_height(pair: AlignedPair) -> int:
+    """Return about how many pixels high the card of a pair is in a notebook that is 1,000 pixels wide."""
+    sides = pair.tokens
+    letters = [sum(map(len, words)) for words in sides]
+    line_width = max(11 * count + 8 * len(words) for count, words in zip(letters, sides, strict=True))
+    row_width = max(8 * count + 10 * len(words) for count, words in zip(letters, sides, strict=True))
+    longest = max(1, *map(len, sides))
+    if is_right_to_left(sides[0]) != is_right_to_left(sides[1]):
+        figure = 24 + 36 * longest
+    elif line_width <= CARD_ROOM_PIXELS:
+        figure = ACROSS_PIXELS
+    else:
+        figure = 24 + ROW_PIXELS * math.ceil(1.1 * row_width / CARD_ROOM_PIXELS)
+    source_label, target_label = (min(130, 7 * max(map(len, words), default=1)) for words in sides)
+    cell = min(36, max(22, INSPECTOR_PIXELS // longest))
+    if target_label + 22 * len(sides[0]) > CARD_ROOM_PIXELS / 2:
+        cell = 18
+    matrix = source_label + 60 + cell * len(sides[1])
+    if longest > MAX_WORDS_OF_MATRIX:
+        lower = INSPECTOR_PIXELS + 100
+    elif target_label + cell * len(sides[0]) > CARD_ROOM_PIXELS / 2:
+        lower = INSPECTOR_PIXELS + matrix
+    else:
+        lower = max(INSPECTOR_PIXELS, matrix)
+    return CARD_EDGES_PIXELS + figure + lower
 
 
 def to_png(result: Any) -> PngAndSize:
