@@ -36,8 +36,8 @@ INITIAL_FACTORS = np.array([0.5, 0.5])
 MIN_FACTOR, MAX_FACTOR = 1e-3, 10.0
 MIN_CURVATURE = 1e-9  # keeps the equations solvable in a text without links
 # The expected links are partly errors of the lexicon, so the likeliest weight is too close to 1/2. The odds
-# of the weight are raised to this power, which had the least error in scripts/evaluate_vectors_weight.py
-ODDS_POWER = 2.0
+# of the weight are raised to this power; scripts/evaluate_vectors_weight.py has the errors of others.
+ODDS_POWER = 2.5
 
 
 class BucketPrediction(NamedTuple):
@@ -69,7 +69,7 @@ def fit_vectors_weight(
 def sharpened(weight: float, power: float = ODDS_POWER) -> float:
     """Return the weight whose odds are a power of those of `weight`.
 
-    >>> round(sharpened(0.75, 2.0), 2)
+    >>> round(sharpened(0.75, power=2.0), 2)
     0.9
     """
     if not 0 < weight < 1:
