@@ -113,7 +113,7 @@ def judge(rows: Sequence[dict[str, Any]]) -> None:
     for name, own in families.items():
         others = [rows_of_family for other, rows_of_family in families.items() if other != name]
         means = {power: np.mean([excess(rows, power) for rows in others] or [0]) for power in POWERS}
-        best = min(POWERS, key=lambda power: means[power])  # noqa: B023
+        best = min(POWERS, key=lambda power: means[power])
         own_figures = [excess(own, power) for power in POWERS]
         figures = [*own_figures, excess_of_weight(own, 0.0), excess_of_weight(own, 0.45)]
         print(f"| {name} | {len(own)} | {best:g} | {' | '.join(f'{figure:.2f}' for figure in figures)} |")
