@@ -348,7 +348,7 @@ LOADED = {  # what is opened, and the settings
     ),
     "no threshold": (None, {"threshold": 0.0}, USAGE, "0 would link every word to every word"),
     "missing files": (("no.kv", "nor.kv"), {}, DATA, r"^no\.kv: no such file"),
-    "numbers": ((1, 2), {}, USAGE, "KeyedVectors or Embeddings, found 1"),
+    "numbers": ((1, 2), {}, USAGE, "expected Embeddings, a path, gensim's KeyedVectors, .*; found 1"),
     "unequal spaces": ((words("a"), words("a", "b")), {}, DATA, "has 1 dimensions, .* has 2"),
     "a limit of vectors": (
         (words("a"), words("b")),
@@ -496,7 +496,7 @@ CALLS = {
     "no vectors to align": (
         lambda: na.vector_aligner(3, 4),
         USAGE,
-        "expected gensim's KeyedVectors or Embeddings, found 3",
+        "expected Embeddings, a path, gensim's KeyedVectors, .* or \\(words, matrix\\); found 3",
     ),
     "no scorer": (lambda: na.Aligner(3), USAGE, "expected a scorer .*found 3"),
     "an extraction by name": (

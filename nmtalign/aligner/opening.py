@@ -162,12 +162,16 @@ def load(
         else:
             from nmtalign.scorers.vector_scores import score_in
             from nmtalign.vectors.static_models import is_static_model
-            from nmtalign.vectors.storage import pair_languages
+            from nmtalign.vectors.storage import load_pair, pair_languages
 
             if languages is None and not is_static_model(folder):
                 languages = pair_languages(folder)
-            vectors = open_vectors(
-                folder, languages, limit=limit, unsafe_pickle=unsafe_pickle, strip_prefix=strip_prefix
+            vectors = load_pair(
+                folder,
+                languages=languages,
+                limit=limit,
+                unsafe_pickle=unsafe_pickle,
+                strip_prefix=strip_prefix,
             )
             if parameters is None and isinstance(score, str):
                 score = score_in(folder, score, vectors[0].dimension)
