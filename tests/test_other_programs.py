@@ -257,7 +257,9 @@ def test_eflomal_reads_our_priors_and_we_read_its(place: Path, capsys: pytest.Ca
     files = ["-s", TEXT[0], "-t", TEXT[1], "-f", "forward", "-r", "reverse"]
     done = run([program, *files, "--priors", "new.priors", "--verbose", "-m", "3"])
     used, given = map(int, re.search(r"(\d+) \(of (\d+)\) pairs of lexical priors", done.stderr).groups())
-    assert used == given == len((place / "new.priors").read_text("utf-8").splitlines())
+    kinds = [line.split("\t")[0] for line in (place / "new.priors").read_text("utf-8").splitlines()]
+    assert used == given == kinds.count("LEX")
+    assert set(kinds) == {"LEX", "HMMF", "HMMR"}
     words = [list(map(len, map(str.split, pair))) for pair in nmtalign.read_bitext(*TEXT)]
     for direction in ("forward", "reverse"):  # both write source-target from 0, a line for each pair
         links = (place / direction).read_text("utf-8").splitlines()
@@ -267,11 +269,14 @@ def test_eflomal_reads_our_priors_and_we_read_its(place: Path, capsys: pytest.Ca
 
     run([other("eflomal-makepriors"), *files, "--priors", "its.priors"])
     kinds = [line.split("\t")[0] for line in (place / "its.priors").read_text("utf-8").splitlines()]
-    others = len(kinds) - kinds.count("LEX")
+    jumps = kinds.count("HMMF") + kinds.count("HMMR")
+    fertilities = kinds.count("FERF") + kinds.count("FERR")
     assert set(kinds) == {"LEX", "HMMF", "HMMR", "FERF", "FERR"}
     capsys.readouterr()
     ours(f"train {' '.join(TEXT)} -o from_priors --preset fast --prior its.priors")
-    assert f"{others:,} lines of jumps and fertilities (HMMF, HMMR, FERF, FERR)" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert f"headwords of the source, {jumps:,} jumps" in err
+    assert f"left out {fertilities:,} lines of fertilities (FERF, FERR)" in err
 
 
 def test_priors_of_links_are_those_of_eflomal(place: Path):

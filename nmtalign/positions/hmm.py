@@ -188,6 +188,17 @@ def _smooth(counts: Doubles) -> Doubles:
     return result
 
 
+def add_width_counts(counts: Doubles, widths: Doubles, model: TransitionModel) -> Doubles:
+    """Return expected jumps with prior counts of jump widths (2 * MAX_JUMP + 1,) added.
+
+    The prior does not say from which words the jumps start. It is divided among the tables of a model in
+    proportion to their expected jumps.
+    """
+    of_tables = counts.reshape(model.tables.shape)  # (K, 2 * MAX_JUMP + 1)
+    shares = of_tables.sum(axis=1) / max(of_tables.sum(), 1e-9)
+    return np.asarray((of_tables + shares[:, None] * widths).ravel())
+
+
 def estimate_transitions(counts: Doubles, model: TransitionModel) -> TransitionModel:
     """M-step: return a transition model from expected jumps.
 

@@ -21,7 +21,13 @@ from nmtalign.corpus.word_pairs import SHARED_NUMBER, PairIndex, index_pairs
 from nmtalign.errors import DataError
 from nmtalign.files.read_errors import reraise_as_data_error
 from nmtalign.positions.e_step import MIN_LINK_COUNT, EStep, ExpectedCounts, expected_counts
-from nmtalign.positions.hmm import BothTransitions, TransitionModel, estimate_transitions, initial_transitions
+from nmtalign.positions.hmm import (
+    BothTransitions,
+    TransitionModel,
+    add_width_counts,
+    estimate_transitions,
+    initial_transitions,
+)
 from nmtalign.scorers.forms import FormKind, FormPairs, make_form_pairs, short_words
 from nmtalign.scorers.learned_lexicon import (
     CountedForms,
@@ -300,6 +306,9 @@ class Estimator:
         older = self.prior.jump_counts()
         if older is not None:
             jumps = [new + old.ravel() for new, old in zip(jumps, older, strict=True)]
+        if self.prior.jumps is not None:
+            given = zip(jumps, self.prior.jumps, transitions, strict=True)
+            jumps = [add_width_counts(learned, widths, model) for learned, widths, model in given]
         per_word = counts.log_likelihood / max(1, len(self.source.tokens) + len(self.target.tokens))
         iteration = f"{number} of {settings.hmm_iterations}{', directions agree' if agree else ''}"
         likelihood = f"log-likelihood {per_word:.4f} a word over chance"
