@@ -325,6 +325,38 @@ def test_eflomal_gives_wrong_pairs_high_costs_where_we_give_low_scores(place: Pa
     assert share["own reverse"] >= share["reverse"]
 
 
+FILTERED = """
+from opusfilter import CLEAN_LOW
+from opusfilter.word_alignment import WordAlignFilter
+filter = WordAlignFilter()
+assert filter.score_direction == CLEAN_LOW
+answer = list(filter.score(pairs)), [filter.accept(costs_of_pair) for costs_of_pair in costs]
+"""
+
+
+def test_opusfilter_reads_our_costs_as_those_of_its_word_aligner(place: Path):
+    """They put the pairs into an order at least as good, and its own thresholds accept the right ones."""
+    python_of("opusfilter")
+    source, target = map(_lines, TEXT)
+    wrong = set(range(0, len(source), 10))
+    target = [target[(n + 95) % len(target)] if n in wrong else line for n, line in enumerate(target)]
+    for name, lines in (("source", source), ("target", target)):
+        (place / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    ours("train source target -o model --quiet")
+    ours("align source target --model model --costs costs.jsonl -o links --quiet")
+    own = [json.loads(line)["WordAlignFilter"] for line in _lines("costs.jsonl")]
+    pairs = list(zip(source, target, strict=True))
+    its, accepted = ask("opusfilter", FILTERED, pairs=pairs, costs=own)
+    is_wrong = np.isin(np.arange(len(source)), list(wrong))
+    for direction in (0, 1):
+        in_order = []
+        for costs in (np.array(own)[:, direction], np.array(its)[:, direction]):
+            in_order.append(np.mean(costs[is_wrong][:, None] > costs[~is_wrong]))
+        assert in_order[0] >= max(in_order[1], 0.9)
+    assert np.mean(np.array(accepted)[~is_wrong]) > 0.8
+    assert np.mean(np.array(accepted)[is_wrong]) < 1 / 3  # with a model of 265 dirty pairs
+
+
 # --- SimAlign and awesome-align -------------------------------------------------------------------
 
 LINES = 40
