@@ -275,7 +275,7 @@ def test_eflomal_reads_our_priors_and_we_read_its(place: Path, capsys: pytest.Ca
     capsys.readouterr()
     ours(f"train {' '.join(TEXT)} -o from_priors --preset fast --prior its.priors")
     err = capsys.readouterr().err
-    assert f"headwords of the source, {jumps:,} jumps" in err
+    assert f"headwords of the source, {jumps:,} lines of jumps" in err
     assert f"left out {fertilities:,} lines of fertilities (FERF, FERR)" in err
 
 

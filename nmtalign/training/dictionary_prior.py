@@ -153,7 +153,7 @@ def dictionary_pairs(
         side = headwords or _side_of_headwords(rows, vocabularies)
         pairs = _word_pairs(rows, side, vocabularies, text, languages)
         if pairs:
-            with_jumps = f", {len(jumps_of_file):,} jumps" if jumps_of_file else ""
+            with_jumps = f", {len(jumps_of_file):,} lines of jumps" if jumps_of_file else ""
             found = f"{len(pairs):,} word pairs for this text, headwords of the {side}{with_jumps}"
             report(f"{dictionary.path}: {found}")
             if jumps is not None:
