@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from nmtalign.errors import DataError
+from nmtalign.names import Side
 
 MAX_ALTERNATIVES = 1_000  # headwords, or translations, of an entry
 MAX_PHRASE_CHARS = 200  # longer translations are explanations
@@ -32,9 +33,17 @@ class Entry(NamedTuple):
         return [phrase for gloss in self.glosses for phrase in phrases_of(gloss)]
 
 
+class JumpCount(NamedTuple):
+    """How often attention jumps by so many words, as a file of eflomal's priors says."""
+
+    side: Side  # whose words are jumped over
+    width: int
+    weight: float
+
+
 Wanted = Callable[[str], bool]  # whether the translations of a headword are wanted
 # an entry, or what is wrong with it; None for an entry that is not wanted, because entries are counted
-Record = Entry | DataError | None
+Record = Entry | JumpCount | DataError | None
 
 
 def every_headword(headword: str) -> bool:

@@ -12,12 +12,15 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from nmtalign.dictionaries.entries import Entry, Record, Wanted, without_brackets, without_empty
+from nmtalign.dictionaries.entries import Entry, JumpCount, Record, Wanted, without_brackets, without_empty
+from nmtalign.display import with_plural
 from nmtalign.errors import DataError, NmtalignWarning
 from nmtalign.files.json_files import parse_json
 from nmtalign.files.text_files import try_lines
+from nmtalign.names import Side
 
 MAX_WEIGHT = 1e9  # of an entry
+_INTEGER = re.compile(r"-?\d{1,6}", re.ASCII).fullmatch
 _FIRST_LINES = 200  # that decide on the format
 
 NumberedLines = Iterator[tuple[int, str | DataError]]
@@ -178,22 +181,47 @@ def _read_word_list(lines: NumberedLines, path: str | Path, wanted: Wanted) -> I
 
 
 def _read_eflomal(lines: NumberedLines, path: str | Path, wanted: Wanted) -> Iterator[Record]:
-    """Yield the pairs of the lines ``LEX``; a warning counts the lines of jumps and fertilities."""
-    others = 0
+    """Yield the pairs of the lines ``LEX``, and jumps; a warning counts the lines of fertilities."""
+    fertilities = 0
     for number, line in lines:
         if isinstance(line, DataError):
             yield line
             continue
         columns = line.split("\t" if "\t" in line else " ")
         if (len(columns), columns[0]) in _OTHER_PRIORS:
-            others += 1
+            prior = _prior_of_numbers(columns)
+            fertilities += prior is None
+            yield prior.at(path, line=number) if isinstance(prior, DataError) else prior
         elif len(columns) == 4 and columns[0] == "LEX":
             yield _word_list_entry(number, columns[1:], line, path, wanted)
         elif line.strip():
             yield _word_list_entry(number, columns, line, path, wanted)
-    if others:
-        left_out = f"{path}: {others:,} lines of jumps and fertilities (HMMF, HMMR, FERF, FERR) are left out"
-        warnings.warn(left_out, NmtalignWarning, stacklevel=2)
+    if fertilities:
+        lines_left_out = f"{with_plural(fertilities, 'line')} of fertilities (FERF, FERR)"
+        why = "a model of nmtalign has no fertilities"
+        warnings.warn(f"{path}: left out {lines_left_out}; {why}", NmtalignWarning, stacklevel=2)
+
+
+def _prior_of_numbers(columns: list[str]) -> JumpCount | DataError | None:
+    """Return a jump, None for a fertility, or what is wrong with the columns of either."""
+    *_, number, count = columns
+    is_jump = len(columns) == 3
+    expected = "HMMF or HMMR, a jump" if is_jump else "FERF or FERR, a word, a number of links"
+    if not (_INTEGER(number) and _is_weight(count)):
+        wanted = f"{expected}, and a weight above 0, to {MAX_WEIGHT:g}"
+        return DataError(f"expected {wanted}, found {' '.join(columns)[:80]!r}")
+    if not is_jump:
+        return None
+    side: Side = "source" if columns[0] == "HMMF" else "target"
+    return JumpCount(side, int(number), float(count))
+
+
+def _is_weight(text: str) -> bool:
+    """Return whether a text is a number above 0, to `MAX_WEIGHT`."""
+    try:
+        return 0 < float(text) <= MAX_WEIGHT
+    except ValueError:
+        return False
 
 
 def _word_list_entry(number: int, columns: list[str], line: str, path: str | Path, wanted: Wanted) -> Record:

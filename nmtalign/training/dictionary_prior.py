@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, cast
 
 from nmtalign.corpus.sides import EncodedSide
-from nmtalign.dictionaries.entries import Entry, Wanted
+from nmtalign.dictionaries.entries import Entry, JumpCount, Wanted
 from nmtalign.dictionaries.line_dictionaries import MAX_WEIGHT
 from nmtalign.dictionaries.reading import DictionaryFile
 from nmtalign.display import short_repr
@@ -57,8 +57,8 @@ class DictionaryRows:
     path: str  # what messages call it
     rows: Sequence[tuple[str, str, float]]  # headword, translation, weight
 
-    def entries(self, wanted: Wanted) -> Iterator[Entry]:
-        """Yield the entries of wanted headwords."""
+    def entries(self, wanted: Wanted, jumps: list[JumpCount]) -> Iterator[Entry]:
+        """Yield the entries of wanted headwords; there are no jumps."""
         for number, (headword, translation, weight) in enumerate(self.rows, 1):
             if wanted(headword):
                 yield Entry(number, (headword,), (translation,), weight, is_clean=True)
@@ -133,8 +133,11 @@ def dictionary_pairs(
     lemmas: Languages = (None, None),
     report: Callable[[str], None],
     warn: Callable[[str], None],
+    jumps: list[JumpCount] | None = None,
 ) -> list[WeightedWordPair]:
     """Return the word pairs of dictionaries whose words can occur on the two sides of a text.
+
+    The jumps of those files of priors that have such word pairs are added to `jumps`.
 
     `headwords` is the side whose language the headwords are in; None finds it for each dictionary. `lemmas`
     are the languages of the lemmas that words of the text are counted under.
@@ -145,11 +148,16 @@ def dictionary_pairs(
     vocabularies = [_Vocabulary.of(side.words[1:], letters, language) for side, language in both]
     counts: dict[tuple[str, str], float] = {}
     for dictionary in dictionaries:
-        rows = _wanted_rows(dictionary, vocabularies, text, headwords)
+        jumps_of_file: list[JumpCount] = []
+        rows = _wanted_rows(dictionary, vocabularies, text, headwords, jumps_of_file)
         side = headwords or _side_of_headwords(rows, vocabularies)
         pairs = _word_pairs(rows, side, vocabularies, text, languages)
         if pairs:
-            report(f"{dictionary.path}: {len(pairs):,} word pairs for this text, headwords of the {side}")
+            with_jumps = f", {len(jumps_of_file):,} lines of jumps" if jumps_of_file else ""
+            found = f"{len(pairs):,} word pairs for this text, headwords of the {side}{with_jumps}"
+            report(f"{dictionary.path}: {found}")
+            if jumps is not None:
+                jumps += jumps_of_file if side == "source" else map(_swapped, jumps_of_file)
         else:
             warn(
                 f"{dictionary.path}: no entry has words of both sides of the text; is it of these languages?"
@@ -157,6 +165,11 @@ def dictionary_pairs(
         for pair, weight in pairs.items():
             counts[pair] = counts.get(pair, 0.0) + weight
     return [(source, target, weight) for (source, target), weight in counts.items()]
+
+
+def _swapped(jump: JumpCount) -> JumpCount:
+    """Return a jump of a file whose first words are those of the target."""
+    return jump._replace(side="target" if jump.side == "source" else "source")
 
 
 @dataclass(frozen=True)
@@ -193,9 +206,13 @@ class _Vocabulary:
 
 
 def _wanted_rows(
-    dictionary: Dictionary, vocabularies: Sequence[_Vocabulary], text: TextSettings, headwords: Side | None
+    dictionary: Dictionary,
+    vocabularies: Sequence[_Vocabulary],
+    text: TextSettings,
+    headwords: Side | None,
+    jumps: list[JumpCount],
 ) -> list[_Row]:
-    """Return the translations of those headwords that may occur in the text."""
+    """Return the translations of those headwords that may occur in the text; jumps are added to `jumps`."""
     if headwords is None:
         vocabulary = vocabularies[0] | vocabularies[1]
     else:
@@ -210,7 +227,7 @@ def _wanted_rows(
         return " " in word and vocabulary.may_have_phrase(word)
 
     found: list[tuple[str, str, float]] = []
-    for entry in dictionary.entries(wanted):
+    for entry in dictionary.entries(wanted, jumps):
         translations = entry.translations
         for headword in entry.headwords:
             if len(entry.headwords) == 1 or wanted(headword):

@@ -435,8 +435,6 @@ def test_the_prefix_of_conceptnet_is_stripped_if_it_is_the_only_one(tmp_path: Pa
         assert load_embeddings(path).vocabulary.words == words
     path.write_text("\n".join(row.replace("/c/en/", "en_") for row in rows), encoding="utf-8")
     with pytest.warns(UserWarning, match="all words begin with a language"):
-        assert load_embeddings(path).vocabulary.words == [
-            f"en_{word}" for word in words
-        ]
+        assert load_embeddings(path).vocabulary.words == [f"en_{word}" for word in words]
     path.write_text("\n".join([*rows, "word 1 2"]), encoding="utf-8")
     assert len(load_embeddings(path)) == 5
