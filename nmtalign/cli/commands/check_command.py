@@ -65,7 +65,8 @@ def check_command(bitext: EscapedBitextOptions, outputs: OutputFileOptions, opti
     log_written(f"{len(findings):,} findings in {progress.done:,} lines", [outputs.output], progress)
     errors = [finding for finding in findings if finding.severity == "error"]
     if options.strict and errors:
-        raise DataError(f"{len(errors):,} errors were found; without --strict they are only listed")
+        number = "1 error was" if len(errors) == 1 else f"{len(errors):,} errors were"
+        raise DataError(f"{number} found, listed in {outputs.output}; without --strict the exit code is 0")
 
 
 def write_findings(findings: Sequence[Finding], path: str, files: AtomicFiles) -> None:
