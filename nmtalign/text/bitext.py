@@ -45,6 +45,7 @@ from nmtalign.text.readers import (
     read_pair_records,
 )
 from nmtalign.text.slips import MAX_LINES_FOR_SLIPS, describe_lines, find_line_gaps, find_line_runs
+from nmtalign.text.subtitles import SUBTITLE_ENDINGS, read_subtitle_pairs
 from nmtalign.text.tokenization import MAX_TEXT_CHARS, SPACE_SETTINGS, Languages, TextSettings
 from nmtalign.validation import (
     check_choices,
@@ -94,8 +95,8 @@ def read_bitext(
     target : str or Path, optional
         The target side of a two-file bitext.
     format : str
-        ``moses`` (two files, of lines or CoNLL-U), ``fast-align``, ``tsv``, ``csv``, ``jsonl``, ``tmx``,
-        ``xliff``, ``po``, ``po-fuzzy`` or ``parquet``. ``auto`` goes by the ending of the name, then by the
+        ``moses`` (two files, of lines, CoNLL-U or subtitles), ``fast-align``, ``tsv``, ``csv``, ``jsonl``,
+        ``tmx``, ``xliff``, ``po``, ``po-fuzzy`` or ``parquet``. ``auto`` goes by the ending of the name, then by the
         first line.
     encoding : str
         Of text files; a byte order mark wins. XML declares its own, and that of Parquet is UTF-8.
@@ -158,7 +159,7 @@ def read_bitext(
         read_as = named_by_ending if format == "auto" else format
         read = partial(read_pair_records, files[0], read_as, encoding, sides)
     bitext = Bitext._from_files(partial(_raise_or_report, read, on_error, unescape), files)
-    if target is not None and CONLLU_ENDING not in map(format_ending, files):
+    if target is not None and not {CONLLU_ENDING, *SUBTITLE_ENDINGS} & set(map(format_ending, files)):
         bitext._read_sides = partial(_read_sides, files[0], files[1], encoding, on_error, unescape)
     return bitext
 
@@ -336,6 +337,9 @@ def _read_two_files(source: str | Path, target: str | Path, encoding: str) -> It
         raise UsageError("only one side can come from standard input")
     if format_ending(source) == format_ending(target) == CONLLU_ENDING:
         yield from read_conllu_pairs(source, target, encoding)
+        return
+    if format_ending(source) in SUBTITLE_ENDINGS and format_ending(target) in SUBTITLE_ENDINGS:
+        yield from read_subtitle_pairs(source, target, encoding)
         return
     source_lines = _warn_if_both_sides(try_lines(source, encoding=encoding), source)
     target_lines = _warn_if_both_sides(try_lines(target, encoding=encoding), target)
