@@ -96,8 +96,8 @@ def read_bitext(
         The target side of a two-file bitext.
     format : str
         ``moses`` (two files, of lines, CoNLL-U or subtitles), ``fast-align``, ``tsv``, ``csv``, ``jsonl``,
-        ``tmx``, ``xliff``, ``po``, ``po-fuzzy`` or ``parquet``. ``auto`` goes by the ending of the name, then by the
-        first line.
+        ``tmx``, ``xliff``, ``po``, ``po-fuzzy`` or ``parquet``. ``auto`` goes by the ending of the name, then
+        by the first line.
     encoding : str
         Of text files; a byte order mark wins. XML declares its own, and that of Parquet is UTF-8.
     select : (str or int, str or int), optional

@@ -130,3 +130,22 @@ def test_unescaped_pairs_of_python(tmp_path):
     source, target = write(tmp_path, *ESCAPED)
     pairs = na.read_bitext(source, target, unescape=True)
     assert [list(pair) for pair in pairs] == [list(pair) for pair in zip(*RAW, strict=True)]
+
+
+# --- bad records ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", ["train", "check"])
+def test_bad_records_are_left_out_and_listed(command, tmp_path, capsys):
+    path = tmp_path / "a.jsonl"
+    records = [json.dumps({"source": s, "target": t}) for s, t in zip(SOURCE, TARGET, strict=True)]
+    path.write_text("\n".join([*records[:5], "{broken", *records[5:]]) + "\n", encoding="utf-8")
+    output = ("-o", tmp_path / "out", "--preset", "fast", "--workers", "1")
+    output = output if command == "train" else output[:2]
+    assert run(command, "--pairs", path, *output) == 3
+    assert "a.jsonl, line 6" in capsys.readouterr().err
+    report = tmp_path / "bad"
+    skipping = ("--on-error", "skip-marked", "--error-report", report)
+    assert run(command, "--pairs", path, *output, *skipping) == 0
+    assert report.read_text().startswith("6\t")
+    assert "1 bad records, listed in" in capsys.readouterr().err

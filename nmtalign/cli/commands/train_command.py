@@ -290,7 +290,9 @@ def _resumable(run: TrainingRun) -> Iterator[None]:
         raise
 
 
-def _checked_lines(findings: RunFindings, bitext: BitextOptions, *, strict: bool) -> Iterator[SentencePair]:
+def _checked_lines(
+    findings: RunFindings, bitext: BitextOptions, bad: BadRecords, *, strict: bool
+) -> Iterator[SentencePair]:
     """Yield the pairs of a bitext and count what is wrong with them; if `strict`, an error ends the run."""
     yield from findings.watched(bad.track(bitext.read(bad.add)))
     if strict and (error := findings.first_error):
