@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from nmtalign.arrays import Doubles
+from nmtalign.arrays import Doubles, Flags
 from nmtalign.checks.findings import Finding
 from nmtalign.names import Side
 
@@ -98,7 +98,7 @@ def find_unusual_lengths(source: Lines, target: Lines) -> Iterator[Finding]:
 
 
 def _deviations(
-    ratios: Doubles, usual: float, source_lengths: Doubles, target_lengths: Doubles, has_both: Doubles
+    ratios: Doubles, usual: float, source_lengths: Doubles, target_lengths: Doubles, has_both: Flags
 ) -> Doubles:
     """Return by how many deviations the ratios (N,) differ from the usual one; short lines vary more."""
     scale = 1 / np.sqrt(np.maximum(np.minimum(source_lengths, target_lengths * np.exp(-usual)), 1))

@@ -9,6 +9,7 @@ import numpy as np
 
 from nmtalign.arrays import Doubles, Flags
 from nmtalign.checks.findings import Finding
+from nmtalign.names import Side
 from nmtalign.text.slips import LineRun, find_line_gaps
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ PAIRS_PER_BLOCK = 25  # whose scores are counted together
 MIN_LOW_SHARE = 0.8  # of the scores of a block in a run of low scores
 MAX_USUAL_LOW_SHARE = 0.5  # of the scores of all pairs: if more are low, the model knows too little
 _MIN_SCORE = 1e-4  # a lower score counts no more
-_MAX_ERROR_LOG_ODDS, _MAX_HINT_LOG_ODDS = -7.0, -3.0  # that a pair is a translation
+_MAX_ERROR_LOG_ODDS, _MAX_HINT_LOG_ODDS = -8.0, -3.0  # that a pair is a translation
 
 
 def find_slips(runs: Sequence[LineRun], source_count: int, target_count: int) -> Iterator[Finding]:
@@ -35,10 +36,9 @@ def find_slips(runs: Sequence[LineRun], source_count: int, target_count: int) ->
             yield _no_partner(gap.target, "target")
 
 
-def _no_partner(lines: range, side: str) -> Finding:
+def _no_partner(lines: range, side: Side) -> Finding:
     value = "1 line" if len(lines) == 1 else f"{len(lines):,} lines"
-    where = "source" if side == "source" else "target"
-    return Finding(lines.start, where, "no-partner", value, last=lines.stop - 1)
+    return Finding(lines.start, side, "no-partner", value, last=lines.stop - 1)
 
 
 def find_low_scores(

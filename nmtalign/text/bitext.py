@@ -66,6 +66,7 @@ Sentence = str | Words
 Pair = tuple[Sentence, Sentence]
 Pairs = Iterable[Pair] | tuple[Sequence[Sentence], Sequence[Sentence]] | Any  # Any: a table of pandas
 Sentences = Iterable[Sentence]  # all sentences of one side
+Track = Callable[[Iterable[Any]], Iterator[Any]]  # yields the records of a file
 
 
 class SentencePair(NamedTuple):
@@ -215,7 +216,7 @@ class Bitext(Sequence[SentencePair]):
 
     _read: Callable[[], Iterator[SentencePair]]
     _held: list[SentencePair] | None
-    _read_sides: Callable[[], tuple[list[str], list[str]]] | None = None  # of two files
+    _read_sides: Callable[[Track], tuple[list[str], list[str]]] | None = None  # of two files
 
     @check_call()
     def __init__(self, pairs: Pairs, targets: Sentences | None = None) -> None:
@@ -300,26 +301,34 @@ def _raise_or_report(
 
 
 def _read_sides(
-    source: str | Path, target: str | Path, encoding: str, on_error: OnError | None, unescapes: bool
+    source: str | Path,
+    target: str | Path,
+    encoding: str,
+    on_error: OnError | None,
+    unescapes: bool,
+    track: Track,
 ) -> tuple[list[str], list[str]]:
     """Return the lines of two files, whose numbers may differ."""
     sides: list[list[str]] = []
     for path in (source, target):
-        lines = list(read_lines(path, encoding=encoding, on_error=on_error))
+        lines = list(track(read_lines(path, encoding=encoding, on_error=on_error)))
         sides.append(list(map(unescape_moses, lines)) if unescapes else lines)
     return sides[0], sides[1]
 
 
-def lines_of_sides(pairs: Pairs) -> tuple[list[str], list[str]]:
-    """Return the lines of both sides; two files, or two lists in a tuple, may have different numbers."""
+def lines_of_sides(pairs: Pairs, track: Track = iter) -> tuple[list[str], list[str]]:
+    """Return the lines of both sides; two files, or two lists in a tuple, may have different numbers.
+
+    `track` yields the records of a file, and may count them.
+    """
     if isinstance(pairs, Bitext) and pairs._read_sides is not None and pairs._held is None:
-        return pairs._read_sides()
+        return pairs._read_sides(track)
     if isinstance(pairs, tuple) and len(pairs) == 2 and all(isinstance(side, list) for side in pairs):
         sides = [[_check_line(line, name) for line in side] for side, name in zip(pairs, SIDES, strict=True)]
         return sides[0], sides[1]
     source: list[str] = []
     target: list[str] = []
-    for source_line, target_line in check_pairs(pairs, lines=True):
+    for source_line, target_line in track(check_pairs(pairs, lines=True)):
         source.append(str(source_line))
         target.append(str(target_line))
     return source, target

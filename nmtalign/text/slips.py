@@ -222,7 +222,7 @@ class _Lines:
         expected = ratio * self.source_lengths[lines]
         found = self.target_lengths[partners]
         difference = np.abs(found - expected) / np.sqrt(found + expected + 1)
-        return np.minimum(2 * difference, _BINS - 1).astype(np.int64)
+        return np.asarray(np.minimum(2 * difference, _BINS - 1), np.int64)
 
     def _shared_weight(self, lines: Longs, partners: Longs) -> Doubles:
         products = self._shared_source[lines].multiply(self._shared_target[partners])

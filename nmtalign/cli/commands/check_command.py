@@ -64,7 +64,7 @@ def check_command(
     aligner = None if options.model is None else na.load(options.model)
     with AtomicFiles() as files, open_progress("lines", bitext.files) as progress:
         bad = errors.open(files)
-        source, target = lines_of_sides(bitext.open(bad.add))
+        source, target = lines_of_sides(bitext.open(bad.add), bad.track)
         findings = find_all(source, target, aligner)
         write_findings(findings, outputs.output, files)
         progress.advance(max(len(source), len(target)))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import nmtalign as na
 from nmtalign import blas
 from nmtalign.cli import model_options, running, texts, unit_options
-from nmtalign.cli.bad_records import ErrorOptions
+from nmtalign.cli.bad_records import BadRecords, ErrorOptions
 from nmtalign.cli.declare import INPUT, OUTPUT, FileType, Number, Options, command, option
 from nmtalign.cli.finding_messages import describe_unlinked, files_of_sides, log_findings
 from nmtalign.cli.messages import log, log_option, quiet_option, warn
