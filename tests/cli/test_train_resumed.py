@@ -209,10 +209,8 @@ def interrupt(*arguments: object) -> None:
 def test_a_run_without_a_checkpoint_leaves_nothing(bitext, tmp_path: Path, monkeypatch, capsys):
     monkeypatch.setattr(Estimator, "run", interrupt)
     assert run("train", *bitext, "-o", tmp_path / "model") == 1
-    assert capsys.readouterr().err.endswith(
-        "error: interrupted, nothing is kept yet: "
-        "the first checkpoint follows after the iterations of model 1\n"
-    )
+    why = "the first checkpoint follows after the iterations of model 1"
+    assert capsys.readouterr().err.endswith(f"error: interrupted, nothing is kept yet: {why}\n")
     assert list(tmp_path.iterdir()) == []
 
 
