@@ -18,7 +18,7 @@ _OTHER_NAMES = {
     "cache": ("cache_dir", "cache_file"),
     "init": ("base_model", "from_model", "initial_model", "model", "pretrained"),
     "chunk_size": ("batch", "chunk", "chunksize"),
-    "colors": ("cmap", "color", "colormap", "palette"),
+    "cmap": ("color", "colormap", "colors", "palette"),
     "encoder": ("bert", "encoder_name", "model_name", "model_name_or_path"),
     "extract": ("algorithm", "extraction", "method"),
     "format": ("file_format", "fmt", "kind"),
@@ -64,8 +64,8 @@ _NEEDED = {
     _ITERATIONS: "preset",
     _COLUMNS: "targets",
     _BINARY: "errors",
-    _OWN_AXES: "colors",
-    _OWN_SIZE: "colors",
+    _OWN_AXES: "cmap",
+    _OWN_SIZE: "cmap",
 }
 
 

@@ -522,7 +522,7 @@ CALLS = {
         USAGE,
         "expected a title, found 3",
     ),
-    "colors": (lambda: na.load().align("a", "b").heatmap(colors="x"), USAGE, "no color map 'x'"),
+    "colors": (lambda: na.load().align("a", "b").heatmap(cmap="x"), USAGE, "no color map 'x'"),
     "a sample of nothing": (lambda: na.SamplePair(1, 3), USAGE, "expected an aligned pair, found 3"),
     "a short mask": (
         lambda: na.load().align_batch(PAIRS)[[True]],
@@ -541,9 +541,9 @@ CALLS = {
     ),
     "a folder for links": (lambda: na.write_links(".", [LINKS]), USAGE, r"^\.: this is a folder"),
     "an option of a picture": (
-        lambda: na.load().align("a", "b").heatmap(cmap="gray"),
+        lambda: na.load().align("a", "b").heatmap(colors="gray"),
         USAGE,
-        "heatmap has no option `cmap`; write `colors`",
+        "heatmap has no option `colors`; write `cmap`",
     ),
     "values in a list": (
         lambda: na.load().align("a", "b").heatmap(values=["forward"]),
