@@ -64,6 +64,8 @@ class Drawing(Protocol):
 
     def to_axes(self, result: Any, axes: Axes, settings: PictureSettings) -> Axes: ...
 
+    def to_grid(self, batch: Any, settings: PictureSettings) -> Figure: ...
+
     def to_svg(self, result: Any, settings: PictureSettings) -> str: ...
 
     def save(self, result: Any, path: str | Path, settings: PictureSettings, dpi: int) -> None: ...
@@ -98,6 +100,45 @@ class TableResult(Result):
 
     def _repr_html_(self) -> str:
         return _drawing().to_html(self)
+
+
+class ViewableBatch(Result):
+    """A result of many sentence pairs, of which some can be drawn together."""
+
+    @check_call("write batch[:6].heatmap(values='forward')")
+    def heatmap(
+        self,
+        *,
+        values: str | None = None,
+        numbers: bool | None = None,
+        linear: bool | None = None,
+        cmap: str | Colormap | None = None,
+        columns: int = 3,
+        figsize: tuple[float, float] | None = None,
+    ) -> Figure:
+        """Draw some pairs side by side, such as ``batch[:6]``.
+
+        Parameters
+        ----------
+        values, numbers, linear, cmap, figsize : optional
+            As for :meth:`AlignedPair.heatmap`.
+        columns : int
+            Pairs in a row.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            A figure with axes for each pair, which has its number in the batch as its title.
+        """
+        settings = PictureSettings(
+            values=values,
+            numbers=numbers,
+            linear=linear,
+            cmap=cmap,
+            columns=columns,
+            figsize=figsize,
+        )
+        return _drawing().to_grid(self, settings)
 
 
 class Viewable(Result):

@@ -21,7 +21,7 @@ from nmtalign.calls import check_call, check_constructor
 from nmtalign.display import short_repr, single_line
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import VALUES, CellValues
-from nmtalign.results import Result, Viewable
+from nmtalign.results import Viewable, ViewableBatch
 from nmtalign.validation import check_choice, check_type, normalize_index, selected_indices
 
 if TYPE_CHECKING:
@@ -467,7 +467,7 @@ Chosen = list[int] | list[bool] | NDArray[np.bool_] | NDArray[np.integer]  # num
 
 @check_constructor()
 @dataclass(frozen=True, eq=False, repr=False)
-class AlignedBatch(Sequence[AlignedPair], Result):
+class AlignedBatch(Sequence[AlignedPair], ViewableBatch):
     """The links of N sentence pairs as flat arrays, and a sequence of the pairs. The arrays are read-only.
 
     ``batch[n]`` is an aligned pair, and ``batch[2:5]`` a batch. Its attention is computed when it is

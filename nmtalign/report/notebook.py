@@ -6,8 +6,9 @@ A card is the page of the report in a frame of its own, which runs its script bu
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import singledispatch
 from html import escape
 from pathlib import Path
@@ -25,6 +26,7 @@ from nmtalign.files.paths import as_path
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix, GoldAlignment
 from nmtalign.links.evaluation import METRICS, Evaluation, compare_evaluations
 from nmtalign.links.inputs import LinksOfPair
+from nmtalign.report.figures import new_figure
 from nmtalign.report.heatmap import (
     PICTURE_FORMATS,
     check_picture_suffix,
@@ -50,6 +52,8 @@ if TYPE_CHECKING:
 
 PAGE_HEIGHT_PIXELS = 720
 SCREEN_DPI = 80  # pictures have twice as many dots, for sharp screens
+MAX_GRID_PAIRS = 30
+GRID_PANEL_INCHES = 3.2
 LABEL_COLOR = "#7a7a7a"
 COMPARISON_COLUMNS = ["source_position", "source_word", "target_position", "target_word", "found"]
 
@@ -276,6 +280,30 @@ def to_axes(result: Any, axes: Axes, settings: PictureSettings) -> Axes:
         cmap=DARK if settings.cmap is None else settings.cmap,
     )
     return axes
+
+
+def to_grid(batch: AlignedBatch, settings: PictureSettings) -> Figure:
+    """Draw each pair of a batch into axes of its own."""
+    pairs = len(batch)
+    if not 1 <= pairs <= MAX_GRID_PAIRS:
+        raise UsageError(
+            f"expected 1 to {MAX_GRID_PAIRS} pairs to draw, found {pairs:,}; choose some: batch[:6]"
+        )
+    check_number(settings.columns, "a number of pairs in a row, 1 or more", minimum=1, integer=True)
+    columns = min(settings.columns or pairs, pairs)
+    rows = math.ceil(pairs / columns)
+    figure = new_figure()
+    figure.set_size_inches(columns * GRID_PANEL_INCHES, rows * GRID_PANEL_INCHES)
+    _resize(figure, settings)
+    figure.set_layout_engine("constrained")
+    grid = figure.subplots(rows, columns, squeeze=False).ravel()
+    panel_settings = replace(settings, columns=None, figsize=None)
+    for n, axes in enumerate(grid):
+        if n < pairs:
+            to_axes(batch[n], axes, replace(panel_settings, title=str(n)))
+        else:
+            axes.set_axis_off()
+    return _with_png_repr(figure)
 
 
 def to_svg(result: Any, settings: PictureSettings) -> str:

@@ -90,3 +90,17 @@ def test_a_matrix_that_is_none_is_refused(pair: na.AlignedPair) -> None:
         na.heatmap([1, 2])
     with pytest.raises(na.UsageError, match="which has its words"):
         na.heatmap(pair, ["a"], ["b"])
+
+
+def test_pairs_of_a_batch_are_drawn_side_by_side() -> None:
+    batch = na.load().align_batch(
+        [("the cat", "le chat"), ("a dog", "un chien"), ("a", "un"), ("cat", "chat")]
+    )
+    figure = batch.heatmap(cmap="Greys", figsize=(9, 6))
+    assert tuple(figure.get_size_inches()) == (9, 6)
+    assert [axes.get_title() for axes in figure.axes] == ["0", "1", "2", "3", "", ""]
+    assert texts_of(figure.axes[1].get_yticklabels()) == ("un", "chien")
+    with pytest.raises(na.UsageError, match=r"1 to 30 pairs to draw, found 0; choose some: batch\[:6\]"):
+        batch[:0].heatmap()
+    with pytest.raises(na.UsageError, match="a number of pairs in a row, 1 or more, found 0"):
+        batch.heatmap(columns=0)
