@@ -6,13 +6,14 @@ The readers of vectors are imported in functions: a learned model does not need 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from nmtalign.aligner.aligner import Aligner, load_aligner
 from nmtalign.aligner.experts import choose_expert
@@ -67,7 +68,7 @@ def load(
     cache: str | Path | None = None,
     score: ScoreName | VectorScore | None = None,
     temperature: float | None = None,
-    parameters: str | Path | None = None,
+    parameters: str | Path | Mapping[str, ArrayLike] | None = None,
     positions: PositionsName | None = None,
     diagonal: float | None = None,
     unknown: UnknownPolicy | None = None,
@@ -208,7 +209,7 @@ def _refuse_settings_of_vectors(folder: Path, **settings: object) -> None:
 def _vectors_of_two_sides(
     sides: Sequence[Any],
     score: ScoreName | VectorScore | None,
-    parameters: str | Path | None,
+    parameters: str | Path | Mapping[str, ArrayLike] | None,
     limit: int | None,
     *,
     unsafe_pickle: bool,
@@ -285,7 +286,7 @@ def vector_aligner(
     *,
     score: ScoreName | VectorScore = "cosine",
     temperature: float | None = None,
-    parameters: str | Path | None = None,
+    parameters: str | Path | Mapping[str, ArrayLike] | None = None,
     positions: PositionsName | None = None,
     diagonal: float | None = None,
     unknown: UnknownPolicy | None = None,
@@ -301,15 +302,16 @@ def vector_aligner(
 
     Parameters
     ----------
-    source, target : Embeddings, path, or gensim's KeyedVectors
-        Vectors of both languages, in one space.
+    source, target : Embeddings, path, gensim's KeyedVectors, or vectors in memory
+        Vectors of both languages, in one space. Vectors in memory are a dictionary word -> vector, a tuple
+        (words, matrix), or a DataFrame indexed by words.
     score : {"cosine", "dot", "scaled-dot", "bahdanau"}, or a score
         Score of a target and a source vector; also the `score` of :func:`nmtalign.learn_attention`.
     temperature : float, optional
         Divisor of the scores. Left out: 1; for ``cosine`` 1/sqrt(D), from 1/20 to 1/8.
-    parameters : path, optional
-        npz file of the parameters of ``bahdanau`` (``W``, ``U``, ``v`` and, if there is one, ``b``) or of
-        ``scaled-dot`` (``W_q``, ``W_k``). Left out: those in the folder of the vectors.
+    parameters : path, or dict of str to array, optional
+        npz file, or arrays by their names, of the parameters of ``bahdanau`` (``W``, ``U``, ``v`` and, if
+        there is one, ``b``) or of ``scaled-dot`` (``W_q``, ``W_k``). Left out: those in the folder of the vectors.
     positions : {"diagonal", "none", "hmm"}, optional
         Where attention may go: near the diagonal, anywhere, or as a hidden Markov model says, which
         :func:`nmtalign.fit_to` fits to the text (and the temperature, if it is left out and was not

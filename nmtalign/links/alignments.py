@@ -368,6 +368,10 @@ class AlignedPair(Viewable):
             raise DataError(f"expected links of {S} source and {T} target words, {found}")
         if self.score is not None:
             check_type(self.score, Real, "a pair score")
+        for link, probability in self.probabilities.items():
+            if not isinstance(probability, Real) or not np.isfinite(probability):
+                expected = f"expected a number as the probability of the link {short_repr(link)}"
+                raise DataError(f"{expected}, found {short_repr(probability)}")
         for name in ("forward", "reverse", "scores"):
             values = getattr(self, name)
             if values is not None:
@@ -529,6 +533,9 @@ class AlignedBatch(Sequence[AlignedPair], ViewableBatch):
         for name in ("source", "target"):
             if links and checked[name].min() < 0:
                 raise DataError(f"expected positions from 0 as {name}, found {checked[name].min()}")
+        for name in ("probability", "scores"):
+            if not np.isfinite(checked[name]).all():
+                raise DataError(f"expected numbers as {name}, found NaN or infinity")
         for name, array in checked.items():
             object.__setattr__(self, name, array)
 

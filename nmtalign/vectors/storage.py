@@ -30,6 +30,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from nmtalign.arrays import Reals, as_real_array
 from nmtalign.calls import check_call
 from nmtalign.display import short_repr
 from nmtalign.errors import DataError, NmtalignWarning, UsageError
@@ -474,7 +475,7 @@ def load_pair(
 def both_embeddings(
     vectors: Sequence[Any], *, limit: int | None = None, unsafe_pickle: bool = False
 ) -> tuple[Embeddings, Embeddings]:
-    """Return source and target vectors; each side is Embeddings, gensim's KeyedVectors, or a path."""
+    """Return source and target vectors; each side is Embeddings, a path, or vectors in memory."""
     if len(vectors) != 2:
         raise UsageError(f"expected source and target vectors, found {len(vectors)}: {short_repr(vectors)}")
     source = _as_embeddings(vectors[0], limit, unsafe_pickle=unsafe_pickle)
@@ -497,7 +498,23 @@ def _described_side(side: Any) -> str:
 def _as_embeddings(side: Any, limit: int | None, *, unsafe_pickle: bool) -> Embeddings:
     if isinstance(side, str | Path):
         return load_embeddings(side, limit=limit, unsafe_pickle=unsafe_pickle)
-    return side if isinstance(side, Embeddings) else Embeddings.from_gensim(side)
+    if isinstance(side, Embeddings):
+        return side
+    if isinstance(side, Mapping):  # word -> vector
+        return Embeddings.of(list(side), _as_matrix(list(side.values())))
+    if isinstance(side, tuple | list) and len(side) == 2:  # words, matrix
+        return Embeddings.of(side[0], _as_matrix(side[1]))
+    if hasattr(side, "itertuples"):  # a DataFrame of pandas, indexed by words
+        return Embeddings.of(side.index.tolist(), _as_matrix(side))
+    return Embeddings.from_gensim(side)
+
+
+def _as_matrix(vectors: Any) -> Reals:
+    """Return vectors as an array (V, D)."""
+    matrix = as_real_array(vectors, "vectors as an array of shape (V, D)")
+    if matrix.ndim != 2:
+        raise DataError(f"expected vectors as an array of shape (V, D), found {matrix.shape}")
+    return matrix
 
 
 def save_pair(
