@@ -311,7 +311,8 @@ def vector_aligner(
         Divisor of the scores. Left out: 1; for ``cosine`` 1/sqrt(D), from 1/20 to 1/8.
     parameters : path, or dict of str to array, optional
         npz file, or arrays by their names, of the parameters of ``bahdanau`` (``W``, ``U``, ``v`` and, if
-        there is one, ``b``) or of ``scaled-dot`` (``W_q``, ``W_k``). Left out: those in the folder of the vectors.
+        there is one, ``b``) or of ``scaled-dot`` (``W_q``, ``W_k``). Left out: those in the folder of the
+        vectors.
     positions : {"diagonal", "none", "hmm"}, optional
         Where attention may go: near the diagonal, anywhere, or as a hidden Markov model says, which
         :func:`nmtalign.fit_to` fits to the text (and the temperature, if it is left out and was not

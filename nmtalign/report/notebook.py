@@ -25,7 +25,6 @@ from nmtalign.errors import DataError, UsageError
 from nmtalign.files.paths import as_path
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix, GoldAlignment
 from nmtalign.links.evaluation import METRICS, Evaluation, compare_evaluations
-from nmtalign.links.inputs import LinksOfPair
 from nmtalign.report.figures import new_figure
 from nmtalign.report.heatmap import (
     PICTURE_FORMATS,
@@ -319,7 +318,7 @@ def heatmap(
     *,
     ax: None = None,
     links: Alignment | Iterable[tuple[int, int]] | None = None,
-    gold: GoldAlignment | LinksOfPair | None = None,
+    gold: GoldAlignment | Iterable[tuple[int, int]] | str | None = None,
     title: str = "",
     numbers: bool | None = None,
     linear: bool | None = None,
@@ -336,7 +335,7 @@ def heatmap(
     *,
     ax: Axes,
     links: Alignment | Iterable[tuple[int, int]] | None = None,
-    gold: GoldAlignment | LinksOfPair | None = None,
+    gold: GoldAlignment | Iterable[tuple[int, int]] | str | None = None,
     title: str = "",
     numbers: bool | None = None,
     linear: bool | None = None,
@@ -352,7 +351,7 @@ def heatmap(
     *,
     ax: Axes | None = None,
     links: Alignment | Iterable[tuple[int, int]] | None = None,
-    gold: GoldAlignment | LinksOfPair | None = None,
+    gold: GoldAlignment | Iterable[tuple[int, int]] | str | None = None,
     title: str = "",
     numbers: bool | None = None,
     linear: bool | None = None,
