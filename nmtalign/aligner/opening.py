@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from nmtalign.aligner.aligner import Aligner, load_aligner
 from nmtalign.aligner.experts import choose_expert
@@ -67,7 +68,7 @@ def load(
     cache: str | Path | None = None,
     score: ScoreName | VectorScore | None = None,
     temperature: float | None = None,
-    parameters: str | Path | None = None,
+    parameters: str | Path | Mapping[str, ArrayLike] | None = None,
     positions: PositionsName | None = None,
     diagonal: float | None = None,
     unknown: UnknownPolicy | None = None,
@@ -221,7 +222,7 @@ def _refuse_settings_of_vectors(folder: Path, **settings: object) -> None:
 def _check_two_sides(
     sides: Sequence[Any],
     score: ScoreName | VectorScore | None,
-    parameters: str | Path | None,
+    parameters: str | Path | Mapping[str, ArrayLike] | None,
     limit: int | None,
     *,
     unsafe_pickle: bool,
@@ -303,7 +304,7 @@ def vector_aligner(
     *,
     score: ScoreName | VectorScore = "cosine",
     temperature: float | None = None,
-    parameters: str | Path | None = None,
+    parameters: str | Path | Mapping[str, ArrayLike] | None = None,
     positions: PositionsName | None = None,
     diagonal: float | None = None,
     unknown: UnknownPolicy | None = None,
@@ -326,9 +327,10 @@ def vector_aligner(
         Score of a target and a source vector; also the `score` of :func:`nmtalign.learn_attention`.
     temperature : float, optional
         Divisor of the scores. Left out: 1; for ``cosine`` 1/sqrt(D), from 1/20 to 1/8.
-    parameters : path, optional
-        npz file of the parameters of ``bahdanau`` (``W``, ``U``, ``v`` and, if there is one, ``b``) or of
-        ``scaled-dot`` (``W_q``, ``W_k``). Left out: those in the folder of the vectors.
+    parameters : path, or dict of str to array, optional
+        npz file, or arrays by their names, of the parameters of ``bahdanau`` (``W``, ``U``, ``v`` and, if
+        there is one, ``b``) or of ``scaled-dot`` (``W_q``, ``W_k``). Left out: those in the folder of the
+        vectors.
     positions : {"diagonal", "none", "hmm"}, optional
         Where attention may go: near the diagonal, anywhere, or as a hidden Markov model says, which
         :func:`nmtalign.fit_to` fits to the text (and the temperature, if it is left out and was not

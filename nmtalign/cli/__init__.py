@@ -16,7 +16,6 @@ import click
 
 from nmtalign import __version__
 from nmtalign.cli.configuration import check_names, config_option
-from nmtalign.cli.declare import check_names, config_option, has_outputs
 from nmtalign.cli.messages import (
     debug_option,
     enabled_switches,

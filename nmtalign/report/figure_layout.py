@@ -191,6 +191,20 @@ class PanelFigure:
         return cells
 
 
+def label_axes(axes: Axes, matrix: AlignmentMatrix, cell: float) -> None:
+    """Write the words of a matrix on top and on the left of axes whose cells have a side of `cell` inches."""
+    font_size = max(MIN_FONT_POINTS, min(MAX_FONT_POINTS, 0.7 * cell * POINTS_PER_INCH))
+    step = math.ceil(1.1 * MIN_FONT_POINTS / POINTS_PER_INCH / max(cell, 1e-3))
+    axes.xaxis.tick_top()
+    axes.tick_params(length=0, labelsize=font_size)
+    sides = (axes.set_xticks, matrix.source_tokens, 90), (axes.set_yticks, matrix.target_tokens, 0)
+    for set_ticks, words, rotation in sides:
+        labels = mark_mirrored_words([abbreviate(visible(word), MAX_LABEL_CHARS) for word in words])
+        positions = range(len(labels))[::step]
+        set_ticks(positions, labels[::step], rotation=rotation, parse_math=False)
+    axes.spines[:].set_visible(False)
+
+
 def _cell_inches(S: int, T: int, columns: int) -> float:
     """Return the side of a cell: large for few words, never so small that labels cannot be read."""
     longest = max(S, T, 1)
