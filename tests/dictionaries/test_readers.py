@@ -280,7 +280,7 @@ def test_unwanted_headwords_are_not_parsed(tmp_path: Path) -> None:
         warnings.simplefilter("error")
         for name in ("cedict", "edict", "jmdict", "tei", "dix", "wiktionary", "tsv"):
             (tmp_path / "x").write_bytes(BYTES[name][0])
-            assert not list(DictionaryFile(tmp_path / "x").entries(lambda headword: False))
+            assert not list(DictionaryFile(tmp_path / "x").entries(lambda headwords: set()))
 
 
 def test_the_numbers_of_an_index_are_those_of_base64() -> None:
