@@ -518,7 +518,7 @@ def _with_dictionaries(options: LearnOptions, source: EncodedSide, target: Encod
         report=options.progress.note,
         warn=options.warn,
     )
-    return replace(options.prior or Prior(), dictionary=pairs)
+    return replace(options.prior or Prior(), dictionary=pairs.words, compounds=pairs.compounds)
 
 
 def _warn_about_bitext(

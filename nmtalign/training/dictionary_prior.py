@@ -26,7 +26,7 @@ from nmtalign.names import SIDES, Side
 from nmtalign.scorers.forms import short_words
 from nmtalign.text.lemmas import lemmatizer
 from nmtalign.text.tokenization import Languages, TextSettings
-from nmtalign.training.word_parts import japanese_stem, possible_parts, relatives
+from nmtalign.training.word_parts import possible_parts, translations_of_parts
 from nmtalign.validation import check_number
 
 SHARED_PREFIX_LETTERS = 4  # a word of an entry and a word of the text have at least so many in common
@@ -36,6 +36,7 @@ FUNCTION_WORD_SHARE = 0.01  # of the phrases with several words; content words a
 MIN_FUNCTION_WORD_COUNT = 20
 
 WeightedWordPair = tuple[str, str, float]  # source word, target word, weight
+WordPairWeights = dict[tuple[str, str], float]
 
 
 class Table(Protocol):
@@ -120,6 +121,13 @@ def _rows_of(given: Any) -> DictionaryRows:
     return DictionaryRows("prior", rows)
 
 
+class DictionaryPairs(NamedTuple):
+    """The word pairs of dictionaries."""
+
+    words: list[WeightedWordPair]
+    compounds: list[WeightedWordPair]  # words of the text and translations of their parts
+
+
 # a headword and a translation of it, in the form in which words are looked up, and a weight
 _Row = tuple[str, str, float]
 
@@ -134,7 +142,7 @@ def dictionary_pairs(
     lemmas: Languages = (None, None),
     report: Callable[[str], None],
     warn: Callable[[str], None],
-) -> list[WeightedWordPair]:
+) -> DictionaryPairs:
     """Return the word pairs of dictionaries whose words can occur on the two sides of a text.
 
     `headwords` is the side whose language the headwords are in; None finds it for each dictionary. `lemmas`
@@ -144,14 +152,15 @@ def dictionary_pairs(
     letters = SHARED_PREFIX_LETTERS if is_small else None
     both = zip(sides, lemmas, strict=True)
     vocabularies = [_Vocabulary.of(side.words[1:], letters, language) for side, language in both]
-    counts: dict[tuple[str, str], float] = {}
+    counts: WordPairWeights = {}
+    compounds: WordPairWeights = {}
     for dictionary in dictionaries:
         rows = _wanted_rows(dictionary, vocabularies, text, headwords)
         side = headwords or _side_of_headwords(rows, vocabularies)
         pairs = _word_pairs(rows, side, vocabularies, text, languages)
         for n in (0, 1):
             if vocabularies[n].parts:
-                pairs = _with_relatives(pairs, n, sides[n].words[1:], vocabularies[n])
+                compounds.update(_pairs_of_compounds(pairs, n, sides[n].words[1:]))
         if pairs:
             report(f"{dictionary.path}: {len(pairs):,} word pairs for this text, headwords of the {side}")
         else:
@@ -160,7 +169,13 @@ def dictionary_pairs(
             )
         for pair, weight in pairs.items():
             counts[pair] = counts.get(pair, 0.0) + weight
-    return [(source, target, weight) for (source, target), weight in counts.items()]
+    for pair in compounds.keys() & counts.keys():
+        del compounds[pair]
+    return DictionaryPairs(_as_list(counts), _as_list(compounds))
+
+
+def _as_list(weights: WordPairWeights) -> list[WeightedWordPair]:
+    return [(source, target, weight) for (source, target), weight in weights.items()]
 
 
 @dataclass(frozen=True)
@@ -169,7 +184,7 @@ class _Vocabulary:
 
     In a large text, the words of a dictionary occur themselves, and relatives of them add little. Then
     `letters` is None, and `beginnings` are whole words. In a small text in a script without spaces, headwords
-    may also be parts of words, or have the stem of one.
+    may also be `parts` of words.
     """
 
     words: Set[str]
@@ -177,7 +192,6 @@ class _Vocabulary:
     beginnings: Set[str]
     lemmas: Set[str]
     parts: Set[str]
-    stems: Set[str]
 
     @classmethod
     def of(cls, words: Sequence[str], letters: int | None, language: str | None) -> _Vocabulary:
@@ -189,7 +203,6 @@ class _Vocabulary:
             beginnings={word[:letters] for word in words},
             lemmas=set() if language is None else set(map(lemmatizer(language), words)),
             parts=possible_parts(words) if has_parts else set(),
-            stems=set(filter(None, map(japanese_stem, words))) if has_parts else set(),
         )
 
     def __or__(self, other: _Vocabulary) -> _Vocabulary:
@@ -199,16 +212,12 @@ class _Vocabulary:
             beginnings=self.beginnings | other.beginnings,
             lemmas=self.lemmas | other.lemmas,
             parts=self.parts | other.parts,
-            stems=self.stems | other.stems,
         )
 
     def possible(self, words: Collection[str]) -> set[str]:
         """Return those words of which the text may have a form."""
         letters, beginnings, others = self.letters, self.beginnings, self._whole_words
-        result = {word for word in words if word[:letters] in beginnings or word in others}
-        if self.stems:
-            result |= {word for word in words if japanese_stem(word) in self.stems}
-        return result
+        return {word for word in words if word[:letters] in beginnings or word in others}
 
     @cached_property
     def _whole_words(self) -> Set[str]:
@@ -274,15 +283,16 @@ def _word_pairs(
     vocabularies: Sequence[_Vocabulary],
     text: TextSettings,
     languages: Languages,
-) -> dict[tuple[str, str], float]:
+) -> WordPairWeights:
     """Return the weight of each pair of a source and a target word."""
     order = (0, 1) if side == "source" else (1, 0)  # the sides of headwords and of translations
+    columns = [headword for headword, _, _ in rows], [translation for _, translation, _ in rows]
     both = []
-    for n, column in zip(order, (0, 1), strict=True):
-        distinct = list(dict.fromkeys([row[column] for row in rows]))
+    for n, column in zip(order, columns, strict=True):
+        distinct = list(dict.fromkeys(column))
         both.append(_content_phrases(distinct, text, n, languages[n], vocabularies[n]))
     headwords, translations = both
-    weights: dict[tuple[str, str], float] = {}
+    weights: WordPairWeights = {}
     for headword, translation, weight in rows:
         if headword not in headwords or translation not in translations:
             continue
@@ -297,19 +307,13 @@ def _word_pairs(
     return weights
 
 
-def _with_relatives(
-    pairs: dict[tuple[str, str], float], side: int, words: Sequence[str], vocabulary: _Vocabulary
-) -> dict[tuple[str, str], float]:
-    """Return word pairs with those that the parts and the stems of the words of a side give.
-
-    Then pairs of parts that are not words of the text are left out.
-    """
+def _pairs_of_compounds(pairs: WordPairWeights, side: int, words: Sequence[str]) -> WordPairWeights:
+    """Return the words of a side with the translations of their parts."""
     translations: dict[str, list[tuple[str, float]]] = {}
     for pair, weight in pairs.items():
         translations.setdefault(pair[side], []).append((pair[1 - side], weight))
-    letters, beginnings = vocabulary.letters, vocabulary.beginnings
-    result = {pair: weight for pair, weight in pairs.items() if pair[side][:letters] in beginnings}
-    for word, translation, weight in relatives(words, translations):
+    result: WordPairWeights = {}
+    for word, translation, weight in translations_of_parts(words, translations):
         pair = (word, translation) if side == 0 else (translation, word)
         result[pair] = max(result.get(pair, 0.0), weight)
     return result

@@ -1,7 +1,6 @@
-"""What a dictionary knows of words that it lacks, in scripts without spaces: their parts, and their stems.
+"""What a dictionary knows of words that it lacks, in scripts without spaces: the translations of their parts.
 
-A Chinese or Japanese word such as 电脑公司 is often missing from a dictionary that has its parts, 电脑
-and 公司; and a text has 食べ where the dictionary has 食べる.
+A Chinese word such as 电脑公司 is often missing from a dictionary that has its parts, 电脑 and 公司.
 """
 
 from __future__ import annotations
@@ -11,8 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 MAX_PART_CHARS = 6
 MAX_WHOLE_CHARS = 30  # longer words are not split, so that their parts do not take much memory
 PART_WEIGHT = 0.5  # times the share of the letters of the word
-STEM_WEIGHT = 0.5
-HIRAGANA = "".join(map(chr, range(0x3041, 0x3097)))
 
 Translations = Mapping[str, Sequence[tuple[str, float]]]  # translations of each word, with their weights
 
@@ -57,31 +54,16 @@ def known_parts(word: str, known: Translations) -> list[str]:
     return parts
 
 
-def japanese_stem(word: str) -> str:
-    """Return a word without the hiragana at its end, which inflect verbs and adjectives.
+def translations_of_parts(
+    words: Iterable[str], translations: Translations
+) -> Iterator[tuple[str, str, float]]:
+    """Yield words with the translations of their parts, and weights.
 
-    The stem of a word without such an end, or without any other letters, is empty.
-
-    >>> japanese_stem("食べる"), japanese_stem("東京"), japanese_stem("する")
-    ('食', '', '')
+    >>> list(translations_of_parts(["abc"], {"ab": [("x", 1.0)]}))
+    [('abc', 'x', 0.3333333333333333)]
     """
-    stem = word.rstrip(HIRAGANA)
-    return stem if stem != word else ""
-
-
-def relatives(words: Sequence[str], translations: Translations) -> Iterator[tuple[str, str, float]]:
-    """Yield the translations of the parts of words, and of words with the same stem, for each word."""
-    same_stem: dict[str, list[str]] = {}
-    for headword in translations:
-        if stem := japanese_stem(headword):
-            same_stem.setdefault(stem, []).append(headword)
     for word in words:
         for part in known_parts(word, translations):
-            share = PART_WEIGHT * len(part) / len(word)
+            share = len(part) / len(word)
             for translation, weight in translations[part]:
-                yield word, translation, share * weight
-        if word in translations:
-            continue
-        for headword in same_stem.get(japanese_stem(word), ()):
-            for translation, weight in translations[headword]:
-                yield word, translation, STEM_WEIGHT * weight
+                yield word, translation, PART_WEIGHT * share * weight
