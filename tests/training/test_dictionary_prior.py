@@ -111,13 +111,13 @@ def test_phrases_are_split_as_the_text_is() -> None:
 
 def test_words_without_an_entry_have_the_translations_of_their_parts() -> None:
     text = [("电脑公司 行", "bank firm")] * 5
-    dictionary = [("电脑", "computer"), ("公司", "company"), ("公司", "firm")]
+    dictionary = [("电脑", "computer"), ("公司", "company"), ("公司", "firm", 8)]
     assert na.train(text, prior=dictionary, workers=1).align(*text[0]).alignment.links == {(0, 1), (1, 0)}
     sides = encode_pairs([(source.split(), target.split()) for source, target in text])
     options = {"report": print, "warn": print}
     found = dictionary_pairs(open_dictionaries(dictionary), sides, TextSettings(), **options)
-    assert found.words == [("公司", "firm", 1.0)]
-    assert found.compounds == [("电脑公司", "firm", 0.25)]  # half of the letters, which counts half
+    assert found.words == [("公司", "firm", 8.0)]
+    assert found.compounds == [("电脑公司", "firm", 2.0)]  # half of the letters, which counts half
 
 
 def test_words_with_spaces_between_them_have_no_parts() -> None:
