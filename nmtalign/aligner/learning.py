@@ -557,7 +557,8 @@ def _with_dictionaries(options: LearnOptions, source: EncodedSide, target: Encod
         warn=options.warn,
         jumps=jumps,
     )
-    return replace(options.prior or Prior(), dictionary=pairs, jumps=width_counts(jumps))
+    prior = options.prior or Prior()
+    return replace(prior, dictionary=pairs.words, compounds=pairs.compounds, jumps=width_counts(jumps))
 
 
 def _warn_about_bitext(

@@ -6,7 +6,7 @@ A reader yields an :class:`Entry` for each entry of a file, and a DataError in t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
 from typing import NamedTuple
 
 from nmtalign.errors import DataError
@@ -41,14 +41,14 @@ class JumpCount(NamedTuple):
     weight: float
 
 
-Wanted = Callable[[str], bool]  # whether the translations of a headword are wanted
+Wanted = Callable[[Collection[str]], Set[str]]  # returns those headwords whose translations are wanted
 # an entry, or what is wrong with it; None for an entry that is not wanted, because entries are counted
 Record = Entry | JumpCount | DataError | None
 
 
-def every_headword(headword: str) -> bool:
+def every_headword(headwords: Collection[str]) -> set[str]:
     """Want each entry."""
-    return True
+    return set(headwords)
 
 
 # Text in brackets explains a translation: (of a person), [ugs.], <n>, {m}.
@@ -73,11 +73,16 @@ def phrases_of(gloss: str) -> Iterator[str]:
     >>> list(phrases_of("1. to abandon (a plan), give up; [obs.] forsake"))
     ['abandon', 'give up', 'forsake']
     """
+    if gloss.isalpha() and len(gloss) <= MAX_PHRASE_CHARS:
+        yield gloss  # most glosses are one word
+        return
     if _REMARK.match(gloss):
         return
     gloss = without_brackets(gloss)
     for piece in _GLOSS_SEPARATORS.split(gloss):
-        piece = _NUMBER.sub("", piece, count=1).strip(_EDGES)
+        piece = piece.strip(_EDGES)
+        if piece[:1].isdigit():
+            piece = _NUMBER.sub("", piece, count=1).strip(_EDGES)
         piece = _PARTICLE.sub("", piece, count=1) if piece[:2] in ("to", "To") else piece
         if piece and len(piece) <= MAX_PHRASE_CHARS:
             yield piece

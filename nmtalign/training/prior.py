@@ -41,6 +41,8 @@ class Prior:
     jump_models: BothJumpModels | None = None  # the jump models of this older model
     # word pairs of dictionaries, like `words`, which do not become words of the vocabularies
     dictionary: Sequence[tuple[str, str, float]] = ()
+    # the same of words and the translations of their parts, counted for whole words only
+    compounds: Sequence[tuple[str, str, float]] = ()
     # of eflomal's priors, in the order of `transitions`: (2 * MAX_JUMP + 1,) counts of jumps by their width
     jumps: tuple[Doubles, Doubles] | None = None
 
@@ -128,8 +130,11 @@ def form_prior(form_pairs: FormPairs, prior: Prior) -> FormPrior:
     listed = [number[0][of_source(s)] * width + number[1][of_target(t)] for s, t, _ in prior.words]
     keys = np.array(listed, dtype=np.int64)
     counts = np.array([weight for *_, weight in prior.words], dtype=np.float32)
-    if prior.dictionary:
-        more_keys, more_counts = _dictionary_counts(form_pairs, prior.dictionary, number)
+    dictionary = list(prior.dictionary)
+    if form_pairs.letters == (0, 0):
+        dictionary += prior.compounds
+    if dictionary:
+        more_keys, more_counts = _dictionary_counts(form_pairs, dictionary, number)
         keys, counts = np.concatenate([keys, more_keys]), np.concatenate([counts, more_counts])
     sides = [FormCounts(np.zeros(len(forms)), np.zeros(len(forms)), 0.0) for forms in number]
     if (older := prior.lexicon) is not None:
