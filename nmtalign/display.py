@@ -39,6 +39,15 @@ def short_repr(value: Any) -> str:
     return text if text.isprintable() else single_line(" ".join(text.split()))
 
 
+def count_of(number: int, noun: str) -> str:
+    """Return a number with a noun, which has an *s* unless the number is 1.
+
+    >>> count_of(1, "pair"), count_of(2_000, "pair")
+    ('1 pair', '2,000 pairs')
+    """
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def escape_controls(text: str) -> str:
     r"""Return text that cannot command a terminal: control characters are escaped.
 

@@ -21,6 +21,7 @@ from nmtalign.arrays import Reals
 from nmtalign.calls import check_call
 from nmtalign.corpus.parallel import default_workers, parallel_map
 from nmtalign.corpus.text import EncodedText, encode_text
+from nmtalign.display import count_of
 from nmtalign.errors import DataError
 from nmtalign.files.atomic_output import AtomicFiles, check_overwrite
 from nmtalign.files.paths import as_path, resolve_path
@@ -60,7 +61,7 @@ class LearnedAttention:
 
     def __str__(self) -> str:
         pairs = self.about["pairs"]
-        learned = f"held-out loss {self.about['held-out loss']}, {pairs:,} pair{'s'[: pairs != 1]}"
+        learned = f"held-out loss {self.about['held-out loss']}, {count_of(pairs, 'pair')}"
         return f"{self.name} of {self.about['units']} units, {learned}"
 
     @property
@@ -188,7 +189,7 @@ def learn_attention(
     lengths = float(vector_lengths(known[0]).mean()), float(vector_lengths(known[1]).mean())
     initial = PARAMETER_CLASSES[score].init(dimension, units, lengths)
     learned, loss = learn_parameters(initial, known, parts, workers=workers, report=reporter.step)
-    reporter.finish(f"attention learned from {len(chosen):,} pairs")
+    reporter.finish(f"attention learned from {count_of(len(chosen), 'pair')}")
     about = {
         "score": score,
         "units": units,
@@ -230,7 +231,7 @@ def _choose_pairs(words: Sequence[Pair]) -> list[int]:
 def _warn_about_coverage(aligner: Aligner, text: EncodedText, what: str) -> None:
     """Warn if so few words of a text are known that little can be learned from it."""
     if why := aligner.scorer.coverage_of(text.source, text.target, text.segments).warning:
-        warnings.warn(f"of the {what}: {why}", stacklevel=5)
+        warnings.warn(f"{what}: {why}", stacklevel=5)
 
 
 def _known_vectors(student: Aligner, text: EncodedText) -> tuple[Reals, Reals]:

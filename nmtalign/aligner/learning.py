@@ -36,6 +36,7 @@ from nmtalign.corpus.line_words import gold_of_tokens, links_of_tokens, links_of
 from nmtalign.corpus.parallel import default_workers
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText, encode_text, line_words_of, split_long_pairs
+from nmtalign.display import count_of
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.paths import resolve_path
 from nmtalign.links.alignments import AlignedBatch, GoldAlignment, concatenate_batches
@@ -206,7 +207,7 @@ def train(
     finally:
         for note in notes:
             warnings.warn(note, stacklevel=3)
-    reporter.finish(f"learned from {aligner.training['corpus']['pairs']:,} pairs")
+    reporter.finish(f"learned from {count_of(aligner.training['corpus']['pairs'], 'pair')}")
     return aligner
 
 
@@ -275,11 +276,11 @@ def _lemma_languages(lemmas: bool, languages: Languages, prior: Prior | None) ->
         no_model = prior is None or prior.lexicon is None
         return (None, None) if no_model else cast(Prior, prior).lexicon.lemma_languages  # type: ignore[union-attr]
     if languages == (None, None):
-        raise UsageError("`lemmas` requires the languages of both sides: give `languages=en,hu`, for example")
+        raise UsageError("`lemmas` requires the languages of both sides: pass `languages=en,hu`, for example")
     found = lemma_language(languages[0]), lemma_language(languages[1])
     if found == (None, None):
         named = " nor ".join(map(repr, filter(None, languages)))
-        raise UsageError(f"there are no lemmas for {named}; leave `lemmas` out")
+        raise UsageError(f"there are no lemmas for {named}; remove `lemmas`")
     return found
 
 
@@ -292,7 +293,9 @@ def _opened_gold(gold: GoldInput, encoding: str) -> Sequence[GoldAlignment]:
         if not golds:
             raise UsageError("expected gold links, found none; omit `gold`")
     elif not (golds := read_gold(gold, encoding=encoding)):
-        raise DataError("expected gold links, found an empty file; leave it out, or name another").at(gold)
+        raise DataError("expected gold links, found an empty file; remove `gold`, or pass another file").at(
+            gold
+        )
     return golds
 
 
@@ -311,8 +314,8 @@ def checked_against_corrections(
         correction = corrections.get(number)
         words = map(SPACE_SETTINGS.words, pair) if is_line_pair(pair) else pair
         if correction is not None and correction.text != pair_fingerprint(*words):
-            expected = f"pair {number:,}: expected a correction of its words"
-            raise DataError(f"{expected}, found one of others; give the text of the report").at(gold)
+            problem = f"pair {number:,}: the correction was made for other words"
+            raise DataError(f"{problem}; pass the text of the report that saved it").at(gold)
         yield pair
     lines = next((correction.pairs for correction in corrections.values()), number)
     if lines != number:
@@ -343,7 +346,9 @@ def warm_start(
         return (Prior(word_pairs) if word_pairs else None), chosen
     if default != chosen:
         found = f"{init} was learned with text={default}, found text={chosen}"
-        raise UsageError(f"{found}; leave these options out, and they are the model's")
+        raise UsageError(
+            f"{found}; remove `tokenizer`, `lowercase` and `unicode`; a continued model keeps its own"
+        )
     transitions = getattr(older.positions.without_rescorer, "transitions", None)
     return Prior((), older.lexicon, transitions), chosen
 
@@ -438,7 +443,7 @@ def learn(pairs: Iterable[Pair], options: LearnOptions | None = None) -> Trainin
         aligner = replace(mix_scorers(estimated, bitext, options), expert=expert)
     aligner = train_rescorer(aligner, bitext, options)
     if too_small := _why_too_small(aligner, bitext, options):
-        options.warn(f"{too_small}; give more text, or continue a model (`init=DIR`)")
+        options.warn(f"{too_small}; add text, or continue a model (`init=DIR`)")
     return TrainingResult(aligner, _alignment_of(bitext.text, aligner, estimator, estimated, options))
 
 
@@ -531,7 +536,7 @@ def _warn_about_bitext(
     if advice:
         options.warn(advice)
     if prior is not None and prior.swapped(source, target):
-        options.warn("the sides look like those of the older model the other way round; are they swapped?")
+        options.warn("source and target seem swapped compared with `init`; exchange them")
 
 
 def _numbered_gold(
@@ -640,9 +645,8 @@ def _why_too_small(aligner: Aligner, bitext: PreparedBitext, options: LearnOptio
     pairs, text = len(bitext.source.lengths), bitext.text
     alone = options.prior is None and options.vectors is None and options.expert is None
     if alone and _are_equal(bitext.source) and _are_equal(bitext.target):
-        copies = f" ({pairs:,} times)" if pairs > 1 else ""
-        found = f"it has only 1 pair{copies}, so links follow positions, or there are none"
-        return f"the text is too small to learn from: {found}"
+        copies = f"all {pairs:,} pairs are the same" if pairs > 1 else "it has only 1 pair"
+        return f"the text is too small to learn from: {copies}, so nothing can be learned about single words"
     if text.cells <= MAX_CHECKED_CELLS and not len(aligner.align_text(text).source):
         return f"the text is too small to learn from: the model links no words of its {pairs:,} pairs"
     return ""

@@ -27,7 +27,7 @@ from nmtalign.corpus.line_words import LineWords, join_pair_tokens, links_of_wor
 from nmtalign.corpus.sides import encode_pairs
 from nmtalign.corpus.text import EncodedText, encode_lines, whole_pairs
 from nmtalign.corpus.units import LinkUnit, expand_to_segments, link_unit
-from nmtalign.display import short_repr
+from nmtalign.display import count_of, short_repr
 from nmtalign.encoders.cross_attention import (
     AttentionReduction,
     Translator,
@@ -377,7 +377,7 @@ def links_from(
         batches.append(linked_pairs)
         reporter.advance(len(linked_pairs))
     batch = concatenate_batches(batches or [linker.align([])])
-    reporter.finish(f"{len(batch):,} pairs linked")
+    reporter.finish(f"{count_of(len(batch), 'pair')} linked")
     lines = [pair for pair in listed if is_line_pair(pair)]
     if pieces is not None:
         return _links_of_pieces(batch, listed, pieces) if unit.expands else batch
@@ -385,7 +385,7 @@ def links_from(
         batch = links_of_words(batch, encode_lines(lines, text).line_words if lines else None)
     if unit.expands:
         if len(lines) < len(listed):
-            raise UsageError("`spm` cuts lines of text, found lists of words; give lines")
+            raise UsageError("`spm` splits lines of text, found lists of words; pass lines")
         segments = [unit.segments(pair, text) for pair in lines]
         batch = expand_to_segments(batch, segments)
     if not unit.is_plain:
@@ -486,7 +486,7 @@ def _layer_numbers(value: Any, name: str) -> tuple[int, ...] | None:
     listed = list(value) if is_listed else [value]
     expected = f"`{name}` as numbers from 0, such as [0, 1]"
     if not listed:
-        raise UsageError(f"expected {expected}, found none; omit it to use all")
+        raise UsageError(f"expected {expected}, found none; remove it to use all")
     for number in listed:
         check_number(number, expected, minimum=0, integer=True)
     return tuple(map(int, listed))

@@ -201,8 +201,11 @@ def _refuse_settings_of_vectors(folder: Path, **settings: object) -> None:
     """Raise UsageError if a setting of word vectors is given for a learned model."""
     given = [quote_parameter(name) for name, value in settings.items() if value is not None]
     if given:
-        problem = f"{', '.join(given)}: only for word vectors, and {folder} is a learned model"
-        raise UsageError(f"{problem}; name vectors, like the bundled {VECTORS}, or leave it out")
+        names = ", ".join(given)
+        applies = "applies" if len(given) == 1 else "apply"
+        removed = "it" if len(given) == 1 else "them"
+        problem = f"{names} {applies} to word vectors only, and {folder} is a learned model"
+        raise UsageError(f"{problem}; remove {removed}, or open word vectors, such as {VECTORS}")
 
 
 def _vectors_of_two_sides(
@@ -223,7 +226,7 @@ def _vectors_of_two_sides(
         raise UsageError(f"the score bahdanau needs parameters; {how_to_learn(names)}")
     if not are_files and (limit is not None or unsafe_pickle):
         name = "limit" if limit is not None else "unsafe_pickle"
-        raise UsageError(f"`{name}`: only for a folder or files of vectors; leave it out")
+        raise UsageError(f"`{name}` applies to a folder or files of vectors only; remove it")
     return both_embeddings(sides, limit=limit, unsafe_pickle=unsafe_pickle)
 
 

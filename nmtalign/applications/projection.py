@@ -330,5 +330,9 @@ def describe_unlinked(numbers: Sequence[int], format: TagFormat, unit: str) -> s
     """Return what became of annotations without a link; `numbers` are those of their pairs or lines."""
     listed = [str(number) for number in dict.fromkeys(numbers[:MAX_LISTED_PAIRS])]
     where = ", ".join(listed) + (", ..." if len(numbers) > MAX_LISTED_PAIRS else "")
-    done = "put between the words beside them" if _is_markup(format) else "left out"
-    return f"annotations of words without a link: {len(numbers):,}, {done} ({unit} {where})"
+    inserted = "inserted between the neighboring words"
+    if len(numbers) == 1:
+        done = f"it was {inserted}" if _is_markup(format) else "it was omitted"
+        return f"1 annotation has no linked word; {done} ({unit} {where})"
+    done = f"they were {inserted}" if _is_markup(format) else "they were omitted"
+    return f"{len(numbers):,} annotations have no linked word; {done} ({unit}s {where})"

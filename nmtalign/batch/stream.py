@@ -157,7 +157,7 @@ def _check_cells(text: EncodedText, first: int) -> None:
         expected = (
             f"expected at most {MAX_MATRIX_CELLS:,} weights (target by source words), found {cells[n]:,}"
         )
-        raise DataError(f"pair {first + n:,}: {expected}; --max-length 4000 leaves such pairs out")
+        raise DataError(f"pair {first + n:,}: {expected}; `max_length=4000` leaves such pairs out")
 
 
 def _attention_of_words(

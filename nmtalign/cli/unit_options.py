@@ -27,14 +27,15 @@ class SubwordModels(FileType):
 
 def count_option(default: str) -> Any:
     """Declare ``--count``."""
-    return option("--count", f"What links count.  {default}", section="Output")
+    return option("--count", f"Unit of the positions in links.  {default}", section="Output")
 
 
 def spm_option() -> Any:
     """Declare ``--spm``."""
     return option(
         "--spm SRC[,TGT]",
-        "Sub-word models that cut raw lines into the pieces that links count: sentencepiece, tokenizer.json.",
+        "Sub-word models that split raw lines into the pieces that links count: sentencepiece,"
+        " tokenizer.json.",
         type=SubwordModels(writes=False),
         section="Output",
     )

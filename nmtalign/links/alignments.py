@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from nmtalign.arrays import as_real_array, offsets_of
 from nmtalign.calls import check_call, check_constructor
-from nmtalign.display import short_repr, single_line
+from nmtalign.display import count_of, short_repr, single_line
 from nmtalign.errors import DataError, UsageError
 from nmtalign.results import Result, Viewable
 from nmtalign.validation import check_type, normalize_index, selected_indices
@@ -53,7 +53,7 @@ def _as_pairs(links: Any) -> list[tuple[int, int]]:
     try:
         return [(_as_position(s), _as_position(t)) for s, t in links]
     except (TypeError, ValueError):
-        expected = "expected links as pairs (source, target) of whole numbers"
+        expected = "expected links as pairs (source, target) of integers"
         is_pair = isinstance(links, tuple) and len(links) == 2
         is_single_link = is_pair and all(isinstance(n, Integral) for n in links)
         advice = "; links go in a list: [(source, target)]" if is_single_link else ""
@@ -73,7 +73,7 @@ def _as_read_only(values: Any, name: str, shape: tuple[int | None, ...], kinds: 
     """
     array = as_real_array(values, name)
     if array.size and array.dtype.kind not in kinds:
-        raise DataError(f"expected {name} as whole numbers, found {array.dtype}")
+        raise DataError(f"expected {name} as integers, found {array.dtype}")
     fits = array.ndim == len(shape)
     for length, expected_length in zip(array.shape, shape, strict=False):
         fits = fits and expected_length in (None, length)
@@ -505,7 +505,7 @@ class AlignedBatch(Sequence[AlignedPair], Result):
         return AlignedBatch, _field_values(self, AlignedBatch)
 
     def __repr__(self) -> str:
-        return f"AlignedBatch of {len(self):,} pairs, {len(self.source):,} links"
+        return f"AlignedBatch of {count_of(len(self), 'pair')}, {count_of(len(self.source), 'link')}"
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

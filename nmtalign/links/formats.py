@@ -521,7 +521,7 @@ def _format_naacl(record: LinkRecord, number: int) -> str:
 
 def _words_of_record(record: LinkRecord) -> BothWords:
     if record.source is None or record.target is None:
-        raise UsageError("this format contains words, and the link file has none; give the two texts as well")
+        raise UsageError("this format contains words, and the link file has none; pass the two texts as well")
     return record.source, record.target
 
 

@@ -190,7 +190,7 @@ def _check_colors(colors: Any) -> None:
     if isinstance(colors, Colormap) or (isinstance(colors, str) and colors in colormaps):
         return
     closest = closest_name(colors, colormaps)
-    advice = f"did you mean {closest!r}?" if closest else "give the name of another, or a Colormap"
+    advice = f"did you mean {closest!r}?" if closest else "pass the name of another, or a Colormap"
     raise UsageError(f"matplotlib has no color map {short_repr(colors)}; {advice}")
 
 
@@ -494,8 +494,8 @@ def _fonts_for(texts: list[str]) -> Iterator[None]:
         lacking[f"the signs {abbreviate(' '.join(signs), MAX_TITLE_CHARS)}"] = FONTS_OF_SIGNS
     for letters, example in lacking.items():
         warnings.warn(
-            f"no installed font has {letters} of this sentence pair, they are drawn as boxes;"
-            f" install one{example and f', for example {example}'}",
+            f"no installed font has {letters}, so they are drawn as boxes;"
+            f" install {example or 'one that has them'}",
             stacklevel=5,
         )
     with matplotlib.rc_context({"font.family": families}), _ignore_missing_glyphs():

@@ -114,7 +114,8 @@ def _correction_data(
     for pair in pairs:
         correction = corrections.get(pair.number)
         if correction is not None and correction.text != pair_fingerprint(*pair.aligned.tokens):
-            raise DataError(f"pair {pair.number}: expected a correction of its words, found one of others")
+            problem = f"pair {pair.number}: the correction was made for other words"
+            raise DataError(f"{problem}; pass the text of the report that saved it")
     data: list[dict[str, Any]] = []
     for correction in corrections.values():
         if correction.pairs != lines:
@@ -226,7 +227,7 @@ def write_report(
     if golds is not None and not isinstance(golds, Sequence):
         golds = list(golds)
     if path.suffix in (".pdf", ".png", ".svg"):
-        raise UsageError(f"{path}: a report is an HTML page; give a name like {path.stem}.html")
+        raise UsageError(f"{path}: a report is an HTML page; pass a name like {path.stem}.html")
     check_type(title, str, "a title")
     check_type(text, (str, type(None)), "a name of the text")
     check_type(systems, (Mapping, type(None)), "evaluations by the names of systems")

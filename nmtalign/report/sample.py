@@ -276,7 +276,7 @@ def _score_histogram(title: str, values: NDArray[np.floating]) -> Distribution:
 
 
 def _integer_histogram(title: str, note: str, values: NDArray[np.int64], low: int, high: int) -> Distribution:
-    """Return one bin for each whole number; those beyond `low` and `high` go to the ends."""
+    """Return one bin for each integer; those beyond `low` and `high` go to the ends."""
     counts = np.bincount(np.clip(values, low, high) - low, minlength=high - low + 1)
     labels = [str(n) for n in range(low, high + 1)]
     labels[0], labels[-1] = f"≤{low}" if low else "0", f"≥{high}"

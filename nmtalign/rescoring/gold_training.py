@@ -165,7 +165,7 @@ def gold_of_pairs(
     if len(usable) < MIN_GOLD_PAIRS:
         raise DataError(
             f"expected gold links of at least {MIN_GOLD_PAIRS} pairs of at most {MAX_GOLD_WORDS} words, found"
-            f" {len(usable)}; leave them out, or add hand-aligned pairs"
+            f" {len(usable)}; remove `gold`, or add hand-aligned pairs"
         )
     return usable
 

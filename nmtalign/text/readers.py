@@ -67,7 +67,7 @@ def _detect_format(path: str | Path, lines: Iterator[LineOrError]) -> tuple[str,
         raise first
     if first and "|||" not in first and "\t" not in first:
         found = "expected 'source ||| target' or 'source<tab>target', found neither"
-        raise DataError(f"{found}; name the format, or give two files").at(path, line=1)
+        raise DataError(f"{found}; name the format, or pass two files").at(path, line=1)
     format = "tsv" if first and "|||" not in first else "fast-align"
     return format, lines if first is None else chain([first], lines)
 

@@ -196,7 +196,7 @@ def read_pickle(data: bytes, *, encoding: str = "latin-1", file_size: int | None
     except DataError:
         raise
     except _BROKEN as error:
-        raise DataError(f"this is no pickle, or a damaged one; it begins with {data[:8]!r}") from error
+        raise DataError(f"not a pickle, or damaged; it begins with {data[:8]!r}") from error
 
 
 def _with_line_feeds(data: bytes) -> bytes:
@@ -241,8 +241,11 @@ class _Unpickler(pickle._Unpickler):
         """Count the bytes that objects take: a short pickle must not grow without end, nor by copies."""
         self.budget -= size
         if self.budget < 0:
-            much = f"{_MEMORY_RATIO} times its size, or {MAX_COMPRESSION_RATIO} times that of a packed file"
-            raise DataError(f"the pickle grows to over {much}; refused")
+            much = f"{_MEMORY_RATIO} times its size in memory"
+            packed = f"or {MAX_COMPRESSION_RATIO} times that of a packed file"
+            advice = "convert it with the program that wrote it"
+            trust = "or pass `unsafe_pickle=True` if you trust it"
+            raise DataError(f"the pickle would need more than {much}, {packed}; {advice}, {trust}")
 
     def find_class(self, module: str, name: str) -> partial[Any]:
         if (module, name) not in ALLOWED:
@@ -414,7 +417,7 @@ def _array(vectors: PickledObject, start: Path, *names: str) -> AnyArray:
             compressed = ".gz" in start.suffixes or ".bz2" in start.suffixes
             side = start.with_name(f"{start.name}.{name}.{'npz' if compressed else 'npy'}")
             if not side.exists():
-                raise DataError(f"the file {side.name} should lie beside it, and does not")
+                raise DataError(f"{side.name} is missing; put it in the same folder")
             return read_array(file_inside(side.parent, side.name))
     raise DataError(f"the {vectors.name} has no array {' or '.join(names)}")
 

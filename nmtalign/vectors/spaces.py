@@ -253,7 +253,7 @@ def _seed_rows(source: Embeddings, target: Embeddings, seeds: Iterable[tuple[str
     known: Longs = np.unique(rows[(rows >= 0).all(axis=1)], axis=0)
     if not len(known):
         raise DataError(
-            f"none of the {len(pairs)} seed pairs has both vectors; give a dictionary of these words"
+            f"none of the {len(pairs)} seed pairs has both vectors; pass a dictionary of these words"
         )
     return known
 
@@ -299,7 +299,7 @@ def warn_if_unrelated(source: Embeddings, target: Embeddings) -> None:
     deviations = relatedness(source, target)
     if deviations is not None and deviations < _MIN_RELATEDNESS:
         warnings.warn(
-            "the two spaces look unrelated: words that both languages write alike are hardly closer than any"
-            " others; their alignments would be noise (map them into one space: nmtalign vectors map)",
+            "the two vector spaces look unrelated: identically spelled words are hardly closer than random"
+            " ones. Map them into one space first: nmtalign vectors map",
             stacklevel=2,
         )

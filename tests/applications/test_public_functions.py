@@ -91,7 +91,7 @@ def test_each_format_of_annotations_is_projected():
 def test_annotations_without_a_link_are_named():
     pairs = [("a b", "x", "0-0"), ("a b", "x", "1-0"), ("a b", "x", "0-0")]
     with pytest.warns(
-        UserWarning, match=r"annotations of words without a link: 2, left out \(pair 0, 2\)"
+        UserWarning, match=r"2 annotations have no linked word; they were omitted \(pairs 0, 2\)"
     ) as told:
         assert na.project(pairs, ["O B-A"] * 3, format="bio") == [["O"], ["B-A"], ["O"]]
     assert told[0].filename == __file__

@@ -26,6 +26,7 @@ from nmtalign.cli.messages import (
 )
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import BitextOptions
+from nmtalign.display import count_of
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.names import SIDES, CellValues, CountName, SubwordMarks
@@ -73,7 +74,8 @@ class LinkOutputOptions(Options):
         type=OutputPrefix(".source", ".target"),
     )
     spaces: str | None = option(
-        "--spaces MARK", "Let --tokens have each space as a token MARK, such as ▁, and leave nothing out."
+        "--spaces MARK",
+        "In the --tokens files, write each space as a token MARK, such as ▁, so that no character is lost.",
     )
     count: CountName | None = unit_options.count_option("[words; with --tokens: tokens; with --spm: pieces]")
     spm: str | None = unit_options.spm_option()
@@ -109,7 +111,7 @@ class LinkOutputOptions(Options):
         from nmtalign.corpus.units import link_unit
 
         if self.spaces is not None and self.tokens is None:
-            raise UsageError("--spaces marks spaces among the tokens of --tokens PREFIX; give it, too")
+            raise UsageError("--spaces requires --tokens PREFIX; add it")
         return link_unit(
             count=self.count,
             pieces=pieces,
@@ -137,7 +139,10 @@ class AlignOutputOptions(LinkOutputOptions):
     )
     pieces: SubwordMarks | None = unit_options.pieces_option()
     costs: str | None = option(
-        "--costs FILE", "Two costs per pair, low is good, as OpusFilter has those of eflomal.", type=OUTPUT
+        "--costs FILE",
+        "Write two costs per pair, one per direction, in the form that OpusFilter expects from eflomal;"
+        " lower is better.",
+        type=OUTPUT,
     )
 
     @property
@@ -158,7 +163,7 @@ class AlignOutputOptions(LinkOutputOptions):
 class BadRecordOptions(ErrorOptions):
     """What happens at records that cannot be aligned."""
 
-    max_length: int | None = texts.length_option()
+    max_length: int | None = texts.length_option("Write an empty line for")
     strict: bool = option(
         "--strict", "Stop (exit code 3) if few words are known or sides are swapped.", default=False
     )
@@ -200,7 +205,7 @@ def align_command(
     unit = outputs.unit(outputs.pieces)
     expert = expert_links.expert
     if expert is not None and options.encoder.encoder is not None:
-        raise UsageError("--expert LINKS and --encoder NAME cannot be combined; use one of them")
+        raise UsageError("--expert LINKS and --encoder NAME cannot be combined; remove one")
     files = bitext.files if expert is None else [*bitext.files, expert]
     run = sharding.open(files, paths, escape_formulas=outputs.escape_formulas)
     with AtomicFiles() as stack:
@@ -328,10 +333,10 @@ def _log_alignment(
     links, known = written
     languages = texts.languages_of_files(bitext.source, bitext.target)
     pair = "" if "source" in languages else f"{'-'.join(languages)} "
-    speed = f"{progress.seconds:.1f} s ({progress.rate:,.0f} pairs a second)"
+    speed = f"{progress.seconds:.1f} s ({progress.rate:,.0f} pairs per second)"
     of_unit = "" if unit.is_plain else f" of {unit.count}"
-    pairs = f"{progress.done:,} {pair}pair{'s'[: progress.done != 1]}"
-    text = f"{pairs}, {links:,} links{of_unit} in {speed}{limit or ''}"
+    pairs = count_of(progress.done, f"{pair}pair")
+    text = f"{pairs}, {count_of(links, 'link')}{of_unit} in {speed}{limit or ''}"
     text += "" if output == "-" else f", in {output}"
     rates = {side: of_side.rate for side, of_side in zip(SIDES, known[:2], strict=True) if of_side.total}
     names = dict(zip(SIDES, languages, strict=True))

@@ -28,6 +28,7 @@ from nmtalign.cli.messages import log, warn
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.records import RecordOptions, pick_lines, warn_of_unknown_words
 from nmtalign.cli.texts import PairsOptions
+from nmtalign.display import count_of
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import CellValues
 
@@ -95,9 +96,9 @@ class PictureOptions(Options):
 def heatmap_command(bitext: SentenceOptions, picture: PictureOptions, chosen: RecordOptions) -> None:
     """Draw the attention weights of a sentence pair.
 
-    Rows are target words, columns are source words, and gold links are boxes. With --lines, SOURCE_SENTENCE
-    and TARGET_SENTENCE are two files, or use --pairs FILE. Several pairs become the pages of a .pdf. To save
-    numbers instead of a picture, choose .npz (one array per pair), or .tsv or .csv for a single pair. The
+    Rows are target words, columns are source words, and gold links are boxes. For files, pass two files, or
+    --pairs FILE, and choose pairs with --lines. Several pairs become the pages of a .pdf. To save numbers
+    instead of a picture, choose .npz (one array per pair), or .tsv or .csv for a single pair. The
     weights come from a model, or with --matrices from the attention of another program.
 
     Example: nmtalign heatmap "the black cat" "le chat noir" --curves -o cat.svg
@@ -159,7 +160,7 @@ def _count_of(count: int, *, as_numbers: bool) -> str:
     """Return how many matrices or pictures were written, in words."""
     if as_numbers:
         return f"{count:,} matrix" if count == 1 else f"{count:,} matrices"
-    return f"{count:,} pictures" if count > 1 else f"{count:,} picture"
+    return count_of(count, "picture")
 
 
 def _check_not_empty(records: Iterator[CorpusRecord], files: Sequence[str]) -> Iterator[CorpusRecord]:

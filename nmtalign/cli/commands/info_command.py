@@ -30,14 +30,16 @@ class CheckedLinksOptions(Options):
     links: str = argument(type=INPUT)
     source: str = argument(type=INPUT)
     target: str = argument(type=INPUT)
-    count: CountName | None = option("--count", "Fail (exit code 3) unless LINKS count these.")
+    count: CountName | None = option(
+        "--count", "Fail (exit code 3) unless this is the unit of the positions."
+    )
     tokenizer: str = option(
-        "--tokenizer", "Tokenizer of the tokens that are tried.", type=texts.TokenizerType(), default="simple"
+        "--tokenizer", "Tokenizer to check the links against.", type=texts.TokenizerType(), default="simple"
     )
     pieces: SubwordMarks | None = option("--pieces", "Lines consist of sub-words with these marks.")
     spm: str | None = option(
         "--spm SRC[,TGT]",
-        "Sub-word models whose pieces are tried.",
+        "Sub-word models to check the links against.",
         type=unit_options.SubwordModels(writes=False),
     )
     spaces: str | None = option("--spaces MARK", "Try tokens with each space as a token MARK.")
@@ -48,9 +50,8 @@ class CheckedLinksOptions(Options):
 def info_command(checked: CheckedLinksOptions) -> None:
     """Show whether LINKS (Pharaoh format) fit a text, and what they count: words, tokens or pieces.
 
-    A unit fits if no link is outside of its line, and if the links reach the ends of the lines: links of
-    words lie inside of the pieces of a line, but reach only half of them. The exit code is 3 if no unit fits,
-    or not the one of --count.
+    A unit fits if all links are inside their lines and reach the line ends. Exit code 3: no unit fits, or the
+    unit given by --count does not.
 
     Example: nmtalign info links.txt text.en text.fr --spm en.model,fr.model
     """
