@@ -39,15 +39,6 @@ def short_repr(value: Any) -> str:
     return text if text.isprintable() else single_line(" ".join(text.split()))
 
 
-def count_of(number: int, noun: str) -> str:
-    """Return a number with a noun, which has an *s* unless the number is 1.
-
-    >>> count_of(1, "pair"), count_of(2_000, "pair")
-    ('1 pair', '2,000 pairs')
-    """
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
 def escape_controls(text: str) -> str:
     r"""Return text that cannot command a terminal: control characters are escaped.
 
@@ -57,3 +48,12 @@ def escape_controls(text: str) -> str:
     'a\\x1b[2Jb\\u202e\tc'
     """
     return _TERMINAL_CONTROLS.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
+def with_plural(number: int, noun: str) -> str:
+    """Return a number with its noun, which becomes a plural in "s" unless the number is 1.
+
+    >>> with_plural(1, "pair"), with_plural(2_000, "pair")
+    ('1 pair', '2,000 pairs')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

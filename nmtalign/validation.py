@@ -9,7 +9,7 @@ from numbers import Integral, Real
 from typing import Any, TypeGuard
 
 from nmtalign.calls import closest_name
-from nmtalign.display import count_of, short_repr
+from nmtalign.display import short_repr, with_plural
 from nmtalign.errors import UsageError
 
 
@@ -94,7 +94,7 @@ def normalize_index(n: Any, count: int) -> int:
     """Return the index of one of `count` pairs as a number from 0; negative indices count from the end."""
     check_type(n, Integral, "the number of a pair, a slice, or several numbers")
     if not -count <= n < count:
-        raise IndexError(f"pair index {n} is out of range for {count_of(count, 'pair')}")
+        raise IndexError(f"pair index {n} is out of range for {with_plural(count, 'pair')}")
     return int(n) % count
 
 

@@ -24,7 +24,7 @@ from nmtalign.corpus.line_words import links_of_tokens, links_of_words, pair_of_
 from nmtalign.corpus.parallel import default_workers, parallel_map
 from nmtalign.corpus.text import EncodedText, encode_lines, encode_text
 from nmtalign.corpus.units import WORDS, LinkUnit, expand_pair, expand_to_segments, link_unit
-from nmtalign.display import count_of, short_repr, single_line
+from nmtalign.display import short_repr, single_line, with_plural
 from nmtalign.errors import UsageError
 from nmtalign.files.paths import resolve_path
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, BothWords
@@ -122,7 +122,7 @@ class Aligner(TableResult):
         if self.expert is not None:
             parts.append(str(self.expert))
         if "corpus" in self.training:
-            parts.append(f"learned from {count_of(self.training['corpus'].get('pairs', 0), 'pair')}")
+            parts.append(f"learned from {with_plural(self.training['corpus'].get('pairs', 0), 'pair')}")
         # a scorer that knows all words has no size; the padding "" is not a word
         sides = [words for words in self.scorer.vocabularies if isinstance(words, Sized)]
         known = " and ".join(f"{len(words) - ('' in words):,}" for words in sides)
@@ -220,7 +220,7 @@ class Aligner(TableResult):
         if aligner.needs_trust and expert is not None:
             aligner = aligner.with_trust_from(text)
         batch = aligner.align_text(self._with_warning(text, listed), reporter.advance)
-        reporter.finish(f"{count_of(len(batch), 'pair')} aligned")
+        reporter.finish(f"{with_plural(len(batch), 'pair')} aligned")
         if unit.linked == "words":
             batch = links_of_words(batch, text.line_words)
         if unit.expands:

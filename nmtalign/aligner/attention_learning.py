@@ -21,7 +21,7 @@ from nmtalign.arrays import Reals
 from nmtalign.calls import check_call
 from nmtalign.corpus.parallel import default_workers, parallel_map
 from nmtalign.corpus.text import EncodedText, encode_text
-from nmtalign.display import count_of
+from nmtalign.display import with_plural
 from nmtalign.errors import DataError
 from nmtalign.files.atomic_output import AtomicFiles, check_overwrite
 from nmtalign.files.paths import as_path, resolve_path
@@ -61,7 +61,7 @@ class LearnedAttention:
 
     def __str__(self) -> str:
         pairs = self.about["pairs"]
-        learned = f"held-out loss {self.about['held-out loss']}, {count_of(pairs, 'pair')}"
+        learned = f"held-out loss {self.about['held-out loss']}, {with_plural(pairs, 'pair')}"
         return f"{self.name} of {self.about['units']} units, {learned}"
 
     @property
@@ -189,7 +189,7 @@ def learn_attention(
     lengths = float(vector_lengths(known[0]).mean()), float(vector_lengths(known[1]).mean())
     initial = PARAMETER_CLASSES[score].init(dimension, units, lengths)
     learned, loss = learn_parameters(initial, known, parts, workers=workers, report=reporter.step)
-    reporter.finish(f"attention learned from {count_of(len(chosen), 'pair')}")
+    reporter.finish(f"attention learned from {with_plural(len(chosen), 'pair')}")
     about = {
         "score": score,
         "units": units,

@@ -22,7 +22,7 @@ from nmtalign.arrays import Doubles, Flags, Reals
 from nmtalign.corpus.parallel import parallel_map
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText
-from nmtalign.display import count_of
+from nmtalign.display import with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.paths import expand_home
 from nmtalign.links.alignments import AlignedBatch, Link, concatenate_batches
@@ -78,7 +78,7 @@ def with_links(
     for number, pair in enumerate(pairs, 1):
         links_of_pair = next(remaining_links, None)
         if links_of_pair is None:
-            found = f"found links for only {count_of(number - 1, 'pair')}, but the bitext has more"
+            found = f"found links for only {with_plural(number - 1, 'pair')}, but the bitext has more"
             raise error(f"{found}; write one line per pair, empty where the expert has no opinion")
         source, target = cast(tuple[str, str], pair)  # or two lists of words
         expert_pair = ExpertPair(source, target)

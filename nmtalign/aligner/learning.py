@@ -36,7 +36,7 @@ from nmtalign.corpus.line_words import gold_of_tokens, links_of_tokens, links_of
 from nmtalign.corpus.parallel import default_workers
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText, encode_text, line_words_of, split_long_pairs
-from nmtalign.display import count_of
+from nmtalign.display import with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.paths import resolve_path
 from nmtalign.links.alignments import AlignedBatch, GoldAlignment, concatenate_batches
@@ -207,7 +207,7 @@ def train(
     finally:
         for note in notes:
             warnings.warn(note, stacklevel=3)
-    reporter.finish(f"learned from {count_of(aligner.training['corpus']['pairs'], 'pair')}")
+    reporter.finish(f"learned from {with_plural(aligner.training['corpus']['pairs'], 'pair')}")
     return aligner
 
 

@@ -27,7 +27,7 @@ from nmtalign.corpus.line_words import LineWords, join_pair_tokens, links_of_wor
 from nmtalign.corpus.sides import encode_pairs
 from nmtalign.corpus.text import EncodedText, encode_lines, whole_pairs
 from nmtalign.corpus.units import LinkUnit, expand_to_segments, link_unit
-from nmtalign.display import count_of, short_repr
+from nmtalign.display import short_repr, with_plural
 from nmtalign.encoders.cross_attention import (
     AttentionReduction,
     Translator,
@@ -377,7 +377,7 @@ def links_from(
         batches.append(linked_pairs)
         reporter.advance(len(linked_pairs))
     batch = concatenate_batches(batches or [linker.align([])])
-    reporter.finish(f"{count_of(len(batch), 'pair')} linked")
+    reporter.finish(f"{with_plural(len(batch), 'pair')} linked")
     lines = [pair for pair in listed if is_line_pair(pair)]
     if pieces is not None:
         return _links_of_pieces(batch, listed, pieces) if unit.expands else batch

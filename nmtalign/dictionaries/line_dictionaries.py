@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from nmtalign.dictionaries.entries import Entry, Record, Wanted, without_brackets, without_empty
-from nmtalign.display import count_of
 from nmtalign.errors import DataError
 from nmtalign.files.json_files import parse_json
 from nmtalign.files.text_files import try_lines
@@ -193,8 +192,7 @@ def _read_eflomal(lines: NumberedLines, path: str | Path, wanted: Wanted) -> Ite
         elif line.strip():
             yield _word_list_entry(number, columns, line, path, wanted)
     if others:
-        lines = count_of(others, "line")
-        left_out = f"{path}: left out {lines} of jumps and fertilities (HMMF, HMMR, FERF, FERR)"
+        left_out = f"{path}: {others:,} lines of jumps and fertilities (HMMF, HMMR, FERF, FERR) are left out"
         warnings.warn(left_out, stacklevel=2)
 
 

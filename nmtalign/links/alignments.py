@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from nmtalign.arrays import as_real_array, offsets_of
 from nmtalign.calls import check_call, check_constructor
-from nmtalign.display import count_of, short_repr, single_line
+from nmtalign.display import short_repr, single_line, with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.results import Result, Viewable
 from nmtalign.validation import check_type, normalize_index, selected_indices
@@ -505,7 +505,7 @@ class AlignedBatch(Sequence[AlignedPair], Result):
         return AlignedBatch, _field_values(self, AlignedBatch)
 
     def __repr__(self) -> str:
-        return f"AlignedBatch of {count_of(len(self), 'pair')}, {count_of(len(self.source), 'link')}"
+        return f"AlignedBatch of {with_plural(len(self), 'pair')}, {with_plural(len(self.source), 'link')}"
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.calls import check_call, check_constructor
-from nmtalign.display import count_of
+from nmtalign.display import with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import Alignment, GoldAlignment
 from nmtalign.links.inputs import (
@@ -195,7 +195,7 @@ class Evaluation(HasScores, TableResult):
         names = {"AER": "aer", "precision": "precision", "recall": "recall"}
         scores = [f"{name} {self.score(metric):.4f}" for name, metric in names.items()]
         shown = ", ".join(scores).replace("nan", "undefined")
-        return f"Evaluation of {count_of(len(self.sentences), 'pair')}: {shown}"
+        return f"Evaluation of {with_plural(len(self.sentences), 'pair')}: {shown}"
 
     @property
     def counts(self) -> Counts:

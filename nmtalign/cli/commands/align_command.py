@@ -26,7 +26,7 @@ from nmtalign.cli.messages import (
 )
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import BitextOptions
-from nmtalign.display import count_of
+from nmtalign.display import with_plural
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.names import SIDES, CellValues, CountName, SubwordMarks
@@ -335,8 +335,8 @@ def _log_alignment(
     pair = "" if "source" in languages else f"{'-'.join(languages)} "
     speed = f"{progress.seconds:.1f} s ({progress.rate:,.0f} pairs per second)"
     of_unit = "" if unit.is_plain else f" of {unit.count}"
-    pairs = count_of(progress.done, f"{pair}pair")
-    text = f"{pairs}, {count_of(links, 'link')}{of_unit} in {speed}{limit or ''}"
+    pairs = with_plural(progress.done, f"{pair}pair")
+    text = f"{pairs}, {with_plural(links, 'link')}{of_unit} in {speed}{limit or ''}"
     text += "" if output == "-" else f", in {output}"
     rates = {side: of_side.rate for side, of_side in zip(SIDES, known[:2], strict=True) if of_side.total}
     names = dict(zip(SIDES, languages, strict=True))

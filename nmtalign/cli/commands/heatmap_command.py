@@ -28,7 +28,7 @@ from nmtalign.cli.messages import log, warn
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.records import RecordOptions, pick_lines, warn_of_unknown_words
 from nmtalign.cli.texts import PairsOptions
-from nmtalign.display import count_of
+from nmtalign.display import with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import CellValues
 
@@ -160,7 +160,7 @@ def _count_of(count: int, *, as_numbers: bool) -> str:
     """Return how many matrices or pictures were written, in words."""
     if as_numbers:
         return f"{count:,} matrix" if count == 1 else f"{count:,} matrices"
-    return count_of(count, "picture")
+    return with_plural(count, "picture")
 
 
 def _check_not_empty(records: Iterator[CorpusRecord], files: Sequence[str]) -> Iterator[CorpusRecord]:

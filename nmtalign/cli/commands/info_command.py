@@ -50,8 +50,9 @@ class CheckedLinksOptions(Options):
 def info_command(checked: CheckedLinksOptions) -> None:
     """Show whether LINKS (Pharaoh format) fit a text, and what they count: words, tokens or pieces.
 
-    A unit fits if all links are inside their lines and reach the line ends. Exit code 3: no unit fits, or the
-    unit given by --count does not.
+    A unit fits if no link is outside of its line, and if the links reach the ends of the lines: links of
+    words lie inside of the pieces of a line, but reach only half of them. The exit code is 3 if no unit fits,
+    or not the one of --count.
 
     Example: nmtalign info links.txt text.en text.fr --spm en.model,fr.model
     """

@@ -14,7 +14,7 @@ from nmtalign.cli.messages import log, warn
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.records import RecordOptions, pick_lines, warn_of_unknown_words
 from nmtalign.cli.texts import BitextOptions
-from nmtalign.display import count_of
+from nmtalign.display import with_plural
 from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def report_command(
     with_scorers = sum(bool(pair.parts) for pair in shown)
     if 0 < with_scorers < len(shown):
         warn(f"only the first {with_scorers:,} pairs show the weights of each scorer, to keep the page small")
-    pairs_shown = count_of(len(shown), "pair")
+    pairs_shown = with_plural(len(shown), "pair")
     if len(shown) < total:
         is_random = chosen.lines is None and drawn.worst is None
         pairs_shown = f"{len(shown):,} of {total:,} pairs" + (" at random" if is_random else "")

@@ -16,7 +16,7 @@ from nmtalign.cli.declare import INPUT, OUTPUT, Integer, Options, argument, comm
 from nmtalign.cli.messages import printable
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import OptionalLinkedOptions
-from nmtalign.display import count_of
+from nmtalign.display import with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import atomic_file
 from nmtalign.names import SIDES, Side
@@ -146,7 +146,7 @@ def find_command(options: SearchOptions, linked: OptionalLinkedOptions, named: N
             shown += 1
     if not shown:
         where = f"the {options.side} side of these" if options.side else "these"
-        error = DataError(f"{word!r} does not occur in {where} {count_of(index.pair_count, 'pair')}")
+        error = DataError(f"{word!r} does not occur in {where} {with_plural(index.pair_count, 'pair')}")
         raise error if options.index is None else error.at(options.index)
 
 

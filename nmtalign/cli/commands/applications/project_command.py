@@ -11,7 +11,7 @@ from nmtalign.cli.messages import log, quiet_option
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.running import OutputFileOptions, log_written
 from nmtalign.cli.texts import LinkedOptions
-from nmtalign.display import count_of
+from nmtalign.display import with_plural
 from nmtalign.errors import DataError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.text_files import read_lines, zip_lines
@@ -87,7 +87,7 @@ def project_command(
     with AtomicFiles() as outputs, open_progress("pairs", linked.files) as progress:
         bad = errors.open(outputs)
         outputs.text(file.output).writelines(progress.done_one_by_one(projected_lines()))
-    log_written(f"annotations of {count_of(progress.done, 'line')}", [file.output], progress)
+    log_written(f"annotations of {with_plural(progress.done, 'line')}", [file.output], progress)
     errors.say(bad)
     if unlinked_lines:
         log(describe_unlinked(unlinked_lines, tags_format, "line"), event="unlinked")
