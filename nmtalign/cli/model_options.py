@@ -215,7 +215,9 @@ class ExtractionOptions(Options):
     section = "Links"
 
     extract: ExtractionName | None = option(
-        "--extract", "Method that chooses the links.  [posterior; with --positions none or diagonal: mutual]"
+        "--extract",
+        "Method that chooses the links; the page reference/extraction defines each."
+        "  [posterior; with --positions none or diagonal: mutual]",
     )
     threshold: float | None = option(
         "--threshold P",
