@@ -164,7 +164,7 @@ def unknown_attribute(module: str, name: str, known: Iterable[str]) -> str:
 
 
 def suggest_option(name: str, known: Iterable[str]) -> str:
-    """Return what to write instead of an option that there is not.
+    """Return advice on what to write instead of an option that does not exist.
 
     >>> suggest_option("n_jobs", ["preset", "workers"]), suggest_option("prest", ["preset", "workers"])
     ('write `workers`', 'did you mean `preset`?')

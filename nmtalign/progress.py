@@ -182,14 +182,14 @@ class ProgressReporter:
         return {self.unit: self.done, **times, "seconds_left": None if left is None else round(left, 1)}
 
     def state(self, message: str) -> Progress:
-        """Return what a callback receives."""
+        """Return the state that a callback receives."""
         if self.steps_done:
             return Progress("learning", self.steps_done, self._total_steps, message)
         total = None if self._total is None else round(self._total)
         return Progress(self._stage, self.done, total, message)
 
     def final_state(self, message: str) -> Progress:
-        """Return what a callback receives in the last call: all is done."""
+        """Return the state that a callback receives in the last call: all is done."""
         state = self.state(message)
         if self.steps_done:
             return replace(state, total=state.done)

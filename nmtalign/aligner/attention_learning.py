@@ -128,9 +128,9 @@ def learn_attention(
         Show progress after each pass: in a notebook as a bar, elsewhere as a line on stderr. A function is
         called with a :class:`Progress` instead.
     languages : (str, str), optional
-        Source and target language. Left out: as the folder of the vectors says.
+        Source and target language. Default: the languages that the folder of the vectors names.
     tokenizer, lowercase, unicode : optional
-        How lines become words, as in :func:`load`. Left out: as the vectors were learned, else
+        How lines become words, as in :func:`load`. Default: the setting of the vectors, else
         space-separated words in lower case.
     limit : int, optional
         Read only the first `limit` vectors of each file.
@@ -140,7 +140,7 @@ def learn_attention(
     Raises
     ------
     UsageError
-        If there is no such score, or the number of units is none.
+        If the score does not exist, or the number of units is not an integer from 1.
     DataError
         If no pair has words on both sides, or no word of a side has a vector.
 

@@ -114,11 +114,11 @@ def train(
     preset : {"default", "fast"}
         ``fast`` takes less time and has a higher error.
     tokenizer : {"space", "simple", "moses", "icu"} or "sentencepiece:FILE[,FILE]", optional
-        How lines are cut. Left out: as for the model `init`, else at spaces.
+        How lines are split. Default: the setting of the model `init`, else spaces.
     lowercase : bool, optional
-        Look words up in lower case. Left out: as for the model `init`, else True.
+        Look words up in lower case. Default: the setting of the model `init`, else True.
     unicode : {"nfc", "nfkc", "strip-accents", "none"}, optional
-        Form in which words are looked up. Left out: as for the model `init`, else ``nfc``.
+        Form in which words are looked up. Default: the setting of the model `init`, else ``nfc``.
     languages : (str or None, str or None), optional
         Codes such as ``("en", "fr")``, for tokenizers.
     prior : path, DataFrame, pairs, or a list of these, optional
@@ -126,7 +126,7 @@ def train(
         ``headword`` and ``translation``, or pairs of a headword and a translation. Both may have a weight:
         a number of links, 1 if left out. Only words that can occur in the text count.
     headwords : {"source", "target"}, optional
-        The side of the text whose language the headwords of the dictionaries are in. Left out: found for each
+        The side of the text whose language the headwords of the dictionaries are in. Default: found for each
         dictionary from the words of the text.
     lemmas : bool
         Count words under their lemmas as well, on the sides whose `languages` have lemmas. Needs the package
@@ -166,7 +166,7 @@ def train(
     DataError
         If an item is not a sentence pair, no pair has words on both sides, or a file is damaged.
     UsageError
-        If the bitext is no collection of pairs, an option has no such value, or two contradict each other.
+        If the bitext is not a collection of pairs, a value is not allowed, or two options cannot be combined.
 
     Examples
     --------

@@ -285,11 +285,11 @@ def links_from(
         One matrix for each pair, of shape (target words, source words).
     method : {"simalign-itermax", "simalign-argmax", "simalign-match", "awesome-align", \
             "awesome-align-entmax", "transport"}, optional
-        The published method that chooses links from similarities. Left out: ``simalign-itermax``.
+        The published method that chooses links from similarities. Default: ``simalign-itermax``.
     units : {"subwords", "words"}, optional
         What the method links, for `encoder` and `token_vectors`. Links of sub-words become links of words.
     layer : int, optional
-        The layer of the encoder whose vectors are compared. Left out: 8.
+        The layer of the encoder whose vectors are compared. Default: 8.
     languages : (str, str), optional
         Source and target language as a multilingual model calls them.
     device : {"cpu", "cuda", "mps"}, optional
@@ -297,9 +297,9 @@ def links_from(
     cache : path, optional
         A file that keeps the similarities of the encoder for the next call.
     download : bool, optional
-        Whether the encoder may be downloaded. Left out: True.
+        Whether the encoder may be downloaded. Default: True.
     layers, attention_heads : sequence of int, optional
-        Layers and heads of attention to average, from 0. Left out: all of `matrices`, and for a translation
+        Layers and heads of attention to average, from 0. Default: all of `matrices`, and for a translation
         model the head that suits the text.
     shift : {-1, 0, 1}, optional
         The weights of target piece t are in row t + shift.
@@ -327,7 +327,7 @@ def links_from(
     UsageError
         If there are several sources or none, or a setting does not apply to the source.
     DataError
-        If a file is no such, or does not fit the pairs.
+        If a file does not have the expected format, or does not fit the pairs.
 
     References
     ----------

@@ -114,7 +114,7 @@ def check_number_of_spans(spans: Iterable[LabeledSpan], length: int, unit: str) 
 
 
 def split_spaces(line: str) -> list[str]:
-    """Return what is separated by spaces in a line."""
+    """Return the parts of a line between spaces."""
     return [part for part in line.split(" ") if part]
 
 

@@ -327,7 +327,7 @@ def _as_spans(annotation: Any, length: int, unit: str) -> list[LabeledSpan]:
 
 
 def describe_unlinked(numbers: Sequence[int], format: TagFormat, unit: str) -> str:
-    """Return what became of annotations without a link; `numbers` are those of their pairs or lines."""
+    """Return a message on annotations without a link; `numbers` are those of their pairs or lines."""
     listed = [str(number) for number in dict.fromkeys(numbers[:MAX_LISTED_PAIRS])]
     where = ", ".join(listed) + (", ..." if len(numbers) > MAX_LISTED_PAIRS else "")
     inserted = "inserted between the neighboring words"

@@ -66,7 +66,7 @@ class AlignedChunk(NamedTuple):
         return sides
 
     def pieces(self) -> tuple[list[list[str]], list[list[str]]]:
-        """Return what the links count as a translation program reads it.
+        """Return the units that the links count, as a translation program reads them.
 
         Tokens of sentencepiece keep the marks of their spaces; sub-words that became words are these words.
         """
@@ -127,7 +127,7 @@ def align_chunk(
 
 
 def _segments_of_chunk(chunk: AlignedChunk) -> list[BothPieceLines]:
-    """Return what the links of a chunk count, for each word or token that is linked; errors name the pair."""
+    """Return the units that the links of a chunk count, per word or token; errors name the pair."""
     segments = []
     for number, pair in enumerate(chunk.lines, chunk.first):
         try:

@@ -199,7 +199,7 @@ def _first_shared_file(first: list[str], second: list[str]) -> str | None:
 
 
 def _file_identities(path: str) -> set[object]:
-    """Return what identifies a file or folder; nothing for devices and pipes."""
+    """Return the identity of a file or folder; nothing for devices and pipes."""
     if path == "-":  # standard input or output
         return {path}
     try:

@@ -116,7 +116,7 @@ def warn(text: str) -> None:
 
 
 def line_start() -> str:
-    """Return what clears the progress line of a terminal; nothing elsewhere."""
+    """Return the characters that clear the progress line of a terminal; nothing elsewhere."""
     return "\r\x1b[K" if shows_progress() else ""
 
 

@@ -48,7 +48,7 @@ def pieces_option() -> Any:
 
 
 def describe_unit(unit: LinkUnit) -> dict[str, object]:
-    """Return what the links of a run in shards depend on, beside the aligner."""
+    """Return the settings, besides the aligner, on which the links of a run in shards depend."""
     from pathlib import Path
 
     from nmtalign.files.checksums import fingerprint

@@ -184,7 +184,7 @@ def link_unit(
     spaces: str | None = None,
     writes_tokens: bool = False,
 ) -> LinkUnit:
-    """Return the unit that settings name; UsageError if they contradict each other.
+    """Return the unit that settings name; UsageError if they cannot be combined.
 
     `spm` is a file, two names with a comma between, or a pair of files. `writes_tokens` says that the tokens
     are written beside the links, which then count tokens by default.

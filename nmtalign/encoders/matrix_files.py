@@ -128,7 +128,7 @@ def read_matrices(path: str | Path, *, encoding: str = "utf-8") -> Iterator[Real
     * what OpenNMT-py prints with ``-attn_debug``: tables whose rows are a target word and its weights with 7
       decimals, a ``*`` at the largest, among other lines.
 
-    A DataError if a file is of no such kind, a name has no number, or a line holds something else.
+    Raises DataError if a file does not have the expected format, or a name has no number.
     """
     return name_file_in_errors(path, _read_any_form(path, encoding))
 

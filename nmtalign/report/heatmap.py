@@ -240,10 +240,10 @@ def _kinds_of_links(
 
 
 def matrices_by_title(pair: AlignedPair, values: str | None = None) -> dict[str, AlignmentMatrix]:
-    """Return what :func:`draw_heatmap` draws of a pair, by the title of the panel.
+    """Return the matrices of a pair that :func:`draw_heatmap` draws, by the titles of the panels.
 
-    `values` is ``combined``, ``forward``, ``reverse``, ``scores``, or ``all`` for the first three. Left out,
-    they are what is usual for the pair. Scores are not known of a pair that was aligned in pieces.
+    `values` is ``combined``, ``forward``, ``reverse``, ``scores``, or ``all`` for the first three; by
+    default those that are usual for the pair. Scores are not known of a pair that was aligned in pieces.
     """
     values = pair.default_values if values is None else values
     arrays = {"forward": pair.forward, "reverse": pair.reverse, "combined": pair.posterior}

@@ -203,7 +203,7 @@ def write_report(
     corrections : path, optional
         Links that were corrected in another report of this text, which are shown.
     systems : dict of str to Evaluation, optional
-        Of the links and of other systems on the whole corpus, which are compared. Left out: of the pairs
+        Of the links and of other systems on the whole corpus, which are compared. Default: of the pairs
         shown.
     text : str, optional
         Any name or number that tells the text from others, if only some of its pairs are shown. By it a
@@ -212,7 +212,7 @@ def write_report(
     Raises
     ------
     UsageError
-        If something is no aligned pair, or all together are too large for a page.
+        If an item is not an aligned pair, or all together are too large for a page.
     DataError
         If there is not gold for each pair, or a link lies outside of its pair.
 
@@ -296,7 +296,7 @@ def compress_to_base64(data: bytes) -> str:
 
 
 def report_data(pairs: Sequence[SamplePair]) -> dict[str, Any]:
-    """Return what the script draws; the short keys of pairs are explained in :func:`_pair_data`."""
+    """Return the data that the script draws; the short keys of pairs are explained in :func:`_pair_data`."""
     numbers = {pair.number for pair in pairs}
     if len(numbers) < len(pairs):
         raise UsageError("expected every pair of a report to have a number of its own, found one twice")

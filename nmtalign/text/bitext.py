@@ -370,7 +370,7 @@ def _check_rows(rows: Iterable[Any], lines: bool | None) -> Iterator[Pair]:
 
 
 def _check_row(row: Any, number: int, lines: bool | None) -> Pair:
-    """Return what should be pair `number`; for the parameters see :func:`check_pairs`."""
+    """Return the item that should be pair `number`; for the parameters see :func:`check_pairs`."""
     try:
         row = row.tolist() if hasattr(row, "tolist") else row  # a row of an array (N, 2)
         if not isinstance(row, tuple | list) or len(row) != 2:

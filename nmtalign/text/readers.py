@@ -140,7 +140,7 @@ def _value_at_key(record: Any, key: str) -> str:
 
 
 def _find_value(record: Any, key: str) -> Any:
-    """Return what is under a key, which may have a dot for a key inside a key; None if there is nothing."""
+    """Return the value of a key, which may have a dot for a key inside a key; None without a value."""
     value = record
     for part in key.split("."):
         value = value.get(part) if isinstance(value, dict) else None

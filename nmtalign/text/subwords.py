@@ -81,12 +81,12 @@ def join_marked(line: str, marks: SubwordMarks) -> tuple[str, PieceLine]:
 
 
 def _bpe_texts(pieces: Sequence[str]) -> list[str]:
-    """Return what each piece stands for in the line, with the space after a word."""
+    """Return the text that each piece covers in the line, with the space after a word."""
     return [piece[:-2] if piece.endswith("@@") else f"{piece} " for piece in pieces]
 
 
 def _sentencepiece_texts(pieces: Sequence[str]) -> list[str]:
-    """Return what each piece stands for in the line; the last byte of a character stands for all of it."""
+    """Return the text that each piece covers in the line; the last byte of a character covers all of it."""
     texts = [piece.replace(SPACE_MARK, " ") for piece in pieces]
     matches = [_BYTE_PIECE.fullmatch(piece) for piece in pieces]
     n = 0

@@ -293,7 +293,7 @@ class Embeddings:
 
     @classmethod
     def from_state(cls, stored: Stored) -> Embeddings:
-        """Return what :meth:`state` was made of."""
+        """Return the embeddings that have a state of :meth:`state`."""
         words = Vocabulary.from_words(stored.words("vocab"))
         matrix, pieces = stored.large("vectors", "v", (len(words), None)), None
         if stored.value("subwords", object) is not None:

@@ -137,7 +137,7 @@ def _other_binary(start: bytes) -> str | None:
 
 
 def _zip_file(start: bytes) -> str:
-    """Return what a zip file is, by the names of its first members."""
+    """Return the kind of a zip file, by the names of its first members."""
     if b"data.pkl" in start or b"/version" in start:
         return f"a PyTorch file (a zip archive); {_IN_PYTHON}"
     if b"[Content_Types].xml" in start:

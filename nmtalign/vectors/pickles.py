@@ -354,7 +354,7 @@ def read_pickled_vectors(path: Path, unsafe_pickle: bool) -> Embeddings:
 
 
 def _not_vectors(value: Any) -> str:
-    """Return what is wrong with a pickle that holds neither gensim's object nor a dictionary of vectors."""
+    """Return why a pickle has neither gensim's object nor a dictionary of vectors."""
     expected = "expected a gensim object, or a dictionary from words to vectors"
     if isinstance(value, dict):
         named = "call it word2int_XX.pkl, and put embeddings_XX.npz beside it"
