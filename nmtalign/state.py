@@ -217,8 +217,8 @@ def open_state(
 ) -> Any:
     """Return the object that `from_state` makes of the state in a folder; `kinds` are those of the aligner.
 
-    A DataError if the folder is not a model of this format, if a file is missing or has changed, or if an
-    array has another type, shape or range than expected.
+    Raises DataError if the folder is not a model of this format, if a file is missing or has changed, or if
+    an array has another type, shape or range than expected.
     """
     meta = _read_model_meta(folder)
     damaged = "this model is damaged or incomplete; copy the folder again, or learn it again"

@@ -421,8 +421,8 @@ class TrainingResult(NamedTuple):
 def learn(pairs: Iterable[Pair], options: LearnOptions | None = None) -> TrainingResult:
     """Learn an aligner from checked sentence pairs, read once; the result can also align them.
 
-    A DataError if no pair has words on both sides, the vectors do not go together or know no word of a side,
-    or the gold links do not belong to the pairs or are too few.
+    Raises DataError if no pair has words on both sides, the vectors do not go together or know no word of a
+    side, or the gold links do not belong to the pairs or are too few.
     """
     options = options or LearnOptions()
     bitext = prepare(pairs, options)

@@ -185,7 +185,7 @@ def links_of_source(
     """Yield the links of the pairs of a bitext, whose tokens are as `text` cuts them, chunk by chunk.
 
     The `unit` is what links count; `marks` says how the words are marked sub-words, if the linker joins
-    them. A DataError if the source has fewer or more than there are pairs, or does not fit one.
+    them. Raises DataError if the source has fewer or more than there are pairs, or does not fit one.
     """
     from nmtalign.aligner.links_from import PAIRS_IN_MEMORY
 

@@ -43,8 +43,8 @@ class DictionaryFile:
     def entries(self, wanted: Wanted = every_headword) -> Iterator[Entry]:
         """Yield the well-formed entries of wanted headwords; a warning counts the malformed ones.
 
-        A DataError if there are no entries, or half of them or more are malformed: then the file is not a
-        dictionary.
+        Raises DataError if there are no entries, or half of them or more are malformed: then the file is not
+        a dictionary.
         """
         total = malformed = 0
         first: DataError | None = None

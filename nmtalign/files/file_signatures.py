@@ -114,7 +114,7 @@ def check_readable(head: bytes, *, expected: str = "text") -> None:
 def detect_encoding(head: bytes, encoding: str) -> str:
     """Return the encoding of a text file: that of its byte order mark, or `encoding`.
 
-    ``utf-16`` without a byte order mark becomes ``utf-16-le`` or ``utf-16-be``. A DataError if the first
+    ``utf-16`` without a byte order mark becomes ``utf-16-le`` or ``utf-16-be``. Raises DataError if the first
     bytes, `HEAD_BYTES` or more, contradict `encoding`.
     """
     for mark, name in _BYTE_ORDER_MARKS.items():

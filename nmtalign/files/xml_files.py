@@ -123,7 +123,7 @@ def iter_elements(
 ) -> Iterator[tuple[int, Element]]:
     """Yield the elements with these names, and their lines; only one block of the file is in memory.
 
-    A DataError if the file is damaged or breaks a limit, or if there is no such element and the file has
+    Raises DataError if the file is damaged or breaks a limit, or if there is no such element and the file has
     another root element than `root`.
     """
     elements = _ElementBuilder(names, limits)

@@ -77,7 +77,7 @@ _PROBABILITY_STEPS = 10_000  # probabilities are written with four decimal place
 class LinkRecord:
     """The links of one sentence pair in a file, with its words if the file has them.
 
-    A DataError if a link is outside of the words.
+    Raises DataError if a link is outside of the words.
     """
 
     gold: GoldAlignment  # all links are sure in formats without possible links

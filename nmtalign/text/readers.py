@@ -539,7 +539,7 @@ def _read_tmx(path: str | Path, select: Select) -> Iterator[PairOrError]:
 
     `select` names the languages; ``en`` also finds ``en-CA``, ``EN_us`` and ``eng``. By default they are the
     first two languages of the first unit that has two, the header's source language first. Units that lack
-    one of the languages are omitted, and a warning counts them. A DataError if no unit has both.
+    one of the languages are omitted, and a warning counts them. Raises DataError if no unit has both.
     """
     languages: tuple[str, str] | None = None
     if select is not None:

@@ -222,7 +222,7 @@ def lossless_tokens(line: str, spans: Sequence[Span], mark: str = SPACE_MARK) ->
 
     `spans` are those of the tokens that are aligned; the words of the result are these. Other white space and
     invisible characters, at which a tokenizer cuts, go to the end of the token before: a program that splits
-    at all white space then counts the same tokens. A DataError if the line has the mark itself.
+    at all white space then counts the same tokens. Raises DataError if the line has the mark itself.
 
     >>> lossless_tokens("a  b.", [(0, 1), (3, 4), (4, 5)])
     PieceLine(pieces=['a', '▁', '▁', 'b', '.'], first=[0, 3, 4], stop=[1, 4, 5])

@@ -164,7 +164,7 @@ def _quoted_start(line: bytes) -> str:
 def text_form(lines: list[bytes]) -> TextForm:
     """Return the form of a file from its first lines.
 
-    A DataError if the first line is neither a header nor a word and its numbers.
+    Raises DataError if the first line is neither a header nor a word and its numbers.
     """
     first, *others = lines or [b""]
     if b"\r" in first.rstrip(b"\r\n"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -81,10 +81,12 @@ def report_command(
     from nmtalign.report.corpus import align_for_report
 
     _check_sample(chosen.lines, drawn)
+    systems = _parse_systems(page.compare)
+    _check_criterion(drawn.by, chosen.gold, systems)
     with open_progress("pairs", bitext.files) as progress:
         key = TextFingerprint(chosen.source.pieces)
         pairs = _add_to_fingerprint(progress.count(bitext.read()), key)
-        aligner, records = chosen.open(pairs, bitext.encoding, _parse_systems(page.compare))
+        aligner, records = chosen.open(pairs, bitext.encoding, systems)
         gold: list[str] = []
         if chosen.gold is not None:
             records = _collect_gold(records, gold)
@@ -123,6 +125,14 @@ def _check_sample(lines: Sequence[int] | None, drawn: SampleOptions) -> None:
         raise UsageError(f"{' and '.join(used)} cannot be combined; remove one")
     if drawn.by is not None and drawn.worst is None:
         raise UsageError("--by requires --worst N, whose criterion it is; add it")
+
+
+def _check_criterion(by: str | None, gold: str | None, systems: Mapping[str, str]) -> None:
+    """Raise UsageError if the links that --by compares with are missing."""
+    if by == "gold" and gold is None:
+        raise UsageError("--by gold requires --gold FILE; add it")
+    if by not in (None, "score", "gold", *systems):
+        raise UsageError(f"--by {by} requires --compare {by}=LINKS; add it")
 
 
 def _add_to_fingerprint(pairs: Iterable[SentencePair], key: TextFingerprint) -> Iterator[SentencePair]:
