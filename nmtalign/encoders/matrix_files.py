@@ -272,9 +272,9 @@ def read_vectors(
     and end with the number of the pair (from 0 or 1); or a folder with the vectors of all words in
     ``source.npy`` and the words of each pair in ``source_lengths.npy``, which is read pair by pair. Vectors
     are of sub-words if there is also the number of the word, from 0 in each sentence, that each belongs to:
-    arrays ``words-source-0``, ..., or a file ``source_words.npy``. Raises DataError if a file does not exist or
-    does not have the format, the sides differ in their number of pairs or in D, or a
-    pair has not a vector for each word.
+    arrays ``words-source-0``, ..., or a file ``source_words.npy``. Raises DataError if a file does not exist
+    or has another format, the sides differ in their number of pairs or in D, or a pair has not a vector for
+    each word.
     """
     opened = _of_folder if Path(path).is_dir() else _of_archive
     counts, sides = zip(*(opened(Path(path), side) for side in SIDES), strict=True)
