@@ -808,7 +808,7 @@ VALUES_REFUSED = {  # a call with one value, and values that it refuses
     "rows that differ": (lambda x: na.Embeddings.of(["a", "b"], x), ([[1, 2], [3]],)),
     "a limit": (lambda x: na.load_embeddings("a.vec", limit=x), (0, True, "5", 1.5)),
     "an encoding": (lambda x: na.load_embeddings("a.vec", encoding=x), (5, None, "klingon")),
-    "shipped vectors": (na.load_embeddings, ("en_fr_vectors",)),
+    "bundled vectors": (na.load_embeddings, ("en_fr_vectors",)),
     "dimension": (lambda x: na.count_embeddings(na.load().lexicon, dimension=x), ("a", True, 0, None)),
     "seed": (lambda x: na.count_embeddings(na.load().lexicon, seed=x), ("a", True, -1, None)),
     "counted words": (lambda x: na.lexicon([(x, ["b"], [])]), (None, 5, [1], {"a"})),
@@ -850,7 +850,7 @@ def test_a_value_that_makes_no_sense_is_refused(case, tmp_path, monkeypatch):
     Path("a.vec").write_text("1 2\na 1 2\n")
     call, values = VALUES_REFUSED[case]
     for value in values:
-        with pytest.raises(na.NmtalignError, match=r"expected|found|none|cannot|shipped|No such|no option"):
+        with pytest.raises(na.NmtalignError, match=r"expected|found|none|cannot|bundled|No such|no option"):
             call(value)
     assert [path.name for path in tmp_path.iterdir()] == ["a.vec"]
 

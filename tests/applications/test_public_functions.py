@@ -95,7 +95,7 @@ def test_annotations_without_a_link_are_named():
     ) as told:
         assert na.project(pairs, ["O B-A"] * 3, format="bio") == [["O"], ["B-A"], ["O"]]
     assert told[0].filename == __file__
-    with pytest.warns(UserWarning, match=r"1, put between the words beside them \(pair 0\)"):
+    with pytest.warns(UserWarning, match=r"it was inserted between the neighboring words \(pair 0\)"):
         assert na.project(pairs[:1], ["a <i>b</i>"]) == ["x<i></i>"]
 
 
