@@ -19,7 +19,7 @@ from nmtalign.errors import UsageError
 from nmtalign.files.compressed import fraction_read
 
 UPDATE_SECONDS = 0.2  # time between two updates of a display that a person watches
-RECORDS_PER_ESTIMATE = 1_000  # after so many records, the number of all records is estimated again
+RECORDS_PER_ESTIMATE = 1_000  # the records between two estimates of the number of all records
 MAX_STEP_SHARE = 0.95  # a step that takes longer than expected seems nearly done until it ends
 
 Counted = TypeVar("Counted")

@@ -65,8 +65,8 @@ PART_CLASSES: dict[str, tuple[str, str]] = {
     "extraction": ("nmtalign.aligner.extraction_methods", "Extraction"),
     "expert": ("nmtalign.aligner.experts", "Expert"),
 }
-MAX_PAIRS_CHECKED = 1_000  # so many pairs are searched for sentences in the place of words
-CELLS_PER_PART = 1 << 23  # about so many cells of a text are scored at a time
+MAX_PAIRS_CHECKED = 1_000  # the pairs that are searched for sentences in the place of words
+CELLS_PER_PART = 1 << 23  # about the number of cells that are scored at a time
 # the members that the reference documents
 _DOCUMENTED = ("align", "align_batch", "compare", "description", "lexicon", "save", "table", "with_scorers")
 
@@ -412,7 +412,7 @@ class Aligner(TableResult):
         workers, parts = default_workers(self.workers), list(text.parts(CELLS_PER_PART))
 
         def links(part: EncodedText, workers: int) -> Iterator[BucketLinks]:
-            return self.decoder_of(replace(part)).links_of_buckets(workers)  # of a copy, to free its index
+            return self.decoder_of(replace(part)).links_of_buckets(workers)  # a copy frees its index
 
         groups: Iterable[Iterable[BucketLinks]] = (links(part, workers) for part in parts)
         if len(parts) >= max(workers, 2):  # each part is read and decoded by one worker

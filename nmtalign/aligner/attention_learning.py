@@ -54,7 +54,7 @@ class LearnedAttention:
 
     name: str  # "bahdanau" or "scaled-dot"
     arrays: Mapping[str, Reals]
-    about: Mapping[str, Any]  # what they were learned from, and their held-out loss per word
+    about: Mapping[str, Any]  # the source of the parameters, and their held-out loss per word
 
     def __repr__(self) -> str:
         return f"LearnedAttention: {self}"

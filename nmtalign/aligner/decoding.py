@@ -49,7 +49,7 @@ class BucketLinks(NamedTuple):
     posterior: Reals  # joint
     probability: Reals
     pieces: Longs  # numbers of the pairs of the bucket, or of pieces of long pairs
-    evidence: Doubles  # of these pieces
+    evidence: Doubles  # evidence of these pieces
 
 
 class ScoredLinks(NamedTuple):
@@ -71,7 +71,7 @@ class Decoder(NamedTuple):
     linkable: Callable[[int, Floats | None], Flags]
     scores: TextScores | None = None  # the scores that the position model has read
     has_null: bool = False  # whether there is a null word, and therefore evidence
-    size: TrainingSize = TrainingSize()  # of the training text; scales pair scores
+    size: TrainingSize = TrainingSize()  # size of the training text; scales pair scores
     probabilities: LinkProbabilities | None = None  # without them, posteriors are the probabilities
 
     def scored_links(self, k: int) -> ScoredLinks:
@@ -283,7 +283,7 @@ class Decoder(NamedTuple):
     def _empty(self, name: str, dtype: Any = np.float32) -> list[AnyArray]:
         segments = self.text.segments
         sizes = zip(segments.target_lengths.tolist(), segments.source_lengths.tolist(), strict=True)
-        fill_value = {"scores": np.nan, "linkable": True}.get(name, 0)  # of cells that no piece has
+        fill_value = {"scores": np.nan, "linkable": True}.get(name, 0)  # the value of cells that no piece has
         return [np.full(size, fill_value, dtype) for size in sizes]
 
     def _values(self, name: str, k: int) -> AnyArray:

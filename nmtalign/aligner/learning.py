@@ -72,8 +72,8 @@ from nmtalign.vectors.embeddings import Embeddings
 # knows at least MIN_KNOWN_SHARE of the words of both sides
 MAX_SMALL_PAIRS = 2_000
 MIN_KNOWN_SHARE = 0.8
-MAX_CHECKED_CELLS = 1 << 16  # a text with at most so many cells is aligned to check that it gets any links
-MAX_TRUST_CELLS = 1 << 22  # the trust in an expert is estimated from about so many cells
+MAX_CHECKED_CELLS = 1 << 16  # a smaller text is aligned to check that it gets any links
+MAX_TRUST_CELLS = 1 << 22  # about the number of cells from which the trust in an expert is estimated
 
 BothVectors = tuple[Embeddings, Embeddings]
 
@@ -453,11 +453,11 @@ class PreparedBitext(NamedTuple):
     source: EncodedSide  # with the words of the prior
     target: EncodedSide
     gold: Mapping[int, GoldAlignment]  # by number of the pair, from 0; positions count the words of lines
-    corpus: Mapping[str, object]  # what the model folder records about the bitext
+    corpus: Mapping[str, object]  # the facts about the bitext that the model folder records
     text: EncodedText  # both sides with long pairs cut into pieces
     # links of an expert, or cells of graded similarities; their probabilities are prior counts
     prior_links: AlignedBatch | None
-    prior: Prior | None  # that of the options, with the word pairs of dictionaries
+    prior: Prior | None  # the prior of the options, with the word pairs of dictionaries
 
 
 def prepare(pairs: Iterable[Pair], options: LearnOptions) -> PreparedBitext:

@@ -147,7 +147,7 @@ class LinkSource:
 class Linker:
     """Reads one matrix per sentence pair and extracts links from it."""
 
-    name: str  # of the source, with its settings
+    name: str  # the name of the source, with its settings
     read: Callable[[Iterable[WordPair]], Iterator[PairMatrix]]
     posteriors: Callable[[Reals, Flags], Posteriors]
     extraction: Extraction

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from nmtalign.scorers.vector_scores import VectorScore
     from nmtalign.vectors.embeddings import Embeddings
 
-SAMPLE_WORDS = 20_000  # statistics of vectors are computed from so many words
+SAMPLE_WORDS = 20_000  # the words from which statistics of vectors are computed
 # dot products do worse than cosines where the standard deviation of the lengths, over their mean, is greater
 MAX_LENGTH_VARIATION = 0.2
 

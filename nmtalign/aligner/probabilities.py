@@ -49,7 +49,7 @@ MAX_PAIR_LOG_ODDS = 30.0  # bound of the log odds that a pair is parallel
 MAX_COST = MAX_PAIR_LOG_ODDS  # cost of a pair about which nothing is known
 MAX_MEAN_LENGTH = 500  # words
 MAX_LENGTH_DEVIATION = 6.0
-# the coefficients were fitted to training texts of so many words
+# the coefficients were fitted to training texts of this range of words
 MIN_TRAINING_WORDS, MAX_TRAINING_WORDS = 3_000, 350_000
 
 

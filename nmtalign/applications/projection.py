@@ -168,7 +168,7 @@ def _atoms_inside(spans: Iterable[LabeledSpan], line: LineAtoms) -> list[Labeled
 
 # --- the public function ---------------------------------------------------------------------------
 
-Labels = str | Sequence[str]  # of one sentence: a line such as "O B-X I-X", or a list of labels
+Labels = str | Sequence[str]  # the labels of one sentence: a line such as "O B-X I-X", or a list of labels
 Spans = str | Sequence[tuple[int, int, str]]  # a line such as "1-3:X", or (start, end, label)
 
 

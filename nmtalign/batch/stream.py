@@ -46,12 +46,12 @@ class AlignedChunk(NamedTuple):
     lines: list[SentencePair]  # as they were aligned: lines of sub-words are joined to words
     batch: AlignedBatch
     coverage: Coverage | None  # known words; None for links from another program
-    text: TextSettings  # what cuts the lines into the words or tokens that are linked
+    text: TextSettings  # settings that split the lines into the words or tokens that are linked
     languages: tuple[str | None, str | None]
-    unit: LinkUnit = WORDS  # what the links count
-    warning: str | None = None  # of the first chunk: a side is written without spaces
+    unit: LinkUnit = WORDS  # the unit of the positions in links
+    warning: str | None = None  # a warning of the first chunk: a side is written without spaces
     attention: PairMatrices | None = None  # (T, S) values and linkable cells of each pair that were asked for
-    # of links from another program: the marks of the sub-words that it has joined to words
+    # for links from another program: the marks of the sub-words that it has joined to words
     joined_marks: SubwordMarks | None = None
     costs: Doubles | None = None  # (N, 2) of the pairs, if they were asked for
 

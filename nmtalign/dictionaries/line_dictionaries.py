@@ -17,8 +17,8 @@ from nmtalign.errors import DataError
 from nmtalign.files.json_files import parse_json
 from nmtalign.files.text_files import try_lines
 
-MAX_WEIGHT = 1e9  # of an entry
-_FIRST_LINES = 200  # that decide on the format
+MAX_WEIGHT = 1e9  # the weight of an entry
+_FIRST_LINES = 200  # the lines that decide on the format
 
 NumberedLines = Iterator[tuple[int, str | DataError]]
 

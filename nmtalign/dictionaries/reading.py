@@ -31,7 +31,7 @@ class DictionaryFile:
     """A dictionary in a file, or in the files of an index and its texts."""
 
     path: str | Path
-    encoding: str = "utf-8"  # of word lists; other formats have their own
+    encoding: str = "utf-8"  # the encoding of word lists; other formats have their own
 
     def check(self) -> None:
         """Raise an error now if there is no such file, before a long text is read."""

@@ -34,7 +34,7 @@ MIN_WINDOW_SUBWORDS = 4  # includes the special ones at both ends
 DEFAULT_WINDOW_SUBWORDS = 512  # for a model that states no limit
 MAX_REMEMBERED_WORDS = 100_000
 PRECISION = {"cpu": "float32", "cuda": "float16", "mps": "float32"}
-ENCODED_PAIRS_IN_MEMORY = 256  # so many pairs are also written to the cache at a time
+ENCODED_PAIRS_IN_MEMORY = 256  # this is also the number of pairs written to the cache at a time
 MAX_PAIR_CELLS = 1 << 26
 _STACKS = ("layer", "layers", "block")  # attributes in which encoders keep their layers
 

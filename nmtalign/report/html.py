@@ -321,7 +321,7 @@ def report_data(pairs: Sequence[SamplePair]) -> dict[str, Any]:
         "compare": "gold" if with_gold else "0" if others else "none",
         "views": ["combined", *directions, *parts],
         "usual": aligned.default_values,
-        "parts": "attention" if aligned.scores is None else "posterior",  # of heads, of scorers
+        "parts": "attention" if aligned.scores is None else "posterior",  # weights of heads, or of scorers
         "colors": color_scale(),
         "paper": color_scale(LIGHT),
         "differences": color_scale("PuOr"),

@@ -23,12 +23,12 @@ from nmtalign.rescoring.features import Inputs, KnownWords, known_words, make_in
 from nmtalign.rescoring.network import Batch, Network, batch_loss, initial_network, mean_network
 from nmtalign.rescoring.rescorer import AnnotationStyle, Rescored, candidates_of
 
-HALF_WEIGHT_PAIRS = 10  # with so many gold pairs, a rescorer gets the weight 1/2
+HALF_WEIGHT_PAIRS = 10  # the gold pairs with which a rescorer gets the weight 1/2
 MIN_GOLD_PAIRS = 50  # fewer cannot train a rescorer
 MAX_GOLD_WORDS = 128  # gold pairs with more words on a side are ignored
 SURE_IMPORTANCE = np.float32(2)  # sure links count more than absent ones because error rates favor recall
 WEIGHT_DECAY = np.float32(1e-4)
-NETWORKS_PER_RESCORER = 3  # the rescorer is the mean of so many networks
+NETWORKS_PER_RESCORER = 3  # the networks whose mean is the rescorer
 GOLD_SCHEDULE = Schedule(held_out_period=6, examples_per_step=16, max_epochs=60, last_rate_share=0.05)
 
 

@@ -420,7 +420,7 @@ def _read_po(
     message = _PoMessage()
     counts = dict.fromkeys(("messages", "untranslated", "fuzzy", "plural"), 0)
     is_next_fuzzy = False  # whether a comment has marked the next message as fuzzy
-    keyword = ""  # of the string that the current line begins or continues
+    keyword = ""  # the keyword of the string that the current line begins or continues
     for number, line in enumerate(lines, 1):
         if isinstance(line, DataError):
             raise line  # the line may be the beginning of a message
@@ -501,8 +501,8 @@ class _PoMessage:
 # --- XML: translation memories and localisation files --------------------------------------------
 
 _INLINE_CODES = {"bpt", "ept", "ph", "it", "ut", "sub"}  # codes of another format, inside a sentence
-_ANNOTATIONS = {"note", "prop"}  # of a text that is not in a seg
-_MAX_XML_DEPTH = 100  # of the elements in a unit
+_ANNOTATIONS = {"note", "prop"}  # elements of a text that is not in a seg
+_MAX_XML_DEPTH = 100  # the depth of the elements in a unit
 MAX_UNIT_CHARS = 1 << 22  # in all languages; an element counts as 100 characters
 
 
@@ -544,7 +544,7 @@ def _read_tmx(path: str | Path, select: Select) -> Iterator[PairOrError]:
     languages: tuple[str, str] | None = None
     if select is not None:
         languages = language_tag(select[0]), language_tag(select[1])
-    source_language = ""  # of the header
+    source_language = ""  # the one that the header names
     languages_of_units: dict[str, None] = {}  # in the order of their occurrence
     units = pairs = with_alternatives = 0
     first_omitted_line = 0

@@ -19,8 +19,8 @@ from nmtalign.files.paths import expand_home
 from nmtalign.names import SubwordMarks
 from nmtalign.text.tokenization import Span, join_pieces, load_tokenizer, word_numbers
 
-SPACE_MARK = "▁"  # what sentencepiece writes in the place of a space
-MAX_CHARACTER_BYTES = 4  # of a character in UTF-8
+SPACE_MARK = "▁"  # the character that sentencepiece writes for a space
+MAX_CHARACTER_BYTES = 4  # the longest character in UTF-8
 _BYTE_PIECE = re.compile("<0x([0-9A-F]{2})>")
 
 

@@ -12,7 +12,7 @@ import struct
 from nmtalign.errors import DataError
 
 FASTTEXT_MAGIC = struct.pack("<i", 793712314)
-MAX_NUMBERS = 1 << 16  # of a vector
+MAX_NUMBERS = 1 << 16  # the numbers of a vector
 MAX_WORDS = 1 << 31
 _MAX_COUNTS_BYTES = 100
 _MAX_SAFETENSORS_HEADER = 100_000_000  # bytes, as in the reader of that format

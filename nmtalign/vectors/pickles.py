@@ -45,7 +45,7 @@ _REFUSED = (
 
 
 _FREE_MEMORY = 1 << 20  # bytes that the objects of any pickle may take
-_MEMORY_RATIO = 32  # a larger pickle may take so many times its size; normal ones with short words reach 25
+_MEMORY_RATIO = 32  # memory per byte of a larger pickle; normal ones with short words reach 25
 # bytes of the objects that short instructions make, and of a place in the memo
 _SIZES = {
     **dict.fromkeys(map(ord, (pickle.EMPTY_LIST, pickle.EMPTY_DICT, pickle.TUPLE1, pickle.TUPLE2)), 64),
@@ -234,7 +234,7 @@ class _Unpickler(pickle._Unpickler):
         super().__init__(self.file, encoding=encoding)
         self.size = len(data)
         of_pickle = _FREE_MEMORY + _MEMORY_RATIO * self.size
-        of_file = max_decompressed_size(file_size) - self.size  # what unpacking has left
+        of_file = max_decompressed_size(file_size) - self.size  # the memory that unpacking has left
         self.budget = min(of_pickle, of_file)
 
     def take(self, size: int) -> None:

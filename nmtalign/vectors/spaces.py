@@ -90,7 +90,7 @@ def mutual_neighbors(source: Reals, target: Reals) -> tuple[Longs, float]:
         highest[block] = score.max(axis=1)
         np.maximum(best, score.max(axis=0), out=best)
     mutual = np.flatnonzero(highest == best[forward])
-    mutual = mutual[np.unique(forward[mutual], return_index=True)[1]]  # of equals the first
+    mutual = mutual[np.unique(forward[mutual], return_index=True)[1]]  # the first of equals
     mutual.sort()
     return np.stack([mutual, forward[mutual]], axis=1), float(highest.mean()) if len(highest) else 0.0
 
@@ -170,8 +170,8 @@ class MappedSpaces(NamedTuple):
     source: Embeddings
     target: Embeddings
     seeds: int  # seed pairs that had vectors
-    pairs: int  # of the last dictionary
-    rounds: int  # of refinement
+    pairs: int  # the pairs of the last dictionary
+    rounds: int  # the rounds of refinement
     cosine: float  # mean over the pairs of the last dictionary
 
     def __str__(self) -> str:

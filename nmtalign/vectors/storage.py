@@ -163,7 +163,7 @@ def load_embeddings(
     with (
         reraise_as_data_error(path),
         np.errstate(over="ignore", invalid="ignore"),
-    ):  # what is not finite is refused
+    ):  # entries that are not finite are refused
         embeddings = readers[format]()
     for matrix in (embeddings.matrix, *([embeddings.subwords.matrix] if embeddings.subwords else [])):
         if matrix.size and not np.isfinite([matrix.min(), matrix.max()]).all():

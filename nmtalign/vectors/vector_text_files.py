@@ -89,7 +89,7 @@ class TextForm(NamedTuple):
     """How a file writes its vectors."""
 
     dimension: int
-    words: int | None = None  # of the header, if there is one
+    words: int | None = None  # the number in the header, if there is one
     decimal: bytes = rb"\."  # the mark, as a pattern
 
     def split(self, line: bytes) -> tuple[bytes, list[bytes]]:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     Shown = tuple[dict[str, na.AlignmentMatrix], frozenset[na.Link], na.GoldAlignment | None]
 
 MAX_LIST_CHARS = 100  # longer lists of words are abbreviated in messages
-MAX_PICTURE_WORDS = 150  # a picture shows so many words of a side, unless --rows or --columns choose others
+MAX_PICTURE_WORDS = 150  # words per side of a picture, unless --rows or --columns choose others
 
 
 @dataclass(frozen=True, kw_only=True)
