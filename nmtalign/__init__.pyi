@@ -10,12 +10,16 @@ from nmtalign.aligner.opening import load as load
 from nmtalign.aligner.opening import vector_aligner as vector_aligner
 from nmtalign.applications.bilingual_lexicon import lexicon as lexicon
 from nmtalign.applications.concordance import find as find
+from nmtalign.applications.conversion import convert as convert
 from nmtalign.applications.phrases import phrases as phrases
 from nmtalign.applications.projection import project as project
 from nmtalign.batch.cluster import align_on_cluster as align_on_cluster
+from nmtalign.corpus.bitext_index import open_index as open_index
 from nmtalign.dictionaries.reading import read_dictionary as read_dictionary
+from nmtalign.errors import AdviceWarning as AdviceWarning
 from nmtalign.errors import DataError as DataError
 from nmtalign.errors import NmtalignError as NmtalignError
+from nmtalign.errors import NmtalignWarning as NmtalignWarning
 from nmtalign.errors import UsageError as UsageError
 from nmtalign.files.paths import resolve_path as resolve_path
 from nmtalign.links.alignments import AlignedBatch as AlignedBatch
@@ -29,6 +33,7 @@ from nmtalign.links.evaluation import Evaluation as Evaluation
 from nmtalign.links.evaluation import evaluate as evaluate
 from nmtalign.links.formats import read_gold as read_gold
 from nmtalign.links.inputs import write_links as write_links
+from nmtalign.links.symmetrization import symmetrize as symmetrize
 from nmtalign.progress import Progress as Progress
 from nmtalign.report.heatmap import draw_heatmap as draw_heatmap
 from nmtalign.report.heatmap import save_heatmaps as save_heatmaps

@@ -52,6 +52,19 @@ def offsets_of(lengths: ArrayLike) -> Longs:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
 
 
+def positions_in_runs(counts: Integers, dtype: type[np.integer] = np.int64) -> Integers:
+    """Return the position of each entry in its run, from 0, where run k has ``counts[k]`` entries.
+
+    >>> positions_in_runs(np.array([2, 0, 3])).tolist()
+    [0, 1, 0, 1, 2]
+    """
+    ends = np.cumsum(counts, dtype=dtype)
+    starts = ends - counts.astype(dtype, copy=False)
+    positions = np.arange(counts.sum(), dtype=dtype)
+    positions -= np.repeat(starts, counts)
+    return positions
+
+
 def block_slices(length: int, size: int) -> Iterator[slice]:
     """Yield slices of `size` entries that cover `length` entries; the last slice may be shorter."""
     return (slice(start, start + size) for start in range(0, length, size))

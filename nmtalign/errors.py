@@ -15,6 +15,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -52,6 +53,34 @@ def class_and_error_text(error: BaseException) -> str:
     """Return the class of an unexpected error, followed by its text if it has one."""
     kind = type(error).__name__
     return f"{kind}: {error}" if str(error).strip() else kind
+
+
+class NmtalignWarning(UserWarning):
+    """Base class of every warning of this package: ``warnings.simplefilter("ignore", NmtalignWarning)``.
+
+    Examples
+    --------
+    >>> import nmtalign as na
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", na.NmtalignWarning)
+    ...     na.load().align("abc def ghi", "jkl mno pqr")
+    no links
+    """
+
+
+class AdviceWarning(NmtalignWarning):
+    """Advice on a call that does what it says, but could do it better; each advice is given once."""
+
+
+_given_advice: set[str] = set()
+
+
+def advise(text: str, *, topic: str, stacklevel: int) -> None:
+    """Warn with an advice, unless advice on this topic was already given."""
+    if topic not in _given_advice:
+        _given_advice.add(topic)
+        warnings.warn(text, AdviceWarning, stacklevel=stacklevel + 1)
 
 
 class NmtalignError(Exception):

@@ -72,7 +72,7 @@ LABEL_FORMATS: tuple[LabelFormat, ...] = get_args(LabelFormat)
 TAG_FORMATS: tuple[TagFormat, ...] = get_args(TagFormat)
 
 ReadVectorsFormat = Literal[
-    "folder", "word2int", "word2vec", "word2vec-binary", "fasttext", "gensim", "pickle"
+    "folder", "word2int", "word2vec", "word2vec-binary", "fasttext", "gensim", "pickle", "static"
 ]
 WrittenVectorsFormat = Literal["folder", "word2int", "word2vec", "word2vec-binary"]
 UnknownPolicy = Literal["zero", "subword", "backoff"]

@@ -46,7 +46,7 @@ NamedArrays = Mapping[str, NDArray[Any]]
 class State:
     """The content of a part, from which its class can make it again."""
 
-    kind: str  # names the class, see `KINDS` of the aligner
+    kind: str  # names the class, see `PART_CLASSES` in aligner/aligner.py
     values: Mapping[str, Any] = field(default_factory=dict)  # plain values, for JSON
     arrays: NamedArrays = field(default_factory=dict)  # small arrays, stored in one file
     large: NamedArrays = field(default_factory=dict)  # large arrays, a file each
@@ -95,9 +95,13 @@ class Stored:
     file: Callable[[str], Path]  # returns the path of a file by its name, or raises DataError
     prefix: str = ""  # the names of the files and arrays of this part begin with it
 
+    def section(self, name: str) -> Stored:
+        """Return the values of the object with this name; arrays and files stay those of this part."""
+        return replace(self, meta=self.value(name, dict))
+
     def part(self, name: str) -> Stored:
         """Return the state of a part."""
-        meta = replace(self, meta=self.meta["parts"]).value(name, dict)
+        meta = self.section("parts").value(name, dict)
         return replace(self, meta=meta, prefix=f"{self.prefix}{name}.")
 
     def parts(self) -> list[str]:

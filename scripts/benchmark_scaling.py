@@ -5,7 +5,7 @@
 SOURCE and TARGET are line-aligned text, perhaps .gz. The first table aligns the text in this process, by
 forked processes, and on a dask cluster of this machine, with its scheduler in this process; the last row
 gives the text out to a cluster that does nothing with it. CPU time stays true on a busy machine; pairs a
-second and start-up do not. The second table makes the passes of training over shards that are given away
+second and start-up do not. The second table makes the passes of training over parts that are given away
 and taken back in this process, as a cluster would, and counts bytes and CPU seconds on either side, for a
 quarter, half and all of the pairs. The third works out from both what larger corpora need: what grows with
 the pairs in proportion, and word pairs with the power that the second table shows; memory here is twice the
@@ -36,7 +36,7 @@ from nmtalign.corpus.sides import EncodedSide, encode_pairs
 from nmtalign.corpus.text import EncodedText, whole_pairs
 from nmtalign.links.formats import format_pharaoh_batch
 from nmtalign.text.bitext import SentencePair, iter_chunks, read_bitext
-from nmtalign.training.distributed import DistributedBitext, Shard
+from nmtalign.training.distributed import DistributedBackend, WorkerPart
 from nmtalign.training.em import Estimator, preset_hyperparameters
 
 TEXT_BYTES = 64  # of the links of a pair on disk, about; twice that with probabilities
@@ -127,15 +127,15 @@ class Counting:
     def __init__(self) -> None:
         self.sent = self.fetched = 0
         self.seconds = 0.0
-        self.shards: list[int] = []
+        self.parts: list[int] = []
 
     def keep(self, function: Callable[..., Any], *given: Any) -> Kept:
         self.sent += sum(len(pickle.dumps(thing, 5)) for thing in given if not isinstance(thing, Kept))
         start = time.process_time()
         found = function(*(thing.thing if isinstance(thing, Kept) else thing for thing in given))
         self.seconds += time.process_time() - start
-        if isinstance(found, Shard):
-            self.shards.append(len(pickle.dumps(found, 5)))
+        if isinstance(found, WorkerPart):
+            self.parts.append(len(pickle.dumps(found, 5)))
         return Kept(found)
 
     def in_order(self, submit: Callable[[Any], Kept], items: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
@@ -150,12 +150,12 @@ class Spread(NamedTuple):
 
     pairs: int
     word_pairs: int
-    of_shards: int  # word pairs of all shards together
-    shards: int
+    of_parts: int  # word pairs of all parts together
+    parts: int
     setup: int  # bytes that are sent before the first pass
     sent: float  # bytes a pass
     fetched: float
-    shard: int  # bytes of the largest shard where it is held
+    part: int  # bytes of the largest part where it is held
     held: int  # bytes of arrays that stay here, of word pairs alone
     there: float
     here: float
@@ -165,33 +165,34 @@ def spread(sides: tuple[EncodedSide, EncodedSide]) -> Spread:
     settings, processes = preset_hyperparameters("default"), Counting()
     start = time.process_time()
     text = EncodedText(*sides, whole_pairs(*sides), make_buckets(*sides))
-    estimator = Estimator(text, settings, make_bitext=partial(DistributedBitext, processes=processes))
-    setup, shards = processes.sent, list(processes.shards)
+    make_backend = partial(DistributedBackend, processes=processes)
+    estimator = Estimator.prepare(text, settings, make_backend=make_backend)
+    setup, parts = processes.sent, list(processes.parts)
     processes.sent = processes.fetched = 0
     estimator.run()
     passes = settings.model1_iterations + settings.hmm_iterations
-    bitext = estimator.bitext
-    assert isinstance(bitext, DistributedBitext)
+    backend = estimator.backend
+    assert isinstance(backend, DistributedBackend)
     return Spread(
         len(sides[0].lengths),
         len(estimator.index),
-        sum(len(shard.pairs) for shard in bitext.shards),
-        len(bitext.shards),
+        sum(len(part.pairs) for part in backend.parts),
+        len(backend.parts),
         setup,
         processes.sent / passes,
         processes.fetched / passes,
-        max(shards),
-        held_here(estimator, bitext),
+        max(parts),
+        held_here(estimator, backend),
         processes.seconds,
         time.process_time() - start - processes.seconds,
     )
 
 
-def held_here(estimator: Estimator, bitext: DistributedBitext) -> int:
-    arrays = [estimator.index.source, estimator.index.target, *(shard.pairs for shard in bitext.shards)]
-    for kind in estimator.forms:
-        arrays += [kind.source, kind.target, kind.alike, kind.prior]
-        arrays += [] if kind.pair is None else [kind.pair]
+def held_here(estimator: Estimator, backend: DistributedBackend) -> int:
+    arrays = [estimator.index.source, estimator.index.target, *(part.pairs for part in backend.parts)]
+    for pairs in estimator.form_pairs:
+        arrays += [pairs.source, pairs.target, pairs.similar_pairs, pairs.spelling_counts]
+        arrays += [] if pairs.pair is None else [pairs.pair]
     return sum(array.nbytes for array in {id(array): array for array in arrays}.values())
 
 
@@ -204,12 +205,12 @@ def spread_row(found: Spread) -> list[str]:
     return [
         f"{found.pairs:,}",
         f"{found.word_pairs / 1e6:.2f} M",
-        str(found.shards),
-        f"{found.of_shards / 1e6:.2f} M",
+        str(found.parts),
+        f"{found.of_parts / 1e6:.2f} M",
         f"{found.setup / 1e6:.0f} MB",
         f"{found.sent / 1e6:.0f} MB",
         f"{found.fetched / 1e6:.0f} MB",
-        f"{found.shard / 1e6:.0f} MB",
+        f"{found.part / 1e6:.0f} MB",
         f"{found.held / 1e6:.0f} MB",
         f"{found.there:.1f}",
         f"{found.here:.1f}",
@@ -231,14 +232,14 @@ def plan_row(pairs: float, cores: int, work: float, giving: float, small: Spread
         f"{max(work / cores, giving) * pairs / 3600:.1f}",
         f"{giving * pairs / 3600:.1f}",
         f"{2 * TEXT_BYTES * pairs / 1e9:,.1f} GB",
-        f"{large.shards * times:,.0f}",
+        f"{large.parts * times:,.0f}",
         f"{word_pairs / 1e6:,.0f} M",
         f"{network / 1e9:,.1f} GB",
         f"{large.there * times / cores / 3600:.2f}",
         f"{large.here * word_pairs / large.word_pairs / 3600:.2f}",
         f"{large.setup * times / 1e9:.1f} GB",
         f"{(2 * large.held * word_pairs / large.word_pairs + 3 * large.setup * times) / 1e9:.1f} GB",
-        f"{large.shard * large.shards * times / 1e9:.1f} GB",
+        f"{large.part * large.parts * times / 1e9:.1f} GB",
     ]
 
 
@@ -262,8 +263,8 @@ def main() -> None:
     read = partial(read_bitext, options.source, options.target)
     sizes = [options.pairs // 4, options.pairs // 2, options.pairs]
     trained = [spread(encoded(islice(read(), size))) for size in sizes]
-    head = ["train: pairs", "word pairs", "shards", "word pairs of shards", "sent first", "sent a pass"]
-    head += ["fetched a pass", "largest shard", "held here", "CPU s there", "CPU s here"]
+    head = ["train: pairs", "word pairs", "parts", "word pairs of parts", "sent first", "sent a pass"]
+    head += ["fetched a pass", "largest part", "held here", "CPU s there", "CPU s here"]
     print(markdown([head, *map(spread_row, trained)]), "\n", flush=True)
     head = [
         "pairs",
@@ -272,7 +273,7 @@ def main() -> None:
         "of that giving out",
         "links on disk",
     ]
-    head += ["shards of train", "word pairs", "network a pass", f"hours, {options.cores} cores", "hours here"]
+    head += ["parts of train", "word pairs", "network a pass", f"hours, {options.cores} cores", "hours here"]
     head += ["bitext in scheduler", "memory here", "of all workers"]
     plans = [plan_row(n, options.cores, work, giving, trained[0], trained[-1]) for n in (1e6, 1e7, 1e8, 1e9)]
     print(markdown([head, *plans]))

@@ -27,9 +27,9 @@ import tempfile
 from pathlib import Path
 
 MUTUAL = "mutual argmax, ties by the diagonal"
-DIAGONAL = "the same with a diagonal prior (the default)"
+DIAGONAL = "the same with a diagonal prior"
 HMM = "hidden Markov model, transitions fitted on the lines"
-COSINE = {MUTUAL: ["--positions", "none"], DIAGONAL: [], HMM: ["--positions", "hmm"]}
+COSINE = {MUTUAL: ["--positions", "none"], DIAGONAL: ["--positions", "diagonal"], HMM: []}
 VECTORS = {
     "counts 64": ["--dimension", "64"],
     "counts 128": [],
@@ -80,7 +80,7 @@ def evaluate(corpus: Path, name: str, folder: Path, *, scores: bool) -> list[str
     rows = []
     for links, options in (COSINE | (PLAIN if scores else {})).items():
         places = folder / "text.src", folder / "text.tgt", "--vectors", vectors
-        nmtalign("align", *places, *options, "-o", folder / "links")
+        nmtalign("align", *places, *options, "--unknown", "zero", "-o", folder / "links")
         out = nmtalign("evaluate", folder / "links", gold)
         found = dict(re.findall(r"^(precision|recall|aer) +([\d.]+)", out, re.MULTILINE))
         cells = (

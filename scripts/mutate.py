@@ -37,7 +37,7 @@ AREAS = {  # code, and its tests, the quick ones first; its examples are run as 
     "links": (["links"], ["tests/links"]),
     "applications": (["applications"], ["tests/applications"]),
     "aligner": (
-        ["aligner", "positions", "training/e_step.py", "training/em.py"],
+        ["aligner", "positions", "training/em.py"],
         [
             "tests/positions",
             "tests/training",

@@ -23,8 +23,9 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 LAYERS = {
     "cli": 9,
     "applications": 8,
-    "report": 7,
-    "batch": 7,
+    "report": 8,
+    "batch": 8,
+    "checks": 7,
     "aligner": 6,
     "training": 5,
     "rescoring": 5,
@@ -51,7 +52,7 @@ LAYERS = {
 }
 # sideways in one layer: emissions and the E-step, which positions read and scorers are fitted by
 ARROWS = {("scorers", "positions")}
-MOST_FILES = 12  # of a folder, besides __init__.py
+MOST_FILES = 14  # of a folder, besides __init__.py
 LIGHT = {"numpy", "click", "nmtalign"}  # all that may be imported at the top of a module besides Python's own
 
 
@@ -145,7 +146,7 @@ FOLDERS = sorted({path.parent.relative_to(PACKAGE).as_posix() for path in FILES}
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_no_folder_has_more_than_twelve_files(folder):
+def test_no_folder_has_too_many_files(folder):
     files = [path for path in FILES if path.parent == PACKAGE / folder and path.name != "__init__.py"]
     assert len(files) <= MOST_FILES
 
@@ -164,7 +165,7 @@ def test_the_lowest_versions_are_those_promised():
 LONGEST_FUNCTION, SHORT = 70, 20
 ASK_NOTHING = ("aligner", "rescoring", "batch", "report", "cli")
 DOORS = {  # these take what users give, which may be one of several kinds
-    "nmtalign.cli.declare",
+    "nmtalign.cli.configuration",
 }
 
 
@@ -217,7 +218,7 @@ def test_these_rules_can_fail():
     assert asked_classes(tree) == ["Alignment"]
 
 
-MOST_MODULES = 56  # of which a function runs when one pair is aligned, or a model is learned
+MOST_MODULES = 59  # of which a function runs when one pair is aligned, or a model is learned
 COUNT = """
 import sys
 from nmtalign.cli import main

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from nmtalign.cli import main
-from nmtalign.text import subwords
-from nmtalign.text.tokenization import load_tokenizer
+from nmtalign.text import subwords, tokenization
 from tests.conftest import REPOSITORY
 
 EXTRAS = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"][
@@ -25,6 +24,8 @@ EXTRAS = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8
         ("sentencepiece", "sentencepiece", "train text text -o model -q --tokenizer sentencepiece:text"),
         ("sentencepiece", "sentencepiece", "align text text --spm text"),
         ("tokenizers", "tokenizers", "align text text --spm text.json"),
+        ("static", "safetensors", "align text text --vectors static"),
+        ("static", "tokenizers", "align text text --vectors static"),
         ("zst", "zstandard", "align text.zst text"),
         ("lemmas", "simplemma", "train text text -o model -q --lemmas --langs en,hu"),
         ("parquet", "pyarrow.parquet", "align --pairs text.parquet"),
@@ -37,10 +38,14 @@ def test_an_extra_that_is_missing_is_named(tmp_path: Path, monkeypatch, capsys, 
     assert extra in EXTRAS
     monkeypatch.setitem(sys.modules, module, None)
     monkeypatch.chdir(tmp_path)
-    load_tokenizer.cache_clear()
+    tokenization._make_tokenizer.cache_clear()
+    tokenization._open_sentencepiece.cache_clear()
     subwords._open_segmenter.cache_clear()
     for name in ("text", "text.json", "text.zst", "text.parquet"):
         Path(name).write_text("a b\n", encoding="utf-8")
+    Path("static").mkdir()
+    for name in ("tokenizer.json", "model.safetensors"):
+        Path("static", name).write_text("{}", encoding="utf-8")
     with pytest.raises(SystemExit) as ended:
         main(command.split())
     said = capsys.readouterr().err

@@ -31,7 +31,7 @@ from nmtalign.links.formats import (
     LinkRecord,
     format_pair_scores_batch,
     format_pharaoh_batch,
-    format_scores_batch,
+    format_probabilities_batch,
     parse_pharaoh,
 )
 from nmtalign.text.bitext import read_bitext
@@ -124,7 +124,7 @@ def test_an_empty_line_stays_an_empty_line(tmp_path):
     """clab/fast_align#62, #47: NaN, or all output empty."""
     path = write(tmp_path / "pairs", "a ||| b\n\n ||| \n")
     assert list(read_bitext(path)) == [("a", "b"), ("", ""), ("", "")]
-    assert format_pharaoh_batch(NO_LINKS) == format_scores_batch(NO_LINKS) == "\n\n\n"
+    assert format_pharaoh_batch(NO_LINKS) == format_probabilities_batch(NO_LINKS) == "\n\n\n"
 
 
 @pytest.mark.parametrize("line", ["a ||| b ||| c", "a b", "12\ta ||| b"])
@@ -187,7 +187,7 @@ def test_scores_stand_in_a_parallel_file_in_fixed_point():
     batch = AlignedBatch(
         np.array([0, 2]), np.array([0, 1]), np.array([0, 1]), np.array([1e-5, 1]), np.array([1e-5])
     )
-    links, scores = format_pharaoh_batch(batch), format_scores_batch(batch)
+    links, scores = format_pharaoh_batch(batch), format_probabilities_batch(batch)
     assert (links, scores) == ("0-0 1-1\n", "0.0000 1.0000\n")
     assert parse_pharaoh(links.rstrip("\n")) == {(0, 0), (1, 1)}
     assert "e" not in format_pair_scores_batch(batch)

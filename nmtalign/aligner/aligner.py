@@ -18,32 +18,42 @@ from nmtalign.aligner.decoding import BucketLinks, Decoder
 from nmtalign.aligner.experts import Expert, estimate_trust, with_expert_votes, with_links
 from nmtalign.aligner.extraction_methods import Extraction, make_extraction
 from nmtalign.aligner.probabilities import LinkProbabilities, TrainingSize
+from nmtalign.arrays import Reals
 from nmtalign.calls import check_call, check_constructor
-from nmtalign.corpus.coverage import Coverage, warn_of_one_word_lines
-from nmtalign.corpus.line_words import links_of_tokens, links_of_words, pair_of_words
+from nmtalign.corpus.coverage import Coverage, one_word_lines_warning
+from nmtalign.corpus.line_words import links_of_tokens, links_of_words, pair_of_words, values_of_words
 from nmtalign.corpus.parallel import default_workers, parallel_map
 from nmtalign.corpus.text import EncodedText, encode_lines, encode_text
-from nmtalign.corpus.units import WORDS, LinkUnit, expand_pair, expand_to_segments, link_unit
+from nmtalign.corpus.units import (
+    WORDS,
+    LinkUnit,
+    expand_pair,
+    expand_to_segments,
+    expand_values,
+    link_unit,
+)
 from nmtalign.display import short_repr, single_line, with_plural
-from nmtalign.errors import UsageError
+from nmtalign.errors import NmtalignWarning, UsageError
 from nmtalign.files.paths import resolve_path
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, BothWords
 from nmtalign.links.inputs import LinksInput, iter_links
-from nmtalign.names import CountName, SubwordMarks
+from nmtalign.names import CellValues, CountName, SubwordMarks
 from nmtalign.positions.position_model import PositionModel, SoftmaxPositions, TextScores
 from nmtalign.progress import ProgressInput, open_reporter
 from nmtalign.results import TableResult
-from nmtalign.scorers.learned_lexicon import Lexicon
+from nmtalign.scorers.lexicon import Lexicon
 from nmtalign.scorers.scorer import Scorer
 from nmtalign.state import State, Stored, open_state, save_state
 from nmtalign.text.bitext import (
+    MAX_MATRIX_CELLS,
+    ColumnName,
     Pair,
     Pairs,
     Sentence,
     Sentences,
     check_pair,
-    check_pairs,
     is_line_pair,
+    read_pairs,
     words_between_spaces,
 )
 from nmtalign.text.tokenization import Languages, TextSettings
@@ -52,10 +62,11 @@ from nmtalign.validation import check_type, is_iterable
 # module and class of each kind of part, which are imported when such a part is opened
 PART_CLASSES: dict[str, tuple[str, str]] = {
     "mixture": ("nmtalign.scorers.mixture", "Mixture"),
-    "lexicon": ("nmtalign.scorers.learned_lexicon", "Lexicon"),
+    "lexicon": ("nmtalign.scorers.lexicon", "Lexicon"),
     "dense": ("nmtalign.scorers.dense", "DenseScorer"),
     "vectors": ("nmtalign.scorers.given_vectors", "VectorScorer"),
     "embeddings": ("nmtalign.vectors.embeddings", "Embeddings"),
+    "static": ("nmtalign.vectors.static_models", "StaticSubwords"),
     "dot": ("nmtalign.scorers.vector_scores", "DotScore"),
     "bahdanau": ("nmtalign.scorers.vector_scores", "BahdanauScore"),
     "projected-dot": ("nmtalign.scorers.vector_scores", "ProjectedDot"),
@@ -158,10 +169,13 @@ class Aligner(TableResult):
         pairs: Pairs,
         targets: Sentences | None = None,
         *,
+        source: ColumnName = None,
+        target: ColumnName = None,
         expert: LinksInput | None = None,
         count: CountName | None = None,
         pieces: SubwordMarks | None = None,
         spm: str | Path | Sequence[str | Path] | None = None,
+        spaces: str | None = None,
         workers: int | None = None,
         progress: ProgressInput = False,
     ) -> AlignedBatch:
@@ -172,10 +186,13 @@ class Aligner(TableResult):
 
         Parameters
         ----------
-        pairs : Bitext, iterable of (source, target), (list, list), or DataFrame
-            Lines of text, or lists of their words.
+        pairs : Bitext, iterable of (source, target), (list, list), table, or records
+            Lines of text, or lists of their words; for tables and records see :func:`train`. The index of a
+            DataFrame is kept: tables of the batch have it.
         targets : sequence, optional
             The target sentences, if `pairs` are the source sentences: ``align_batch(sources, targets)``.
+        source, target : str or int, optional
+            The columns of a table, or the keys of records. Default: they are found by their names.
         expert : path or iterable, optional
             Links of each pair, made by another system or a person: Pharaoh lines, or sets of
             (source, target). They vote on the links. An empty set says nothing about its pair. How much
@@ -190,6 +207,9 @@ class Aligner(TableResult):
         spm : path, or two of them, optional
             Sub-word models (sentencepiece, or ``tokenizer.json``) that cut raw lines into the pieces that
             links count.
+        spaces : str, optional
+            A mark such as ``▁``: links count tokens among which each space is a token of this mark, and which
+            leave out nothing, so that a line can be restored from them.
         workers : int, optional
             How many threads or processes work; the links do not depend on it.
         progress : bool or callable
@@ -199,7 +219,8 @@ class Aligner(TableResult):
         Returns
         -------
         AlignedBatch
-            One entry for each pair; the entry has no links if a side has no words.
+            One entry for each pair; the entry has no links if a side has no words. The words, tokens or
+            pieces that its links count are its `tokens`.
 
         Warns
         -----
@@ -207,10 +228,11 @@ class Aligner(TableResult):
             If few words of all pairs are known, or the sides are swapped.
         """
         reporter = open_reporter(progress, stage="aligning")
-        listed = list(check_pairs(pairs, targets, languages=self.languages))
+        checked = read_pairs(pairs, targets, source=source, target=target, languages=self.languages)
+        listed = list(checked.pairs)
         reporter.expect(len(listed))
         aligner = self if workers is None else replace(self, workers=workers)
-        unit = link_unit(count=count, pieces=pieces, spm=spm)
+        unit = link_unit(count=count, pieces=pieces, spm=spm, spaces=spaces)
         if expert is not None:
             aligner = aligner.with_given_links()
             listed = list(with_links(listed, iter_links(expert)))
@@ -227,7 +249,8 @@ class Aligner(TableResult):
             lines: list[Any] = listed
             segments = [unit.segments(pair, aligner.text, aligner.languages) for pair in lines]
             batch = expand_to_segments(batch, segments)
-        return replace(batch, origin=_Pairs(aligner, listed, unit))
+        origin = _Pairs(aligner, listed, unit)
+        return replace(batch, origin=origin, unit=unit.count, frame_index=checked.frame_index)
 
     @check_call()
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
@@ -341,10 +364,10 @@ class Aligner(TableResult):
         numbers = ({}, {}) if scorer.lexicon is None else scorer.lexicon.numbers
         text = TextSettings.opened(stored.value("text", dict), stored.file)
         languages = tuple(stored.value("languages", list))
-        training_state = replace(stored, meta=stored.value("training", dict))
+        training_state = stored.section("training")
         training = {name: training_state.value(name, dict) for name in training_state.meta}
         if "corpus" in training:
-            replace(training_state, meta=training["corpus"]).integer("pairs", minimum=0)
+            training_state.section("corpus").integer("pairs", minimum=0)
         positions, extraction = stored.open("positions", numbers), stored.open("extraction")
         expert = stored.open("expert") if "expert" in stored.parts() else None
         return cls(scorer, positions, extraction, text, languages, training, expert=expert)
@@ -363,7 +386,7 @@ class Aligner(TableResult):
         if not len(links.source):
             return text
         words = None if self.expert.encoder or count == "tokens" else text.line_words
-        lengths = text.segments.source_lengths, text.segments.target_lengths
+        lengths = text.sections.source_lengths, text.sections.target_lengths
         return replace(text, expert_links=links_of_tokens(links, words, lengths, first=first))
 
     @property
@@ -397,11 +420,11 @@ class Aligner(TableResult):
         """Return a text; warn the caller of the method if its words show that links cannot be trusted."""
         reasons: list[str | None] = [_sentences_as_words(pairs)]
         if not reasons[0]:
-            known = self.scorer.coverage_of(text.source, text.target, text.segments)
-            reasons = [known.warning, warn_of_one_word_lines(text)]
+            known = self.scorer.coverage_of(text.source, text.target, text.sections)
+            reasons = [known.warning, one_word_lines_warning(text)]
         for why in reasons:
             if why:
-                warnings.warn(why, stacklevel=4)
+                warnings.warn(why, NmtalignWarning, stacklevel=4)
         return text
 
     def align_text(self, text: EncodedText, done: Callable[[int], None] | None = None) -> AlignedBatch:
@@ -417,12 +440,12 @@ class Aligner(TableResult):
         groups: Iterable[Iterable[BucketLinks]] = (links(part, workers) for part in parts)
         if len(parts) >= max(workers, 2):  # each part is read and decoded by one worker
             groups = parallel_map(lambda part: list(links(part, 1)), parts, workers, work=text.cells)
-        is_first_piece = np.diff(text.segments.pair, prepend=-1) > 0
+        is_first_section = np.diff(text.sections.pair, prepend=-1) > 0
         links_of_buckets: list[BucketLinks] = []
         for links_of_bucket in chain.from_iterable(groups):
             links_of_buckets.append(links_of_bucket)
             if done is not None:
-                done(int(is_first_piece[links_of_bucket.pieces].sum()))
+                done(int(is_first_section[links_of_bucket.sections].sum()))
         return self.decoder_of(replace(text, buckets=())).collected(links_of_buckets)
 
     def decoder_of(self, text: EncodedText) -> Decoder:
@@ -459,7 +482,7 @@ class Aligner(TableResult):
     def covered(self, pairs: Sequence[tuple[str, str]]) -> Coverage:
         """Count how many words of pairs of lines are known."""
         text = self._encoded_lines(pairs)
-        return self.scorer.coverage_of(text.source, text.target, text.segments)
+        return self.scorer.coverage_of(text.source, text.target, text.sections)
 
     def _encoded_lines(self, pairs: Sequence[tuple[str, str]]) -> EncodedText:
         """Return pairs of lines as arrays."""
@@ -513,16 +536,49 @@ class _Pairs:
             return aligned
         return expand_pair(aligned, *self.unit.segments(pair, self.aligner.text, self.aligner.languages))
 
+    def matrices(self, values: CellValues | None) -> Iterator[Reals]:
+        """Yield values of each pair, bit-identical to those of :meth:`aligned`."""
+        return self._iter_matrices(values or self.aligner.default_values)
+
+    def _iter_matrices(self, values: str) -> Iterator[Reals]:
+        for pairs in _chunks_of_cells(self.pairs):
+            text = self.aligner.encoded(pairs, count=self.unit.linked)
+            _, arrays = self.aligner.decoder_of(text).links_and_values([values])
+            line_words = text.line_words if self.unit.linked == "words" else None
+            for n, pair in enumerate(pairs):
+                matrix = values_of_words(values, arrays[values][n], pair, line_words, n)
+                if self.unit.expands and is_line_pair(pair):
+                    segments = self.unit.segments(pair, self.aligner.text, self.aligner.languages)
+                    matrix = expand_values(values, matrix, *segments)
+                matrix.flags.writeable = False
+                yield matrix
+
     def chosen(self, numbers: Sequence[int]) -> _Pairs:
         """Return some of the pairs."""
         return _Pairs(self.aligner, [self.pairs[n] for n in numbers], self.unit)
+
+
+def _chunks_of_cells(pairs: Sequence[Pair]) -> Iterator[Sequence[Pair]]:
+    """Yield consecutive pairs whose matrices together fit into memory."""
+    chunk: list[Pair] = []
+    cells = 0
+    for pair in pairs:
+        chunk.append(pair)
+        source, target = pair[:2]  # of lines, characters are counted, which are more than words
+        cells += len(source) * len(target)
+        if cells > MAX_MATRIX_CELLS:
+            yield chunk
+            chunk = []
+            cells = 0
+    if chunk:
+        yield chunk
 
 
 def _checked_lines(pairs: Sequence[Any]) -> Sequence[Any]:
     """Return pairs of lines; a UsageError for lists of words, of which links count the words."""
     if any(not is_line_pair(pair) for pair in pairs[:1]):
         found = "found lists of words, and links count these words"
-        raise UsageError(f"`count`, `pieces` and `spm` are for lines of text; {found}")
+        raise UsageError(f"`count`, `pieces`, `spm` and `spaces` are for lines of text; {found}")
     return pairs
 
 

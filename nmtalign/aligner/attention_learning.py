@@ -22,14 +22,14 @@ from nmtalign.calls import check_call
 from nmtalign.corpus.parallel import default_workers, parallel_map
 from nmtalign.corpus.text import EncodedText, encode_text
 from nmtalign.display import with_plural
-from nmtalign.errors import DataError
+from nmtalign.errors import DataError, NmtalignWarning
 from nmtalign.files.atomic_output import AtomicFiles, check_overwrite
 from nmtalign.files.paths import as_path, resolve_path
 from nmtalign.names import LearnedScoreName, UnicodeForm
 from nmtalign.positions.hmm import DEFAULT_NULL
 from nmtalign.progress import ProgressInput, open_reporter
 from nmtalign.scorers.vector_scores import PARAMETER_FILES, BahdanauScore, ProjectedDot, VectorScore
-from nmtalign.text.bitext import Pair, Pairs, check_pairs
+from nmtalign.text.bitext import ColumnName, Pair, Pairs, check_pairs
 from nmtalign.training.attention_parameters import (
     PARAMETER_CLASSES,
     TeacherPart,
@@ -37,6 +37,7 @@ from nmtalign.training.attention_parameters import (
     teacher_parts,
 )
 from nmtalign.validation import check_choices, check_number, check_type
+from nmtalign.vectors.static_models import is_static_model
 from nmtalign.vectors.storage import pair_languages
 
 DEFAULT_UNITS = 128
@@ -97,6 +98,8 @@ def learn_attention(
     bitext: Pairs,
     vectors: str | Path | tuple[Any, Any],
     *,
+    source: ColumnName = None,
+    target: ColumnName = None,
     score: LearnedScoreName = "bahdanau",
     model: Aligner | str | Path | None = None,
     units: int = DEFAULT_UNITS,
@@ -108,15 +111,18 @@ def learn_attention(
     unicode: UnicodeForm | None = None,
     limit: int | None = None,
     unsafe_pickle: bool = False,
+    strip_prefix: str | tuple[str, str] | None = None,
 ) -> LearnedAttention:
     """Learn the parameters of an attention score over given word vectors from the posteriors of an aligner.
 
     Parameters
     ----------
-    bitext : iterable of (source, target), or (list, list), or DataFrame
-        Lines of text, or lists of words; read once.
+    bitext : iterable of (source, target), (list, list), table, or records
+        Lines of text, or lists of words, as for :func:`train`; read once.
     vectors : path, (path, path) or (Embeddings, Embeddings)
         Word vectors of both languages, also gensim's, which stay as they are; they need share no space.
+    source, target : str or int, optional
+        The columns of a table, or the keys of records. Default: they are found by their names.
     score : {"bahdanau", "scaled-dot"}
     model : Aligner or path, optional
         The aligner whose posteriors are learned; left out, one is learned from the bitext.
@@ -136,6 +142,8 @@ def learn_attention(
         Read only the first `limit` vectors of each file.
     unsafe_pickle : bool
         Let pickled vectors run code; only for files that you trust.
+    strip_prefix : str or (str, str), optional
+        As in :func:`load`.
 
     Raises
     ------
@@ -159,17 +167,19 @@ def learn_attention(
     workers = default_workers(workers)
     if languages is not None:
         check_languages(languages)
-    elif isinstance(vectors, str | Path):
+    elif isinstance(vectors, str | Path) and not is_static_model(resolve_path(vectors)):
         languages = pair_languages(resolve_path(vectors))
     student = vector_aligner(
-        *open_vectors(vectors, languages, limit=limit, unsafe_pickle=unsafe_pickle),
+        *open_vectors(
+            vectors, languages, limit=limit, unsafe_pickle=unsafe_pickle, strip_prefix=strip_prefix
+        ),
         score="dot",
         languages=languages,
         tokenizer=tokenizer,
         lowercase=lowercase,
         unicode=unicode,
     )
-    pairs = list(check_pairs(bitext))
+    pairs = list(check_pairs(bitext, source=source, target=target))
     words = [student.words_of(pair) for pair in pairs]
     options = LearnOptions(text=student.text, workers=workers)
     teacher, teacher_name = _teacher(model, pairs, words, options)
@@ -184,7 +194,11 @@ def learn_attention(
 
     parts = _teacher_parts(teacher, student_text, teacher_text, workers)
     if len(parts) == 1:
-        warnings.warn("too few pairs to hold any out: the reported loss is the training loss", stacklevel=4)
+        warnings.warn(
+            "too few pairs to hold any out: the reported loss is the training loss",
+            NmtalignWarning,
+            stacklevel=4,
+        )
     dimension = known[0].shape[1]
     lengths = float(vector_lengths(known[0]).mean()), float(vector_lengths(known[1]).mean())
     initial = PARAMETER_CLASSES[score].init(dimension, units, lengths)
@@ -230,8 +244,8 @@ def _choose_pairs(words: Sequence[Pair]) -> list[int]:
 
 def _warn_about_coverage(aligner: Aligner, text: EncodedText, what: str) -> None:
     """Warn if so few words of a text are known that little can be learned from it."""
-    if why := aligner.scorer.coverage_of(text.source, text.target, text.segments).warning:
-        warnings.warn(f"{what}: {why}", stacklevel=5)
+    if why := aligner.scorer.coverage_of(text.source, text.target, text.sections).warning:
+        warnings.warn(f"{what}: {why}", NmtalignWarning, stacklevel=5)
 
 
 def _known_vectors(student: Aligner, text: EncodedText) -> tuple[Reals, Reals]:

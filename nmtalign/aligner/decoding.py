@@ -26,7 +26,7 @@ from nmtalign.arrays import AnyArray, Doubles, Flags, Floats, Ints, Longs, Reals
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.coverage import foreign_pairs
 from nmtalign.corpus.parallel import parallel_map
-from nmtalign.corpus.text import EncodedText, Segments
+from nmtalign.corpus.text import EncodedText, Sections
 from nmtalign.links.alignments import (
     AlignedBatch,
     AlignedPair,
@@ -36,20 +36,19 @@ from nmtalign.links.alignments import (
     UnknownWords,
 )
 from nmtalign.names import VALUES
-from nmtalign.positions.hmm import DEFAULT_THRESHOLD
-from nmtalign.positions.position_model import BucketPosteriors, CellIndices, TextScores
+from nmtalign.positions.position_model import CellIndices, PosteriorsAndRatios, TextScores
 
 
 class BucketLinks(NamedTuple):
-    """Links of a bucket, each column (L,); and the evidence of its pairs."""
+    """Links of a bucket, each column (L,); and the evidence of its sections, (sections,)."""
 
-    link_piece: Ints
+    link_section: Ints  # number of the section of each link
     source: Ints
     target: Ints
     posterior: Reals  # joint
     probability: Reals
-    pieces: Longs  # numbers of the pairs of the bucket, or of pieces of long pairs
-    evidence: Doubles  # evidence of these pieces
+    sections: Longs  # numbers of the sections of the bucket
+    evidence: Doubles  # evidence of these sections
 
 
 class ScoredLinks(NamedTuple):
@@ -65,9 +64,9 @@ class Decoder(NamedTuple):
     """Decodes the buckets of a text: posteriors, links and pair scores."""
 
     text: EncodedText
-    bucket_posteriors: Callable[[int], BucketPosteriors]  # returns the posteriors of bucket k
+    bucket_posteriors: Callable[[int], PosteriorsAndRatios]  # returns the posteriors of bucket k
     extraction: Extraction
-    # marks the cells of bucket k that may have links, see :meth:`TextScores.linkable`
+    # marks the cells (T, S, B) of bucket k that may have links, see :meth:`TextScores.linkable`
     linkable: Callable[[int, Floats | None], Flags]
     scores: TextScores | None = None  # the scores that the position model has read
     has_null: bool = False  # whether there is a null word, and therefore evidence
@@ -78,8 +77,8 @@ class Decoder(NamedTuple):
         """Return the links of bucket k, their posterior, and the posteriors and evidence of all cells."""
         bucket = self.text.buckets[k]
         posteriors, ratios = self.bucket_posteriors(k)
-        (t, s, b), posterior = self._cells(posteriors, bucket)
-        kept = np.broadcast_to(self.linkable(k, ratios), bucket.shape)[t, s, b]
+        (t, s, b), posterior = self._chosen_cells(posteriors, bucket)
+        kept = self.linkable(k, ratios)[t, s, b]
         cell_evidence = None if ratios is None or self.scores is None else self.scores.evidence(k, ratios)
         return ScoredLinks((t[kept], s[kept], b[kept]), posterior[kept], posteriors, cell_evidence)
 
@@ -87,44 +86,42 @@ class Decoder(NamedTuple):
         """Compute the links of bucket k, their probability, and the evidence of its pairs."""
         bucket = self.text.buckets[k]
         (t, s, b), posterior, posteriors, cell_evidence = self.scored_links(k)
-        core = self.text.segments.core(bucket)  # pieces overlap; only the links of their cores count
+        core = self.text.sections.core(bucket)  # sections overlap; only the links of their cores count
         probability = posterior
         if cell_evidence is None:
             # without a null word, the evidence of a pair is the sum of the posteriors of its links
             weights = posterior if core is None else posterior * core[t, s, b]
-            evidence = np.asarray(np.bincount(b, weights, len(bucket.pieces)), np.float64)
+            evidence = np.asarray(np.bincount(b, weights, len(bucket.sections)), np.float64)
         else:
             if self.probabilities is not None:
                 probability = self.probabilities.of(bucket, b, posterior, cell_evidence[t, s, b])
             if core is not None:
                 cell_evidence = cell_evidence * core
             evidence = evidence_of_pairs(posteriors.forward, posteriors.reverse, cell_evidence)
-        filled_columns = np.flatnonzero(bucket.pieces >= 0)
+        filled_columns = np.flatnonzero(bucket.sections >= 0)
         return BucketLinks(
-            link_piece=bucket.pieces[b].astype(np.int32),
+            link_section=bucket.sections[b].astype(np.int32),
             source=s.astype(np.int32),
             target=t.astype(np.int32),
             posterior=posterior,
             probability=probability,
-            pieces=bucket.pieces[filled_columns],
+            sections=bucket.sections[filled_columns],
             evidence=evidence[filled_columns],
         )
 
-    def _cells(self, posteriors: BucketAttention, bucket: Bucket) -> tuple[CellIndices, Reals]:
+    def _chosen_cells(self, posteriors: BucketAttention, bucket: Bucket) -> tuple[CellIndices, Reals]:
         """Choose links and return their joint probability; punctuation never becomes a second word."""
         (t, s, b), probability = self.extraction.links(posteriors, bucket)
-        if self.extraction.min_second_posterior is None:
+        second = np.flatnonzero(self.extraction.are_second_words(probability))
+        if not len(second):
             return (t, s, b), probability
-        # only second words are below the threshold
-        second = np.flatnonzero(probability < probability.dtype.type(DEFAULT_THRESHOLD))
         source_numbers = bucket.source[s[second], b[second]].tolist()
         target_numbers = bucket.target[t[second], b[second]].tolist()
-        are_words = []
-        for source_number, target_number in zip(source_numbers, target_numbers, strict=True):
-            pair = self.text.source.words[source_number], self.text.target.words[target_number]
-            are_words.append(all(any(map(str.isalnum, word)) for word in pair))
         kept = np.ones(len(probability), dtype=bool)
-        kept[second] = np.array(are_words, dtype=bool)
+        for link, source_number, target_number in zip(second, source_numbers, target_numbers, strict=True):
+            source_word = self.text.source.words[source_number]
+            target_word = self.text.target.words[target_number]
+            kept[link] = _is_word(source_word) and _is_word(target_word)
         return (t[kept], s[kept], b[kept]), probability[kept]
 
     def align(self, workers: int) -> AlignedBatch:
@@ -137,19 +134,24 @@ class Decoder(NamedTuple):
 
     def collected(self, links_of_buckets: Iterable[BucketLinks]) -> AlignedBatch:
         """Put the links of all buckets into the order of the pairs."""
-        segments = self.text.segments
+        all_sections = self.text.sections
         no_links = [np.zeros(0, np.int64)] * len(BucketLinks._fields)
         columns = [np.concatenate(column) for column in zip(no_links, *links_of_buckets, strict=True)]
-        link_piece, source, target, posterior, probability, pieces, evidence = columns
-        kept, pair, source, target = segments.restore(link_piece.astype(np.int64), source, target)
+        link_section, source, target, posterior, probability, sections, evidence = columns
+        kept, pair, source, target = all_sections.links_in_cores(
+            link_section.astype(np.int64), source, target
+        )
         probability = probability[kept]
-        if len(segments.pair) > segments.pairs and self.extraction.one_to_one:
+        if all_sections.has_split_pairs and self.extraction.one_to_one:
             best = self._best_of_their_words(pair, source, target, posterior[kept])
-            pair, source, target, probability = pair[best], source[best], target[best], probability[best]
+            pair = pair[best]
+            source = source[best]
+            target = target[best]
+            probability = probability[best]
         order = np.lexsort((target, source, pair))
-        evidence = segments.total(pieces.astype(np.int64), evidence.astype(np.float64))
+        evidence = all_sections.sum_by_pair(sections.astype(np.int64), evidence.astype(np.float64))
         return AlignedBatch(
-            offsets=offsets_of(np.bincount(pair, minlength=segments.pairs)),
+            offsets=offsets_of(np.bincount(pair, minlength=all_sections.pairs)),
             source=source[order].astype(np.int32),
             target=target[order].astype(np.int32),
             probability=probability[order].astype(np.float32),
@@ -161,11 +163,11 @@ class Decoder(NamedTuple):
     ) -> NDArray[np.bool_]:
         """Mark the links that are the best of both of their words.
 
-        The pieces of a long pair overlap, so a word may have a link in each of several pieces. Ties go to the
-        link nearest to the diagonal.
+        The sections of a long pair overlap, so a word may have a link in each of several sections. Ties go to
+        the link nearest to the diagonal.
         """
-        S = self.text.segments.source_lengths[pair]
-        T = self.text.segments.target_lengths[pair]
+        S = self.text.sections.source_lengths[pair]
+        T = self.text.sections.target_lengths[pair]
         distance = np.abs((2 * source + 1) * T - (2 * target + 1) * S)
         order = np.lexsort((target, source, distance, -posterior))
         best = np.zeros((2, len(pair)), dtype=bool)
@@ -180,8 +182,8 @@ class Decoder(NamedTuple):
         The score is 0 if no word of a side is known. Without a null word, it is the sum of the link
         probabilities over the mean length of both sides.
         """
-        S = self.text.segments.source_lengths
-        T = self.text.segments.target_lengths
+        S = self.text.sections.source_lengths
+        T = self.text.sections.target_lengths
         if self.scores is None or not self.has_null:
             return np.asarray(2 * evidence / np.maximum(S + T, 1))
         scores = parallel_probability(evidence, S, T, self.size)
@@ -194,19 +196,19 @@ class Decoder(NamedTuple):
 
         Where there is no null word, both are ``-logit`` of the pair score.
         """
-        segments = self.text.segments
+        sections = self.text.sections
         if self.scores is None or not self.has_null:
             least = np.exp(-MAX_COST)
             scores = np.clip(self.align(1).scores, least, 1 - MIN_PROBABILITY)
             cost = np.minimum(np.log(1 - scores) - np.log(scores), MAX_COST)
             return np.stack([cost, cost], axis=1)
-        evidence = np.zeros((2, segments.pairs))
+        evidence = np.zeros((2, sections.pairs))
         for k, bucket in enumerate(self.text.buckets):
-            filled = np.flatnonzero(bucket.pieces >= 0)
-            pair = segments.pair[bucket.pieces[filled]]
+            filled = np.flatnonzero(bucket.sections >= 0)
+            pair = sections.pair[bucket.sections[filled]]
             for direction, values in enumerate(self._evidence_of_directions(k)):
                 np.add.at(evidence[direction], pair, values[filled])
-        lengths = segments.source_lengths, segments.target_lengths
+        lengths = sections.source_lengths, sections.target_lengths
         costs = pair_costs(evidence[0], evidence[1], *lengths, self.size)
         if self.scores.vocabularies is not None:
             costs[foreign_pairs(self.text, self.scores.vocabularies)] = MAX_COST
@@ -218,7 +220,7 @@ class Decoder(NamedTuple):
         assert self.scores is not None
         assert ratios is not None
         evidence = self.scores.evidence(k, ratios)
-        core = self.text.segments.core(self.text.buckets[k])
+        core = self.text.sections.core(self.text.buckets[k])
         evidence = evidence if core is None else evidence * core
         none = np.zeros((), np.float32)
         forward = evidence_of_pairs(posteriors.forward, none, evidence)
@@ -263,7 +265,7 @@ class Decoder(NamedTuple):
         """Return the links of the text, and the values (T, S) of each pair by their name in `VALUES`.
 
         ``combined`` are the weights that links are chosen from, ``linkable`` marks cells that may have one.
-        Scores are NaN in cells that no piece of a long pair has.
+        Scores are NaN in cells that no section of a long pair has.
         """
         # the posteriors of a bucket serve its arrays and its links
         caching = self._replace(bucket_posteriors=lru_cache(1)(self.bucket_posteriors))
@@ -274,16 +276,17 @@ class Decoder(NamedTuple):
                 values = caching._values(name, k)
                 if name not in arrays:
                     arrays[name] = self._empty(name, values.dtype)
-                self.text.segments.paste(bucket, values, arrays[name])
+                self.text.sections.copy_cores_into(arrays[name], bucket, values)
             links.append(caching.links(k))
         for name in names:
-            _normalize(arrays.setdefault(name, self._empty(name)), self.text.segments, name)
+            _normalize(arrays.setdefault(name, self._empty(name)), self.text.sections, name)
         return self.collected(links), arrays
 
     def _empty(self, name: str, dtype: Any = np.float32) -> list[AnyArray]:
-        segments = self.text.segments
-        sizes = zip(segments.target_lengths.tolist(), segments.source_lengths.tolist(), strict=True)
-        fill_value = {"scores": np.nan, "linkable": True}.get(name, 0)  # the value of cells that no piece has
+        """Return an array (T, S) for each pair, with the value of the cells that no section has."""
+        sections = self.text.sections
+        sizes = zip(sections.target_lengths.tolist(), sections.source_lengths.tolist(), strict=True)
+        fill_value = {"scores": np.nan, "linkable": True}.get(name, 0)
         return [np.full(size, fill_value, dtype) for size in sizes]
 
     def _values(self, name: str, k: int) -> AnyArray:
@@ -293,15 +296,23 @@ class Decoder(NamedTuple):
             return self.scores.scores(k)
         posteriors, ratios = self.bucket_posteriors(k)
         if name == "linkable":
-            return np.broadcast_to(self.linkable(k, ratios), self.text.buckets[k].shape)
+            return self.linkable(k, ratios)
         if name == "combined":
             return self.extraction.matrix(posteriors)
         return posteriors.forward if name == "forward" else posteriors.reverse
 
 
-def _normalize(arrays: Sequence[Reals], segments: Segments, name: str) -> None:
-    """Bring down sums above 1: a word in the cores of several pieces has got attention from each."""
+def _is_word(token: str) -> bool:
+    """Return whether a token has a letter or a digit, so that it is not punctuation."""
+    return any(map(str.isalnum, token))
+
+
+def _normalize(arrays: Sequence[Reals], sections: Sections, name: str) -> None:
+    """Divide sums of posteriors above 1 by themselves: each core that a word is in has added posteriors."""
     axis = {"forward": 1, "reverse": 0}.get(name)
-    pieces = np.bincount(segments.pair, minlength=segments.pairs)
-    for n in np.flatnonzero(pieces > 1).tolist() if axis is not None else ():
-        arrays[n] /= np.maximum(arrays[n].sum(axis=axis, keepdims=True), 1)
+    if axis is None:
+        return
+    section_counts = np.bincount(sections.pair, minlength=sections.pairs)
+    for n in np.flatnonzero(section_counts > 1).tolist():
+        sums = arrays[n].sum(axis=axis, keepdims=True)
+        arrays[n] /= np.maximum(sums, 1)

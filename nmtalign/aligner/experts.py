@@ -10,6 +10,7 @@ Axes: B pairs of a bucket, T target words, S source words.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -22,13 +23,14 @@ from nmtalign.arrays import Doubles, Flags, Reals
 from nmtalign.corpus.parallel import parallel_map
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText
+from nmtalign.corpus.unit_check import UnitCheck
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.paths import expand_home
 from nmtalign.links.alignments import AlignedBatch, Link, concatenate_batches
 from nmtalign.links.inputs import batch_of_links
-from nmtalign.names import MethodName
-from nmtalign.positions.position_model import BucketPosteriors, Posteriors
+from nmtalign.names import CountName, MethodName
+from nmtalign.positions.position_model import Posteriors, PosteriorsAndRatios
 from nmtalign.state import State, Stored
 from nmtalign.text.bitext import Pair, SentencePair, Words, words_between_spaces
 from nmtalign.text.tokenization import MAX_TEXT_CHARS
@@ -63,17 +65,20 @@ def with_links(
     marked: bool = False,
     file: str | Path | None = None,
     words_of: Callable[[Pair], tuple[Words, Words]] = words_between_spaces,
+    name: CountName = "words",
 ) -> Iterator[Any]:
     """Yield pairs with their links; raise DataError if there are fewer or more links than pairs.
 
     With `marked`, a pair without any word stands for a bad record, whose links are omitted. `file` is the
-    file that contains the links; every link must then be inside the words that `words_of` finds in its pair.
+    file that contains the links; every link must then be inside the words that `words_of` finds in its pair,
+    and a warning says where the links seem to count something else; `name` is that of these words.
     """
 
     def error(text: str) -> DataError:
         return DataError(text) if file is None else DataError(text).at(file)
 
     remaining_links = iter(links)
+    unit_check = UnitCheck(file, name=name)
     number = 0
     for number, pair in enumerate(pairs, 1):
         links_of_pair = next(remaining_links, None)
@@ -86,12 +91,16 @@ def with_links(
         # a pair that is too long is left out, or rejected, elsewhere
         is_checked = file is not None and max(len(source), len(target)) <= MAX_TEXT_CHARS
         if is_checked and expert_pair.links:
-            outside = _link_outside(expert_pair.links, *words_of(expert_pair))
+            words = words_of(expert_pair)
+            outside = _link_outside(expert_pair.links, *words)
             if outside:
                 raise error(f"pair {number:,}: {outside}")
+            unit_check.add(number, expert_pair.links, *words)
         yield expert_pair
     if next(remaining_links, None) is not None:
         raise error(f"expected the links of the expert for {number:,} pairs, found more lines")
+    if warning := unit_check.warning():
+        warnings.warn(warning, stacklevel=2)
 
 
 def _link_outside(links: Iterable[Link], source: Words, target: Words) -> str:
@@ -290,7 +299,7 @@ def _encoder_expert(
 
 
 def estimate_trust(
-    bucket_posteriors: Callable[[int], BucketPosteriors], text: EncodedText, workers: int
+    bucket_posteriors: Callable[[int], PosteriorsAndRatios], text: EncodedText, workers: int
 ) -> Trust:
     """Return the trust in the expert of a text, from the posteriors of its buckets without votes."""
 
@@ -328,8 +337,8 @@ def expert_word_counts(
 
 
 def with_expert_votes(
-    bucket_posteriors: Callable[[int], BucketPosteriors], text: EncodedText, trust: Trust
-) -> Callable[[int], BucketPosteriors]:
+    bucket_posteriors: Callable[[int], PosteriorsAndRatios], text: EncodedText, trust: Trust
+) -> Callable[[int], PosteriorsAndRatios]:
     """Return a function that computes the posteriors of a bucket with the votes of the text's expert.
 
     A vote multiplies the odds of a cell by o: p' = p o / (1 - p + p o).
@@ -337,7 +346,7 @@ def with_expert_votes(
     if text.expert_links is None:
         return bucket_posteriors
 
-    def posteriors_with_votes(k: int) -> BucketPosteriors:
+    def posteriors_with_votes(k: int) -> PosteriorsAndRatios:
         posteriors, ratios = bucket_posteriors(k)
         weights, annotated = text.expert_cells(k)
         log_odds = np.where(weights > 0, trust.linked_log_odds, trust.unlinked_log_odds)
@@ -349,7 +358,7 @@ def with_expert_votes(
             reverse=_multiply_odds(posteriors.reverse, odds, annotated, axis=0),
             joint=np.where(annotated, voted, p),
         )
-        return BucketPosteriors(with_votes, ratios)
+        return PosteriorsAndRatios(with_votes, ratios)
 
     return posteriors_with_votes
 

@@ -14,9 +14,15 @@ import numpy as np
 from nmtalign.arrays import AnyArray, Flags, Reals
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.errors import UsageError
-from nmtalign.links.selection import adjacent_link_cells, best_cells, itermax, match, transport
+from nmtalign.links.selection import (
+    DEFAULT_THRESHOLD,
+    adjacent_link_cells,
+    best_cells,
+    itermax,
+    match,
+    transport,
+)
 from nmtalign.links.symmetrization import SYMMETRIZATION_METHODS, symmetrize_matrices
-from nmtalign.positions.hmm import DEFAULT_THRESHOLD
 from nmtalign.positions.position_model import CellIndices, Posteriors, SoftmaxPosteriors
 from nmtalign.state import State, Stored
 from nmtalign.validation import check_choice, check_number
@@ -39,9 +45,7 @@ class Extraction:
     name: ClassVar[str]
     default_threshold: ClassVar[float | None] = None
     one_to_one: ClassVar[bool] = False  # whether each word has at most one link
-    # minimum p(s|t) or p(t|s) of a second word; None: there are no second words
-    min_second_posterior: ClassVar[float | None] = None
-    # whether chosen cells below the threshold are dropped; False if the choice has applied it already
+    # whether chosen cells below the threshold are dropped; False if :meth:`mask` has applied it already
     drops_below_threshold: ClassVar[bool] = True
     posterior_name: ClassVar[str] = "joint"  # links are chosen from these posteriors; or "forward", "reverse"
 
@@ -62,6 +66,15 @@ class Extraction:
     def effective_threshold(self) -> float | None:
         """The threshold, or its default; second words may be less likely."""
         return self.default_threshold if self.threshold is None else self.threshold
+
+    @property
+    def min_second_posterior(self) -> float | None:
+        """Minimum p(s|t) or p(t|s) of a second word; None if there are no second words."""
+        return None
+
+    def are_second_words(self, probability: Reals) -> Flags:
+        """Return which links (L,) were chosen as second words, given their joint probability."""
+        return np.zeros(len(probability), bool)
 
     def state(self) -> State:
         """Return name and parameters."""
@@ -106,14 +119,23 @@ class Threshold(Extraction):
 
 
 class PosteriorDecoding(Threshold):
-    """Posterior thresholding and, without a given threshold, second words (:func:`second_word_links`)."""
+    """Posterior thresholding and, without a given threshold, second words (:func:`second_word_links`).
+
+    Whoever chooses a threshold wants no link below it, so there are no second words then.
+    """
 
     name = "posterior"
     default_threshold = DEFAULT_THRESHOLD
 
     @property
-    def min_second_posterior(self) -> float | None:  # type: ignore[override]
+    def min_second_posterior(self) -> float | None:
         return MIN_SECOND_POSTERIOR if self.threshold is None else None
+
+    def are_second_words(self, probability: Reals) -> Flags:
+        """Return which links (L,) are below the threshold: :meth:`mask` chooses only second words there."""
+        if self.min_second_posterior is None:
+            return super().are_second_words(probability)
+        return np.asarray(probability < probability.dtype.type(self.effective_threshold))
 
     def __str__(self) -> str:
         return f"{super().__str__()} second={self.min_second_posterior or 'none'}"
@@ -176,7 +198,7 @@ class _Stacked(Extraction):
         links = np.zeros(bucket.shape, dtype=bool)
         weights = self.weights(posteriors, bucket)
         lengths = np.stack([bucket.source_lengths, bucket.target_lengths])
-        for S, T in np.unique(lengths[:, bucket.pieces >= 0], axis=1).T:
+        for S, T in np.unique(lengths[:, bucket.sections >= 0], axis=1).T:
             columns = np.flatnonzero((lengths[0] == S) & (lengths[1] == T))
             stacks = [np.moveaxis(array[:T, :S, columns], -1, 0) for array in weights]  # (B, T, S)
             chosen = self.choose_cells(*stacks)  # (B, T, S)

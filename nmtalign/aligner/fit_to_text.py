@@ -12,7 +12,7 @@ from nmtalign.aligner.aligner import Aligner
 from nmtalign.calls import check_call
 from nmtalign.corpus.parallel import default_workers
 from nmtalign.errors import DataError
-from nmtalign.text.bitext import Pair, Pairs, Sentences, check_pairs
+from nmtalign.text.bitext import ColumnName, Pair, Pairs, Sentences, check_pairs
 from nmtalign.validation import check_type
 
 MAX_FITTING_PAIRS = 5_000  # more pairs of a text are not needed to fit transitions
@@ -42,7 +42,14 @@ def fit_text(
 
 @blas.one_thread()
 @check_call("write fit_to(aligner, pairs), or fit_to(aligner, sources, targets)")
-def fit_to(aligner: Aligner, bitext: Pairs, targets: Sentences | None = None) -> Aligner:
+def fit_to(
+    aligner: Aligner,
+    bitext: Pairs,
+    targets: Sentences | None = None,
+    *,
+    source: ColumnName = None,
+    target: ColumnName = None,
+) -> Aligner:
     """Return an aligner over vectors, or with an encoder, fitted to the first pairs of a bitext.
 
     Parameters
@@ -50,10 +57,12 @@ def fit_to(aligner: Aligner, bitext: Pairs, targets: Sentences | None = None) ->
     aligner : Aligner
         Made by ``load(vectors, positions="hmm")`` or ``load(model, encoder=name)``; any other is returned
         unchanged.
-    bitext : iterable of (source, target), or (list, list), or DataFrame
-        Lines of text, or lists of words; at most 5,000 pairs are read.
+    bitext : iterable of (source, target), (list, list), table, or records
+        Lines of text, or lists of words, as for :func:`train`; at most 5,000 pairs are read.
     targets : sequence, optional
         The target sentences, if `bitext` has the source sentences.
+    source, target : str or int, optional
+        The columns of a table, or the keys of records. Default: they are found by their names.
 
     References
     ----------
@@ -67,7 +76,8 @@ def fit_to(aligner: Aligner, bitext: Pairs, targets: Sentences | None = None) ->
     'positions=hmm(fitted on 9 pairs)'
     """
     check_type(aligner, Aligner, "an aligner, as in fit_to(aligner, pairs)")
-    fitted, _ = fit_text(aligner, check_pairs(bitext, targets, languages=aligner.languages))
+    pairs = check_pairs(bitext, targets, source=source, target=target, languages=aligner.languages)
+    fitted, _ = fit_text(aligner, pairs)
     if fitted.needs_fitting:
         raise DataError("expected sentence pairs with words on both sides to fit to, found none")
     return fitted

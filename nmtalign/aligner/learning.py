@@ -31,13 +31,13 @@ from nmtalign.aligner.opening import open_vectors
 from nmtalign.arrays import Reals
 from nmtalign.calls import check_call
 from nmtalign.corpus.buckets import make_buckets
-from nmtalign.corpus.coverage import MIN_PAIRS, warn_of_one_word_lines
+from nmtalign.corpus.coverage import MIN_PAIRS, one_word_lines_warning
 from nmtalign.corpus.line_words import gold_of_tokens, links_of_tokens, links_of_words
 from nmtalign.corpus.parallel import default_workers
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText, encode_text, line_words_of, split_long_pairs
 from nmtalign.display import with_plural
-from nmtalign.errors import DataError, UsageError
+from nmtalign.errors import DataError, NmtalignWarning, UsageError, advise
 from nmtalign.files.paths import resolve_path
 from nmtalign.links.alignments import AlignedBatch, GoldAlignment, concatenate_batches
 from nmtalign.links.formats import are_corrections, pair_fingerprint, read_corrections, read_gold
@@ -47,11 +47,11 @@ from nmtalign.positions.hmm import HiddenMarkov
 from nmtalign.progress import ProgressInput, ProgressReporter, open_reporter
 from nmtalign.rescoring.features import MAX_WEIGHTED_WORDS
 from nmtalign.rescoring.gold_training import gold_of_pairs, learn_from_gold
-from nmtalign.scorers.dense import VECTORS_WEIGHT, check_vectors, learn_spectral, make_vectors_scorer
-from nmtalign.scorers.learned_lexicon import CountedForms
+from nmtalign.scorers.dense import check_vectors, learn_spectral, make_vectors_scorer
+from nmtalign.scorers.likelihood_ratios import TextFormCounts
 from nmtalign.scorers.mixture import Mixture
 from nmtalign.state import is_model
-from nmtalign.text.bitext import Pair, Pairs, Sentences, check_pairs, is_line_pair
+from nmtalign.text.bitext import ColumnName, Pair, Pairs, Sentences, check_pairs, is_line_pair
 from nmtalign.text.lemmas import lemma_language
 from nmtalign.text.tokenization import SPACE_SETTINGS, Languages, TextSettings
 from nmtalign.training.checkpoint import CHECKPOINT_FILE, CHECKPOINT_FILE_WITH_EXPERT, checkpoint_of
@@ -61,10 +61,11 @@ from nmtalign.training.dictionary_prior import (
     dictionary_pairs,
     open_dictionaries,
 )
-from nmtalign.training.em import PRESET_HYPERPARAMETERS, BitextFactory, Estimate, Estimator, Hyperparameters
+from nmtalign.training.em import PRESET_HYPERPARAMETERS, BackendFactory, Estimate, Estimator, Hyperparameters
 from nmtalign.training.em import preset_hyperparameters as named_preset
 from nmtalign.training.encoded_bitext import bitext_warnings, encode_bitext
 from nmtalign.training.prior import Prior, similar_words
+from nmtalign.training.vectors_weight import INITIAL_WEIGHT, fit_vectors_weight
 from nmtalign.validation import check_bool, check_choice, check_number
 from nmtalign.vectors.embeddings import Embeddings
 
@@ -83,6 +84,8 @@ def train(
     bitext: Pairs,
     targets: Sentences | None = None,
     *,
+    source: ColumnName = None,
+    target: ColumnName = None,
     preset: PresetName = "default",
     tokenizer: str | None = None,
     lowercase: bool | None = None,
@@ -107,10 +110,17 @@ def train(
 
     Parameters
     ----------
-    bitext : Bitext, iterable of (source, target), (list, list), or DataFrame
-        Lines of text, or lists of words, which no tokenizer cuts; read once.
+    bitext : Bitext, iterable of (source, target), (list, list), table, or records
+        Lines of text, or lists of words or a ``Doc`` of spaCy, which no tokenizer cuts; read once.
+        A table is a DataFrame of pandas or polars, a table of pyarrow, a data set of Hugging Face, or a
+        dictionary of columns. Records are dictionaries, such as ``{"en": "a cat", "fr": "un chat"}``, alone
+        or as ``{"translation": record}``.
     targets : sequence, optional
         The target sentences, if `bitext` has the source sentences: ``train(sources, targets)``.
+    source, target : str or int, optional
+        The columns of a table, or the keys of records. Default: they are found by their names, which are
+        languages, or words such as ``src`` and ``target``. Two columns of other names are source and target,
+        in this order.
     preset : {"default", "fast"}
         ``fast`` takes less time and has a higher error.
     tokenizer : {"space", "simple", "moses", "icu"} or "sentencepiece:FILE[,FILE]", optional
@@ -134,10 +144,11 @@ def train(
     init : path, optional
         An older model to continue, or a folder of aligned word vectors to start from.
     vectors : path or (Embeddings, Embeddings), optional
-        Word vectors of both languages in one space, also gensim's KeyedVectors or two files, or a folder: a
+        Word vectors of both languages in one space, each side as for :func:`vector_aligner`, or a folder: a
         scorer beside the lexicon.
     vectors_weight : float, optional
         Weight of the vectors, from 0 (none) to 1 (instead of the lexicon, for the words that have vectors).
+        Default: fitted to the text, by how well vectors and lexicon predict its links.
     gold : path or iterable, optional
         Gold links of all pairs, or of the last ones: a file, gold alignments, sets of (source, target) or
         Pharaoh lines. They train a rescorer.
@@ -175,8 +186,9 @@ def train(
     [Link(source=0, target=0), Link(source=1, target=1)]
     """
     check_languages(languages)
-    rows = check_pairs(bitext, targets, languages=languages)
+    rows = check_pairs(bitext, targets, source=source, target=target, languages=languages)
     notes = list[str]()
+    advice = list[str]()
     settings = open_options(
         preset=preset,
         tokenizer=tokenizer,
@@ -198,7 +210,7 @@ def train(
         workers=workers,
     )
     reporter = open_reporter(progress, stage="reading", costs=stage_costs(settings))
-    settings = replace(settings, progress=reporter, warn=notes.append)
+    settings = replace(settings, progress=reporter, warn=notes.append, advise=advice.append)
     try:
         pairs = checked_against_corrections(reporter.count(rows), gold)
         if expert is not None:
@@ -206,7 +218,9 @@ def train(
         aligner = learn(pairs, settings).aligner
     finally:
         for note in notes:
-            warnings.warn(note, stacklevel=3)
+            warnings.warn(note, NmtalignWarning, stacklevel=3)
+        for text in advice:
+            advise(text, topic="bundled model", stacklevel=3)
     reporter.finish(f"learned from {with_plural(aligner.training['corpus']['pairs'], 'pair')}")
     return aligner
 
@@ -226,6 +240,7 @@ def open_options(
     vectors_weight: float | None = None,
     limit: int | None = None,
     unsafe_pickle: bool = False,
+    strip_prefix: str | tuple[str, str] | None = None,
     gold: GoldInput | None = None,
     has_expert_links: bool = False,
     encoder: str | Path | None = None,
@@ -237,7 +252,7 @@ def open_options(
 ) -> LearnOptions:
     """Open the files that the parameters of :func:`train` name.
 
-    `limit` and `unsafe_pickle` are for files of vectors, `encoding` is that of text files.
+    `limit`, `unsafe_pickle` and `strip_prefix` are for files of vectors, `encoding` is that of text files.
     """
     if headwords is not None:
         check_choice(headwords, SIDES, "sides as `headwords`")
@@ -250,7 +265,9 @@ def open_options(
     )
     opened_vectors = None
     if vectors is not None:
-        opened_vectors = open_vectors(vectors, languages, limit=limit, unsafe_pickle=unsafe_pickle)
+        opened_vectors = open_vectors(
+            vectors, languages, limit=limit, unsafe_pickle=unsafe_pickle, strip_prefix=strip_prefix
+        )
     return LearnOptions(
         hyperparameters=named_preset(preset).with_lemmas(_lemma_languages(lemmas, languages, opened_prior)),
         text=text,
@@ -349,8 +366,8 @@ def warm_start(
         raise UsageError(
             f"{found}; remove `tokenizer`, `lowercase` and `unicode`; a continued model keeps its own"
         )
-    transitions = getattr(older.positions.without_rescorer, "transitions", None)
-    return Prior((), older.lexicon, transitions), chosen
+    jump_models = getattr(older.positions.without_rescorer, "jump_models", None)
+    return Prior((), older.lexicon, jump_models), chosen
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -367,7 +384,8 @@ class LearnOptions:
     dictionaries: Sequence[Dictionary] = ()  # their word pairs join the prior when the text is known
     headwords: Side | None = None  # the side that all dictionaries have headwords of; None finds it
     vectors: BothVectors | None = None  # in one space, mixed with the lexicon
-    vectors_weight: float | None = None  # in the log-linear interpolation, from 0 (none) to 1
+    # in the log-linear interpolation, from 0 (none) to 1; None: fitted to the text
+    vectors_weight: float | None = None
     gold: Sequence[GoldAlignment] = ()  # for all pairs, or for the last ones; a rescorer is trained on them
     expert: Expert | None = None  # its links are prior counts, and vote
     gold_file: str | Path | None = None  # the gold links were read from this file, which errors name
@@ -375,7 +393,8 @@ class LearnOptions:
     progress: ProgressReporter = field(default_factory=ProgressReporter)  # left out: shows nothing
     # a function that is called with each warning about the bitext
     warn: Callable[[str], None] = field(default=lambda line: None)
-    make_bitext: BitextFactory | None = None  # makes the bitext, here or in other processes
+    advise: Callable[[str], None] = field(default=lambda line: None)  # the same with advice
+    make_backend: BackendFactory | None = None  # computes expected counts, here or in other processes
     # folder of checkpoints: after an interruption, the same call resumes there and learns the same aligner
     checkpoints: str | Path | None = None
 
@@ -427,13 +446,13 @@ def learn(pairs: Iterable[Pair], options: LearnOptions | None = None) -> Trainin
     options = options or LearnOptions()
     bitext = prepare(pairs, options)
     options = replace(options, prior=bitext.prior)
-    estimator = Estimator(
+    estimator = Estimator.prepare(
         bitext.text,
         options.hyperparameters,
         prior=options.prior,
         workers=options.workers,
         report=options.progress.step,
-        make_bitext=options.make_bitext,
+        make_backend=options.make_backend,
     )
     estimated = estimate(estimator, bitext, options)
     aligner = mix_scorers(estimated, bitext, options)
@@ -454,7 +473,7 @@ class PreparedBitext(NamedTuple):
     target: EncodedSide
     gold: Mapping[int, GoldAlignment]  # by number of the pair, from 0; positions count the words of lines
     corpus: Mapping[str, object]  # the facts about the bitext that the model folder records
-    text: EncodedText  # both sides with long pairs cut into pieces
+    text: EncodedText  # both sides, with long pairs split into sections
     # links of an expert, or cells of graded similarities; their probabilities are prior counts
     prior_links: AlignedBatch | None
     prior: Prior | None  # the prior of the options, with the word pairs of dictionaries
@@ -497,12 +516,12 @@ def prepare(pairs: Iterable[Pair], options: LearnOptions) -> PreparedBitext:
         source, target = prior.extend(source, target)
     if options.vectors is not None:
         check_vectors(options.vectors, (source.words, target.words), options.text)
-    source_pieces, target_pieces, segments = split_long_pairs(source, target)
+    source_sections, target_sections, sections = split_long_pairs(source, target)
     text = EncodedText(
-        source=source_pieces,
-        target=target_pieces,
-        segments=segments,
-        buckets=make_buckets(source_pieces, target_pieces),
+        source=source_sections,
+        target=target_sections,
+        sections=sections,
+        buckets=make_buckets(source_sections, target_sections),
         line_words=line_words,
         expert_links=voting_links,
     )
@@ -534,7 +553,7 @@ def _warn_about_bitext(
         options.warn(warning)
     advice = _advice_to_continue(source, target, options)
     if advice:
-        options.warn(advice)
+        options.advise(advice)
     if prior is not None and prior.swapped(source, target):
         options.warn("source and target seem swapped compared with `init`; exchange them")
 
@@ -580,7 +599,7 @@ def _advice_to_continue(source: EncodedSide, target: EncodedSide, options: Learn
 def estimate(
     estimator: Estimator, bitext: PreparedBitext, options: LearnOptions, expert: Expert | None = None
 ) -> Estimate:
-    """Estimate lexicon and transitions by expectation-maximization; links of an expert are a prior."""
+    """Estimate lexicon and jump models by expectation-maximization; links of an expert are a prior."""
     sides, prior, name = (bitext.source, bitext.target), options.prior or Prior(), CHECKPOINT_FILE
     if expert is not None:
         if bitext.prior_links is not None and expert.trust is not None:
@@ -596,16 +615,24 @@ def mix_scorers(estimated: Estimate, bitext: PreparedBitext, options: LearnOptio
     """Return the aligner of an estimate; its lexicon is mixed with the other scorers."""
     hyperparameters, lexicon = options.hyperparameters, estimated.lexicon
     mixture = Mixture(lexicon)
-    if weight := hyperparameters.spectral_weight:
-        spectral = learn_spectral(lexicon, weight, seed=hyperparameters.seed)
+    if hyperparameters.spectral_weight:
+        spectral = learn_spectral(lexicon, hyperparameters.spectral_weight, seed=hyperparameters.seed)
         mixture = mixture if spectral is None else mixture.with_scorer(spectral)
-    weight = VECTORS_WEIGHT if options.vectors_weight is None else options.vectors_weight
-    if options.vectors is not None and weight:
-        vectors = make_vectors_scorer(lexicon, *options.vectors, options.text, weight=weight)
+    if options.vectors is not None and options.vectors_weight != 0:
+        weight = options.vectors_weight
+        vectors = make_vectors_scorer(
+            lexicon, *options.vectors, options.text, weight=INITIAL_WEIGHT if weight is None else weight
+        )
+        if weight is None:
+            weight = fit_vectors_weight(
+                lexicon, vectors, estimated.jump_models, hyperparameters.null, bitext.text
+            )
+            vectors = replace(vectors, weight=weight)
+            options.progress.note(f"weight of the vectors, fitted to the text: {weight:.2f}")
         mixture = mixture.with_scorer(vectors)
     return Aligner(
         mixture,
-        HiddenMarkov(estimated.transitions, lexicon.numbers, hyperparameters.null, agree=True),
+        HiddenMarkov(estimated.jump_models, lexicon.numbers, hyperparameters.null, agree=True),
         text=options.text,
         languages=options.languages,
         training={"settings": hyperparameters.as_dict(), "corpus": bitext.corpus},
@@ -671,7 +698,7 @@ def _gold_log_odds(decoder: Decoder, gold: Sequence[GoldAlignment]) -> float:
         scored = decoder.scored_links(k)
         assert scored.cell_evidence is not None
         t, s, b = scored.cells
-        links = zip(bucket.pieces[b].tolist(), s.tolist(), t.tolist(), strict=True)
+        links = zip(bucket.sections[b].tolist(), s.tolist(), t.tolist(), strict=True)
         posteriors.append(scored.posterior)
         evidence.append(scored.cell_evidence[t, s, b])
         right.append(np.array([(s, t) in gold[n].possible for n, s, t in links], dtype=float))
@@ -699,10 +726,10 @@ def _alignment_of(
     used, which takes less than half the time. The first call frees the counts, which are large.
     """
     aligner = replace(aligner, workers=options.workers)
-    counts: list[CountedForms] = []
-    if options.make_bitext is None and estimator.index.complete:
+    counts: list[TextFormCounts] = []
+    if options.make_backend is None and estimator.index.complete:
         text = text.with_index(estimator.index)
-        counts = [estimated.counted]
+        counts = [estimated.form_counts]
 
     @cache
     def align_tokens() -> AlignedBatch:
@@ -715,7 +742,7 @@ def _alignment_of(
     def align(count: str = "words") -> AlignedBatch:
         if count == "tokens":
             return align_tokens()
-        if warning := warn_of_one_word_lines(text):
+        if warning := one_word_lines_warning(text):
             options.warn(warning)
         return links_of_words(align_tokens(), text.line_words)
 

@@ -26,7 +26,7 @@ from nmtalign.corpus.buckets import PADDING_SCORE, Bucket, make_buckets
 from nmtalign.corpus.line_words import LineWords, join_pair_tokens, links_of_words
 from nmtalign.corpus.sides import encode_pairs
 from nmtalign.corpus.text import EncodedText, encode_lines, whole_pairs
-from nmtalign.corpus.units import LinkUnit, expand_to_segments, link_unit
+from nmtalign.corpus.units import BothPieceLines, LinkUnit, expand_to_segments, link_unit
 from nmtalign.display import short_repr, with_plural
 from nmtalign.encoders.cross_attention import (
     AttentionReduction,
@@ -51,6 +51,7 @@ from nmtalign.links.alignments import (
 from nmtalign.names import (
     MARKS,
     UNITS,
+    CellValues,
     CountName,
     ExtractionName,
     MethodName,
@@ -58,17 +59,18 @@ from nmtalign.names import (
     Symmetrization,
     UnitName,
 )
-from nmtalign.positions.position_model import BucketPosteriors, Posteriors
+from nmtalign.positions.position_model import Posteriors, PosteriorsAndRatios
 from nmtalign.progress import ProgressInput, open_reporter
 from nmtalign.text.bitext import (
+    ColumnName,
     Pair,
     Pairs,
     Sentences,
-    check_pairs,
     is_line_pair,
+    read_pairs,
     words_between_spaces,
 )
-from nmtalign.text.subwords import numbered_pieces
+from nmtalign.text.subwords import PieceLine, numbered_pieces
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.validation import (
     check_bool,
@@ -192,20 +194,20 @@ class Linker:
 
         def matrices_of(bucket: Bucket) -> Reals:
             stack = np.full(bucket.shape, PADDING_SCORE)  # (T, S, B)
-            for column in np.flatnonzero(bucket.pieces >= 0):
-                matrix = matrices[bucket.pieces[column]].matrix
+            for column in np.flatnonzero(bucket.sections >= 0):
+                matrix = matrices[bucket.sections[column]].matrix
                 stack[: matrix.shape[0], : matrix.shape[1], column] = matrix
             return stack
 
-        def bucket_posteriors(k: int) -> BucketPosteriors:
+        def bucket_posteriors(k: int) -> PosteriorsAndRatios:
             bucket = text.buckets[k]
-            return BucketPosteriors(self.posteriors(matrices_of(bucket), bucket.inside), None)
+            return PosteriorsAndRatios(self.posteriors(matrices_of(bucket), bucket.inside), None)
 
         def linkable(k: int, ratios: Floats | None) -> Flags:
             bucket = text.buckets[k]
             stack = np.ones(bucket.shape, bool)
-            for column in np.flatnonzero(bucket.pieces >= 0):
-                cells = matrices[bucket.pieces[column]].linkable
+            for column in np.flatnonzero(bucket.sections >= 0):
+                cells = matrices[bucket.sections[column]].linkable
                 if cells is not None:
                     stack[: cells.shape[0], : cells.shape[1], column] = cells
             return stack
@@ -238,6 +240,8 @@ def links_from(
     pairs: Pairs,
     targets: Sentences | None = None,
     *,
+    source: ColumnName = None,
+    target: ColumnName = None,
     encoder: str | Path | None = None,
     translator: str | Path | None = None,
     matrices: str | Path | Iterable[AnyArray] | None = None,
@@ -262,6 +266,7 @@ def links_from(
     tokenizer: str = "space",
     count: CountName | None = None,
     spm: str | Path | Sequence[str | Path] | None = None,
+    spaces: str | None = None,
     progress: ProgressInput = False,
 ) -> AlignedBatch:
     """Return links from attention or similarities of another program or model.
@@ -271,10 +276,13 @@ def links_from(
 
     Parameters
     ----------
-    pairs : Bitext, iterable of (source, target), (list, list), or DataFrame
-        Lines of text, or lists of words; if the attention is that of sub-words, lists of these.
+    pairs : Bitext, iterable of (source, target), (list, list), table, or records
+        Lines of text, or lists of words, as for :func:`train`; if the attention is that of sub-words, lists
+        of these.
     targets : sequence, optional
         The target sentences, if `pairs` are the source sentences.
+    source, target : str or int, optional
+        The columns of a table, or the keys of records. Default: they are found by their names.
     encoder, translator : str or path, optional
         Name or folder of an encoder, or of a translation model, of the package transformers.
     matrices : path, or iterable of arrays of shape (T, S) or (layers, heads, T, S), optional
@@ -318,6 +326,8 @@ def links_from(
         `pieces` or of the models `spm`. A link of two words becomes a link of all their pieces.
     spm : path, or two of them, optional
         Sub-word models (sentencepiece, or ``tokenizer.json``) that cut raw lines into pieces.
+    spaces : str, optional
+        A mark such as ``▁``: links count tokens among which each space is a token of this mark.
     progress : bool or callable
         Show how many pairs are done: in a notebook as a bar, elsewhere as a line on stderr. A function is
         called with a :class:`Progress` instead.
@@ -341,7 +351,7 @@ def links_from(
     ...     links_from([("the cat", "le chat")], similarities=f"{folder}/s.npz").links(0)
     [Link(source=0, target=0), Link(source=1, target=1)]
     """
-    source = LinkSource(
+    link_source = LinkSource(
         encoder=encoder,
         translator=translator,
         matrices=matrices,
@@ -366,31 +376,30 @@ def links_from(
     )
     reporter = open_reporter(progress, stage="linking")
     text = TextSettings(tokenizer, lowercase=False, unicode="none")
-    listed = list(check_pairs(pairs, targets))
+    checked = read_pairs(pairs, targets, source=source, target=target)
+    listed = list(checked.pairs)
     reporter.expect(len(listed))
     words_of_pairs = (_words_of_pair(pair, text) for pair in listed)
-    linker, words = open_linker(words_of_pairs, source)
-    unit = link_unit(count=count, pieces=pieces, spm=spm)
+    linker, words = open_linker(words_of_pairs, link_source)
+    unit = link_unit(count=count, pieces=pieces, spm=spm, spaces=spaces)
     check_source_unit(unit)
     batches = []
     for linked_pairs in linker.batches(words):
         batches.append(linked_pairs)
         reporter.advance(len(linked_pairs))
     batch = concatenate_batches(batches or [linker.align([])])
+    batch = replace(batch, frame_index=checked.frame_index)
     reporter.finish(f"{with_plural(len(batch), 'pair')} linked")
     lines = [pair for pair in listed if is_line_pair(pair)]
-    if pieces is not None:
-        return _links_of_pieces(batch, listed, pieces) if unit.expands else batch
-    if unit.linked == "words":
+    if unit.expands and pieces is None and len(lines) < len(listed):
+        raise UsageError("`spm` and `spaces` are for lines of text, found lists of words; pass lines")
+    if pieces is None and unit.linked == "words":
         batch = links_of_words(batch, encode_lines(lines, text).line_words if lines else None)
     if unit.expands:
-        if len(lines) < len(listed):
-            raise UsageError("`spm` splits lines of text, found lists of words; pass lines")
-        segments = [unit.segments(pair, text) for pair in lines]
+        segments = [_segments(pair, text, unit) for pair in listed]
         batch = expand_to_segments(batch, segments)
-    if not unit.is_plain:
-        return batch
-    return replace(batch, origin=_Linked(batch, listed))
+    batch = replace(batch, unit=unit.count)
+    return replace(batch, origin=_Linked(batch, listed, text, unit))
 
 
 def check_source_unit(unit: LinkUnit) -> None:
@@ -400,11 +409,18 @@ def check_source_unit(unit: LinkUnit) -> None:
         raise UsageError(f"`count=tokens`: the matrices are of sub-words, which become words; {advice}")
 
 
-def _links_of_pieces(batch: AlignedBatch, pairs: Sequence[Pair], marks: SubwordMarks) -> AlignedBatch:
-    """Return the links of the sub-words of linked words."""
-    sides = [[line if isinstance(line, str) else " ".join(line) for line in pair] for pair in pairs]
-    segments = [(numbered_pieces(a, marks)[1], numbered_pieces(b, marks)[1]) for a, b in sides]
-    return expand_to_segments(batch, segments)
+def _segments(pair: Pair, text: TextSettings, unit: LinkUnit) -> BothPieceLines:
+    """Return the pieces, or the tokens with spaces, of both sides; `text` cuts lines into linked tokens."""
+    if unit.marks is None:
+        return unit.segments((str(pair[0]), str(pair[1])), text)
+    source, target = _numbered_sides(pair, unit.marks)
+    return source[1], target[1]
+
+
+def _numbered_sides(pair: Pair, marks: SubwordMarks) -> list[tuple[list[str], PieceLine]]:
+    """Return the words of sub-words of both sides, and the pieces of each word."""
+    lines = [side if isinstance(side, str) else " ".join(side) for side in pair]
+    return [numbered_pieces(line, marks) for line in lines]
 
 
 class _Linked(NamedTuple):
@@ -412,10 +428,22 @@ class _Linked(NamedTuple):
 
     batch: AlignedBatch
     pairs: Sequence[Pair]
+    text: TextSettings  # what cuts lines into the tokens that the source linked
+    unit: LinkUnit
 
     def tokens(self, n: int) -> BothWords:
-        """Return the words of pair n that its links count."""
-        return words_between_spaces(self.pairs[n])
+        """Return the words, tokens or pieces of pair n that its links count."""
+        pair = self.pairs[n]
+        if self.unit.expands:
+            source, target = _segments(pair, self.text, self.unit)
+            return tuple(source.pieces), tuple(target.pieces)
+        if self.unit.marks is not None:
+            source_words, target_words = _numbered_sides(pair, self.unit.marks)
+            return tuple(source_words[0]), tuple(target_words[0])
+        if self.unit.count == "tokens":
+            source_tokens, target_tokens = _words_of_pair(pair, self.text)
+            return tuple(source_tokens), tuple(target_tokens)
+        return words_between_spaces(pair)
 
     def aligned(self, n: int) -> AlignedPair:
         """Return pair n."""
@@ -428,9 +456,17 @@ class _Linked(NamedTuple):
         alignment = Alignment(self.batch.links(n), len(source), len(target))
         return AlignedPair(alignment, AlignmentMatrix(weights, source, target))
 
+    def matrices(self, values: CellValues | None) -> Iterator[Reals]:
+        """Yield the weights of the links of each pair; they are the only values that are kept."""
+        if values not in (None, "combined"):
+            advice = "`combined` are the probabilities of the links"
+            raise UsageError(f"links from another program keep no `{values}` weights; {advice}")
+        return (self.aligned(n).posterior for n in range(len(self.pairs)))
+
     def chosen(self, numbers: Sequence[int]) -> _Linked:
         """Return some of the pairs."""
-        return _Linked(replace(self.batch, origin=None)[list(numbers)], [self.pairs[n] for n in numbers])
+        batch = replace(self.batch, origin=None)[list(numbers)]
+        return self._replace(batch=batch, pairs=[self.pairs[n] for n in numbers])
 
 
 def _words_of_pair(pair: Pair, text: TextSettings) -> WordPair:

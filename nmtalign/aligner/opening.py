@@ -6,7 +6,7 @@ The readers of vectors are imported in functions: a learned model does not need 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
 from pathlib import Path
@@ -20,7 +20,7 @@ from nmtalign.aligner.extraction_methods import make_extraction
 from nmtalign.arrays import Reals
 from nmtalign.calls import check_call
 from nmtalign.display import short_repr
-from nmtalign.errors import DataError, UsageError
+from nmtalign.errors import DataError, NmtalignWarning, UsageError
 from nmtalign.files.paths import bundled_path, resolve_path
 from nmtalign.names import (
     MODEL,
@@ -73,6 +73,7 @@ def load(
     unknown: UnknownPolicy | None = None,
     limit: int | None = None,
     unsafe_pickle: bool = False,
+    strip_prefix: str | tuple[str, str] | None = None,
 ) -> Aligner:
     """Open a learned model, or make an aligner over word vectors.
 
@@ -81,8 +82,8 @@ def load(
     path : str or Path, or (Embeddings, Embeddings), optional
         The folder of a learned model; or a folder with word vectors of two languages (``word2int_XX.pkl``
         and ``embeddings_XX.npz``, or sub-folders that nmtalign wrote); or the name of bundled vectors; or
-        source and target vectors: two files, embeddings or gensim's KeyedVectors. Default: the bundled
-        English-French model.
+        source and target vectors, as for :func:`vector_aligner`; or the folder of a static model, which has
+        the vectors of both sides. Default: the bundled English-French model.
     extract : {"posterior", "one-to-one", "argmax", "argmax-reverse", "mutual", "threshold", "itermax", \
             "match", "transport"}, optional
         How links are chosen. Default: ``posterior``; ``mutual`` without a null word.
@@ -115,6 +116,8 @@ def load(
         Read only the first `limit` vectors of each file.
     unsafe_pickle : bool
         Let pickled vectors run code; only for files that you trust.
+    strip_prefix : str or (str, str), optional
+        Keep only the vectors of words that begin so, without this beginning: ``("/c/en/", "/c/fr/")``.
 
     Raises
     ------
@@ -146,6 +149,7 @@ def load(
             languages=languages,
             limit=limit,
             unsafe_pickle=unsafe_pickle or None,
+            strip_prefix=strip_prefix,
         )
         aligner = load_aligner(folder)
         text = aligner.text.updated(tokenizer, lowercase, unicode)
@@ -153,13 +157,18 @@ def load(
     else:
         if folder is None:
             assert isinstance(path, tuple | list)
-            vectors = _vectors_of_two_sides(path, score, parameters, limit, unsafe_pickle=unsafe_pickle)
+            _check_two_sides(path, score, parameters, limit, unsafe_pickle=unsafe_pickle)
+            vectors = open_vectors(path, limit=limit, unsafe_pickle=unsafe_pickle, strip_prefix=strip_prefix)
         else:
             from nmtalign.scorers.vector_scores import score_in
-            from nmtalign.vectors.storage import load_pair, pair_languages
+            from nmtalign.vectors.static_models import is_static_model
+            from nmtalign.vectors.storage import pair_languages
 
-            languages = languages or pair_languages(folder)
-            vectors = load_pair(folder, languages=languages, limit=limit, unsafe_pickle=unsafe_pickle)
+            if languages is None and not is_static_model(folder):
+                languages = pair_languages(folder)
+            vectors = open_vectors(
+                folder, languages, limit=limit, unsafe_pickle=unsafe_pickle, strip_prefix=strip_prefix
+            )
             if parameters is None and isinstance(score, str):
                 score = score_in(folder, score, vectors[0].dimension)
         _warn_about_spaces(vectors, score or "cosine")
@@ -208,17 +217,16 @@ def _refuse_settings_of_vectors(folder: Path, **settings: object) -> None:
         raise UsageError(f"{problem}; remove {removed}, or open word vectors, such as {VECTORS}")
 
 
-def _vectors_of_two_sides(
+def _check_two_sides(
     sides: Sequence[Any],
     score: ScoreName | VectorScore | None,
     parameters: str | Path | None,
     limit: int | None,
     *,
     unsafe_pickle: bool,
-) -> tuple[Embeddings, Embeddings]:
-    """Return source and target vectors, given as objects or as two files."""
+) -> None:
+    """Raise UsageError if a setting does not suit source and target vectors, given as objects or files."""
     from nmtalign.scorers.vector_scores import how_to_learn
-    from nmtalign.vectors.storage import both_embeddings
 
     are_files = any(isinstance(side, str | Path) for side in sides)
     if are_files and score == "bahdanau" and parameters is None:
@@ -227,7 +235,6 @@ def _vectors_of_two_sides(
     if not are_files and (limit is not None or unsafe_pickle):
         name = "limit" if limit is not None else "unsafe_pickle"
         raise UsageError(f"`{name}` applies to a folder or files of vectors only; remove it")
-    return both_embeddings(sides, limit=limit, unsafe_pickle=unsafe_pickle)
 
 
 def open_vectors(
@@ -236,16 +243,23 @@ def open_vectors(
     *,
     limit: int | None = None,
     unsafe_pickle: bool = False,
+    strip_prefix: str | tuple[str, str] | None = None,
 ) -> tuple[Embeddings, Embeddings]:
     """Return the vectors of both languages: given ones, or those of two files, or of a folder."""
     from nmtalign.vectors.storage import both_embeddings, load_pair
 
     if isinstance(vectors, tuple | list):
-        return both_embeddings(vectors, limit=limit, unsafe_pickle=unsafe_pickle)
+        return both_embeddings(vectors, limit=limit, unsafe_pickle=unsafe_pickle, strip_prefix=strip_prefix)
     check_type(vectors, (str, Path), "source and target vectors, or the path of a folder that has both")
     source, target = languages or (None, None)
     chosen = (source, target) if source and target else None
-    return load_pair(resolve_path(vectors), languages=chosen, limit=limit, unsafe_pickle=unsafe_pickle)
+    return load_pair(
+        resolve_path(vectors),
+        languages=chosen,
+        limit=limit,
+        unsafe_pickle=unsafe_pickle,
+        strip_prefix=strip_prefix,
+    )
 
 
 def _warn_about_spaces(vectors: tuple[Embeddings, Embeddings], score: str | VectorScore) -> None:
@@ -264,6 +278,7 @@ def _warn_about_spaces(vectors: tuple[Embeddings, Embeddings], score: str | Vect
         warnings.warn(
             f"the lengths of the vectors differ by {percent} of their mean: dot products favor long vectors,"
             " whatever the words mean; try `score=cosine`",
+            NmtalignWarning,
             stacklevel=5,
         )
 
@@ -282,8 +297,8 @@ def vector_lengths(vectors: Reals) -> Reals:
 
 @check_call("settings are given by their names")
 def vector_aligner(
-    source: Embeddings | str | Path | Any,
-    target: Embeddings | str | Path | Any,
+    source: Embeddings | str | Path | Mapping[str, Any] | Any,
+    target: Embeddings | str | Path | Mapping[str, Any] | Any,
     *,
     score: ScoreName | VectorScore = "cosine",
     temperature: float | None = None,
@@ -303,8 +318,9 @@ def vector_aligner(
 
     Parameters
     ----------
-    source, target : Embeddings, path, or gensim's KeyedVectors
-        Vectors of both languages, in one space.
+    source, target : Embeddings, path, gensim's KeyedVectors, dict, DataFrame, or (words, matrix)
+        Vectors of both languages, in one space. A dictionary has a vector for each word, and a DataFrame has
+        the words as its index.
     score : {"cosine", "dot", "scaled-dot", "bahdanau"}, or a score
         Score of a target and a source vector; also the `score` of :func:`nmtalign.learn_attention`.
     temperature : float, optional
@@ -315,7 +331,8 @@ def vector_aligner(
     positions : {"diagonal", "none", "hmm"}, optional
         Where attention may go: near the diagonal, anywhere, or as a hidden Markov model says, which
         :func:`nmtalign.fit_to` fits to the text (and the temperature, if it is left out and was not
-        learned). Default: ``diagonal`` for ``cosine``, else ``none``.
+        learned). Default: ``diagonal`` for ``cosine``, else ``none``. The links of a pair then depend on no
+        other pair, in a batch, too; ``nmtalign align`` uses ``hmm``, because it has a whole text.
     diagonal : float, optional
         Strength of ``diagonal``. By default, it grows with the vectors for dot products.
     unknown : {"zero", "subword", "backoff"}, optional

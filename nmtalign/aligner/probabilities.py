@@ -27,7 +27,8 @@ where c is the ratio T / S of the training text. ``scripts/fit_parallelness.py``
 one wrong pair in ten; where the share of wrong pairs is w, the logit is ``log(9) - log((1 - w) / w)`` too
 high.
 
-Axes: B pairs of a bucket, T target words, S source words, L links, N sentence pairs, V vocabulary.
+Axes: B pairs of a bucket, T target words, S source words, L links, N sentence pairs, V words of a
+vocabulary, with the padding as word 0.
 """
 
 from __future__ import annotations
@@ -49,8 +50,9 @@ MAX_PAIR_LOG_ODDS = 30.0  # bound of the log odds that a pair is parallel
 MAX_COST = MAX_PAIR_LOG_ODDS  # cost of a pair about which nothing is known
 MAX_MEAN_LENGTH = 500  # words
 MAX_LENGTH_DEVIATION = 6.0
-# the coefficients were fitted to training texts of this range of words
-MIN_TRAINING_WORDS, MAX_TRAINING_WORDS = 3_000, 350_000
+# the sizes of the training texts to which the coefficients were fitted
+MIN_TRAINING_WORDS = 3_000
+MAX_TRAINING_WORDS = 350_000
 
 
 class TrainingSize(NamedTuple):
@@ -96,7 +98,8 @@ class LinkProbabilities(NamedTuple):
 
     def fit_gold_log_odds(self, posterior: Reals, evidence: Reals, right: Reals) -> float:
         """Return d from the links (L,) of gold pairs; `right` is 1 for right ones, 0 for others."""
-        low, high = -MAX_GOLD_LOG_ODDS, MAX_GOLD_LOG_ODDS
+        low = -MAX_GOLD_LOG_ODDS
+        high = MAX_GOLD_LOG_ODDS
         for _ in range(BISECTION_STEPS):
             middle = (low + high) / 2
             probabilities = self._replace(gold_log_odds=middle).of_training_text(posterior, evidence)
@@ -168,7 +171,8 @@ def pair_features(
     evidence: Doubles, source_lengths: Longs, target_lengths: Longs, size: TrainingSize
 ) -> Doubles:
     """Return 1, v, n, z, v n and m of each pair, shape (6, N)."""
-    S, T = source_lengths.astype(np.float64), target_lengths.astype(np.float64)
+    S = source_lengths.astype(np.float64)
+    T = target_lengths.astype(np.float64)
     words = np.maximum(S + T, 1)
     v = evidence / words
     n = np.log(np.minimum(words / 2, MAX_MEAN_LENGTH))

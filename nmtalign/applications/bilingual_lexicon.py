@@ -239,10 +239,11 @@ def lexicon(
 
     Parameters
     ----------
-    pairs : AlignedBatch, iterable, or Aligner
+    pairs : AlignedBatch, iterable, table, or Aligner
         For each sentence pair an aligned pair, or a tuple (source, target, links). A sentence is a line,
         whose words are separated by spaces, or a list of words; links are (source, target) positions from 0,
-        or a Pharaoh line. Of a learned aligner, the word pairs that it has linked in training.
+        or a Pharaoh line. A table has these in columns, that of the links is named ``links``. Of a learned
+        aligner, the word pairs that it has linked in training.
     min_links : float
         Minimum number of links between the two words.
     min_probability : float

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from nmtalign.applications.linked_pairs import LinkedBitext, read_linked_pairs
+from nmtalign.applications.linked_pairs import LinkedBitext, keep_frame_index, read_linked_pairs
 from nmtalign.arrays import Integers, Longs
 from nmtalign.calls import check_call
 from nmtalign.corpus.bitext_index import UNKNOWN_FORM, BitextIndex, Block, build_index, open_index
@@ -268,7 +268,7 @@ def _occurrences(
 
 @check_call("write find(batch, 'prime minister')")
 def find(
-    pairs: LinkedBitext | str | Path,
+    pairs: LinkedBitext | BitextIndex | str | Path,
     words: str,
     *,
     side: Side | None = None,
@@ -282,10 +282,11 @@ def find(
 
     Parameters
     ----------
-    pairs : AlignedBatch, iterable, or path
+    pairs : AlignedBatch, iterable, table, index, or path
         For each sentence pair an aligned pair, or a tuple (source, target, links). A sentence is a line,
         whose words are separated by spaces, or a list of words; links are (source, target) positions from 0,
-        or a Pharaoh line. A path is that of an index that ``nmtalign index`` has written.
+        or a Pharaoh line. A table has these in columns, that of the links is named ``links``. An index is
+        one that :func:`open_index` has opened; a path is that of its file.
     words : str
         One word, or several that are adjacent.
     side : {"source", "target"}, optional
@@ -301,7 +302,8 @@ def find(
         One row per place, in the order of the bitext, the source side first: the number of the pair, counted
         from 0; the side of the words; their translation in lower case, ``…`` between words that are not
         adjacent, empty without a link; both sentences; and on each side the positions of the words or of
-        their translation. Without a place there are no rows.
+        their translation. Without a place there are no rows. If the pairs come from a DataFrame, its index is
+        kept.
 
     References
     ----------
@@ -323,7 +325,9 @@ def find(
 
     if side is not None:
         check_choice(side, SIDES, "sides")
-    if isinstance(pairs, str | Path):
+    if isinstance(pairs, BitextIndex):
+        index = pairs
+    elif isinstance(pairs, str | Path):
         index = open_index(pairs)
     else:
         index = build_index(
@@ -334,7 +338,8 @@ def find(
         result = search(index, words, name, translation=translation, max_examples=examples)
         for occurrence in result.occurrences:
             rows.append(_row_of(occurrence, name, index))
-    return pd.DataFrame(rows, columns=list(ConcordanceRow._fields))
+    table = pd.DataFrame(rows, columns=list(ConcordanceRow._fields))
+    return keep_frame_index(table, pairs)
 
 
 class ConcordanceRow(NamedTuple):

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import nmtalign as na
 from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError
+from nmtalign.text.containers import PairTable, SideNames, as_table, choose_sides
 from nmtalign.validation import is_iterable, reject_exhausted
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 LineOrWords = str | Sequence[str]  # a line, whose words are separated by spaces, or words
 PairLinks = str | Iterable[tuple[int, int]]  # a Pharaoh line, or (source, target) positions
-LinkedBitext = Iterable["na.AlignedPair | tuple[LineOrWords, LineOrWords, PairLinks]"]
+# Any: a table with columns of the sides and of the links
+LinkedBitext = Iterable["na.AlignedPair | tuple[LineOrWords, LineOrWords, PairLinks]"] | Any
 
 ADVICE_ON_PAIRS = "pass a batch, aligned pairs, or tuples (source, target, links)"
+LINK_COLUMNS = ("links", "alignment", "alignments")
 
 
 class LinkedPair(NamedTuple):
@@ -59,10 +65,9 @@ def read_linked_lines(pairs: LinkedBitext) -> Iterator[LinkedLines]:
     >>> lines.source, lines.target, lines.pair.target
     ('the cat', 'le  chat', ['le', 'chat'])
     """
-    if hasattr(pairs, "itertuples") or hasattr(pairs, "iter_rows"):  # a DataFrame of pandas or polars
-        raise UsageError(
-            f"expected sentence pairs with links, found a table, {short_repr(pairs)}; {ADVICE_ON_PAIRS}"
-        )
+    table = None if isinstance(pairs, na.AlignedBatch) else as_table(pairs)
+    if table is not None:
+        return _linked_lines(_rows_with_links(table), table.frame_index)
     if isinstance(pairs, na.AlignedPair):
         raise UsageError("expected sentence pairs, found one pair; a single pair goes in a list: [pair]")
     if not is_iterable(pairs) or isinstance(pairs, str | Mapping | Set):
@@ -72,13 +77,37 @@ def read_linked_lines(pairs: LinkedBitext) -> Iterator[LinkedLines]:
     return _linked_lines(pairs)
 
 
-def _linked_lines(pairs: Iterable[Any]) -> Iterator[LinkedLines]:
+def keep_frame_index(table: pd.DataFrame, pairs: LinkedBitext) -> pd.DataFrame:
+    """Return a table whose rows have the index that their pair has in a DataFrame, if pairs come from one.
+
+    The column ``pair`` of the table numbers the pairs.
+    """
+    frame: Any = pairs
+    index = frame.index if hasattr(frame, "itertuples") else getattr(frame, "frame_index", None)
+    return table if index is None else table.set_index(index[table["pair"].to_numpy(int)])
+
+
+def _rows_with_links(table: PairTable) -> Iterable[Any]:
+    """Return the rows (source, target, links) of a table."""
+    names = [str(name) for name in table.names]
+    places = [number for number, name in enumerate(names) if name.lower() in LINK_COLUMNS]
+    if len(places) != 1:
+        expected = f"expected a table with a column of links, named {', '.join(LINK_COLUMNS)}"
+        raise UsageError(f"{expected}, found {', '.join(names)}; {ADVICE_ON_PAIRS}")
+    others = [number for number in range(len(names)) if number != places[0]]
+    source, target = choose_sides([names[number] for number in others], SideNames())
+    columns = others[source], others[target], places[0]
+    return zip(*[table.column(number) for number in columns], strict=True)
+
+
+def _linked_lines(pairs: Iterable[Any], frame_index: pd.Index | None = None) -> Iterator[LinkedLines]:
     """Yield each pair as :class:`LinkedLines`; words that were given as a list are joined by spaces."""
     for number, given in enumerate(pairs):
         try:
             pair = _as_linked_pair(given)
         except DataError as error:
-            raise error.at(f"pair {number:,}") from None
+            label = "" if frame_index is None else f" (index {short_repr(frame_index[number])})"
+            raise error.at(f"pair {number:,}{label}") from None
         source, target = " ".join(pair.source), " ".join(pair.target)
         if isinstance(given, tuple | list) and not isinstance(given, LinkedPair):
             source = given[0] if isinstance(given[0], str) else source

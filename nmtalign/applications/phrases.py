@@ -9,7 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from nmtalign.applications.linked_pairs import LinkedBitext, LinkedPair, read_linked_pairs
+from nmtalign.applications.linked_pairs import (
+    LinkedBitext,
+    LinkedPair,
+    keep_frame_index,
+    read_linked_pairs,
+)
 from nmtalign.calls import check_call
 from nmtalign.links.separators import check_unsplit
 from nmtalign.validation import check_number
@@ -116,10 +121,10 @@ def phrases(pairs: LinkedBitext, *, longest: int = MAX_PHRASE_WORDS) -> pd.DataF
 
     Parameters
     ----------
-    pairs : AlignedBatch, or iterable
+    pairs : AlignedBatch, iterable, or table
         For each sentence pair an aligned pair, or a tuple (source, target, links). A sentence is a line,
         whose words are separated by spaces, or a list of words; links are (source, target) positions from 0,
-        or a Pharaoh line.
+        or a Pharaoh line. A table has these in columns, that of the links is named ``links``.
     longest : int
         Maximum number of words on either side of a phrase pair.
 
@@ -128,7 +133,7 @@ def phrases(pairs: LinkedBitext, *, longest: int = MAX_PHRASE_WORDS) -> pd.DataF
     pandas.DataFrame
         One row per phrase pair: the number of the sentence pair, counted from 0, both phrases, the links
         inside (positions count from the start of the phrases), and the positions at which the phrases start
-        and end, the end not included.
+        and end, the end not included. If the pairs come from a DataFrame, its index is kept.
 
     References
     ----------
@@ -154,4 +159,4 @@ def phrases(pairs: LinkedBitext, *, longest: int = MAX_PHRASE_WORDS) -> pd.DataF
         for phrase in phrase_pairs(pair, longest=longest):
             rows.append((number, *_text_of(pair, phrase, all_links), *phrase))
     columns = ["pair", "source", "target", "links", *PhrasePair._fields]
-    return pd.DataFrame(rows, columns=columns)
+    return keep_frame_index(pd.DataFrame(rows, columns=columns), pairs)

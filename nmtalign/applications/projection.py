@@ -31,7 +31,7 @@ from nmtalign.applications.markup import find_tags, matched_offsets, parse_marku
 from nmtalign.applications.placing import place_markup
 from nmtalign.calls import check_call
 from nmtalign.display import short_repr
-from nmtalign.errors import DataError, UsageError
+from nmtalign.errors import DataError, NmtalignWarning, UsageError
 from nmtalign.names import (
     LABEL_FORMATS,
     MARKUP_FORMATS,
@@ -206,10 +206,10 @@ def project(
 
     Parameters
     ----------
-    pairs : AlignedBatch, or iterable
+    pairs : AlignedBatch, iterable, or table
         For each sentence pair an aligned pair, or a tuple (source, target, links). A sentence is a line,
         whose words are separated by spaces, or a list of words; links are (source, target) positions from 0,
-        or a Pharaoh line.
+        or a Pharaoh line. A table has these in columns, that of the links is named ``links``.
     tags : iterable
         The annotations of each source sentence:
 
@@ -281,7 +281,7 @@ def project(
         raise DataError(f"expected annotations of each of {len(projected):,} pairs, found more")
     if unlinked_pairs:
         text = describe_unlinked(unlinked_pairs, format, "pair")
-        warnings.warn(text, stacklevel=3)
+        warnings.warn(text, NmtalignWarning, stacklevel=3)
     return projected
 
 

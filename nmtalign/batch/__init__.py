@@ -1,1 +1,1 @@
-"""Layer 7: whole corpora. Streams, shards, checkpoints of a run, workers."""
+"""Layer 8: whole corpora. Streams, shards, checkpoints of a run, workers."""

@@ -242,7 +242,7 @@ def _lost_cluster_as_error(client: Client) -> Iterator[None]:
 
 
 class ClusterProcesses:
-    """The workers of a cluster, also for :class:`nmtalign.training.distributed.DistributedBitext`.
+    """The workers of a cluster, also for :class:`nmtalign.training.distributed.DistributedBackend`.
 
     The scheduler computes again on another worker what is lost with a worker.
     """

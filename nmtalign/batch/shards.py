@@ -44,15 +44,15 @@ ChunkFormatter = Callable[[AlignedChunk], str]
 class ShardRun(ExitStack):
     """The shards of one run, or of one job of several that share a folder; a context that holds its locks.
 
-    `texts` has a function for each kind of output, which is the ending of its files; it formats an aligned
-    chunk. A shard has `pairs` pairs, the last one may have fewer. A `part` (i, n) is every n-th shard,
-    starting with the i-th. The `inputs` may not change during the run.
+    `formatters` maps the ending of the files of an output to the function that formats a chunk of it. A shard
+    has `pairs` pairs, the last one may have fewer. A `part` (i, n) is every n-th shard, starting with the
+    i-th. The `inputs` may not change during the run.
     """
 
     def __init__(
         self,
         folder: Path,
-        texts: Mapping[str, ChunkFormatter],
+        formatters: Mapping[str, ChunkFormatter],
         inputs: Sequence[Path],
         *,
         pairs: int,
@@ -61,7 +61,9 @@ class ShardRun(ExitStack):
         super().__init__()
         self.folder, self.pairs = folder, pairs
         self.shards = self.kept = 0  # shards of the text as far as it is read; those found done
-        self._texts, self._inputs, self._part = dict(texts), list(inputs), part
+        self._formatters = dict(formatters)
+        self._inputs = list(inputs)
+        self._part = part
         self._stamps = self._stamp()
         self._shard: _Shard | None = None
 
@@ -70,7 +72,7 @@ class ShardRun(ExitStack):
 
         A UsageError says that the folder holds another run or other files, or that another process fills it.
         """
-        described = {**description, "pairs_of_a_shard": self.pairs, "outputs": sorted(self._texts)}
+        described = {**description, "pairs_of_a_shard": self.pairs, "outputs": sorted(self._formatters)}
         manifest = self.folder / MANIFEST_FILE
         self._take_folder(manifest)
         if not manifest.exists():
@@ -141,14 +143,14 @@ class ShardRun(ExitStack):
         i, n = self._part
         if number % n != i - 1:
             return False
-        done = is_shard_complete(self.folder, number, self._texts)
+        done = is_shard_complete(self.folder, number, self._formatters)
         self.kept += done
         return not done
 
     def write(self, chunk: AlignedChunk) -> None:
         """Write the next aligned chunk; the last one of a shard finishes it."""
         if self._shard is None:
-            self._shard = _Shard(self.folder, (chunk.first - 1) // self.pairs, self._texts)
+            self._shard = _Shard(self.folder, (chunk.first - 1) // self.pairs, self._formatters)
         self._shard.write(chunk)
         if self._shard.pairs == self.pairs:
             self.finish()
@@ -184,15 +186,19 @@ class ShardRun(ExitStack):
 class _Shard:
     """The files of one shard while they are written."""
 
-    def __init__(self, folder: Path, number: int, texts: Mapping[str, ChunkFormatter]) -> None:
+    def __init__(self, folder: Path, number: int, formatters: Mapping[str, ChunkFormatter]) -> None:
         self.pairs = self._links = 0
-        self._folder, self._number, self._texts = folder, number, texts
-        self._paths = {kind: create_partial_file(folder / _shard_file_name(number, kind)) for kind in texts}
+        self._folder = folder
+        self._number = number
+        self._formatters = formatters
+        self._paths = {
+            kind: create_partial_file(folder / _shard_file_name(number, kind)) for kind in formatters
+        }
         self._files = {kind: open_binary(path, "w") for kind, path in self._paths.items()}  # until close()
 
     def write(self, chunk: AlignedChunk) -> None:
-        for kind, text in self._texts.items():
-            encoded = text(chunk).encode()
+        for kind, formatter in self._formatters.items():
+            encoded = formatter(chunk).encode()
             with self._errors_of(kind):
                 self._files[kind].write(encoded)
         self.pairs += len(chunk.batch)
@@ -241,7 +247,7 @@ def is_shard_complete(folder: Path, number: int, kinds: Iterable[str]) -> bool:
 
 
 @contextmanager
-def resumable(
+def stopped_as_resumable(
     folder: Path,
     *,
     by: tuple[type[BaseException], ...] = (KeyboardInterrupt, OSError, WorkerError),

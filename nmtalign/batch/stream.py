@@ -14,8 +14,8 @@ import numpy as np
 
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.arrays import Doubles, Flags, Reals
-from nmtalign.corpus.coverage import Coverage, warn_of_one_word_lines
-from nmtalign.corpus.line_words import BothLineWords, join_token_values, links_of_words
+from nmtalign.corpus.coverage import Coverage, one_word_lines_warning, swapped_pairs
+from nmtalign.corpus.line_words import BothLineWords, links_of_words, values_of_words
 from nmtalign.corpus.parallel import parallel_imap
 from nmtalign.corpus.text import EncodedText, encode_lines
 from nmtalign.corpus.units import (
@@ -54,6 +54,7 @@ class AlignedChunk(NamedTuple):
     # for links from another program: the marks of the sub-words that it has joined to words
     joined_marks: SubwordMarks | None = None
     costs: Doubles | None = None  # (N, 2) of the pairs, if they were asked for
+    is_swapped: Flags | None = None  # (N,): which pairs have words of the other side's vocabulary
 
     def tokens(self) -> tuple[list[list[str]], list[list[str]]]:
         """Return the source and target words, tokens or pieces that the links count."""
@@ -108,13 +109,13 @@ def align_chunk(
         _check_cells(text, chunk.first)
         batch, arrays = aligner.decoder_of(text).links_and_values([values, "linkable"])
         attention = [*zip(arrays[values], arrays["linkable"], strict=True)]
-    known = aligner.scorer.coverage_of(text.source, text.target, text.segments)
+    known = aligner.scorer.coverage_of(text.source, text.target, text.sections)
     settings = aligner.text
     warning = None
     if unit.linked == "words":
         settings = SPACE_SETTINGS
         batch = links_of_words(batch, text.line_words)
-        warning = warn_of_one_word_lines(text) if chunk.first == 1 else None
+        warning = one_word_lines_warning(text) if chunk.first == 1 else None
     aligned = AlignedChunk(*chunk, batch, known, settings, aligner.languages, unit, warning, attention)
     if unit.linked == "words" and attention is not None and text.line_words is not None:
         attention = _attention_of_words(values or "", attention, text.line_words, aligned)
@@ -123,7 +124,8 @@ def align_chunk(
         batch = expand_to_segments(batch, segments)
         attention = _expanded_attention(values or "", attention, segments)
     costs_of_pairs = aligner.decoder_of(text).pair_costs() if costs else None
-    return aligned._replace(batch=batch, attention=attention, costs=costs_of_pairs)
+    is_swapped = swapped_pairs(text, aligner.scorer.vocabularies)
+    return aligned._replace(batch=batch, attention=attention, costs=costs_of_pairs, is_swapped=is_swapped)
 
 
 def _segments_of_chunk(chunk: AlignedChunk) -> list[BothPieceLines]:
@@ -152,7 +154,7 @@ def _expanded_attention(
 
 def _check_cells(text: EncodedText, first: int) -> None:
     """Refuse a pair whose matrix would not fit into memory."""
-    cells = text.segments.source_lengths * text.segments.target_lengths
+    cells = text.sections.source_lengths * text.sections.target_lengths
     for n in np.flatnonzero(cells > MAX_MATRIX_CELLS)[:1].tolist():
         expected = (
             f"expected at most {MAX_MATRIX_CELLS:,} weights (target by source words), found {cells[n]:,}"
@@ -166,10 +168,8 @@ def _attention_of_words(
     """Return values of the words between spaces from those of their tokens."""
     of_words = []
     for n, ((weights, linkable), pair) in enumerate(zip(attention, chunk.lines, strict=True)):
-        source, target = SPACE_SETTINGS.words_of_pair(pair)
-        word_positions = (words[0].sentence(n), words[1].sentence(n)), (len(target), len(source))
-        linkable = join_token_values("combined", linkable, *word_positions)  # where any of the tokens may
-        of_words.append((join_token_values(values, weights, *word_positions), linkable))
+        may_link = values_of_words("combined", linkable, pair, words, n)  # where any of the tokens may
+        of_words.append((values_of_words(values, weights, pair, words, n), may_link))
     return of_words
 
 

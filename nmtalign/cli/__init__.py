@@ -15,8 +15,9 @@ from typing import Any, NoReturn
 import click
 
 from nmtalign import __version__
-from nmtalign.cli.declare import check_names, config_option, has_outputs
+from nmtalign.cli.configuration import check_names, config_option
 from nmtalign.cli.messages import debug_option, enabled_switches, log, printable, warnings_to_stderr, write
+from nmtalign.cli.path_conflicts import has_outputs
 from nmtalign.display import escape_controls
 from nmtalign.errors import (
     DISK_FULL_ERRNOS,
@@ -35,6 +36,7 @@ COMMANDS = {
         ("align", "align", "Align a bitext: write links, probabilities and tables."),
         ("links-from", "align", "Create links from the attention or similarities of another program."),
         ("train", "train", "Learn an alignment model from a bitext."),
+        ("check", "check", "Find what is wrong with a bitext, line by line."),
         ("evaluate", "evaluate", "Score links against gold links: precision, recall, F1, AER."),
         ("symmetrize", "symmetrize", "Symmetrize: join the links of two directions."),
         ("info", "info", "Show whether links fit a text, and what they count."),

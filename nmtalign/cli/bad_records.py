@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from nmtalign.cli.declare import OUTPUT, Options, option
+from nmtalign.cli.declare import Options, option
 from nmtalign.cli.messages import as_options, log, printable
+from nmtalign.cli.parameter_types import OUTPUT
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.progress import Counted

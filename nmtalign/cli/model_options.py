@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import tee
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,13 +12,15 @@ import click
 from click.core import ParameterSource
 
 import nmtalign as na
-from nmtalign.cli import declare, texts
-from nmtalign.cli.declare import INPUT, OUTPUT, Integer, Number, NumberList, Options, option
+from nmtalign.cli import parameter_types, texts
+from nmtalign.cli.declare import Options, option
 from nmtalign.cli.messages import log
+from nmtalign.cli.parameter_types import INPUT, OUTPUT, Integer, Number, NumberList
 from nmtalign.cli.texts import ModelTextOptions
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.paths import resolve_path
 from nmtalign.names import (
+    CountName,
     DeviceName,
     ExtractionName,
     MethodName,
@@ -78,12 +80,13 @@ class VectorFileOptions(Options):
 
     vectors: str | None = option(
         "--vectors DIR",
-        "Folder of word vectors of two languages: word2int_XX.pkl and embeddings_XX.npz.",
+        "Folder of word vectors of two languages, such as word2int_XX.pkl and embeddings_XX.npz, or of a"
+        " static model.",
         type=INPUT,
     )
     source_vectors: str | None = option(
         "--source-vectors FILE",
-        "File of source word vectors: gensim, word2vec, fastText, GloVe or npz.",
+        "File of source word vectors: gensim, word2vec, fastText, GloVe, npz or a zip of one file.",
         type=INPUT,
     )
     target_vectors: str | None = option(
@@ -91,6 +94,11 @@ class VectorFileOptions(Options):
     )
     limit: int | None = limit_option()
     unsafe_pickle: bool = unsafe_pickle_option()
+    strip_prefix: tuple[str, str] | None = option(
+        "--strip-prefix P[,Q]",
+        "Keep only words that begin with P (target words: Q), such as /c/en/,/c/fr/, without it.",
+        type=texts.Prefixes(),
+    )
 
     @property
     def path(self) -> str | tuple[str, str] | None:
@@ -134,7 +142,7 @@ class AlignerVectorOptions(VectorOptions):
     unknown: UnknownPolicy | None = option(
         "--unknown",
         "Vector of a word that has none: `zero` (no links), `subword` (composed of its n-grams, fastText"
-        " only), `backoff` (a similarly spelled word, else a hash of the spelling).  [zero]",
+        " only), `backoff` (a similarly spelled word, else a hash of the spelling).  [zero; align: backoff]",
     )
     score: ScoreName | None = option("--score", "Attention score of two vectors.  [cosine]")
     temperature: float | None = option(
@@ -150,7 +158,7 @@ class AlignerVectorOptions(VectorOptions):
     positions: PositionsName | None = option(
         "--positions",
         "Where attention may go: `none` (anywhere), `diagonal` (near the diagonal), `hmm` (a hidden Markov"
-        " model, fitted to the text).  [cosine: diagonal; others: none]",
+        " model, fitted to the text).  [align: hmm; else cosine: diagonal, others: none]",
     )
     diagonal: float | None = option(
         "--diagonal",
@@ -166,7 +174,7 @@ class EncoderOptions(Options):
     section = EXPERT_SECTION
 
     encoder: str | None = option(
-        "--encoder NAME", "Name of a Hugging Face encoder, or its folder.", type=declare.HUGGING_FACE
+        "--encoder NAME", "Name of a Hugging Face encoder, or its folder.", type=parameter_types.HUGGING_FACE
     )
     layer: int | None = option(
         "--layer", "Layer of --encoder whose hidden states are compared.  [8]", type=Integer(min=0)
@@ -194,18 +202,20 @@ def with_expert(
     encoding: str,
     *,
     marked: bool = False,
-    words_of: Callable[[Any], tuple[Words, Words]] | None = None,
+    words_of: Callable[[Any], tuple[Words, Words]],
+    name: CountName = "words",
 ) -> Iterator[Any]:
-    """Return the pairs of a bitext with the links of --expert; see `with_links` for the other parameters."""
+    """Return the pairs of a bitext with the links of --expert; see `with_links` for the other parameters.
+
+    `name` is that of what the links should count.
+    """
     if expert is None:
         return iter(bitext)
     from nmtalign.aligner.experts import with_links
     from nmtalign.links.formats import read_links
-    from nmtalign.text.bitext import words_between_spaces
 
     links = read_links(expert, encoding=encoding)
-    words_of = words_of or words_between_spaces
-    return with_links(bitext, links, marked=marked, file=expert, words_of=words_of)
+    return with_links(bitext, links, marked=marked, file=expert, words_of=words_of, name=name)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -278,6 +288,27 @@ class ModelOptions(Options):
             reason = "which takes matrices from another program"
             raise UsageError(f"{names} cannot be combined with {source.name}, {reason}; remove {names}")
 
+    def load_for_text(self) -> na.Aligner:
+        """Open what the options name, with the best links of a whole text as the default over vectors.
+
+        Over vectors, the positions are by default those of a hidden Markov model, which is fitted to the
+        text, and unknown words get vectors by back-off. One sentence says so. Other positions are plain
+        attention, and keep the policy for unknown words that the vectors have.
+        """
+        vectors = self.vectors
+        if self.path is None or self.model is not None:
+            return self.load()
+        positions = vectors.positions
+        if positions is None and vectors.diagonal is None:
+            positions = "hmm"
+        if positions != "hmm":
+            return self.load()
+        aligner = replace(self, vectors=replace(vectors, positions=positions)).load()
+        if vectors.unknown is None:
+            aligner = replace(aligner, scorer=aligner.scorer.with_back_off())
+        _log_defaults(vectors)
+        return aligner
+
     def load(self) -> na.Aligner:
         """Open what the options name; without any, the bundled English-French model."""
         path = self.path
@@ -304,11 +335,24 @@ class ModelOptions(Options):
             unknown=self.vectors.unknown,
             limit=self.vectors.limit,
             unsafe_pickle=self.vectors.unsafe_pickle,
+            strip_prefix=self.vectors.strip_prefix,
             encoder=self.encoder.encoder,
             layer=self.encoder.layer,
             device=self.encoder.device,
             cache=self.encoder.cache,
         )
+
+
+def _log_defaults(vectors: AlignerVectorOptions) -> None:
+    """Say which settings of vectors were chosen for a text, and how to get plain attention."""
+    chosen = []
+    if vectors.positions is None:
+        chosen.append("the positions of a hidden Markov model")
+    if vectors.unknown is None:
+        chosen.append("back-off for words without a vector")
+    if chosen:
+        text = f"the vectors are used with {' and '.join(chosen)}; for plain attention, give --positions none"
+        log(text, event="defaults of vectors")
 
 
 def check_folder(kind: Literal["model", "vectors"], path: str) -> None:
@@ -350,7 +394,7 @@ class SourceOptions(Options):
     translator: str | None = option(
         "--translator NAME",
         "Use the attention of this Hugging Face translation model.",
-        type=declare.HUGGING_FACE,
+        type=parameter_types.HUGGING_FACE,
     )
     layers: tuple[int, ...] | None = option(
         "--layers", "Attention layers to average, such as 0,2-3.  [all]", type=NumberList(0)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import nmtalign as na
 from nmtalign.cli import model_options
-from nmtalign.cli.declare import INPUT, NumberList, Options, option
+from nmtalign.cli.declare import Options, option
 from nmtalign.cli.messages import warn
+from nmtalign.cli.parameter_types import INPUT, NumberList
 from nmtalign.errors import DataError
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def pick_lines(records: Iterable[CorpusRecord], lines: Sequence[int]) -> Iterato
     raise DataError(f"--lines: pair {missing:,} is out of range for {number:,} pairs")
 
 
-def warn_of_unknown_words(
+def with_unknown_words_warning(
     records: Iterable[CorpusRecord], aligner: na.Aligner | None
 ) -> Iterator[CorpusRecord]:
     """Yield records; warn at the end if too few of their words are known for links that can be trusted."""

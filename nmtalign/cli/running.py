@@ -11,15 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import nmtalign as na
-from nmtalign.cli.declare import OUTPUT, Integer, Options, option
+from nmtalign.cli.declare import Options, option
 from nmtalign.cli.messages import log
 from nmtalign.cli.model_options import ModelOptions
+from nmtalign.cli.parameter_types import OUTPUT, Integer
 from nmtalign.errors import UsageError
 from nmtalign.files.atomic_output import AtomicFiles
 from nmtalign.files.checksums import fingerprint
 from nmtalign.files.compressed import format_ending
 from nmtalign.files.paths import bundled_path, resolve_path
-from nmtalign.names import MODEL, SIDES
+from nmtalign.names import MODEL, SIDES, CountName
 from nmtalign.progress import ProgressReporter
 
 if TYPE_CHECKING:
@@ -122,12 +123,12 @@ def assembling_shards(
     run: ShardRun, outputs: Mapping[str, str], described: dict[str, Any], *, resume: bool
 ) -> Iterator[None]:
     """Let a run write its missing shards, then join the shards of each output that has a file."""
-    from nmtalign.batch.shards import resumable
-    from nmtalign.report.tables import TABLE_HEADERS
+    from nmtalign.batch.shards import stopped_as_resumable
+    from nmtalign.report.tables import table_header
 
-    with resumable(run.folder, by=(KeyboardInterrupt,)), run:
+    with stopped_as_resumable(run.folder, by=(KeyboardInterrupt,)), run:
         run.start(described, resume=resume)
-        with resumable(run.folder):
+        with stopped_as_resumable(run.folder):
             yield
             run.finish()
             with AtomicFiles() as files:
@@ -135,7 +136,8 @@ def assembling_shards(
                     if path != "-":
                         ending = _shard_ending(output, path)
                         file = files.text(path)
-                        file.write(TABLE_HEADERS.get(f".{ending}", ""))
+                        if output == "table":
+                            file.write(table_header(f".{ending}", described["count"]))
                         run.assemble(ending, file)
 
 
@@ -164,7 +166,7 @@ def formatters_of_links() -> dict[str, Callable[[na.AlignedBatch], str]]:
 
     return {
         "links": formats.format_pharaoh_batch,
-        "probabilities": formats.format_scores_batch,
+        "probabilities": formats.format_probabilities_batch,
         "pair_scores": formats.format_pair_scores_batch,
     }
 
@@ -187,7 +189,7 @@ def formatter_of_output(output: str, path: str, *, escape_formulas: bool) -> Cal
 
     if output == "table":
         kind, rows = table_format(path), table_rows_of_chunk(path, escape_formulas=escape_formulas)
-        return lambda chunk: table_text(kind, rows(chunk))
+        return lambda chunk: table_text(kind, rows(chunk), chunk.unit.count)
     if output == "guided":
         return lambda chunk: format_guided_batch(chunk.batch, *chunk.pieces(), first=chunk.first)
     if output == "costs":
@@ -210,14 +212,14 @@ def _tokens_of_side(chunk: AlignedChunk, side: str) -> list[list[str]]:
     return chunk._replace(lines=lines).pieces()[SIDES.index(side)]
 
 
-def open_sink(output: str, path: str, files: AtomicFiles, *, escape_formulas: bool) -> Sink:
-    """Return a function that writes an aligned chunk to an output."""
+def open_sink(output: str, path: str, files: AtomicFiles, *, escape_formulas: bool, unit: CountName) -> Sink:
+    """Return a function that writes an aligned chunk, whose links count `unit`, to an output."""
     from nmtalign.encoders.matrix_files import LINKABLE
     from nmtalign.files.array_files import NpzWriter
     from nmtalign.report.tables import open_table
 
     if output == "attention":
-        archive = files.enter_context(NpzWriter(files.binary(path)))
+        archive = files.enter_context(NpzWriter(files.binary(path), comment=f"unit: {unit}"))
 
         def write(chunk: AlignedChunk) -> None:
             for number, (weights, linkable) in enumerate(chunk.attention or (), chunk.first):
@@ -227,7 +229,8 @@ def open_sink(output: str, path: str, files: AtomicFiles, *, escape_formulas: bo
 
         return write
     if output == "table":
-        write_rows, rows = open_table(path, files), table_rows_of_chunk(path, escape_formulas=escape_formulas)
+        write_rows = open_table(path, files, unit=unit)
+        rows = table_rows_of_chunk(path, escape_formulas=escape_formulas)
         return lambda chunk: write_rows(rows(chunk))
     file, text = files.text(path), formatter_of_output(output, path, escape_formulas=escape_formulas)
     return lambda chunk: file.write(text(chunk))

@@ -12,9 +12,9 @@ import click
 
 import nmtalign as na
 from nmtalign.applications.linked_pairs import LinkedPair
-from nmtalign.cli import declare
-from nmtalign.cli.declare import INPUT, Integer, Options, argument, option
+from nmtalign.cli.declare import Options, argument, option
 from nmtalign.cli.messages import warn
+from nmtalign.cli.parameter_types import INPUT, Integer
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files.compressed import format_ending
 from nmtalign.files.text_files import check_encoding, zip_lines
@@ -44,6 +44,21 @@ class TwoNames(click.ParamType):  # type: ignore[type-arg]  # click 8.2 knows no
 
 
 _SIDES = TwoNames("two names such as 1,2 or en,fr")
+
+
+class Prefixes(click.ParamType):  # type: ignore[type-arg]
+    """Prefixes of source and target words, such as ``/c/en/,/c/fr/``; one alone is that of both."""
+
+    name = "prefixes"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: Any) -> tuple[str, str]:
+        prefixes = str(value).split(",")
+        if len(prefixes) > 2 or not all(prefixes):
+            option = "the value" if param is None else param.opts[0]
+            raise UsageError(f"{option} must be a prefix of words, or two with a comma; found {value!r}")
+        return prefixes[0], prefixes[-1]
+
+
 LANGUAGES = TwoNames("two different languages such as en,fr", distinct=True)
 
 
@@ -94,22 +109,27 @@ class PairsOptions(Options):
     )
     encoding: str = encoding_option()
 
-    def read_file(self, on_error: OnError | None = None) -> Iterator[SentencePair] | None:
-        """Yield the sentence pairs of ``--pairs``; return None if the option was not given."""
+    def open_file(self, on_error: OnError | None = None, *, unescape: bool = False) -> na.Bitext | None:
+        """Return the bitext of ``--pairs``; None if the option was not given."""
         if self.pairs is not None:
-            bitext = na.read_bitext(
+            return na.read_bitext(
                 self.pairs,
                 format=self.pairs_format,
                 select=self.sides,
                 encoding=self.encoding,
+                unescape=unescape,
                 on_error=on_error,
             )
-            return iter(bitext)
         if self.sides is not None or self.pairs_format != "auto":
             raise UsageError(
                 "--sides and --pairs-format require --pairs FILE, one file with both sides; add it"
             )
         return None
+
+    def read_file(self, on_error: OnError | None = None) -> Iterator[SentencePair] | None:
+        """Yield the sentence pairs of ``--pairs``; return None if the option was not given."""
+        bitext = self.open_file(on_error)
+        return None if bitext is None else iter(bitext)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,9 +157,18 @@ class BitextOptions(PairsOptions):
             return self.pairs, number
         return f"{self.pairs}, pair {number:,}", None
 
+    @property
+    def reads_escapes(self) -> bool:
+        """Whether escapes of Moses are read as what they mean."""
+        return False
+
     def read(self, on_error: OnError | None = None) -> Iterator[SentencePair]:
         """Yield the sentence pairs of two files, or of one with both sides."""
-        pairs = self.read_file(on_error)
+        return iter(self.open(on_error))
+
+    def open(self, on_error: OnError | None = None) -> na.Bitext:
+        """Return the bitext of two files, or of one with both sides."""
+        pairs = self.open_file(on_error, unescape=self.reads_escapes)
         if pairs is not None and self.source is None:
             return pairs
         if pairs is not None or self.source is None or self.target is None:
@@ -149,7 +178,26 @@ class BitextOptions(PairsOptions):
                 found = f"expected the name of a file, found {name[:80]!r}, which does not exist"
                 advice = "`nmtalign heatmap` takes two sentences, other commands take two files"
                 raise UsageError(f"{found}; {advice}")
-        return iter(na.read_bitext(self.source, self.target, on_error=on_error, encoding=self.encoding))
+        return na.read_bitext(
+            self.source,
+            self.target,
+            encoding=self.encoding,
+            unescape=self.reads_escapes,
+            on_error=on_error,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class EscapedBitextOptions(BitextOptions):
+    """The same files, whose text may have the escapes of Moses."""
+
+    unescape: bool = option(
+        "--unescape", "Read Moses escapes, such as &apos;, as what they mean.", default=False
+    )
+
+    @property
+    def reads_escapes(self) -> bool:
+        return self.unescape
 
 
 class TokenizerType(click.Choice[str]):
@@ -163,7 +211,7 @@ class TokenizerType(click.Choice[str]):
         if kind != "sentencepiece" or not colon:
             return super().convert(value, param, ctx)
         paths = [INPUT.with_home(file) for file in files.split(",")]
-        declare.check_paths(paths, INPUT, param, ctx)
+        INPUT.note(paths, param, ctx)
         return value
 
 
@@ -237,7 +285,6 @@ WORD_COUNT_ADVICE = (
     "links count space-separated words; pass the text that was aligned, or the files that align --tokens"
     " wrote; `nmtalign info` shows what links count"
 )
-MIN_PAIRS_CHECKED = 20  # with fewer linked pairs, the unit of the links is not checked
 
 
 class LinkedLine(NamedTuple):
@@ -267,7 +314,7 @@ class OptionalLinkedOptions(WordFormOptions):
         With a `separator`, pairs are bad if a word cannot be written into a plain file that has it between
         words; "" stands for a file of white space alone. Bad pairs have no words.
         """
-        from nmtalign.corpus.unit_check import UnitFit
+        from nmtalign.corpus.unit_check import UnitCheck
         from nmtalign.links.formats import read_links
 
         if self.source is None or self.target is None or self.links is None:
@@ -278,16 +325,14 @@ class OptionalLinkedOptions(WordFormOptions):
         links_of_lines = read_links(self.links, encoding=self.encoding, on_error=bad.add)
         lines = bad.track(zip_lines((pairs, links_of_lines), (self.source, self.links)))
         empty = LinkedPair([], [], na.Alignment((), 0, 0))
-        fit = UnitFit("words")
+        unit_check = UnitCheck(self.links)
         for number, (pair, links) in enumerate(lines, 1):
             linked = None if bad.has_current else self._checked(pair, links, number, bad, separator)
             if linked is not None:
-                fit.add(number, links, (len(linked.pair.source), len(linked.pair.target)))
+                unit_check.add(number, links, linked.pair.source, linked.pair.target)
             yield linked or LinkedLine(pair._replace(source="", target=""), empty)
-        if fit.linked_pairs >= MIN_PAIRS_CHECKED and not fit.fits:
-            reach = f"the links reach only {100 * fit.reach:.0f} % of the lines"
-            why = "so they may count other units than the words of this text"
-            warn(f"{self.links}: {reach}, {why}; `nmtalign info` tells what links count")
+        if warning := unit_check.warning():
+            warn(warning)
 
     def _checked(
         self,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from nmtalign.cli.declare import FileType, option
+from nmtalign.cli.declare import option
+from nmtalign.cli.parameter_types import FileType
 from nmtalign.errors import DataError
 from nmtalign.files.paths import expand_home
 

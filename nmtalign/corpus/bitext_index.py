@@ -24,6 +24,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nmtalign.arrays import Integers, Longs, check_strictly_increasing, offsets_of
+from nmtalign.calls import check_call
+from nmtalign.display import single_line
 from nmtalign.errors import DataError
 from nmtalign.files.json_files import parse_json
 from nmtalign.files.paths import as_path
@@ -271,6 +273,10 @@ class BitextIndex:
             paths[name].write_bytes(content)
         return paths
 
+    def __repr__(self) -> str:
+        name = "memory" if self._path is None else self._path.name
+        return single_line(f"BitextIndex of {self.pair_count:,} pairs from {name}")
+
     def reading(self) -> AbstractContextManager[None]:
         """Return a context in which whatever a damaged file causes becomes a DataError that names it."""
         return nullcontext() if self._path is None else reraise_as_data_error(self._path, MISMATCH)
@@ -320,8 +326,31 @@ class BitextIndex:
         return [token.text for token in both_sides[side]]
 
 
+@check_call("write open_index('corpus.db')")
 def open_index(path: str | Path) -> BitextIndex:
-    """Open an index for reading; raise DataError if the file is not an index."""
+    """Open the index of a linked bitext, in which :func:`nmtalign.find` searches many words quickly.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file that ``nmtalign index`` has written.
+
+    Raises
+    ------
+    DataError
+        If the file is not an index, or is damaged.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import nmtalign as na
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pair = (["the", "cat"], ["le", "chat"], [(0, 0), (1, 1)])
+    ...     _ = write_index(f"{folder}/corpus.db", [pair], TextSettings())
+    ...     index = na.open_index(f"{folder}/corpus.db")
+    ...     [na.find(index, word)["translation"].item() for word in ("the", "cat")]
+    ['le', 'chat']
+    """
     path = as_path(path)
     if not path.is_file():
         raise DataError("expected an index that `nmtalign index` wrote, found no file").at(path)

@@ -14,10 +14,10 @@ from nmtalign.arrays import Flags, Ints, Longs
 from nmtalign.corpus.sides import EncodedSide
 
 MAX_BUCKET_CELLS = 1 << 18  # transition cells (S + 1) * S * B; more do not fit the cache of a core
-PADDING_SCORE = -1e30  # of a cell outside of the sentences
+PADDING_SCORE = -1e30  # score of a cell outside of the sentences
 # The number of columns of a bucket is a multiple of this, so that the order of sums never changes.
 COLUMN_MULTIPLE = 16
-MIN_LONG_WORDS = 48  # for such sentences matrix products are faster than sums over stacked pairs
+MIN_LONG_WORDS = 48  # for longer sentences matrix products are faster than sums over stacked pairs
 LONG_COLUMN_MULTIPLE = 2  # the column multiple of such sentences
 MIN_ROW_CELLS = 6_000  # per target word of a bucket; with fewer, calls of NumPy dominate
 # A group of similar source lengths takes in more lengths until it has this many times MIN_ROW_CELLS cells.
@@ -28,18 +28,16 @@ SOURCE_GROUP_FACTOR = 3
 class Bucket:
     """B sentence pairs of similar length, padded with word 0 to S and T words."""
 
-    pieces: Longs  # (B,): number of the pair, or of the piece of a long pair, in each column; -1 is a filler
-    # (S, B) and (T, B)
-    source: Ints
-    target: Ints
-    # (B,)
-    source_lengths: Longs
-    target_lengths: Longs
+    sections: Longs  # (B,): number of the section of a pair in each column; -1 is a filler
+    source: Ints  # (S, B): source words
+    target: Ints  # (T, B): target words
+    source_lengths: Longs  # (B,): number of source words without padding
+    target_lengths: Longs  # (B,): number of target words without padding
 
     @property
     def shape(self) -> tuple[int, int, int]:
         """(T, S, B)."""
-        return len(self.target), len(self.source), len(self.pieces)
+        return len(self.target), len(self.source), len(self.sections)
 
     @property
     def inside(self) -> Flags:
@@ -49,7 +47,7 @@ class Bucket:
     @property
     def cells(self) -> int:
         """Number of cells of its emission array."""
-        return len(self.target) * len(self.source) * len(self.pieces)
+        return len(self.target) * len(self.source) * len(self.sections)
 
 
 def _round_lengths(lengths: Longs) -> Longs:
@@ -70,13 +68,15 @@ def _length_runs(lengths: Longs, cells: int, other: int = 0) -> Iterator[tuple[i
     cells, and not at all for long sentences.
     """
     values, starts = np.unique(lengths, return_index=True)
-    begin, first = 0, int(values[0])
+    begin = 0  # index of the first length of the run
+    first = int(values[0])  # the length that it has
     for value, start in zip(values[1:].tolist(), starts[1:].tolist(), strict=True):
         has_few_cells = (start - begin) * max(first, other) < cells
         tolerance = max(1, first // 2) if has_few_cells else first // 12
         if value >= MIN_LONG_WORDS or value > first + tolerance:
             yield begin, start
-            begin, first = start, value
+            begin = start
+            first = value
     yield begin, len(lengths)
 
 
@@ -136,4 +136,4 @@ def _stack_group(source: EncodedSide, target: EncodedSide, pairs: Longs) -> Iter
         t, t_lengths = stack_sentences(target, bucket_pairs, columns, _padded_length(target, bucket_pairs))
         numbers = np.full(columns, -1, dtype=np.int64)
         numbers[: len(bucket_pairs)] = bucket_pairs
-        yield Bucket(pieces=numbers, source=s, target=t, source_lengths=s_lengths, target_lengths=t_lengths)
+        yield Bucket(sections=numbers, source=s, target=t, source_lengths=s_lengths, target_lengths=t_lengths)

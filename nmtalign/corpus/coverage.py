@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import Flags, offsets_of
+from nmtalign.arrays import Flags, Longs, offsets_of
 from nmtalign.corpus.sides import EncodedSide
-from nmtalign.corpus.text import EncodedText, Segments
+from nmtalign.corpus.text import EncodedText, Sections
 from nmtalign.names import SIDES
 
 MIN_PAIRS = 50  # pairs needed for statistics of pairs
@@ -108,7 +108,7 @@ class Coverage(NamedTuple):
 
 
 def _words_with_letters(side: EncodedSide) -> Flags:
-    """Return which words of a side contain a letter, shape (V + 1,)."""
+    """Return which words of a side contain a letter, shape (V,)."""
     return side.memo(
         "lettered",
         lambda: np.array([word.isalpha() or any(map(str.isalpha, word)) for word in side.words]),
@@ -119,13 +119,13 @@ def measure_coverage(
     source: EncodedSide,
     target: EncodedSide,
     vocabularies: tuple[Container[str], Container[str]],
-    segments: Segments | None = None,
+    sections: Sections | None = None,
     *,
     every_word: bool = False,
 ) -> Coverage:
     """Count the words of a text that a source and a target vocabulary know.
 
-    If `segments` are given, the sentences are pieces of pairs; otherwise each sentence is a pair. With
+    If `sections` are given, the sentences are sections of pairs; otherwise each sentence is a pair. With
     `every_word`, names, numbers and signs are counted, too.
     """
     source_vocabulary, target_vocabulary = vocabularies
@@ -134,12 +134,12 @@ def measure_coverage(
     source_coverage = _count_side(source, target_words, source_vocabulary, target_vocabulary, every_word)
     target_coverage = _count_side(target, source_words, target_vocabulary, source_vocabulary, every_word)
     is_copy = _are_copies(source, target)
-    if segments is None:
+    if sections is None:
         return Coverage(source_coverage, target_coverage, len(is_copy), int(is_copy.sum()))
-    is_copied_pair = np.ones(segments.pairs, bool)
-    is_copied_pair[segments.pair[~is_copy]] = False  # pairs with a piece whose sides differ
+    is_copied_pair = np.ones(sections.pairs, bool)
+    is_copied_pair[sections.pair[~is_copy]] = False  # pairs with a section whose sides differ
     copy_count = int(is_copied_pair.sum())
-    return Coverage(source_coverage, target_coverage, segments.pairs, copy_count)
+    return Coverage(source_coverage, target_coverage, sections.pairs, copy_count)
 
 
 def count_copies(source: EncodedSide, target: EncodedSide) -> int:
@@ -187,7 +187,7 @@ def _count_side(
     return SideCoverage(total, known, in_other, punctuated)
 
 
-def warn_of_one_word_lines(text: EncodedText) -> str | None:
+def one_word_lines_warning(text: EncodedText) -> str | None:
     """Return a warning if a side is written without spaces, so that most lines are one word; else None."""
     if text.line_words is None:
         return None
@@ -215,20 +215,49 @@ def foreign_pairs(text: EncodedText, vocabularies: tuple[Container[str], Contain
     return foreign | _foreign_side(text, text.target, text.source, vocabularies[1])
 
 
+MIN_SWAPPED_WORDS = 2  # words on each side that only the vocabulary of the other side has
+
+
+def swapped_pairs(text: EncodedText, vocabularies: tuple[Container[str], Container[str]]) -> Flags:
+    """Return for which pairs (N,) both sides have words of the other side's vocabulary, few of their own."""
+    source_is_other = _side_in_other_language(text, text.source, vocabularies)
+    target_is_other = _side_in_other_language(text, text.target, vocabularies[::-1])
+    return source_is_other & target_is_other
+
+
+def _side_in_other_language(
+    text: EncodedText, side: EncodedSide, vocabularies: tuple[Container[str], Container[str]]
+) -> Flags:
+    """Return for which pairs (N,) a side has several words that only the second vocabulary has."""
+    own = np.fromiter(map(vocabularies[0].__contains__, side.words), bool, len(side.words))
+    other = np.fromiter(map(vocabularies[1].__contains__, side.words), bool, len(side.words))
+    has_letter = _words_with_letters(side)
+    own_count = _count_in_pairs(text, side, own & ~other & has_letter)
+    other_count = _count_in_pairs(text, side, other & ~own & has_letter)
+    return np.asarray((other_count >= MIN_SWAPPED_WORDS) & (other_count > 3 * own_count))
+
+
+def _count_in_pairs(text: EncodedText, side: EncodedSide, is_chosen: Flags) -> Longs:
+    """Return how many of the chosen words (V + 1,) each pair (N,) has."""
+    chosen_before = offsets_of(is_chosen[side.tokens])
+    counts = np.diff(chosen_before[side.offsets])
+    return np.bincount(text.sections.pair, counts, minlength=text.sections.pairs).astype(np.int64)
+
+
 def _foreign_side(
     text: EncodedText, side: EncodedSide, other: EncodedSide, vocabulary: Container[str]
 ) -> Flags:
     """Return for which pairs one side has words, but none in its vocabulary."""
     has_letter = _words_with_letters(side)
     is_known = np.fromiter(map(vocabulary.__contains__, side.words), bool, len(side.words))
-    pair_of_piece = text.segments.pair
-    is_foreign = np.zeros(text.segments.pairs, bool)
-    is_foreign[pair_of_piece[_sentences_with(side, has_letter & ~is_known)]] = True
-    is_foreign[pair_of_piece[_sentences_with(side, has_letter & is_known)]] = False
+    pair_of_section = text.sections.pair
+    is_foreign = np.zeros(text.sections.pairs, bool)
+    is_foreign[pair_of_section[_sentences_with(side, has_letter & ~is_known)]] = True
+    is_foreign[pair_of_section[_sentences_with(side, has_letter & is_known)]] = False
     pairs = np.flatnonzero(is_foreign)
-    first_pieces = np.searchsorted(pair_of_piece, pairs)
-    last_pieces = np.searchsorted(pair_of_piece, pairs + 1)
-    for pair, first, last in zip(pairs, first_pieces, last_pieces, strict=True):
+    first_sections = np.searchsorted(pair_of_section, pairs)
+    last_sections = np.searchsorted(pair_of_section, pairs + 1)
+    for pair, first, last in zip(pairs, first_sections, last_sections, strict=True):
         words = _words_of_sentences(side, first, last)
         words_with_letters = {word for word in words if any(map(str.isalpha, word))}
         is_foreign[pair] = not words_with_letters.issubset(_words_of_sentences(other, first, last))
@@ -236,7 +265,7 @@ def _foreign_side(
 
 
 def _sentences_with(side: EncodedSide, is_chosen: Flags) -> Flags:
-    """Return which sentences (N,) have one of the chosen words (V + 1,)."""
+    """Return which sentences (N,) have one of the chosen words (V,)."""
     chosen_before = offsets_of(is_chosen[side.tokens])  # number of chosen tokens before each token
     return np.asarray(np.diff(chosen_before[side.offsets]) > 0)
 

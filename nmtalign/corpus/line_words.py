@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.arrays import AnyArray, Flags, Integers, Longs, Reals, offsets_of
+from nmtalign.arrays import AnyArray, Flags, Integers, Longs, Reals, offsets_of, positions_in_runs
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import (
     AlignedBatch,
@@ -26,6 +26,7 @@ from nmtalign.links.alignments import (
     GoldAlignment,
     Link,
 )
+from nmtalign.text.bitext import Pair, is_line_pair
 from nmtalign.text.tokenization import SPACE_SETTINGS, words_containing
 
 SPACE_BYTE = ord(" ")
@@ -190,8 +191,7 @@ def links_of_tokens(
     # A link of words with m and n tokens becomes m * n links, or cells.
     cell_counts = source_spans.size * target_spans.size
     link_of_cell = np.repeat(np.arange(len(pair)), cell_counts)
-    first_cells = np.repeat(np.cumsum(cell_counts) - cell_counts, cell_counts)
-    cell_in_link = np.arange(len(link_of_cell)) - first_cells
+    cell_in_link = positions_in_runs(cell_counts)
     target_count = target_spans.size[link_of_cell]
     source = source_spans.start[link_of_cell] + cell_in_link // target_count
     target = target_spans.start[link_of_cell] + cell_in_link % target_count
@@ -296,6 +296,20 @@ def join_pair_tokens(
         probabilities=probabilities,
         scores=join("scores", pair.scores),
     )
+
+
+def values_of_words(
+    values: str, weights: AnyArray, pair: Pair, words: BothLineWords | None, n: int
+) -> AnyArray:
+    """Return one kind of values of pair `n` of a text, for its words between spaces.
+
+    `words` has the words of the tokens of all pairs of the text; None if each token is a word.
+    """
+    if words is None or not is_line_pair(pair):
+        return weights
+    source, target = SPACE_SETTINGS.words_of_pair(pair)
+    word_of_token = words[0].sentence(n), words[1].sentence(n)
+    return join_token_values(values, weights, word_of_token, (len(target), len(source)))
 
 
 def join_token_values(

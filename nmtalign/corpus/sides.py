@@ -1,6 +1,7 @@
 """One side of a bitext as numbers: each distinct word has a number, the most frequent ones first.
 
-Word number 0 is padding; real words count from 1.
+Axes: N sentences, V words of the vocabulary. Word number 0 is the padding, which is one of the V; real words
+count from 1.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ PAIRS_PER_BLOCK = 200  # tokenized at a time; larger blocks do not fit the CPU c
 class EncodedSide:
     """One side of a bitext."""
 
-    words: list[str]  # ``words[k]`` is the word with number k; ``words[0]`` is the padding
+    words: list[str]  # (V,): ``words[k]`` is the word with number k; ``words[0]`` is the padding
     tokens: Ints  # word numbers of all sentences, concatenated
     offsets: Longs  # (N + 1,): sentence n is ``tokens[offsets[n]:offsets[n + 1]]``
-    counts: Longs  # (V + 1,): how often each word occurs
+    counts: Longs  # (V,): how often each word occurs
     line_words: Integers | None = None  # the word between spaces of each token; None if each token is one
 
     @cached_property
@@ -83,11 +84,13 @@ class SideEncoder:
     def __init__(
         self, text: TextSettings, side: int, language: str | None, forms: WordForms | None = None
     ) -> None:
-        self._text, self._side, self._language = text, side, language
+        self._text = text
+        self._side = side
+        self._language = language
         self._forms = forms
         self._numbers: defaultdict[str, int] = defaultdict()
         self._numbers.default_factory = self._numbers.__len__
-        self._done = [np.zeros(0, np.int32)]
+        self._tokens = [np.zeros(0, np.int32)]
         self._lengths = array("q")
         self._line_words: list[Integers] = []
 
@@ -123,23 +126,29 @@ class SideEncoder:
         line_ends = np.flatnonzero(~is_word)
         lengths = np.diff(line_ends, prepend=-1) - 1
         self._lengths.extend(lengths.tolist())
-        self._done.append(numbers[is_word])
+        self._tokens.append(numbers[is_word])
 
     def _add_tokens(self, tokens: Sequence[str], lengths: Iterable[int]) -> None:
+        """Add the sentences with these lengths, whose tokens are concatenated."""
         words = self._text.normalized(tokens)
-        self._done.append(np.fromiter(map(self._numbers.__getitem__, words), np.int32, len(words)))
+        self._tokens.append(np.fromiter(map(self._numbers.__getitem__, words), np.int32, len(words)))
         self._lengths.extend(lengths)
 
     def numbered(self) -> NumberedWords:
         """Return the sentences so far, for :meth:`merge` of another encoder."""
         lengths = np.array(self._lengths, np.int64)
         line_words = np.concatenate(self._line_words) if self._line_words else None
-        return NumberedWords([*self._numbers], np.concatenate(self._done), lengths, line_words)
+        return NumberedWords(
+            words=list(self._numbers),
+            tokens=np.concatenate(self._tokens),
+            lengths=lengths,
+            line_words=line_words,
+        )
 
     def merge(self, other: NumberedWords) -> None:
         """Add the sentences of another encoder."""
         numbers = np.fromiter(map(self._numbers.__getitem__, other.words), np.int32, len(other.words))
-        self._done.append(numbers.take(other.tokens))
+        self._tokens.append(numbers.take(other.tokens))
         self._lengths.extend(other.lengths.tolist())
         if other.line_words is not None:
             self._line_words.append(other.line_words)
@@ -150,7 +159,7 @@ class SideEncoder:
         if self._forms is not None:
             words, tokens = _merge_words_of_form(self._forms(words), tokens)
         counts = np.bincount(tokens, minlength=len(words))
-        order = np.argsort(-counts, kind="stable")  # order[rank] = number by first occurrence
+        order = np.argsort(-counts, kind="stable")  # ``order[rank]`` is the number by first occurrence
         order = order[: np.count_nonzero(counts)]  # without "" and "\n", which are not words
         rank = np.zeros(len(counts), dtype=np.int32)
         rank[order] = np.arange(1, len(order) + 1, dtype=np.int32)
@@ -177,9 +186,10 @@ def side_encoders(
     forms: tuple[WordForms, WordForms] | None = None,
 ) -> tuple[SideEncoder, SideEncoder]:
     """Return the encoders of the source and of the target."""
-    of_source, of_target = forms or (None, None)
-    source = SideEncoder(text, 0, languages[0], of_source)
-    return source, SideEncoder(text, 1, languages[1], of_target)
+    source_forms, target_forms = forms or (None, None)
+    source = SideEncoder(text, 0, languages[0], source_forms)
+    target = SideEncoder(text, 1, languages[1], target_forms)
+    return source, target
 
 
 def encode(sentences: Iterable[Sequence[str]]) -> EncodedSide:

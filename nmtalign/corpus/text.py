@@ -1,14 +1,17 @@
-"""An encoded text: numbered words, pieces of long pairs, buckets of sentence pairs, numbered word pairs.
+"""An encoded text: numbered words, sections of long pairs, buckets of sentence pairs, numbered word pairs.
 
-Long sentence pairs are split into overlapping pieces, so that memory and time grow linearly with the length.
-A pair with up to `MAX_UNSPLIT_WORDS` words per side is one piece, aligned exactly. A longer pair is split
-along a path through its matrix, which leads from the first words to the last through anchors: words with the
-same spelling and the same count on both sides. The path is the heaviest increasing chain of anchors. A step
-costs its squared deviation from the diagonal over the length variance of translations (Gale and Church 1993,
-section 3), at most `MAX_GAP_COST`. A piece has a core of at most `CORE_WORDS` words of either side, and
-margins that widen with the distance to the anchors. Links are taken from the cores only.
+Long sentence pairs are split into overlapping sections, so that memory and time grow with their length, not
+with its square. A pair with up to `MAX_UNSPLIT_WORDS` words per side is one section, aligned exactly. A
+longer pair is split along a path through its matrix, which leads from the first words to the last through
+anchors: words with the same spelling and the same count on both sides. The path is the heaviest increasing
+chain of anchors. A step costs its squared deviation from the diagonal over the length variance of
+translations (Gale and Church 1993, section 3), at most `MAX_GAP_COST`. A section has a core of at most
+`CORE_WORDS` words of either side, and margins that widen with the distance to the anchors. Links are taken
+from the cores only.
 
-Cores divide the target words, or the source words if there is less than one target word a piece.
+Cores divide the target words, or the source words if there is less than one target word per section.
+
+Axes: N sentence pairs, B columns of a bucket, T target words, S source words.
 
 References
 ----------
@@ -25,7 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import Doubles, Flags, Floats, Longs, Reals, offsets_of
+from nmtalign.arrays import Doubles, Flags, Floats, Longs, Reals, offsets_of, positions_in_runs
 from nmtalign.corpus.buckets import Bucket, make_buckets
 from nmtalign.corpus.line_words import BothLineWords, LineWords
 from nmtalign.corpus.sides import EncodedSide, WordForms, encode_pairs, look_up, number_words, side_encoders
@@ -33,82 +36,90 @@ from nmtalign.corpus.word_pairs import PairIndex, number_word_pairs
 from nmtalign.links.alignments import AlignedBatch
 from nmtalign.text.tokenization import TextSettings
 
-MAX_UNSPLIT_WORDS = 256  # a longer sentence is aligned in pieces
-CORE_WORDS = 48  # in the core of a piece, on the longer side
-MARGIN_WORDS = 16  # at both ends of a core, on the longer side, if the path is certain
+MAX_UNSPLIT_WORDS = 256  # longer sentences are split into sections
+CORE_WORDS = 48  # maximum size of the core of a section, on the longer side
+MARGIN_WORDS = 16  # margin at both ends of a core, on the longer side, if the path is certain
 MARGIN_DEVIATIONS = 1.5  # the margin grows by this many standard deviations of the path
-MAX_MARGIN_WORDS = 64  # on the longer side
-MAX_GAP_WORDS = 1_024  # maximum size of a piece on one side if the other side lacks a part
+MAX_MARGIN_WORDS = 64  # the largest margin, on the longer side
+MAX_GAP_WORDS = 1_024  # maximum size of a section on one side if the other side lacks a part
 LENGTH_VARIANCE = 1.0  # variance of the length of a translation, per word
-# Log-likelihood ratio of an anchor to chance, divided by the count of its word in the sentence
+# log-likelihood ratio of an anchor to chance, divided by the count of its word in the sentence
 ANCHOR_WEIGHT = 4.0
-MAX_GAP_COST = 30.0  # of a step over a part of any length that one side lacks
-MAX_ANCHOR_COUNT = 3  # in its sentence
+MAX_GAP_COST = 30.0  # cost of a step over a part of any length that one side lacks
+MAX_ANCHOR_COUNT = 3  # a word that is more frequent in its sentence is not an anchor
 MAX_PREDECESSORS = 500  # anchors that are considered as predecessors on the path
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Segments:
-    """The pieces of sentence pairs, and their positions in the pairs."""
+class Sections:
+    """The sections of sentence pairs, and their positions in the pairs; most pairs are one section."""
 
-    pairs: int  # number of sentence pairs N
-    pair: Longs  # pair of each piece
-    # (N,): words of each sentence pair
-    source_lengths: Longs
-    target_lengths: Longs
-    # (2, P): positions in the source and in the target sentence of the first word of each piece, and of the
-    # words of its core, from which its links are taken
-    start: Longs
-    core_start: Longs
-    core_stop: Longs
+    pairs: int  # N, the number of sentence pairs
+    pair: Longs  # (sections,): pair of each section
+    source_lengths: Longs  # (N,): source words of each sentence pair
+    target_lengths: Longs  # (N,): target words of each sentence pair
+    # (2, sections): positions in the source and in the target sentence
+    start: Longs  # the first word of each section
+    core_start: Longs  # the first word of its core, from which its links are taken
+    core_stop: Longs  # the first word after its core
 
-    def restore(self, piece: Longs, source: Longs, target: Longs) -> tuple[Flags, Longs, Longs, Longs]:
-        """Return which links are in the core of their piece, and the pair and positions of these links."""
-        words = np.stack([source, target]) + self.start[:, piece]
-        kept = ((words >= self.core_start[:, piece]) & (words < self.core_stop[:, piece])).all(axis=0)
-        return kept, self.pair[piece][kept], *words[:, kept]
+    @property
+    def has_split_pairs(self) -> bool:
+        """Whether some pair has more than one section."""
+        return len(self.pair) > self.pairs
 
-    def total(self, piece: Longs, values: Doubles) -> Doubles:
-        """Return the sum of the values of the pieces of each pair."""
-        return np.asarray(np.bincount(self.pair[piece], values, self.pairs), dtype=np.float64)
+    def links_in_cores(
+        self, section: Longs, source: Longs, target: Longs
+    ) -> tuple[Flags, Longs, Longs, Longs]:
+        """Return which links are in the core of their section, and the pair and positions of these links."""
+        words = np.stack([source, target]) + self.start[:, section]  # (2, links): positions in the pair
+        is_in_core = (words >= self.core_start[:, section]) & (words < self.core_stop[:, section])
+        kept: Flags = np.asarray(is_in_core.all(axis=0))
+        kept_source, kept_target = words[:, kept]
+        return kept, self.pair[section][kept], kept_source, kept_target
+
+    def sum_by_pair(self, section: Longs, values: Doubles) -> Doubles:
+        """Return the sum (N,) of the values of the sections of each pair."""
+        return np.asarray(np.bincount(self.pair[section], values, self.pairs), dtype=np.float64)
 
     def core(self, bucket: Bucket) -> Flags | None:
-        """Return which cells (T, S, B) of a bucket belong to the core of their piece; None if all do."""
-        if len(self.pair) == self.pairs:
+        """Return which cells (T, S, B) of a bucket are in the core of their section; None if all are."""
+        if not self.has_split_pairs:
             return None
-        piece = bucket.pieces  # (B,)
         T, S, _ = bucket.shape
-
-        def in_core(side: int, size: int) -> Flags:
-            words = self.start[side, piece] + np.arange(size)[:, None]  # (size, B)
-            return np.asarray((words >= self.core_start[side, piece]) & (words < self.core_stop[side, piece]))
-
-        is_core_target = (piece >= 0) & in_core(1, T)  # (T, B); -1 is a filler
-        is_core_source = in_core(0, S)  # (S, B)
+        is_filled = bucket.sections >= 0  # (B,)
+        is_core_source = self._is_in_core(0, bucket.sections, S)  # (S, B)
+        is_core_target = is_filled & self._is_in_core(1, bucket.sections, T)  # (T, B)
         return np.asarray(is_core_target[:, None] & is_core_source)
 
-    def paste(self, bucket: Bucket, weights: Reals, matrices: Sequence[Reals]) -> None:
-        """Write the cores of a bucket's pieces (T, S, B) into the matrices (T, S) of their pairs."""
-        for column in np.flatnonzero(bucket.pieces >= 0):
-            piece = bucket.pieces[column]
-            source_start, target_start = self.start[:, piece]
-            s0, t0 = self.core_start[:, piece]
-            s1, t1 = self.core_stop[:, piece]
+    def _is_in_core(self, side: int, section: Longs, size: int) -> Flags:
+        """Return which of the first `size` words of sections (B,) are in the core, shape (size, B)."""
+        words = self.start[side, section] + np.arange(size)[:, None]  # (size, B): positions in the pair
+        return np.asarray((words >= self.core_start[side, section]) & (words < self.core_stop[side, section]))
+
+    def copy_cores_into(self, matrices: Sequence[Reals], bucket: Bucket, weights: Reals) -> None:
+        """Write the cores of a bucket's sections (T, S, B) into the matrices (T, S) of their pairs."""
+        for column in np.flatnonzero(bucket.sections >= 0):
+            section = bucket.sections[column]
+            source_start, target_start = self.start[:, section]
+            s0, t0 = self.core_start[:, section]
+            s1, t1 = self.core_stop[:, section]
             rows = slice(t0 - target_start, t1 - target_start)
             columns = slice(s0 - source_start, s1 - source_start)
-            matrices[self.pair[piece]][t0:t1, s0:s1] = weights[rows, columns, column]
+            matrices[self.pair[section]][t0:t1, s0:s1] = weights[rows, columns, column]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EncodedText:
     """Sentence pairs as arrays."""
 
-    source: EncodedSide  # its sentences are the pieces of long pairs
+    # the sentences of both sides are the sections of the pairs
+    source: EncodedSide
     target: EncodedSide
-    segments: Segments  # the positions of the pieces in their pairs
+    sections: Sections  # the positions of the sections in their pairs
     buckets: Sequence[Bucket]
     line_words: BothLineWords | None = None  # words between spaces of the tokens; None: tokens are the words
-    # Links of tokens that an expert gives, with their weights; a pair without links has no expert.
+    # links of tokens that an expert gives, with their weights; a pair without links has no expert
     expert_links: AlignedBatch | None = None
 
     @cached_property
@@ -124,22 +135,24 @@ class EncodedText:
 
     def expert_cells(self, k: int) -> tuple[Floats, Flags]:
         """Return the weights of the expert's links in bucket k, (T, S, B), and cells of annotated pairs."""
-        bucket, weights = self.buckets[k], np.zeros(self.buckets[k].shape, np.float32)
         assert self.expert_links is not None
-        pair = self.segments.pair[bucket.pieces]
-        first = self.expert_links.offsets[pair]  # (B,): row of the first link
+        bucket = self.buckets[k]
+        pair = self.sections.pair[bucket.sections]  # (B,)
+        first_link = self.expert_links.offsets[pair]  # (B,): row of the first link
         end = self.expert_links.offsets[pair + 1]
-        end = np.where(bucket.pieces >= 0, end, first)  # filler columns have no links
-        link_counts = end - first
+        end = np.where(bucket.sections >= 0, end, first_link)  # filler columns have no links
+        link_counts = end - first_link
         # (links,): the column in the bucket, and the row in the expert's links, of each link
         column = np.repeat(np.arange(len(pair)), link_counts)
-        row = np.arange(len(column)) + np.repeat(end - np.cumsum(link_counts), link_counts)
-        s = self.expert_links.source[row] - self.segments.start[0, bucket.pieces][column]
-        t = self.expert_links.target[row] - self.segments.start[1, bucket.pieces][column]
+        row = first_link[column] + positions_in_runs(link_counts)
+        section_start = self.sections.start[:, bucket.sections]  # (2, B)
+        s = self.expert_links.source[row] - section_start[0, column]
+        t = self.expert_links.target[row] - section_start[1, column]
         inside = (s >= 0) & (s < bucket.source_lengths[column])
         inside &= (t >= 0) & (t < bucket.target_lengths[column])
+        weights = np.zeros(bucket.shape, np.float32)
         weights[t[inside], s[inside], column[inside]] = self.expert_links.probability[row[inside]]
-        return weights, bucket.inside & (end > first)
+        return weights, bucket.inside & (end > first_link)
 
     @property
     def cells(self) -> int:
@@ -170,16 +183,18 @@ def encode_lines(
     `forms` return the forms in which source and target words are looked up; by default these are the words
     themselves.
     """
-    pairs, encoders = list(pairs), side_encoders(text, languages, forms)
+    pairs = list(pairs)
+    encoders = side_encoders(text, languages, forms)
     for side, encoder in enumerate(encoders):
         encoder.add_lines([pair[side] for pair in pairs])
     return _build_text(encoders[0].finish(), encoders[1].finish())
 
 
 def _build_text(source: EncodedSide, target: EncodedSide) -> EncodedText:
+    """Split the long pairs of two sides, and stack pairs of similar length."""
     words = line_words_of(source, target)
-    source, target, segments = split_long_pairs(source, target)
-    return EncodedText(source, target, segments, make_buckets(source, target), words)
+    source, target, sections = split_long_pairs(source, target)
+    return EncodedText(source, target, sections, make_buckets(source, target), words)
 
 
 def line_words_of(source: EncodedSide, target: EncodedSide) -> BothLineWords | None:
@@ -189,7 +204,7 @@ def line_words_of(source: EncodedSide, target: EncodedSide) -> BothLineWords | N
     return LineWords(source.line_words, source.offsets), LineWords(target.line_words, target.offsets)
 
 
-# --- pieces of long pairs --------------------------------------------------------------------------
+# --- sections of long pairs --------------------------------------------------------------------------
 
 
 class _Path(NamedTuple):
@@ -201,14 +216,15 @@ class _Path(NamedTuple):
     def deviation(self, at: Longs) -> Doubles:
         """Return the standard deviation of the path at source positions: that of a Brownian bridge."""
         corner = np.clip(np.searchsorted(self.source, at, side="right"), 1, len(self.source) - 1)
-        before, after = at - self.source[corner - 1], self.source[corner] - at
+        before = at - self.source[corner - 1]
+        after = self.source[corner] - at
         return np.sqrt(LENGTH_VARIANCE * before * after / (before + after))
 
 
 def _find_anchors(source: Longs, target: Longs) -> tuple[Longs, Longs, Doubles]:
     """Return positions and weights of words that are rare and equally frequent on both sides.
 
-    Both sides number words alike; -1 marks words that are unknown to the other side.
+    Both sides have the same number for the same word; -1 marks words that are unknown to the other side.
     """
     source_words, source_counts = np.unique(source, return_counts=True)
     target_words, target_counts = np.unique(target, return_counts=True)
@@ -217,7 +233,8 @@ def _find_anchors(source: Longs, target: Longs) -> tuple[Longs, Longs, Doubles]:
     )
     counts = source_counts[in_source]
     is_anchor = (common >= 0) & (counts == target_counts[in_target]) & (counts <= MAX_ANCHOR_COUNT)
-    anchors, anchor_counts = common[is_anchor], counts[is_anchor]
+    anchors = common[is_anchor]
+    anchor_counts = counts[is_anchor]
     weights = ANCHOR_WEIGHT / np.repeat(anchor_counts, anchor_counts)
     return _positions_of(anchors, source), _positions_of(anchors, target), weights
 
@@ -243,7 +260,7 @@ def _find_path(source: Longs, target: Longs) -> _Path:
         earlier = np.arange(max(0, k - MAX_PREDECESSORS), k)
         earlier[0] = 0  # every path may start at the beginning
         source_step = s[k] - s[earlier]
-        target_step = (t[k] - t[earlier]) * S / T  # in source words
+        target_step = (t[k] - t[earlier]) * S / T  # measured in source words
         cost = (source_step - target_step) ** 2 / (
             LENGTH_VARIANCE * (np.abs(source_step) + np.abs(target_step))
         )
@@ -258,75 +275,93 @@ def _find_path(source: Longs, target: Longs) -> _Path:
 
 
 def _split_pair(source: Longs, target: Longs) -> Longs:
-    """Return the pieces of a pair of words numbered as in :func:`_find_anchors`.
+    """Return the sections of a pair of words numbered as in :func:`_find_anchors`.
 
-    The shape is (4, 2, pieces): `start`, `core_start` and `core_stop` of :class:`Segments`, and the end.
+    The shape is (4, 2, sections): `start`, `core_start` and `core_stop` of :class:`Sections`, and the end.
     """
     path = _find_path(source, target)
     if len(source) > CORE_WORDS * len(target):
         return _split_along(path)  # cores divide the source words
-    pieces = _split_along(_Path(path.target, path.source))
-    return pieces[:, ::-1]  # target before source
+    sections = _split_along(_Path(path.target, path.source))  # target before source
+    return sections[:, ::-1]
 
 
 def _split_along(path: _Path) -> Longs:
-    """Split the source side into cores; return pieces as :func:`_split_pair` does."""
+    """Split the source side into cores; return sections as :func:`_split_pair` does."""
     S, T = int(path.source[-1]), int(path.target[-1])
     longer = max(S, T)
     core_count = -(-longer // CORE_WORDS)
     share = S / longer  # source words per word of the longer side
     borders = np.arange(core_count + 1) * S // core_count
-    start, stop = borders[:-1], borders[1:]
+    start = borders[:-1]
+    stop = borders[1:]
     deviation = np.maximum(path.deviation(start), path.deviation(stop))
     margin = np.ceil(
         np.minimum(MARGIN_WORDS * share + MARGIN_DEVIATIONS * deviation, MAX_MARGIN_WORDS * share)
     ).astype(np.int64)
     first = np.maximum(start - margin, 0)
     last = np.minimum(stop + margin, S)
-    # the target words between the points of the path at both ends of a piece
+    # the target words between the points of the path at both ends of a section
     target_first = np.floor(np.interp(first, path.source, path.target))
     target_last = np.ceil(np.interp(last, path.source, path.target))
     target_last = np.minimum(target_last, target_first + MAX_GAP_WORDS)
     starts = [[first, target_first], [start, target_first]]
     stops = [[stop, target_last], [last, target_last]]
-    return np.array([*starts, *stops]).astype(np.int64)  # (4, 2, pieces)
+    return np.array([*starts, *stops]).astype(np.int64)  # (4, 2, sections)
 
 
-def whole_pairs(source: EncodedSide, target: EncodedSide) -> Segments:
-    """Return the segments of sentence pairs that are not split into pieces."""
+def whole_pairs(source: EncodedSide, target: EncodedSide) -> Sections:
+    """Return the sections of sentence pairs that are not split."""
     S, T = source.lengths, target.lengths
     lengths = np.stack([S, T])
     zeros = np.zeros_like(lengths)
-    return Segments(len(S), np.arange(len(S)), S, T, zeros, zeros, lengths)
+    return Sections(
+        pairs=len(S),
+        pair=np.arange(len(S)),
+        source_lengths=S,
+        target_lengths=T,
+        start=zeros,
+        core_start=zeros,
+        core_stop=lengths,
+    )
 
 
-def split_long_pairs(source: EncodedSide, target: EncodedSide) -> tuple[EncodedSide, EncodedSide, Segments]:
-    """Split pairs with more than MAX_UNSPLIT_WORDS words into pieces; other pairs are one piece each."""
+def split_long_pairs(source: EncodedSide, target: EncodedSide) -> tuple[EncodedSide, EncodedSide, Sections]:
+    """Split pairs with more than MAX_UNSPLIT_WORDS words into sections; other pairs are one section."""
     S, T = source.lengths, target.lengths
     is_long = (np.maximum(S, T) > MAX_UNSPLIT_WORDS) & (np.minimum(S, T) > 0)
     if not is_long.any():
         return source, target, whole_pairs(source, target)
-    target_number = look_up(number_words(target.words), source.words)  # of source words
-    pieces_of_pairs = []
+    # number, among the target words, of each source word; -1 if it is no target word
+    target_number = look_up(number_words(target.words), source.words)
+    sections_of_pairs = []
     for n in np.flatnonzero(is_long).tolist():
         source_words = source.tokens[source.offsets[n] : source.offsets[n + 1]]
         target_words = target.tokens[target.offsets[n] : target.offsets[n + 1]]
-        pieces_of_pairs.append(_split_pair(target_number[source_words], target_words.astype(np.int64)))
-    piece_counts = np.ones(len(S), dtype=np.int64)
-    piece_counts[is_long] = [pieces.shape[2] for pieces in pieces_of_pairs]
-    pair = np.repeat(np.arange(len(S)), piece_counts)  # (P,)
-    lengths = np.stack([S[pair], T[pair]])  # (2, P)
+        sections_of_pairs.append(_split_pair(target_number[source_words], target_words.astype(np.int64)))
+    section_counts = np.ones(len(S), dtype=np.int64)
+    section_counts[is_long] = [sections.shape[2] for sections in sections_of_pairs]
+    pair = np.repeat(np.arange(len(S)), section_counts)  # (sections,)
+    lengths = np.stack([S[pair], T[pair]])  # (2, sections)
     zeros = np.zeros_like(lengths)
-    bounds = np.stack([zeros, zeros, lengths, lengths])  # (4, 2, P), of pairs in one piece
-    bounds[:, :, is_long[pair]] = np.concatenate(pieces_of_pairs, axis=2)
+    bounds = np.stack([zeros, zeros, lengths, lengths])  # (4, 2, sections), of pairs in one section
+    bounds[:, :, is_long[pair]] = np.concatenate(sections_of_pairs, axis=2)
     start, core_start, core_stop, stop = bounds
-    segments = Segments(len(S), pair, S, T, start, core_start, core_stop)
-    source_pieces = _take_pieces(source, pair, start[0], stop[0])
-    target_pieces = _take_pieces(target, pair, start[1], stop[1])
-    return source_pieces, target_pieces, segments
+    sections = Sections(
+        pairs=len(S),
+        pair=pair,
+        source_lengths=S,
+        target_lengths=T,
+        start=start,
+        core_start=core_start,
+        core_stop=core_stop,
+    )
+    source_sections = _take_sections(source, pair, start[0], stop[0])
+    target_sections = _take_sections(target, pair, start[1], stop[1])
+    return source_sections, target_sections, sections
 
 
-def _take_pieces(side: EncodedSide, pair: Longs, start: Longs, stop: Longs) -> EncodedSide:
+def _take_sections(side: EncodedSide, pair: Longs, start: Longs, stop: Longs) -> EncodedSide:
     """Return a side whose sentences are parts of the sentences of pairs."""
     begin = side.offsets[pair] + start
     end = side.offsets[pair] + stop

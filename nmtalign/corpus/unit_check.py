@@ -1,21 +1,30 @@
-"""Whether links fit a text, and in which unit: no link lies outside, and links reach the ends of the lines.
+"""Whether links fit a text, and in which unit: no link lies outside, and the ends of the lines are linked.
 
 Links of a smaller unit lie outside of the lines of a larger one. Links of a larger unit lie inside of the
-lines of a smaller one, but reach only the first part of them.
+lines of a smaller one, but do not come to the end of them: the last unit of a line is hardly ever linked,
+although in links of the right unit it is linked at least as often as the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from nmtalign.corpus.units import LinkUnit
+from nmtalign.errors import DataError
 from nmtalign.links.alignments import Link
-from nmtalign.names import SIDES
+from nmtalign.names import SIDES, CountName
 from nmtalign.text.bitext import SentencePair
+from nmtalign.text.subwords import SPACE_MARK, join_marked
 from nmtalign.text.tokenization import TextSettings
 
-MIN_REACH = 0.8  # of links that fit; good links nearly always reach one of the last words
+MIN_EXPECTED_ENDS = 8  # with fewer, chance decides whether the ends of lines are linked
+MIN_RATE_OF_ENDS = 0.5  # of their expected number
+
+ADVICE = (
+    "pass the text that was aligned, or the files of `tokens=PREFIX`; `nmtalign info` shows what links count"
+)
 
 
 @dataclass
@@ -23,41 +32,44 @@ class UnitFit:
     """How links fit a text in one unit."""
 
     name: str
-    linked_pairs: int = 0  # pairs with links
+    inside: int = 0  # pairs with links, all of which are inside
     outside: int = 0  # pairs with a link outside
     example: str = ""  # of the first pair with a link outside
-    reached: int = 0  # units up to the last linked one, of both sides of all pairs with links
-    units: int = 0  # in these pairs
+    linked_ends: int = 0  # lines of pairs inside whose last unit is linked
+    expected_ends: float = 0.0  # of these lines, if the last units were linked as often as the others
 
     @property
-    def reach(self) -> float:
-        """The share of the lines up to the last link."""
-        return self.reached / max(self.units, 1)
+    def end_rate(self) -> float:
+        """The share of the lines whose last unit is linked."""
+        return self.linked_ends / max(2 * self.inside, 1)
+
+    @property
+    def misses_ends(self) -> bool:
+        """Whether the last units of the lines are linked much less often than the others."""
+        expected = self.expected_ends
+        return expected >= MIN_EXPECTED_ENDS and self.linked_ends < MIN_RATE_OF_ENDS * expected
 
     @property
     def fits(self) -> bool:
-        """Whether no link is outside, and the links reach the ends of the lines."""
-        return not self.outside and (self.reach >= MIN_REACH or not self.linked_pairs)
+        """Whether no link is outside, and the ends of the lines are linked."""
+        return not self.outside and not self.misses_ends
 
     def add(self, number: int, links: Iterable[Link], lengths: tuple[int, int]) -> None:
         """Count the links of a pair."""
         listed = list(links)
         if not listed:
             return
-        self.linked_pairs += 1
-        last = max(link.source for link in listed), max(link.target for link in listed)
-        is_outside = False
-        for position, length, side in zip(last, lengths, SIDES, strict=True):
-            if position >= length:
-                is_outside = True
-                found = (
-                    f"pair {number:,}: the {side} position {position} is outside of {length:,} {self.name}"
-                )
-                self.example = self.example or found
-        self.outside += is_outside
-        if not is_outside:
-            self.reached += sum(last) + 2
-            self.units += sum(lengths)
+        positions = {link.source for link in listed}, {link.target for link in listed}
+        for linked, length, side in zip(positions, lengths, SIDES, strict=True):
+            if max(linked) >= length:
+                found = f"the {side} position {max(linked)} is outside of {length:,} {self.name}"
+                self.example = self.example or f"pair {number:,}: {found}"
+                self.outside += 1
+                return
+        self.inside += 1
+        for linked, length in zip(positions, lengths, strict=True):
+            self.linked_ends += length - 1 in linked
+            self.expected_ends += len(linked) / length
 
 
 def fits_of_units(
@@ -77,7 +89,55 @@ def fits_of_units(
 
 def fitting_units(fits: Iterable[UnitFit]) -> Iterator[str]:
     """Yield the names of the units that fit, the best one first; those that fit as well follow."""
-    fitting = sorted((fit for fit in fits if fit.fits), key=lambda fit: -fit.reach)
+    fitting = sorted((fit for fit in fits if fit.fits), key=lambda fit: -fit.end_rate)
     for fit in fitting:
-        if fit.reach > fitting[0].reach - 1e-9:
+        if fit.end_rate > fitting[0].end_rate - 1e-9:
             yield fit.name
+
+
+class UnitCheck:
+    """Checks, while a text with links is read, whether the links count its words.
+
+    A text may consist of sub-words, or of tokens with marked spaces. Then the links may count the words that
+    it is joined to; no guess is needed to see this.
+    """
+
+    def __init__(self, file: str | Path | None = None, *, name: CountName = "words") -> None:
+        self._file = file  # with the links
+        self._name = name  # of what the text consists of, as `add` gets it
+        self._words = UnitFit(name)
+        self._joined = UnitFit("words")
+        self._has_marks = False
+
+    def add(self, number: int, links: Iterable[Link], source: Sequence[str], target: Sequence[str]) -> None:
+        """Count the links of a pair between the words of both sides."""
+        listed = list(links)
+        self._words.add(number, listed, (len(source), len(target)))
+        joined_lengths = _joined_length(source), _joined_length(target)
+        self._has_marks = self._has_marks or joined_lengths != (len(source), len(target))
+        self._joined.add(number, listed, joined_lengths)
+
+    def warning(self) -> str:
+        """Return a warning if the links seem to count another unit than the words; else an empty text.
+
+        A DataError if the text has marks, and the links fit the joined words instead.
+        """
+        if not self._words.misses_ends:
+            return ""
+        rate = f"only {100 * self._words.end_rate:.0f} % of the lines have a link of their last one"
+        if self._has_marks and self._joined.fits and self._joined.end_rate > self._words.end_rate:
+            found = f"found links of the words that these {self._name} are joined to"
+            error = DataError(f"expected links of the {self._name} of the text, {found}: {rate}; {ADVICE}")
+            raise error if self._file is None else error.at(self._file)
+        where = "the links" if self._file is None else f"{self._file}: the links"
+        return f"{where} may count other units than the {self._name} of this text: {rate}; {ADVICE}"
+
+
+def _joined_length(words: Sequence[str]) -> int:
+    """Return the number of words that sub-words, or tokens with marked spaces, are joined to."""
+    line = " ".join(words)
+    if "@@ " in line:
+        return len(join_marked(line, "bpe")[1].first)
+    if SPACE_MARK in line:
+        return len(join_marked(line, "sentencepiece")[1].first)
+    return len(words)

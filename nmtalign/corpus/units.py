@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import AnyArray, Longs, Reals, offsets_of
+from nmtalign.arrays import AnyArray, Longs, Reals, offsets_of, positions_in_runs
 from nmtalign.corpus.line_words import merge_links
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import (
@@ -110,6 +110,11 @@ class LinkUnit:
         joined = JoinedPair(source, target)
         joined.given = SentencePair(*pair)
         return joined
+
+    @property
+    def expert_count(self) -> CountName:
+        """What the links of an expert count."""
+        return "words" if self.models is not None else self.count
 
     def expert_words(
         self, pair: tuple[str, str], text: TextSettings, languages: Languages = (None, None)
@@ -304,7 +309,7 @@ def expand_links(batch: AlignedBatch, source: PieceRanges, target: PieceRanges) 
         empty = np.zeros(0, np.int32)
         none = np.zeros(len(batch) + 1, np.int64)
         return replace(batch, offsets=none, source=empty, target=empty, probability=empty.astype(np.float32))
-    nth = np.arange(len(row)) - np.repeat(np.cumsum(cells) - cells, cells)
+    nth = positions_in_runs(cells)
     s_piece = source.first[s_word][row] + nth // t_count[row]
     t_piece = target.first[t_word][row] + nth % t_count[row]
     return merge_links(batch, pair[row], s_piece, t_piece, batch.probability[row])
@@ -341,7 +346,7 @@ def _memberships(line: PieceLine) -> tuple[Longs, Longs]:
     first, stop = np.array(line.first, np.int64), np.array(line.stop, np.int64)
     counts = stop - first
     word = np.repeat(np.arange(len(first)), counts)
-    nth = np.arange(len(word)) - np.repeat(np.cumsum(counts) - counts, counts)
+    nth = positions_in_runs(counts)
     return word, first[word] + nth
 
 

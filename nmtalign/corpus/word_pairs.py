@@ -1,10 +1,10 @@
 """The word pairs that co-occur in a bitext, numbered, in bounded memory.
 
-The numbers of a bitext of more than MAX_PIECE_CELLS cells are stored in a temporary file. In a bitext of more
-than MAX_UNSHARED_CELLS cells, pairs that co-occur once or twice, and no more often than by chance, share one
-number.
+The numbers of a bitext of more than MAX_BUCKET_RUN_CELLS cells are stored in a temporary file. In a bitext of
+more than MAX_UNSHARED_CELLS cells, pairs that co-occur once or twice, and no more often than by chance, share
+one number.
 
-Axes: B pairs of a bucket, T target words, S source words, P word pairs.
+Axes: B pairs of a bucket, T target words, S source words, P word pairs, Q kept word pairs.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import Flags, Floats, Integers, Ints, Longs
+from nmtalign.arrays import Flags, Floats, Integers, Ints, Longs, block_slices, positions_in_runs
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.parallel import MIN_PARALLEL_CELLS, parallel_map, shared_zeros
 from nmtalign.corpus.sides import EncodedSide
 
-MAX_PIECE_CELLS = 1 << 22  # numbered at a time: 32 MB of keys
+MAX_BUCKET_RUN_CELLS = 1 << 22  # a run of buckets is numbered at a time: 32 MB of keys
 MAX_SORTED_CELLS = 1 << 20  # up to this number a plain sort is faster
 CELLS_PER_RUN = 1 << 18  # approximate; a run is a range of source words
-KEYS_PER_PART = 1 << 17  # processed at a time: one megabyte
+KEYS_PER_BLOCK = 1 << 17  # a block is processed at a time: one megabyte
 MAX_UNSHARED_CELLS = 1 << 26  # rare pairs of a larger bitext share a number
 MAX_RARE_COUNT = 2  # pairs that co-occur more often are always kept
 MIN_LIFT = 3.0  # rare pairs are kept if they co-occur this many times as often as by chance
@@ -38,10 +38,9 @@ SHARED_NUMBER = 1  # shared number of the pairs that are not kept
 class PairIndex:
     """The word pairs that co-occur in a bitext."""
 
-    # (P,): the two words of each pair; pair 0 is the padding
-    source: Ints
-    target: Ints
-    cells: Sequence[Ints]  # (T, S, B): number of the word pair of every cell of every bucket
+    source: Ints  # (P,): source word of each pair; pair 0 is the padding
+    target: Ints  # (P,): target word of each pair
+    cells: Sequence[Ints]  # (T, S, B) for each bucket: number of the word pair of every cell
     complete: bool = True  # whether each pair has a number of its own
 
     def __len__(self) -> int:
@@ -55,7 +54,7 @@ def index_pairs(
     if is_large(buckets):
         return _index_large(buckets, source, target, workers)
     index = number_word_pairs(buckets, len(target.words), workers)
-    if sum(bucket.cells for bucket in buckets) <= MAX_PIECE_CELLS:
+    if sum(bucket.cells for bucket in buckets) <= MAX_BUCKET_RUN_CELLS:
         return index
     cells = StoredCells([bucket.shape for bucket in buckets])
     for k, numbers in enumerate(index.cells):
@@ -66,21 +65,25 @@ def index_pairs(
 def _index_large(
     buckets: Sequence[Bucket], source: EncodedSide, target: EncodedSide, workers: int
 ) -> PairIndex:
-    """Number only the pairs that are kept, piece by piece."""
+    """Number only the pairs that are kept, one run of buckets after the other."""
     targets = len(target.words)
     kept_keys = _kept_keys(source, target, workers)
     cells = StoredCells([bucket.shape for bucket in buckets])
 
-    def numbered(piece: tuple[int, Sequence[Bucket]]) -> tuple[int, Ints]:
-        first_bucket, piece_buckets = piece
-        piece_keys, ranks = rank_distinct(_cell_keys(piece_buckets, targets))
-        return first_bucket, numbers_of_keys(kept_keys, piece_keys)[ranks[:-1]]
+    def number_run(run: tuple[int, Sequence[Bucket]]) -> tuple[int, Ints]:
+        """Return the number of the first bucket of a run, and the numbers of all cells of the run."""
+        first_bucket, run_buckets = run
+        run_keys, ranks = rank_distinct(_cell_keys(run_buckets, targets))
+        ranks = ranks[:-1]  # without the padding at the end
+        return first_bucket, numbers_of_keys(kept_keys, run_keys)[ranks]
 
-    pieces = list(_cell_pieces(buckets))
-    for _ in parallel_map(
-        numbered, pieces, workers, then=lambda piece: cells.write(*piece), work=MIN_PARALLEL_CELLS
-    ):
-        pass
+    def write_run(numbered: tuple[int, Ints]) -> None:
+        first_bucket, numbers = numbered
+        cells.write(first_bucket, numbers)
+
+    runs = list(_bucket_runs(buckets))
+    for _ in parallel_map(number_run, runs, workers, then=write_run, work=MIN_PARALLEL_CELLS):
+        pass  # the runs are written in order
     return kept_index(kept_keys, targets, cells)
 
 
@@ -91,13 +94,19 @@ def is_large(buckets: Sequence[Bucket]) -> bool:
 
 def number_word_pairs(buckets: Sequence[Bucket], targets: int, workers: int = 1) -> PairIndex:
     """Give each word pair a number of its own; `targets` is more than any target word's number."""
-    many = sum(bucket.cells for bucket in buckets) > MAX_SORTED_CELLS
-    keys, numbers = (
-        _number_cells(buckets, targets, workers) if many else rank_distinct(_cell_keys(buckets, targets))
-    )
-    parts = np.split(numbers, np.cumsum([bucket.cells for bucket in buckets], dtype=np.int64))
-    cells = [part.reshape(bucket.shape) for part, bucket in zip(parts, buckets, strict=False)]
-    return PairIndex(*split_keys(keys, targets), cells)
+    cell_counts = [bucket.cells for bucket in buckets]
+    if sum(cell_counts) > MAX_SORTED_CELLS:
+        keys, numbers = _number_cells(buckets, targets, workers)
+    else:
+        keys, numbers = rank_distinct(_cell_keys(buckets, targets))
+    cells = []
+    start = 0
+    for bucket in buckets:
+        stop = start + bucket.cells
+        cells.append(numbers[start:stop].reshape(bucket.shape))
+        start = stop
+    source, target = split_keys(keys, targets)
+    return PairIndex(source, target, cells)
 
 
 def split_keys(keys: Longs, targets: int) -> tuple[Ints, Ints]:
@@ -132,8 +141,7 @@ class _SourceTokens(NamedTuple):
 
     def cells(self) -> tuple[Integers, Integers]:
         """Return the cells of each word, and the index of their target word."""
-        ends = np.cumsum(self.length, dtype=np.int32)
-        nth: Ints = np.arange(self.length.sum(), dtype=np.int32) - np.repeat(ends - self.length, self.length)
+        nth = positions_in_runs(self.length, np.int32)  # nth cell of its word, from 0
         start = np.repeat(self.start, self.length)
         step = np.repeat(self.step, self.length)
         first = np.repeat(self.first, self.length)
@@ -160,7 +168,7 @@ def _number_cells(buckets: Sequence[Bucket], targets: int, workers: int = 1) -> 
     order = np.arange(len(tokens.word), dtype=np.int32)
     by_word = csr_array((order, tokens.word, [0, len(order)])).tocsc()
     cells_before = np.concatenate([[0], np.cumsum(tokens.length[by_word.data], dtype=np.int64)])
-    begin = cells_before[by_word.indptr]  # of each source word, among the cells sorted by source word
+    begin = cells_before[by_word.indptr]  # the first cell of each source word, if sorted by source word
     run_of_word = begin[1:] // CELLS_PER_RUN
     cuts = [0, *(np.flatnonzero(np.diff(run_of_word)) + 1).tolist(), len(begin) - 1]
     numbers = shared_zeros(cell_starts[-1], np.int32)  # rank of each cell
@@ -216,23 +224,26 @@ def rank_distinct(keys: Longs) -> tuple[Longs, Ints]:
     if key_bits + index_bits > 63:
         unique, inverse = np.unique(keys, return_inverse=True)
         return unique, inverse.reshape(-1).astype(np.int32)
-    parts = [keys[at : at + KEYS_PER_PART] for at in range(0, len(keys), KEYS_PER_PART)]
-    for k, part in enumerate(parts):
-        part <<= index_bits
-        part |= np.arange(k * KEYS_PER_PART, k * KEYS_PER_PART + len(part))
+    blocks = [keys[part] for part in block_slices(len(keys), KEYS_PER_BLOCK)]  # views
+    for k, block in enumerate(blocks):
+        first_index = k * KEYS_PER_BLOCK
+        block <<= index_bits
+        block |= np.arange(first_index, first_index + len(block))
     keys.sort()
     ranks = np.empty(len(keys), dtype=np.int32)
     distinct_keys = [keys[:0]]
-    last_key = last_rank = -1
-    for part in parts:
-        indices = part & ((1 << index_bits) - 1)
-        part >>= index_bits
-        is_new = part != np.concatenate([[last_key], part[:-1]])
-        part_ranks = np.cumsum(is_new, dtype=np.int32)
-        part_ranks += np.int32(last_rank)
-        ranks[indices] = part_ranks
-        distinct_keys.append(part[is_new])
-        last_key, last_rank = int(part[-1]), int(part_ranks[-1])
+    last_key = -1
+    last_rank = -1
+    for block in blocks:
+        indices = block & ((1 << index_bits) - 1)
+        block >>= index_bits
+        is_new = block != np.concatenate([[last_key], block[:-1]])
+        block_ranks = np.cumsum(is_new, dtype=np.int32)
+        block_ranks += np.int32(last_rank)
+        ranks[indices] = block_ranks
+        distinct_keys.append(block[is_new])
+        last_key = int(block[-1])
+        last_rank = int(block_ranks[-1])
     return np.concatenate(distinct_keys), ranks
 
 
@@ -274,13 +285,15 @@ class StoredCells(Sequence[Ints]):
                 raise
 
 
-def _cell_pieces(buckets: Sequence[Bucket]) -> Iterator[tuple[int, Sequence[Bucket]]]:
-    """Yield runs of buckets with at most about MAX_PIECE_CELLS cells, each with the number of its first."""
-    first, size = 0, 0
+def _bucket_runs(buckets: Sequence[Bucket]) -> Iterator[tuple[int, Sequence[Bucket]]]:
+    """Yield runs of buckets with about MAX_BUCKET_RUN_CELLS cells, with the number of the first bucket."""
+    first = 0
+    size = 0
     for k, bucket in enumerate(buckets):
-        if size and size + bucket.cells > MAX_PIECE_CELLS:
+        if size and size + bucket.cells > MAX_BUCKET_RUN_CELLS:
             yield first, buckets[first:k]
-            first, size = k, 0
+            first = k
+            size = 0
         size += bucket.cells
     yield first, buckets[first:]
 
@@ -298,30 +311,39 @@ def _kept_keys(source: EncodedSide, target: EncodedSide, workers: int) -> Longs:
 
     source_words = by_sentence(source).T.tocsr()  # (source words, sentences)
     target_words = by_sentence(target)  # (sentences, target words)
-    piece_of_word = np.cumsum(np.asarray(source_words @ target.lengths)) // MAX_PIECE_CELLS
-    cuts = [0, *(np.flatnonzero(np.diff(piece_of_word)) + 1).tolist(), len(source.words)]
+    # runs of source words that have about as many cells as a run of buckets
+    cells_of_word = np.asarray(source_words @ target.lengths)
+    run_of_word = np.cumsum(cells_of_word) // MAX_BUCKET_RUN_CELLS
+    cuts = [0, *(np.flatnonzero(np.diff(run_of_word)) + 1).tolist(), len(source.words)]
 
-    def kept(span: tuple[int, int]) -> Longs:
+    def keys_of_run(span: tuple[int, int]) -> Longs:
         first_word, end_word = span
         counts = (source_words[first_word:end_word] @ target_words).tocoo()
         keys = (counts.row.astype(np.int64) + first_word) * len(target.words) + counts.col
         return np.sort(keys[frequent_or_associated(keys, counts.data, source, target)])
 
-    return np.concatenate(
-        [np.zeros(1, np.int64), *parallel_map(kept, [*pairwise(cuts)], workers, work=MIN_PARALLEL_CELLS)]
-    )
+    keys_of_runs = parallel_map(keys_of_run, list(pairwise(cuts)), workers, work=MIN_PARALLEL_CELLS)
+    padding = np.zeros(1, np.int64)
+    return np.concatenate([padding, *keys_of_runs])
 
 
 def kept_index(keys: Longs, targets: int, cells: Sequence[Ints]) -> PairIndex:
-    """Return the index of pairs of which only those with these keys are kept."""
-    at_source, at_target = (np.insert(words, SHARED_NUMBER, 0) for words in split_keys(keys, targets))
-    return PairIndex(at_source, at_target, cells, complete=False)
+    """Return the index of pairs of which only those with these keys are kept.
+
+    Key 0, the padding, keeps number 0. `SHARED_NUMBER` stands for the dropped pairs and comes next, so the
+    number of every other key is one more than its position among the keys.
+    """
+    source, target = split_keys(keys, targets)  # (Q,)
+    source = np.insert(source, SHARED_NUMBER, 0)  # (Q + 1,)
+    target = np.insert(target, SHARED_NUMBER, 0)
+    return PairIndex(source, target, cells, complete=False)
 
 
 def numbers_of_keys(kept: Longs, keys: Longs) -> Ints:
-    """Return the number of each key in :func:`kept_index`; SHARED if it is not kept."""
+    """Return the number of each key in :func:`kept_index`; `SHARED_NUMBER` if it is not kept."""
     indices = np.minimum(np.searchsorted(kept, keys), len(kept) - 1)
-    return np.where(kept[indices] == keys, indices + (indices > 0), SHARED_NUMBER).astype(np.int32)
+    numbers = np.where(indices == 0, 0, indices + 1)  # the shared number comes after the padding
+    return np.where(kept[indices] == keys, numbers, SHARED_NUMBER).astype(np.int32)
 
 
 def lookup_values(keys: Longs, values: Floats, wanted: Longs) -> Floats:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from nmtalign.dictionaries.entries import Entry, Record, Wanted, without_brackets, without_empty
-from nmtalign.errors import DataError
+from nmtalign.errors import DataError, NmtalignWarning
 from nmtalign.files.json_files import parse_json
 from nmtalign.files.text_files import try_lines
 
@@ -193,7 +193,7 @@ def _read_eflomal(lines: NumberedLines, path: str | Path, wanted: Wanted) -> Ite
             yield _word_list_entry(number, columns, line, path, wanted)
     if others:
         left_out = f"{path}: {others:,} lines of jumps and fertilities (HMMF, HMMR, FERF, FERR) are left out"
-        warnings.warn(left_out, stacklevel=2)
+        warnings.warn(left_out, NmtalignWarning, stacklevel=2)
 
 
 def _word_list_entry(number: int, columns: list[str], line: str, path: str | Path, wanted: Wanted) -> Record:

@@ -13,7 +13,7 @@ from nmtalign.dictionaries.entries import Entry, Record, Wanted, check_size, eve
 from nmtalign.dictionaries.indexed_dictionaries import indexed_files, read_indexed
 from nmtalign.dictionaries.line_dictionaries import read_lines_of
 from nmtalign.dictionaries.xml_dictionaries import read_xml, xml_format
-from nmtalign.errors import DataError, error_text
+from nmtalign.errors import DataError, NmtalignWarning, error_text
 from nmtalign.files.compressed import DECOMPRESSION_ERRORS, open_binary
 from nmtalign.files.paths import as_path
 from nmtalign.files.read_errors import reraise_as_data_error
@@ -66,7 +66,7 @@ class DictionaryFile:
             raise DataError("expected a dictionary, found no entries").at(self.path)
         if first is not None:
             left_out = f"{malformed:,} of {total:,} entries are malformed and left out"
-            warnings.warn(f"{self.path}: {left_out}, the first: {first}", stacklevel=2)
+            warnings.warn(f"{self.path}: {left_out}, the first: {first}", NmtalignWarning, stacklevel=2)
 
     def _records(self, wanted: Wanted) -> Iterator[Record]:
         path = as_path(self.path)

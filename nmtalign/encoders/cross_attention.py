@@ -29,7 +29,7 @@ from nmtalign.encoders.transformer import (
     open_model,
     run_in_batches,
 )
-from nmtalign.errors import DataError
+from nmtalign.errors import DataError, NmtalignWarning
 from nmtalign.text.tokenization import join_pieces, word_numbers
 
 FORCED_PAIRS_IN_MEMORY = 64
@@ -231,7 +231,7 @@ class Translator:
         size, limit = max(len(ids) for ids, _ in whole), sides[0].limit
         if size > limit:
             found = f"pair {number} has {size} sub-words, {self.name} takes {limit}"
-            warnings.warn(f"{found}; it gets no links", stacklevel=2)
+            warnings.warn(f"{found}; it gets no links", NmtalignWarning, stacklevel=2)
             whole = [side.whole([]) for side in sides]
         return _Forced(number, *whole[0], *whole[1])
 
@@ -288,7 +288,11 @@ def best_reduction(
     all_pairs = chain(first_pairs, pairs)
     if len(first_pairs) < MIN_HEAD_PAIRS:
         advice = "pass `layers`, `attention_heads` and `shift` to choose one"
-        warnings.warn(f"too few pairs to choose a head, so all heads are averaged; {advice}", stacklevel=2)
+        warnings.warn(
+            f"too few pairs to choose a head, so all heads are averaged; {advice}",
+            NmtalignWarning,
+            stacklevel=2,
+        )
         return AttentionReduction(), all_pairs
     ranked = rank_heads(first_pairs, translator.attention(first_pairs))
     _, best = ranked[0]

@@ -24,7 +24,7 @@ import numpy as np
 
 from nmtalign.arrays import Floats, Integers, Longs
 from nmtalign.encoders.matrix_files import PairMatrix, WordPair, pair_similarities
-from nmtalign.errors import DataError, NmtalignError, UsageError, error_text, require_extra
+from nmtalign.errors import DataError, NmtalignError, NmtalignWarning, UsageError, error_text, require_extra
 from nmtalign.files.checksums import fingerprint
 from nmtalign.names import DEVICES
 from nmtalign.validation import check_choice
@@ -187,7 +187,7 @@ class Pieces:
             lost = next((word for word, ids in zip(new, pieces, strict=True) if not ids), None)
             if lost is not None and not self._told:
                 text = f"the tokenizer returns no sub-words for {lost!r}; such words have no vector"
-                warnings.warn(f"{text}, and the encoder cannot link them", stacklevel=2)
+                warnings.warn(f"{text}, and the encoder cannot link them", NmtalignWarning, stacklevel=2)
                 self._told = True
         return [self._known[word] for word in words]
 
@@ -302,7 +302,11 @@ class Encoder:
                 of_sentence = list(pieces.windows(len(vectors), ids))
                 if len(of_sentence) > 1 and not self._told:
                     text = f"pair {number} has {len(ids)} sub-words, {self.name} takes {pieces.limit}"
-                    warnings.warn(f"{text}; such sentences are read by overlapping windows", stacklevel=2)
+                    warnings.warn(
+                        f"{text}; such sentences are read by overlapping windows",
+                        NmtalignWarning,
+                        stacklevel=2,
+                    )
                     self._told = True
                 vectors.append((np.zeros((len(ids), width), np.float32), word_of_piece))
                 windows += of_sentence

@@ -65,11 +65,15 @@ class NpzReader(ExitStack):
 
 
 class NpzWriter(ExitStack):
-    """Writes arrays one by one into an .npz file; the same arrays give the same bytes."""
+    """Writes arrays one by one into an .npz file; the same arrays give the same bytes.
 
-    def __init__(self, file: BinaryIO) -> None:
+    The `comment` of the archive is what ``unzip -z`` and ``zipfile.ZipFile(path).comment`` show.
+    """
+
+    def __init__(self, file: BinaryIO, *, comment: str = "") -> None:
         super().__init__()
         self._file = self.enter_context(zipfile.ZipFile(file, "w"))
+        self._file.comment = comment.encode("utf-8")
 
     def write(self, name: str, array: AnyArray) -> None:
         """Write an array, which may not have the name of another one."""

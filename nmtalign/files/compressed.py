@@ -8,11 +8,12 @@ import io
 import lzma
 import os
 import sys
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, cast
 from weakref import WeakSet
 
@@ -25,6 +26,7 @@ from nmtalign.files.read_errors import unreadable_file_error
 
 CompressedFile = io.FileIO | io.BufferedReader  # open, at its beginning
 _BUFFER_BYTES = 1 << 17
+_MAX_SHOWN_MEMBERS = 3  # of a zip archive
 _ZSTD_INPUT_BYTES = 1 << 9  # so few compressed bytes decompress to at most 16 MB at a time
 # The decompressors raise these errors if a file is damaged or truncated.
 DECOMPRESSION_ERRORS = (EOFError, OSError, lzma.LZMAError, zlib.error)
@@ -91,6 +93,47 @@ def open_decompressed(file: CompressedFile, ending: str) -> io.BufferedReader:
     """Return a reader of the decompressed bytes of a file; `ending`, such as ``.gz``, names the format."""
     decompressor = _DECOMPRESSORS[ending](file)
     return io.BufferedReader(_BoundedReader(decompressor, file), _BUFFER_BYTES)
+
+
+def open_zip_member(file: CompressedFile) -> io.BufferedReader:
+    """Return a reader of the bytes of the only file in a zip archive; a DataError if there are several.
+
+    Folders, and what macOS adds to archives, do not count.
+    """
+    archive = zipfile.ZipFile(cast(BinaryIO, file))
+    members = []
+    for member in archive.infolist():
+        parts = PurePosixPath(member.filename).parts
+        is_hidden = "__MACOSX" in parts or not parts or parts[-1].startswith(".")
+        if not member.is_dir() and not is_hidden:
+            members.append(member)
+    if len(members) != 1:
+        shown = [member.filename for member in members[:_MAX_SHOWN_MEMBERS]]
+        if len(members) > len(shown):
+            shown.append("...")
+        found = f"found {len(members)} ({', '.join(shown)})" if members else "found none"
+        raise DataError(f"expected a zip archive of one file, {found}; unpack it, and name the file")
+    return io.BufferedReader(_BoundedReader(_ZipMember(archive, members[0]), file), _BUFFER_BYTES)
+
+
+class _ZipMember(io.RawIOBase):
+    """Decompresses a file of a zip archive; closing it closes the archive."""
+
+    def __init__(self, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
+        self._archive = archive
+        self._opened = archive.open(member)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._opened.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        super().close()
+        self._archive.close()
 
 
 class _BoundedReader(io.RawIOBase):

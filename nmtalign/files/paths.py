@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from nmtalign.calls import check_call
 from nmtalign.display import short_repr
@@ -19,6 +19,19 @@ MATRIX_SUFFIXES = (".npz", ".npy")
 # Bundled data is in the installed package, or in data/ of a checkout.
 _PACKAGE = Path(__file__).parent.parent
 _DATA_FOLDERS = (_PACKAGE / "data", _PACKAGE.parent / "data")
+
+
+class FileVersion(NamedTuple):
+    """Tells whether a file is still the one that was opened."""
+
+    modified_ns: int
+    size: int
+
+
+def file_version(path: str) -> FileVersion:
+    """Return the version of a file: the time of its last change, and its size; an OSError without a file."""
+    status = os.stat(path)
+    return FileVersion(status.st_mtime_ns, status.st_size)
 
 
 def as_path(path: Any) -> Path:

@@ -221,11 +221,15 @@ def zip_lines(columns: Iterable[Iterable[Any]], files: Sequence[str | Path]) -> 
         raise unequal_lines_error([longest - count for count in missing], files)
 
 
-def unequal_lines_error(counts: Iterable[int], files: Iterable[str | Path]) -> DataError:
+class UnequalLinesError(DataError):
+    """Files that belong together have different numbers of lines."""
+
+
+def unequal_lines_error(counts: Iterable[int], files: Iterable[str | Path]) -> UnequalLinesError:
     """Return the error for files with different numbers of lines."""
     lines = " and ".join(f"{count:,} in {file}" for count, file in zip(counts, files, strict=True))
     advice = "a line is missing or too many, so the lines after it do not belong together"
-    return DataError(f"expected as many lines in each file, found {lines}; {advice}")
+    return UnequalLinesError(f"expected as many lines in each file, found {lines}; {advice}")
 
 
 def is_encodable(text: str) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Integral, Real
 from operator import index
-from typing import Any, NamedTuple, Protocol, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,8 +20,12 @@ from nmtalign.arrays import as_real_array, offsets_of
 from nmtalign.calls import check_call, check_constructor
 from nmtalign.display import short_repr, single_line, with_plural
 from nmtalign.errors import DataError, UsageError
+from nmtalign.names import COUNTS, VALUES, CellValues, CountName
 from nmtalign.results import Result, Viewable
-from nmtalign.validation import check_type, normalize_index, selected_indices
+from nmtalign.validation import check_choice, check_type, normalize_index, selected_indices
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 BothWords = tuple[tuple[str, ...], tuple[str, ...]]
 UnknownWords = tuple[frozenset[int], frozenset[int]]  # positions in source and target
@@ -377,6 +381,24 @@ class AlignedPair(Viewable):
         linked_words = [f"{source}-{target}" for source, target, _ in self.words]
         return single_line("  ".join(linked_words) or "no links")
 
+    def __eq__(self, other: object) -> bool:
+        """Return whether another pair has the same words, links, probabilities, pair score and weights.
+
+        The weights come last, because those of a pair of a batch have to be computed.
+        """
+        if not isinstance(other, AlignedPair):
+            return NotImplemented
+        return (
+            self.tokens == other.tokens
+            and self.alignment == other.alignment
+            and self.probabilities == other.probabilities
+            and self.score == other.score
+            and np.array_equal(self.matrix.weights, other.matrix.weights)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.tokens, self.alignment))
+
     @property
     def links(self) -> list[Link]:
         """The chosen links in order."""
@@ -432,10 +454,14 @@ class Origin(Protocol):
     def aligned(self, n: int) -> AlignedPair:
         """Align pair n alone, with its attention: bit-identical to the batch."""
 
+    def matrices(self, values: CellValues | None) -> Iterator[NDArray[np.floating]]:
+        """Yield the values (T, S) of each pair, computed for many pairs at a time."""
+
     def chosen(self, numbers: Sequence[int]) -> Origin:
         """Return the origin of a part of the batch."""
 
 
+_WITHOUT_WORDS = "this batch has links without words"
 Chosen = list[int] | list[bool] | NDArray[np.bool_] | NDArray[np.integer]  # numbers of pairs, or a mask
 
 
@@ -462,6 +488,10 @@ class AlignedBatch(Sequence[AlignedPair], Result):
     origin : optional
         The text and its aligner. Without it, for example in a batch of links from a file, ``links(n)`` works,
         but ``batch[n]`` does not.
+    frame_index : pandas.Index, optional
+        The index of the DataFrame that the pairs come from; a part of the batch has the same part of it.
+    unit : {"words", "tokens", "pieces"}, optional
+        What the positions count; None if that is not known.
 
     Examples
     --------
@@ -479,8 +509,12 @@ class AlignedBatch(Sequence[AlignedPair], Result):
     probability: NDArray[np.float32]
     scores: NDArray[np.float64]
     origin: Origin | None = None
+    frame_index: pd.Index | None = None
+    unit: CountName | None = None
 
     def __post_init__(self) -> None:
+        if self.unit is not None:
+            check_choice(self.unit, COUNTS, "units of links")
         offsets = _as_read_only(self.offsets, "offsets", (None,), "iu")
         if not len(offsets) or offsets[0] != 0 or (np.diff(offsets) < 0).any():
             raise DataError(
@@ -494,6 +528,9 @@ class AlignedBatch(Sequence[AlignedPair], Result):
             "probability": _as_read_only(self.probability, "probability", (links,)),
             "scores": _as_read_only(self.scores, "scores", (pairs,)),
         }
+        if self.frame_index is not None and len(self.frame_index) != pairs:
+            found = f"found one of {len(self.frame_index):,}"
+            raise DataError(f"expected an index of {pairs:,} pairs as frame_index, {found}")
         for name in ("source", "target"):
             if links and checked[name].min() < 0:
                 raise DataError(f"expected positions from 0 as {name}, found {checked[name].min()}")
@@ -505,7 +542,24 @@ class AlignedBatch(Sequence[AlignedPair], Result):
         return AlignedBatch, _field_values(self, AlignedBatch)
 
     def __repr__(self) -> str:
-        return f"AlignedBatch of {with_plural(len(self), 'pair')}, {with_plural(len(self.source), 'link')}"
+        of_unit = "" if self.unit in (None, "words") else f" of {self.unit}"
+        counts = f"{with_plural(len(self), 'pair')}, {with_plural(len(self.source), 'link')}"
+        return f"AlignedBatch of {counts}{of_unit}"
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether another batch has the same links, probabilities, pair scores and words."""
+        if not isinstance(other, AlignedBatch):
+            return NotImplemented
+        for name in ("offsets", "source", "target", "probability", "scores"):
+            if not np.array_equal(getattr(self, name), getattr(other, name)):
+                return False
+        if self.origin is None or other.origin is None:
+            return self.origin is other.origin
+        words, other_words = self.origin.tokens, other.origin.tokens
+        return all(words(n) == other_words(n) for n in range(len(self)))
+
+    def __hash__(self) -> int:
+        return hash((self.offsets.tobytes(), self.source.tobytes(), self.target.tobytes()))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -529,6 +583,8 @@ class AlignedBatch(Sequence[AlignedPair], Result):
             self.probability[rows],
             self.scores[numbers],
             self.origin and self.origin.chosen(numbers),
+            unit=self.unit,
+            frame_index=None if self.frame_index is None else self.frame_index[list(numbers)],
         )
 
     @check_call("links are a method: batch.links(n) returns those of pair n")
@@ -537,6 +593,43 @@ class AlignedBatch(Sequence[AlignedPair], Result):
         n = normalize_index(n, len(self))
         rows = slice(self.offsets[n], self.offsets[n + 1])
         return list(map(Link, self.source[rows].tolist(), self.target[rows].tolist()))
+
+    @check_call("write batch.matrices('forward')")
+    def matrices(self, values: CellValues | None = None) -> Iterator[NDArray[np.floating]]:
+        """Return an iterator over the attention of all pairs, which is computed for many pairs at a time.
+
+        It yields the same arrays as a loop over ``batch[n].forward``, many times faster. Memory depends on
+        the length of the pairs, not on their number.
+
+        Parameters
+        ----------
+        values : {"forward", "reverse", "combined", "scores"}, optional
+            Which values of :class:`AlignedPair` are yielded; ``combined`` are the weights that links are
+            chosen from. Default: ``forward`` where the weights are a softmax over vectors, else
+            ``combined``.
+
+        Returns
+        -------
+        iterator of arrays of shape (T, S)
+            One array for each pair, in order.
+
+        Raises
+        ------
+        UsageError
+            If the batch has no text, or its links came without attention.
+
+        Examples
+        --------
+        >>> import nmtalign as na
+        >>> batch = na.load().align_batch([("the cat", "le chat"), ("a black dog", "un chien noir")])
+        >>> [matrix.shape for matrix in batch.matrices("forward")]
+        [(2, 2), (3, 3)]
+        """
+        if values is not None:
+            check_choice(values, VALUES, "values")
+        if self.origin is None:
+            raise UsageError(f"{_WITHOUT_WORDS}, and no attention")
+        return self.origin.matrices(values)
 
 
 class _PairOfBatch(AlignedPair):
@@ -547,7 +640,7 @@ class _PairOfBatch(AlignedPair):
 
     def __init__(self, batch: AlignedBatch, n: int) -> None:
         if batch.origin is None:
-            raise UsageError("this batch has links without words; batch.links(n) returns the links of pair n")
+            raise UsageError(f"{_WITHOUT_WORDS}; batch.links(n) returns the links of pair n")
         links = batch.links(n)
         probabilities = batch.probability[batch.offsets[n] : batch.offsets[n + 1]].tolist()
         set_field = object.__setattr__  # the class is frozen
@@ -555,6 +648,14 @@ class _PairOfBatch(AlignedPair):
         set_field(self, "_n", n)
         set_field(self, "probabilities", dict(zip(links, probabilities, strict=True)))
         set_field(self, "score", float(batch.scores[n]))
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether another pair is equal; the same pair of the same batch needs no comparison."""
+        if isinstance(other, _PairOfBatch) and other._origin is self._origin and other._n == self._n:
+            return self.probabilities == other.probabilities
+        return super().__eq__(other)
+
+    __hash__ = AlignedPair.__hash__
 
     @cached_property
     def tokens(self) -> BothWords:

@@ -7,7 +7,8 @@ naacl     a line for each link, ``0001 1 3 S``: pair, source, target, all from 1
 giza      GIZA++ ``A3``: three lines for each pair, with the words; pairs are read in any order
 words     a line for each pair, ``the<sep>le cat<sep>chat``: linked words, no positions (write only)
 tsv       a line for each pair, source, target and Pharaoh links between tabs: guided training
-jsonl     an object for each pair: ``{"links": [[0, 0]], "possible": [], "source": [...], "target": [...]}``
+jsonl     an object for each pair: ``{"links": [[0, 0]], "possible": [], "source": [...], "target": [...]}``,
+          with ``"unit": "pieces"`` if it is known what positions count
 ========  ======================================================================================
 
 Possible links of ``pharaoh``, ``talp`` and ``naacl`` are those that are not sure.
@@ -36,6 +37,7 @@ import numpy as np
 
 from nmtalign.arrays import Longs, Reals
 from nmtalign.calls import check_call
+from nmtalign.display import short_repr
 from nmtalign.errors import DataError, OnError, UsageError
 from nmtalign.files.compressed import format_ending
 from nmtalign.files.json_files import parse_json
@@ -44,7 +46,7 @@ from nmtalign.files.read_errors import name_file_in_errors
 from nmtalign.files.text_files import read_lines, try_lines
 from nmtalign.links.alignments import AlignedBatch, BothWords, GoldAlignment, Link, links_inside
 from nmtalign.links.separators import check_unsplit
-from nmtalign.names import SIDES, ReadLinksFormat
+from nmtalign.names import COUNTS, SIDES, CountName, ReadLinksFormat
 from nmtalign.validation import check_choice, normalize_index
 
 _SURE_LINK = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)
@@ -83,6 +85,7 @@ class LinkRecord:
     gold: GoldAlignment  # all links are sure in formats without possible links
     source: tuple[str, ...] | None = None
     target: tuple[str, ...] | None = None
+    unit: CountName | None = None  # what the positions count, if the file says so
 
     def __post_init__(self) -> None:
         if self.source is not None and self.target is not None:
@@ -324,10 +327,13 @@ def _read_jsonl(path: str | Path, encoding: str) -> Iterator[LinkRecord | DataEr
 
 
 class _Numbering:
-    """Checks the numbers in the objects of a file: of the pair, from 0 or from 1, and of all pairs."""
+    """Checks what the objects of a file state: the number of the pair, from 0 or from 1, that of all pairs,
+    and the unit of the links, which is the same in all.
+    """
 
     def __init__(self) -> None:
         self.total: float | None = None
+        self._units: list[object] = []  # the unit of the first object, or None
         self._begin: dict[str, int] = {}  # 0 or 1, by key
 
     def check(self, values: Mapping[str, Any], line: int) -> None:
@@ -340,6 +346,10 @@ class _Numbering:
                 if stated != expected:
                     rule = "pairs have to be in order, none left out"
                     raise DataError(f'expected "{key}": {expected}, found {stated!r:.60}; {rule}')
+        unit = values.get("unit")
+        self._units = self._units or [unit]
+        if unit != self._units[0]:
+            raise DataError(f'expected "unit": {self._units[0]!r} as before, found {unit!r:.60}')
         total = values.get("pairs")
         if type(total) in (int, float):
             self.total = total if self.total is None else self.total
@@ -349,7 +359,12 @@ class _Numbering:
 
 def _json_record(values: Any, line: str) -> LinkRecord:
     gold = gold_of_json(values, line)
-    return LinkRecord(gold, _json_words(values, "source", line), _json_words(values, "target", line))
+    unit = values.get("unit")
+    if unit is not None and unit not in COUNTS:
+        raise DataError(f'expected "unit": {", ".join(COUNTS)}, found {short_repr(unit)}')
+    source = _json_words(values, "source", line)
+    target = _json_words(values, "target", line)
+    return LinkRecord(gold, source, target, unit)
 
 
 def _json_words(values: Mapping[str, Any], side: str, line: str) -> tuple[str, ...] | None:
@@ -560,6 +575,8 @@ def _format_jsonl(record: LinkRecord, number: int) -> str:
         values["possible"] = sorted(possible)
     if record.source is not None and record.target is not None:
         values |= {"source": record.source, "target": record.target}
+    if record.unit is not None:
+        values["unit"] = record.unit
     return f"{json_text(values)}\n"
 
 
@@ -650,6 +667,14 @@ def read_links(
     return (record.links for record in records)
 
 
+def stated_unit(path: str | Path, *, format: str, encoding: str = "utf-8") -> CountName | None:
+    """Return what the links of a file count, if the file says so; only ``jsonl`` can."""
+    if format != "jsonl":
+        return None
+    first = next(read_link_records(path, format=format, encoding=encoding), None)
+    return None if first is None else first.unit
+
+
 def format_record(record: LinkRecord, *, format: str, number: int) -> str:
     """Return the lines of one pair, each with its end; `number` counts pairs from 1."""
     check_choice(format, _WRITERS, "formats of links")
@@ -659,19 +684,21 @@ def format_record(record: LinkRecord, *, format: str, number: int) -> str:
 # --- batches, without a Python object for each link --------------------------------------------------------
 
 
-def _lines_of_words(tokens: Longs, offsets: Longs, table: list[str]) -> str:
-    """Return lines of the words ``table[tokens]``; line n has the tokens ``offsets[n]:offsets[n + 1]``.
+def _join_lines(indices: Longs, offsets: Longs, strings: list[str]) -> str:
+    """Return lines of space-separated strings; line n has ``strings[indices[offsets[n]:offsets[n + 1]]]``.
 
-    Each token becomes the number of a word with the space or the line end after it, so that one join gives
-    the text.
+    Each string is joined with the space or the line end after it, so that one join gives the text.
     """
-    size = len(table)
-    ends = [f"{word} " for word in table] + [f"{word}\n" for word in table] + ["\n"]
-    empty = offsets[:-1] == offsets[1:]
-    tokens = tokens.copy()
-    tokens[offsets[1:][~empty] - 1] += size  # the last word of a line ends it
-    tokens = np.insert(tokens, offsets[:-1][empty], 2 * size)
-    return "".join(map(ends.__getitem__, tokens.tolist()))
+    with_space = [f"{string} " for string in strings]
+    with_line_end = [f"{string}\n" for string in strings]
+    parts = [*with_space, *with_line_end, "\n"]
+    is_empty = offsets[:-1] == offsets[1:]
+    part_indices = indices.copy()
+    last_of_lines = offsets[1:][~is_empty] - 1
+    part_indices[last_of_lines] += len(strings)
+    empty_line = len(parts) - 1
+    part_indices = np.insert(part_indices, offsets[:-1][is_empty], empty_line)
+    return "".join(map(parts.__getitem__, part_indices.tolist()))
 
 
 def _number_distinct(values: Longs) -> tuple[list[int], Longs]:
@@ -693,7 +720,7 @@ def format_pharaoh_batch(batch: AlignedBatch) -> str:
     width = int(batch.target.max(initial=0)) + 1
     keys = batch.source.astype(np.int64) * width + batch.target
     distinct, tokens = _number_distinct(keys)
-    return _lines_of_words(tokens, batch.offsets, [f"{key // width}-{key % width}" for key in distinct])
+    return _join_lines(tokens, batch.offsets, [f"{key // width}-{key % width}" for key in distinct])
 
 
 def format_guided_batch(
@@ -717,11 +744,11 @@ def format_guided_batch(
     return "".join(lines)
 
 
-def format_scores_batch(batch: AlignedBatch) -> str:
+def format_probabilities_batch(batch: AlignedBatch) -> str:
     """Return the probabilities of the links, parallel to :func:`format_pharaoh_batch`, with four digits."""
     steps = np.rint(np.clip(batch.probability.astype(np.float64), 0, 1) * _PROBABILITY_STEPS).astype(np.int64)
     distinct, tokens = _number_distinct(steps)
-    return _lines_of_words(tokens, batch.offsets, [f"{step / _PROBABILITY_STEPS:.4f}" for step in distinct])
+    return _join_lines(tokens, batch.offsets, [f"{step / _PROBABILITY_STEPS:.4f}" for step in distinct])
 
 
 def format_pair_scores_batch(batch: AlignedBatch) -> str:

@@ -77,7 +77,8 @@ def write_links(path: str | Path, alignments: LinksInput, *, format: str = "phar
         The links: a batch, a file of Pharaoh lines, or for each pair an aligned pair, an alignment, a set of
         (source, target), or a Pharaoh line.
     format : {"pharaoh", "talp", "naacl", "jsonl", "giza", "words", "tsv"}
-        The last three hold words, too, which a batch or aligned pairs have.
+        The last three hold words, too, which a batch or aligned pairs have. JSON lines say what the links of
+        a batch count.
 
     Examples
     --------
@@ -90,10 +91,11 @@ def write_links(path: str | Path, alignments: LinksInput, *, format: str = "phar
     with AtomicFiles() as files:
         file = files.text(as_path(path))
         of_words = format in ("giza", "words", "tsv") and not isinstance(alignments, str)
+        unit = alignments.unit if isinstance(alignments, AlignedBatch) else None
         pairs: Sequence[Any] = alignments if of_words and isinstance(alignments, Sequence) else ()
         for number, (links, pair) in enumerate(zip_longest(iter_links(alignments), pairs), 1):
-            words = pair.tokens if isinstance(pair, AlignedPair) else (None, None)
-            record = LinkRecord(GoldAlignment(links), *words)
+            source, target = pair.tokens if isinstance(pair, AlignedPair) else (None, None)
+            record = LinkRecord(GoldAlignment(links), source, target, unit)
             try:
                 text = format_record(record, format=format, number=number)
             except DataError as error:

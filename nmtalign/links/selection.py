@@ -17,6 +17,8 @@ from numpy.typing import ArrayLike
 from nmtalign.arrays import Flags, Longs, Reals
 from nmtalign.errors import DataError
 
+DEFAULT_THRESHOLD = 0.55  # minimum joint probability of a link; chosen on the development sets
+
 
 def _as_weights(weights: ArrayLike) -> Reals:
     matrix = np.asarray(weights)

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from operator import and_, or_
@@ -31,9 +31,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nmtalign.arrays import Flags, Longs
+from nmtalign.calls import check_call
 from nmtalign.errors import DataError
-from nmtalign.links.alignments import Link
-from nmtalign.validation import check_choice
+from nmtalign.links.alignments import AlignedBatch, Link
+from nmtalign.links.inputs import LinksInput, batch_of_links, iter_links
+from nmtalign.names import Symmetrization
+from nmtalign.validation import check_bool, check_choice
 
 _NEIGHBOR_OFFSETS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
 _PAIRS_PER_BLOCK = 4096  # many pairs share one loop, and still fit the cache
@@ -115,6 +118,62 @@ _STEPS_OF_METHOD: dict[str, tuple[Callable[[_Grid], None], ...]] = {
     "grow-diag-final-and": (_grow_diag, partial(_final, linked=or_)),
 }
 SYMMETRIZATION_METHODS = tuple(_STEPS_OF_METHOD)
+
+
+@check_call("write symmetrize(forward, reverse, method='grow-diag-final-and')")
+def symmetrize(
+    forward: LinksInput,
+    reverse: LinksInput,
+    *,
+    method: Symmetrization = "grow-diag-final-and",
+    reversed: bool = False,
+) -> AlignedBatch:
+    """Join the links of two directions, pair by pair.
+
+    Parameters
+    ----------
+    forward, reverse : AlignedBatch, path, or iterable
+        The links of each direction: a batch, a file of Pharaoh lines, or for each pair an aligned pair, an
+        alignment, a set of (source, target), or a Pharaoh line.
+    method : {"intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and"}
+        Links of both directions are always kept; the methods differ in which others are added.
+    reversed : bool
+        Whether the links of `reverse` are (target, source); their positions are swapped.
+
+    Returns
+    -------
+    AlignedBatch
+        The joined links, each with probability 1 and each pair with score 0. If `forward` is a batch, the
+        words are those of its pairs.
+
+    Raises
+    ------
+    DataError
+        If the directions have different numbers of pairs, or a link is not a pair of positions.
+
+    References
+    ----------
+    Och and Ney 2003; Koehn, Och and Marcu 2003; Koehn et al. 2005.
+
+    Examples
+    --------
+    >>> import nmtalign as na
+    >>> batch = na.symmetrize(["0-0 1-1"], ["0-0 1-1 2-1"])
+    >>> batch.links(0)
+    [Link(source=0, target=0), Link(source=1, target=1), Link(source=2, target=1)]
+    >>> len(na.symmetrize(["0-0 1-1"], ["1-1 1-2"], method="intersection").links(0))
+    1
+    """
+    check_choice(method, SYMMETRIZATION_METHODS, "methods to symmetrize")
+    check_bool(reversed, "reversed")
+    forward_links = list(iter_links(forward))
+    reverse_links: list[Iterable[tuple[int, int]]] = list(iter_links(reverse))
+    if reversed:
+        reverse_links = [[(s, t) for t, s in links] for links in reverse_links]
+    joined = batch_of_links(symmetrize_many(forward_links, reverse_links, method))
+    if not isinstance(forward, AlignedBatch):
+        return joined
+    return replace(joined, origin=forward.origin, frame_index=forward.frame_index)
 
 
 def symmetrize_many(

@@ -2,14 +2,14 @@
 
 The expected count of a link is the mean of both posteriors in the first iterations, then their product,
 ``p(s|t) p(t|s)`` (Liang et al. 2006). In the last iterations, where the settings have them, the posteriors
-agree (:func:`~nmtalign.positions.hmm.hmm_posteriors`).
+agree (:func:`~nmtalign.positions.agreement.hmm_posteriors`).
 
-Axes: B pairs of a bucket, T target words, S source words, P word pairs of the bitext, V vocabulary.
+Axes: B pairs of a bucket, T target words, S source words, P word pairs of the bitext, V words of a
+vocabulary, with the padding as word 0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -19,18 +19,13 @@ from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.parallel import parallel_map, shared_zeros
 from nmtalign.corpus.text import EncodedText
 from nmtalign.corpus.word_pairs import PairIndex
-from nmtalign.positions.hmm import (
-    DEFAULT_NULL,
-    BothTransitions,
-    Posterior,
-    TransitionModel,
-    estimate_transitions,
-    hmm_posteriors,
-    jump_counts,
-)
+from nmtalign.positions.agreement import hmm_posteriors
+from nmtalign.positions.forward_backward import DirectionResult
+from nmtalign.positions.hmm import DEFAULT_NULL
+from nmtalign.positions.jumps import BothJumpModels, JumpModel, estimate_jump_model, jump_counts
 from nmtalign.positions.position_model import Emissions, TextScores
 
-TRANSITION_ITERATIONS = 3
+JUMP_FITTING_ITERATIONS = 3
 MIN_LINK_COUNT = 1e-5  # smaller expected counts are omitted; a higher threshold costs accuracy
 MIN_SUM = np.float32(1e-30)  # keeps divisions finite
 
@@ -48,40 +43,61 @@ class BucketCounts(NamedTuple):
     links: Sparse  # joint counts, by number of the word pair
     source_null: Sparse  # unaligned words, by number of the word
     target_null: Sparse
-    forward_jumps: Sparse | None = None  # by index in the flattened transition tables
+    forward_jumps: Sparse | None = None  # by index in the flattened jump tables; None if not counted
     reverse_jumps: Sparse | None = None
     log_likelihood: float = 0.0
 
 
-class ExpectedCounts(NamedTuple):
-    """Expected counts of a bitext: sums of those of the buckets, in the order of :class:`BucketCounts`."""
+# The counts that are summed: fields of both :class:`BucketCounts` and :class:`ExpectedCounts`
+COUNT_FIELDS = "links", "source_null", "target_null", "forward_jumps", "reverse_jumps"
 
-    pairs: Doubles  # (P,): links
-    source_null: Doubles  # (V + 1,): unaligned words
-    target_null: Doubles
-    forward_jumps: Doubles  # flattened transition tables
-    reverse_jumps: Doubles
+
+class ExpectedCounts(NamedTuple):
+    """Expected counts of a bitext: sums of those of the buckets."""
+
+    links: Doubles  # (P,): joint counts of word pairs
+    source_null: Doubles  # (V,): unaligned words
+    target_null: Doubles  # (V,)
+    forward_jumps: Doubles  # flattened jump tables of the source positions
+    reverse_jumps: Doubles  # flattened jump tables of the target positions
     log_likelihood: float = 0.0
 
     @classmethod
-    def zeros(cls, sizes: Sequence[int], transitions: Sequence[TransitionModel]) -> ExpectedCounts:
-        """Return no counts; `sizes` are the numbers of word pairs, source words and target words."""
-        jumps = [model.tables.size for model in transitions] or [0, 0]
-        pairs, source, target, forward, reverse = map(shared_zeros, (*sizes, *jumps))
-        return cls(pairs, source, target, forward, reverse)
+    def zeros(
+        cls, word_pairs: int, words: tuple[int, int], jump_models: BothJumpModels | None
+    ) -> ExpectedCounts:
+        """Return counts of 0 for a number of word pairs, and for numbers of source and target words.
+
+        The arrays are in shared memory: worker processes compute the counts of buckets, and their parent
+        adds them up. Without jump models, there are no counts of jumps.
+        """
+        source_words, target_words = words
+        forward_jumps = reverse_jumps = 0
+        if jump_models is not None:
+            forward_jumps = jump_models[0].tables.size
+            reverse_jumps = jump_models[1].tables.size
+        return cls(
+            links=shared_zeros(word_pairs),
+            source_null=shared_zeros(source_words),
+            target_null=shared_zeros(target_words),
+            forward_jumps=shared_zeros(forward_jumps),
+            reverse_jumps=shared_zeros(reverse_jumps),
+        )
 
     def add(self, counts: BucketCounts) -> float:
-        """Add the counts of a bucket, and return its log-likelihood."""
-        for total, numbers in zip(self[:5], counts[:5], strict=True):
+        """Add the counts of a bucket in place, and return its log-likelihood."""
+        for name in COUNT_FIELDS:
+            total: Doubles = getattr(self, name)
+            numbers: Sparse | None = getattr(counts, name)
             if numbers is not None:  # in order, so that a sum does not depend on the workers
                 np.add.at(total, numbers.indices.ravel(), numbers.values.ravel().astype(np.float64))
         return counts.log_likelihood
 
-    def with_likelihood(self, log_likelihood: float) -> ExpectedCounts:
-        """Return the counts, none of the padding, and a log-likelihood."""
-        for counts_of_words in self[:3]:
-            counts_of_words[0] = 0
-        return self._replace(log_likelihood=log_likelihood)
+    def clear_padding(self) -> None:
+        """Set the counts of the padding, number 0, to 0 in place."""
+        self.links[0] = 0
+        self.source_null[0] = 0
+        self.target_null[0] = 0
 
 
 def uniform_counts(bucket: Bucket, cells: Ints, null: float) -> BucketCounts:
@@ -103,19 +119,22 @@ def model1_counts(
 ) -> BucketCounts:
     """E-step of IBM model 1: the product of the posteriors of both directions, or their mean.
 
-    With r = p(t|s) / p(t): p(s|t) = r(s,t) / (sum over s of r(s,t) + S null / (1 - null) r(null,t)).
+    With ``r(s, t) = p(t|s) / p(t)`` and ``n = null / (1 - null)``::
+
+        p(s|t) = r(s, t) / (sum over s' of r(s', t) + S n r(null, t))
+        p(t|s) = r(s, t) / (sum over t' of r(s, t') + T n r(s, null))
     """
     odds = np.float32(null / (1 - null))
-    weights = emissions.pairs.take(cells)  # (T, S, B)
+    weights = emissions.pairs.take(cells)  # (T, S, B): r(s, t)
     by_target = weights.sum(axis=1)  # (T, B)
     by_source = weights.sum(axis=0)  # (S, B)
     target_null = odds * bucket.source_lengths.astype(np.float32) * emissions.target_null[bucket.target]
     source_null = odds * bucket.target_lengths.astype(np.float32) * emissions.source_null[bucket.source]
-    per_target = 1 / np.maximum(by_target + target_null, MIN_SUM)
-    per_source = 1 / np.maximum(by_source + source_null, MIN_SUM)
+    per_target = 1 / np.maximum(by_target + target_null, MIN_SUM)  # (T, B): p(s|t) / r(s, t)
+    per_source = 1 / np.maximum(by_source + source_null, MIN_SUM)  # (S, B): p(t|s) / r(s, t)
     if mean:
         weights *= (per_target[:, None, :] + per_source) / 2
-    else:
+    else:  # p(s|t) p(t|s) = r(s, t)^2 per_target per_source
         weights *= weights
         weights *= per_target[:, None, :]
         weights *= per_source
@@ -141,7 +160,7 @@ def hmm_counts(
     bucket: Bucket,
     cells: Ints,
     emissions: Emissions,
-    transitions: BothTransitions,
+    jump_models: BothJumpModels,
     null: float,
     *,
     agree: bool = False,
@@ -151,12 +170,12 @@ def hmm_counts(
     ratios = emissions.pairs.take(cells)  # (T, S, B)
     null_ratios = emissions.source_null, emissions.target_null
     forward, reverse = hmm_posteriors(
-        bucket, ratios, null_ratios, transitions, null, agree=agree, jumps=jumps
+        bucket, ratios, null_ratios, jump_models, null, agree=agree, jumps=jumps
     )
-    source_model, target_model = transitions
+    source_model, target_model = jump_models
     product = np.asarray(forward.posterior * reverse.posterior.transpose(1, 0, 2))
-    is_pair = bucket.pieces >= 0  # not a filler column
-    log_likelihood = forward.log_likelihood[is_pair].sum() + reverse.log_likelihood[is_pair].sum()
+    is_filled = bucket.sections >= 0  # not a filler column
+    log_likelihood = forward.log_likelihood[is_filled].sum() + reverse.log_likelihood[is_filled].sum()
     return BucketCounts(
         links=_link_counts(cells, product),
         source_null=Sparse(bucket.source, _null_posterior(reverse.posterior.sum(axis=1))),
@@ -167,7 +186,7 @@ def hmm_counts(
     )
 
 
-def _jumps_of(direction: Posterior, words: Ints, lengths: Longs, model: TransitionModel) -> Sparse | None:
+def _jumps_of(direction: DirectionResult, words: Ints, lengths: Longs, model: JumpModel) -> Sparse | None:
     """Return the expected jumps of one direction by index in the flattened tables; None if not counted."""
     if direction.jumps is None:
         return None
@@ -180,19 +199,26 @@ class EStep(NamedTuple):
 
     null: float  # probability of the null word
     emissions: Emissions | None = None  # None in the first iteration
-    transitions: BothTransitions | None = None  # None in iterations of IBM model 1
+    jump_models: BothJumpModels | None = None  # None in iterations of IBM model 1
     mean: bool = False  # as in :func:`model1_counts`
-    agree: bool = False  # as in :func:`~nmtalign.positions.hmm.hmm_posteriors`
+    agree: bool = False  # as in :func:`~nmtalign.positions.agreement.hmm_posteriors`
     jump_period: int = 1  # jumps are counted in every `jump_period`-th bucket
 
     def counts(self, k: int, bucket: Bucket, cells: Ints) -> BucketCounts:
         """Return the expected counts of bucket k."""
         if self.emissions is None:
             return uniform_counts(bucket, cells, self.null)
-        if self.transitions is None:
+        if self.jump_models is None:
             return model1_counts(bucket, cells, self.emissions, self.null, mean=self.mean)
-        model = self.emissions, self.transitions, self.null
-        return hmm_counts(bucket, cells, *model, agree=self.agree, jumps=k % self.jump_period == 0)
+        return hmm_counts(
+            bucket,
+            cells,
+            self.emissions,
+            self.jump_models,
+            self.null,
+            agree=self.agree,
+            jumps=k % self.jump_period == 0,
+        )
 
 
 def expected_counts(step: EStep, text: EncodedText, index: PairIndex, workers: int) -> ExpectedCounts:
@@ -200,50 +226,55 @@ def expected_counts(step: EStep, text: EncodedText, index: PairIndex, workers: i
 
     `index` numbers the word pairs of the text.
     """
-    sizes = len(index), len(text.source.words), len(text.target.words)
-    totals = ExpectedCounts.zeros(sizes, step.transitions or ())
-    likelihoods = parallel_map(
+    words = len(text.source.words), len(text.target.words)
+    totals = ExpectedCounts.zeros(len(index), words, step.jump_models)
+    # Several workers compute the counts of buckets. A worker adds them to the totals, which are in shared
+    # memory, by `then`: one bucket at a time, in the order of the buckets.
+    log_likelihoods = parallel_map(
         lambda k: step.counts(k, text.buckets[k], index.cells[k]),
         range(len(text.buckets)),
         workers,
         then=totals.add,
         work=text.cells,
     )
-    return totals.with_likelihood(sum(likelihoods))
+    log_likelihood = sum(log_likelihoods)  # the map runs while its results are read
+    totals.clear_padding()
+    return totals._replace(log_likelihood=log_likelihood)
 
 
-def fit_transitions(scores: TextScores, transitions: BothTransitions, workers: int) -> BothTransitions:
-    """Fit transitions to a text whose likelihood ratios are the emissions.
+def fit_jump_models(scores: TextScores, jump_models: BothJumpModels, workers: int) -> BothJumpModels:
+    """Fit jump models to a text whose likelihood ratios are the emissions.
 
-    EM runs for `TRANSITION_ITERATIONS` iterations.
+    EM runs for `JUMP_FITTING_ITERATIONS` iterations.
     """
     scores.prepare(ratios=True)
     text = scores.text
     ratios = np.zeros(len(text.index), np.float32)
     for k, cells in enumerate(text.index.cells):
         ratios[cells] = scores.ratios(k)  # all cells of a word pair have exactly the same ratio
-    for _ in range(TRANSITION_ITERATIONS):
-        transitions, _ = em_iteration(text, ratios, transitions, workers)
-    return transitions
+    for _ in range(JUMP_FITTING_ITERATIONS):
+        jump_models, _ = em_iteration(text, ratios, jump_models, workers)
+    return jump_models
 
 
 def em_iteration(
-    text: EncodedText, ratios: Floats, transitions: BothTransitions, workers: int
-) -> tuple[BothTransitions, Doubles]:
-    """Return the transitions after one more EM iteration, and the joint counts of word pairs (P,)."""
-    source_model, target_model = transitions
-    source_words, target_words = len(text.source.words), len(text.target.words)
+    text: EncodedText, ratios: Floats, jump_models: BothJumpModels, workers: int
+) -> tuple[BothJumpModels, Doubles]:
+    """Return the jump models after one more EM iteration, and the joint counts of word pairs (P,)."""
+    source_model, target_model = jump_models
+    source_words = len(text.source.words)
+    target_words = len(text.target.words)
     emissions = Emissions(
         pairs=ratios,
         source_null=np.ones(source_words, np.float32),
         target_null=np.ones(target_words, np.float32),
     )
     # every word of the text is treated as unknown, so that all words share one table
-    of_text = (
+    models_of_text = (
         source_model.renumbered(np.full(source_words, -1)),
         target_model.renumbered(np.full(target_words, -1)),
     )
-    counts = expected_counts(EStep(DEFAULT_NULL, emissions, of_text), text, text.index, workers)
-    new_source_model = estimate_transitions(counts.forward_jumps, source_model)
-    new_target_model = estimate_transitions(counts.reverse_jumps, target_model)
-    return (new_source_model, new_target_model), counts.pairs
+    counts = expected_counts(EStep(DEFAULT_NULL, emissions, models_of_text), text, text.index, workers)
+    new_source_model = estimate_jump_model(counts.forward_jumps, source_model)
+    new_target_model = estimate_jump_model(counts.reverse_jumps, target_model)
+    return (new_source_model, new_target_model), counts.links

@@ -1,7 +1,7 @@
 """Position models: from the scores of a text to posteriors of both directions, by a softmax over each side.
 
 Axes: B pairs of a bucket (last, so that the numbers of a pair do not depend on the other pairs), T target
-words, S source words, V vocabulary.
+words, S source words, P word pairs of a text, V words of a vocabulary, with the padding as word 0.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Emissions(NamedTuple):
     """Emission ratios of the words and word pairs of a text."""
 
     pairs: Floats  # (P,): likelihood ratio of each word pair to chance; 0 for pair 0, the padding
-    source_null: Floats  # (V + 1,): likelihood ratio of each word under the null word
+    source_null: Floats  # (V,): likelihood ratio of each word under the null word
     target_null: Floats
 
 
@@ -49,9 +49,10 @@ class TextScores:
 
     @property
     def null_ratios(self) -> tuple[Floats, Floats]:
-        """Likelihood ratio of each source word and each target word under the null word, each (V + 1,)."""
-        source, target = len(self.text.source.words), len(self.text.target.words)
-        return np.ones(source, np.float32), np.ones(target, np.float32)
+        """Likelihood ratio of each source word and each target word under the null word, each (V,)."""
+        source = np.ones(len(self.text.source.words), np.float32)
+        target = np.ones(len(self.text.target.words), np.float32)
+        return source, target
 
     def prepare(self, *, ratios: bool) -> None:
         """Compute what all buckets share, for scores and maybe ratios, before processes are forked."""
@@ -77,12 +78,13 @@ class TextScores:
 
     @property
     def training_counts(self) -> tuple[Longs, Longs]:
-        """How often each source and target word occurs in the training text, each (V + 1,)."""
-        source, target = len(self.text.source.words), len(self.text.target.words)
-        return np.zeros(source, np.int64), np.zeros(target, np.int64)
+        """How often each source and target word occurs in the training text, each (V,)."""
+        source = np.zeros(len(self.text.source.words), np.int64)
+        target = np.zeros(len(self.text.target.words), np.int64)
+        return source, target
 
     def linkable(self, k: int, ratios: Floats | None) -> Flags:
-        """Mark the pairs (B,) or cells (T, S, B) of bucket k that may have links: words are known."""
+        """Mark the cells (T, S, B) of bucket k that may have links: words are known."""
         return self.text.buckets[k].inside
 
     def evidence(self, k: int, ratios: Floats) -> Floats:
@@ -118,7 +120,7 @@ class PositionModel:
         """The model without a rescorer."""
         return self
 
-    def posteriors_of(self, scores: TextScores) -> Callable[[int], BucketPosteriors]:
+    def posteriors_of(self, scores: TextScores) -> Callable[[int], PosteriorsAndRatios]:
         """Return a function that computes the posteriors of a bucket, given its number."""
         raise NotImplementedError
 
@@ -179,7 +181,7 @@ class SoftmaxPosteriors:
         return np.exp(self.scores[cells] - (self._rows[t, b] + self._columns[s, b]) / 2)
 
 
-class BucketPosteriors(NamedTuple):
+class PosteriorsAndRatios(NamedTuple):
     """Posteriors of a bucket, and their likelihood ratios (T, S, B) if the model has a null word."""
 
     posteriors: Posteriors | SoftmaxPosteriors
@@ -203,7 +205,7 @@ class SoftmaxPositions(PositionModel):
 
     # "diagonal" adds :func:`nmtalign.attention.position_encodings.diagonal_prior`
     name: str = "none"
-    strength: float | None = None  # of the prior; None: DIAGONAL_STRENGTH
+    strength: float | None = None  # strength of the prior; None: DIAGONAL_STRENGTH
 
     def __post_init__(self) -> None:
         check_choice(self.name, SOFTMAX_POSITIONS, "positions")
@@ -227,13 +229,13 @@ class SoftmaxPositions(PositionModel):
     def _strength(self) -> float:
         return DIAGONAL_STRENGTH if self.strength is None else self.strength
 
-    def posteriors_of(self, scores: TextScores) -> Callable[[int], BucketPosteriors]:
+    def posteriors_of(self, scores: TextScores) -> Callable[[int], PosteriorsAndRatios]:
         scores.prepare(ratios=False)
 
-        def bucket_posteriors(k: int) -> BucketPosteriors:
+        def bucket_posteriors(k: int) -> PosteriorsAndRatios:
             bucket = scores.text.buckets[k]
             logits = self._with_prior(scores.scores(k), bucket)
-            return BucketPosteriors(SoftmaxPosteriors(logits, bucket.inside), None)
+            return PosteriorsAndRatios(SoftmaxPosteriors(logits, bucket.inside), None)
 
         return bucket_posteriors
 

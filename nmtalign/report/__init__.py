@@ -1,1 +1,1 @@
-"""Layer 7: heatmaps, tables, the HTML report, results in notebooks."""
+"""Layer 8: heatmaps, tables, the HTML report, results in notebooks."""

@@ -18,13 +18,14 @@ from numpy.typing import NDArray
 
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.corpus.line_words import links_of_words
-from nmtalign.errors import DataError, UsageError
+from nmtalign.corpus.unit_check import UnitCheck
+from nmtalign.errors import DataError, NmtalignWarning, UsageError
 from nmtalign.files.text_files import unequal_lines_error, zip_lines
 from nmtalign.links.alignments import AlignedPair, Alignment, GoldAlignment, Link
 from nmtalign.links.evaluation import Counts, Evaluation, evaluate
 from nmtalign.links.formats import read_gold, read_links
 from nmtalign.report.sample import OWN_LINKS, SamplePair, alignment_inside
-from nmtalign.text.bitext import MAX_MATRIX_CELLS, SentencePair
+from nmtalign.text.bitext import MAX_MATRIX_CELLS, SentencePair, words_between_spaces
 
 PAIRS_PER_SCORING_CALL = 1000
 # A report shows the weights of each scorer for its first pairs only, so that the file stays below 3 MB.
@@ -79,7 +80,7 @@ def read_corpus(
     """Yield sentence pairs with their gold links and the links of other systems, from Pharaoh files.
 
     `aligned` has the attention that another program computed for each pair, and a function that returns the
-    weights of each head.
+    weights of each head. A warning says where links seem to count other units than the words of the pairs.
     """
     systems = others or {}
     columns: list[Iterable[Any]] = [pairs]
@@ -88,6 +89,7 @@ def read_corpus(
     golds = None if gold is None else read_gold(gold, encoding=encoding)
     attention = iter(aligned or ())
     files = {**systems} if gold is None else {**systems, "gold": gold}
+    unit_checks = {name: UnitCheck(file) for name, file in files.items()}
     number = 0
     for number, (pair, *links) in enumerate(rows, 1):
         if golds is not None and number > len(golds):
@@ -96,6 +98,11 @@ def read_corpus(
         links_of_systems = dict(zip(systems, links, strict=True))
         pair_gold = None if golds is None else golds[number - 1]
         pair_attention, by_part = (None, None) if aligned is None else next(attention)
+        words = words_between_spaces(pair) if pair_attention is None else pair_attention.tokens
+        for name, links_of_system in links_of_systems.items():
+            unit_checks[name].add(number, links_of_system, *words)
+        if pair_gold is not None:
+            unit_checks["gold"].add(number, pair_gold.possible, *words)
         yield CorpusRecord(
             number=number,
             pair=pair,
@@ -109,6 +116,9 @@ def read_corpus(
         raise unequal_lines_error([number, len(golds)], ["the bitext", str(gold)])
     if aligned is not None:
         next(attention, None)  # raises an error if attention of further pairs follows
+    for check in unit_checks.values():
+        if warning := check.warning():
+            warnings.warn(warning, stacklevel=2)
 
 
 def random_sample(records: Iterable[CorpusRecord], size: int, *, seed: int = 1) -> list[CorpusRecord]:
@@ -283,7 +293,7 @@ def align_for_report(records: Iterable[CorpusRecord], aligner: Aligner | None = 
         text = f"pair {left_out[0]}{more}: no room, {limit}"
         if not pairs:
             raise DataError(f"{text}; align gives the links alone")
-        warnings.warn(text, stacklevel=2)
+        warnings.warn(text, NmtalignWarning, stacklevel=2)
     return pairs
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from nmtalign.calls import check_call, closest_name
 from nmtalign.display import short_repr
-from nmtalign.errors import DataError, UsageError
+from nmtalign.errors import DataError, NmtalignWarning, UsageError
 from nmtalign.files.atomic_output import atomic_file
 from nmtalign.files.paths import as_path
 from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link
@@ -496,6 +496,7 @@ def _fonts_for(texts: list[str]) -> Iterator[None]:
         warnings.warn(
             f"no installed font has {letters}, so they are drawn as boxes;"
             f" install {example or 'one that has them'}",
+            NmtalignWarning,
             stacklevel=5,
         )
     with matplotlib.rc_context({"font.family": families}), _ignore_missing_glyphs():

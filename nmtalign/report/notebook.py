@@ -33,7 +33,7 @@ from nmtalign.report.heatmap import (
 from nmtalign.report.html import cards_page, report_page
 from nmtalign.report.sample import SamplePair, as_sample_pairs
 from nmtalign.report.style import DARK
-from nmtalign.report.tables import MATRIX_FORMATS, link_table, save_matrices
+from nmtalign.report.tables import MATRIX_FORMATS, link_table, save_matrices, with_frame_index
 from nmtalign.results import PictureSettings
 from nmtalign.validation import check_bool, check_choices, check_type
 
@@ -168,7 +168,7 @@ def to_table(result: Any) -> pd.DataFrame:
 
 @to_table.register
 def _(result: AlignedPair) -> Any:
-    return link_table(result).drop(columns="pair")
+    return link_table(result).drop(columns=["pair", "pair_score"])
 
 
 @to_table.register
@@ -295,7 +295,8 @@ def _(first: AlignedBatch, second: Any) -> Any:
         raise UsageError(f"expected two batches of the same pairs, found {len(first):,} and {len(second):,}")
     pairs = enumerate(zip(first, second, strict=True))
     rows = [(n, *row) for n, both in pairs for row in _compare_links(*both)]
-    return _frame(rows, columns=["pair", *COMPARISON_COLUMNS])
+    table = _frame(rows, columns=["pair", *COMPARISON_COLUMNS])
+    return with_frame_index(table, first.frame_index)
 
 
 @to_comparison.register

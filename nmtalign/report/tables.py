@@ -1,4 +1,5 @@
 """Links as a table: one row for each link, in Python as a DataFrame, on disk as .csv, .tsv, .jsonl, .parquet.
+A table on disk whose links count tokens or pieces has a last column `unit`, which says so.
 
 In Python pairs count from 0, like ``batch[n]``; in a file the column is `line` and counts from 1. Positions
 count from 0, like Pharaoh links. Matrices of pairs as .csv or .tsv with the words as labels, or as the arrays
@@ -9,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+
+import numpy as np
 
 from nmtalign.calls import check_call
 from nmtalign.errors import UsageError
@@ -23,6 +25,7 @@ from nmtalign.files.paths import as_path
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, AlignmentMatrix
 from nmtalign.links.formats import json_text
 from nmtalign.links.separators import csv_cell, tsv_cell, without_formula
+from nmtalign.names import CountName
 from nmtalign.validation import check_type
 
 if TYPE_CHECKING:
@@ -73,7 +76,7 @@ def without_formulas(rows: Iterable[LinkRow], path: str | Path) -> Iterable[Link
 
 @check_call()
 def link_table(pairs: Iterable[AlignedPair] | AlignedPair) -> pd.DataFrame:
-    """Return one row for each link: pair, positions, words, probability.
+    """Return one row for each link: pair, positions, words, probability, pair score.
 
     Parameters
     ----------
@@ -82,7 +85,9 @@ def link_table(pairs: Iterable[AlignedPair] | AlignedPair) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row for each link, pair by pair, by source and then by target position. Pairs count from 0.
+        One row for each link, pair by pair, by source and then by target position. Pairs count from 0. If
+        the pairs of a batch come from a DataFrame, each row has the index of its pair there, so that the
+        table can be joined to the DataFrame.
 
     Examples
     --------
@@ -90,33 +95,43 @@ def link_table(pairs: Iterable[AlignedPair] | AlignedPair) -> pd.DataFrame:
     >>> import numpy as np
     >>> matrix = AlignmentMatrix(np.array([[0.9, 0.1]]), ("red", "wine"), ("rouge",))
     >>> print(link_table(AlignedPair(Alignment({(0, 0)}, 2, 1), matrix)).to_string(index=False))
-     pair  source_position source_word  target_position target_word  probability
-        0                0         red                0       rouge          0.9
+     pair  source_position source_word  target_position target_word  probability  pair_score
+        0                0         red                0       rouge          0.9         NaN
     """
     import pandas as pd
 
     rows = []
     for number, pair in enumerate(pairs if isinstance(pairs, Iterable) else [pairs]):
         check_type(pair, AlignedPair, "aligned pairs")
+        score = np.nan if pair.score is None else pair.score
         for (s, t), (source, target, probability) in zip(pair.links, pair.words, strict=True):
-            rows.append((number, s, source, t, target, probability))
-    return pd.DataFrame(rows, columns=["pair", *LinkRow._fields[1:]])
+            rows.append((number, s, source, t, target, probability, score))
+    table = pd.DataFrame(rows, columns=["pair", *LinkRow._fields[1:], "pair_score"])
+    return with_frame_index(table, getattr(pairs, "frame_index", None))
 
 
-def open_table(path: str | Path, files: AtomicFiles) -> Callable[[Iterable[LinkRow]], None]:
+def with_frame_index(table: pd.DataFrame, frame_index: pd.Index | None) -> pd.DataFrame:
+    """Return a table whose rows have the index of their pair; the column ``pair`` numbers the pairs."""
+    return table if frame_index is None else table.set_index(frame_index[table["pair"].to_numpy(int)])
+
+
+def open_table(
+    path: str | Path, files: AtomicFiles, *, unit: CountName = "words"
+) -> Callable[[Iterable[LinkRow]], None]:
     """Return a function that writes rows of links to a file; memory does not grow with the number of rows.
 
     The ending names the format: .csv, .tsv, .jsonl (which may be compressed: .csv.gz, .bz2, .xz, .zst), or
-    .parquet, for which the extra ``[parquet]`` is needed. Probabilities are written fixed-point with six
-    digits. In .tsv nothing is quoted; a tab, a line end or a backslash inside a word is written ``\\t``,
-    ``\\n``, ``\\r``, ``\\\\``, another line break as ``\\u2028``. The same rows give the same bytes.
+    .parquet, for which the extra ``[parquet]`` is needed. `unit` is what the links count. Probabilities are
+    written fixed-point with six digits. In .tsv nothing is quoted; a tab, a line end or a backslash inside a
+    word is written ``\\t``, ``\\n``, ``\\r``, ``\\\\``, another line break as ``\\u2028``.
+    The same rows give the same bytes.
     """
     kind = table_format(path)
     if kind == ".parquet":
-        return files.enter_context(_open_parquet(files.binary(path)))
+        return files.enter_context(_open_parquet(files.binary(path), unit))
     file = files.text(path)
-    file.write(TABLE_HEADERS.get(kind, ""))
-    return lambda rows: file.writelines(map(_ROW_FORMATTERS[kind], rows))
+    file.write(table_header(kind, unit))
+    return lambda rows: file.writelines(_row_lines(kind, rows, unit))
 
 
 def table_format(path: str | Path) -> str:
@@ -128,22 +143,45 @@ def table_format(path: str | Path) -> str:
     return kind
 
 
-def table_text(kind: str, rows: Iterable[LinkRow]) -> str:
-    """Return rows as lines of a table of the kind .csv, .tsv or .jsonl; `TABLE_HEADERS` goes before them."""
-    return "".join(map(_ROW_FORMATTERS[kind], rows))
+def table_header(kind: str, unit: CountName) -> str:
+    """Return the first line of a table of the kind .csv or .tsv; .jsonl has none."""
+    if kind not in _CELL_FORMATS:
+        return ""
+    separator, _ = _CELL_FORMATS[kind]
+    return separator.join(_columns(unit)) + "\n"
 
 
-def _format_row(between: str, field: Callable[[str], str], row: LinkRow) -> str:
+def table_text(kind: str, rows: Iterable[LinkRow], unit: CountName) -> str:
+    """Return rows as lines of a table of the kind .csv, .tsv or .jsonl, without :func:`table_header`."""
+    return "".join(_row_lines(kind, rows, unit))
+
+
+def _row_lines(kind: str, rows: Iterable[LinkRow], unit: CountName) -> Iterator[str]:
+    if kind == ".jsonl":
+        ending = "" if unit == "words" else f', "unit": "{unit}"'
+        return (_format_jsonl_row(row, ending) for row in rows)
+    separator, field = _CELL_FORMATS[kind]
+    ending = "" if unit == "words" else f"{separator}{unit}"
+    return (_format_row(separator, field, row, ending) for row in rows)
+
+
+def _columns(unit: CountName) -> tuple[str, ...]:
+    """Return the names of the columns of a table on disk."""
+    return LinkRow._fields if unit == "words" else (*LinkRow._fields, "unit")
+
+
+def _format_row(between: str, field: Callable[[str], str], row: LinkRow, ending: str) -> str:
     line, s, source, t, target, probability = row
-    return between.join((f"{line}", f"{s}", field(source), f"{t}", field(target), f"{probability:.6f}\n"))
+    cells = f"{line}", f"{s}", field(source), f"{t}", field(target), f"{probability:.6f}{ending}\n"
+    return between.join(cells)
 
 
-def _format_jsonl_row(row: LinkRow) -> str:
+def _format_jsonl_row(row: LinkRow, ending: str) -> str:
     line, s, source, t, target, probability = row
     words = json_text(source), json_text(target)
     return (
         f'{{"line": {line}, "source_position": {s}, "source_word": {words[0]},'
-        f' "target_position": {t}, "target_word": {words[1]}, "probability": {probability:.6f}}}\n'
+        f' "target_position": {t}, "target_word": {words[1]}, "probability": {probability:.6f}{ending}}}\n'
     )
 
 
@@ -151,15 +189,6 @@ def _format_jsonl_row(row: LinkRow) -> str:
 _CELL_FORMATS = {
     ".csv": (",", csv_cell),
     ".tsv": ("\t", tsv_cell),
-}
-_ROW_FORMATTERS: dict[str, Callable[[LinkRow], str]] = {
-    ".csv": partial(_format_row, *_CELL_FORMATS[".csv"]),
-    ".tsv": partial(_format_row, *_CELL_FORMATS[".tsv"]),
-    ".jsonl": _format_jsonl_row,
-}
-TABLE_HEADERS = {
-    ".csv": ",".join(LinkRow._fields) + "\n",
-    ".tsv": "\t".join(LinkRow._fields) + "\n",
 }
 
 
@@ -203,7 +232,7 @@ def _matrix_lines(matrix: AlignmentMatrix, kind: str, word: Callable[[str], str]
 
 
 @contextmanager
-def _open_parquet(out: BinaryIO) -> Iterator[Callable[[Iterable[LinkRow]], None]]:
+def _open_parquet(out: BinaryIO, unit: CountName) -> Iterator[Callable[[Iterable[LinkRow]], None]]:
     """Yield a function that writes rows as row groups of a Parquet file.
 
     The file is opened by us: errors of one that pyarrow opens do not name it.
@@ -213,13 +242,17 @@ def _open_parquet(out: BinaryIO) -> Iterator[Callable[[Iterable[LinkRow]], None]
         import pyarrow.parquet
     except ImportError:
         raise UsageError("a Parquet table needs pyarrow: pip install 'nmtalign[parquet]'") from None
-    kinds = (arrow.int64(), arrow.int32(), arrow.string(), arrow.int32(), arrow.string(), arrow.float32())
-    schema = arrow.schema(list(zip(LinkRow._fields, kinds, strict=True)))
+    kinds = [arrow.int64(), arrow.int32(), arrow.string(), arrow.int32(), arrow.string(), arrow.float32()]
+    if unit != "words":
+        kinds.append(arrow.string())
+    schema = arrow.schema(list(zip(_columns(unit), kinds, strict=True)))
 
     def write(rows: Iterable[LinkRow]) -> None:
         rows = iter(rows)
         while chunk := list(islice(rows, 100_000)):
             columns = [list(column) for column in zip(*chunk, strict=True)]
+            if unit != "words":
+                columns.append([unit] * len(chunk))
             file.write_table(arrow.table(columns, schema=schema))
 
     with pyarrow.parquet.ParquetWriter(out, schema) as file:

@@ -186,7 +186,7 @@ def bucket_columns(bucket: Bucket, columns: slice) -> Bucket:
     """Return a bucket with some of the pairs."""
     return replace(
         bucket,
-        pieces=bucket.pieces[columns],
+        sections=bucket.sections[columns],
         source=np.ascontiguousarray(bucket.source[:, columns]),
         target=np.ascontiguousarray(bucket.target[:, columns]),
         source_lengths=bucket.source_lengths[columns],

@@ -8,6 +8,7 @@ Axes: B pairs, T target words, S source words.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -16,9 +17,10 @@ from nmtalign.arrays import Flags, Reals
 from nmtalign.attention.adam import Schedule, minimize
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.sides import EncodedSide
+from nmtalign.corpus.unit_check import UnitCheck
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import GoldAlignment
-from nmtalign.positions.position_model import BucketPosteriors, PositionModel, TextScores
+from nmtalign.positions.position_model import PositionModel, PosteriorsAndRatios, TextScores
 from nmtalign.rescoring.features import Inputs, KnownWords, known_words, make_inputs
 from nmtalign.rescoring.network import Batch, Network, batch_loss, initial_network, mean_network
 from nmtalign.rescoring.rescorer import AnnotationStyle, Rescored, candidates_of
@@ -67,8 +69,8 @@ def _gold_cells(bucket: Bucket, gold: Sequence[GoldAlignment]) -> tuple[Flags, F
     """Return the sure and the possible links of a bucket, each (T, S, B)."""
     sure = np.zeros(bucket.shape, dtype=bool)
     possible = np.zeros(bucket.shape, dtype=bool)
-    for column in np.flatnonzero(bucket.pieces >= 0).tolist():
-        links = gold[int(bucket.pieces[column])]
+    for column in np.flatnonzero(bucket.sections >= 0).tolist():
+        links = gold[int(bucket.sections[column])]
         for s, t in links.sure:
             sure[t, s, column] = True
         for s, t in links.possible:
@@ -78,7 +80,7 @@ def _gold_cells(bucket: Bucket, gold: Sequence[GoldAlignment]) -> tuple[Flags, F
 
 def minibatches(
     buckets: Sequence[Bucket],
-    bucket_posteriors: Callable[[int], BucketPosteriors],
+    bucket_posteriors: Callable[[int], PosteriorsAndRatios],
     gold: Sequence[GoldAlignment],
     known: KnownWords,
     style: AnnotationStyle,
@@ -93,7 +95,7 @@ def minibatches(
         style.add(joint, bucket, known.frequent, sure, possible)
         importance = candidates_of(forward, reverse, bucket.inside).astype(np.float32)  # (T, S, B)
         importance[possible] *= SURE_IMPORTANCE * sure[possible]  # 0 for links that are only possible
-        for column in np.flatnonzero(bucket.pieces >= 0).tolist():
+        for column in np.flatnonzero(bucket.sections >= 0).tolist():
             importance_of_pair = importance[..., column]  # (T, S)
             chosen = importance_of_pair > 0
             if chosen.any():
@@ -149,14 +151,19 @@ def gold_of_pairs(
 
     Gold links with as many lines as there are pairs have one line per pair, which may be empty. Fewer lines
     belong to the last pairs. Raises DataError if there are more lines than pairs, if a link is outside its
-    pair, or if fewer than `MIN_GOLD_PAIRS` pairs have links.
+    pair, or if fewer than `MIN_GOLD_PAIRS` pairs have links. A warning says if the links seem to count other
+    units than the words.
     """
     pairs = len(source.lengths)
     if len(gold) > pairs:
         raise DataError(f"expected gold links for at most {pairs:,} pairs, found {len(gold):,} lines")
     numbered = dict(enumerate(gold, pairs - len(gold)))
+    unit_check = UnitCheck()
     for n, links in numbered.items():
         _check_inside(n, links, source, target)
+        unit_check.add(n + 1, links.possible, _line_words(source, n), _line_words(target, n))
+    if warning := unit_check.warning():
+        warnings.warn(f"gold: {warning}", stacklevel=2)
     words_of_longer_side = np.maximum(source.lengths, target.lengths)
     usable = {}
     for n, links in numbered.items():
@@ -168,6 +175,11 @@ def gold_of_pairs(
             f" {len(usable)}; remove `gold`, or add hand-aligned pairs"
         )
     return usable
+
+
+def _line_words(side: EncodedSide, n: int) -> list[str]:
+    """Return the words of line n; empty words where it is known only how many there are."""
+    return side.sentence(n) if side.line_words is None else [""] * side.size(n)
 
 
 def _check_inside(n: int, links: GoldAlignment, source: EncodedSide, target: EncodedSide) -> None:

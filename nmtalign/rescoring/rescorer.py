@@ -25,10 +25,9 @@ import numpy as np
 from nmtalign.arrays import Flags, Floats, Integers, block_slices
 from nmtalign.attention.weights import softmax
 from nmtalign.corpus.buckets import Bucket
-from nmtalign.links.selection import adjacent_link_cells
+from nmtalign.links.selection import DEFAULT_THRESHOLD, adjacent_link_cells
 from nmtalign.names import SIDES
-from nmtalign.positions.hmm import DEFAULT_THRESHOLD
-from nmtalign.positions.position_model import BucketPosteriors, PositionModel, Posteriors, TextScores
+from nmtalign.positions.position_model import PositionModel, Posteriors, PosteriorsAndRatios, TextScores
 from nmtalign.rescoring.features import (
     MAX_WEIGHTED_WORDS,
     KnownWords,
@@ -80,14 +79,16 @@ class Rescored(PositionModel):
     def without_rescorer(self) -> PositionModel:
         return self.base
 
-    def posteriors_of(self, scores: TextScores) -> Callable[[int], BucketPosteriors]:
+    def posteriors_of(self, scores: TextScores) -> Callable[[int], PosteriorsAndRatios]:
         bucket_posteriors = self.base.posteriors_of(scores)
         if self.weight == 0:
             return bucket_posteriors
         known = known_words(scores, self.frequent)
         return lambda k: self._rescored(bucket_posteriors(k), scores.text.buckets[k], known)
 
-    def _rescored(self, unscored: BucketPosteriors, bucket: Bucket, known: KnownWords) -> BucketPosteriors:
+    def _rescored(
+        self, unscored: PosteriorsAndRatios, bucket: Bucket, known: KnownWords
+    ) -> PosteriorsAndRatios:
         """Return rescored posteriors.
 
         Rows of `forward` and columns of `reverse` sum to 1 minus the probability of null.
@@ -105,7 +106,7 @@ class Rescored(PositionModel):
             reverse=mix_posteriors(reverse, e, w, inside, axis=0),
             joint=with_style(corrected, self.style, bucket, known.frequent),
         )
-        return BucketPosteriors(rescored, ratios)
+        return PosteriorsAndRatios(rescored, ratios)
 
     def _log_odds(self, bucket: Bucket, known: KnownWords, *cells: Floats) -> Floats:
         """Return the log odds of links, (T, S, B); they do not depend on the other pairs.

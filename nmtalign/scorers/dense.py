@@ -31,9 +31,10 @@ from nmtalign.corpus.text import EncodedText, encode_text
 from nmtalign.errors import DataError
 from nmtalign.names import SIDES
 from nmtalign.positions.e_step import em_iteration
-from nmtalign.positions.hmm import BothTransitions, unfitted_hmm
+from nmtalign.positions.hmm import unfitted_hmm
+from nmtalign.positions.jumps import BothJumpModels
 from nmtalign.positions.position_model import MAX_SCORE
-from nmtalign.scorers.learned_lexicon import Lexicon
+from nmtalign.scorers.lexicon import Lexicon
 from nmtalign.scorers.scorer import LogRatios, TokenizedPairs
 from nmtalign.state import State, Stored
 from nmtalign.text.tokenization import TextSettings
@@ -61,7 +62,6 @@ MAX_TUNING_WORDS = 1 << 13  # words of a side; a temperature is one number, whic
 MAX_TUNING_ITERATIONS = 10
 MIN_LOG_SCALE_CHANGE = 0.02  # a smaller change ends the iterations for a temperature
 MAX_SCALE_STEP = 4  # an iteration changes the scale by at most this factor
-VECTORS_WEIGHT = 0.45  # had the least mean error in scripts/evaluate_vectors_head.py
 
 
 class SideVectors(NamedTuple):
@@ -283,7 +283,7 @@ def make_vectors_scorer(
     target: Embeddings,
     text: TextSettings,
     *,
-    weight: float = VECTORS_WEIGHT,
+    weight: float,
 ) -> DenseScorer:
     """Make a scorer of given vectors for the words of a lexicon, and fit its scale to the links.
 
@@ -407,8 +407,8 @@ class ScaleLikelihood:
 
 def fit_temperature(
     pairs: TokenizedPairs, scores: Callable[[EncodedText], Floats], workers: int
-) -> tuple[float, BothTransitions]:
-    """Return the factor of plain scores (1 / temperature), and transitions, by expectation-maximization.
+) -> tuple[float, BothJumpModels]:
+    """Return the factor of plain scores (1 / temperature), and jump models, by expectation-maximization.
 
     `scores` returns the scores of all source words of a text with all its target words, (E, F). The
     likelihood ratio of two words is ``exp(b s - (log Z_e + log Z_f) / 2)``, that of the null word 1. Each
@@ -421,21 +421,21 @@ def fit_temperature(
     target_shares = (text.target.counts / text.target.counts.sum()).astype(np.float32)
     likelihood = ScaleLikelihood(scores(text), source_shares, target_shares)
     scale = 1 / max(_score_deviation(likelihood), 1e-9)
-    transitions = unfitted_hmm().transitions
+    jump_models = unfitted_hmm().jump_models
     source, target = text.index.source, text.index.target  # the words of each pair, (P,)
     for _ in range(MAX_TUNING_ITERATIONS):
         powers, source_norms, target_norms = likelihood.at(scale)
         ratios = powers[source, target]
         ratios /= np.sqrt(source_norms[source] * target_norms[target])
         ratios[0] = 0  # the padding
-        transitions, counts = em_iteration(text, ratios, transitions, workers)
+        jump_models, counts = em_iteration(text, ratios, jump_models, workers)
         slope, curvature = likelihood.derivatives(scale, ExpectedLinks(source, target, counts))
         previous = scale
         scale = max(previous + slope / curvature, previous / MAX_SCALE_STEP)
         scale = min(scale, previous * MAX_SCALE_STEP)
         if abs(math.log(scale / previous)) < MIN_LOG_SCALE_CHANGE:
             break
-    return scale, transitions
+    return scale, jump_models
 
 
 def _first_pairs(pairs: TokenizedPairs) -> TokenizedPairs:

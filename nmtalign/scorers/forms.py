@@ -7,7 +7,8 @@ letter.
 Forms that are spelled alike, such as *president* and *presidente* or *президент*, are likely translations and
 get prior counts.
 
-Axes: P word pairs of a bitext, Q pairs of forms, F forms.
+Axes: P word pairs of a bitext, Q pairs of forms, F forms, V words of a vocabulary, with the
+padding as word 0.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from nmtalign.text.lemmas import lemmatizer
 from nmtalign.text.tokenization import normal_form
 
 MAX_SHORT_LETTERS = 3.0  # words are short if their mean length is below this
-HASH_BITS = 127  # of the set of hashed letter pairs of a form
+HASH_BITS = 127  # size of the set of hashed letter pairs of a form
 MIN_DICE = 0.4  # two forms are similar if their Dice coefficient is above this
 EVERY = slice(None)
 FormKind = int | str  # a number of letters, or the language whose lemmas are the forms
@@ -52,19 +53,19 @@ def prefix_slice(letters: int) -> slice:
     return slice(letters, None) if letters < 0 else slice(0, letters or None)
 
 
-def form_function(kind: FormKind) -> Callable[[str], str]:
+def form_function(form_kind: FormKind) -> Callable[[str], str]:
     """Return the function from a word to its form: letters by :func:`prefix_slice`, or the lemma."""
-    return lemmatizer(kind) if isinstance(kind, str) else itemgetter(prefix_slice(kind))
+    return lemmatizer(form_kind) if isinstance(form_kind, str) else itemgetter(prefix_slice(form_kind))
 
 
-def number_forms(words: Sequence[str], kind: FormKind) -> tuple[Ints, list[str]]:
+def number_forms(words: Sequence[str], form_kind: FormKind) -> tuple[Ints, list[str]]:
     """Return the number of the form of each word, shape (len(words),), and the distinct forms.
 
     ``forms[numbers[k]]`` is the form of ``words[k]`` by :func:`form_function`; form 0 is the padding "".
     """
-    shortened = [*map(form_function(kind), words)]
-    number = number_words(dict.fromkeys(["", *shortened]))
-    return np.fromiter(map(number.__getitem__, shortened), np.int32, len(words)), [*number]
+    forms = list(map(form_function(form_kind), words))
+    number = number_words(dict.fromkeys(["", *forms]))
+    return np.fromiter(map(number.__getitem__, forms), np.int32, len(words)), list(number)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -81,10 +82,12 @@ class Forms:
     @cached_property
     def sizes(self) -> Floats:
         """Number of letter pairs of each form."""
-        return _ones([*self.letter_pairs])
+        first_row, second_row = self.letter_pairs
+        return _count_ones(first_row, second_row)
 
     @cached_property
     def _same(self) -> dict[Forms, Longs]:
+        """Results of :meth:`same` by the other side."""
         return {}
 
     def same(self, other: Forms) -> Longs:
@@ -97,31 +100,28 @@ class Forms:
         return self._same[other]
 
 
-def forms_of(side: EncodedSide, letters: FormKind) -> tuple[Ints, Forms]:
+def forms_of(side: EncodedSide, form_kind: FormKind) -> tuple[Ints, Forms]:
     """Return the number of the form of each word of a side, and the distinct forms."""
 
     def shortened() -> tuple[Ints, Forms]:
-        number, forms = number_forms(side.words, letters)
+        number, forms = number_forms(side.words, form_kind)
         return number, Forms(forms)
 
-    return side.memo(("forms", letters), shortened)
+    return side.memo(("forms", form_kind), shortened)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FormPairs:
     """The pairs of forms of one kind that the word pairs of a bitext have."""
 
-    letters: tuple[FormKind, FormKind]
-    # of both sides: the forms, and the form of each word
-    forms: tuple[list[str], list[str]]
-    numbers: tuple[Ints, Ints]
+    form_kinds: tuple[FormKind, FormKind]  # kinds of the source forms and of the target forms
+    forms: tuple[list[str], list[str]]  # distinct source forms and target forms
+    numbers: tuple[Ints, Ints]  # (V,): number of the form of each source word and of each target word
     pair: Ints | None  # (P,): pair of forms of each word pair; None if the numbers are the same
-    # (Q,): both forms of each pair
-    source: Ints
-    target: Ints
-    # prior counts of pairs with similar spellings: distinct pairs, and their counts
-    alike: Longs
-    prior: Floats
+    source: Ints  # (Q,): number of the source form of each pair
+    target: Ints  # (Q,): number of the target form of each pair
+    similar_pairs: Longs  # the pairs of forms with similar spellings, distinct
+    spelling_counts: Floats  # prior counts of the similar pairs
 
     def by_word_pair(self, values: Floats, part: slice = EVERY) -> Floats:
         """Return the values of pairs of forms (Q,) by word pair (P,), or for a `part` of them."""
@@ -131,29 +131,44 @@ class FormPairs:
 def make_form_pairs(
     source: EncodedSide,
     target: EncodedSide,
-    pairs: PairIndex,
-    letters: tuple[FormKind, FormKind],
+    word_pairs: PairIndex,
+    form_kinds: tuple[FormKind, FormKind],
     *,
     spelling: float,
     merge_equal: bool = True,
 ) -> FormPairs:
-    """Return the pairs of forms, with `letters`, of word pairs.
+    """Return the pairs of forms, of some kinds, of word pairs.
 
     `spelling` is the prior count of two identical forms; similar forms have less. Counts can be summed by
     form only if equal pairs of forms have one number (`merge_equal`); otherwise each word pair has an entry.
     """
-    (s, s_forms), (t, t_forms) = forms_of(source, letters[0]), forms_of(target, letters[1])
-    S, T, of_pair = len(s_forms.forms), len(t_forms.forms), None
-    # if no words share a form, the numbers are the same
-    at_source = pairs.source if len(s) == S else s[pairs.source]
-    at_target = pairs.target if len(t) == T else t[pairs.target]
-    if merge_equal and any(letters):
-        keys, of_pair = rank_distinct(at_source.astype(np.int64) * T + at_target)
-        at_source, at_target = split_keys(keys, T)
-    prior = np.float32(spelling) * spelled_alike(s_forms, t_forms, at_source, at_target)
-    alike = np.flatnonzero(prior)
-    forms = s_forms.forms, t_forms.forms
-    return FormPairs(letters, forms, (s, t), of_pair, at_source, at_target, alike, prior[alike])
+    source_numbers, source_forms = forms_of(source, form_kinds[0])
+    target_numbers, target_forms = forms_of(target, form_kinds[1])
+    target_count = len(target_forms.forms)
+    # if no words share a form, forms have the numbers of their words
+    at_source = word_pairs.source
+    if len(source_forms.forms) < len(source_numbers):
+        at_source = source_numbers[word_pairs.source]
+    at_target = word_pairs.target
+    if target_count < len(target_numbers):
+        at_target = target_numbers[word_pairs.target]
+    form_pair_of_word_pair = None
+    if merge_equal and any(form_kinds):
+        all_keys = at_source.astype(np.int64) * target_count + at_target
+        keys, form_pair_of_word_pair = rank_distinct(all_keys)
+        at_source, at_target = split_keys(keys, target_count)
+    spelling_counts = np.float32(spelling) * spelled_alike(source_forms, target_forms, at_source, at_target)
+    similar_pairs = np.flatnonzero(spelling_counts)
+    return FormPairs(
+        form_kinds=form_kinds,
+        forms=(source_forms.forms, target_forms.forms),
+        numbers=(source_numbers, target_numbers),
+        pair=form_pair_of_word_pair,
+        source=at_source,
+        target=at_target,
+        similar_pairs=similar_pairs,
+        spelling_counts=spelling_counts[similar_pairs],
+    )
 
 
 def spelled_alike(source: Forms, target: Forms, at_source: Ints, at_target: Ints) -> Floats:
@@ -164,24 +179,27 @@ def spelled_alike(source: Forms, target: Forms, at_source: Ints, at_target: Ints
     and McKelvie 1996) above `MIN_DICE`, if at least two letter pairs are shared. Accents are ignored.
     """
     same = source.same(target)
-    s, t = source.letter_pairs, target.letter_pairs
-    result = np.asarray(same[at_source] == at_target, dtype=np.float32)
-    for block in block_slices(len(result), FORM_PAIRS_PER_BLOCK):
-        e, f = at_source[block], at_target[block]
-        common = _ones([a.take(e) & b.take(f) for a, b in zip(s, t, strict=True)])
-        some = np.flatnonzero(common > 1)  # most pairs share none or one
+    similarity = np.asarray(same[at_source] == at_target, dtype=np.float32)
+    for block in block_slices(len(similarity), FORM_PAIRS_PER_BLOCK):
+        e = at_source[block]
+        f = at_target[block]
+        first_common = source.letter_pairs[0].take(e) & target.letter_pairs[0].take(f)
+        second_common = source.letter_pairs[1].take(e) & target.letter_pairs[1].take(f)
+        common = _count_ones(first_common, second_common)
+        some = np.flatnonzero(common > 1)  # most pairs of forms share no letter pair, or one
         dice = 2 * common[some] / (source.sizes[e[some]] + target.sizes[f[some]])
-        result[block][some] = np.maximum(result[block][some], (dice - MIN_DICE) / (1 - MIN_DICE))
-    return result
+        in_block = similarity[block]  # a view
+        in_block[some] = np.maximum(in_block[some], (dice - MIN_DICE) / (1 - MIN_DICE))
+    return similarity
 
 
-def _ones(bits: Sequence[Bits]) -> Floats:
-    """Count the 1 bits of each column of two rows."""
-    first, second = map(_bit_count, bits)
-    return np.asarray(first + second, dtype=np.float32)
+def _count_ones(first_row: Bits, second_row: Bits) -> Floats:
+    """Count the 1 bits of each column of two rows of bits."""
+    return np.asarray(_bit_count(first_row) + _bit_count(second_row), dtype=np.float32)
 
 
 def _bit_count(bits: Bits) -> NDArray[np.unsignedinteger]:
+    """Count the 1 bits of each number."""
     if hasattr(np, "bitwise_count"):  # NumPy 2
         return np.asarray(np.bitwise_count(bits))
     twos = bits - ((bits >> 1) & 0x5555555555555555)
@@ -201,8 +219,11 @@ def letter_pairs(forms: Sequence[str]) -> Bits:
     end = codes == ord("\n")
     form = np.cumsum(end)[:-1] - 1
     letter = ((codes >= ord("a")) & (codes <= ord("z"))) | ((codes >= 0xC0) & (codes < 0x250))
-    letters, others = (np.bincount(form, kind[:-1], len(forms)) for kind in (letter, ~(letter | end)))
+    other = ~(letter | end)
+    letters = np.bincount(form, letter[:-1], len(forms))  # number of letters of each form
+    others = np.bincount(form, other[:-1], len(forms))  # number of other characters
     bits = np.zeros((len(forms), HASH_BITS + 1), dtype=bool)
-    bits[form, (31 * codes[:-1] + 7 * codes[1:]) % HASH_BITS] = True
+    hashes = (31 * codes[:-1] + 7 * codes[1:]) % HASH_BITS
+    bits[form, hashes] = True
     bits[(letters < 3) | (others > 0)] = False
     return np.ascontiguousarray(np.packbits(bits, axis=1).view(np.uint64).T)

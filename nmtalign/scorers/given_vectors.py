@@ -21,10 +21,10 @@ from nmtalign.arrays import Doubles, Flags, Floats, Reals, block_slices
 from nmtalign.corpus.buckets import PADDING_SCORE
 from nmtalign.corpus.coverage import Coverage, measure_coverage
 from nmtalign.corpus.sides import EncodedSide, WordForms
-from nmtalign.corpus.text import EncodedText, Segments, encode_text
+from nmtalign.corpus.text import EncodedText, Sections, encode_text
 from nmtalign.errors import DataError
 from nmtalign.names import SIDES
-from nmtalign.positions.e_step import fit_transitions
+from nmtalign.positions.e_step import fit_jump_models
 from nmtalign.positions.hmm import DEFAULT_NULL, HiddenMarkov, unfitted_hmm
 from nmtalign.positions.position_model import MAX_SCORE, TextScores
 from nmtalign.scorers.dense import fit_temperature
@@ -94,34 +94,39 @@ class VectorScorer(Scorer):
         score = stored.open("score", source.dimension)
         return cls(source, target, score, tuple(references) or None, stored.value("tune", bool))
 
+    def with_back_off(self) -> VectorScorer:
+        """Return the scorer with vectors for unknown words, on sides that have none for these."""
+        return replace(self, source=self.source.with_back_off(), target=self.target.with_back_off())
+
     def fitted(self, pairs: TokenizedPairs, workers: int) -> tuple[Scorer, HiddenMarkov]:
-        """Fit the temperature, if `tune` allows, and the transitions of the hidden Markov model."""
+        """Fit the temperature, if `tune` allows, and the jump models of the hidden Markov model."""
 
         def table(text: EncodedText) -> Floats:
             """Return the scores of all source words with all target words of a text."""
             keys, queries = self._prepared(*self._vectors(text.source.words, text.target.words))
             return np.asarray(self.score(queries, keys), dtype=np.float32).T
 
-        scale, transitions = self.score.scale, unfitted_hmm().transitions
+        scale = self.score.scale
+        jump_models = unfitted_hmm().jump_models
         if self.tune:
-            factor, transitions = fit_temperature(pairs, table, workers)
+            factor, jump_models = fit_temperature(pairs, table, workers)
             scale *= factor
         text = encode_text(pairs)
         references = _reference_of(text.source), _reference_of(text.target)
         scorer = replace(self, score=replace(self.score, scale=scale), references=references)
-        transitions = fit_transitions(scorer.score_text(text), transitions, workers)
+        jump_models = fit_jump_models(scorer.score_text(text), jump_models, workers)
         null = DEFAULT_NULL if self.score.null is None else self.score.null
-        return scorer, HiddenMarkov(transitions, ({}, {}), null, fitted_pairs=len(pairs))
+        return scorer, HiddenMarkov(jump_models, ({}, {}), null, fitted_pairs=len(pairs))
 
     @property
     def vocabularies(self) -> tuple[Container[str], Container[str]]:
         return self.source.own_words, self.target.own_words
 
     def coverage_of(
-        self, source: EncodedSide, target: EncodedSide, segments: Segments | None = None
+        self, source: EncodedSide, target: EncodedSide, sections: Sections | None = None
     ) -> Coverage:
         """Count the words that have a vector of their own; no other word can be linked."""
-        return measure_coverage(source, target, self.vocabularies, segments, every_word=True)
+        return measure_coverage(source, target, self.vocabularies, sections, every_word=True)
 
     def word_forms(self, text: TextSettings) -> tuple[WordForms, WordForms]:
         return partial(self.source.forms, text=text), partial(self.target.forms, text=text)

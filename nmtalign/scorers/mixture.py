@@ -16,7 +16,8 @@ from nmtalign.corpus.buckets import PADDING_SCORE
 from nmtalign.corpus.text import EncodedText
 from nmtalign.errors import UsageError
 from nmtalign.positions.position_model import Emissions, TextScores
-from nmtalign.scorers.learned_lexicon import CountedForms, Lexicon, emission_ratios, mean_ratios
+from nmtalign.scorers.lexicon import Lexicon
+from nmtalign.scorers.likelihood_ratios import TextFormCounts, emission_ratios, word_pair_ratios
 from nmtalign.scorers.scorer import MIN_RATIO, MixedScorer, Scorer
 from nmtalign.state import State, Stored
 
@@ -61,9 +62,9 @@ class Mixture(Scorer):
     @property
     def description(self) -> str:
         forms = []
-        for kind in self.lexicon.forms:
-            letters = dict.fromkeys(kind.letters)  # one number if both sides have the same
-            forms.append("/".join(map(str, letters)))
+        for stored_forms in self.lexicon.forms:
+            kinds = dict.fromkeys(stored_forms.form_kinds)  # one kind if both sides have the same
+            forms.append("/".join(map(str, kinds)))
         return f"scorers={','.join(self.names)} forms={','.join(forms)}"
 
     def state(self) -> State:
@@ -96,16 +97,19 @@ class Mixture(Scorer):
             raise UsageError(f"the mixture has a scorer {scorer.name}; give the new one another name")
         return replace(self, others=(*self.others, scorer))
 
-    def score_text(self, text: EncodedText, form_counts: CountedForms | None = None) -> WordPairScores:
+    def score_text(self, text: EncodedText, form_counts: TextFormCounts | None = None) -> WordPairScores:
         """Return the scores of a text.
 
         `form_counts` are the counts of its words and word pairs; left out, the lexicon looks them up.
         """
-        form_counts = form_counts or self.lexicon.lookup(text.source, text.target, text.index)
+        if form_counts is None:
+            form_counts = self.lexicon.lookup(text.source, text.target, text.index)
         mixed = interpolated(emission_ratios(form_counts), self.others, text)
         # the evidence of a link comes from all other links of its word pair
-        less_a_link = [kind._replace(pairs=np.maximum(kind.pairs - 1, 0)) for kind in form_counts.counts]
-        ratios_of_others = mean_ratios(form_counts._replace(counts=less_a_link))
+        less_a_link = [
+            counts._replace(pairs=np.maximum(counts.pairs - 1, 0)) for counts in form_counts.counts
+        ]
+        ratios_of_others = word_pair_ratios(form_counts._replace(counts=less_a_link))
         evidence = np.log(np.maximum(ratios_of_others, np.float32(1)))
         return WordPairScores(text, mixed, evidence, self.lexicon)
 
@@ -148,18 +152,28 @@ class WordPairScores(TextScores):
         return np.where(self.text.buckets[k].inside, log_ratios, PADDING_SCORE)
 
     def linkable(self, k: int, ratios: Floats | None) -> Flags:
-        """Mark the pairs (B,) with a ratio above chance, or with ratios that differ on both sides."""
+        """Mark the cells (T, S, B) of pairs of which the lexicon, or another scorer, knows anything.
+
+        A ratio above 1 is knowledge. Where no ratio is above 1, unknown words still have ratios below 1, so
+        that posteriors would follow positions alone. Such a pair may have links only if its ratios vary
+        between its target words and between its source words, because then they prefer some cells.
+        """
         ratios = self.ratios(k) if ratios is None else ratios
-        linkable = np.asarray(ratios.max(axis=(0, 1)) > 1)
-        below_chance = np.flatnonzero(~linkable)
+        bucket = self.text.buckets[k]
+        may_have_links = np.asarray(ratios.max(axis=(0, 1)) > 1)  # (B,)
+        below_chance = np.flatnonzero(~may_have_links)
         low_ratios = ratios[..., below_chance]
-        inside = self.text.buckets[k].inside[..., below_chance]
-        differs_from_first_row = (low_ratios != low_ratios[:1]) & inside
-        differs_from_first_column = (low_ratios != low_ratios[:, :1]) & inside
-        varies_by_target = differs_from_first_row.any(axis=(0, 1))
-        varies_by_source = differs_from_first_column.any(axis=(0, 1))
-        linkable[below_chance] = varies_by_target & varies_by_source
-        return linkable
+        inside = bucket.inside[..., below_chance]
+        varies_by_target = _varies_along(0, low_ratios, inside)
+        varies_by_source = _varies_along(1, low_ratios, inside)
+        may_have_links[below_chance] = varies_by_target & varies_by_source
+        return np.broadcast_to(may_have_links, bucket.shape)
 
     def evidence(self, k: int, ratios: Floats) -> Floats:
         return self.pair_evidence.take(self.text.index.cells[k])
+
+
+def _varies_along(axis: int, ratios: Floats, inside: Flags) -> Flags:
+    """Return for which pairs (B,) the ratios (T, S, B) inside of the sentences vary along an axis."""
+    first = ratios.take([0], axis=axis)
+    return np.asarray(((ratios != first) & inside).any(axis=(0, 1)))

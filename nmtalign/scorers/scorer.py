@@ -10,7 +10,7 @@ import numpy as np
 from nmtalign.arrays import Floats, Integers
 from nmtalign.corpus.coverage import Coverage, measure_coverage
 from nmtalign.corpus.sides import EncodedSide, WordForms
-from nmtalign.corpus.text import EncodedText, Segments, encode_text
+from nmtalign.corpus.text import EncodedText, Sections, encode_text
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import UnknownWords
 from nmtalign.positions.hmm import DEFAULT_NULL, HiddenMarkov, unfitted_hmm
@@ -67,10 +67,10 @@ class Scorer:
         return EveryWord(), EveryWord()
 
     def coverage_of(
-        self, source: EncodedSide, target: EncodedSide, segments: Segments | None = None
+        self, source: EncodedSide, target: EncodedSide, sections: Sections | None = None
     ) -> Coverage:
         """Count the words of both sides of a text that are known."""
-        return measure_coverage(source, target, self.vocabularies, segments)
+        return measure_coverage(source, target, self.vocabularies, sections)
 
     def word_forms(self, text: TextSettings) -> tuple[WordForms, WordForms] | None:
         """Return functions that give the forms in which source and target words are looked up.
@@ -86,13 +86,17 @@ class Scorer:
         missing = ",".join(sorted(set(names) - set(self.names))) or "none"
         raise UsageError(f"this aligner has the scorers {','.join(self.names)}, not {missing}")
 
+    def with_back_off(self) -> Scorer:
+        """Return a scorer that backs off for unknown words, if it does not do so already."""
+        return self
+
     def fitted(self, pairs: TokenizedPairs, workers: int) -> tuple[Scorer, HiddenMarkov]:
         """Return the scorer and a hidden Markov model, fitted to pairs of normalized words, none empty."""
-        from nmtalign.positions.e_step import fit_transitions
+        from nmtalign.positions.e_step import fit_jump_models
 
         scores = self.score_text(encode_text(pairs))
-        transitions = fit_transitions(scores, unfitted_hmm().transitions, workers)
-        return self, HiddenMarkov(transitions, ({}, {}), DEFAULT_NULL, fitted_pairs=len(pairs))
+        jump_models = fit_jump_models(scores, unfitted_hmm().jump_models, workers)
+        return self, HiddenMarkov(jump_models, ({}, {}), DEFAULT_NULL, fitted_pairs=len(pairs))
 
     def unknown(self, source: Sequence[str], target: Sequence[str]) -> UnknownWords | None:
         """Return the positions of words without a vector; None if words need no vectors."""

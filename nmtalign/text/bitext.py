@@ -13,21 +13,28 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set, Sized
 from functools import partial
-from itertools import islice, zip_longest
+from itertools import chain, islice, zip_longest
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeGuard, overload
 
 from nmtalign.calls import check_call
 from nmtalign.display import short_repr, single_line
-from nmtalign.errors import DataError, OnError, UsageError
+from nmtalign.errors import DataError, NmtalignWarning, OnError, UsageError
 from nmtalign.files.compressed import format_ending
 from nmtalign.files.paths import expand_home
-from nmtalign.files.text_files import check_encoding, is_encodable, try_lines, zip_lines
-from nmtalign.names import PairFormat
+from nmtalign.files.text_files import (
+    UnequalLinesError,
+    check_encoding,
+    is_encodable,
+    read_lines,
+    try_lines,
+    zip_lines,
+)
+from nmtalign.names import SIDES, PairFormat
 from nmtalign.text.conllu import CONLLU_ENDING, read_conllu_pairs
-from nmtalign.text.headers import find_side_columns
-from nmtalign.text.languages import language_tag
+from nmtalign.text.containers import SideNames, as_table, record_rows, words_of_doc
+from nmtalign.text.escapes import unescape as unescape_moses
 from nmtalign.text.readers import (
     FORMAT_OF_ENDING,
     PAIR_FILE_FORMATS,
@@ -36,6 +43,7 @@ from nmtalign.text.readers import (
     Select,
     read_pair_records,
 )
+from nmtalign.text.slips import MAX_LINES_FOR_SLIPS, describe_lines, find_line_gaps, find_line_runs
 from nmtalign.text.tokenization import MAX_TEXT_CHARS, SPACE_SETTINGS, Languages, TextSettings
 from nmtalign.validation import (
     check_choices,
@@ -54,7 +62,8 @@ if TYPE_CHECKING:
 Words = Sequence[str]
 Sentence = str | Words
 Pair = tuple[Sentence, Sentence]
-Pairs = Iterable[Pair] | tuple[Sequence[Sentence], Sequence[Sentence]] | Any  # Any: a table of pandas
+Pairs = Iterable[Pair] | tuple[Sequence[Sentence], Sequence[Sentence]] | Any  # Any: tables and records
+ColumnName = str | int | None  # of a table, or a key of records
 Sentences = Iterable[Sentence]  # all sentences of one side
 
 
@@ -73,6 +82,7 @@ def read_bitext(
     format: Literal["auto", "moses"] | PairFormat = "auto",
     encoding: str = "utf-8",
     select: tuple[str | int, str | int] | None = None,
+    unescape: bool = False,
     on_error: OnError | None = None,
 ) -> Bitext:
     """Open a bitext: its sentence pairs in order, one for each record, read when you iterate over them.
@@ -94,6 +104,9 @@ def read_bitext(
         keys of JSON objects (``a.b`` for b inside a), languages of a TMX, columns of a Parquet file. Without
         it, the first line of a TSV or CSV is a header if it has usual names of both sides, such as
         ``source,target`` or ``en,fr``.
+    unescape : bool
+        Read the escapes of Moses, such as ``&apos;``, as what they mean. The words between spaces keep their
+        numbers.
     on_error : callable, optional
         Called with the error of a record that does not parse; an empty pair takes its place.
         Without it the error is raised. Units of a TMX that lack a language are not bad records: they give no
@@ -144,7 +157,10 @@ def read_bitext(
         named_by_ending = FORMAT_OF_ENDING.get(format_ending(files[0]), "auto")
         read_as = named_by_ending if format == "auto" else format
         read = partial(read_pair_records, files[0], read_as, encoding, sides)
-    return Bitext._from_files(partial(_raise_or_report, read, on_error), files)
+    bitext = Bitext._from_files(partial(_raise_or_report, read, on_error, unescape), files)
+    if target is not None and CONLLU_ENDING not in map(format_ending, files):
+        bitext._read_sides = partial(_read_sides, files[0], files[1], encoding, on_error, unescape)
+    return bitext
 
 
 def _check_select(select: Any) -> Select:
@@ -171,10 +187,12 @@ class Bitext(Sequence[SentencePair]):
 
     Parameters
     ----------
-    pairs : iterable of (source, target), (list, list), or DataFrame
-        Lines of text.
+    pairs : iterable of (source, target), (list, list), table, or records
+        Lines of text; for tables and records see :func:`nmtalign.train`.
     targets : sequence of str, optional
         The target sentences, if `pairs` are the source sentences.
+    source, target : str or int, optional
+        The columns of a table, or the keys of records.
 
     Raises
     ------
@@ -198,12 +216,20 @@ class Bitext(Sequence[SentencePair]):
 
     _read: Callable[[], Iterator[SentencePair]]
     _held: list[SentencePair] | None
+    _read_sides: Callable[[], tuple[list[str], list[str]]] | None = None  # of two files
 
     @check_call()
-    def __init__(self, pairs: Pairs, targets: Sentences | None = None) -> None:
+    def __init__(
+        self,
+        pairs: Pairs,
+        targets: Sentences | None = None,
+        *,
+        source: ColumnName = None,
+        target: ColumnName = None,
+    ) -> None:
         self._held = []
-        for source, target in check_pairs(pairs, targets, lines=True):
-            self._held.append(SentencePair(str(source), str(target)))
+        for pair in check_pairs(pairs, targets, source=source, target=target, lines=True):
+            self._held.append(SentencePair(str(pair[0]), str(pair[1])))
         self._read = self._held.__iter__
         self._files: Sequence[str | Path] = ()
         self._begun = False
@@ -268,17 +294,50 @@ class Bitext(Sequence[SentencePair]):
 
 
 def _raise_or_report(
-    read: Callable[[], Iterator[PairOrError]], on_error: OnError | None
+    read: Callable[[], Iterator[PairOrError]], on_error: OnError | None, unescapes: bool
 ) -> Iterator[SentencePair]:
     """Raise the errors among the records, or replace them with empty pairs and call `on_error`."""
     for record in read():
         if not isinstance(record, DataError):
-            yield SentencePair(*record)
+            yield SentencePair(*map(unescape_moses, record)) if unescapes else SentencePair(*record)
         elif on_error is None:
             raise record
         else:
             on_error(record)
             yield SentencePair("", "")
+
+
+def _read_sides(
+    source: str | Path, target: str | Path, encoding: str, on_error: OnError | None, unescapes: bool
+) -> tuple[list[str], list[str]]:
+    """Return the lines of two files, whose numbers may differ."""
+    sides: list[list[str]] = []
+    for path in (source, target):
+        lines = list(read_lines(path, encoding=encoding, on_error=on_error))
+        sides.append(list(map(unescape_moses, lines)) if unescapes else lines)
+    return sides[0], sides[1]
+
+
+def lines_of_sides(pairs: Pairs) -> tuple[list[str], list[str]]:
+    """Return the lines of both sides; two files, or two lists in a tuple, may have different numbers."""
+    if isinstance(pairs, Bitext) and pairs._read_sides is not None and pairs._held is None:
+        return pairs._read_sides()
+    if isinstance(pairs, tuple) and len(pairs) == 2 and all(isinstance(side, list) for side in pairs):
+        sides = [[_check_line(line, name) for line in side] for side, name in zip(pairs, SIDES, strict=True)]
+        return sides[0], sides[1]
+    source: list[str] = []
+    target: list[str] = []
+    for source_line, target_line in check_pairs(pairs, lines=True):
+        source.append(str(source_line))
+        target.append(str(target_line))
+    return source, target
+
+
+def _check_line(line: Any, name: str) -> str:
+    checked = _check_side(line, name)
+    if not isinstance(checked, str):
+        raise DataError(f"expected lines of text as {name}, found {short_repr(line)}")
+    return checked
 
 
 def _read_two_files(source: str | Path, target: str | Path, encoding: str) -> Iterator[PairOrError]:
@@ -289,13 +348,38 @@ def _read_two_files(source: str | Path, target: str | Path, encoding: str) -> It
         return
     source_lines = _warn_if_both_sides(try_lines(source, encoding=encoding), source)
     target_lines = _warn_if_both_sides(try_lines(target, encoding=encoding), target)
-    for source_line, target_line in zip_lines([source_lines, target_lines], [source, target]):
-        if isinstance(source_line, DataError):
-            yield source_line
-        elif isinstance(target_line, DataError):
-            yield target_line
-        else:
-            yield source_line, target_line
+    try:
+        for source_line, target_line in zip_lines([source_lines, target_lines], [source, target]):
+            if isinstance(source_line, DataError):
+                yield source_line
+            elif isinstance(target_line, DataError):
+                yield target_line
+            else:
+                yield source_line, target_line
+    except UnequalLinesError as error:
+        raise DataError(f"{error}; {_advice_on_unequal_lines(source, target, encoding)}") from None
+
+
+def _advice_on_unequal_lines(source: str | Path, target: str | Path, encoding: str) -> str:
+    """Return where the first line without a partner is, if it can be found, and what shows the others."""
+    command = f"`nmtalign check {source} {target}` shows where the lines slip"
+    if not (Path(source).is_file() and Path(target).is_file()):  # a pipe cannot be read again
+        return command
+    sides: list[list[str]] = []
+    for path in (source, target):
+        lines = try_lines(path, encoding=encoding)
+        sides.append(["" if isinstance(line, DataError) else line for line in lines])
+        if len(sides[-1]) > MAX_LINES_FOR_SLIPS:
+            return command
+    runs = find_line_runs(*sides)
+    gaps = find_line_gaps(runs, len(sides[0]), len(sides[1]))
+    if not gaps:
+        return command
+    lone = [(source, gaps[0].source), (target, gaps[0].target)]
+    places = [f"{describe_lines(lines)} of {path}" for path, lines in lone if lines]
+    have = "have" if len(places) > 1 or any(len(lines) > 1 for _, lines in lone) else "has"
+    more = "" if len(gaps) == 1 else f", and {len(gaps) - 1:,} more gaps follow"
+    return f"it seems that {' and '.join(places)} {have} no partner{more}; {command}"
 
 
 _SNIFFED_LINES = 10
@@ -326,68 +410,120 @@ def _warn_if_both_sides(lines: Iterator[LineOrError], path: str | Path) -> Itera
         reason = f"each of the first lines has {' and '.join(patterns)}"
     if reason:
         advice = "if the file contains both sides, pass it alone (`pairs=FILE`)"
-        warnings.warn(f"{path}: {reason}; {advice}", stacklevel=2)
+        warnings.warn(f"{path}: {reason}; {advice}", NmtalignWarning, stacklevel=2)
     yield from lines
 
 
 # --- pairs of the caller -------------------------------------------------------------------------
 
 
+class CheckedPairs(NamedTuple):
+    """Sentence pairs of the caller, which are checked while they are read."""
+
+    pairs: Iterator[Pair]
+    frame_index: pd.Index | None  # of the DataFrame that they come from
+
+
 def check_pairs(
     pairs: Pairs,
     targets: Sentences | None = None,
     *,
+    source: ColumnName = None,
+    target: ColumnName = None,
     lines: bool | None = None,
     languages: Languages = (None, None),
 ) -> Iterator[Pair]:
     """Return an iterator over sentence pairs; raise UsageError or DataError for anything else.
 
-    `pairs` are pairs of lines or of lists of words, two lists with the sentences of each side, or a table
-    with two columns: source and target, unless their names show that they are target and source (see
-    :mod:`nmtalign.text.headers`). A table whose columns are `languages` in the wrong order is rejected. With
-    `targets`, `pairs` are the sentences of the source side.
-
-    `lines` tells whether all pairs have to be lines of text (True) or lists of words (False); by default, all
-    have to be like the first one. A `Bitext` is already checked.
+    For the containers see :func:`read_pairs`.
 
     >>> list(check_pairs((["a house", "a car"], ["une maison", "une auto"])))
     [('a house', 'une maison'), ('a car', 'une auto')]
     >>> list(check_pairs(["a house"], ["une maison"]))
     [('a house', 'une maison')]
+    >>> list(check_pairs({"fr": ["une maison"], "en": ["a house"]}, source="en", target="fr"))
+    [('a house', 'une maison')]
     """
+    checked = read_pairs(pairs, targets, source=source, target=target, lines=lines, languages=languages)
+    return checked.pairs
+
+
+def read_pairs(
+    pairs: Pairs,
+    targets: Sentences | None = None,
+    *,
+    source: ColumnName = None,
+    target: ColumnName = None,
+    lines: bool | None = None,
+    languages: Languages = (None, None),
+) -> CheckedPairs:
+    """Return the sentence pairs of a container: the only reader of the pairs of a caller.
+
+    `pairs` are pairs of lines or of lists of words, two lists with the sentences of each side, a table, or
+    records (:mod:`nmtalign.text.containers`). `source` and `target` name the columns of a table or the keys
+    of records; without them the names decide (:func:`nmtalign.text.containers.choose_sides`), with the help
+    of `languages`. With `targets`, `pairs` are the sentences of the source side.
+
+    `lines` tells whether all pairs have to be lines of text (True) or lists of words (False); by default, all
+    have to be like the first one. A `Bitext` is already checked.
+    """
+    names = SideNames(source, target, languages)
     if targets is not None:
-        return _check_rows(_pairs_of_sides(pairs, targets), lines)
+        _check_no_columns(names, "the sentences of both sides")
+        return CheckedPairs(
+            _check_rows(_pairs_of_sides(pairs, targets), lines), _shared_index(pairs, targets)
+        )
     if isinstance(pairs, Bitext) and lines is not False:
-        return iter(pairs)
-    return _check_rows(_iter_rows(pairs, languages), lines)
+        _check_no_columns(names, "a Bitext")
+        return CheckedPairs(iter(pairs), None)
+    rows, frame_index = _read_rows(pairs, names)
+    return CheckedPairs(_check_rows(rows, lines, frame_index), frame_index)
 
 
-def _check_rows(rows: Iterable[Any], lines: bool | None) -> Iterator[Pair]:
+def _check_no_columns(names: SideNames, found: str) -> None:
+    """Raise UsageError if the caller names columns of something that has none."""
+    if names.are_given:
+        expected = "`source` and `target` are names of columns of a table, or keys of records"
+        raise UsageError(f"{expected}, found {found}; two sides are given as (sources, targets)")
+
+
+def _shared_index(sources: Any, targets: Any) -> pd.Index | None:
+    """Return the index of two columns of one DataFrame; None if they have none, or different ones."""
+    if not (hasattr(sources, "iloc") and hasattr(targets, "iloc")):
+        return None
+    index: pd.Index = sources.index
+    return index if index.equals(targets.index) else None
+
+
+def _check_rows(
+    rows: Iterable[Any], lines: bool | None, frame_index: pd.Index | None = None
+) -> Iterator[Pair]:
     for number, row in enumerate(rows, 1):
-        pair = _check_row(row, number, lines)
+        try:
+            pair = _check_row(row, lines)
+        except DataError as error:
+            label = "" if frame_index is None else f" (index {short_repr(frame_index[number - 1])})"
+            raise error.at(f"pair {number:,}{label}") from None
         lines = isinstance(pair[0], str)
         yield pair
 
 
-def _check_row(row: Any, number: int, lines: bool | None) -> Pair:
-    """Return the item that should be pair `number`; for the parameters see :func:`check_pairs`."""
-    try:
-        row = row.tolist() if hasattr(row, "tolist") else row  # a row of an array (N, 2)
-        if not isinstance(row, tuple | list) or len(row) != 2:
-            advice = ""
-            if isinstance(row, str):
-                advice = f"; {_ONE_PAIR}"
-            elif _may_be_side(row):
-                advice = "; two sides go in a tuple: (sources, targets)"
-            raise DataError(f"expected a pair (source, target), found {short_repr(row)}{advice}")
-        pair = check_pair(*row)
-        if lines is not None and lines is not isinstance(pair[0], str):
-            expected, found = "lines of text", "lists of words"
-            if not lines:
-                expected, found = found, expected
-            raise DataError(f"expected {expected} for all pairs, found {found}")
-    except DataError as error:
-        raise error.at(f"pair {number:,}") from None
+def _check_row(row: Any, lines: bool | None) -> Pair:
+    """Return the item that should be a pair; for `lines` see :func:`read_pairs`."""
+    row = row.tolist() if hasattr(row, "tolist") else row  # a row of an array (N, 2)
+    if not isinstance(row, tuple | list) or len(row) != 2:
+        advice = ""
+        if isinstance(row, str) or words_of_doc(row) is not None:
+            advice = f"; {_ONE_PAIR}"
+        elif _may_be_side(row):
+            advice = "; two sides go in a tuple: (sources, targets)"
+        raise DataError(f"expected a pair (source, target), found {short_repr(row)}{advice}")
+    pair = check_pair(*row)
+    if lines is not None and lines is not isinstance(pair[0], str):
+        expected, found = "lines of text", "lists of words"
+        if not lines:
+            expected, found = found, expected
+        raise DataError(f"expected {expected} for all pairs, found {found}")
     return pair
 
 
@@ -423,6 +559,9 @@ def _check_side(side: Any, name: str) -> Sentence:
             raise DataError(f"expected text, found half of a character in the {name}: {short_repr(side)}")
         return side
     words = side.tolist() if hasattr(side, "tolist") else side  # an array, for example in a table
+    doc_words = words_of_doc(side)
+    if doc_words is not None:
+        words = doc_words
     if not isinstance(words, list | tuple):
         raise DataError(f"expected a line of text or a list of words as {name}, found {short_repr(side)}")
     for word in words:
@@ -437,44 +576,42 @@ def _check_side(side: Any, name: str) -> Sentence:
     return words
 
 
-def _iter_rows(pairs: Any, languages: Languages = (None, None)) -> Iterable[Any]:
-    """Return an iterable over what should be pairs."""
-    if hasattr(pairs, "itertuples"):  # a table of pandas
-        names = [str(name) for name in pairs.columns]
-        if len(names) != 2:
-            found = f"expected a table of two columns, found {len(names)}: {', '.join(names)}"
-            raise UsageError(f"{found}; choose source and target: table[['en', 'fr']]")
-        reversed_tags = [language_tag(names[1]), language_tag(names[0])]
-        if reversed_tags == [name and language_tag(name) for name in languages]:
-            found = f"expected the source in the first column, found {names[0]} and {names[1]}"
-            raise UsageError(f"{found}; choose them in order: table[{names[::-1]}]")
-        rows: Iterable[Any] = pairs.itertuples(index=False, name=None)
-        sides = find_side_columns(names)
-        if sides is not None and sides.source == 1:  # such as target, source
-            return (row[::-1] for row in rows)
-        return rows
-    if hasattr(pairs, "column_names") or hasattr(pairs, "iter_rows"):  # pyarrow, datasets or polars
-        wanted = "expected sentence pairs (source, target), or a DataFrame of pandas"
-        advice = "pass the columns of both sides: (table['en'], table['fr'])"
-        raise UsageError(f"{wanted}, found another table, {short_repr(pairs)}; {advice}")
+def _read_rows(pairs: Any, names: SideNames) -> tuple[Iterable[Any], pd.Index | None]:
+    """Return an iterable over what should be pairs, and the index of a DataFrame."""
+    table = as_table(pairs)
+    if table is not None:
+        return table.rows(names), table.frame_index
     if isinstance(pairs, str | bytes | Path) or not is_iterable(pairs):
         wanted = "expected sentence pairs (source, target)"
         raise UsageError(f"{wanted}, found {short_repr(pairs)}; nmtalign.read_bitext reads files")
-    if isinstance(pairs, Mapping | Set):
+    if isinstance(pairs, Set):
         wanted = "expected sentence pairs in an order, such as a list of (source, target)"
         raise UsageError(f"{wanted}, found a {type(pairs).__name__}: {short_repr(pairs)}")
-    if isinstance(pairs, Iterator):
-        return reject_exhausted(pairs, "sentence pairs")
     if isinstance(pairs, tuple) and len(pairs) == 2 and all(map(_may_be_side, pairs)):
-        return _rows_of_two(pairs)
-    return pairs
+        _check_no_columns(names, "the sentences of both sides")
+        return _rows_of_two(pairs), _shared_index(*pairs)
+    if isinstance(pairs, Iterator):
+        pairs = reject_exhausted(pairs, "sentence pairs")
+    return _rows_or_records(pairs, names), None
+
+
+def _rows_or_records(rows: Iterable[Any], names: SideNames) -> Iterator[Any]:
+    """Yield rows unchanged, and the sides of records."""
+    iterator = iter(rows)
+    first = list(islice(iterator, 1))
+    both = chain(first, iterator)
+    if first and isinstance(first[0], Mapping):
+        yield from record_rows(both, names)
+        return
+    _check_no_columns(names, f"rows such as {short_repr(first[0])}" if first else "no row")
+    yield from both
 
 
 def _may_be_side(value: Any) -> bool:
     """Return whether a value may be the sentences of a side; a named tuple is a record, such as a pair."""
     if isinstance(value, str | bytes | Path | Mapping | Set) or hasattr(value, "_fields"):
         return False
-    return is_iterable(value)
+    return is_iterable(value) and words_of_doc(value) is None
 
 
 def _rows_of_two(both: tuple[Any, Any]) -> Iterable[Any]:
@@ -587,8 +724,8 @@ def iter_chunks(
 
     Parameters
     ----------
-    pairs : Bitext, iterable of (source, target), (list, list), or DataFrame
-        Lines of text.
+    pairs : Bitext, iterable of (source, target), (list, list), table, or records
+        Lines of text; for tables and records see :func:`nmtalign.train`.
     targets : sequence of str, optional
         The target sentences, if `pairs` are the source sentences.
     chunk_size : int
@@ -610,7 +747,10 @@ def iter_chunks(
     check_number(chunk_size, "a number of pairs of a chunk, 1 or more", minimum=1, integer=True)
     check_number(first, "a number of the first pair, 1 or more", minimum=1, integer=True)
     check_number(cells, "a number of cells")
-    rows = _iter_rows(pairs) if targets is None else _pairs_of_sides(pairs, targets)
+    if targets is None:
+        rows, _ = _read_rows(pairs, SideNames())
+    else:
+        rows = _pairs_of_sides(pairs, targets)
     return chunk_pairs(rows, chunk_size=chunk_size, first=first, cells=cells)
 
 
@@ -626,7 +766,10 @@ def chunk_pairs(
     char_count = cell_count = 0
     for pair in pairs:
         if not isinstance(pair, SentencePair):
-            source, target = _check_row(pair, first + len(lines), lines=True)
+            try:
+                source, target = _check_row(pair, lines=True)
+            except DataError as error:
+                raise error.at(f"pair {first + len(lines):,}") from None
             pair = SentencePair(str(source), str(target))
         lines.append(pair)
         char_count += len(pair.source) + len(pair.target)

@@ -95,6 +95,16 @@ def find_side_columns(names: Sequence[str]) -> SideColumns | None:
     return None
 
 
+def language_of_column(name: str) -> str | None:
+    """Return the code of the language in the name of a column, without country and script; None without one.
+
+    >>> [language_of_column(name) for name in ("en", "text_fr", "pt_BR", "English", "id_row", "source")]
+    ['en', 'fr', 'pt', 'en', None, None]
+    """
+    role = _role_of_name(name)
+    return role.language.partition("-")[0] if role is not None and role.language else None
+
+
 def _columns_of_kind(roles: dict[int, _ColumnRole], kind: str) -> list[int]:
     """Return the columns of a kind; if there are too many, without those of numbers, such as ``src_id``."""
     columns = [column for column, role in roles.items() if role.kind == kind]

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 from xml.etree.ElementTree import Element
 
-from nmtalign.errors import DataError, UsageError, require_extra
+from nmtalign.errors import DataError, NmtalignWarning, UsageError, require_extra
 from nmtalign.files.json_files import parse_json
 from nmtalign.files.limits import max_decompressed_size
 from nmtalign.files.read_errors import reraise_as_data_error
@@ -85,7 +85,7 @@ def _parse_rows(
 
 def _warn(place: str | Path, text: str) -> None:
     """Warn about a file, or a line of a file, that is read."""
-    warnings.warn(f"{place}: {text}", stacklevel=2)
+    warnings.warn(f"{place}: {text}", NmtalignWarning, stacklevel=2)
 
 
 def _on_one_line(text: str) -> str:

@@ -7,7 +7,6 @@ the last one has the character; the others have no length, and belong to a word 
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -15,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError, require_extra
-from nmtalign.files.paths import expand_home
+from nmtalign.files.paths import FileVersion, expand_home, file_version
 from nmtalign.names import SubwordMarks
 from nmtalign.text.tokenization import Span, join_pieces, load_tokenizer, word_numbers
 
@@ -189,13 +188,12 @@ def load_segmenter(file: str) -> Segmenter:
     It is opened once, and again if the file has changed; an OSError if there is no such file.
     """
     path = expand_home(file)
-    status = os.stat(path)
-    return _open_segmenter(path, status.st_mtime_ns, status.st_size)
+    return _open_segmenter(path, file_version(path))
 
 
 @lru_cache(maxsize=8)
-def _open_segmenter(path: str, modified: int, size: int) -> Segmenter:
-    """Open a sub-word model; the time of its last change and its size tell whether it is the same."""
+def _open_segmenter(path: str, version: FileVersion) -> Segmenter:
+    """Open a sub-word model."""
     if path.endswith(".json"):
         return _TokenizersSegmenter(path)
     return _SentencePieceSegmenter(path)

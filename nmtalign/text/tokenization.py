@@ -26,7 +26,7 @@ from typing import Any, NamedTuple, Protocol
 
 from nmtalign.display import short_repr
 from nmtalign.errors import DataError, UsageError, require_extra
-from nmtalign.files.paths import expand_home
+from nmtalign.files.paths import FileVersion, expand_home, file_version
 from nmtalign.names import MARKS, TOKENIZERS, UNICODE_FORMS, UnicodeForm
 from nmtalign.validation import check_choice
 
@@ -302,7 +302,6 @@ class _SentencePieceTokenizer:
     """Pieces of a sentencepiece model; the spans do not include the space before the letters."""
 
     def __init__(self, file: str) -> None:
-        file = expand_home(file)
         with require_extra("sentencepiece", "the tokenizer 'sentencepiece' needs its package"):
             from sentencepiece import SentencePieceProcessor
         try:
@@ -335,14 +334,34 @@ def _check_tokenizer(name: str) -> None:
         check_choice(name, TOKENIZERS, "tokenizers")
 
 
-@lru_cache(maxsize=64)
 def load_tokenizer(name: str, language: str | None = None) -> Tokenizer:
-    """Return the tokenizer called `name` for `language` (a code such as ``fr``; None for any)."""
-    _check_tokenizer(name)
+    """Return the tokenizer called `name` for `language` (a code such as ``fr``; None for any).
+
+    A sentencepiece model is opened once, and again if its file has changed.
+    """
     file = name.partition(":")[2]
+    if not file:
+        return _make_tokenizer(name, language)
+    _check_tokenizer(name)
     if "," in file:
         raise UsageError(f"{name!r} names a model for each side; name the one of this text")
-    return _SentencePieceTokenizer(file) if file else TOKENIZER_FACTORIES[name](language)
+    path = expand_home(file)
+    try:
+        version = file_version(path)
+    except OSError as error:
+        raise DataError(f"expected a sentencepiece model ({error})").at(path) from None
+    return _open_sentencepiece(path, version)
+
+
+@lru_cache(maxsize=64)
+def _make_tokenizer(name: str, language: str | None) -> Tokenizer:
+    _check_tokenizer(name)
+    return TOKENIZER_FACTORIES[name](language)
+
+
+@lru_cache(maxsize=8)
+def _open_sentencepiece(path: str, version: FileVersion) -> Tokenizer:
+    return _SentencePieceTokenizer(path)
 
 
 def _check_length(text: str) -> str:

@@ -22,7 +22,7 @@ from nmtalign.attention.adam import Schedule, minimize
 from nmtalign.attention.scores import additive, additive_gradient, scaled_dot, scaled_dot_gradient
 from nmtalign.corpus.buckets import PADDING_SCORE, Bucket
 from nmtalign.corpus.parallel import parallel_map
-from nmtalign.positions.position_model import BucketPosteriors
+from nmtalign.positions.position_model import PosteriorsAndRatios
 
 PARTS_PER_STEP = 4  # workers share the parts of a step
 PAIRS_PER_PART = 8
@@ -141,9 +141,9 @@ class TeacherPart(NamedTuple):
     source_null: Reals
 
 
-def teacher_parts(bucket: Bucket, teacher: BucketPosteriors) -> Iterator[TeacherPart]:
+def teacher_parts(bucket: Bucket, teacher: PosteriorsAndRatios) -> Iterator[TeacherPart]:
     """Yield the pairs of a bucket in parts, in random order, without filler columns."""
-    columns = np.random.default_rng(0).permutation(np.flatnonzero(bucket.pieces >= 0))
+    columns = np.random.default_rng(0).permutation(np.flatnonzero(bucket.sections >= 0))
     for part in block_slices(len(columns), PAIRS_PER_PART):
         chosen = columns[part]
         forward = _pairs_first(teacher.posteriors.forward, chosen)

@@ -51,8 +51,11 @@ class Checkpoint:
 
     def write_if_due(self, arrays: Callable[[], Mapping[str, AnyArray]]) -> None:
         """Write what `arrays` returns if the last checkpoint is `SECONDS_BETWEEN_CHECKPOINTS` old."""
-        if time.monotonic() - self._written < SECONDS_BETWEEN_CHECKPOINTS:
-            return
+        if time.monotonic() - self._written >= SECONDS_BETWEEN_CHECKPOINTS:
+            self.write(arrays)
+
+    def write(self, arrays: Callable[[], Mapping[str, AnyArray]]) -> None:
+        """Write what `arrays` returns."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_file(self.path) as partial, open(partial, "wb") as file:
             np.savez(file, **{_KEY: self._key}, **arrays())  # type: ignore[arg-type]
@@ -110,7 +113,7 @@ class TrainingRun:
             return False
 
     @property
-    def resumable(self) -> bool:
+    def has_progress(self) -> bool:
         """Whether the same command would find a checkpoint, or a model that it has saved."""
         record = self._record()
         if record.get("command") != self._command_hash:

@@ -16,7 +16,7 @@ from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError, UsageError
 from nmtalign.scorers.dense import MIN_LINKS, correspondence_analysis
 from nmtalign.scorers.forms import number_forms
-from nmtalign.scorers.learned_lexicon import Lexicon, StoredForms
+from nmtalign.scorers.lexicon import Lexicon, StoredForms
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.training.em import Estimator, Hyperparameters
 from nmtalign.validation import check_number, check_type
@@ -82,7 +82,7 @@ def count_embeddings(
         raise UsageError(f"`minimum` must be at least 1, found {minimum}")
     sizes = [len(part) for part in np.array_split(np.arange(dimension), len(forms))]
     words = lexicon.source_words, lexicon.target_words
-    parts = [_form_vectors(kind, words, n, seed) for kind, n in zip(forms, sizes, strict=True)]
+    parts = [_form_vectors(stored, words, n, seed) for stored, n in zip(forms, sizes, strict=True)]
     settings = {"method": "counts", "dimension": dimension, "minimum": minimum}
     settings |= {"seed": seed, "subwords": subwords}
     result = []
@@ -96,20 +96,20 @@ def count_embeddings(
 
 def learn_lexicon(pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> Lexicon:
     """Learn a lexicon from pairs of normalized words."""
-    return Estimator(encode_text(pairs), Hyperparameters()).run().lexicon
+    return Estimator.prepare(encode_text(pairs), Hyperparameters()).run().lexicon
 
 
 def _form_vectors(
-    kind: StoredForms, words: tuple[Sequence[str], Sequence[str]], size: int, seed: int
+    stored: StoredForms, words: tuple[Sequence[str], Sequence[str]], size: int, seed: int
 ) -> tuple[Reals, Reals]:
     """Return the vectors of the forms of all words, unit rows of shape (V, size)."""
-    table = kind.table(MIN_LINKS)
+    table = stored.table(MIN_LINKS)
     if not table.nnz:
         raise DataError("the lexicon has no links; it was learned from too little text")
     vectors = correspondence_analysis(table, size, power=COUNT_EXPONENT, seed=seed)
     rows = []
     for side in (0, 1):
-        numbers, forms = number_forms(words[side], kind.letters[side])
+        numbers, forms = number_forms(words[side], stored.form_kinds[side])
         linked = table.sum(axis=1 - side)
         rows.append(unit_rows(_with_relatives(vectors[side], linked, forms))[numbers])
     return rows[0], rows[1]

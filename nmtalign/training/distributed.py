@@ -1,11 +1,12 @@
-"""A bitext that is distributed over processes, which compute the E-step; the M-step is computed here.
+"""Expected counts of a bitext that is distributed over worker processes; the M-step is computed here.
 
-Each of n shards holds every n-th bucket. An E-step sends the emissions of words and word pairs to a shard (4
-bytes each), and receives their expected counts (8 bytes each).
+Each of n parts holds every n-th bucket. An E-step sends the emissions of words and word pairs to the process
+that holds a part (4 bytes each), and receives their expected counts (8 bytes each).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -29,148 +30,173 @@ from nmtalign.corpus.word_pairs import (
 from nmtalign.positions.e_step import EStep, ExpectedCounts
 from nmtalign.positions.position_model import Emissions
 
-CELLS_PER_SHARD = 1 << 22  # 10,000 to 30,000 sentence pairs
+CELLS_PER_WORKER_PART = 1 << 22  # 10,000 to 30,000 sentence pairs
 
-ShardItem = TypeVar("ShardItem")
+PartItem = TypeVar("PartItem")
 
 
 class Processes(Protocol):
-    """Processes that hold the shards."""
+    """Processes that hold the parts."""
 
     def keep(self, function: Callable[..., Any], *given: Any) -> Any:
         """Call a function in a process and return a handle of its result; arguments may be handles."""
 
     def in_order(
-        self, submit: Callable[[ShardItem], Any], items: Iterable[ShardItem]
-    ) -> Iterator[tuple[ShardItem, Any]]:
+        self, submit: Callable[[PartItem], Any], items: Iterable[PartItem]
+    ) -> Iterator[tuple[PartItem, Any]]:
         """Yield the items in order, each with the result whose handle `submit` returned."""
 
 
-class Shard(NamedTuple):
+class WorkerPart(NamedTuple):
     """Some buckets of a bitext, with their own numbers of words and word pairs."""
 
     numbers: Sequence[int]  # number of each bucket in the whole bitext
     buckets: list[Bucket]
-    pairs: PairIndex
-    sizes: tuple[int, int]  # source and target words
+    word_pairs: PairIndex
+    words: tuple[int, int]  # number of source words and of target words
 
 
-def open_shard(numbers: Sequence[int], buckets: list[Bucket], sizes: tuple[int, int]) -> Shard:
-    """Number the word pairs of a shard."""
-    return Shard(numbers, buckets, number_word_pairs(buckets, sizes[1]), sizes)
+def open_part(numbers: Sequence[int], buckets: list[Bucket], words: tuple[int, int]) -> WorkerPart:
+    """Number the word pairs of a part."""
+    return WorkerPart(numbers, buckets, number_word_pairs(buckets, words[1]), words)
 
 
-def pair_counts(shard: Shard) -> tuple[Ints, Ints, Ints]:
-    """Return the source and the target word of each pair, and how often they meet."""
-    counts = np.zeros(len(shard.pairs), np.int32)
-    for cells in shard.pairs.cells:
+def count_pairs(part: WorkerPart) -> tuple[Ints, Ints, Ints]:
+    """Return the source and the target word of each word pair, and how often they meet."""
+    counts = np.zeros(len(part.word_pairs), np.int32)
+    for cells in part.word_pairs.cells:
         counts += np.bincount(cells.ravel(), minlength=len(counts)).astype(np.int32)
-    return shard.pairs.source, shard.pairs.target, counts
+    return part.word_pairs.source, part.word_pairs.target, counts
 
 
-def merge_dropped_pairs(shard: Shard, kept: Flags) -> Shard:
-    """Let the pairs that are not kept share one number; the padding stays number 0."""
-    index, number = shard.pairs, np.where(kept, np.cumsum(kept), SHARED_NUMBER).astype(np.int32)
+def merge_dropped_pairs(part: WorkerPart, kept: Flags) -> WorkerPart:
+    """Let the word pairs that are not kept share one number; the padding stays number 0."""
+    number = np.where(kept, np.cumsum(kept), SHARED_NUMBER).astype(np.int32)
     number[0] = 0
-    source, target = (np.insert(words[kept], SHARED_NUMBER, 0) for words in (index.source, index.target))
-    cells = [number[of_bucket] for of_bucket in index.cells]
-    return shard._replace(pairs=PairIndex(source, target, cells, complete=False))
+    source = np.insert(part.word_pairs.source[kept], SHARED_NUMBER, 0)
+    target = np.insert(part.word_pairs.target[kept], SHARED_NUMBER, 0)
+    cells = [number[of_bucket] for of_bucket in part.word_pairs.cells]
+    return part._replace(word_pairs=PairIndex(source, target, cells, complete=False))
 
 
-def shard_counts(shard: Shard, step: EStep) -> ExpectedCounts:
-    """Return the expected counts of a shard."""
-    totals = ExpectedCounts.zeros((len(shard.pairs), *shard.sizes), step.transitions or ())
+def counts_of_part(part: WorkerPart, step: EStep) -> ExpectedCounts:
+    """Return the expected counts of a part."""
+    totals = ExpectedCounts.zeros(len(part.word_pairs), part.words, step.jump_models)
     log_likelihood = 0.0
-    for number, bucket, cells in zip(shard.numbers, shard.buckets, shard.pairs.cells, strict=True):
+    for number, bucket, cells in zip(part.numbers, part.buckets, part.word_pairs.cells, strict=True):
         log_likelihood += totals.add(step.counts(number, bucket, cells))
-    return totals.with_likelihood(log_likelihood)
+    totals.clear_padding()
+    return totals._replace(log_likelihood=log_likelihood)
 
 
-class RemoteShard(NamedTuple):
-    """A shard that another process holds."""
+class RemotePart(NamedTuple):
+    """A part that another process holds."""
 
-    shard: Any
+    handle: Any  # handle of the :class:`WorkerPart`
     # number, in the whole bitext, of each of its words
     source: Ints
     target: Ints
-    pairs: Ints  # number of each of its word pairs
+    pairs: Ints  # number, in the whole bitext, of each of its word pairs
 
     def renumbered(self, step: EStep) -> EStep:
-        """Return the E-step for the emissions and word pairs of the shard."""
-        emissions, transitions = step.emissions, step.transitions
+        """Return the E-step for the words and word pairs of the part."""
+        emissions = step.emissions
         if emissions is not None:
             emissions = Emissions(
-                emissions.pairs[self.pairs],
-                emissions.source_null[self.source],
-                emissions.target_null[self.target],
+                pairs=emissions.pairs[self.pairs],
+                source_null=emissions.source_null[self.source],
+                target_null=emissions.target_null[self.target],
             )
-        if transitions is not None:
-            transitions = transitions[0].renumbered(self.source), transitions[1].renumbered(self.target)
-        return step._replace(emissions=emissions, transitions=transitions)
+        jump_models = step.jump_models
+        if jump_models is not None:
+            source_model, target_model = jump_models
+            jump_models = source_model.renumbered(self.source), target_model.renumbered(self.target)
+        return step._replace(emissions=emissions, jump_models=jump_models)
+
+    def add_to(self, totals: ExpectedCounts, counts: ExpectedCounts) -> None:
+        """Add the counts of the part to those of the whole bitext, in place."""
+        totals.links[self.pairs] += counts.links
+        totals.source_null[self.source] += counts.source_null
+        totals.target_null[self.target] += counts.target_null
+        totals.forward_jumps[:] += counts.forward_jumps  # all parts have the same jump tables
+        totals.reverse_jumps[:] += counts.reverse_jumps
 
 
-class DistributedBitext:
-    """A bitext in shards of about `cells` cells, which other processes hold.
+class DistributedBackend:
+    """Computes expected counts in other processes, which hold parts of about `cells` cells.
 
-    A model depends on the size of the shards, but not on the number of processes: the expected counts of a
+    A model depends on the size of the parts, but not on the number of processes: the expected counts of a
     text are the sum of the expected counts of its parts (Dempster, Laird and Rubin 1977).
     """
 
-    def __init__(self, text: EncodedText, *, processes: Processes, cells: int = CELLS_PER_SHARD) -> None:
-        self._processes, self._sizes = processes, (len(text.source.words), len(text.target.words))
-        count = min(-(-text.cells // cells), len(text.buckets))
-        shards = [self._sent(range(k, len(text.buckets), count), text.buckets) for k in range(count)]
-        self.index, self.shards = self._numbered(shards, text)
+    def __init__(
+        self, text: EncodedText, *, processes: Processes, cells: int = CELLS_PER_WORKER_PART
+    ) -> None:
+        self._processes = processes
+        self._words = len(text.source.words), len(text.target.words)
+        needed = math.ceil(text.cells / cells)
+        count = min(needed, len(text.buckets))
+        parts = [self._send_part(range(k, len(text.buckets), count), text.buckets) for k in range(count)]
+        self.index, self.parts = self._number_pairs(parts, text)
 
-    def _sent(self, numbers: Sequence[int], buckets: Sequence[Bucket]) -> RemoteShard:
-        """Send a shard to a process."""
-        part = [buckets[k] for k in numbers]
-        source = np.unique(np.concatenate([np.zeros(1, np.int32), *(b.source.ravel() for b in part)]))
-        target = np.unique(np.concatenate([np.zeros(1, np.int32), *(b.target.ravel() for b in part)]))
-        part = [
-            replace(
+    def _send_part(self, numbers: Sequence[int], buckets: Sequence[Bucket]) -> RemotePart:
+        """Send the buckets with some numbers to a process."""
+        chosen = [buckets[k] for k in numbers]
+        source = _distinct_words([bucket.source for bucket in chosen])
+        target = _distinct_words([bucket.target for bucket in chosen])
+        renumbered = []
+        for bucket in chosen:
+            part_bucket = replace(
                 bucket,
                 source=np.searchsorted(source, bucket.source).astype(np.int32),
                 target=np.searchsorted(target, bucket.target).astype(np.int32),
             )
-            for bucket in part
-        ]
-        shard = self._processes.keep(open_shard, numbers, part, (len(source), len(target)))
-        return RemoteShard(shard, source, target, np.zeros(0, np.int32))
+            renumbered.append(part_bucket)
+        handle = self._processes.keep(open_part, numbers, renumbered, (len(source), len(target)))
+        return RemotePart(handle, source, target, np.zeros(0, np.int32))
 
-    def _numbered(self, shards: list[RemoteShard], text: EncodedText) -> tuple[PairIndex, list[RemoteShard]]:
-        """Number the word pairs of all shards; those of a large text that are not kept share one number."""
-        targets, large = len(text.target.words), is_large(text.buckets)
-        keys, counts = np.zeros(1, np.int64), np.ones(1, np.int32)
-        of_shards = []
-        for shard, (s, t, times) in self._processes.in_order(
-            lambda shard: self._processes.keep(pair_counts, shard.shard), shards
+    def _number_pairs(self, parts: list[RemotePart], text: EncodedText) -> tuple[PairIndex, list[RemotePart]]:
+        """Number the word pairs of all parts; those of a large text that are not kept share one number."""
+        targets = len(text.target.words)
+        keys = np.zeros(1, np.int64)
+        counts = np.ones(1, np.int32)
+        keys_of_parts = []
+        for part, (source, target, part_counts) in self._processes.in_order(
+            lambda part: self._processes.keep(count_pairs, part.handle), parts
         ):
-            of_shards.append(shard.source[s].astype(np.int64) * targets + shard.target[t])
-            keys, counts = merge_counts(keys, counts, of_shards[-1], times)
-        if large:
-            keys = keys[frequent_or_associated(keys, counts, text.source, text.target)]
+            part_keys = part.source[source].astype(np.int64) * targets + part.target[target]
+            keys_of_parts.append(part_keys)
+            keys, counts = merge_counts(keys, counts, part_keys, part_counts)
+        if not is_large(text.buckets):
+            numbered = []
+            for part, part_keys in zip(parts, keys_of_parts, strict=True):
+                numbers = np.searchsorted(keys, part_keys)
+                numbered.append(part._replace(pairs=numbers.astype(np.int32)))
+            return PairIndex(*split_keys(keys, targets), []), numbered
+        kept_keys = keys[frequent_or_associated(keys, counts, text.source, text.target)]
         numbered = []
-        for shard, shard_keys in zip(shards, of_shards, strict=True):
-            if large:
-                numbers = numbers_of_keys(keys, shard_keys)
-                kept = numbers != SHARED_NUMBER
-                pairs = np.concatenate([[0, SHARED_NUMBER], numbers[1:][kept[1:]]])
-                shard = shard._replace(shard=self._processes.keep(merge_dropped_pairs, shard.shard, kept))
-            else:
-                pairs = np.searchsorted(keys, shard_keys)
-            numbered.append(shard._replace(pairs=pairs.astype(np.int32)))
-        index = kept_index(keys, targets, []) if large else PairIndex(*split_keys(keys, targets), [])
-        return index, numbered
+        for part, part_keys in zip(parts, keys_of_parts, strict=True):
+            numbers = numbers_of_keys(kept_keys, part_keys)
+            kept = numbers != SHARED_NUMBER
+            handle = self._processes.keep(merge_dropped_pairs, part.handle, kept)
+            # as `merge_dropped_pairs` numbers them: the padding, the shared number, the pairs that are kept
+            pairs = np.concatenate([[0, SHARED_NUMBER], numbers[1:][kept[1:]]])
+            numbered.append(part._replace(handle=handle, pairs=pairs.astype(np.int32)))
+        return kept_index(kept_keys, targets, []), numbered
 
     def expected_counts(self, step: EStep) -> ExpectedCounts:
-        """Return the expected counts of one E-step, summed in the order of the shards."""
-        sums, likelihood = ExpectedCounts.zeros((len(self.index), *self._sizes), step.transitions or ()), 0.0
-        for shard, counts in self._processes.in_order(
-            lambda shard: self._processes.keep(shard_counts, shard.shard, shard.renumbered(step)), self.shards
+        """Return the expected counts of one E-step, summed in the order of the parts."""
+        totals = ExpectedCounts.zeros(len(self.index), self._words, step.jump_models)
+        log_likelihood = 0.0
+        for part, counts in self._processes.in_order(
+            lambda part: self._processes.keep(counts_of_part, part.handle, part.renumbered(step)), self.parts
         ):
-            numbers: tuple[Any, ...] = shard.pairs, shard.source, shard.target, slice(None), slice(None)
-            for total, entries, of_shard in zip(sums[:5], numbers, counts[:5], strict=True):
-                total[entries] += of_shard
-            likelihood += counts.log_likelihood
-        return sums._replace(log_likelihood=likelihood)
+            part.add_to(totals, counts)
+            log_likelihood += counts.log_likelihood
+        return totals._replace(log_likelihood=log_likelihood)
+
+
+def _distinct_words(words_of_buckets: Sequence[Ints]) -> Ints:
+    """Return the distinct numbers of words, sorted; the padding, number 0, comes first."""
+    padding = np.zeros(1, np.int32)
+    return np.unique(np.concatenate([padding, *[words.ravel() for words in words_of_buckets]]))

@@ -15,29 +15,24 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from nmtalign.arrays import Doubles
 from nmtalign.corpus.parallel import default_workers, parallel_map
 from nmtalign.corpus.text import EncodedText
 from nmtalign.corpus.word_pairs import SHARED_NUMBER, PairIndex, index_pairs
 from nmtalign.errors import DataError
 from nmtalign.files.read_errors import reraise_as_data_error
 from nmtalign.positions.e_step import MIN_LINK_COUNT, EStep, ExpectedCounts, expected_counts
-from nmtalign.positions.hmm import BothTransitions, TransitionModel, estimate_transitions, initial_transitions
+from nmtalign.positions.jumps import BothJumpModels, JumpModel, estimate_jump_model, initial_jump_model
+from nmtalign.scorers.form_counts import FormPairCounts, form_pair_counts
 from nmtalign.scorers.forms import FormKind, FormPairs, make_form_pairs, short_words
-from nmtalign.scorers.learned_lexicon import (
-    CountedForms,
-    FormPairCounts,
-    Lexicon,
-    Smoothing,
-    emission_ratios,
-    form_pair_counts,
-    stored_forms,
-)
+from nmtalign.scorers.lexicon import Lexicon, stored_forms
+from nmtalign.scorers.likelihood_ratios import Smoothing, TextFormCounts, emission_ratios
 from nmtalign.state import Stored
 from nmtalign.training.checkpoint import Checkpoint, CheckpointArrays
-from nmtalign.training.prior import Prior, form_prior
+from nmtalign.training.prior import FormPrior, Prior, form_prior
 from nmtalign.validation import check_choice
 
-LEMMA_LETTERS = 6  # lemmas replace the form of so many letters
+LEMMA_LETTERS = 6  # lemmas replace the form of this many letters
 MAX_JUMP_CELLS = 1 << 22  # in a larger bitext, jumps are counted in every n-th bucket
 
 
@@ -52,21 +47,21 @@ class Hyperparameters:
     lemmas: tuple[str | None, str | None] = (None, None)  # languages of the lemmas that are forms
     # EM iterations of IBM model 1, the first with uniform probabilities, and of the hidden Markov model
     model1_iterations: int = 4
-    # so many iterations of model 1 count the mean of both posteriors; later ones count the product
+    # number of iterations of model 1 that count the mean of both posteriors; later ones count the product
     mean_iterations: int = 1
     hmm_iterations: int = 3
-    # so many of the last iterations have agreement by posterior regularization in the E-step
+    # number of last iterations that have agreement by posterior regularization in the E-step
     agreed_iterations: int = 1
     pseudo_count: float = 4.0  # added to the count of each word, so that rare words do not attract links
     floor: float = 5e-4  # minimum likelihood ratio of a pair of forms
     # probability of the null word in model 1 and in the hidden Markov model
     model1_null: float = 0.03
     null: float = 0.06
-    lexicalized_words: int = 200  # so many frequent words have a transition distribution of their own
+    lexicalized_words: int = 200  # this many frequent words have jump distributions of their own
     spelling: float = 1.0  # prior count of two identical words; similar words have less
     prune: float = 1e-3  # smaller counts are dropped at the end
     spectral_weight: float = 0.0  # weight of the spectral scorer in the mixture; 0 makes none
-    seed: int = 0  # of the spectral scorer and of a rescorer; nothing else is random
+    seed: int = 0  # seed of the spectral scorer and of a rescorer; nothing else is random
 
     def forms_of_side(self, side: int, *, is_short: bool) -> list[FormKind]:
         """Return the kinds of form of a side (0 or 1); a side of short words has no lemmas."""
@@ -86,8 +81,9 @@ class Hyperparameters:
             return self
         settings = replace(self, lemmas=languages)
         if LEMMA_LETTERS not in self.forms:
-            forms, short_forms = (*self.forms, LEMMA_LETTERS), (*self.short_forms, -1)
-            settings = replace(settings, forms=forms, short_forms=short_forms)
+            settings = replace(
+                settings, forms=(*self.forms, LEMMA_LETTERS), short_forms=(*self.short_forms, -1)
+            )
         return settings
 
     def as_dict(self) -> dict[str, Any]:
@@ -119,8 +115,8 @@ def preset_hyperparameters(name: str) -> Hyperparameters:
     return PRESET_HYPERPARAMETERS[name]
 
 
-class CountingBitext(Protocol):
-    """A bitext that computes expected counts, in this process or in others."""
+class ExpectationBackend(Protocol):
+    """Computes the expected counts of a bitext, in this process or in others."""
 
     index: PairIndex
 
@@ -128,14 +124,15 @@ class CountingBitext(Protocol):
         """Return the expected counts of one E-step."""
 
 
-BitextFactory = Callable[[EncodedText], CountingBitext]
+BackendFactory = Callable[[EncodedText], ExpectationBackend]
 
 
-class LocalBitext:
-    """A bitext in this process."""
+class LocalBackend:
+    """Computes the expected counts of a bitext in this process."""
 
     def __init__(self, text: EncodedText, *, workers: int) -> None:
-        self.text, self.workers = text, workers
+        self.text = text
+        self.workers = workers
         self.index = index_pairs(text.buckets, text.source, text.target, workers)
 
     def expected_counts(self, step: EStep) -> ExpectedCounts:
@@ -146,186 +143,284 @@ class LocalBitext:
 class Estimate(NamedTuple):
     """The parameters that EM has estimated, for the words and word pairs of the training text."""
 
-    counted: CountedForms
-    transitions: BothTransitions
+    form_counts: TextFormCounts
+    jump_models: BothJumpModels
     lexicon: Lexicon
 
 
-class Estimator:
-    """Expectation-maximization over a text, whose vocabularies have the words of the prior.
+class EMState(NamedTuple):
+    """The state of training after some iterations of the hidden Markov model."""
 
-    `report` is called with a line of text after each iteration. `make_bitext` makes a :class:`CountingBitext`
-    of the text; a :class:`LocalBitext` if left out. The result does not depend on the workers.
-    """
+    counts: ExpectedCounts
+    jump_models: BothJumpModels
+    hmm_iterations: int  # number of iterations that are done
+
+
+class Estimator:
+    """Expectation-maximization over a text; :meth:`prepare` makes one."""
 
     def __init__(
         self,
+        *,
+        backend: ExpectationBackend,
+        text: EncodedText,
+        form_pairs: list[FormPairs],
+        hyperparameters: Hyperparameters,
+        prior: Prior | None,
+        workers: int,
+        report: Callable[[str], None],
+    ) -> None:
+        self.backend = backend
+        self.index = backend.index  # the word pairs of the text
+        self.text = text
+        self.source = text.source
+        self.target = text.target
+        self.form_pairs = form_pairs  # one entry for each kind of form
+        self.hyperparameters = hyperparameters
+        self.workers = workers
+        self.report = report
+        self.set_prior(prior)
+
+    @classmethod
+    def prepare(
+        cls,
         text: EncodedText,
         hyperparameters: Hyperparameters,
         *,
         prior: Prior | None = None,
         workers: int | None = None,
         report: Callable[[str], None] | None = None,
-        make_bitext: BitextFactory | None = None,
-    ) -> None:
-        self.text, self.hyperparameters = text, hyperparameters
-        self.source, self.target = source, target = text.source, text.target
-        self.prior = prior or Prior()
-        self.report = report or (lambda text: None)
-        self.workers = default_workers(workers)
-        self.bitext = LocalBitext(text, workers=self.workers) if make_bitext is None else make_bitext(text)
-        self.index = self.bitext.index
-        make = partial(make_form_pairs, source, target, self.index, spelling=hyperparameters.spelling)
-        several = self.workers if self.index.complete else 1  # the forms of a large bitext take much memory
-        self.forms: list[FormPairs] = list(parallel_map(make, self._letters(), several))
-        self.set_prior(prior)
-        self.report(
-            f"{len(source.words) - 1:,} source and {len(target.words) - 1:,} target words,"
-            f" {len(self.index) - 1:,} co-occurring word pairs"
+        make_backend: BackendFactory | None = None,
+    ) -> Estimator:
+        """Number the word pairs of a text, whose vocabularies have the words of the prior, and their forms.
+
+        `report` is called with a line of text now and after each iteration. `make_backend` makes an
+        :class:`ExpectationBackend` of the text; a :class:`LocalBackend` if left out. The result does not
+        depend on the workers.
+        """
+        workers = default_workers(workers)
+        backend = LocalBackend(text, workers=workers) if make_backend is None else make_backend(text)
+        report = report or (lambda line: None)
+        index = backend.index
+        make_pairs = partial(
+            make_form_pairs, text.source, text.target, index, spelling=hyperparameters.spelling
         )
+        form_kinds = _form_kinds(text, hyperparameters, prior)
+        # the forms of a large bitext take much memory, so they are made one kind after the other
+        form_workers = workers if index.complete else 1
+        form_pairs = list(parallel_map(make_pairs, form_kinds, form_workers))
+        estimator = cls(
+            backend=backend,
+            text=text,
+            form_pairs=form_pairs,
+            hyperparameters=hyperparameters,
+            prior=prior,
+            workers=workers,
+            report=report,
+        )
+        report(
+            f"{len(text.source.words) - 1:,} source and {len(text.target.words) - 1:,} target words,"
+            f" {len(index) - 1:,} co-occurring word pairs"
+        )
+        return estimator
 
     def set_prior(self, prior: Prior | None) -> None:
         """Replace the prior, whose words the vocabularies contain."""
         self.prior = prior or Prior()
-        self.form_priors = [form_prior(form_pairs, self.prior) for form_pairs in self.forms] if prior else []
-
-    def _letters(self) -> list[tuple[FormKind, FormKind]]:
-        """Return the letters of each kind of form; an older model determines them."""
-        older, settings = self.prior.lexicon, self.hyperparameters
-        words = self.source.words, self.target.words
-        if older is not None:
-            words = older.source_words, older.target_words
-        source_forms = settings.forms_of_side(0, is_short=short_words(words[0]))
-        target_forms = settings.forms_of_side(1, is_short=short_words(words[1]))
-        return list(zip(source_forms, target_forms, strict=True))
+        self.form_priors: list[FormPrior] = []  # empty without a prior
+        if prior is not None:
+            self.form_priors = [form_prior(form_pairs, prior) for form_pairs in self.form_pairs]
 
     def run(self, checkpoint: Checkpoint | None = None) -> Estimate:
         """Run all EM iterations, or those after the checkpoint, and return the estimate."""
-        resumed = None if checkpoint is None else self._resumed(checkpoint)
-        if resumed is None:
-            counts, transitions = self._initial()
-            done = 0
-        else:
-            counts, transitions, done = resumed
-        last = self.hyperparameters.hmm_iterations
-        for number in range(done, last + 1):
-            if checkpoint is not None:
-                checkpoint.write_if_due(partial(_as_arrays, counts, transitions, number))
-            if number < last:
-                counts, transitions = self._hmm_iteration(counts, transitions, number + 1)
-        counted = self._counted(counts)
-        pruned = [self._pruned(of_forms) for of_forms in counted.counts]
-        stored = [stored_forms(*pair) for pair in zip(self.forms, pruned, strict=True)]
+        state = None if checkpoint is None else self._resume(checkpoint)
+        if state is None:
+            state = self._initial_state()
+        while state.hmm_iterations < self.hyperparameters.hmm_iterations:
+            _write_if_due(checkpoint, state)
+            try:
+                state = self._hmm_iteration(state)
+            except KeyboardInterrupt:
+                if checkpoint is not None:
+                    # the work of less than a minute is kept, too
+                    checkpoint.write(partial(_as_arrays, state))
+                raise
+        _write_if_due(checkpoint, state)
+        return self._estimate(state)
+
+    def _estimate(self, state: EMState) -> Estimate:
+        """Return the estimate of the last iteration; very small counts are dropped."""
+        form_counts = self._form_counts_of(state.counts)
+        pruned = [self._pruned(counts) for counts in form_counts.counts]
+        stored = []
+        for form_pairs, counts in zip(self.form_pairs, pruned, strict=True):
+            stored.append(stored_forms(form_pairs, counts))
         if self.form_priors:
             stored = [prior.fill(forms) for prior, forms in zip(self.form_priors, stored, strict=True)]
-        words = self.source.words, self.target.words, self.source.counts, self.target.counts
-        lexicon = Lexicon(*words, stored, self.smoothing, self.hyperparameters.spelling)
-        return Estimate(counted._replace(counts=pruned), transitions, lexicon)
+        lexicon = Lexicon(
+            source_words=self.source.words,
+            target_words=self.target.words,
+            source_counts=self.source.counts,
+            target_counts=self.target.counts,
+            forms=stored,
+            smoothing=self.smoothing,
+            spelling=self.hyperparameters.spelling,
+        )
+        return Estimate(form_counts._replace(counts=pruned), state.jump_models, lexicon)
 
-    def _resumed(self, checkpoint: Checkpoint) -> tuple[ExpectedCounts, BothTransitions, int] | None:
+    def _resume(self, checkpoint: Checkpoint) -> EMState | None:
         """Return the state of a checkpoint; None without one, or if its arrays do not fit the bitext."""
         arrays = checkpoint.read()
         if arrays is None:
             return None
-        state = Stored(checkpoint.path.parent, meta={}, packed=arrays, kinds={}, file=Path)
+        stored = Stored(checkpoint.path.parent, meta={}, packed=arrays, kinds={}, file=Path)
         try:
             with reraise_as_data_error(checkpoint.path):
-                return self._from_checkpoint(state)
+                return self._from_checkpoint(stored)
         except DataError:
             return None  # as with a damaged file, the work is done again
 
-    def _from_checkpoint(self, state: Stored) -> tuple[ExpectedCounts, BothTransitions, int]:
+    def _from_checkpoint(self, stored: Stored) -> EMState:
         """Return the state that :func:`_as_arrays` gave as arrays; a DataError if they do not fit."""
-        words = len(self.source.words), len(self.target.words)
-        first, second = (
-            TransitionModel.from_state(state, f"tables_{k}", f"classes_{k}", words[k]) for k in (0, 1)
-        )
+        source_words = len(self.source.words)
+        target_words = len(self.target.words)
+        source_model = JumpModel.from_state(stored, "tables_0", "classes_0", source_words)
+        target_model = JumpModel.from_state(stored, "tables_1", "classes_1", target_words)
         counts = ExpectedCounts(
-            state.array("pairs", "f", (len(self.index),), minimum=0),
-            state.array("source_null", "f", (words[0],), minimum=0),
-            state.array("target_null", "f", (words[1],), minimum=0),
-            forward_jumps=np.zeros(0),  # what they gave is in the transitions
+            links=stored.array("links", "f", (len(self.index),), minimum=0),
+            source_null=stored.array("source_null", "f", (source_words,), minimum=0),
+            target_null=stored.array("target_null", "f", (target_words,), minimum=0),
+            # the jump models have been estimated from the jumps, which are not needed again
+            forward_jumps=np.zeros(0),
             reverse_jumps=np.zeros(0),
-            log_likelihood=float(state.array("log_likelihood", "f", ())),
+            log_likelihood=float(stored.array("log_likelihood", "f", ())),
         )
-        done = state.array("done", "i", (), minimum=0, maximum=self.hyperparameters.hmm_iterations)
-        return counts, (first, second), int(done)
+        done = stored.array("done", "i", (), minimum=0, maximum=self.hyperparameters.hmm_iterations)
+        return EMState(counts, (source_model, target_model), int(done))
 
     @property
     def smoothing(self) -> Smoothing:
         """Constants of the likelihood ratios of this bitext."""
-        size = math.sqrt(len(self.source.tokens) * len(self.target.tokens))
+        corpus_size = math.sqrt(len(self.source.tokens) * len(self.target.tokens))
         if self.prior.lexicon is not None:
-            size += self.prior.lexicon.smoothing.words
-        return Smoothing(max(size, 1.0), self.hyperparameters.pseudo_count, self.hyperparameters.floor)
+            corpus_size += self.prior.lexicon.smoothing.corpus_size
+        return Smoothing(
+            corpus_size=max(corpus_size, 1.0),
+            pseudo_count=self.hyperparameters.pseudo_count,
+            floor=self.hyperparameters.floor,
+        )
 
-    def _initial(self) -> tuple[ExpectedCounts, BothTransitions]:
-        """Return the counts of model 1 and initial transitions, or the transitions of an older model."""
-        older = self.prior.renumbered_transitions(self.source, self.target)
+    def _initial_state(self) -> EMState:
+        """Return the counts of model 1 and initial jump models, or no counts and those of an older model."""
+        older = self.prior.renumbered_jump_models(self.source, self.target)
         if older is not None:
+            # The older model needs no iterations of model 1. Its counts are a prior, which every M-step adds
+            # to the expected counts: with zero counts of this text, the first emissions are those of the
+            # older model.
             words = len(self.source.words), len(self.target.words)
-            return ExpectedCounts.zeros((len(self.index), *words), ()), older
+            no_counts = ExpectedCounts.zeros(len(self.index), words, None)
+            return EMState(no_counts, older, hmm_iterations=0)
         settings = self.hyperparameters
         counts = self._e_step(EStep(settings.model1_null))
         for number in range(1, settings.model1_iterations):
-            counted = self._counted(counts)
-            smoothing = counted.smoothing._replace(floor=MIN_LINK_COUNT)
-            ratios = emission_ratios(counted._replace(smoothing=smoothing), self.workers)
+            form_counts = self._form_counts_of(counts)
+            smoothing = form_counts.smoothing._replace(floor=MIN_LINK_COUNT)
+            ratios = emission_ratios(form_counts._replace(smoothing=smoothing), self.workers)
             mean = number <= settings.mean_iterations
             counts = self._e_step(EStep(settings.model1_null, ratios, mean=mean))
             self.report(f"model 1, iteration {number} of {settings.model1_iterations - 1}")
-        sizes = len(self.source.words) - 1, len(self.target.words) - 1
-        first, second = (initial_transitions(size, settings.lexicalized_words) for size in sizes)
-        return counts, (first, second)
+        source_model = initial_jump_model(len(self.source.words) - 1, settings.lexicalized_words)
+        target_model = initial_jump_model(len(self.target.words) - 1, settings.lexicalized_words)
+        return EMState(counts, (source_model, target_model), hmm_iterations=0)
 
-    def _counted(self, counts: ExpectedCounts) -> CountedForms:
-        nulls = counts.source_null, counts.target_null
-        form_counts = form_pair_counts(self.forms, self.index, counts.pairs, *nulls)
+    def _form_counts_of(self, counts: ExpectedCounts) -> TextFormCounts:
+        """Return the expected counts of words and word pairs, summed by form, with the prior added."""
+        form_counts = form_pair_counts(
+            self.form_pairs, self.index, counts.links, counts.source_null, counts.target_null
+        )
         if self.form_priors:
-            kinds = zip(self.form_priors, self.forms, form_counts, strict=True)
+            kinds = zip(self.form_priors, self.form_pairs, form_counts, strict=True)
             form_counts = [prior.add_to(form_pairs, learned) for prior, form_pairs, learned in kinds]
-        return CountedForms(self.forms, form_counts, self.smoothing)
+        return TextFormCounts(self.form_pairs, form_counts, self.smoothing)
 
-    def _hmm_iteration(
-        self, counts: ExpectedCounts, transitions: BothTransitions, number: int
-    ) -> tuple[ExpectedCounts, BothTransitions]:
-        """M-step of the emissions, E-step, M-step of the transitions."""
+    def _hmm_iteration(self, state: EMState) -> EMState:
+        """Run one iteration: M-step of the emissions, E-step, M-step of the jump models."""
         settings = self.hyperparameters
-        emissions = emission_ratios(self._counted(counts), self.workers)
+        number = state.hmm_iterations + 1
+        emissions = emission_ratios(self._form_counts_of(state.counts), self.workers)
         agree = number > settings.hmm_iterations - settings.agreed_iterations
-        # odd, so that two workers take turns with these buckets
-        period = -(-self.text.cells // MAX_JUMP_CELLS) | 1
-        counts = self._e_step(EStep(settings.null, emissions, transitions, agree=agree, jump_period=period))
-        jumps = [counts.forward_jumps, counts.reverse_jumps]
+        step = EStep(
+            settings.null, emissions, state.jump_models, agree=agree, jump_period=self._jump_period()
+        )
+        counts = self._e_step(step)
+        forward_jumps = counts.forward_jumps
+        reverse_jumps = counts.reverse_jumps
         older = self.prior.jump_counts()
         if older is not None:
-            jumps = [new + old.ravel() for new, old in zip(jumps, older, strict=True)]
+            forward_jumps = forward_jumps + older[0].ravel()
+            reverse_jumps = reverse_jumps + older[1].ravel()
         per_word = counts.log_likelihood / max(1, len(self.source.tokens) + len(self.target.tokens))
         iteration = f"{number} of {settings.hmm_iterations}{', directions agree' if agree else ''}"
         likelihood = f"log-likelihood {per_word:.4f} a word over chance"
         self.report(f"hidden Markov model, iteration {iteration}: {likelihood}")
-        source_model = estimate_transitions(jumps[0], transitions[0])
-        target_model = estimate_transitions(jumps[1], transitions[1])
-        return counts, (source_model, target_model)
+        source_model = estimate_jump_model(forward_jumps, state.jump_models[0])
+        target_model = estimate_jump_model(reverse_jumps, state.jump_models[1])
+        return EMState(counts, (source_model, target_model), number)
+
+    def _jump_period(self) -> int:
+        """Return n, where jumps are counted in every n-th bucket: about `MAX_JUMP_CELLS` cells in all.
+
+        It is odd: with an even period, one of two workers, which take every other bucket, would count the
+        jumps of all these buckets.
+        """
+        period = max(1, math.ceil(self.text.cells / MAX_JUMP_CELLS))
+        return period if period % 2 else period + 1
 
     def _e_step(self, step: EStep) -> ExpectedCounts:
-        counts = self.bitext.expected_counts(step)
+        """Return the expected counts; pairs that share a number have none."""
+        counts = self.backend.expected_counts(step)
         if not self.index.complete:
-            counts.pairs[SHARED_NUMBER] = 0
+            counts.links[SHARED_NUMBER] = 0
         return counts
 
     def _pruned(self, counts: FormPairCounts) -> FormPairCounts:
         """Set very small counts to 0 in place; return the counts in the precision of the model folder."""
         counts.pairs[counts.pairs < self.hyperparameters.prune] = 0
-        source, target = (
-            side.apply(lambda values: values.astype(np.float32).astype(np.float64)) for side in counts.sides
-        )
-        return counts._replace(sides=(source, target))
+        source, target = counts.sides
+        return counts._replace(sides=(source.apply(_rounded), target.apply(_rounded)))
 
 
-def _as_arrays(counts: ExpectedCounts, transitions: BothTransitions, done: int) -> CheckpointArrays:
-    """Return the state of training after so many iterations of the hidden Markov model."""
-    arrays: CheckpointArrays = {name: np.asarray(values) for name, values in counts._asdict().items()}
-    for k, model in enumerate(transitions):
-        arrays |= {f"tables_{k}": model.tables, f"classes_{k}": model.classes}
-    return arrays | {"done": np.array(done)}
+def _rounded(values: Doubles) -> Doubles:
+    """Return values rounded to single precision."""
+    return values.astype(np.float32).astype(np.float64)
+
+
+def _form_kinds(
+    text: EncodedText, hyperparameters: Hyperparameters, prior: Prior | None
+) -> list[tuple[FormKind, FormKind]]:
+    """Return the kinds of form of both sides; the words of an older model determine them."""
+    source_words = text.source.words
+    target_words = text.target.words
+    older = None if prior is None else prior.lexicon
+    if older is not None:
+        source_words = older.source_words
+        target_words = older.target_words
+    source_kinds = hyperparameters.forms_of_side(0, is_short=short_words(source_words))
+    target_kinds = hyperparameters.forms_of_side(1, is_short=short_words(target_words))
+    return list(zip(source_kinds, target_kinds, strict=True))
+
+
+def _write_if_due(checkpoint: Checkpoint | None, state: EMState) -> None:
+    """Write the state to the checkpoint, if there is one and its last state is old enough."""
+    if checkpoint is not None:
+        checkpoint.write_if_due(partial(_as_arrays, state))
+
+
+def _as_arrays(state: EMState) -> CheckpointArrays:
+    """Return a state of training as arrays."""
+    arrays: CheckpointArrays = {name: np.asarray(values) for name, values in state.counts._asdict().items()}
+    for k, model in enumerate(state.jump_models):
+        arrays[f"tables_{k}"] = model.tables
+        arrays[f"classes_{k}"] = model.classes
+    arrays["done"] = np.array(state.hmm_iterations)
+    return arrays

@@ -17,9 +17,10 @@ from nmtalign.corpus.coverage import measure_coverage
 from nmtalign.corpus.sides import EncodedSide, look_up, number_words
 from nmtalign.corpus.word_pairs import lookup_values
 from nmtalign.errors import UsageError
-from nmtalign.positions.hmm import BothTransitions
+from nmtalign.positions.jumps import BothJumpModels
+from nmtalign.scorers.form_counts import FormCounts, FormPairCounts, sum_at
 from nmtalign.scorers.forms import FormPairs, form_function, number_forms
-from nmtalign.scorers.learned_lexicon import FormCounts, FormPairCounts, Lexicon, StoredForms, sum_at
+from nmtalign.scorers.lexicon import Lexicon, StoredForms
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
 from nmtalign.vectors.spaces import mutual_neighbors
@@ -33,9 +34,9 @@ class Prior:
     """Weighted word pairs and an older model, from which training starts."""
 
     words: Sequence[tuple[str, str, float]] = ()  # the weight is a joint count
-    lexicon: Lexicon | None = None  # of an older model
-    transitions: BothTransitions | None = None  # of the same
-    # of dictionaries: word pairs like `words`, which do not become words of the vocabularies
+    lexicon: Lexicon | None = None  # the lexicon of an older model
+    jump_models: BothJumpModels | None = None  # the jump models of this older model
+    # word pairs of dictionaries, like `words`, which do not become words of the vocabularies
     dictionary: Sequence[tuple[str, str, float]] = ()
 
     def extend(self, source: EncodedSide, target: EncodedSide) -> tuple[EncodedSide, EncodedSide]:
@@ -46,23 +47,23 @@ class Prior:
 
     def jump_counts(self) -> tuple[Floats, Floats] | None:
         """Return the approximate jumps in the text of the older model; None without an older model."""
-        if self.lexicon is None or self.transitions is None:
+        if self.lexicon is None or self.jump_models is None:
             return None
         stored = self.lexicon.forms[0]
         counts = []
-        for model, side in zip(self.transitions, stored.sides, strict=True):
+        for model, side in zip(self.jump_models, stored.sides, strict=True):
             classes = model.classes if len(model.classes) == len(side.linked) else np.zeros(0, np.int32)
             mass = np.bincount(classes, side.linked[: len(classes)], len(model.tables))
             mass[0] = mass.sum() / WORDS_A_SENTENCE
             counts.append((model.tables * mass[:, None]).astype(np.float32))
         return counts[0], counts[1]
 
-    def renumbered_transitions(self, source: EncodedSide, target: EncodedSide) -> BothTransitions | None:
-        """Return the transitions of the older model, numbered as the words of a bitext, or None."""
-        if self.lexicon is None or self.transitions is None:
+    def renumbered_jump_models(self, source: EncodedSide, target: EncodedSide) -> BothJumpModels | None:
+        """Return the jump models of the older model, numbered as the words of a bitext, or None."""
+        if self.lexicon is None or self.jump_models is None:
             return None
         known = self.lexicon.known(source, target)
-        return self.transitions[0].renumbered(known[0]), self.transitions[1].renumbered(known[1])
+        return self.jump_models[0].renumbered(known[0]), self.jump_models[1].renumbered(known[1])
 
     def swapped(self, source: EncodedSide, target: EncodedSide) -> bool:
         """Tell whether the sides of a bitext seem swapped against those of the older model."""
@@ -108,7 +109,7 @@ def _sum(a: FormCounts, b: FormCounts) -> FormCounts:
 def form_prior(form_pairs: FormPairs, prior: Prior) -> FormPrior:
     """Return the prior by the numbers of the forms."""
     number = number_words(form_pairs.forms[0]), number_words(form_pairs.forms[1])
-    of_source, of_target = map(form_function, form_pairs.letters)
+    of_source, of_target = map(form_function, form_pairs.form_kinds)
     width = len(number[1])
     listed = [number[0][of_source(s)] * width + number[1][of_target(t)] for s, t, _ in prior.words]
     keys = np.array(listed, dtype=np.int64)
@@ -118,15 +119,15 @@ def form_prior(form_pairs: FormPairs, prior: Prior) -> FormPrior:
         keys, counts = np.concatenate([keys, more_keys]), np.concatenate([counts, more_counts])
     sides = [FormCounts(np.zeros(len(forms)), np.zeros(len(forms)), 0.0) for forms in number]
     if (older := prior.lexicon) is not None:
-        learned = older.with_letters(form_pairs.letters) or older.whole
+        learned = older.of_kinds(form_pairs.form_kinds) or older.whole
         if learned is None:
-            wanted = f"expected an older model with whole words or with the forms {form_pairs.letters}"
-            raise UsageError(f"{wanted}, found {[stored.letters for stored in older.forms]}")
+            wanted = f"expected an older model with whole words or with the forms {form_pairs.form_kinds}"
+            raise UsageError(f"{wanted}, found {[stored.form_kinds for stored in older.forms]}")
         numbers = []  # of each form of the older model
         for n, words in enumerate((older.source_words, older.target_words)):
-            forms = number_forms(words, learned.letters[n])[1]
-            if learned.letters != form_pairs.letters:
-                forms = [*map(form_function(form_pairs.letters[n]), forms)]
+            forms = number_forms(words, learned.form_kinds[n])[1]
+            if learned.form_kinds != form_pairs.form_kinds:
+                forms = [*map(form_function(form_pairs.form_kinds[n]), forms)]
             numbers.append(np.array([number[n][form] for form in forms]))
         source, target = np.divmod(learned.keys, len(numbers[1]))
         keys = np.concatenate([keys, numbers[0][source] * width + numbers[1][target]])
@@ -145,7 +146,7 @@ def _dictionary_counts(
     number: tuple[dict[str, int], dict[str, int]],
 ) -> tuple[Longs, Floats]:
     """Return the keys and the weights of those word pairs whose forms of one kind both occur in the text."""
-    of_source, of_target = map(form_function, form_pairs.letters)
+    of_source, of_target = map(form_function, form_pairs.form_kinds)
     source = look_up(number[0], (of_source(word) for word, _, _ in dictionary))
     target = look_up(number[1], (of_target(word) for _, word, _ in dictionary))
     weights = np.array([weight for *_, weight in dictionary], dtype=np.float32)

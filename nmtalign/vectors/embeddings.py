@@ -8,11 +8,11 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 from operator import add
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -58,8 +58,28 @@ class VectorCoverage:
         return f"{text}, {self.composed:,} more by sub-words or back-off" if self.composed else text
 
 
+class SubwordVectors:
+    """Vectors of parts of words, of which the vectors of words are composed."""
+
+    matrix: NDArray[Any]  # one vector for each part
+    # whether a composed vector counts as the word's own, because there is no list of words
+    are_own: ClassVar[bool] = False
+
+    def vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """Return the composed vector of each word, zeros for a word without known parts, shape (N, D)."""
+        raise NotImplementedError
+
+    def __contains__(self, word: object) -> bool:
+        """Return whether a word has known parts."""
+        raise NotImplementedError
+
+    def state(self) -> State:
+        """Return the state of sub-words that are a part of their own."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class CharacterNgrams:
+class CharacterNgrams(SubwordVectors):
     """fastText's sub-words: one vector for each hash bucket of character n-grams.
 
     The hash is 32-bit FNV-1a over the UTF-8 bytes, each taken as a signed number, modulo K. gensim has it
@@ -163,8 +183,9 @@ class Embeddings:
         The words, each with its row of the matrix.
     matrix : array of shape (V, D)
         One vector for each row, floating point; may be memory-mapped.
-    subwords : CharacterNgrams, optional
-        Vectors of parts of words, of which those of unknown words are composed.
+    subwords : SubwordVectors, optional
+        Vectors of parts of words, of which those of unknown words are composed. A static model has nothing
+        else: each of its words is composed.
     unknown : {"zero", "subword", "backoff"}
         What an unknown word gets. ``zero``: the zero vector. ``subword``: a composition of its pieces.
         ``backoff``: the vector of the known word that differs only in case or accents; else the mean of
@@ -192,14 +213,14 @@ class Embeddings:
 
     vocabulary: Vocabulary
     matrix: NDArray[Any]
-    subwords: CharacterNgrams | None = None
+    subwords: SubwordVectors | None = None
     unknown: str = "zero"
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_type(self.vocabulary, Vocabulary, "a vocabulary; Embeddings.of(words, matrix) makes one")
         check_type(self.matrix, np.ndarray, "an array of vectors")
-        check_type(self.subwords, (CharacterNgrams, type(None)), "vectors of sub-words")
+        check_type(self.subwords, (SubwordVectors, type(None)), "vectors of sub-words")
         check_type(self.settings, Mapping, "settings as a dictionary")
         if self.matrix.ndim != 2 or self.matrix.dtype.kind != "f" or not self.matrix.shape[1]:
             given = f"{self.matrix.dtype} of shape {self.matrix.shape}"
@@ -212,19 +233,31 @@ class Embeddings:
             raise UsageError("these vectors have no sub-words; choose 'zero' or 'backoff' for unknown words")
 
     def __repr__(self) -> str:
+        if self.are_static:
+            return f"Embeddings of all words, {self.dimension} dimensions, {self.subwords}"
         pieces = "" if self.subwords is None else f", {len(self.subwords.matrix):,} vectors of sub-words"
         return f"Embeddings of {len(self):,} words, {self.dimension} dimensions{pieces}"
 
+    @property
+    def are_static(self) -> bool:
+        """Whether these are the vectors of a static model, which composes all words of sub-words."""
+        return self.subwords is not None and self.subwords.are_own
+
     @classmethod
-    @check_call("of a dictionary of vectors: Embeddings.of(list(vectors), list(vectors.values()))")
-    def of(cls, words: Mapping[str, int] | Sequence[str] | NDArray[np.str_], matrix: ArrayLike) -> Embeddings:
+    @check_call("of words and a matrix: Embeddings.of(words, matrix)")
+    def of(
+        cls,
+        words: Mapping[str, int] | Mapping[str, ArrayLike] | Sequence[str] | NDArray[np.str_] | Any,
+        matrix: ArrayLike | None = None,
+    ) -> Embeddings:
         """Return the rows of a matrix as the vectors of words.
 
         Parameters
         ----------
         words : mapping of str to int, or sequence or array of str
-            The row of each word (``word2int``), or the words in the order of the rows.
-        matrix : array of shape (V, D)
+            The row of each word (``word2int``), or the words in the order of the rows. Without `matrix`: a
+            mapping from each word to its vector, or a DataFrame of numbers whose index are the words.
+        matrix : array of shape (V, D), optional
 
         Raises
         ------
@@ -235,7 +268,11 @@ class Embeddings:
         --------
         >>> Embeddings.of({"cat": 1, "dog": 0}, np.eye(2)).vectors(["cat"]).tolist()
         [[0.0, 1.0]]
+        >>> Embeddings.of({"cat": [0.0, 1.0], "dog": [1.0, 0.0]}).vectors(["cat"]).tolist()
+        [[0.0, 1.0]]
         """
+        if matrix is None:
+            words, matrix = _words_and_matrix(words)
         words = words.tolist() if hasattr(words, "tolist") else words
         listed = isinstance(words, Mapping | Sequence) and not isinstance(words, str)
         if not listed or any(isinstance(word, list) for word in words):
@@ -284,19 +321,27 @@ class Embeddings:
     def state(self) -> State:
         """Return words and vectors; rows that no word has are left out."""
         whole = self.compact()
-        large, lengths = {"vectors": _as_stored(whole.matrix)}, None
-        if pieces := whole.subwords:
-            large["subwords"] = _as_stored(pieces.matrix)
-            lengths = [pieces.shortest, pieces.longest]
+        large = {"vectors": _as_stored(whole.matrix)}
+        lengths = None
+        parts = {}
+        if isinstance(whole.subwords, CharacterNgrams):
+            large["subwords"] = _as_stored(whole.subwords.matrix)
+            lengths = [whole.subwords.shortest, whole.subwords.longest]
+        elif whole.subwords is not None:
+            parts["subwords"] = whole.subwords.state()
         values = {"unknown": self.unknown, "subwords": lengths, "settings": dict(self.settings)}
-        return State("embeddings", values, large=large, words={"vocab": whole.vocabulary.words})
+        words = {"vocab": whole.vocabulary.words}
+        return State("embeddings", values, large=large, words=words, parts=parts)
 
     @classmethod
     def from_state(cls, stored: Stored) -> Embeddings:
         """Return the embeddings that have a state of :meth:`state`."""
         words = Vocabulary.from_words(stored.words("vocab"))
-        matrix, pieces = stored.large("vectors", "v", (len(words), None)), None
-        if stored.value("subwords", object) is not None:
+        matrix = stored.large("vectors", "v", (len(words), None))
+        pieces: SubwordVectors | None = None
+        if stored.parts():
+            pieces = stored.open("subwords", matrix.shape[1])
+        elif stored.value("subwords", object) is not None:
             table = stored.large("subwords", "v", (None, matrix.shape[1]))
             pieces = CharacterNgrams(table, *stored.value("subwords", list))
         return cls(words, matrix, pieces, stored.text("unknown"), stored.value("settings", dict))
@@ -313,10 +358,25 @@ class Embeddings:
         """Return the same vectors with another choice of `unknown`."""
         return replace(self, unknown=policy)
 
+    def with_back_off(self) -> Embeddings:
+        """Return the same vectors with vectors for unknown words, if these have none: of sub-words if any."""
+        if self.unknown != "zero":
+            return self
+        composes = self.subwords is not None and not self.are_static
+        return self.with_unknown("subword" if composes else "backoff")
+
     def first(self, count: int) -> Embeddings:
         """Return the first words only (usually the most frequent ones)."""
         check_number(count, "a number of words, 0 or more", minimum=0, integer=True)
         return self if count >= len(self) else self._with_words(self.vocabulary.words[:count])
+
+    def without_prefix(self, prefix: str) -> Embeddings:
+        """Return the words that begin with a prefix, without it; DataError if there is none."""
+        words = [word for word in self.vocabulary.words if word.startswith(prefix)]
+        if not words:
+            raise DataError(f"expected words that begin with {prefix!r}, found none")
+        whole = self._with_words(words)
+        return replace(whole, vocabulary=Vocabulary.from_words([word.removeprefix(prefix) for word in words]))
 
     def compact(self) -> Embeddings:
         """Return the same words with row n for the n-th word, without rows that no word has."""
@@ -347,9 +407,10 @@ class Embeddings:
         result = np.zeros((len(rows), self.dimension), dtype)  # (N, D)
         result[rows >= 0] = self.matrix[rows[rows >= 0]]
         missing = np.flatnonzero(rows < 0).tolist()
-        if missing and self.unknown == "subword" and self.subwords is not None:
+        if missing and self.subwords is not None and (self.are_static or self.unknown == "subword"):
             result[missing] = self.subwords.vectors([words[n] for n in missing])
-        elif missing and self.unknown == "backoff":
+            missing = [n for n in missing if not result[n].any()] if self.are_static else []
+        if missing and self.unknown == "backoff":
             result[missing] = [self._back_off(words[n]) for n in missing]
         return result
 
@@ -380,7 +441,8 @@ class Embeddings:
         """
         _expect_words(words)
         forms = list(words)
-        missing = [n for n, word in enumerate(words) if word not in self.vocabulary]
+        own_words = self.own_words if self.are_static else self.vocabulary
+        missing = [n for n, word in enumerate(words) if word not in own_words]
         normalized = text.normalized([words[n] for n in missing])
         unfolded = self._unfolded(text) if missing else {}
         for n, word in zip(missing, normalized, strict=True):
@@ -411,8 +473,10 @@ class Embeddings:
         return {}
 
     @property
-    def own_words(self) -> OwnWords:
+    def own_words(self) -> Container[str]:
         """The words that have a vector of their own, which is not zero."""
+        if self.subwords is not None and self.subwords.are_own:
+            return self.subwords
         return OwnWords(self)
 
     @cached_property
@@ -494,6 +558,31 @@ def unit_rows(matrix: NDArray[Any]) -> NDArray[np.floating]:
     wide = np.asarray(matrix, dtype=np.result_type(matrix.dtype, np.float32))
     lengths = np.linalg.norm(wide, axis=1, keepdims=True)  # (V, 1)
     return np.asarray(wide / np.where(lengths > 0, lengths, 1))
+
+
+def _words_and_matrix(vectors: Any) -> tuple[list[Any], Any]:
+    """Return the words, and the matrix of their vectors, of a DataFrame or a dictionary of vectors."""
+    if is_word_frame(vectors):
+        words = vectors.index.tolist()
+        wrong = [word for word in words if not isinstance(word, str)]
+        if wrong:
+            expected = "expected a DataFrame whose index are the words"
+            raise UsageError(f"{expected}, found {short_repr(wrong[0])}; set_index(column) makes it so")
+        return words, vectors.to_numpy()
+    if isinstance(vectors, Mapping):
+        rows = list(vectors.values())
+        lengths = {np.shape(row) for row in rows}
+        if len(lengths) == 1 and len(lengths.pop()) == 1:
+            return list(vectors), np.array(rows)
+    raise UsageError(
+        "expected words with their matrix, a dictionary word -> vector with vectors of one length, or a"
+        f" DataFrame indexed by words; found {short_repr(vectors)}"
+    )
+
+
+def is_word_frame(vectors: Any) -> bool:
+    """Return whether an object is a DataFrame with an index, as those of pandas."""
+    return hasattr(vectors, "to_numpy") and hasattr(vectors, "index") and hasattr(vectors, "columns")
 
 
 def _expect_words(words: Any) -> None:

@@ -121,13 +121,13 @@ def _other_binary(start: bytes) -> str | None:
     for signature, what in _BINARY_FILES:
         if start.startswith(signature):
             return what
-    if start.startswith((b"PK\3\4", b"PK\5\6")):
-        return _zip_file(start[:1000])
+    if is_zip(start):
+        return other_zip_file(start[:1000])
     if start[257:262] == b"ustar":
         return f"a tar archive; {_UNPACK_VECTORS}"
     header_bytes = int.from_bytes(start[:8], "little")
     if start[8:9] == b"{" and 0 < header_bytes <= _MAX_SAFETENSORS_HEADER and b'"dtype"' in start:
-        return f"a safetensors file; {_IN_PYTHON}"
+        return "a safetensors file; a static model needs its tokenizer.json beside it: name their folder"
     for pattern, order in ((_UTF_16_LE, "le"), (_UTF_16_BE, "be")):
         # A few bytes suffice: a binary form has no run of letters that alternate with zeros
         match = pattern.match(start[:64])
@@ -136,15 +136,20 @@ def _other_binary(start: bytes) -> str | None:
     return None
 
 
-def _zip_file(start: bytes) -> str:
-    """Return the kind of a zip file, by the names of its first members."""
+def is_zip(start: bytes) -> bool:
+    """Return whether a file begins as a zip archive does."""
+    return start.startswith((b"PK\3\4", b"PK\5\6"))
+
+
+def other_zip_file(start: bytes) -> str | None:
+    """Return the kind of a zip archive, by the names of its first members; None if it may be any files."""
     if b"data.pkl" in start or b"/version" in start:
         return f"a PyTorch file (a zip archive); {_IN_PYTHON}"
     if b"[Content_Types].xml" in start:
         return "a workbook of Excel or another document (a zip archive); save it as text with tabs"
     if b".npy" in start:
         return "an archive of NumPy arrays: name it X.npz, and put word2int_X.pkl or X.json beside it"
-    return f"a zip archive; {_UNPACK_VECTORS}"
+    return None
 
 
 def is_pickle(start: bytes) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 
 from nmtalign import blas
 from nmtalign.arrays import Longs, Reals
-from nmtalign.errors import DataError, UsageError
+from nmtalign.errors import DataError, NmtalignWarning, UsageError
 from nmtalign.files.text_files import read_lines
 from nmtalign.names import RETRIEVAL_SCORES
 from nmtalign.text.vocabulary import Vocabulary
@@ -103,6 +103,7 @@ def nearest_words(
     A zero vector has none.
     """
     check_choice(score, RETRIEVAL_SCORES, "scores")
+    _check_word_list(target)
     queries = unit_rows(source.vectors(words))  # (N, D)
     keys = unit_rows(target.compact().matrix)  # (V, D)
     if score == "csls":
@@ -117,6 +118,12 @@ def nearest_words(
         entries = [(target_words[row], value) for row, value in zip(rows_of_word, values, strict=True)]
         neighbors[word] = entries if query.any() else []
     return neighbors
+
+
+def _check_word_list(embeddings: Embeddings) -> None:
+    """Raise UsageError if the vectors have no list of words."""
+    if embeddings.are_static:
+        raise UsageError("expected vectors of a list of words; a static model composes words of sub-words")
 
 
 class DictionaryScore(NamedTuple):
@@ -200,6 +207,8 @@ def map_spaces(
     if source.dimension != target.dimension:
         dimensions = f"{source.dimension} and {target.dimension}"
         raise UsageError(f"expected spaces of equal dimension, found {dimensions}")
+    _check_word_list(source)
+    _check_word_list(target)
     source, target = source.compact(), target.compact()
     X, Y = centered(source.matrix), centered(target.matrix)
     first = _seed_rows(source, target, seeds)
@@ -301,5 +310,6 @@ def warn_if_unrelated(source: Embeddings, target: Embeddings) -> None:
         warnings.warn(
             "the two vector spaces look unrelated: identically spelled words are hardly closer than random"
             " ones. Map them into one space first: nmtalign vectors map",
+            NmtalignWarning,
             stacklevel=2,
         )

@@ -10,10 +10,12 @@ format                description                                               
 ``fasttext``          fastText's .bin models with sub-words                               no
 ``gensim``            gensim's KeyedVectors and models with word vectors (pickles)        no
 ``pickle``            a pickled dictionary from words to vectors                          no
+``static``            tokenizer.json and model.safetensors (model2vec, Hugging Face)      no
 ====================  ==================================================================  =======
 
-The format of a file is detected from its content, except that ``word2int`` is recognized by file names. Files
-of the last five formats may be compressed by gzip, bzip2, xz or Zstandard.
+The format of a file is detected from its content, except that ``word2int`` and ``static`` are recognized by
+file names. Files of the formats from ``word2vec`` to ``pickle`` may be compressed by gzip, bzip2, xz or
+Zstandard, or be the only file of a zip archive.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ from __future__ import annotations
 import codecs
 import json
 import pickle
+import re
 import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -32,7 +36,7 @@ import numpy as np
 
 from nmtalign.calls import check_call
 from nmtalign.display import short_repr
-from nmtalign.errors import DataError, UsageError
+from nmtalign.errors import DataError, NmtalignWarning, UsageError
 from nmtalign.files.array_files import NpyRowReader, read_array
 from nmtalign.files.atomic_output import AtomicFiles, atomic_folder, check_overwrite, check_replaceable
 from nmtalign.files.json_files import parse_json, read_json
@@ -50,7 +54,7 @@ from nmtalign.names import READ_VECTORS, ReadVectorsFormat, WrittenVectorsFormat
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.validation import check_number, check_type
-from nmtalign.vectors.embeddings import CharacterNgrams, Embeddings
+from nmtalign.vectors.embeddings import CharacterNgrams, Embeddings, is_word_frame
 from nmtalign.vectors.format_signatures import (
     is_fasttext,
     is_pickle,
@@ -66,6 +70,7 @@ from nmtalign.vectors.pickles import (
     read_pickled_vectors,
     vectors_of_dictionary,
 )
+from nmtalign.vectors.static_models import STATIC_FILES, is_static_model, read_static_model
 from nmtalign.vectors.vector_text_files import BYTE_ORDER_MARK, keeps_ascii, read_text_vectors, text_form
 from nmtalign.vectors.word2vec_files import (
     open_vectors_file,
@@ -73,6 +78,8 @@ from nmtalign.vectors.word2vec_files import (
     read_word2vec_binary,
     write_word2vec,
 )
+
+StripPrefix = str | tuple[str, str]  # of the words of both sides, or of each side
 
 _FILE_NAMES = {
     "folder": "{}",
@@ -92,6 +99,10 @@ _PAIR_FILES = (
     "bahdanau.npz",
     "scaled-dot.npz",
 )
+# a language in front of each word, as in ConceptNet's files, and as files of several languages have it
+_LANGUAGE_PREFIX = re.compile(r"/c/[a-z]{2,3}/|[a-z]{2}[_:](?=.)")
+_MIN_PREFIXED_WORDS = 4  # fewer words may begin so by accident
+_MAX_SHOWN_PREFIXES = 4
 _DETECTION_BYTES = 1 << 20  # the format is detected from the beginning of a file
 _PICKLE_HEAD_BYTES = 200  # contain the name of the class of the pickled object
 _FOLDER_FORMAT = {"format": "nmtalign-vectors", "version": 1}
@@ -106,6 +117,7 @@ def load_embeddings(
     unsafe_pickle: bool = False,
     encoding: str = "utf-8",
     errors: str | None = None,
+    strip_prefix: str | None = None,
 ) -> Embeddings:
     """Load the word vectors of one language.
 
@@ -114,8 +126,8 @@ def load_embeddings(
     path : path
         A file or folder; for ``word2int`` either of the two files.
     format : str
-        ``folder``, ``word2int``, ``word2vec``, ``word2vec-binary``, ``fasttext``, ``gensim`` or ``pickle``;
-        with ``auto`` the content decides.
+        ``folder``, ``word2int``, ``word2vec``, ``word2vec-binary``, ``fasttext``, ``gensim``, ``pickle`` or
+        ``static``; with ``auto`` the content decides.
     limit : int, optional
         Load only the first words, usually the most frequent ones.
     unsafe_pickle : bool
@@ -123,6 +135,9 @@ def load_embeddings(
     encoding, errors : str
         How to decode the words of text and binary files, as for :meth:`bytes.decode`. A byte order mark of
         UTF-8, UTF-16 or UTF-32 takes precedence.
+    strip_prefix : str, optional
+        Keep only the words that begin so, such as ``/c/en/``, without this beginning: the words of one
+        language, in a file of several.
 
     Returns
     -------
@@ -138,7 +153,11 @@ def load_embeddings(
     if resolve_path(path) != path:
         raise UsageError(f"{path} are bundled vectors of two languages; `load` makes an aligner over them")
     if unsafe_pickle:
-        warnings.warn(f"{path}: pickles are read without the allow-list and can run any code", stacklevel=3)
+        warnings.warn(
+            f"{path}: pickles are read without the allow-list and can run any code",
+            NmtalignWarning,
+            stacklevel=3,
+        )
     if limit is not None:
         check_number(limit, "a limit of at least 1 word", minimum=1, integer=True)
     check_type(encoding, str, "the name of an encoding")
@@ -148,15 +167,23 @@ def load_embeddings(
     except (LookupError, ValueError) as error:
         raise UsageError(f"words cannot be decoded with `encoding` and `errors` ({error})") from None
     format = detect_format(path, encoding=encoding) if format == "auto" else format
+    if format == "static" and limit is not None:
+        raise UsageError("`limit` does not apply to a static model, which composes all words; remove it")
+    if strip_prefix is not None:
+        check_type(strip_prefix, str, "the prefix of words")
+    if format == "static" and strip_prefix:
+        raise UsageError("`strip_prefix` does not apply to a static model, which has no list of words")
     decoding = limit, encoding, errors or "strict"
+    max_rows = None if strip_prefix else limit  # a limit counts the words that are kept
     readers: dict[str, Callable[[], Embeddings]] = {
-        "folder": lambda: _read_folder(path, limit),
+        "folder": lambda: _read_folder(path, max_rows),
         "word2int": lambda: _read_word2int(path, unsafe_pickle),
-        "word2vec": lambda: read_text_vectors(path, *decoding),
-        "word2vec-binary": lambda: read_word2vec_binary(path, *decoding),
-        "fasttext": lambda: read_fasttext_binary(path, limit, encoding, errors or "backslashreplace"),
-        "gensim": lambda: read_gensim(path, limit, unsafe_pickle),
+        "word2vec": lambda: read_text_vectors(path, *decoding, strip_prefix or ""),
+        "word2vec-binary": lambda: read_word2vec_binary(path, max_rows, encoding, errors or "strict"),
+        "fasttext": lambda: read_fasttext_binary(path, max_rows, encoding, errors or "backslashreplace"),
+        "gensim": lambda: read_gensim(path, max_rows, unsafe_pickle),
         "pickle": lambda: read_pickled_vectors(path, unsafe_pickle),
+        "static": lambda: read_static_model(path if path.is_dir() else path.parent),
     }
     if format not in readers:
         raise UsageError(f"vector format: expected one of {', '.join(READ_VECTORS)}, found {format!r}")
@@ -165,13 +192,44 @@ def load_embeddings(
         np.errstate(over="ignore", invalid="ignore"),
     ):  # entries that are not finite are refused
         embeddings = readers[format]()
+        if strip_prefix and format != "word2vec":
+            embeddings = embeddings.without_prefix(strip_prefix)
     for matrix in (embeddings.matrix, *([embeddings.subwords.matrix] if embeddings.subwords else [])):
         if matrix.size and not np.isfinite([matrix.min(), matrix.max()]).all():
             row = int(np.isfinite(matrix).all(axis=1).argmin())
             raise DataError(f"the vectors hold NaN or infinity, first in row {row + 1}").at(
                 _described_side(path)
             )
+    if strip_prefix is None:
+        embeddings = _without_language(embeddings, path)
     return embeddings if limit is None else embeddings.first(limit)
+
+
+def _without_language(embeddings: Embeddings, path: Path) -> Embeddings:
+    """Return vectors whose words lack the language that all of them begin with, as ConceptNet's /c/en/cat.
+
+    If the language cannot be known, or may be a part of the words of the text, a warning says what to do.
+    """
+    words = embeddings.vocabulary.words
+    if len(words) < _MIN_PREFIXED_WORDS:
+        return embeddings
+    prefixes: Counter[str] = Counter()
+    for word in words:
+        found = _LANGUAGE_PREFIX.match(word)
+        if found is None:
+            return embeddings
+        prefixes[found[0]] += 1
+    names = [prefix for prefix, _ in prefixes.most_common(_MAX_SHOWN_PREFIXES)]
+    if len(prefixes) == 1 and names[0].startswith("/"):
+        warnings.warn(
+            f"{path}: words are read without {names[0]}, which all of them begin with", stacklevel=3
+        )
+        return embeddings.without_prefix(names[0])
+    example = ",".join(names[:2])
+    shown = ", ".join(names) + (", ..." if len(prefixes) > len(names) else "")
+    advice = f"to keep those of one language, without it, name it for each side: `strip_prefix={example}`"
+    warnings.warn(f"{path}: all words begin with a language ({shown}); {advice}", stacklevel=3)
+    return embeddings
 
 
 def detect_format(path: str | Path, *, encoding: str = "utf-8") -> ReadVectorsFormat:
@@ -182,10 +240,12 @@ def detect_format(path: str | Path, *, encoding: str = "utf-8") -> ReadVectorsFo
     path = as_path(path)
     if (path / "meta.json").is_file():
         return "folder"
+    if is_static_model(path) or (path.name in STATIC_FILES and is_static_model(path.parent)):
+        return "static"
     if path.is_dir():
         raise DataError(
-            "expected word2int_XX.pkl and embeddings_XX.npz of each language XX, or a folder that"
-            " `vectors convert` wrote; found neither"
+            "expected word2int_XX.pkl and embeddings_XX.npz of each language XX, a folder that `vectors"
+            f" convert` wrote, or {' and '.join(STATIC_FILES)} of a static model; found none of these"
         ).at(path)
     if not path.is_file():
         raise DataError("no such file or folder of vectors").at(path)
@@ -252,6 +312,8 @@ def save_embeddings(
         reads with ``KeyedVectors.load_word2vec_format(path, binary=True)``.
     """
     check_type(embeddings, Embeddings, "Embeddings")
+    if embeddings.are_static:
+        raise UsageError("a static model has no list of words to save; copy its folder instead")
     path, whole = as_path(path), embeddings.compact()
     expect_room_for_vectors(path, format, overwrite=overwrite)
     whole = replace(whole, matrix=np.ascontiguousarray(whole.matrix))
@@ -324,7 +386,8 @@ def _read_folder(folder: Path, limit: int | None) -> Embeddings:
 def _write_folder(embeddings: Embeddings, folder: Path) -> None:
     """Write nmtalign's own format."""
     meta: dict[str, Any] = {**_FOLDER_FORMAT, "words": len(embeddings), "dimension": embeddings.dimension}
-    if pieces := embeddings.subwords:
+    pieces = embeddings.subwords
+    if isinstance(pieces, CharacterNgrams):
         meta["subwords"] = {"shortest": pieces.shortest, "longest": pieces.longest}
     with atomic_folder(folder) as new:
         embeddings.state().write(new)  # vectors.npy, vocab.txt, subwords.npy
@@ -411,7 +474,7 @@ def _vectors_beside(entries: dict[Any, Any], path: Path) -> Embeddings:
     for matrix in companion_paths(path):
         if matrix.is_file():
             reason = f"it contains a vector for each word, so {matrix.name} is not read"
-            warnings.warn(f"{path}: {reason}", stacklevel=2)
+            warnings.warn(f"{path}: {reason}", NmtalignWarning, stacklevel=2)
     return vectors_of_dictionary(entries)
 
 
@@ -442,15 +505,18 @@ def load_pair(
     languages: tuple[str, str] | None = None,
     limit: int | None = None,
     unsafe_pickle: bool = False,
+    strip_prefix: StripPrefix | None = None,
 ) -> tuple[Embeddings, Embeddings]:
     """Load source and target vectors from one folder.
 
     For each of two languages XX, the folder contains ``word2int_XX.pkl`` and ``embeddings_XX.npz``, or a
-    sub-folder ``XX`` in nmtalign's own format. By default, the languages are those of ``pair.json``, or the
-    only two in the folder in alphabetical order. The vectors have the same dimension, and the settings of
-    ``pair.json``.
+    sub-folder ``XX`` in nmtalign's own format. The vectors of a static model are those of both sides. By
+    default, the languages are those of ``pair.json``, or the only two in the folder in alphabetical order.
+    The vectors have the same dimension, and the settings of ``pair.json``.
     """
     folder = as_path(folder)
+    if is_static_model(folder):
+        return both_embeddings((folder, folder), limit=limit, strip_prefix=strip_prefix)
     paths = languages_of(folder)
     names = languages or pair_languages(folder)
     if not isinstance(names, tuple | list) or len(names) != 2:
@@ -462,19 +528,37 @@ def load_pair(
             raise DataError(f"no vectors for language {name!r}; found {sorted(paths)}").at(folder)
     noted = _pair_note(folder).get("settings", {})
     with reraise_as_data_error(folder):
-        sides = both_embeddings([paths[name] for name in names], limit=limit, unsafe_pickle=unsafe_pickle)
+        sides = both_embeddings(
+            [paths[name] for name in names],
+            limit=limit,
+            unsafe_pickle=unsafe_pickle,
+            strip_prefix=strip_prefix,
+        )
     source, target = (replace(side, settings=side.settings or noted) for side in sides)
     return source, target
 
 
 def both_embeddings(
-    vectors: Sequence[Any], *, limit: int | None = None, unsafe_pickle: bool = False
+    vectors: Sequence[Any],
+    *,
+    limit: int | None = None,
+    unsafe_pickle: bool = False,
+    strip_prefix: StripPrefix | None = None,
 ) -> tuple[Embeddings, Embeddings]:
-    """Return source and target vectors; each side is Embeddings, gensim's KeyedVectors, or a path."""
+    """Return source and target vectors.
+
+    Each side is Embeddings, gensim's KeyedVectors, a path, a dictionary word -> vector, a DataFrame indexed
+    by words, or (words, matrix).
+    """
     if len(vectors) != 2:
         raise UsageError(f"expected source and target vectors, found {len(vectors)}: {short_repr(vectors)}")
-    source = _as_embeddings(vectors[0], limit, unsafe_pickle=unsafe_pickle)
-    target = _as_embeddings(vectors[1], limit, unsafe_pickle=unsafe_pickle)
+    prefixes = (strip_prefix,) * 2 if isinstance(strip_prefix, str) else strip_prefix or (None, None)
+    if len(prefixes) != 2:
+        raise UsageError(f"`strip_prefix` must be a prefix, or one for each side; found {strip_prefix!r}")
+    source = _as_embeddings(vectors[0], limit, prefixes[0], unsafe_pickle=unsafe_pickle)
+    if source.are_static and isinstance(vectors[0], str | Path) and vectors[0] == vectors[1]:
+        return source, source  # the table may be large
+    target = _as_embeddings(vectors[1], limit, prefixes[1], unsafe_pickle=unsafe_pickle)
     if source.dimension != target.dimension:
         source_name, target_name = _described_side(vectors[0]), _described_side(vectors[1])
         lengths = f"{source_name} has {source.dimension} dimensions, {target_name} has {target.dimension}"
@@ -490,10 +574,25 @@ def _described_side(side: Any) -> str:
     return str(_matrix_of(path) if is_word2int_path(path) else path)
 
 
-def _as_embeddings(side: Any, limit: int | None, *, unsafe_pickle: bool) -> Embeddings:
+def _as_embeddings(side: Any, limit: int | None, prefix: str | None, *, unsafe_pickle: bool) -> Embeddings:
+    """Return the vectors of a side, in any form of :func:`both_embeddings`; `prefix` is one of its words."""
     if isinstance(side, str | Path):
-        return load_embeddings(side, limit=limit, unsafe_pickle=unsafe_pickle)
-    return side if isinstance(side, Embeddings) else Embeddings.from_gensim(side)
+        return load_embeddings(side, limit=limit, unsafe_pickle=unsafe_pickle, strip_prefix=prefix)
+    embeddings = _from_object(side)
+    return embeddings.without_prefix(prefix) if prefix else embeddings
+
+
+def _from_object(side: Any) -> Embeddings:
+    """Return the vectors of an object."""
+    if isinstance(side, Embeddings):
+        return side
+    if isinstance(side, Mapping) or is_word_frame(side):
+        return Embeddings.of(side)
+    if isinstance(side, tuple | list):
+        if len(side) != 2:
+            raise UsageError(f"expected (words, matrix) as the vectors of a side, found {short_repr(side)}")
+        return Embeddings.of(*side)
+    return Embeddings.from_gensim(side)
 
 
 def save_pair(

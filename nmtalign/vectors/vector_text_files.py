@@ -22,7 +22,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from nmtalign.arrays import AnyArray
-from nmtalign.errors import DataError
+from nmtalign.errors import DataError, NmtalignWarning
 from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.vectors.format_signatures import MAX_NUMBERS, name_other_files, read_header, utf_16_or_32
 from nmtalign.vectors.word2vec_files import BYTES_PER_READ, decode_word, first_vectors, open_vectors_file
@@ -217,8 +217,13 @@ def _form_of_spaced_word(line: bytes, others: list[bytes]) -> TextForm | None:
     return form
 
 
-def read_text_vectors(path: Path, limit: int | None, encoding: str, errors: str) -> Embeddings:
+def read_text_vectors(
+    path: Path, limit: int | None, encoding: str, errors: str, prefix: str = ""
+) -> Embeddings:
     """Read vectors as text, compressed or not, with or without a header line.
+
+    Only words that begin with `prefix` are kept, without it, so that one language of a file of many takes no
+    more memory than it needs.
 
     The numbers equal ``float32(float(text))`` exactly, as gensim reads them. pandas reads 20,000 vectors of
     300 dimensions in 0.3 s, gensim in 3.5 s.
@@ -229,19 +234,34 @@ def read_text_vectors(path: Path, limit: int | None, encoding: str, errors: str)
         form, lines = _begin(file, path)
         most = min(sys.maxsize if form.words is None else form.words, limit or sys.maxsize)
         rows_per_block = 1 + BYTES_PER_READ // (8 * form.dimension)
-        while block := b"".join(islice(lines, min(rows_per_block, most - len(words)))):
+        rows_read = 0
+        max_rows = most
+        if prefix:  # how many rows have so many words with the prefix is not known
+            max_rows = sys.maxsize if form.words is None else form.words
+        while len(words) < most and (
+            block := b"".join(islice(lines, min(rows_per_block, max_rows - rows_read)))
+        ):
             block = block.replace(b"\r\n", b"\n").removesuffix(b"\n")
-            line = len(words) + (1 if form.words is None else 2)
+            line = rows_read + (1 if form.words is None else 2)
             parsed = _parse_fast(block, form, encoding, errors)
             new_words, numbers = parsed or _parse_slowly(block, form, encoding, errors, path, line)
+            rows_read += len(new_words)
+            if prefix:
+                kept = [n for n, word in enumerate(new_words) if word.startswith(prefix)]
+                new_words = [new_words[n].removeprefix(prefix) for n in kept]
+                numbers = numbers[kept]
             words += new_words
             raw += numbers.tobytes()
-        if form.words is not None and len(words) < most:
-            raise DataError(f"the header promises {form.words} words, the file has {len(words)}")
-        if form.words is not None and len(words) == form.words and next(lines, b""):
+        if form.words is not None and rows_read < max_rows and len(words) < most:
+            raise DataError(f"the header promises {form.words} words, the file has {rows_read}")
+        if form.words is not None and rows_read == form.words and next(lines, b""):
             warnings.warn(
-                f"{path}: lines after the {form.words} words of the header are not read", stacklevel=2
+                f"{path}: lines after the {form.words} words of the header are not read",
+                NmtalignWarning,
+                stacklevel=2,
             )
+    if prefix and not words:
+        raise DataError(f"expected words that begin with {prefix!r}, found none in {rows_read:,} rows")
     return first_vectors(words, np.frombuffer(raw, np.float32).reshape(-1, form.dimension), path)
 
 

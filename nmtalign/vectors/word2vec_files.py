@@ -19,19 +19,27 @@ from typing import IO
 import numpy as np
 
 from nmtalign.arrays import AnyArray
-from nmtalign.errors import DataError
+from nmtalign.errors import DataError, NmtalignWarning
 from nmtalign.files.atomic_output import AtomicFiles
-from nmtalign.files.compressed import open_decompressed
+from nmtalign.files.compressed import open_decompressed, open_zip_member
 from nmtalign.files.limits import max_decompressed_size
 from nmtalign.files.read_errors import reraise_as_data_error
 from nmtalign.files.text_files import is_encodable
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import CharacterNgrams, Embeddings
-from nmtalign.vectors.format_signatures import FASTTEXT_MAGIC, compression, looks_like_text, read_header
+from nmtalign.vectors.format_signatures import (
+    FASTTEXT_MAGIC,
+    compression,
+    is_zip,
+    looks_like_text,
+    other_zip_file,
+    read_header,
+)
 
 BYTES_PER_READ = 1 << 24
 _MAX_WORD_BYTES = 1 << 16
 _MAX_FIRST_LINE_BYTES = 256
+_SIGNATURE_BYTES = 1_000  # tell the compression, and what a zip archive has
 _TEXT_CHECK_BYTES = 1 << 12  # enough to tell text from binary numbers
 _SUPERVISED = 3  # kind of a fastText model
 _WORD, _LABEL = 0, 1  # kinds of entries in the dictionary of fastText
@@ -39,21 +47,32 @@ _WORD, _LABEL = 0, 1  # kinds of entries in the dictionary of fastText
 
 @contextmanager
 def open_vectors_file(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file for reading bytes; a compressed file is decompressed.
+    """Open a file for reading bytes; a compressed file, or the only file of a zip archive, is decompressed.
 
     Errors name the file.
     """
     ending = _compression_of(path)
-    with (
-        reraise_as_data_error(path, "the file is damaged or ends too early"),
-        open_decompressed(io.FileIO(path), ending) if ending else open(path, "rb") as opened,
-    ):
-        yield opened
+    with reraise_as_data_error(path, "the file is damaged or ends too early"):
+        if ending is None:
+            opened: IO[bytes] = open(path, "rb")  # noqa: SIM115  # closed below
+        elif ending == ".zip":
+            opened = open_zip_member(io.FileIO(path))
+        else:
+            opened = open_decompressed(io.FileIO(path), ending)
+        with opened:
+            yield opened
 
 
 def _compression_of(path: Path) -> str | None:
+    """Return the ending that names the compression of a file, or None.
+
+    A zip archive that is the file of another program, such as PyTorch, is not a compressed file.
+    """
     with open(path, "rb") as file:
-        return compression(file.read(16))
+        start = file.read(_SIGNATURE_BYTES)
+    if is_zip(start):
+        return ".zip" if other_zip_file(start) is None else None
+    return compression(start)
 
 
 def _expect_bytes(path: Path, needed: int, promised: str) -> None:
@@ -86,7 +105,11 @@ def first_vectors(words: list[str], matrix: AnyArray, path: Path) -> Embeddings:
     for row, word in enumerate(words):
         rows.setdefault(word, row)
     if repeated := len(words) - len(rows):
-        warnings.warn(f"{path}: {repeated} words are repeated; their first vector is kept", stacklevel=3)
+        warnings.warn(
+            f"{path}: {repeated} words are repeated; their first vector is kept",
+            NmtalignWarning,
+            stacklevel=3,
+        )
         matrix = matrix[list(rows.values())]
     return Embeddings(Vocabulary.from_words(rows), matrix)
 
@@ -236,7 +259,7 @@ def _read_fasttext_words(
         strange += words[-1].encode(encoding, "replace") != word
     if strange:
         reason = f"{strange} words are not {encoding}; their bad bytes are replaced"
-        warnings.warn(f"{path}: {reason}", stacklevel=3)
+        warnings.warn(f"{path}: {reason}", NmtalignWarning, stacklevel=3)
     return words
 
 

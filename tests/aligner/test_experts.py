@@ -29,7 +29,7 @@ from nmtalign.encoders.matrix_files import PairMatrix
 from nmtalign.encoders.published import PUBLISHED_METHODS, soft_posteriors
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.inputs import batch_of_links
-from nmtalign.positions.position_model import BucketPosteriors, Posteriors
+from nmtalign.positions.position_model import Posteriors, PosteriorsAndRatios
 from nmtalign.text.bitext import SentencePair, iter_chunks
 from nmtalign.training.em import PRESET_HYPERPARAMETERS
 from nmtalign.training.prior import Prior
@@ -52,7 +52,7 @@ def table(links, forward, reverse, joint):
     object.__setattr__(text, "expert_links", batch_of_links([links]))
     whole = np.zeros((3, *text.buckets[0].shape), np.float32)
     whole[:, :T, :S, 0] = forward, reverse, joint
-    return text, lambda k: BucketPosteriors(Posteriors(*whole), None)
+    return text, lambda k: PosteriorsAndRatios(Posteriors(*whole), None)
 
 
 def test_votes_by_hand():
@@ -322,13 +322,13 @@ def test_votes_reach_the_pieces_of_a_long_pair():
     seen = set()
     for k, bucket in enumerate(text.buckets):
         weights, annotated = text.expert_cells(k)
-        for column in np.flatnonzero(bucket.pieces >= 0):
-            piece = bucket.pieces[column]
-            start = text.segments.start[:, piece]
+        for column in np.flatnonzero(bucket.sections >= 0):
+            piece = bucket.sections[column]
+            start = text.sections.start[:, piece]
             t, s = np.nonzero(weights[..., column])
             seen |= {(int(start[0] + a), int(start[1] + b)) for a, b in zip(s, t, strict=True)}
             assert (annotated[..., column] == bucket.inside[..., column]).all()
-    assert len(text.segments.pair) > 1
+    assert len(text.sections.pair) > 1
     assert {(n, n) for n in range(600)} <= seen <= links[0]
 
 

@@ -21,7 +21,7 @@ from nmtalign.aligner.extraction_methods import (
 )
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import UsageError
-from nmtalign.positions.position_model import BucketPosteriors, Posteriors
+from nmtalign.positions.position_model import Posteriors, PosteriorsAndRatios
 from tests.aligner import toy_language
 from tests.aligner.toy_language import toy_bitext
 
@@ -96,7 +96,7 @@ def joint_matrix(draw) -> np.ndarray:
 
 def everywhere(k: int, ratios: object) -> np.ndarray:
     """Let all cells have links."""
-    return np.array(True)
+    return np.broadcast_to(True, (99, 99, 999))
 
 
 def links_of(joint: np.ndarray, extraction: Extraction) -> list[tuple[int, int]]:
@@ -105,7 +105,7 @@ def links_of(joint: np.ndarray, extraction: Extraction) -> list[tuple[int, int]]
     T, S, B = text.buckets[0].shape
     stacked = np.zeros((T, S, B))
     stacked[: len(joint), : joint.shape[1], 0] = joint
-    attention = BucketPosteriors(Posteriors(stacked, stacked, stacked), None)
+    attention = PosteriorsAndRatios(Posteriors(stacked, stacked, stacked), None)
     batch = Decoder(text, lambda k: attention, extraction, everywhere).align(1)
     return [tuple(link) for link in batch.links(0)]
 
@@ -192,7 +192,7 @@ def test_a_threshold_that_is_no_probability_is_refused(threshold):
 def test_signs_are_no_second_words(word, linked):
     text = encode_text([(["a", "b"], ["x", word, "y"])])
     joint = np.array([[0.9, 0.0], [0.4, 0.0], [0.0, 0.9]])[..., None]
-    attention = BucketPosteriors(Posteriors(joint, joint, joint), None)
+    attention = PosteriorsAndRatios(Posteriors(joint, joint, joint), None)
     found = Decoder(text, lambda k: attention, make_extraction("posterior"), everywhere).align(1)
     assert found.links(0) == [(0, 0), *([(0, 1)] if linked else []), (1, 2)]
     alone = Decoder(

@@ -1,4 +1,4 @@
-"""TransitionModel over given vectors: plain loops, planted word order, and laws."""
+"""Hidden Markov models over given vectors: plain loops, planted word order, and laws."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from nmtalign.aligner.fit_to_text import fit_text
 from nmtalign.aligner.opening import vector_aligner
 from nmtalign.corpus import buckets
 from nmtalign.errors import UsageError
-from nmtalign.positions.hmm import DEFAULT_NULL, MAX_JUMP
+from nmtalign.positions.hmm import DEFAULT_NULL
+from nmtalign.positions.jumps import MAX_JUMP
 from nmtalign.positions.position_model import SoftmaxPositions
 from nmtalign.scorers.vector_scores import BahdanauScore
 from nmtalign.text.bitext import SentencePair
@@ -85,7 +86,7 @@ def test_attention_is_that_of_plain_loops(score, fitted):
         aligner, text = fitted_to(aligner, TEXT), TEXT
     source, target = ["w3", "w1", "unknown", "w1", "w9"], ["w2", "w3", "w0", "unknown"]
     ratios = naive_ratios(aligner, source, target, text)
-    jumps = [model.tables.astype(float) for model in aligner.positions.transitions]
+    jumps = [model.tables.astype(float) for model in aligner.positions.jump_models]
 
     def direction(emission, table):
         S = len(emission[0])
@@ -107,7 +108,7 @@ def test_planted_word_order_is_learned():
     aligner = vector_aligner(side, side, positions="hmm", threshold=0.5)
     text = [list(random.choice(WORDS, size=random.integers(4, 9))) for _ in range(300)]
     fitted = fitted_to(aligner, [(words, words[::-1]) for words in text])
-    table = fitted.positions.transitions[0].tables[1]
+    table = fitted.positions.jump_models[0].tables[1]
     assert int(table.argmax()) - MAX_JUMP == -1
     source = ["w1", "w2", "w1", "w3"]
     turned = {(n, 3 - n) for n in range(4)}
@@ -174,7 +175,7 @@ def test_room_and_threads_change_no_link(monkeypatch):
     pairs = [tuple(list(random.choice(WORDS, size=n)) for n in random.integers(0, 9, 2)) for _ in range(200)]
     aligner = fitted_to(hmm_aligner(), pairs)
     threads = fitted_to(replace(hmm_aligner(), workers=3), pairs)
-    for one, other in zip(aligner.positions.transitions, threads.positions.transitions, strict=True):
+    for one, other in zip(aligner.positions.jump_models, threads.positions.jump_models, strict=True):
         np.testing.assert_array_equal(one.tables, other.tables)
     whole = aligner.align_batch(pairs)
     monkeypatch.setattr(buckets, "MAX_BUCKET_CELLS", 50)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.aligner.extraction_methods import DEFAULT_THRESHOLD, make_extraction
 from nmtalign.aligner.learning import LearnOptions, learn
-from nmtalign.positions.hmm import joint_probability
+from nmtalign.positions.agreement import joint_probability
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training.em import PRESET_HYPERPARAMETERS
 from tests.aligner.toy_language import links_of, toy_bitext, toy_training

@@ -19,7 +19,8 @@ from nmtalign.scorers import forms
 from nmtalign.scorers.dense import make_dense_scorer
 from nmtalign.scorers.forms import letter_pairs
 from nmtalign.scorers.given_vectors import VectorScorer
-from nmtalign.scorers.learned_lexicon import Lexicon, Smoothing
+from nmtalign.scorers.lexicon import Lexicon
+from nmtalign.scorers.likelihood_ratios import Smoothing
 from nmtalign.scorers.vector_scores import make_score
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings

@@ -16,7 +16,7 @@ from nmtalign.batch.cluster import ClusterProcesses
 from nmtalign.cli import main
 from nmtalign.progress import Progress, open_reporter
 from nmtalign.text.bitext import read_bitext
-from nmtalign.training.distributed import DistributedBitext
+from nmtalign.training.distributed import DistributedBackend
 from nmtalign.training.em import PRESET_HYPERPARAMETERS
 from tests.aligner.toy_language import toy_bitext
 
@@ -27,8 +27,8 @@ CELLS = 7_500  # of a shard, so that there are several
 
 
 def by_cluster(client, pairs, *, cells: int = CELLS, **options) -> TrainingResult:
-    place = partial(DistributedBitext, processes=ClusterProcesses(client), cells=cells)
-    return learn(pairs, LearnOptions(make_bitext=place, **options))
+    place = partial(DistributedBackend, processes=ClusterProcesses(client), cells=cells)
+    return learn(pairs, LearnOptions(make_backend=place, **options))
 
 
 def assert_same_model(one, other) -> None:
@@ -39,7 +39,7 @@ def assert_same_model(one, other) -> None:
         assert len(shared) > 0.9999 * max(len(a.keys), len(b.keys))  # the smallest counts are dropped
         counts = (kind.counts[np.searchsorted(kind.keys, shared)] for kind in (a, b))
         np.testing.assert_allclose(*counts, rtol=1e-5, atol=1e-6)
-    for a, b in zip(one.positions.transitions, other.positions.transitions, strict=True):
+    for a, b in zip(one.positions.jump_models, other.positions.jump_models, strict=True):
         np.testing.assert_allclose(a.tables, b.tables, rtol=1e-5, atol=1e-8)
 
 

@@ -41,7 +41,8 @@ def bitext(tmp_path) -> tuple[Path, Path]:
 
 
 def test_one_line_of_links_for_each_line(bitext, vectors, capsys):
-    assert run("align", *bitext, "--vectors", vectors, "--verbose") == 0
+    plain = "--positions", "diagonal"
+    assert run("align", *bitext, "--vectors", vectors, *plain, "--verbose") == 0
     out, err = capsys.readouterr()
     assert out == "0-0 1-2 2-1 3-3 4-4\n\n1-2 2-1\n\n"  # la has no vector
     assert err.startswith("nmtalign: 4 en-fr pairs, 7 links in ")
@@ -49,6 +50,25 @@ def test_one_line_of_links_for_each_line(bitext, vectors, capsys):
     assert (
         "score=cosine scale=8 unknown=zero positions=diagonal(4) extract=mutual text=space+lower+nfc" in err
     )
+
+
+def test_vectors_have_hidden_markov_positions_and_back_off_by_default(bitext, vectors, capsys):
+    """Options that are given win; other positions are plain attention, without back-off."""
+    chosen = "with the positions of a hidden Markov model and back-off for words without a vector; for plain"
+    for options, settings, message in (
+        ((), "unknown=backoff positions=hmm(fitted on ", chosen),
+        (("--positions", "hmm"), "unknown=backoff positions=hmm", "with back-off for words"),
+        (("--unknown", "zero"), "unknown=zero positions=hmm", "with the positions of a hidden Markov model;"),
+        (("--unknown", "zero", "--positions", "hmm"), "unknown=zero positions=hmm", ""),
+        (("--positions", "none"), "unknown=zero positions=none", ""),
+        (("--diagonal", "2"), "unknown=zero positions=diagonal(2)", ""),
+        (("--positions", "none", "--unknown", "backoff"), "unknown=backoff positions=none", ""),
+    ):
+        assert run("align", *bitext, "--vectors", vectors, *options, "-v") == 0
+        err = capsys.readouterr().err
+        assert settings in err
+        assert ("the vectors are used with" in err) == bool(message)
+        assert message in err
 
 
 def test_all_outputs_run_parallel(bitext, vectors, tmp_path):
@@ -92,7 +112,10 @@ def test_two_files_of_vectors(tmp_path, bitext, capsys):
     ("options", "first"),
     [
         (["--extract", "argmax"], "0-0 2-1 1-2 3-3 4-4"),
-        (["--extract", "threshold", "--threshold", "0.99", "--temperature", "0.02"], "0-0 1-2 2-1 3-3 4-4"),
+        (
+            ["--extract", "threshold", "--threshold", "0.99", "--temperature", "0.02", "--positions", "none"],
+            "0-0 1-2 2-1 3-3 4-4",
+        ),
         (["--symmetrize", "grow-diag-final-and"], "0-0 1-2 2-1 3-3 4-4"),
         (["--score", "scaled-dot", "--positions", "none"], "0-0 1-2 2-1 3-3 4-4"),
         (["--no-lowercase"], "1-2 2-1 3-3 4-4"),
@@ -136,7 +159,8 @@ def test_links_between_whitespace_words_of_the_lines(tmp_path, vectors):
 def test_command_line_over_environment_over_file(bitext, vectors, tmp_path, monkeypatch, capsys):
     config = tmp_path / "config.toml"
     config.write_text(
-        f"[align]\nvectors = '{vectors}'\ntemperature = 0.5\nextract = 'argmax'\n", encoding="utf-8"
+        f"[align]\nvectors = '{vectors}'\ntemperature = 0.5\nextract = 'argmax'\npositions = 'none'\n",
+        encoding="utf-8",
     )
     monkeypatch.setenv("NMTALIGN_ALIGN_TEMPERATURE", "0.25")
     for arguments in (
@@ -144,10 +168,10 @@ def test_command_line_over_environment_over_file(bitext, vectors, tmp_path, monk
         ["align", *bitext, "--config", config, "--extract", "match", "-v"],
     ):
         assert run(*arguments) == 0
-        assert "scale=4 unknown=zero positions=diagonal(4) extract=match" in capsys.readouterr().err
+        assert "scale=4 unknown=zero positions=none extract=match" in capsys.readouterr().err
     monkeypatch.setenv("NMTALIGN_CONFIG", str(config))
     assert run("align", *bitext, "-v") == 0
-    assert "scale=4 unknown=zero positions=diagonal(4) extract=argmax" in capsys.readouterr().err
+    assert "scale=4 unknown=zero positions=none extract=argmax" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

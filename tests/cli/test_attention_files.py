@@ -18,6 +18,7 @@ D = 6
 WORDS = [f"w{n}" for n in range(300)]
 SOURCE = ["w1 w2 w3", "w4", "", "w5 w6 unknown w7"]
 TARGET = ["w3 w1", "w4 w9 w8", "w1", "new w5 w7 w6"]
+PLAIN = "--score", "dot", "--positions", "none"
 VALUES = ("scores", "forward", "reverse", "combined")
 
 
@@ -65,8 +66,8 @@ def naive(matrices: list[np.ndarray], source: str, target: str) -> dict[str, np.
 @pytest.mark.parametrize("values", [None, *VALUES])
 def test_each_pair_has_its_matrix(values, matrices, vectors, text):
     chosen = () if values is None else ("--values", values)
-    options = "--vectors", vectors, "--score", "scaled-dot", "-o", "links", "--attention", "a.npz", *chosen
-    assert run("align", *text, *options) == 0
+    options = "--vectors", vectors, "--score", "scaled-dot", "--positions", "none", "-o", "links"
+    assert run("align", *text, *options, "--attention", "a.npz", *chosen) == 0
     found = np.load("a.npz")
     assert found.files == ["pair-1", "pair-2", "pair-3", "pair-4", "linkable-4"]
     without = np.array([word not in WORDS for word in SOURCE[3].split()])  # w5 w6 unknown w7
@@ -91,7 +92,7 @@ def test_the_bytes_do_not_depend_on_workers_and_chunks(vectors, text, monkeypatc
 def test_links_from_reads_the_same_links(vectors, text):
     long = [" ".join(np.random.default_rng(n).permutation(WORDS)) for n in range(2)]
     write([*SOURCE, "", long[0]], [*TARGET, "w1", long[1]])
-    plain = "align", *text, "--vectors", vectors, "--score", "dot", "--attention", "a.npz"
+    plain = "align", *text, "--vectors", vectors, *PLAIN, "--attention", "a.npz"
     assert run(*plain, "--extract", "argmax", "-o", "links") == 0
     assert (
         run("links-from", *text, "--matrices", "a.npz", "--normalize", "--extract", "argmax", "-o", "again")
@@ -107,14 +108,15 @@ def test_links_from_reads_the_same_links(vectors, text):
 
 def test_a_word_may_be_linked_if_one_of_its_tokens_may(vectors, text):
     write(["w1, (new) w2"], ["w2 w1, new"])  # the comma has no vector
-    plain = "align", *text, "--vectors", vectors, "--tokenizer", "simple", "--score", "dot"
+    plain = "align", *text, "--vectors", vectors, "--tokenizer", "simple", *PLAIN
     assert run(*plain, "-o", "links", "--attention", "a.npz") == 0
     expected = [[True, False, True], [True, False, True], [False] * 3]
     np.testing.assert_array_equal(np.load("a.npz")["linkable-1"], expected)
 
 
 def test_pictures_of_a_file_hatch_words_that_have_no_links(vectors, text):
-    assert run("align", *text, "--vectors", vectors, "-o", "links", "--attention", "a.npz") == 0
+    plain = "align", *text, "--vectors", vectors, *PLAIN
+    assert run(*plain, "-o", "links", "--attention", "a.npz") == 0
     Path("pairs.tsv").write_text("".join(map("{}\t{}\n".format, SOURCE, TARGET)), encoding="utf-8")
     draw = "heatmap", "--pairs", "pairs.tsv", "--lines", 4, "--matrices", "a.npz", "-o", "x.svg"
     assert run(*draw) == 0
@@ -131,7 +133,7 @@ def test_marks_of_another_shape_are_refused(text, capsys):
 
 def test_shares_of_long_pairs_sum_to_1_at_most(vectors, text):
     write([" ".join(WORDS)], [" ".join(WORDS[::-1])])  # in pieces that share source words
-    plain = "align", *text, "--vectors", vectors, "--score", "dot", "-o", "links", "--attention", "a.npz"
+    plain = "align", *text, "--vectors", vectors, *PLAIN, "-o", "links", "--attention", "a.npz"
     for values, axis in (("forward", 1), ("reverse", 0)):
         assert run(*plain, "--values", values) == 0
         sums = np.load("a.npz")["pair-1"].sum(axis=axis)
@@ -143,7 +145,7 @@ def test_shares_of_long_pairs_sum_to_1_at_most(vectors, text):
 
 def test_matrices_count_what_links_count(vectors, text):
     write(["w1 w2, w3"], ["(w3) w1"])
-    plain = "align", *text, "--vectors", vectors, "--score", "dot", "-o", "links", "--attention", "a.npz"
+    plain = "align", *text, "--vectors", vectors, *PLAIN, "-o", "links", "--attention", "a.npz"
     assert run(*plain, "--tokenizer", "simple") == 0
     found = np.load("a.npz")["pair-1"]
     assert found.shape == (2, 3)
@@ -203,12 +205,8 @@ def test_arrays_of_several_pairs_and_values(vectors, text, capsys):
     found = np.load("m.npz")
     assert found.files == [f"{name}-{n}" for n in (1, 4) for name in ("forward", "reverse", "combined")]
     assert run(*draw, "-o", "whole.npz") == 0
-    assert (
-        run(
-            "align", *text, "--vectors", vectors, "-o", "links", "--attention", "a.npz", "--values", "forward"
-        )
-        == 0
-    )
+    plain = "align", *text, "--vectors", vectors, "--positions", "diagonal", "-o", "links"
+    assert run(*plain, "--attention", "a.npz", "--values", "forward") == 0
     whole, aligned = np.load("whole.npz"), np.load("a.npz")
     assert [*whole.files, "linkable-4"] == aligned.files
     assert all(

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from nmtalign.cli import main
-from nmtalign.cli.declare import INPUT
+from nmtalign.cli.parameter_types import INPUT
 from tests.cli.test_types import ALL
 
 SOURCE = ["the café is open .", "a café .", "the naïve friend", "a friend ."] * 5

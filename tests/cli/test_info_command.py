@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -58,7 +59,7 @@ def test_links_of_another_text_or_unit_fit_nothing(text, tmp_path, capsys):
     bpe = [path.with_name(f"{path.name}.bpe") for path in text]
     capsys.readouterr()
     assert run("info", tmp_path / "links", *bpe) == 3
-    assert "they reach only" in capsys.readouterr().err
+    assert "% of the lines end in linked words" in capsys.readouterr().err
     assert run("info", tmp_path / "links", *swapped) == 3
     assert "is outside of" in capsys.readouterr().err
     write(tmp_path / "short", lines(tmp_path / "links")[:-1])
@@ -71,11 +72,116 @@ def test_no_links_fit_every_text(text, tmp_path, capsys):
     assert "links of words or tokens" in capsys.readouterr().out
 
 
-def test_other_commands_warn_of_links_of_another_unit(text, tmp_path, capsys):
-    bpe = [path.with_name(f"{path.name}.bpe") for path in text]
+@pytest.fixture
+def wrong_links(text, tmp_path) -> Path:
+    """Links of the words of the text."""
     assert run("align", *text, "-o", tmp_path / "links", "-q") == 0
+    return tmp_path / "links"
+
+
+COMMANDS = {
+    "lexicon": ["lexicon", "SOURCE", "TARGET", "LINKS", "-o", "out"],
+    "phrases": ["phrases", "SOURCE", "TARGET", "LINKS", "-o", "out"],
+    "project": ["project", "SOURCE", "TARGET", "LINKS", "--tags", "SOURCE", "-o", "out"],
+    "index": ["index", "SOURCE", "TARGET", "LINKS", "-o", "out"],
+    "convert": [
+        "convert",
+        "LINKS",
+        "--from",
+        "pharaoh",
+        "--to",
+        "giza",
+        "--source",
+        "SOURCE",
+        "--target",
+        "TARGET",
+    ],
+    "align": ["align", "SOURCE", "TARGET", "--expert", "LINKS", "-o", "out"],
+    "expert of pieces": [
+        *(
+            "align",
+            "SOURCE",
+            "TARGET",
+            "--pieces",
+            "bpe",
+            "--count",
+            "pieces",
+            "--expert",
+            "LINKS",
+            "-o",
+            "out",
+        )
+    ],
+    "train": ["train", "SOURCE", "TARGET", "--preset", "fast", "--expert", "LINKS", "-o", "out"],
+    "report": ["report", "SOURCE", "TARGET", "-o", "out.html", "--gold", "LINKS"],
+    "report --compare": ["report", "SOURCE", "TARGET", "-o", "out.html", "--compare", "other=LINKS"],
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_reject_links_of_the_words_of_sub_words(
+    text, wrong_links, tmp_path, monkeypatch, capsys, command
+):
+    monkeypatch.chdir(tmp_path)
+    bpe = [path.with_name(f"{path.name}.bpe") for path in text]
+    for sides, code in ((text, 0), (bpe, 3)):
+        if "--pieces" in COMMANDS[command] and code == 0:
+            continue
+        values = {"SOURCE": sides[0], "TARGET": sides[1], "LINKS": wrong_links}
+        line = [str(values.get(word, word)) for word in COMMANDS[command]]
+        line = [word.replace("=LINKS", f"={wrong_links}") for word in line]
+        capsys.readouterr()
+        assert run(*line) == code
+        err = capsys.readouterr().err
+        assert ("are joined to: only" in err) == (code == 3)
+        assert "may count other units" not in err
+        assert not Path("out").exists() or code == 0
+        shutil.rmtree("out", ignore_errors=True)
+        Path("out").unlink(missing_ok=True)
+
+
+def test_commands_warn_of_links_of_larger_units(text, wrong_links, tmp_path, capsys):
+    """Here the text consists of pieces without marks, such as the tokens of --tokens."""
+    bare = []
+    for path in text:
+        cut = [line.replace("@@", "") for line in lines(path.with_name(f"{path.name}.bpe"))]
+        bare.append(write(tmp_path / path.name, cut))
+    for sides in (text, bare):
+        capsys.readouterr()
+        assert run("lexicon", *sides, wrong_links, "-o", tmp_path / "lex") == 0
+        warning = "links may count other units than the words of this text: only"
+        assert (warning in capsys.readouterr().err) == (sides is bare)
+
+
+def test_gold_of_larger_units_is_named(text, wrong_links, tmp_path, capsys):
+    raw = [write(tmp_path / path.name, [*lines(path), *lines(path)]) for path in text]
+    bpe = [
+        write(tmp_path / f"{path.name}.bpe", 2 * lines(path.with_name(f"{path.name}.bpe"))) for path in text
+    ]
+    gold = write(tmp_path / "gold", 2 * lines(wrong_links))
+    for sides, code in ((raw, 0), (bpe, 3)):
+        capsys.readouterr()
+        model = tmp_path / f"model-{code}"
+        assert run("train", *sides, "--gold", gold, "--preset", "fast", "-o", model) == code
+        assert ("are joined to: only" in capsys.readouterr().err) == (code == 3)
+
+
+def test_few_links_are_not_suspected(text, wrong_links, tmp_path, capsys):
+    """A person may link a word of a line here and there."""
+    links = [line.split(" ") for line in lines(wrong_links)]
+    few = write(tmp_path / "few", [line[n % len(line)] for n, line in enumerate(links)])
     capsys.readouterr()
-    assert run("lexicon", *text, tmp_path / "links", "-o", tmp_path / "lex") == 0
-    assert "warning" not in capsys.readouterr().err
-    assert run("lexicon", *bpe, tmp_path / "links", "-o", tmp_path / "lex") == 0
-    assert "so they may count other units than the words of this text" in capsys.readouterr().err
+    assert run("align", *text, "--expert", few, "-o", tmp_path / "links") == 0
+    assert "may count" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("is_swapped", [False, True])
+def test_evaluate_warns_of_gold_of_another_unit(text, wrong_links, tmp_path, capsys, is_swapped):
+    bpe = [path.with_name(f"{path.name}.bpe") for path in text]
+    pieces = tmp_path / "pieces"
+    assert run("align", *bpe, "--pieces", "bpe", "--count", "pieces", "-o", pieces, "-q") == 0
+    files = [pieces, wrong_links] if is_swapped else [wrong_links, pieces]
+    capsys.readouterr()
+    for gold, is_warned in ((files[0], False), (files[1], True)):
+        assert run("evaluate", files[0], gold) == 0
+        assert ("may count different units" in capsys.readouterr().err) == is_warned

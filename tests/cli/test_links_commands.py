@@ -304,6 +304,10 @@ def test_words_stand_between_spaces(capsys, tmp_path, raw):
     assert run(capsys, "project", *linked, *tagged, "--quiet") == (0, labels, "")
     _, _, err = run(capsys, "project", *linked, *tagged, "-o", tmp_path / "labels")
     assert f"annotations of 2 lines in {tmp_path}/labels, " in err
+    single = [write(tmp_path / name, line) for name, line in (("a", "cat"), ("b", "chat"), ("c", "0-0"))]
+    tags = write(tmp_path / "tags", "B-X")
+    _, _, err = run(capsys, "project", *single, "--tags", tags, *tagged[2:], "-o", tmp_path / "labels")
+    assert f"annotations of 1 line in {tmp_path}/labels, " in err
 
 
 @pytest.mark.parametrize("command", ["lexicon", "phrases", "project"])

@@ -137,7 +137,8 @@ def test_a_state_belongs_to_a_text_its_settings_and_what_is_known():
 def test_a_state_that_does_not_fit_is_made_again(tmp_path: Path, monkeypatch, name: str, changed):
     monkeypatch.setattr("nmtalign.training.checkpoint.SECONDS_BETWEEN_CHECKPOINTS", 0)
     path = tmp_path / "checkpoint.npz"
-    estimator = Estimator(encode_text(toy_bitext(20).words), PRESET_HYPERPARAMETERS["fast"], workers=1)
+    text = encode_text(toy_bitext(20).words)
+    estimator = Estimator.prepare(text, PRESET_HYPERPARAMETERS["fast"], workers=1)
     wanted = estimator.run(Checkpoint(path, "mine"))
     with np.load(path) as file:
         arrays = dict(file)
@@ -208,7 +209,10 @@ def interrupt(*arguments: object) -> None:
 def test_a_run_without_a_checkpoint_leaves_nothing(bitext, tmp_path: Path, monkeypatch, capsys):
     monkeypatch.setattr(Estimator, "run", interrupt)
     assert run("train", *bitext, "-o", tmp_path / "model") == 1
-    assert capsys.readouterr().err.endswith("error: interrupted\n")
+    assert capsys.readouterr().err.endswith(
+        "error: interrupted, nothing is kept yet: "
+        "the first checkpoint follows after the iterations of model 1\n"
+    )
     assert list(tmp_path.iterdir()) == []
 
 

@@ -61,7 +61,7 @@ def test_each_pair_with_words_stands_in_one_column(lengths):
         assert B % (COLUMN_MULTIPLE if max(S, T) < MIN_LONG_WORDS else LONG_COLUMN_MULTIPLE) == 0
         for longest, height in ((bucket.source_lengths.max(), S), (bucket.target_lengths.max(), T)):
             assert longest <= height <= longest * 9 / 8 + 1
-        for column, n in enumerate(bucket.pieces.tolist()):
+        for column, n in enumerate(bucket.sections.tolist()):
             for side, words, length in (
                 (source, bucket.source, bucket.source_lengths[column]),
                 (target, bucket.target, bucket.target_lengths[column]),
@@ -69,7 +69,7 @@ def test_each_pair_with_words_stands_in_one_column(lengths):
                 expected = sentence(side, n) if n >= 0 else []
                 assert [side.words[k] for k in words[:length, column]] == expected
                 assert (words[length:, column] == 0).all()
-        seen += [n for n in bucket.pieces.tolist() if n >= 0]
+        seen += [n for n in bucket.sections.tolist() if n >= 0]
     assert sorted(seen) == [n for n, (s, t) in enumerate(lengths) if s and t]
 
 
@@ -78,7 +78,7 @@ def test_each_pair_with_words_stands_in_one_column(lengths):
 def test_padding_is_at_most_a_half_and_of_long_sentences_their_own(lengths):
     source, target = sides(lengths)
     for bucket in make_buckets(source, target):
-        columns = np.flatnonzero(bucket.pieces >= 0)
+        columns = np.flatnonzero(bucket.sections >= 0)
         for own, height in (
             (bucket.source_lengths[columns], len(bucket.source)),
             (bucket.target_lengths[columns], len(bucket.target)),
@@ -87,7 +87,7 @@ def test_padding_is_at_most_a_half_and_of_long_sentences_their_own(lengths):
                 assert own.max() == height <= own.min() + max(1, own.min() // 2)
             else:
                 assert height <= own.min() * 9 / 8
-        for n in bucket.pieces[columns]:
+        for n in bucket.sections[columns]:
             (alone,) = make_buckets(*sides([(source.lengths[n], target.lengths[n])]))
             for found, height in zip(bucket.shape[:2], alone.shape[:2], strict=True):
                 assert found == height or found < MIN_LONG_WORDS
@@ -105,12 +105,12 @@ def test_buckets_are_cut_to_size(monkeypatch: pytest.MonkeyPatch):
     buckets = make_buckets(*sides([(5, 5)] * 100))
     shapes = [bucket.shape for bucket in buckets]
     assert shapes == [(5, 5, 32), (5, 5, 32), (5, 5, 32), (5, 5, COLUMN_MULTIPLE)]
-    np.testing.assert_array_equal(buckets[3].pieces[:5], [96, 97, 98, 99, -1])
+    np.testing.assert_array_equal(buckets[3].sections[:5], [96, 97, 98, 99, -1])
 
 
 def test_pairs_with_an_empty_side_are_left_out():
     buckets = make_buckets(*sides([(3, 2), (0, 2), (1, 1), (4, 0)]))
-    assert sorted(bucket.pieces[bucket.pieces >= 0].tolist() for bucket in buckets) == [[0], [2]]
+    assert sorted(bucket.sections[bucket.sections >= 0].tolist() for bucket in buckets) == [[0], [2]]
 
 
 def test_nothing():

@@ -16,7 +16,7 @@ from nmtalign.aligner.aligner import Aligner
 from nmtalign.corpus import text as text_module
 from nmtalign.corpus.sides import encode
 from nmtalign.corpus.text import CORE_WORDS, MAX_UNSPLIT_WORDS, split_long_pairs
-from nmtalign.positions.hmm import MAX_JUMP
+from nmtalign.positions.jumps import MAX_JUMP
 from tests.aligner.toy_language import links_of, toy_bitext, toy_training
 
 pytestmark = pytest.mark.filterwarnings("ignore:(only|the sides seem)")  # made-up words
@@ -103,7 +103,7 @@ def test_links_outside_the_core_are_dropped_and_the_others_moved():
     *_, pieces = split_long_pairs(encode([["a"] * 800]), encode([["b"] * 800]))  # 17 cores of 47 or 48 words
     first = pieces.start[1, 2]  # its core begins at word 94
     piece = np.array([0, 0, 2, 2])
-    kept, pair, s, t = pieces.restore(
+    kept, pair, s, t = pieces.links_in_cores(
         piece, np.array([3, 5, 4, 6]), np.array([3, 47, 93 - first, 94 - first])
     )
     assert kept.tolist() == [True, False, False, True]

@@ -28,17 +28,17 @@ def cell_words(buckets):
 
 @settings(max_examples=50)
 @example([(["a", "a"], []), (["b"], ["x"])], 10, (0, 7))  # the first word meets none
-@example([(["a", "b"], ["x"])], pairs.MAX_PIECE_CELLS, (0, 1000))  # both meet the same word
+@example([(["a", "b"], ["x"])], pairs.MAX_BUCKET_RUN_CELLS, (0, 1000))  # both meet the same word
 @given(
     st.lists(st.tuples(SENTENCE, SENTENCE), max_size=20),
-    st.sampled_from([10, pairs.MAX_PIECE_CELLS]),
+    st.sampled_from([10, pairs.MAX_BUCKET_RUN_CELLS]),
     st.sampled_from([(0, 7), (0, 1000), (pairs.MAX_SORTED_CELLS, pairs.CELLS_PER_RUN)]),
 )
 def test_numbers_are_those_of_unique(bitext, piece, few_and_run):
     source, target = (encode([pair[side] for pair in bitext]) for side in (0, 1))
     buckets = make_buckets(source, target)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pairs, "MAX_PIECE_CELLS", piece)
+        patch.setattr(pairs, "MAX_BUCKET_RUN_CELLS", piece)
         for name, size in zip(("MAX_SORTED_CELLS", "CELLS_PER_RUN"), few_and_run, strict=True):
             patch.setattr(pairs, name, size)
         index = index_pairs(buckets, source, target)
@@ -53,7 +53,7 @@ def test_numbers_are_those_of_unique(bitext, piece, few_and_run):
 
 def test_large_bitexts_keep_the_pairs_that_meet_often(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(pairs, "MAX_UNSHARED_CELLS", 0)
-    monkeypatch.setattr(pairs, "MAX_PIECE_CELLS", 500)
+    monkeypatch.setattr(pairs, "MAX_BUCKET_RUN_CELLS", 500)
     rng = np.random.default_rng(0)
     sides = [
         encode([[f"w{k}" for k in rng.zipf(1.4, rng.integers(0, 9)) % 40] for _ in range(200)])
@@ -86,7 +86,7 @@ def test_large_bitexts_keep_the_pairs_that_meet_often(monkeypatch: pytest.Monkey
 def test_distinct_is_unique(keys, part):
     expected = np.unique(keys, return_inverse=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pairs, "KEYS_PER_PART", part)
+        patch.setattr(pairs, "KEYS_PER_BLOCK", part)
         found = rank_distinct(np.array(keys, dtype=np.int64))
     for a, b in zip(found, expected, strict=True):
         np.testing.assert_array_equal(a, b)

@@ -26,7 +26,7 @@ from nmtalign.applications.linked_pairs import LinkedLines, LinkedPair
 from nmtalign.applications.markup import parse_markup
 from nmtalign.applications.projection import project_line
 from nmtalign.batch.shards import is_shard_complete
-from nmtalign.cli.declare import read_config
+from nmtalign.cli.configuration import read_config
 from nmtalign.corpus.bitext_index import open_index, write_index
 from nmtalign.encoders.matrix_files import read_matrices
 from nmtalign.errors import DataError

@@ -21,8 +21,8 @@ from nmtalign.links.formats import (
     format_pair_scores_batch,
     format_pharaoh,
     format_pharaoh_batch,
+    format_probabilities_batch,
     format_record,
-    format_scores_batch,
     parse_gold,
     parse_pharaoh,
     read_gold,
@@ -133,7 +133,7 @@ def test_batches_are_written_as_pair_by_pair(given_records):
     offsets = np.cumsum([0, *map(len, links)])
     batch = AlignedBatch(offsets, flat[:, 0], flat[:, 1], probability, np.arange(len(links)) / 7)
     assert format_pharaoh_batch(batch) == "".join(f"{format_pharaoh(pair)}\n" for pair in links)
-    scores = format_scores_batch(batch).split("\n")
+    scores = format_probabilities_batch(batch).split("\n")
     assert [len(line.split()) for line in scores[:-1]] == [len(pair) for pair in links]
     written = np.array(" ".join(scores).split(), dtype=np.float64)
     np.testing.assert_allclose(written, probability, atol=0.5001e-4)
@@ -144,7 +144,7 @@ def test_scores_are_never_in_exponents():
     batch = AlignedBatch(
         np.array([0, 3]), np.zeros(3, int), np.arange(3), np.array([1e-7, 1, 0.5]), np.array([1e-5])
     )
-    assert format_scores_batch(batch) == "0.0000 1.0000 0.5000\n"
+    assert format_probabilities_batch(batch) == "0.0000 1.0000 0.5000\n"
     assert format_pair_scores_batch(batch) == "0.000010\n"
 
 

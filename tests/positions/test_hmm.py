@@ -11,17 +11,15 @@ from hypothesis import strategies as st
 
 from nmtalign.corpus.buckets import make_buckets
 from nmtalign.corpus.sides import EncodedSide, encode
-from nmtalign.positions.hmm import (
+from nmtalign.positions.agreement import hmm_posteriors, joint_probability
+from nmtalign.positions.forward_backward import DirectionResult, forward_backward
+from nmtalign.positions.jumps import (
     MAX_JUMP,
-    Posterior,
-    TransitionModel,
-    Transitions,
+    BucketTransitions,
+    JumpModel,
     bucket_transitions,
-    estimate_transitions,
-    forward_backward,
-    hmm_posteriors,
-    initial_transitions,
-    joint_probability,
+    estimate_jump_model,
+    initial_jump_model,
     jump_counts,
 )
 from tests.positions.naive_hmm import enumerate_alignments, naive_forward_backward, naive_transitions
@@ -39,13 +37,13 @@ def random_problem(seed: int, T: int, S: int, B: int = 1) -> list[np.ndarray]:
     return [x.astype(np.float32) for x in ((1 - P0) * moves[:, :S], moves[:, S], null, emission)]
 
 
-def look(transition, stop, null, emission, *, jumps: bool = True) -> Posterior:
+def look(transition, stop, null, emission, *, jumps: bool = True) -> DirectionResult:
     """Attend, with the log-likelihood of the words themselves instead of that over null."""
-    found = forward_backward(emission / null[:, None], Transitions(transition, stop), jumps=jumps)
+    found = forward_backward(emission / null[:, None], BucketTransitions(transition, stop), jumps=jumps)
     return found._replace(log_likelihood=found.log_likelihood + np.log(null.astype(float)).sum(axis=0))
 
 
-def run(problem: list[np.ndarray]) -> Posterior:
+def run(problem: list[np.ndarray]) -> DirectionResult:
     return look(*problem)
 
 
@@ -113,11 +111,11 @@ def test_attention_does_not_depend_on_whether_jumps_are_counted():
     assert plain.jumps is None
 
 
-def jump_tables(seed: int, vocabulary: int, own: int) -> TransitionModel:
+def jump_tables(seed: int, vocabulary: int, own: int) -> JumpModel:
     rng = np.random.default_rng(seed)
     tables = rng.gamma(0.5, size=(own + 2, 2 * MAX_JUMP + 1)) + 1e-4
     tables /= tables.sum(axis=1, keepdims=True)
-    return TransitionModel(tables.astype(np.float32), initial_transitions(vocabulary, own).classes)
+    return JumpModel(tables.astype(np.float32), initial_jump_model(vocabulary, own).classes)
 
 
 def bucket_of(lengths: list[tuple[int, int]], vocabulary: int, seed: int = 0):
@@ -139,7 +137,7 @@ def without_others(side: EncodedSide, numbers: np.ndarray) -> EncodedSide:
     return replace(side, tokens=side.tokens[np.repeat(kept, side.lengths)], offsets=offsets)
 
 
-def attend(bucket, ratio: np.ndarray, jumps: TransitionModel):
+def attend(bucket, ratio: np.ndarray, jumps: JumpModel):
     emission = ratio[bucket.source[None], bucket.target[:, None]]  # (T, S, B)
     walk = bucket_transitions(jumps, bucket.source, bucket.source_lengths, P0)
     padded = bucket.target == 0
@@ -147,7 +145,7 @@ def attend(bucket, ratio: np.ndarray, jumps: TransitionModel):
     return look(walk.transition, walk.stop, null, emission)
 
 
-def naive_attend(source: np.ndarray, target: np.ndarray, ratio: np.ndarray, jumps: TransitionModel):
+def naive_attend(source: np.ndarray, target: np.ndarray, ratio: np.ndarray, jumps: JumpModel):
     classes = [0, *jumps.classes[source].tolist()]
 
     def weight(i: int, width: int) -> float:
@@ -165,7 +163,7 @@ def test_padded_buckets_equal_each_pair_by_itself():
     jumps, padded = jump_tables(0, len(source.words) - 1, own=5), 0
     for bucket in make_buckets(source, target):
         found = attend(bucket, ratio, jumps)
-        for b in np.flatnonzero(bucket.pieces >= 0):
+        for b in np.flatnonzero(bucket.sections >= 0):
             S, T = bucket.source_lengths[b], bucket.target_lengths[b]
             padded += bucket.shape[:2] != (T, S)
             expected = naive_attend(bucket.source[:S, b], bucket.target[:T, b], ratio, jumps)
@@ -186,7 +184,7 @@ def test_the_company_of_a_pair_changes_no_bit_of_it():
     for numbers in [np.arange(len(lengths)), *np.array_split(np.arange(len(lengths)), 7), np.array([0])]:
         for bucket in make_buckets(without_others(source, numbers), without_others(target, numbers)):
             posterior = attend(bucket, ratio, jumps)
-            for b, n in enumerate(bucket.pieces.tolist()):
+            for b, n in enumerate(bucket.sections.tolist()):
                 if n < 0:
                     continue
                 S, T = bucket.source_lengths[b], bucket.target_lengths[b]
@@ -216,9 +214,9 @@ def test_a_neighbor_of_wild_odds_changes_no_bit():
     """Numbers are scaled down when the wildest pair of the bucket asks for it, by powers of two."""
     odds = np.exp(np.random.default_rng(6).normal(scale=2, size=(30, 9, 320))).astype(np.float32)
     transition, stop = random_problem(6, 30, 9, B=320)[:2]
-    tame = forward_backward(odds, Transitions(transition, stop), jumps=True)
+    tame = forward_backward(odds, BucketTransitions(transition, stop), jumps=True)
     odds[:, :, 3] *= np.float32(1e20)
-    wild = forward_backward(odds, Transitions(transition, stop), jumps=True)
+    wild = forward_backward(odds, BucketTransitions(transition, stop), jumps=True)
     rest = np.arange(320) != 3
     np.testing.assert_array_equal(wild.posterior[..., rest], tame.posterior[..., rest])
     np.testing.assert_array_equal(wild.jumps[..., rest], tame.jumps[..., rest])
@@ -280,12 +278,12 @@ def test_transitions_are_the_jump_tables_within_the_sentence(seed: int, lengths:
 
 @pytest.mark.parametrize("S", [1, 2, 100, 400, MAX_JUMP - 1])
 def test_from_every_word_one_goes_somewhere(S: int):
-    walk = bucket_transitions(initial_transitions(1, 3), np.ones((S, 2), np.int32), np.array([S, S]), P0)
+    walk = bucket_transitions(initial_jump_model(1, 3), np.ones((S, 2), np.int32), np.array([S, S]), P0)
     np.testing.assert_allclose(walk.transition.sum(axis=1) / (1 - P0) + walk.stop, 1, atol=1e-4)
 
 
 def test_the_first_words_have_jumps_of_their_own():
-    jumps = initial_transitions(6, frequent=3)
+    jumps = initial_jump_model(6, frequent=3)
     assert jumps.classes[1:].tolist() == [1, 2, 3, 4, 4, 4]
     np.testing.assert_allclose(jumps.tables.sum(axis=1), 1, rtol=1e-5)
     assert (jumps.tables.argmax(axis=1) == MAX_JUMP + 1).all()
@@ -299,7 +297,7 @@ def test_widths_of_expected_jumps():
         posterior = attend(bucket, ratio, jumps)
         place, count = jump_counts(posterior.jumps, bucket.source, bucket.source_lengths, jumps)
         found += np.bincount(place, count, found.size).reshape(found.shape)
-        for b in np.flatnonzero(bucket.pieces >= 0):
+        for b in np.flatnonzero(bucket.sections >= 0):
             S = int(bucket.source_lengths[b])
             classes = [0, *jumps.classes[bucket.source[:S, b]].tolist()]
             for i in range(S + 1):
@@ -310,28 +308,28 @@ def test_widths_of_expected_jumps():
 
 
 def test_far_jumps_are_spread_over_their_neighbors():
-    old = initial_transitions(5, frequent=3)
+    old = initial_jump_model(5, frequent=3)
     counts = np.zeros(old.tables.shape)
     counts[2, MAX_JUMP + 20] = 70
-    tables = estimate_transitions(counts.ravel(), old).tables
+    tables = estimate_jump_model(counts.ravel(), old).tables
     high = np.flatnonzero(tables[2] > 0.01) - MAX_JUMP
     np.testing.assert_array_equal(high, np.arange(18, 25))  # 9 to 12, 13 to 17, 18 to 24, ...
     np.testing.assert_allclose(tables[2, MAX_JUMP + high], 1 / 7, rtol=1e-3)
 
 
 def test_jumps_back_are_spread_as_jumps_ahead():
-    old = initial_transitions(5, frequent=3)
+    old = initial_jump_model(5, frequent=3)
     counts = np.random.default_rng(6).random(old.tables.shape)
-    ahead = estimate_transitions(counts, old).tables
-    back = estimate_transitions(np.flip(counts, axis=1), old).tables
+    ahead = estimate_jump_model(counts, old).tables
+    back = estimate_jump_model(np.flip(counts, axis=1), old).tables
     np.testing.assert_allclose(back, np.flip(ahead, axis=1), rtol=1e-6)
 
 
 def test_own_jumps_are_mixed_with_those_of_all():
-    old = initial_transitions(5, frequent=3)
+    old = initial_jump_model(5, frequent=3)
     counts = np.zeros(old.tables.shape)
     counts[1, MAX_JUMP + 1], counts[3, MAX_JUMP - 1] = 150, 50
-    tables = estimate_transitions(counts, old).tables
+    tables = estimate_jump_model(counts, old).tables
     np.testing.assert_allclose(tables[4, [MAX_JUMP + 1, MAX_JUMP - 1]], [0.75, 0.25], rtol=1e-3)  # never seen
     np.testing.assert_allclose(
         tables[3, [MAX_JUMP + 1, MAX_JUMP - 1]], [0.375, 0.625], rtol=1e-3
@@ -342,11 +340,9 @@ def test_own_jumps_are_mixed_with_those_of_all():
 
 def test_one_table_for_all_words_is_a_table_for_each() -> None:
     random = np.random.default_rng(4)
-    own = initial_transitions(9, 0)
-    own = TransitionModel(random.random(own.tables.shape).astype(np.float32), own.classes)
-    more = TransitionModel(
-        np.vstack([own.tables, own.tables[1:]]), np.where(np.arange(10) % 2, 2, own.classes)
-    )
+    own = initial_jump_model(9, 0)
+    own = JumpModel(random.random(own.tables.shape).astype(np.float32), own.classes)
+    more = JumpModel(np.vstack([own.tables, own.tables[1:]]), np.where(np.arange(10) % 2, 2, own.classes))
     source = random.integers(1, 10, (6, 5)).astype(np.int32)
     lengths = np.array([6, 1, 4, 5, 2])
     source[np.arange(6)[:, None] >= lengths] = 0
@@ -372,7 +368,7 @@ def test_the_likelihood_of_both_directions_is_that_of_the_words_not_over_null(ag
     for bucket in make_buckets(source, target):
         emission = ratio[bucket.source[None], bucket.target[:, None]]
         found = hmm_posteriors(bucket, emission, (null[0], null[1]), models, P0, agree=agree)
-        for b in np.flatnonzero(bucket.pieces >= 0):
+        for b in np.flatnonzero(bucket.sections >= 0):
             words = bucket.source[: bucket.source_lengths[b], b], bucket.target[: bucket.target_lengths[b], b]
             for way, model, (states, observed), of_null, table in (
                 (found[0], models[0], words, null[1], ratio),

@@ -41,7 +41,8 @@ PAIRS = [pair(["x", "y"], {(1, 0), (0, 1)}), pair([], set()), pair(AWKWARD, {(i,
 
 def link_rows(pairs: list[AlignedPair]) -> list[LinkRow]:
     """Return the rows of a table, whose pairs count from 1 in files."""
-    rows = link_table(pairs).itertuples(index=False, name=None)
+    table = link_table(pairs).drop(columns="pair_score")
+    rows = table.itertuples(index=False, name=None)
     return [LinkRow(number + 1, *rest) for number, *rest in rows]
 
 
@@ -166,7 +167,7 @@ def test_csv_is_read_by_the_standard_library(tmp_path: Path) -> None:
 
 def test_a_table_in_python_is_a_data_frame() -> None:
     table = link_table(PAIRS)
-    assert list(table.columns) == ["pair", *LinkRow._fields[1:]]
+    assert list(table.columns) == ["pair", *LinkRow._fields[1:], "pair_score"]
     assert sorted(set(table["pair"])) == [0, 2], "as pairs[0] and pairs[2]"
     assert len(table) == 14
     assert len(link_table(PAIRS[1])) == 0

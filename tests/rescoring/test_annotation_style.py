@@ -14,7 +14,7 @@ from nmtalign.aligner.learning import LearnOptions, learn
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError
 from nmtalign.links.formats import parse_gold
-from nmtalign.positions.hmm import DEFAULT_THRESHOLD
+from nmtalign.links.selection import DEFAULT_THRESHOLD
 from nmtalign.rescoring.features import MAX_WEIGHTED_WORDS
 from nmtalign.rescoring.rescorer import (
     FREE_WORD_KINDS,
@@ -59,7 +59,7 @@ def test_free_words_are_those_beside_a_link(lengths, seed):
     joint = joint.astype(np.float64) * bucket.inside
     (S, T), found = lengths[0], list(free_words(joint, bucket, places))
     assert len(found) == FREE_WORD_KINDS
-    for b in np.flatnonzero(bucket.pieces >= 0):
+    for b in np.flatnonzero(bucket.sections >= 0):
         for (cells, _), expected in zip(found, naive(joint[..., b] >= DEFAULT_THRESHOLD, S, T), strict=True):
             assert set(zip(*map(np.ndarray.tolist, np.nonzero(cells[..., b])), strict=True)) == expected
         for kind, (_, place) in enumerate(found):

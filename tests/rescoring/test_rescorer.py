@@ -170,7 +170,7 @@ def test_features_of_cells_one_by_one(taught):
     features = lexical_features(bucket, known, ratios)
     features += posterior_features(forward, reverse, joint)
     cells = np.stack([np.broadcast_to(own, bucket.shape) for own in features])
-    b = int(np.flatnonzero(bucket.pieces == 0)[0])
+    b = int(np.flatnonzero(bucket.sections == 0)[0])
     t, s, both = 1, 2, np.sqrt(forward * reverse)[:, :, b]
     log = np.log(ratios[:, :, b]) * 0.4
     expected = {

@@ -13,20 +13,18 @@ from hypothesis import strategies as st
 from nmtalign.corpus.buckets import make_buckets
 from nmtalign.corpus.sides import encode
 from nmtalign.corpus.word_pairs import index_pairs
+from nmtalign.scorers.form_counts import FormCounts, form_pair_counts
 from nmtalign.scorers.forms import MIN_DICE, Forms, make_form_pairs, number_forms, spelled_alike
-from nmtalign.scorers.learned_lexicon import (
-    UNKNOWN_RATIO,
-    CountedForms,
-    FormCounts,
-    Lexicon,
+from nmtalign.scorers.lexicon import UNKNOWN_RATIO, Lexicon, stored_forms
+from nmtalign.scorers.likelihood_ratios import (
     Smoothing,
+    TextFormCounts,
     emission_ratios,
-    form_pair_counts,
-    ratios,
-    stored_forms,
+    form_pair_ratios,
+    null_ratios,
 )
 
-SMOOTHING = Smoothing(words=500.0, pseudo_count=4.0, floor=5e-4)
+SMOOTHING = Smoothing(corpus_size=500.0, pseudo_count=4.0, floor=5e-4)
 FORMS = (0, 3, -2, 1)
 BITEXT = [
     ("walked walking 1997 the to", "marchait marchant 1997 le de"),
@@ -125,7 +123,7 @@ def test_ratios_are_the_formula(letters: tuple[int, int], apart: bool, empty: fl
         whole = make_form_pairs(source, target, index, letters, spelling=1.0)
         summed = form_pair_counts([whole], index, pairs, *nulls)[0]
         counts = counts._replace(pairs=whole.by_word_pair(summed.pairs), sides=summed.sides)
-    found = kind.by_word_pair(ratios(kind, counts, SMOOTHING))
+    found = kind.by_word_pair(form_pair_ratios(kind, counts, SMOOTHING))
     for k, (s, t) in enumerate(words[1:], 1):
         expected = (joint[s, t] + alike(s, t)) * 500 / ((of_source[s] + 4) * (of_target[t] + 4)) + 5e-4
         np.testing.assert_allclose(found[k], expected, rtol=1e-5)
@@ -143,10 +141,10 @@ def test_word_pairs_are_joined_in_blocks(monkeypatch: pytest.MonkeyPatch, worker
     source, target, index, counts = random_counts(1)
     forms = [make_form_pairs(source, target, index, (n, n), spelling=1.0) for n in (0, 3, 1)]
     found = form_pair_counts(forms, index, *counts)
-    whole = emission_ratios(CountedForms(forms, found, SMOOTHING))
-    monkeypatch.setattr("nmtalign.scorers.learned_lexicon.WORD_PAIRS_PER_BLOCK", 4)
+    whole = emission_ratios(TextFormCounts(forms, found, SMOOTHING))
+    monkeypatch.setattr("nmtalign.scorers.likelihood_ratios.WORD_PAIRS_PER_BLOCK", 4)
     np.testing.assert_array_equal(
-        emission_ratios(CountedForms(forms, found, SMOOTHING), workers).pairs, whole.pairs
+        emission_ratios(TextFormCounts(forms, found, SMOOTHING), workers).pairs, whole.pairs
     )
 
 
@@ -155,20 +153,22 @@ def test_views_are_joined_by_the_geometric_mean(letters: tuple[int, ...]):
     source, target, index, counts = random_counts(1)
     forms = [make_form_pairs(source, target, index, (n, n), spelling=1.0) for n in letters]
     found = form_pair_counts(forms, index, *counts)
-    words = emission_ratios(CountedForms(forms, found, SMOOTHING))
-    each = [kind.by_word_pair(ratios(kind, c, SMOOTHING)) for kind, c in zip(forms, found, strict=True)]
+    words = emission_ratios(TextFormCounts(forms, found, SMOOTHING))
+    each = [
+        kind.by_word_pair(form_pair_ratios(kind, c, SMOOTHING)) for kind, c in zip(forms, found, strict=True)
+    ]
     np.testing.assert_allclose(words.pairs[1:], np.exp(np.mean(np.log(each), axis=0))[1:], rtol=1e-5)
     assert words.pairs[0] == 0
-    nulls = [c.sides[1].null_ratios(500.0, 4.0)[v.numbers[1]] for v, c in zip(forms, found, strict=True)]
+    nulls = [null_ratios(c.sides[1], SMOOTHING)[v.numbers[1]] for v, c in zip(forms, found, strict=True)]
     np.testing.assert_allclose(words.target_null, np.mean(nulls, axis=0), rtol=1e-6)
 
 
 def test_null_ratios():
     counts = FormCounts(np.array([0.0, 6.0, 0.0]), np.array([0.0, 3.0, 10.0]), all_null=13.0)
-    found = counts.null_ratios(100.0, 4.0)
+    found = null_ratios(counts, SMOOTHING._replace(corpus_size=100.0))
     np.testing.assert_allclose(found[1], (3.001 / 14) / (10 / 100))
     np.testing.assert_allclose(found[2], (10.001 / 14) / (4 / 100))
-    assert counts.null_ratios(1e7, 4.0).max() == 1000
+    assert null_ratios(counts, SMOOTHING._replace(corpus_size=1e7)).max() == 1000
 
 
 def lexicon(counts_seed: int = 0, forms=(0, 4)) -> Lexicon:
@@ -184,7 +184,7 @@ def test_a_lexicon_gives_its_own_text_what_was_learned():
     source, target, index, counts = random_counts()
     forms = [make_form_pairs(source, target, index, (n, n), spelling=1.0) for n in (0, 4)]
     of_forms = form_pair_counts(forms, index, *counts)
-    expected = emission_ratios(CountedForms(forms, of_forms, SMOOTHING))
+    expected = emission_ratios(TextFormCounts(forms, of_forms, SMOOTHING))
     for bitext in (BITEXT, BITEXT[::-1], BITEXT[1:2]):  # the words are numbered otherwise each time
         s, t, own = text(bitext)
         found = emission_ratios(lexicon().lookup(s, t, own))

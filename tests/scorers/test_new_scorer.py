@@ -17,7 +17,7 @@ from nmtalign.positions.position_model import SoftmaxPositions, TextScores
 from nmtalign.report.corpus import CorpusRecord, align_for_report
 from nmtalign.report.html import report_page
 from nmtalign.report.sample import SamplePair
-from nmtalign.scorers.learned_lexicon import Lexicon
+from nmtalign.scorers.lexicon import Lexicon
 from nmtalign.scorers.scorer import LogRatios, Scorer
 from nmtalign.state import State, Stored
 from nmtalign.text.bitext import SentencePair

@@ -12,7 +12,8 @@ from nmtalign.aligner.learning import LearnOptions, learn
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError
 from nmtalign.scorers.dense import MAX_NORM_WORDS, MIN_LINKS, SPECTRAL_SCALE, learn_spectral
-from nmtalign.scorers.learned_lexicon import FormCounts, emission_ratios
+from nmtalign.scorers.form_counts import FormCounts
+from nmtalign.scorers.likelihood_ratios import emission_ratios
 from nmtalign.scorers.mixture import Mixture, interpolated
 from nmtalign.scorers.scorer import LogRatios
 from nmtalign.training.em import PRESET_HYPERPARAMETERS, Hyperparameters

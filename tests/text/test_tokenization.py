@@ -282,9 +282,29 @@ def test_icu():
 
 def test_icu_that_is_missing_names_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "icu4py.breakers", None)
-    load_tokenizer.cache_clear()
+    tokenization._make_tokenizer.cache_clear()
     with pytest.raises(UsageError, match=r"nmtalign\[icu\].*single characters"):
         TextSettings("icu").words("今天")
+
+
+def test_a_sentencepiece_model_that_has_changed_is_opened_again(tmp_path):
+    sentencepiece = pytest.importorskip("sentencepiece")
+    path = tmp_path / "tokens.model"
+    splits = []
+    for sentences in (["cat cat cat"], ["dog dog dog dog dog"]):
+        with open(path, "wb") as file:
+            sentencepiece.SentencePieceTrainer.train(
+                sentence_iterator=iter(sentences),
+                model_writer=file,
+                vocab_size=20,
+                hard_vocab_limit=False,
+                minloglevel=2,
+            )
+        splits.append(load_tokenizer(f"sentencepiece:{path}").split("cat"))
+        assert load_tokenizer(f"sentencepiece:{path}") is load_tokenizer(f"sentencepiece:{path}")
+    assert splits[0] != splits[1]
+    with pytest.raises(DataError, match=r"absent.model: expected a sentencepiece model"):
+        load_tokenizer(f"sentencepiece:{tmp_path}/absent.model")
 
 
 def test_locate_refuses_tokens_of_another_text():

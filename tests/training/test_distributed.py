@@ -1,4 +1,4 @@
-"""A bitext in shards elsewhere: the model of one machine, to rounding."""
+"""A bitext in parts elsewhere: the model of one machine, to rounding."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from nmtalign.corpus import word_pairs as pairs_module
 from nmtalign.corpus.buckets import make_buckets
 from nmtalign.corpus.sides import encode
 from nmtalign.positions.e_step import EStep
-from nmtalign.positions.hmm import initial_transitions
-from nmtalign.training.distributed import DistributedBitext
-from nmtalign.training.em import PRESET_HYPERPARAMETERS, Estimator, LocalBitext
+from nmtalign.positions.jumps import initial_jump_model
+from nmtalign.training.distributed import DistributedBackend
+from nmtalign.training.em import PRESET_HYPERPARAMETERS, Estimator, LocalBackend
 from nmtalign.training.prior import Prior
 from tests.aligner.toy_language import toy_bitext
 from tests.training.test_em import random_emissions, text_of
@@ -58,16 +58,16 @@ def pruned(request, monkeypatch) -> bool:
     return request.param
 
 
-def spread(sides, shards: int) -> DistributedBitext:
+def spread(sides, parts: int) -> DistributedBackend:
     text = text_of(*sides)
-    cells = -(-text.cells // shards)
-    return DistributedBitext(text, processes=Elsewhere(), cells=cells)
+    cells = -(-text.cells // parts)
+    return DistributedBackend(text, processes=Elsewhere(), cells=cells)
 
 
-@pytest.mark.parametrize("shards", [1, 3, 10**9])
-def test_word_pairs_have_the_numbers_of_one_machine(sides, pruned, shards):
-    held, away = LocalBitext(text_of(*sides), workers=1), spread(sides, min(shards, 10**6))
-    assert len(away.shards) == min(shards, len(make_buckets(*sides)))
+@pytest.mark.parametrize("parts", [1, 3, 10**9])
+def test_word_pairs_have_the_numbers_of_one_machine(sides, pruned, parts):
+    held, away = LocalBackend(text_of(*sides), workers=1), spread(sides, min(parts, 10**6))
+    assert len(away.parts) == min(parts, len(make_buckets(*sides)))
     assert away.index.complete is held.index.complete is not pruned
     np.testing.assert_array_equal(away.index.source, held.index.source)
     np.testing.assert_array_equal(away.index.target, held.index.target)
@@ -75,38 +75,39 @@ def test_word_pairs_have_the_numbers_of_one_machine(sides, pruned, shards):
 
 @pytest.mark.parametrize("kind", ["first", "mean", "product", "jumps", "agreeing jumps"])
 def test_a_pass_gives_the_counts_of_one_machine(sides, pruned, kind):
-    held, away = LocalBitext(text_of(*sides), workers=1), spread(sides, 4)
+    held, away = LocalBackend(text_of(*sides), workers=1), spread(sides, 4)
     words = None if kind == "first" else random_emissions(held.index, *sides)
-    jumps = tuple(initial_transitions(len(side.words) - 1, 5) for side in sides) if "jumps" in kind else None
+    jumps = tuple(initial_jump_model(len(side.words) - 1, 5) for side in sides) if "jumps" in kind else None
     one = EStep(0.1, words, jumps, mean=kind == "mean", agree=kind == "agreeing jumps", jump_period=3)
     wanted, found = held.expected_counts(one), away.expected_counts(one)
     if pruned:
-        wanted.pairs[1] = found.pairs[1] = 0
+        wanted.links[1] = found.links[1] = 0
     for name, counts in wanted._asdict().items():
         np.testing.assert_allclose(getattr(found, name), counts, rtol=1e-12, atol=1e-12, err_msg=name)
-    assert wanted.pairs.sum() > 10
+    assert wanted.links.sum() > 10
 
 
 @pytest.mark.parametrize("known", [None, Prior([("w1", "u2", 3.0), ("new", "neu", 1.0)])])
 def test_what_is_learned_is_the_same_to_rounding(sides, pruned, known):
     sides = known.extend(*sides) if known else sides
-    one = Estimator(text_of(*sides), PRESET_HYPERPARAMETERS["fast"], prior=known, workers=1).run()
-    place = partial(DistributedBitext, processes=Elsewhere(), cells=20_000)
-    other = Estimator(text_of(*sides), PRESET_HYPERPARAMETERS["fast"], prior=known, make_bitext=place).run()
+    settings = PRESET_HYPERPARAMETERS["fast"]
+    one = Estimator.prepare(text_of(*sides), settings, prior=known, workers=1).run()
+    place = partial(DistributedBackend, processes=Elsewhere(), cells=20_000)
+    other = Estimator.prepare(text_of(*sides), settings, prior=known, make_backend=place).run()
     for a, b in zip(one.lexicon.forms, other.lexicon.forms, strict=True):
         np.testing.assert_array_equal(a.keys, b.keys)
         np.testing.assert_allclose(a.counts, b.counts, rtol=1e-5, atol=1e-5)
-    for a, b in zip(one.transitions, other.transitions, strict=True):
+    for a, b in zip(one.jump_models, other.jump_models, strict=True):
         np.testing.assert_allclose(a.tables, b.tables, rtol=1e-5, atol=1e-7)
 
 
-def test_a_shard_is_told_of_its_own_words_alone(sides):
+def test_a_part_is_told_of_its_own_words_alone(sides):
     processes = Elsewhere()
-    away = DistributedBitext(text_of(*sides), processes=processes, cells=20_000)
-    own = sum(len(shard.pairs) for shard in away.shards)
-    assert len(away.index) < own < len(away.shards) * len(away.index)
+    away = DistributedBackend(text_of(*sides), processes=processes, cells=20_000)
+    own = sum(len(part.pairs) for part in away.parts)
+    assert len(away.index) < own < len(away.parts) * len(away.index)
     processes.sent = processes.fetched = 0
     away.expected_counts(EStep(0.1, random_emissions(away.index, *sides)))
-    rest = 2_000 + 24 * sum(len(shard.source) + len(shard.target) for shard in away.shards)
+    rest = 2_000 + 24 * sum(len(part.source) + len(part.target) for part in away.parts)
     assert 4 * own < processes.sent < 4 * own + rest
     assert 8 * own < processes.fetched < 8 * own + rest

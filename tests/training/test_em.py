@@ -15,21 +15,16 @@ from nmtalign.corpus.sides import EncodedSide, encode
 from nmtalign.corpus.text import EncodedText, whole_pairs
 from nmtalign.corpus.word_pairs import index_pairs
 from nmtalign.errors import UsageError
+from nmtalign.positions.agreement import AGREEMENT_STEPS, hmm_posteriors, regularization_step
 from nmtalign.positions.e_step import EStep, hmm_counts, model1_counts, uniform_counts
-from nmtalign.positions.hmm import (
-    AGREEMENT_STEPS,
-    bucket_transitions,
-    hmm_posteriors,
-    initial_transitions,
-    regularization_step,
-)
+from nmtalign.positions.jumps import bucket_transitions, initial_jump_model
 from nmtalign.positions.position_model import Emissions
 from nmtalign.training import em
 from nmtalign.training.em import (
     PRESET_HYPERPARAMETERS,
     Estimator,
     Hyperparameters,
-    LocalBitext,
+    LocalBackend,
     preset_hyperparameters,
 )
 from tests.aligner.toy_language import toy_bitext
@@ -126,7 +121,7 @@ def test_at_first_every_word_is_as_likely(encoded):
 
 def test_with_jumps_a_link_counts_as_the_product_of_both_directions(encoded):
     source, target = encoded
-    jumps = tuple(initial_transitions(len(side.words) - 1, 2) for side in encoded)
+    jumps = tuple(initial_jump_model(len(side.words) - 1, 2) for side in encoded)
     buckets = make_buckets(source, target)
     index = index_pairs(buckets, source, target)
     words = random_emissions(index, source, target, 1)
@@ -138,14 +133,14 @@ def test_with_jumps_a_link_counts_as_the_product_of_both_directions(encoded):
         product = forward.posterior * reverse.posterior.transpose(1, 0, 2)
         expected = np.bincount(cells.ravel(), product.ravel(), len(index))
         np.testing.assert_allclose(summed(found.links, len(index)), expected, atol=1e-3)
-        real = bucket.pieces >= 0
+        real = bucket.sections >= 0
         likelihood = forward.log_likelihood[real].sum() + reverse.log_likelihood[real].sum()
         np.testing.assert_allclose(found.log_likelihood, likelihood)
 
 
 def test_jumps_are_counted_in_every_so_many_th_bucket():
     sides = [encode([[*"abcdefghijklmnop"[: 2 * n]] for n in range(1, 9)]) for _ in range(2)]
-    jumps = tuple(initial_transitions(len(side.words) - 1, 2) for side in sides)
+    jumps = tuple(initial_jump_model(len(side.words) - 1, 2) for side in sides)
     buckets = make_buckets(*sides)
     index = index_pairs(buckets, *sides)
     step = EStep(P0, random_emissions(index, *sides, 1), jumps, jump_period=3)
@@ -164,11 +159,11 @@ def test_jumps_are_counted_in_every_so_many_th_bucket():
 @pytest.mark.parametrize(("share", "step"), [(1, 1), (2, 3), (3.5, 5)])
 def test_jumps_of_a_large_bitext_are_counted_in_an_odd_share_of_its_buckets(share, step, monkeypatch):
     sides = [encode([[*"abcdefgh"[:n]] for n in range(1, 9)]) for _ in range(2)]
-    estimator = Estimator(text_of(*sides), PRESET_HYPERPARAMETERS["fast"], workers=1)
+    estimator = Estimator.prepare(text_of(*sides), PRESET_HYPERPARAMETERS["fast"], workers=1)
     cells, steps = estimator.text.cells, []
     monkeypatch.setattr(em, "MAX_JUMP_CELLS", int(cells / share))
-    own = estimator.bitext.expected_counts
-    monkeypatch.setattr(estimator.bitext, "expected_counts", lambda e: steps.append(e.jump_period) or own(e))
+    own = estimator.backend.expected_counts
+    monkeypatch.setattr(estimator.backend, "expected_counts", lambda e: steps.append(e.jump_period) or own(e))
     estimator.run()
     assert set(steps[-2:]) == {step}
 
@@ -184,7 +179,7 @@ def one_pair(seed: int, S: int, T: int):
     (bucket,) = make_buckets(*sides)
     index = index_pairs([bucket], *sides)
     words = random_emissions(index, *sides, seed)
-    jumps = tuple(initial_transitions(len(side.words) - 1, 2) for side in sides)
+    jumps = tuple(initial_jump_model(len(side.words) - 1, 2) for side in sides)
     return bucket, words.pairs.take(index.cells[0]), words, jumps
 
 
@@ -275,13 +270,13 @@ def test_the_estimate_does_not_depend_on_the_threads():
     toy = toy_bitext(60)
     sides = [encode([pair[side] for pair in toy.words]) for side in (0, 1)]
     one, two = (
-        Estimator(text_of(*sides), PRESET_HYPERPARAMETERS["fast"], workers=workers).run()
+        Estimator.prepare(text_of(*sides), PRESET_HYPERPARAMETERS["fast"], workers=workers).run()
         for workers in (1, 3)
     )
-    for a, b in zip(one.counted.counts, two.counted.counts, strict=True):
+    for a, b in zip(one.form_counts.counts, two.form_counts.counts, strict=True):
         np.testing.assert_array_equal(a.pairs, b.pairs)
         np.testing.assert_array_equal(a.sides[0].null, b.sides[0].null)
-    for a, b in zip(one.transitions, two.transitions, strict=True):
+    for a, b in zip(one.jump_models, two.jump_models, strict=True):
         np.testing.assert_array_equal(a.tables, b.tables)
 
 
@@ -289,7 +284,7 @@ def test_stages_are_reported():
     toy, lines = toy_bitext(30), []
     sides = [encode([pair[side] for pair in toy.words]) for side in (0, 1)]
     settings = dataclasses.replace(PRESET_HYPERPARAMETERS["fast"], model1_iterations=2, hmm_iterations=3)
-    Estimator(text_of(*sides), settings, workers=1, report=lines.append).run()
+    Estimator.prepare(text_of(*sides), settings, workers=1, report=lines.append).run()
     assert "co-occurring word pairs" in lines[0]
     assert [line.partition(":")[0] for line in lines[1:]] == [
         "model 1, iteration 1 of 1",
@@ -303,9 +298,9 @@ def test_which_e_steps_agree(monkeypatch):
     """Model 1 averages both directions, then agrees; so do the last steps of the hidden Markov model."""
     toy, steps = toy_bitext(30), []
     sides = [encode([pair[side] for pair in toy.words]) for side in (0, 1)]
-    counted = LocalBitext.expected_counts
+    counted = LocalBackend.expected_counts
     monkeypatch.setattr(
-        LocalBitext, "expected_counts", lambda bitext, step: steps.append(step) or counted(bitext, step)
+        LocalBackend, "expected_counts", lambda bitext, step: steps.append(step) or counted(bitext, step)
     )
     settings = dataclasses.replace(
         PRESET_HYPERPARAMETERS["default"],
@@ -314,7 +309,7 @@ def test_which_e_steps_agree(monkeypatch):
         hmm_iterations=3,
         agreed_iterations=1,
     )
-    Estimator(text_of(*sides), settings, workers=1).run()
+    Estimator.prepare(text_of(*sides), settings, workers=1).run()
     first, *model_1 = steps[:4]
     assert first.emissions is None
     assert [step.mean for step in model_1] == [True, True, False]
@@ -323,12 +318,12 @@ def test_which_e_steps_agree(monkeypatch):
 
 @pytest.mark.parametrize("one", [EStep(P0), EStep(P0, mean=True)])
 def test_the_padding_of_a_bucket_is_not_counted(encoded, one):
-    bitext = LocalBitext(text_of(*encoded), workers=1)
+    bitext = LocalBackend(text_of(*encoded), workers=1)
     if one.mean:
         one = one._replace(emissions=random_emissions(bitext.index, *encoded))
     assert any((bucket.source == 0).any() and (bucket.target == 0).any() for bucket in bitext.text.buckets)
     counts = bitext.expected_counts(one)
-    for name in ("pairs", "source_null", "target_null"):
+    for name in ("links", "source_null", "target_null"):
         padding, *others = getattr(counts, name)
         assert padding == 0, name
         assert max(others) > 0, name
@@ -336,10 +331,10 @@ def test_the_padding_of_a_bucket_is_not_counted(encoded, one):
 
 def check_counts(sides, ratios: np.ndarray) -> None:
     """Check the counts of each kind of pass with these ratios of the word pairs."""
-    bitext = LocalBitext(text_of(*sides), workers=1)
+    bitext = LocalBackend(text_of(*sides), workers=1)
     words = Emissions(ratios, *(np.ones(len(side.words), np.float32) for side in sides))
     words.pairs[0] = 0
-    jumps = tuple(initial_transitions(len(side.words) - 1, 2) for side in sides)
+    jumps = tuple(initial_jump_model(len(side.words) - 1, 2) for side in sides)
     for one in (
         EStep(P0),
         EStep(P0, words),
@@ -375,11 +370,11 @@ def test_a_side_of_short_words_has_views_of_its_first_and_last_letter(tmp_path):
     chinese = ["今天 天气 很 好", "明天 天气 不 好", "今天 他 不 来"]
     english = ["the weather is fine today", "the weather is bad tomorrow", "he is not coming today"]
     aligner = train([*zip(chinese, english, strict=True)] * 5)
-    assert [kind.letters for kind in aligner.lexicon.forms] == [(0, 0), (1, 3), (4, 4), (-1, 6)]
+    assert [kind.form_kinds for kind in aligner.lexicon.forms] == [(0, 0), (1, 3), (4, 4), (-1, 6)]
     assert "forms=0,1/3,4,-1/6" in aligner.description
     aligner.save(tmp_path / "model")
     opened = load(tmp_path / "model")
     pair = ("明年 天上 很 好", "the weather tomorrow")  # words that only letters are known of
     np.testing.assert_array_equal(opened.align(*pair).posterior, aligner.align(*pair).posterior)
     turned = train([*zip(english, chinese, strict=True)] * 5, preset="fast")
-    assert [kind.letters for kind in turned.lexicon.forms] == [(0, 0), (4, 1)]
+    assert [kind.form_kinds for kind in turned.lexicon.forms] == [(0, 0), (4, 1)]

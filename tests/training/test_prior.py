@@ -10,8 +10,8 @@ import pytest
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.aligner.learning import LearnOptions, learn, train
 from nmtalign.errors import UsageError
+from nmtalign.scorers.form_counts import FormCounts, FormPairCounts
 from nmtalign.scorers.forms import FormPairs
-from nmtalign.scorers.learned_lexicon import FormCounts, FormPairCounts
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.training.em import PRESET_HYPERPARAMETERS
@@ -49,11 +49,11 @@ def test_going_on_from_a_model_keeps_what_it_knows():
     after = newer.aligner.align_batch(text.words)
     same = [before.links(n) == after.links(n) for n in range(len(before))]
     assert np.mean(same) > 0.95
-    assert older.lexicon.smoothing.words < newer.aligner.lexicon.smoothing.words
+    assert older.lexicon.smoothing.corpus_size < newer.aligner.lexicon.smoothing.corpus_size
 
 
 def known_of(older: Aligner) -> Prior:
-    return Prior(lexicon=older.lexicon, transitions=older.positions.transitions)
+    return Prior(lexicon=older.lexicon, jump_models=older.positions.jump_models)
 
 
 @pytest.mark.parametrize("presets", [("fast", "default"), ("default", "fast")])
@@ -67,7 +67,7 @@ def test_every_view_has_the_mass_of_the_text_and_of_the_older_model(presets: tup
     for side in (0, 1):
         linked = [kind.sides[side].linked.sum() for kind in lexicon.forms]
         np.testing.assert_allclose(linked, linked[0], rtol=1e-6)
-    np.testing.assert_allclose(linked[0], lexicon.smoothing.words, rtol=0.1)
+    np.testing.assert_allclose(linked[0], lexicon.smoothing.corpus_size, rtol=0.1)
     np.testing.assert_allclose([kind.counts.sum() for kind in lexicon.forms], linked[0], rtol=1e-3)
 
 

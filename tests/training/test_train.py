@@ -147,7 +147,7 @@ def test_nothing_to_learn_from(pairs):
 )
 def test_small_and_odd_bitexts(pairs):
     aligner = learn(pairs, LearnOptions(FAST, workers=1)).aligner
-    for model in aligner.positions.transitions:
+    for model in aligner.positions.jump_models:
         assert np.isfinite(model.tables).all()
     batch = replace(aligner, workers=1).align_text(encode_lines(pairs, aligner.text))
     assert len(batch) == len(pairs)

@@ -15,7 +15,8 @@ import nmtalign as na
 from nmtalign import blas
 from nmtalign.cli import model_options, running, texts, unit_options
 from nmtalign.cli.bad_records import ErrorOptions, without_split_words
-from nmtalign.cli.declare import OUTPUT, Options, OutputPrefix, command, option
+from nmtalign.cli.declare import Options, command, option
+from nmtalign.cli.finding_messages import describe_unlinked, files_of_sides, log_findings
 from nmtalign.cli.messages import (
     detail,
     log,
@@ -24,8 +25,9 @@ from nmtalign.cli.messages import (
     verbose_option,
     warn,
 )
+from nmtalign.cli.parameter_types import OUTPUT, OutputPrefix
 from nmtalign.cli.progress_display import open_progress
-from nmtalign.cli.texts import BitextOptions
+from nmtalign.cli.texts import BitextOptions, EscapedBitextOptions
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.files.atomic_output import AtomicFiles
@@ -37,13 +39,14 @@ if TYPE_CHECKING:
 
     from nmtalign.batch.shards import ShardRun
     from nmtalign.batch.stream import AlignedChunk
+    from nmtalign.checks.counting import RunFindings
     from nmtalign.corpus.coverage import Coverage
     from nmtalign.corpus.units import LinkUnit
     from nmtalign.text.bitext import LengthLimit, SentencePair
 
     Chunks = Generator[AlignedChunk]
     Sinks = list[running.Sink]
-    Written = tuple[int, Coverage]  # links, and how many words are known
+    Written = tuple[int, Coverage, RunFindings]  # links, how many words are known, what is wrong
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,10 +102,10 @@ class LinkOutputOptions(Options):
             paths |= {side: f"{self.tokens}.{side}" for side in SIDES}
         return paths
 
-    def sinks(self, paths: dict[str, str], stack: AtomicFiles) -> Sinks:
+    def sinks(self, paths: dict[str, str], stack: AtomicFiles, unit: LinkUnit) -> Sinks:
         """Open the files of :attr:`paths`, and return a function for each that writes an aligned chunk."""
         return [
-            running.open_sink(name, path, stack, escape_formulas=self.escape_formulas)
+            running.open_sink(name, path, stack, escape_formulas=self.escape_formulas, unit=unit.count)
             for name, path in paths.items()
         ]
 
@@ -165,7 +168,7 @@ class BadRecordOptions(ErrorOptions):
 
     max_length: int | None = texts.length_option("Write an empty line for")
     strict: bool = option(
-        "--strict", "Stop (exit code 3) if few words are known or sides are swapped.", default=False
+        "--strict", "Stop (exit code 3) if few words are known, or the text has errors.", default=False
     )
 
 
@@ -180,7 +183,7 @@ class ExpertLinksOptions(Options):
 
 @command(quiet_option, verbose_option, log_option, name="align")
 def align_command(
-    bitext: BitextOptions,
+    bitext: EscapedBitextOptions,
     errors: BadRecordOptions,
     outputs: AlignOutputOptions,
     options: model_options.ModelOptions,
@@ -193,7 +196,9 @@ def align_command(
     Writes one line per sentence pair, such as `0-0 1-2`: pairs of source and target positions, counted from
     0. If a side is empty, the line is empty. Positions count the space-separated words of your lines,
     whichever tokenizer is used; with --tokens, they count the tokens, and with --count pieces sub-words. `-`
-    reads standard input. The default model is the bundled English-French one.
+    reads standard input. The default model is the bundled English-French one. Over --vectors, a hidden Markov
+    model of positions is fitted to the text, and words without a vector get one by back-off; plain attention
+    is --positions none.
 
     Example: nmtalign align text.en text.fr -o links.txt --table links.tsv
     """
@@ -213,13 +218,18 @@ def align_command(
         progress = stack.enter_context(open_progress("pairs", bitext.files))
         opened = bad.track(bitext.read(bad.add))
         pairs, limit = progress.track(opened), LengthLimit(errors.max_length, bitext.files)
-        aligner = replace(options.load(), workers=engine.workers)
+        aligner = replace(options.load_for_text(), workers=engine.workers)
         words_of = partial(unit.shown, text=aligner.text, languages=aligner.languages)
         expert_words = partial(unit.expert_words, text=aligner.text, languages=aligner.languages)
         if expert is not None:
             aligner = aligner.with_given_links()
             pairs = model_options.with_expert(
-                pairs, expert, bitext.encoding, marked=bad.are_marked, words_of=expert_words
+                pairs,
+                expert,
+                bitext.encoding,
+                marked=bad.are_marked,
+                words_of=expert_words,
+                name=unit.expert_count,
             )
         _check_engine(engine, aligner)
         if not unit.is_plain:
@@ -236,7 +246,7 @@ def align_command(
         stack.enter_context(closing(chunks))
         settings = aligner.description
         if run is None:
-            sinks = outputs.sinks(paths, stack)
+            sinks = outputs.sinks(paths, stack, unit)
             writing = _explain_state("--out-shards DIR keeps what is done")
         else:
             described = running.describe_run(
@@ -248,6 +258,7 @@ def align_command(
                     "format": bitext.pairs_format,
                     "sides": bitext.sides,
                     "encoding": bitext.encoding,
+                    "unescape": bitext.unescape,
                     "on_error": errors.on_error,
                     "strict": errors.strict,
                     "max_length": errors.max_length,
@@ -257,7 +268,7 @@ def align_command(
             sinks = [run.write]
             writing = running.assembling_shards(run, paths, described, resume=sharding.may_exist)
         with writing:
-            written = _write_chunks(chunks, progress, sinks, strict=errors.strict)
+            written = _write_chunks(chunks, progress, sinks, bitext, strict=errors.strict)
     # only now do the files have their names
     if run is None or progress.done or not run.kept:  # not if all was done before
         _log_alignment(bitext, outputs.output, progress, written, unit, limit)
@@ -301,12 +312,16 @@ def _align_chunks(
 
 
 def _write_chunks(
-    chunks: Chunks, progress: ProgressReporter, sinks: Sinks, *, strict: bool = False
+    chunks: Chunks, progress: ProgressReporter, sinks: Sinks, bitext: BitextOptions, *, strict: bool = False
 ) -> Written:
-    """Write aligned chunks to the sinks; if `strict`, raise DataError once too few words are known."""
+    """Write aligned chunks to the sinks.
+
+    If `strict`, raise DataError once too few words are known, or something is wrong with the text.
+    """
+    from nmtalign.checks.counting import RunFindings
     from nmtalign.corpus.coverage import Coverage
 
-    links, known = 0, Coverage()
+    links, known, findings = 0, Coverage(), RunFindings()
     for chunk in chunks:
         if chunk.warning:
             warn(chunk.warning)
@@ -314,11 +329,17 @@ def _write_chunks(
         known = known.joined(chunk.coverage or Coverage())
         if strict and (why := known.warning):
             raise DataError(f"pairs 1 to {last:,}: {why}")
+        findings.add_lines(chunk.lines, chunk.first - 1)
+        findings.add_links(chunk.batch, chunk.first - 1)
+        if chunk.is_swapped is not None and not known.swapped:
+            findings.add_swapped(chunk.is_swapped, chunk.first - 1)
+        if strict and (error := findings.first_error):
+            raise DataError(f"pairs 1 to {last:,}: {error.describe(files_of_sides(bitext))}")
         for sink in sinks:
             sink(chunk)
         links += len(chunk.batch.source)
         progress.advance(len(chunk.batch), last=last)
-    return links, known
+    return links, known, findings
 
 
 def _log_alignment(
@@ -330,23 +351,31 @@ def _log_alignment(
     limit: LengthLimit | None = None,
 ) -> None:
     """Log what was done in one line, and warn if too few words are known to trust the links."""
-    links, known = written
+    links, known, findings = written
     languages = texts.languages_of_files(bitext.source, bitext.target)
     pair = "" if "source" in languages else f"{'-'.join(languages)} "
     speed = f"{progress.seconds:.1f} s ({progress.rate:,.0f} pairs per second)"
     of_unit = "" if unit.is_plain else f" of {unit.count}"
     pairs = with_plural(progress.done, f"{pair}pair")
     text = f"{pairs}, {with_plural(links, 'link')}{of_unit} in {speed}{limit or ''}"
+    if findings.without_links:
+        text += f", {describe_unlinked(findings.without_links)}"
     text += "" if output == "-" else f", in {output}"
     rates = {side: of_side.rate for side, of_side in zip(SIDES, known[:2], strict=True) if of_side.total}
     names = dict(zip(SIDES, languages, strict=True))
     shares = [f"{100 * rate:.1f} % of the {names[side]}" for side, rate in rates.items()]
     text += f"; {' and '.join(shares)} words are known" if shares else ""
-    counts = {"links": links, "left_out": limit.count if limit else 0, "seconds_left": 0}
+    counts = {
+        "links": links,
+        "without_links": findings.without_links,
+        "left_out": limit.count if limit else 0,
+        "seconds_left": 0,
+    }
     rounded = {side: round(rate, 4) for side, rate in rates.items()}
     log(text, event="aligned", **progress.values | counts, known=rounded, count=unit.count)
     if why := known.warning:
         warn(why)
+    log_findings(findings.counts(), bitext)
 
 
 def _log_shards(run: ShardRun) -> None:
@@ -437,9 +466,9 @@ def links_from_command(
         )
         chunks = links_of_source(linker, pairs, words, text, marks=source.pieces, unit=unit)
         stack.enter_context(closing(chunks))
-        sinks = outputs.sinks(paths, stack)
+        sinks = outputs.sinks(paths, stack, unit)
         with _kept_in_cache(encoder):
-            written = _write_chunks(chunks, progress, sinks)
+            written = _write_chunks(chunks, progress, sinks, bitext)
     _log_alignment(bitext, outputs.output, progress, written, unit)
     errors.say(bad)
     detail(linker.description, event="settings")
@@ -448,7 +477,7 @@ def links_from_command(
 @contextmanager
 def _kept_in_cache(encoder: model_options.EncoderOptions) -> Iterator[None]:
     """When an encoder is stopped, say whether its work is kept, or which option would have kept it."""
-    from nmtalign.batch.shards import resumable
+    from nmtalign.batch.shards import stopped_as_resumable
 
     try:
         yield
@@ -460,5 +489,5 @@ def _kept_in_cache(encoder: model_options.EncoderOptions) -> Iterator[None]:
                 raise
         if not Path(encoder.cache).exists():  # nothing was computed yet
             raise
-        with resumable(Path(encoder.cache), again="the same command"):
+        with stopped_as_resumable(Path(encoder.cache), again="the same command"):
             raise

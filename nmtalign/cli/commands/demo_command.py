@@ -11,8 +11,9 @@ import nmtalign as na
 from nmtalign.cli.commands.align_command import align_command
 from nmtalign.cli.commands.evaluate_command import evaluate_command
 from nmtalign.cli.commands.report_command import DEFAULT_SAMPLE_PAIRS, report_command
-from nmtalign.cli.declare import OUTPUT, Options, command, option
+from nmtalign.cli.declare import Options, command, option
 from nmtalign.cli.messages import print_text
+from nmtalign.cli.parameter_types import OUTPUT
 from nmtalign.files.paths import bundled_path
 from nmtalign.names import VECTORS, ScoreName
 

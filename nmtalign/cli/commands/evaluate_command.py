@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import nmtalign as na
 from nmtalign.cli import texts
-from nmtalign.cli.declare import INPUT, Integer, Number, Options, argument, command, option
+from nmtalign.cli.declare import Options, argument, command, option
 from nmtalign.cli.messages import log, print_text, printable, warn
+from nmtalign.cli.parameter_types import INPUT, Integer, Number
 from nmtalign.errors import DataError
 from nmtalign.names import ReadLinksFormat
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 # If shifting all positions by one lowers the error rate by this much, one of the files counts from 1.
 MIN_SHIFT_GAIN = 0.1
+MIN_COVERED_BY_GOLD = 0.5  # share of the words up to the last gold link that have one
+MIN_PAIRS_OUTSIDE = 5  # of links that go beyond the gold
 _OPEN_UNIT_INTERVAL = Number(0, 1, min_open=True, max_open=True)
 
 
@@ -81,6 +84,7 @@ def evaluate_command(scored: ScoredOptions, intervals: IntervalOptions) -> None:
         for path in (links, compare)
         if path is not None
     }
+    _check_units(scored)
     if scored.gold_format == "pharaoh" and are_corrections(gold):
         golds, systems = _keep_reviewed(gold, golds, systems, scored.encoding)
     bootstrap = evaluation.Bootstrap(
@@ -93,6 +97,7 @@ def evaluate_command(scored: ScoredOptions, intervals: IntervalOptions) -> None:
         except DataError as error:
             raise error.at(path) from None
         _warn_of_shift(path, system, golds, results[path].aer)
+        _warn_of_unit(path, gold, system, golds)
         _warn_of_undefined(path, gold, results[path].counts)
     if scored.by_sentence:
         _print_sentences(results)
@@ -102,6 +107,21 @@ def evaluate_command(scored: ScoredOptions, intervals: IntervalOptions) -> None:
         _print_comparison(results, evaluation.compare_evaluations(*results.values(), bootstrap=bootstrap))
     settings = f"{results[links].settings}|format:{scored.links_format}|gold:{scored.gold_format}"
     print_text(f"settings    {settings}|version:{na.__version__}")
+
+
+def _check_units(scored: ScoredOptions) -> None:
+    """Raise DataError if two files say that their links count different units."""
+    from nmtalign.links.formats import stated_unit
+
+    gold_unit = stated_unit(scored.gold, format=scored.gold_format, encoding=scored.encoding)
+    for path in (scored.links, scored.compare):
+        if path is None:
+            continue
+        unit = stated_unit(path, format=scored.links_format, encoding=scored.encoding)
+        if unit is not None and gold_unit is not None and unit != gold_unit:
+            raise DataError(f"expected links of {gold_unit}, as in {scored.gold}, found links of {unit}").at(
+                path
+            )
 
 
 def _keep_reviewed(
@@ -139,6 +159,27 @@ def _warn_of_shift(
             error = f"the alignment error rate of {path} would be {100 * shifted_aer:.1f} %"
             advice = "if a file counts positions from 1, as talp does, set --links-format or --gold-format"
             warn(f"with all positions one {moved}, {error}; {advice}")
+
+
+def _warn_of_unit(
+    path: str, gold: str, system: Sequence[frozenset[na.Link]], golds: Sequence[na.GoldAlignment]
+) -> None:
+    """Warn where links end long before or after gold links that cover most words."""
+    from nmtalign.corpus.unit_check import UnitFit
+
+    fit = UnitFit("units of the gold")
+    for number, (links, gold_links) in enumerate(zip(system, golds, strict=True), 1):
+        positions = [{link[side] for link in gold_links.possible} for side in (0, 1)]
+        source_length, target_length = (max(linked, default=-1) + 1 for linked in positions)
+        covered = sum(map(len, positions)) / max(source_length + target_length, 1)
+        if covered >= MIN_COVERED_BY_GOLD:
+            fit.add(number, links, (source_length, target_length))
+    advice = "`nmtalign info` shows what links count"
+    if fit.outside > fit.inside and fit.outside >= MIN_PAIRS_OUTSIDE:
+        warn(f"{path} and {gold} may count different units: {fit.example}; {advice}")
+    elif fit.misses_ends:
+        rate = f"the last position of {gold} is linked in only {100 * fit.end_rate:.0f} % of the lines"
+        warn(f"{path} and {gold} may count different units: {rate}; {advice}")
 
 
 def _warn_of_undefined(path: str, gold: str, counts: Counts) -> None:

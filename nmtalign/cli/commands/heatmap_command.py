@@ -13,20 +13,12 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 import nmtalign as na
-from nmtalign.cli import declare, texts
-from nmtalign.cli.declare import (
-    INPUT,
-    OUTPUT,
-    Integer,
-    NumberList,
-    Options,
-    argument,
-    command,
-    option,
-)
+from nmtalign.cli import texts
+from nmtalign.cli.declare import Options, argument, command, option
 from nmtalign.cli.messages import log, warn
+from nmtalign.cli.parameter_types import INPUT, OUTPUT, Integer, NumberList
 from nmtalign.cli.progress_display import open_progress
-from nmtalign.cli.records import RecordOptions, pick_lines, warn_of_unknown_words
+from nmtalign.cli.records import RecordOptions, pick_lines, with_unknown_words_warning
 from nmtalign.cli.texts import PairsOptions
 from nmtalign.display import with_plural
 from nmtalign.errors import DataError, UsageError
@@ -120,7 +112,9 @@ def heatmap_command(bitext: SentenceOptions, picture: PictureOptions, chosen: Re
         if not files:
             records = (record._replace(number=0, typed=True) for record in records)  # no line of a file
         records = records if chosen.lines is None else pick_lines(records, chosen.lines)
-        records = progress.done_one_by_one(warn_of_unknown_words(_check_not_empty(records, files), aligner))
+        records = progress.done_one_by_one(
+            with_unknown_words_warning(_check_not_empty(records, files), aligner)
+        )
         max_words = math.inf if as_numbers else MAX_PICTURE_WORDS
         unknown: dict[str, None] = {}  # words without a vector, in order
         shown = (
@@ -199,7 +193,7 @@ def _check_sentence_files(sides: SentencePair) -> None:
         if name != "-" and not os.path.exists(name):
             found = f"found {name[:80]!r}, which does not exist"
             raise UsageError(f"--lines requires two files instead of sentences, or --pairs FILE; {found}")
-        declare.check_paths([name], INPUT, parameters[parameter], context)
+        INPUT.note([name], parameters[parameter], context)
 
 
 def _check_not_files(sides: SentencePair) -> None:

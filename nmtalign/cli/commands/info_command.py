@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import nmtalign as na
 from nmtalign.cli import texts, unit_options
-from nmtalign.cli.declare import INPUT, Options, argument, command, option
+from nmtalign.cli.declare import Options, argument, command, option
 from nmtalign.cli.messages import print_text
+from nmtalign.cli.parameter_types import INPUT
 from nmtalign.errors import DataError
 from nmtalign.files.text_files import zip_lines
 from nmtalign.names import CountName, SubwordMarks
@@ -50,9 +51,9 @@ class CheckedLinksOptions(Options):
 def info_command(checked: CheckedLinksOptions) -> None:
     """Show whether LINKS (Pharaoh format) fit a text, and what they count: words, tokens or pieces.
 
-    A unit fits if no link is outside of its line, and if the links reach the ends of the lines: links of
-    words lie inside of the pieces of a line, but reach only half of them. The exit code is 3 if no unit fits,
-    or not the one of --count.
+    A unit fits if no link is outside of its line, and if the last unit of a line is linked about as often as
+    the others: links of words lie inside of the pieces of a line, but do not come to its end. The exit code
+    is 3 if no unit fits, or not the one of --count.
 
     Example: nmtalign info links.txt text.en text.fr --spm en.model,fr.model
     """
@@ -61,9 +62,9 @@ def info_command(checked: CheckedLinksOptions) -> None:
 
     text = TextSettings(checked.tokenizer, lowercase=False, unicode="none")
     fits = fits_of_units(_records(checked), _units(checked), text)
-    print_text("unit    pairs outside  reach")
+    print_text("unit    pairs outside  ends linked")
     for fit in fits:
-        print_text(f"{fit.name:<7} {fit.outside:>13,}  {100 * fit.reach:5.1f} %")
+        print_text(f"{fit.name:<7} {fit.outside:>13,}  {100 * fit.end_rate:9.1f} %")
     names = list(fitting_units(fits))
     if not names:
         raise DataError(f"the links fit none of these units ({_why(fits)}); is this their text?").at(
@@ -100,5 +101,6 @@ def _units(checked: CheckedLinksOptions) -> dict[str, LinkUnit]:
 
 def _why(fits: list[UnitFit]) -> str:
     """Return why the best unit does not fit."""
-    best = min(fits, key=lambda fit: (fit.outside, -fit.reach))
-    return best.example or f"they reach only {100 * best.reach:.0f} % of the {best.name}"
+    best = min(fits, key=lambda fit: (fit.outside, -fit.end_rate))
+    rate = f"only {100 * best.end_rate:.0f} % of the lines end in linked {best.name}"
+    return best.example or rate

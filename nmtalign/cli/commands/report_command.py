@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import nmtalign as na
-from nmtalign.cli import declare
-from nmtalign.cli.declare import INPUT, OUTPUT, Integer, Options, command, option
+from nmtalign.cli import parameter_types
+from nmtalign.cli.declare import Options, command, option
 from nmtalign.cli.messages import log, warn
+from nmtalign.cli.parameter_types import INPUT, OUTPUT, Integer
 from nmtalign.cli.progress_display import open_progress
-from nmtalign.cli.records import RecordOptions, pick_lines, warn_of_unknown_words
+from nmtalign.cli.records import RecordOptions, pick_lines, with_unknown_words_warning
 from nmtalign.cli.texts import BitextOptions
 from nmtalign.display import with_plural
 from nmtalign.errors import UsageError
@@ -55,7 +56,7 @@ class PageOptions(Options):
     compare: tuple[str, ...] = option(
         "--compare NAME=LINKS",
         "Also show the links of another system; may be repeated.",
-        type=declare.COMPARED,
+        type=parameter_types.COMPARED,
         section="Input",
     )
     corrections: str | None = option(
@@ -92,7 +93,7 @@ def report_command(
             records = _collect_gold(records, gold)
         kept, figures, evaluations = _choose_records(records, aligner, chosen.lines, drawn)
         with open_progress("pairs shown") as shown_progress:
-            records_shown = shown_progress.done_one_by_one(warn_of_unknown_words(kept, aligner))
+            records_shown = shown_progress.done_one_by_one(with_unknown_words_warning(kept, aligner))
             shown = align_for_report(records_shown, aligner)
         deque(pairs if chosen.gold is None else records, maxlen=0)  # to its end
         total = progress.done

@@ -23,8 +23,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import nmtalign as na
-from nmtalign.cli.declare import INPUT, Integer, Options, command, option
+from nmtalign.cli.declare import Options, command, option
 from nmtalign.cli.model_options import check_folder
+from nmtalign.cli.parameter_types import INPUT, Integer
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.files.json_files import parse_json
 from nmtalign.names import SIDES, ScoreName

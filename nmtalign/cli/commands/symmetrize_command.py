@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
+import nmtalign as na
 from nmtalign.cli import texts
-from nmtalign.cli.declare import INPUT, Options, argument, command, option
+from nmtalign.cli.declare import Options, argument, command, option
+from nmtalign.cli.parameter_types import INPUT
 from nmtalign.cli.running import OutputFileOptions, write_files
 from nmtalign.files.text_files import zip_lines
 from nmtalign.names import Symmetrization
@@ -40,19 +42,17 @@ def symmetrize_command(directions: DirectionOptions, file: OutputFileOptions) ->
     Both files contain source-target links, unless --reversed is set.
     Example: nmtalign symmetrize forward.txt reverse.txt --method grow-diag-final-and -o links.txt
     """
-    from nmtalign.links.formats import format_pharaoh, read_links
-    from nmtalign.links.symmetrization import symmetrize_many
+    from nmtalign.links.formats import format_pharaoh_batch, read_links
 
     def joined() -> Iterator[str]:
         files = directions.forward, directions.reverse
         links_of_files = [read_links(path, encoding=directions.encoding) for path in files]
         lines = zip_lines(links_of_files, files)
         while chunk := list(islice(lines, _LINES_PER_CHUNK)):
-            first = [pair[0] for pair in chunk]
-            second = [pair[1] for pair in chunk]
-            if directions.reversed:
-                second = [frozenset((s, t) for t, s in links) for links in second]
-            for links in symmetrize_many(first, second, directions.method):
-                yield f"{format_pharaoh(links)}\n"
+            forward = [pair[0] for pair in chunk]
+            reverse = [pair[1] for pair in chunk]
+            yield format_pharaoh_batch(
+                na.symmetrize(forward, reverse, method=directions.method, reversed=directions.reversed)
+            )
 
     write_files({file.output: joined()})

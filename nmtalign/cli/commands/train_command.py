@@ -13,15 +13,19 @@ from typing import TYPE_CHECKING
 import nmtalign as na
 from nmtalign import blas
 from nmtalign.cli import model_options, running, texts, unit_options
-from nmtalign.cli.declare import INPUT, OUTPUT, FileType, Number, Options, command, option
+from nmtalign.cli.declare import Options, command, option
+from nmtalign.cli.finding_messages import describe_unlinked, files_of_sides, log_findings
 from nmtalign.cli.messages import log, log_option, quiet_option, warn
+from nmtalign.cli.parameter_types import INPUT, OUTPUT, FileType, Number
 from nmtalign.cli.progress_display import open_progress
-from nmtalign.cli.texts import BitextOptions, TextOptions
-from nmtalign.errors import UsageError, WorkerError
+from nmtalign.cli.texts import BitextOptions, EscapedBitextOptions, TextOptions
+from nmtalign.errors import DataError, NmtalignError, UsageError, WorkerError
 from nmtalign.names import CountName, PresetName, Side, SubwordMarks
 
 if TYPE_CHECKING:
     from nmtalign.aligner.learning import LearnOptions
+    from nmtalign.checks.counting import RunFindings
+    from nmtalign.text.bitext import SentencePair
     from nmtalign.training.checkpoint import TrainingRun
 
 OLDER_MODEL = FileType(writes=False, instead_of="output")  # a model that the new one may replace
@@ -109,7 +113,7 @@ class MixedVectorOptions(model_options.VectorFileOptions):
     """Word vectors that are mixed with the lexicon."""
 
     vectors_weight: float | None = option(
-        "--vectors-weight", "Weight of the vectors, from 0 to 1.  [0.45]", type=Number(0, 1)
+        "--vectors-weight", "Weight of the vectors, from 0 to 1.  [fitted to the text]", type=Number(0, 1)
     )
 
 
@@ -128,11 +132,12 @@ class TrainTextOptions(TextOptions):
     pieces: SubwordMarks | None = unit_options.pieces_option()
     max_length: int | None = texts.length_option("Do not learn from")
     langs: tuple[str, str] | None = texts.languages_option()
+    strict: bool = option("--strict", "Stop (exit code 3) if the text has errors.", default=False)
 
 
 @command(quiet_option, log_option, name="train")
 def train_command(
-    bitext: BitextOptions,
+    bitext: EscapedBitextOptions,
     tokenization: TrainTextOptions,
     outputs: OutputOptions,
     learning: LearningOptions,
@@ -150,6 +155,7 @@ def train_command(
     """
     blas.start_with_one_thread()
     from nmtalign.aligner.learning import checked_against_corrections, learn, stage_costs
+    from nmtalign.checks.counting import RunFindings
     from nmtalign.corpus.units import RangesOfText, link_unit
     from nmtalign.files.atomic_output import check_parent_folder
     from nmtalign.state import check_model_replaceable
@@ -176,20 +182,26 @@ def train_command(
     limit = LengthLimit(tokenization.max_length, bitext.files)
     without_long_pairs = partial(limit.pairs, text=settings.text, languages=languages)
     progress = open_progress("pairs", bitext.files, stage_costs(settings, aligns=bool(paths)))
-    settings = replace(settings, checkpoints=run.folder, progress=progress, warn=warn)
-    with _resumable(run), ExitStack() as stack:
+    settings = replace(settings, checkpoints=run.folder, progress=progress, warn=warn, advise=warn)
+    with _kept_for_resuming(run), ExitStack() as stack:
         run.start()
+        stopped = "if this run is stopped, repeat the command to go on"
+        log(f"checkpoints are in {run.folder} until all is written; {stopped}", event="checkpoints")
         client = engine.client(stack)
         stack.enter_context(progress)
         if client is not None:
             from nmtalign.batch.cluster import ClusterProcesses
-            from nmtalign.training.distributed import DistributedBitext
+            from nmtalign.training.distributed import DistributedBackend
 
-            make_bitext = partial(DistributedBitext, processes=ClusterProcesses(client))
-            settings = replace(settings, make_bitext=make_bitext)
-        lines = progress.count(bitext.read())
+            make_backend = partial(DistributedBackend, processes=ClusterProcesses(client))
+            settings = replace(settings, make_backend=make_backend)
+        findings = RunFindings()
+        watched = _checked_lines(findings, bitext, strict=tokenization.strict)
+        lines = progress.count(watched)
         words_of = partial(unit.expert_words, text=settings.text, languages=languages)
-        pairs = model_options.with_expert(lines, expert.expert, bitext.encoding, words_of=words_of)
+        pairs = model_options.with_expert(
+            lines, expert.expert, bitext.encoding, words_of=words_of, name=unit.expert_count
+        )
         pairs = unit.prepared(pairs, settings.text, languages)
         pairs = checked_against_corrections(pairs, learning.gold, encoding=bitext.encoding)
         pairs = without_long_pairs(pairs)
@@ -210,10 +222,12 @@ def train_command(
                 again = without_long_pairs(unit.prepared(bitext.read(), settings.text, languages))
                 parts = align_unit_on_cluster(client, aligner, na.iter_chunks(again), unit=unit)
                 batch = concatenate_batches([part.batch for part in parts])
+            findings.add_links(batch, 0)
             formats = running.formatters_of_links()
             running.write_files({path: [formats[name](batch)] for name, path in paths.items()})
         run.remove()
-    _log_next_commands(bitext, outputs.output, outputs.links)
+    log_findings(findings.counts(), bitext)
+    _log_next_commands(bitext, outputs.output, outputs.links, findings.without_links)
 
 
 def _open_options(
@@ -241,6 +255,7 @@ def _open_options(
         vectors_weight=vectors.vectors_weight,
         limit=vectors.limit,
         unsafe_pickle=vectors.unsafe_pickle,
+        strip_prefix=vectors.strip_prefix,
         gold=learning.gold,
         has_expert_links=expert.expert is not None,
         encoder=expert.encoder,
@@ -253,25 +268,38 @@ def _open_options(
 
 
 @contextmanager
-def _resumable(run: TrainingRun) -> Iterator[None]:
-    """Raise a StoppedError if something stops the run from outside and the same command can resume it."""
-    from nmtalign.batch.shards import resumable
+def _kept_for_resuming(run: TrainingRun) -> Iterator[None]:
+    """Raise a StoppedError if something from outside stops a run that the same command can resume.
+
+    The state of a run that cannot be resumed is removed.
+    """
+    from nmtalign.batch.shards import stopped_as_resumable
 
     try:
         yield
-    except (KeyboardInterrupt, OSError, WorkerError):
-        if not run.resumable:
+    except (KeyboardInterrupt, OSError, WorkerError) as error:
+        if not run.has_progress:
             run.remove()
+            if isinstance(error, KeyboardInterrupt):
+                why = "the first checkpoint follows after the iterations of model 1"
+                raise NmtalignError(f"interrupted, nothing is kept yet: {why}") from None
             raise
-        with resumable(run.folder, again="the same command"):
+        with stopped_as_resumable(run.folder, again="the same command"):
             raise
     except BaseException:
-        if not run.resumable:
+        if not run.has_progress:
             run.remove()
         raise
 
 
-def _log_next_commands(bitext: BitextOptions, output: str, links: str | None) -> None:
+def _checked_lines(findings: RunFindings, bitext: BitextOptions, *, strict: bool) -> Iterator[SentencePair]:
+    """Yield the pairs of a bitext and count what is wrong with them; if `strict`, an error ends the run."""
+    yield from findings.watched(bitext.read())
+    if strict and (error := findings.first_error):
+        raise DataError(error.describe(files_of_sides(bitext)))
+
+
+def _log_next_commands(bitext: BitextOptions, output: str, links: str | None, without_links: int) -> None:
     """Log the commands that a newcomer needs next."""
     files = shlex.join(bitext.files if bitext.pairs is None else ["--pairs", bitext.pairs])
     if bitext.encoding != "utf-8":
@@ -279,5 +307,6 @@ def _log_next_commands(bitext: BitextOptions, output: str, links: str | None) ->
     folder = shlex.quote(output)
     look = f"nmtalign report {files} --model {folder} -o report.html"
     use = f"nmtalign align NEW_SOURCE NEW_TARGET --model {folder} -o links.txt"
-    done = f"links in {links}; " if links not in (None, "-") else ""
+    unlinked = f", {describe_unlinked(without_links)}" if without_links else ""
+    done = f"links in {links}{unlinked}; " if links not in (None, "-") else ""
     log(f"{done}to inspect the links: {look}; to align new text: {use}", event="next")

@@ -14,8 +14,9 @@ from click.core import ParameterSource
 import nmtalign as na
 from nmtalign import blas
 from nmtalign.cli import model_options, texts
-from nmtalign.cli.declare import INPUT, OUTPUT, Integer, Options, argument, command, option
+from nmtalign.cli.declare import Options, argument, command, option
 from nmtalign.cli.messages import log, print_text, printable, warn
+from nmtalign.cli.parameter_types import INPUT, OUTPUT, Integer
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import BitextOptions, TextOptions
 from nmtalign.errors import UsageError
@@ -31,7 +32,7 @@ from nmtalign.names import (
 )
 
 if TYPE_CHECKING:
-    from nmtalign.scorers.learned_lexicon import Lexicon
+    from nmtalign.scorers.lexicon import Lexicon
     from nmtalign.text.tokenization import TextSettings
     from nmtalign.vectors.embeddings import VectorCoverage
 
@@ -54,6 +55,9 @@ class ReadingOptions(Options):
     encoding: str = texts.encoding_option(of_vectors=True)
     errors: DecodingErrors | None = option("--errors", "Treatment of bytes that are not in --encoding.")
     unsafe_pickle: bool = model_options.unsafe_pickle_option()
+    strip_prefix: str | None = option(
+        "--strip-prefix P", "Keep only words that begin with P, such as /c/en/, without it."
+    )
 
     def read(
         self, path: str | Path, format: Literal["auto"] | ReadVectorsFormat | None = None
@@ -66,6 +70,7 @@ class ReadingOptions(Options):
             encoding=self.encoding,
             errors=self.errors,
             unsafe_pickle=self.unsafe_pickle,
+            strip_prefix=self.strip_prefix,
         )
 
 
@@ -154,6 +159,10 @@ def _info_lines(embeddings: na.Embeddings) -> Iterator[str]:
     import numpy as np
 
     lengths = np.linalg.norm(np.asarray(embeddings.matrix, dtype=np.float32), axis=1)  # (V,)
+    if embeddings.are_static:
+        yield f"  all words, {embeddings.dimension} dimensions"
+        yield f"  sub-words: {embeddings.subwords}"
+        return
     yield f"  {len(embeddings):,} words, {embeddings.dimension} dimensions, {embeddings.matrix.dtype}"
     yield f"  first words: {printable(' '.join(embeddings.vocabulary.words[:10]))}"
     if len(lengths):
@@ -496,6 +505,7 @@ def vectors_attention(
             unicode=tokenization.unicode,
             limit=vectors.limit,
             unsafe_pickle=vectors.unsafe_pickle,
+            strip_prefix=vectors.strip_prefix,
         )
         learned.save(path, overwrite=learning.force)
     log(f"{learned} in {progress.seconds:.1f} s in {path}")

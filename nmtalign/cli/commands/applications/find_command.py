@@ -12,8 +12,9 @@ import click
 import nmtalign as na
 from nmtalign.cli import model_options
 from nmtalign.cli.bad_records import BadRecords
-from nmtalign.cli.declare import INPUT, OUTPUT, Integer, Options, argument, command, option
+from nmtalign.cli.declare import Options, argument, command, option
 from nmtalign.cli.messages import printable
+from nmtalign.cli.parameter_types import INPUT, OUTPUT, Integer
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.texts import OptionalLinkedOptions
 from nmtalign.display import with_plural
@@ -121,7 +122,7 @@ def find_command(options: SearchOptions, linked: OptionalLinkedOptions, named: N
     Example: nmtalign find house --index corpus.db
     """
     from nmtalign.applications.concordance import search
-    from nmtalign.corpus.bitext_index import build_index, open_index
+    from nmtalign.corpus.bitext_index import build_index
 
     word = options.word
     if options.index is None:
@@ -129,7 +130,7 @@ def find_command(options: SearchOptions, linked: OptionalLinkedOptions, named: N
     elif linked.files or linked.lowercase is not None or linked.unicode is not None or named.is_given:
         raise UsageError("--index DB contains texts and links; remove other texts, links and models")
     else:
-        index = open_index(options.index)
+        index = na.open_index(options.index)
     shown = 0
     for side in SIDES if options.side is None else (options.side,):
         result = search(

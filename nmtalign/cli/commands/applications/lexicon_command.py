@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from nmtalign.cli import texts
 from nmtalign.cli.bad_records import BadRecords, ErrorOptions
-from nmtalign.cli.declare import INPUT, OUTPUT, Integer, Number, Options, OutputPrefix, command, option
+from nmtalign.cli.declare import Options, command, option
 from nmtalign.cli.messages import log, print_text, quiet_option
+from nmtalign.cli.parameter_types import INPUT, OUTPUT, Integer, Number, OutputPrefix
 from nmtalign.cli.texts import OptionalLinkedOptions
 from nmtalign.errors import UsageError
 from nmtalign.files.atomic_output import AtomicFiles

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nmtalign.cli.bad_records import ErrorOptions
-from nmtalign.cli.declare import Integer, Options, OutputPrefix, command, option
+from nmtalign.cli.declare import Options, command, option
 from nmtalign.cli.messages import quiet_option
+from nmtalign.cli.parameter_types import Integer, OutputPrefix
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.running import log_written
 from nmtalign.cli.texts import LinkedOptions
+from nmtalign.display import with_plural
 from nmtalign.files.atomic_output import AtomicFiles
 
 
@@ -55,5 +57,6 @@ def phrases_command(linked: LinkedOptions, errors: ErrorOptions, phrase: PhraseO
             count += text.count("\n")
             if len(files) > 1:
                 files[1].write(format_phrases(pair.reversed(), longest=phrase.longest))
-    log_written(f"{count:,} phrase pairs of {progress.done:,} sentence pairs", paths, progress)
+    what = f"{with_plural(count, 'phrase pair')} of {with_plural(progress.done, 'sentence pair')}"
+    log_written(what, paths, progress)
     errors.say(bad)

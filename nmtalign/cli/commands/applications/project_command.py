@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from nmtalign.cli.bad_records import ErrorOptions
-from nmtalign.cli.declare import INPUT, Options, command, option
+from nmtalign.cli.declare import Options, command, option
 from nmtalign.cli.messages import log, quiet_option
+from nmtalign.cli.parameter_types import INPUT
 from nmtalign.cli.progress_display import open_progress
 from nmtalign.cli.running import OutputFileOptions, log_written
 from nmtalign.cli.texts import LinkedOptions

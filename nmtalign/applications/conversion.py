@@ -1,0 +1,213 @@
+"""Conversion of files of links from one format to another.
+
+:func:`convert` stops at the first bad record. The command passes its own :class:`BadRecordSink`, which
+may report bad records and go on.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+import nmtalign as na
+from nmtalign.calls import check_call
+from nmtalign.corpus.unit_check import UnitCheck
+from nmtalign.errors import DataError, NmtalignWarning, UsageError
+from nmtalign.files.atomic_output import AtomicFiles
+from nmtalign.files.paths import as_path
+from nmtalign.links.formats import WORD_SEPARATORS, LinkRecord, format_record, read_link_records
+from nmtalign.links.separators import find_split_word
+from nmtalign.names import READ_LINKS, SIDES, WRITTEN_LINKS, ReadLinksFormat, WrittenLinksFormat
+from nmtalign.validation import check_choice
+
+ADVICE_ON_WORD_COUNTS = (
+    "links count space-separated words; pass the text that was aligned, or the files that align --tokens"
+    " wrote; `nmtalign info` shows what links count"
+)
+
+WordsOfPair = Callable[[tuple[str, str]], tuple[list[str], list[str]]]
+
+
+class BadRecordSink(Protocol):
+    """What is told of bad records."""
+
+    @property
+    def has_current(self) -> bool:
+        """Whether the record that is being read is bad."""
+
+    def add(self, error: DataError) -> None:
+        """Raise the error of the record that is being read, or report it."""
+
+    def add_cut(self, problem: str, path: str, line: int | None = None) -> None:
+        """Add the problem of a word that the written format cannot hold."""
+
+    def track(self, records: Iterable[LinkRecord]) -> Iterator[LinkRecord]:
+        """Yield the records, and count them."""
+
+
+class _FirstError:
+    """Raises the first error of a record."""
+
+    has_current = False
+
+    def add(self, error: DataError) -> None:
+        raise error
+
+    def add_cut(self, problem: str, path: str, line: int | None = None) -> None:
+        raise DataError(problem).at(path, line=line)
+
+    def track(self, records: Iterable[LinkRecord]) -> Iterator[LinkRecord]:
+        return iter(records)
+
+
+@dataclass(frozen=True)
+class TextsOfLinks:
+    """The texts that links belong to, and what splits their lines into words."""
+
+    source: str
+    target: str
+    words_of: WordsOfPair
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conversion:
+    """A file of links, its format, and the format to write."""
+
+    links: str
+    format: ReadLinksFormat
+    to: WrittenLinksFormat
+    texts: TextsOfLinks | None = None
+    encoding: str = "utf-8"
+
+    def lines(self, bad: BadRecordSink) -> Iterator[str]:
+        """Yield the lines of each record; it has no words and links if the format cannot hold its words."""
+        separator = WORD_SEPARATORS.get(self.to)
+        for number, record in enumerate(bad.track(self._records(bad)), 1):
+            if separator is not None and record.source is not None and record.target is not None:
+                split_word = find_split_word(record.source, record.target, separator)
+                if split_word is not None:
+                    side, problem = split_word
+                    bad.add_cut(problem, *self._place_of_words(number, side))
+                    record = LinkRecord(na.GoldAlignment((), ()), (), ())
+            yield format_record(record, format=self.to, number=number)
+
+    def _records(self, bad: BadRecordSink) -> Iterator[LinkRecord]:
+        """Return the records of the links, with the words of the texts if these are given."""
+        records = read_link_records(self.links, format=self.format, encoding=self.encoding, on_error=bad.add)
+        if self.texts is None:
+            return records
+        pairs = na.read_bitext(self.texts.source, self.texts.target, encoding=self.encoding, on_error=bad.add)
+        return self._with_words(records, map(self.texts.words_of, pairs), bad)
+
+    def _with_words(
+        self,
+        records: Iterator[LinkRecord],
+        words: Iterator[tuple[list[str], list[str]]],
+        bad: BadRecordSink,
+    ) -> Iterator[LinkRecord]:
+        """Put the words of the texts into the records; those of NAACL may end early."""
+        no_links = na.GoldAlignment((), ())
+        padding = LinkRecord(no_links) if self.format == "naacl" else None
+        unit_check = UnitCheck(self.links)
+        pairs = 0
+        for pairs, (source, target) in enumerate(words, 1):
+            record = next(records, padding)
+            if record is None:
+                expected = "expected links for each pair of the texts"
+                raise DataError(f"{expected}, found only {pairs - 1} in {self.links}")
+            with_words = LinkRecord(no_links, tuple(source), tuple(target))
+            if not bad.has_current:
+                try:
+                    with_words = replace(with_words, gold=record.gold, unit=record.unit)
+                    _check_same_words(record, with_words)
+                    unit_check.add(pairs, record.gold.possible, source, target)
+                except DataError as error:
+                    bad.add(DataError(f"pair {pairs}: {error}; {ADVICE_ON_WORD_COUNTS}").at(self.links))
+            yield with_words
+        if next(records, None) is not None:
+            raise DataError(f"expected links for the {pairs} pairs of the texts, found more in {self.links}")
+        warning = unit_check.warning()
+        if warning:
+            warnings.warn(warning, NmtalignWarning, stacklevel=2)
+
+    def _place_of_words(self, number: int, side: int) -> tuple[str, int | None]:
+        """Return the file and the line that hold the words of a side of a record."""
+        if self.texts is not None:
+            return (self.texts.source, self.texts.target)[side], number
+        if self.format == "giza":  # three lines per pair, in any order
+            return f"{self.links}, pair {number:,}", None
+        return self.links, number
+
+
+def _check_same_words(record: LinkRecord, of_texts: LinkRecord) -> None:
+    """Raise DataError if the file of links has other words than the texts, such as sub-words."""
+    for side in SIDES:
+        of_file, of_text = getattr(record, side), getattr(of_texts, side)
+        if of_file is not None and len(of_file) != len(of_text):
+            unit = "words" if record.unit is None else record.unit
+            found = f"found {len(of_text):,} words in the text"
+            raise DataError(f"expected the {len(of_file):,} {side} {unit} of the links, {found}")
+
+
+def _split_at_spaces(pair: tuple[str, str]) -> tuple[list[str], list[str]]:
+    source, target = pair
+    return [word for word in source.split(" ") if word], [word for word in target.split(" ") if word]
+
+
+@check_call("write convert('gold.talp', 'gold.txt', format='talp', to='pharaoh')")
+def convert(
+    links: str | Path,
+    path: str | Path,
+    *,
+    format: ReadLinksFormat,
+    to: WrittenLinksFormat,
+    source: str | Path | None = None,
+    target: str | Path | None = None,
+    encoding: str = "utf-8",
+) -> None:
+    """Rewrite a file of links in another format.
+
+    Parameters
+    ----------
+    links : str or Path
+        The file of links, which may be compressed.
+    path : str or Path
+        The file to write. It appears when it is complete.
+    format : {"pharaoh", "talp", "naacl", "giza", "tsv", "jsonl"}
+        The format of `links`.
+    to : {"pharaoh", "talp", "naacl", "giza", "tsv", "jsonl", "words"}
+        The format to write. GIZA, words and TSV hold words, too.
+    source, target : str or Path, optional
+        The texts, if `links` has no words and `to` needs them, or if NAACL links end before the text does.
+        Words are separated by spaces.
+    encoding : str
+        Encoding of the files that are read.
+
+    Raises
+    ------
+    DataError
+        With file and line, where a file is not of its format, or does not fit the texts.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     gold = pathlib.Path(folder, "gold.talp")
+    ...     _ = gold.write_text("1-1 2-3\\n", encoding="utf-8")
+    ...     convert(gold, f"{folder}/gold.txt", format="talp", to="pharaoh")
+    ...     pathlib.Path(folder, "gold.txt").read_text(encoding="utf-8")
+    '0-0 1-2\\n'
+    """
+    check_choice(format, READ_LINKS, "formats of links")
+    check_choice(to, WRITTEN_LINKS, "formats of links")
+    if (source is None) != (target is None):
+        raise UsageError("`source` and `target` are the texts of both sides; pass both")
+    texts = None
+    if source is not None and target is not None:
+        texts = TextsOfLinks(str(as_path(source)), str(as_path(target)), _split_at_spaces)
+    conversion = Conversion(links=str(as_path(links)), format=format, to=to, texts=texts, encoding=encoding)
+    with AtomicFiles() as files:
+        files.text(as_path(path)).writelines(conversion.lines(_FirstError()))

@@ -1,0 +1,161 @@
+"""Characters that do not belong into a line of text: separators, controls, escapes, wrong encodings.
+
+A whole text is searched first, which is fast; its lines are looked at only where something was found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from nmtalign.checks.findings import Finding, SideOfFinding
+from nmtalign.names import Side
+from nmtalign.text.escapes import ESCAPES_OF_MOSES_ONLY, find_escape
+
+Search = Callable[[str], str]  # returns what was found in a line, or ""
+
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f]")
+_LINE_SEPARATOR = re.compile("[\x85\u2028\u2029]")
+_ENTITY = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]{1,30}|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});")
+# UTF-8 that was read as another encoding: the first byte of a character, then one or more later bytes.
+_WRONG_ENCODINGS = ("cp1252", "latin-1", "cp1250", "cp1251")
+_MOJIBAKE_HINT = re.compile("[\u00c2-\u00f4\u0102-\u0158\u0402-\u045f\u0412-\u0444]")
+_MIN_SEQUENCES = {"cp1252": 1, "latin-1": 1, "cp1250": 1, "cp1251": 3}
+
+
+def find_characters(lines: Sequence[str], side: Side) -> Iterator[Finding]:
+    """Yield the findings about the characters of the lines of one side."""
+    text = "\n".join(lines)
+    searches = _searches(text)
+    if not searches:
+        return
+    for number, line in enumerate(lines):
+        yield from _findings_of_line(number, line, side, searches)
+
+
+def _searches(text: str) -> dict[str, Search]:
+    """Return the kinds of findings that occur in a text, with the functions that find them in a line."""
+    searches: dict[str, Search] = {}
+    if "\t" in text:
+        searches["tab"] = lambda line: "\\t" if "\t" in line else ""
+    if "|||" in text:
+        searches["bars"] = lambda line: "|||" if "|||" in line else ""
+    if "\r" in text:
+        searches["carriage-return"] = lambda line: "\\r" if "\r" in line else ""
+    if "&" in text and _ENTITY.search(text):
+        searches["html-entity"] = _entity_in_line
+    if "\ufffd" in text:
+        searches["replacement-character"] = lambda line: "U+FFFD" if "\ufffd" in line else ""
+    if not text.isascii():
+        if _LINE_SEPARATOR.search(text):
+            searches["line-separator"] = _line_separator_in_line
+        if _may_have_mojibake(text):
+            searches["mojibake"] = find_mojibake
+    if _CONTROL.search(text):
+        searches["control-character"] = _control_in_line
+    return searches
+
+
+def _findings_of_line(
+    number: int, line: str, side: SideOfFinding, searches: dict[str, Search]
+) -> Iterator[Finding]:
+    for kind, search in searches.items():
+        value = search(line)
+        if not value:
+            continue
+        if kind == "html-entity" and find_escape(line) and value in ESCAPES_OF_MOSES_ONLY:
+            kind = "moses-escape"
+        yield Finding(number, side, kind, value)
+        if kind == "mojibake":
+            return  # its control characters come from the wrong encoding
+
+
+def _entity_in_line(line: str) -> str:
+    """Return an entity; one that only Moses writes goes before others."""
+    entities = _ENTITY.findall(line)
+    for entity in entities:
+        if entity in ESCAPES_OF_MOSES_ONLY:
+            return str(entity)
+    known = [entity for entity in entities if _is_known_entity(entity)]
+    return str(known[0]) if known else ""
+
+
+def _is_known_entity(entity: str) -> bool:
+    from html.entities import html5
+
+    return entity.startswith("&#") or entity[1:] in html5
+
+
+def _control_in_line(line: str) -> str:
+    match = _CONTROL.search(line)
+    return f"U+{ord(match[0]):04X}" if match else ""
+
+
+def _line_separator_in_line(line: str) -> str:
+    match = _LINE_SEPARATOR.search(line)
+    return f"U+{ord(match[0]):04X}" if match else ""
+
+
+# --- mojibake ------------------------------------------------------------------------------------
+
+
+def _may_have_mojibake(text: str) -> bool:
+    """Return whether a text has a pair of characters that UTF-8 read in another encoding begins with."""
+    return any(pattern.search(text) for pattern in _SEQUENCES.values())
+
+
+def _sequence_pattern(encoding: str) -> re.Pattern[str]:
+    """Return the pattern of the characters of UTF-8 as they look in another encoding."""
+
+    def characters(first: int, last: int) -> str:
+        found = []
+        for code in range(first, last + 1):
+            raw = bytes([code])
+            try:
+                found.append(re.escape(raw.decode(encoding)))
+            except UnicodeDecodeError:
+                found.append(re.escape(raw.decode("latin-1")))  # as Windows does
+        return "[" + "".join(found) + "]"
+
+    later = characters(0x80, 0xBF)
+    two = characters(0xC2, 0xDF) + later
+    three = characters(0xE1, 0xEF) + later + later
+    four = characters(0xF0, 0xF4) + later + later + later
+    return re.compile(f"{two}|{three}|{four}")
+
+
+_SEQUENCES = {encoding: _sequence_pattern(encoding) for encoding in _WRONG_ENCODINGS}
+
+
+def find_mojibake(line: str) -> str:
+    """Return what UTF-8 became in a wrong encoding, such as ``Ã©`` for *é*; "" if there is nothing.
+
+    Signs of mojibake are letters with a mark followed by signs; a quotation mark after such a letter, as in
+    ``À »``, is none. In Cyrillic, where single sequences occur in words, several are expected.
+
+    Examples
+    --------
+    >>> find_mojibake("lâ€™Ã©tÃ©"), find_mojibake("l'été À « »")
+    ('â€™', '')
+    """
+    for encoding, pattern in _SEQUENCES.items():
+        sequences = pattern.findall(line)
+        plausible = [text for text in sequences if _is_plausible(text, encoding)]
+        if len(plausible) >= _MIN_SEQUENCES[encoding] and len(plausible) == len(sequences):
+            return str(plausible[0])
+    return ""
+
+
+def _is_plausible(text: str, encoding: str) -> bool:
+    """Return whether a sequence, read as UTF-8, is a letter or a sign that texts have."""
+    raw = b""
+    for character in text:
+        try:
+            raw += character.encode(encoding)
+        except UnicodeEncodeError:
+            raw += character.encode("latin-1", "replace")
+    try:
+        character = raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return character.isprintable() or character == "\u00a0"

@@ -1,0 +1,207 @@
+"""The check of a whole text: all findings, with an aligner, or with one that is learned from the text."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nmtalign.aligner.learning import train
+from nmtalign.arrays import Doubles, Flags, Longs
+from nmtalign.calls import check_call
+from nmtalign.checks.characters import find_characters
+from nmtalign.checks.findings import KINDS, Finding
+from nmtalign.checks.languages import find_languages
+from nmtalign.checks.pairs import (
+    find_copies,
+    find_duplicates,
+    find_empty,
+    find_odd_lines,
+    find_unusual_lengths,
+)
+from nmtalign.checks.translations import (
+    LOW_SCORE,
+    MAX_USUAL_LOW_SHARE,
+    find_low_scores,
+    find_slips,
+    pairs_without_links,
+)
+from nmtalign.names import SIDES
+from nmtalign.text.bitext import Pairs, lines_of_sides
+from nmtalign.text.slips import LineRun, find_line_runs, translation_evidence
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from nmtalign.aligner.aligner import Aligner
+
+FINDING_COLUMNS = ("line", "last", "side", "kind", "severity", "value", "advice")
+MIN_LEARNED_PAIRS = 500  # fewer pairs do not teach an aligner that can judge them
+MAX_LEARNED_PAIRS = 20_000  # from which an aligner is learned; more take long and tell little more
+# Pairs with these findings are not judged by their score, because they have another fault.
+_FAULTS_OF_PAIRS = frozenset(
+    (
+        "empty",
+        "one-sided",
+        "copy",
+        "maybe-copy",
+        "swapped",
+        "language",
+        "length-ratio",
+        "one-word",
+        "mojibake",
+        "only-numbers",
+        "only-addresses",
+        "markup",
+    )
+)
+
+
+@check_call("options are given by their names")
+def check(bitext: Pairs, aligner: Aligner | None = None, *, workers: int | None = None) -> pd.DataFrame:
+    """Return what is wrong with a bitext, as ``nmtalign check`` does.
+
+    Parameters
+    ----------
+    bitext : Bitext, iterable of (source, target), (list, list), or DataFrame
+        Lines of text. The files of a Bitext, and the two lists of a tuple, may have different lengths.
+    aligner : Aligner, optional
+        The aligner whose scores and vocabularies judge the pairs. Without it, an aligner is learned from the
+        text itself if it has at least 500 pairs.
+    workers : int, optional
+        Number of threads.
+
+    Returns
+    -------
+    DataFrame
+        One row for each finding, in the order of the lines, with the columns ``line`` (from 1), ``last`` (the
+        last line, if the finding is about several), ``side`` (source, target or pair; a pair has the line of
+        its source), ``kind``, ``severity`` (``error`` or ``hint``), ``value`` and ``advice``.
+
+    Examples
+    --------
+    >>> check([("the cat\\t2", "le chat"), ("a dog", "")])[["line", "side", "kind", "severity"]]
+       line    side       kind severity
+    0     1  source        tab    error
+    1     2    pair  one-sided    error
+    """
+    import pandas as pd
+
+    source, target = lines_of_sides(bitext)
+    findings = find_all(source, target, aligner, workers=workers)
+    return pd.DataFrame([row_of_finding(finding) for finding in findings], columns=list(FINDING_COLUMNS))
+
+
+def row_of_finding(finding: Finding) -> tuple[int, int, str, str, str, str, str]:
+    """Return a finding as a row of a table, with the lines counted from 1."""
+    last = finding.line if finding.last is None else finding.last
+    return (
+        finding.line + 1,
+        last + 1,
+        finding.side,
+        finding.kind,
+        finding.severity,
+        finding.value,
+        finding.advice,
+    )
+
+
+def find_all(
+    source: Sequence[str],
+    target: Sequence[str],
+    aligner: Aligner | None = None,
+    *,
+    workers: int | None = None,
+) -> list[Finding]:
+    """Return all findings in the order of the lines."""
+    runs = find_line_runs(source, target)
+    pairing = _Pairing(source, target, runs)
+    findings: list[Finding] = [*find_slips(runs, len(source), len(target))]
+    for lines, side in zip((source, target), SIDES, strict=True):
+        findings += find_characters(lines, side)
+        findings += find_odd_lines(lines, side)
+    of_pairs = [
+        *find_empty(pairing.source, pairing.target),
+        *find_copies(pairing.source, pairing.target),
+        *find_duplicates(pairing.source, pairing.target),
+        *find_unusual_lengths(pairing.source, pairing.target),
+    ]
+    translated = translation_evidence(pairing.source, pairing.target)
+    is_copy = _pairs_with(of_pairs, {"copy", "maybe-copy"}, len(pairing.source))
+    of_pairs += find_languages(pairing.source, pairing.target, translated, is_copy)
+    faults = chain(of_pairs, pairing.pairs_of_findings(findings))
+    is_judged = ~_pairs_with(faults, _FAULTS_OF_PAIRS, len(pairing.source))
+    of_pairs += _find_by_scores(pairing, aligner, translated, is_judged, workers)
+    findings += pairing.with_line_numbers(of_pairs)
+    order = {kind: rank for rank, kind in enumerate(KINDS)}
+    return sorted(findings, key=lambda finding: (finding.line, order[finding.kind], finding.side))
+
+
+class _Pairing:
+    """The pairs of two sides whose lines may slip."""
+
+    def __init__(self, source: Sequence[str], target: Sequence[str], runs: Sequence[LineRun]) -> None:
+        source_numbers = list(chain.from_iterable(run.source for run in runs))
+        target_numbers = list(chain.from_iterable(run.target for run in runs))
+        self.source = [source[number] for number in source_numbers]
+        self.target = [target[number] for number in target_numbers]
+        self._numbers = {"source": source_numbers, "target": target_numbers, "pair": source_numbers}
+
+    def with_line_numbers(self, findings: Iterable[Finding]) -> Iterator[Finding]:
+        """Yield findings about pairs with the numbers of their lines."""
+        for finding in findings:
+            yield finding._replace(line=self._numbers[finding.side][finding.line])
+
+    def pairs_of_findings(self, findings: Iterable[Finding]) -> Iterator[Finding]:
+        """Yield findings about lines with the numbers of their pairs."""
+        pair_of_line = {
+            side: {line: number for number, line in enumerate(self._numbers[side])} for side in SIDES
+        }
+        for finding in findings:
+            side = "source" if finding.side == "pair" else finding.side
+            pair = pair_of_line[side].get(finding.line)
+            if pair is not None and finding.last is None:
+                yield finding._replace(line=pair)
+
+
+def _pairs_with(findings: Iterable[Finding], kinds: Iterable[str], count: int) -> Flags:
+    """Return which pairs (N,) have a finding of one of the kinds."""
+    flags = np.zeros(count, bool)
+    for finding in findings:
+        if finding.kind in kinds:
+            flags[finding.line] = True
+    return flags
+
+
+def _find_by_scores(
+    pairing: _Pairing, aligner: Aligner | None, translated: Doubles, is_judged: Flags, workers: int | None
+) -> Iterator[Finding]:
+    """Yield the findings that need links: pairs with low scores and without links, swapped files."""
+    pairs = list(zip(pairing.source, pairing.target, strict=True))
+    if aligner is None:
+        numbers = np.flatnonzero(is_judged)
+        if len(numbers) < MIN_LEARNED_PAIRS:
+            return
+        aligner = _learn(pairs, numbers, workers)
+    elif aligner.covered(pairs).swapped:
+        yield Finding(0, "pair", "swapped-files", "")
+        return
+    batch = aligner.align_batch(pairs, workers=workers)
+    scores = np.asarray(batch.scores)
+    is_low = scores[is_judged] < LOW_SCORE
+    usual = bool(is_low.mean() <= MAX_USUAL_LOW_SHARE) if len(is_low) else False
+    yield from find_low_scores(scores, translated, is_judged, usual=usual)
+    for number in np.flatnonzero(pairs_without_links(batch) & is_judged).tolist():
+        yield Finding(number, "pair", "no-links", "")
+
+
+def _learn(pairs: Sequence[tuple[str, str]], numbers: Longs, workers: int | None) -> Aligner:
+    """Learn an aligner from some pairs of the text, at most `MAX_LEARNED_PAIRS` at equal distances."""
+    step = -(-len(numbers) // MAX_LEARNED_PAIRS)
+    chosen = [pairs[number] for number in numbers[::step].tolist()]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # nobody has chosen how this aligner is learned
+        return train(chosen, preset="fast", tokenizer="simple", workers=workers)

@@ -1,0 +1,101 @@
+"""Findings: what may be wrong with a line or a pair, how grave it is, and what to do.
+
+Lines count from 0 inside this package; a finding that is shown counts them from 1.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+Severity = Literal["error", "hint"]
+SideOfFinding = Literal["source", "target", "pair"]  # the line of a pair is that of its source
+
+
+class Kind(NamedTuple):
+    """A kind of findings; `plural` names them in a summary, such as ``tabs inside lines``."""
+
+    severity: Severity
+    plural: str
+    advice: str
+
+
+KINDS: dict[str, Kind] = {
+    # the lines of both files
+    "slip": Kind(
+        "error",
+        "runs of lines that slip",
+        "pair the lines again: remove the lines without a partner, or add what is missing",
+    ),
+    "no-partner": Kind(
+        "error", "lines without a partner", "remove the line, or add its translation to the other file"
+    ),
+    "swapped-files": Kind("error", "swapped files", "give source and target the other way round"),
+    # the two sides of a pair
+    "empty": Kind("hint", "pairs without text", "remove the pair from both files"),
+    "one-sided": Kind("error", "pairs with an empty side", "translate the line, or remove the pair"),
+    "copy": Kind("error", "untranslated copies", "translate the line, or remove the pair"),
+    "maybe-copy": Kind("hint", "pairs with the same text on both sides", "look at the pair; names may stay"),
+    "swapped": Kind("error", "pairs with swapped sides", "exchange the two sides"),
+    "language": Kind(
+        "error", "lines in another language than the rest", "translate the line, or remove the pair"
+    ),
+    "maybe-language": Kind(
+        "hint", "lines that may be in another language", "look at the line; names and formulas may stay"
+    ),
+    "duplicate": Kind("hint", "repeated pairs", "remove repeated pairs if they are not meant"),
+    "length-ratio": Kind(
+        "error", "pairs of very different length", "look for missing or added text; remove the pair"
+    ),
+    "maybe-length-ratio": Kind("hint", "pairs of rather different length", "look for missing or added text"),
+    "not-translation": Kind(
+        "error", "pairs that are no translations", "look at the pair; remove it, or find the right partner"
+    ),
+    "low-score": Kind("hint", "pairs with a low score", "look at the pair: the translation may be free"),
+    "low-scores": Kind(
+        "error",
+        "runs of pairs with low scores",
+        "look whether the lines slip here: `nmtalign check` finds by how many",
+    ),
+    "no-links": Kind("hint", "pairs without links", "look at the pair: no word of it has a translation"),
+    # the characters of a line
+    "tab": Kind("error", "tabs inside lines", "replace the tab by a space, or split the columns"),
+    "bars": Kind("error", "'|||' inside lines", "remove the bars, or split the sides (`pairs=FILE`)"),
+    "carriage-return": Kind(
+        "error", "carriage returns inside lines", "replace the carriage return by a space or a line end"
+    ),
+    "control-character": Kind("error", "control characters inside lines", "remove the character"),
+    "line-separator": Kind(
+        "error", "Unicode line separators inside lines", "replace the separator by a space"
+    ),
+    "html-entity": Kind("error", "HTML entities", "decode the entities"),
+    "moses-escape": Kind("error", "Moses escapes such as &apos;", "read the text with `unescape=True`"),
+    "mojibake": Kind("error", "lines read in a wrong encoding", "convert the original file again"),
+    "replacement-character": Kind(
+        "error", "characters that were lost (U+FFFD)", "convert the original file again"
+    ),
+    # the words of a line
+    "only-addresses": Kind("hint", "lines of web addresses only", "remove the pair if it is not text"),
+    "only-numbers": Kind("hint", "lines without letters", "remove the pair if it is not text"),
+    "markup": Kind("hint", "lines that begin with markup", "remove lines of metadata from both files"),
+    "one-word": Kind(
+        "error", "long lines without spaces", "restore the spaces, or split the text (`tokenizer=NAME`)"
+    ),
+}
+
+
+class Finding(NamedTuple):
+    """Something that may be wrong with a line, which counts from 0."""
+
+    line: int
+    side: SideOfFinding
+    kind: str
+    value: str  # what was found, such as a character or a ratio
+    last: int | None = None  # the last line, if the finding is about several lines
+
+    @property
+    def severity(self) -> Severity:
+        return KINDS[self.kind].severity
+
+    @property
+    def advice(self) -> str:
+        return KINDS[self.kind].advice

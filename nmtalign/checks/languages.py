@@ -1,0 +1,161 @@
+"""Findings about the languages of lines, learned from the text itself: swapped sides, a third language.
+
+A word speaks for the side on which it occurs in more lines. A line of another language than the rest of its
+side has words that are rare there, and sequences of letters that are rare, too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from nmtalign.arrays import Doubles, Flags
+from nmtalign.checks.findings import Finding
+from nmtalign.checks.pairs import find_words
+from nmtalign.names import SIDES
+
+MIN_LINES_FOR_LANGUAGES = 200  # fewer lines say too little about a language
+_MAX_LOG_ODDS = 3.0  # of one word
+_MIN_SIDE_ODDS = 3.0  # of a line that belongs to the other side
+_MIN_WORDS = 3  # of a line whose language is judged
+_MIN_ERROR_WORDS = 5  # of a line that is surely in another language
+_MAX_SEEN_LINES = 50  # in so many lines a word is as well known as it can be
+_TRIGRAM_BUCKETS = 1 << 18
+_MAX_OUTLYING = (-4.5, -2.5)  # of a line in another language, and of one that may be
+
+
+class LanguageEvidence:
+    """What the words of the lines say about their languages."""
+
+    def __init__(self, source: Sequence[str], target: Sequence[str]) -> None:
+        self.words = tuple([find_words(line.casefold()) for line in side] for side in (source, target))
+        counts = tuple(_line_counts(lines) for lines in self.words)
+        # log-odds for the source, from the lines of both sides that have the word
+        self.source_odds = _sums_of_words(self.words[0], counts, is_source=True)
+        self.target_odds = _sums_of_words(self.words[1], counts, is_source=False)
+        self.outlying = tuple(
+            _outlying(lines, words, count)
+            for lines, words, count in zip((source, target), self.words, counts, strict=True)
+        )
+
+    @property
+    def is_swapped(self) -> Flags:
+        """Which pairs (N,) have sides that both belong to the other side."""
+        both = (self.source_odds < 0) & (self.target_odds > 0)
+        return np.asarray(both & (self.target_odds - self.source_odds > 2 * _MIN_SIDE_ODDS))
+
+    def of_other_side(self, side: int) -> Flags:
+        """Return which lines (N,) of a side are in the language of the other side."""
+        odds = -self.source_odds if side == 0 else self.target_odds
+        return np.asarray((odds > _MIN_SIDE_ODDS) & self.has_words(side, _MIN_WORDS))
+
+    def has_words(self, side: int, count: int) -> Flags:
+        """Return which lines (N,) of a side have at least `count` words."""
+        return np.array([len(words) >= count for words in self.words[side]], bool)
+
+
+def _line_counts(words_of_lines: Sequence[Sequence[str]]) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for words in words_of_lines:
+        counts.update(set(words))
+    return counts
+
+
+def _sums_of_words(
+    words_of_lines: Sequence[Sequence[str]], counts: tuple[Counter[str], ...], *, is_source: bool
+) -> Doubles:
+    """Return the log-odds (N,) of lines for the source side; a line does not count for itself."""
+    source_counts, target_counts = counts
+    odds: dict[str, float] = {}
+    for word in source_counts.keys() | target_counts.keys():
+        of_source = max(source_counts[word] - is_source, 0)
+        of_target = max(target_counts[word] - (not is_source), 0)
+        ratio = float(np.log((of_source + 0.5) / (of_target + 0.5))) if of_source + of_target > 1 else 0.0
+        odds[word] = min(max(ratio, -_MAX_LOG_ODDS), _MAX_LOG_ODDS)
+    return np.array([sum(odds[word] for word in set(words)) for words in words_of_lines])
+
+
+# --- lines unlike the rest of their side ---------------------------------------------------------
+
+
+def _outlying(lines: Sequence[str], words_of_lines: Sequence[Sequence[str]], counts: Counter[str]) -> Doubles:
+    """Return how much each line (N,) is unlike the others: below 0 if its words and letters are rarer."""
+    letters, letter_counts = _trigram_scores(lines)
+    known = np.zeros(len(lines))
+    for number, words in enumerate(words_of_lines):
+        if words:
+            seen = [min(counts[word] - 1, _MAX_SEEN_LINES) for word in words]
+            known[number] = sum(seen) / (_MAX_SEEN_LINES * len(words))
+    word_counts = np.array([len(words) for words in words_of_lines], float)
+    scores = _standard_scores(letters, letter_counts) + _standard_scores(known, word_counts)
+    scores[word_counts < _MIN_WORDS] = 0
+    return np.asarray(scores / np.sqrt(2))
+
+
+def _standard_scores(means: Doubles, counts: Doubles) -> Doubles:
+    """Return the differences from the usual mean in deviations; the mean of few items varies more."""
+    is_usable = counts >= _MIN_WORDS
+    if not is_usable.any():
+        return np.zeros(len(means))
+    difference = means - np.median(means[is_usable])
+    sizes = np.abs(difference) * np.sqrt(np.maximum(counts, 1))
+    unit = 1.4826 * float(np.median(sizes[is_usable]))
+    long_lines = counts >= np.quantile(counts[is_usable], 0.75)
+    floor = 0.5 * 1.4826 * float(np.median(np.abs(difference[long_lines])))
+    deviation = np.sqrt(unit**2 / np.maximum(counts, 1) + floor**2)
+    return np.asarray(difference / np.maximum(deviation, 1e-9))
+
+
+def _trigram_scores(lines: Sequence[str]) -> tuple[Doubles, Doubles]:
+    """Return the mean log-probability (N,) of the trigrams of letters in each line, and their number (N,)."""
+    text = "\n".join(lines).lower() + "\n"
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32).astype(np.uint64)
+    line_of_code = np.cumsum(codes == ord("\n")) - (codes == ord("\n"))
+    if len(codes) < 3:
+        return np.zeros(len(lines)), np.zeros(len(lines))
+    mixed = codes[:-2] * np.uint64(0x9E3779B1)
+    mixed += codes[1:-1] * np.uint64(0x85EBCA77)
+    mixed += codes[2:] * np.uint64(0xC2B2AE3D)
+    buckets = ((mixed >> np.uint64(7)) % np.uint64(_TRIGRAM_BUCKETS)).astype(np.int64)
+    is_inside = line_of_code[:-2] == line_of_code[2:]
+    buckets, numbers = buckets[is_inside], line_of_code[:-2][is_inside]
+    counts = np.bincount(buckets, minlength=_TRIGRAM_BUCKETS)
+    log_probabilities = np.log(np.maximum(counts[buckets] - 1, 0) + 0.1)
+    totals = np.bincount(numbers, minlength=len(lines)).astype(float)
+    sums = np.bincount(numbers, log_probabilities, minlength=len(lines))
+    return sums / np.maximum(totals, 1), totals
+
+
+# --- findings ------------------------------------------------------------------------------------
+
+
+def find_languages(
+    source: Sequence[str], target: Sequence[str], translated: Doubles | None, is_copy: Flags
+) -> Iterator[Finding]:
+    """Yield swapped pairs, and lines in another language than the rest of their side.
+
+    `translated` (N,) is the evidence that the pairs are translations; a line that has a good partner is not
+    in another language. Copies (N,) are found elsewhere.
+    """
+    if len(source) < MIN_LINES_FOR_LANGUAGES:
+        return
+    evidence = LanguageEvidence(source, target)
+    is_swapped = evidence.is_swapped & ~is_copy
+    for number in np.flatnonzero(is_swapped).tolist():
+        strength = evidence.target_odds[number] - evidence.source_odds[number]
+        yield Finding(number, "pair", "swapped", f"log-odds {strength:.0f}")
+    for index, side in enumerate(SIDES):
+        of_other = evidence.of_other_side(index) & ~is_swapped & ~is_copy
+        outlying = evidence.outlying[index]
+        low, high = _MAX_OUTLYING
+        is_foreign = of_other | ((outlying < low) & evidence.has_words(index, _MIN_ERROR_WORDS))
+        may_be_foreign = (outlying < high) & ~is_copy & ~is_swapped
+        if translated is not None:
+            is_foreign &= translated < 0
+            may_be_foreign &= translated < 0
+        for number in np.flatnonzero(is_foreign | may_be_foreign).tolist():
+            is_error = is_foreign[number] and not is_copy[number] and not is_swapped[number]
+            value = "the other side's language" if of_other[number] else f"score {outlying[number]:.1f}"
+            yield Finding(number, side, "language" if is_error else "maybe-language", value)

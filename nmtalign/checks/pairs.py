@@ -1,0 +1,130 @@
+"""Findings about pairs of lines that need no knowledge of languages: empty sides, lengths, repetitions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from nmtalign.arrays import Doubles, Flags
+from nmtalign.checks.findings import Finding
+from nmtalign.names import Side
+
+MIN_COPIED_WORDS = 3  # words with letters that a copy has at least; fewer may be a name
+MIN_UNSPACED_CHARS = 24  # of a line that is one word
+_MIN_RATIO_CHARS = 20  # of the longer side; shorter pairs may differ by any ratio
+_MAX_DEVIATIONS = 6.0  # from the usual ratio of lengths, for an error
+_MAX_USUAL_DEVIATIONS = 4.0
+_MIN_RATIO = 3.0  # of the lengths, in units of the usual ratio; for an error
+_MIN_UNUSUAL_RATIO = 2.2
+_ADDRESSES = re.compile(r"\s*(?:(?:(?:https?|ftp)://|www\.)\S+\s*)+", re.IGNORECASE)
+# An element at the start of a line, as lines of metadata between those of a text have it.
+_MARKUP = re.compile(r"\s*<[A-Za-z][\w:-]*(?:\s[^<>]*)?/?>")
+_LETTER = re.compile(r"[^\W\d_]")
+_PUNCTUATION = ".,;:!?()[]{}\"'«»“”„‘’…"
+find_words = re.compile(r"[^\W\d_]+").findall
+_SPACELESS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+
+Lines = Sequence[str]
+
+
+def find_empty(source: Lines, target: Lines) -> Iterator[Finding]:
+    """Yield pairs in which one side or both sides are empty."""
+    for number, (source_line, target_line) in enumerate(zip(source, target, strict=True)):
+        if source_line and target_line:
+            has_source, has_target = not source_line.isspace(), not target_line.isspace()
+        else:
+            has_source, has_target = bool(source_line.strip()), bool(target_line.strip())
+        if has_source and has_target:
+            continue
+        if has_source or has_target:
+            yield Finding(number, "pair", "one-sided", "no target" if has_source else "no source")
+        else:
+            yield Finding(number, "pair", "empty", "")
+
+
+def find_copies(source: Lines, target: Lines) -> Iterator[Finding]:
+    """Yield pairs with the same text on both sides, however it is capitalized and punctuated."""
+    for number, (source_line, target_line) in enumerate(zip(source, target, strict=True)):
+        if not source_line or abs(len(source_line) - len(target_line)) > 3:
+            continue
+        if source_line != target_line and source_line.casefold()[:2] != target_line.casefold()[:2]:
+            continue
+        words = find_words(source_line.casefold())
+        if words and words == find_words(target_line.casefold()):
+            is_text = _is_text(source_line) and not _MARKUP.match(source_line)
+            kind = "copy" if is_text else "maybe-copy"
+            yield Finding(number, "pair", kind, f"{len(words)} words")
+
+
+def _is_text(line: str) -> bool:
+    """Return whether a line has several words that are neither names nor parts of addresses or codes."""
+    tokens = [token.strip(_PUNCTUATION) for token in line.split()]
+    words = [token for token in tokens if token.isalpha()]
+    if len(words) < MIN_COPIED_WORDS:
+        return False
+    # each longer word of a name or a title begins with a capital
+    return any(word[0].islower() or not word[0].isupper() for word in words if len(word) > 3)
+
+
+def find_duplicates(source: Lines, target: Lines) -> Iterator[Finding]:
+    """Yield pairs that have occurred before, with the number of the first occurrence."""
+    first_of_pair: dict[tuple[str, str], int] = {}
+    for number, pair in enumerate(zip(source, target, strict=True)):
+        first = first_of_pair.setdefault(pair, number)
+        if first != number and any(pair):
+            yield Finding(number, "pair", "duplicate", f"as line {first + 1}")
+
+
+def find_unusual_lengths(source: Lines, target: Lines) -> Iterator[Finding]:
+    """Yield pairs whose lengths in characters differ much more, or less, than in the rest of the text."""
+    source_lengths = np.array([len(line.strip()) for line in source], float)
+    target_lengths = np.array([len(line.strip()) for line in target], float)
+    has_both = (source_lengths > 0) & (target_lengths > 0)
+    if not has_both.any():
+        return
+    ratios = np.log((target_lengths + 1) / (source_lengths + 1))
+    usual = float(np.median(ratios[has_both]))
+    deviations = _deviations(ratios, usual, source_lengths, target_lengths, has_both)
+    size = np.abs(ratios - usual)
+    is_long = np.maximum(source_lengths, target_lengths) >= _MIN_RATIO_CHARS
+    is_error = (deviations > _MAX_DEVIATIONS) & (size > np.log(_MIN_RATIO))
+    is_hint = (deviations > _MAX_USUAL_DEVIATIONS) & (size > np.log(_MIN_UNUSUAL_RATIO))
+    for number in np.flatnonzero(has_both & is_long & (is_error | is_hint)).tolist():
+        kind = "length-ratio" if is_error[number] else "maybe-length-ratio"
+        lengths = f"{source_lengths[number]:.0f} to {target_lengths[number]:.0f} characters"
+        yield Finding(number, "pair", kind, lengths)
+
+
+def _deviations(
+    ratios: Doubles, usual: float, source_lengths: Doubles, target_lengths: Doubles, has_both: Flags
+) -> Doubles:
+    """Return by how many deviations the ratios (N,) differ from the usual one; short lines vary more."""
+    scale = 1 / np.sqrt(np.maximum(np.minimum(source_lengths, target_lengths * np.exp(-usual)), 1))
+    sizes = np.abs(ratios - usual)
+    unit = 1.4826 * float(np.median((sizes / scale)[has_both]))
+    constant = 0.1  # no text is more regular than this
+    return np.asarray(sizes / np.sqrt((max(unit, 0.5) * scale) ** 2 + constant**2))
+
+
+def find_odd_lines(lines: Lines, side: Side) -> Iterator[Finding]:
+    """Yield lines of one side without letters, of addresses or one long word, or that begin with markup."""
+    for number, line in enumerate(lines):
+        if _LETTER.search(line) is None:
+            if line.strip():
+                yield Finding(number, side, "only-numbers", line.strip()[:40])
+        elif _MARKUP.match(line):
+            yield Finding(number, side, "markup", line.strip()[:40])
+        elif "://" in line or "www." in line.casefold():
+            if _ADDRESSES.fullmatch(line):
+                yield Finding(number, side, "only-addresses", line.strip()[:40])
+        elif _is_unspaced(line.strip()):
+            yield Finding(number, side, "one-word", f"{len(line.strip())} characters")
+
+
+def _is_unspaced(line: str) -> bool:
+    """Return whether a line of a language with spaces is one long word."""
+    if " " in line or len(line) < MIN_UNSPACED_CHARS:
+        return False
+    return _SPACELESS.search(line) is None

@@ -1,0 +1,60 @@
+"""Findings about pairs that are no translations of each other: lines that slip, low scores, no links."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nmtalign.arrays import Doubles, Flags
+from nmtalign.checks.findings import Finding
+from nmtalign.names import Side
+from nmtalign.text.slips import LineRun, find_line_gaps
+
+if TYPE_CHECKING:
+    from nmtalign.links.alignments import AlignedBatch
+
+LOW_SCORE = 0.5  # pair scores below it are low
+PAIRS_PER_BLOCK = 25  # whose scores are counted together
+MIN_LOW_SHARE = 0.8  # of the scores of a block in a run of low scores
+MAX_USUAL_LOW_SHARE = 0.5  # of the scores of all pairs: if more are low, the model knows too little
+_MIN_SCORE, _MIN_HINT_SCORE = 0.02, 0.2  # of a translation, for an error and for a hint
+
+
+def find_slips(runs: Sequence[LineRun], source_count: int, target_count: int) -> Iterator[Finding]:
+    """Yield the runs of lines that are shifted, and the lines without a partner."""
+    for run in runs:
+        if run.shift:
+            value = f"by {run.shift:+,}"
+            yield Finding(run.source.start, "source", "slip", value, last=run.source.stop - 1)
+    for gap in find_line_gaps(runs, source_count, target_count):
+        if gap.source:
+            yield _no_partner(gap.source, "source")
+        if gap.target:
+            yield _no_partner(gap.target, "target")
+
+
+def _no_partner(lines: range, side: Side) -> Finding:
+    value = "1 line" if len(lines) == 1 else f"{len(lines):,} lines"
+    return Finding(lines.start, side, "no-partner", value, last=lines.stop - 1)
+
+
+def find_low_scores(
+    scores: Doubles, translated: Doubles, is_judged: Flags, *, usual: bool = True
+) -> Iterator[Finding]:
+    """Yield pairs whose scores (N,) are low, and which `translated` (N,) says are no translations, too.
+
+    Pairs that are not judged (N,) have another fault. If scores are not `usual`, the model knows too little
+    of the text for errors.
+    """
+    is_error = (scores < _MIN_SCORE) & (translated < -2) & usual
+    is_hint = (scores < _MIN_HINT_SCORE) & (translated < 0)
+    for number in np.flatnonzero(is_judged & (is_error | is_hint)).tolist():
+        kind = "not-translation" if is_error[number] else "low-score"
+        yield Finding(number, "pair", kind, f"score {scores[number]:.3f}")
+
+
+def pairs_without_links(batch: AlignedBatch) -> Flags:
+    """Return which pairs (N,) have no link."""
+    return np.asarray(np.diff(batch.offsets) == 0)

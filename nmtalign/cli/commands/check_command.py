@@ -1,0 +1,79 @@
+"""``nmtalign check``: what is wrong with a bitext, line by line."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import nmtalign as na
+from nmtalign import blas
+from nmtalign.cli.declare import Options, command, option
+from nmtalign.cli.finding_messages import log_findings
+from nmtalign.cli.messages import log_option, quiet_option
+from nmtalign.cli.parameter_types import INPUT
+from nmtalign.cli.progress_display import open_progress
+from nmtalign.cli.running import OutputFileOptions, log_written
+from nmtalign.cli.texts import EscapedBitextOptions
+from nmtalign.errors import DataError
+from nmtalign.files.atomic_output import AtomicFiles
+
+if TYPE_CHECKING:
+    from nmtalign.checks.findings import Finding
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckOptions(Options):
+    """What judges the pairs, and what follows."""
+
+    section = "Model"
+
+    model: str | None = option(
+        "--model DIR",
+        "Judge by a learned model, or by en_fr_model, the bundled one.  [one learned from the text]",
+        type=INPUT,
+    )
+    strict: bool = option(
+        "--strict", "End with exit code 3 if there is an error.", default=False, section="Output"
+    )
+
+
+@command(quiet_option, log_option, name="check")
+def check_command(bitext: EscapedBitextOptions, outputs: OutputFileOptions, options: CheckOptions) -> None:
+    """Find what is wrong with a bitext: two files, or one with both sides (--pairs).
+
+    Writes a table with one row per finding: its line, the last line if there are several, the side, the kind,
+    whether it is an error or a hint, a value, and what to do. The two files may have different numbers of
+    lines: `slip` and `no-partner` say where they do not fit. A summary is on stderr.
+
+    Without --model, an aligner is learned from the text itself, if it has at least 500 pairs.
+
+    Example: nmtalign check text.en text.fr -o findings.tsv
+    """
+    blas.start_with_one_thread()
+    from nmtalign.checks.checking import find_all
+    from nmtalign.checks.counting import KindCounts
+    from nmtalign.text.bitext import lines_of_sides
+
+    aligner = None if options.model is None else na.load(options.model)
+    with AtomicFiles() as files, open_progress("lines", bitext.files) as progress:
+        source, target = lines_of_sides(bitext.open())
+        findings = find_all(source, target, aligner)
+        write_findings(findings, outputs.output, files)
+        progress.advance(max(len(source), len(target)))
+    log_findings(KindCounts(findings), bitext)
+    log_written(f"{len(findings):,} findings in {progress.done:,} lines", [outputs.output], progress)
+    errors = [finding for finding in findings if finding.severity == "error"]
+    if options.strict and errors:
+        raise DataError(f"{len(errors):,} errors were found; without --strict they are only listed")
+
+
+def write_findings(findings: Sequence[Finding], path: str, files: AtomicFiles) -> None:
+    """Write findings as a table with tabs between its columns."""
+    from nmtalign.checks.checking import FINDING_COLUMNS, row_of_finding
+
+    writer = csv.writer(files.text(path), delimiter="\t", lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
+    writer.writerow(FINDING_COLUMNS)
+    for finding in findings:
+        writer.writerow(row_of_finding(finding))

@@ -1,0 +1,136 @@
+"""The types of options and arguments: files, numbers, lists of numbers.
+
+Every option that names a file has one of the types of files. When click converts its value, the file is noted
+(:mod:`nmtalign.cli.path_conflicts`), so that no output of a command is one of its inputs.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from typing import Any
+
+import click
+
+from nmtalign.cli.path_conflicts import FileUse, note_files
+from nmtalign.errors import DataError
+from nmtalign.files.paths import expand_home
+
+
+class FileType(click.Path):
+    """A file or folder that a command reads or writes; an input may be the output that is `instead_of` it."""
+
+    def __init__(self, *, writes: bool, instead_of: str | None = None) -> None:
+        super().__init__()  # completes names; errors come from whoever opens the file
+        self.name = "file"
+        self.writes = writes
+        self.instead_of = instead_of
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        text = self.with_home(str(value))
+        self.note(self.paths(text), param, ctx)
+        return text
+
+    def note(self, paths: list[str], param: click.Parameter | None, ctx: click.Context | None) -> None:
+        """Note the files that a parameter of a command names; UsageError if an output is an input."""
+        if param is not None and ctx is not None and not ctx.resilient_parsing:
+            note_files(FileUse(param, paths, self.writes, self.instead_of), ctx)
+
+    def with_home(self, value: str) -> str:
+        """Return a value with the home folder for ``~``, which not every shell and no file expands."""
+        return expand_home(value) if value else value
+
+    def paths(self, value: str) -> list[str]:
+        """Return the files or folders that a value names."""
+        return [value]
+
+
+class NamedInput(FileType):
+    """``NAME=FILE``."""
+
+    def split_envvar_value(self, rv: str) -> list[str]:
+        return rv.split()
+
+    def with_home(self, value: str) -> str:
+        name, equals, path = value.partition("=")
+        return f"{name}{equals}{super().with_home(path)}"
+
+    def paths(self, value: str) -> list[str]:
+        return [value.partition("=")[2]]
+
+
+class HuggingFaceModel(FileType):
+    """A model by its name at Hugging Face, or its folder."""
+
+    def paths(self, value: str) -> list[str]:
+        if value.startswith((".", "/")) and not os.path.isdir(value):
+            raise DataError(
+                "there is no such folder; pass an existing one, or the name of a Hugging Face model"
+            ).at(value)
+        return [value]
+
+
+class OutputPrefix(FileType):
+    """The beginning of the names of several files."""
+
+    def __init__(self, *endings: str) -> None:
+        super().__init__(writes=True)
+        self._endings = endings
+
+    def paths(self, value: str) -> list[str]:
+        return [value + ending for ending in self._endings]
+
+
+INPUT = FileType(writes=False)
+OUTPUT = FileType(writes=True)
+COMPARED = NamedInput(writes=False)
+HUGGING_FACE = HuggingFaceModel(writes=False)
+
+
+class Number(click.FloatRange):
+    """A finite number: bounds alone would let NaN and infinity pass."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"expected a finite number, found {value!r}", param, ctx)
+        return number
+
+
+class Integer(click.IntRange):
+    """An integer; a configuration file may contain other numbers."""
+
+    name = "integer"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, float) and not value.is_integer():
+            self.fail(f"expected an integer, found {value!r}", param, ctx)
+        number: int = super().convert(value, param, ctx)
+        return number
+
+
+MAX_RANGE_NUMBERS = 1_000_000
+
+
+class NumberList(click.ParamType):  # type: ignore[type-arg]  # click 8.2 knows no argument
+    """A list of numbers from `first` and of ranges, such as ``7-9,3``; sorted, without duplicates."""
+
+    name = "list"
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: Any) -> tuple[int, ...]:
+        numbers: set[int] = set()
+        for part in str(value).replace(" ", "").split(","):
+            span = re.fullmatch(r"(\d{1,15})(?:-(\d{1,15}))?", part, re.ASCII)
+            start, end = (int(span[1]), int(span[2] or span[1])) if span else (0, -1)
+            if not self.first <= start <= end < start + MAX_RANGE_NUMBERS:
+                ranges = f"rising ranges of at most {MAX_RANGE_NUMBERS:,} numbers"
+                expected = f"expected numbers from {self.first} and {ranges}, such as 3,7-9"
+                self.fail(f"{expected}; found {value[:80]!r}", param, ctx)
+            numbers.update(range(start, end + 1))
+        return tuple(sorted(numbers))

@@ -1,0 +1,315 @@
+"""The lexicon of a model: learned counts of words and their forms, and look-up of any words of a text.
+
+An unknown word falls back on its shorter forms, then on its spelling. `StoredForms` are the counts of one
+kind of form, and :mod:`nmtalign.scorers.likelihood_ratios` computes the ratios of words from these counts.
+
+Axes: P word pairs of a text, Q pairs of forms, V words of a vocabulary, with the padding as word 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nmtalign.arrays import AnyArray, Doubles, Floats, Ints, Longs, check_strictly_increasing
+from nmtalign.corpus.sides import EncodedSide, look_up, number_words
+from nmtalign.corpus.word_pairs import PairIndex, lookup_values
+from nmtalign.errors import DataError, UsageError
+from nmtalign.names import SIDES
+from nmtalign.scorers.form_counts import MAX_COUNT, FormCounts, FormPairCounts
+from nmtalign.scorers.forms import FormKind, FormPairs, form_function, forms_of, make_form_pairs
+from nmtalign.scorers.likelihood_ratios import Smoothing, TextFormCounts
+from nmtalign.state import State, Stored
+from nmtalign.text.lemmas import lemma_language
+
+# The ratio of two forms if one is unknown: so low that other kinds of form or the positions decide.
+UNKNOWN_RATIO = 0.2
+MAX_FORM_LETTERS = 1000
+
+
+class CountedWordPair(NamedTuple):
+    """A word pair of the lexicon with its expected number of links."""
+
+    source: str
+    target: str
+    links: float
+    forward: float  # p(target|source)
+    reverse: float  # p(source|target)
+
+
+class KnownForms(NamedTuple):
+    """The forms of one kind on one side of a text, as a lexicon knows them."""
+
+    numbers: Longs  # number of each form in the lexicon, -1 if it is unknown
+    counts: FormCounts  # counts of each form; 0 if it is unknown
+
+
+class StoredForms(NamedTuple):
+    """Expected counts of one kind of form, as a model keeps them."""
+
+    form_kinds: tuple[FormKind, FormKind]  # kinds of the source forms and of the target forms
+    keys: Longs  # (Q,): ``source form * number of target forms + target form``, sorted
+    counts: Floats  # (Q,)
+    sides: tuple[FormCounts, FormCounts]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of source forms and of target forms."""
+        return len(self.sides[0].linked), len(self.sides[1].linked)
+
+    def state(self) -> State:
+        rows, targets = np.divmod(self.keys, self.shape[1])
+        pairs = np.bincount(rows, minlength=self.shape[0]).astype(np.int32)
+        arrays: dict[str, AnyArray] = {"pairs": pairs}
+        values: dict[str, Any] = {"letters": list(self.form_kinds), "pairs": len(self.keys)}
+        for side, counts in zip(SIDES, self.sides, strict=True):
+            values[f"{side}_null"] = counts.all_null
+            for name in ("linked", "null"):
+                arrays[f"{side}_{name}"] = getattr(counts, name).astype(np.float32)
+        return State("forms", values, arrays, {"targets": targets.astype(np.int32), "counts": self.counts})
+
+    @classmethod
+    def from_state(cls, stored: Stored, words: tuple[int, int]) -> StoredForms:
+        """Return the counts of a state; `words` are the sizes of both vocabularies."""
+        form_kinds = _form_kinds_of(stored)
+        sides = []
+        for side, word_count, form_kind in zip(SIDES, words, form_kinds, strict=True):
+            form_count = None if form_kind else word_count  # 0 letters: the forms are the words
+            sides.append(FormCounts.from_state(stored, side, form_count))
+        source, target = sides
+        pairs = stored.integer("pairs", minimum=0)
+        forms = len(target.linked)
+        of_source = stored.array("pairs", "i", (len(source.linked),), minimum=0, maximum=forms)
+        if of_source.sum() != pairs:
+            found = f"expected {pairs:,} word pairs of all forms, found {of_source.sum():,}"
+            raise DataError(found).at(f"{stored.folder / 'arrays.npz'}, {stored.prefix}pairs")
+        targets = stored.large("targets", "i", (pairs,), minimum=0, maximum=forms - 1)
+        keys = np.repeat(np.arange(len(of_source)) * forms, of_source) + targets
+        check_strictly_increasing(keys, name=stored.folder / f"{stored.prefix}targets.npy")
+        counts = stored.large("counts", "f", (pairs,), minimum=0, maximum=MAX_COUNT)
+        return cls(form_kinds, keys, counts, (source, target))
+
+    def table(self, min_links: float) -> Any:
+        """Return pairs with at least `min_links` links as a sparse table (source forms, target forms)."""
+        from scipy.sparse import coo_array
+
+        kept = self.counts >= min_links
+        cells = np.divmod(self.keys[kept], self.shape[1])
+        return coo_array((self.counts[kept], cells), shape=self.shape)
+
+
+def _form_kinds_of(stored: Stored) -> tuple[FormKind, FormKind]:
+    """Return the kinds of form that a model names: numbers of letters, or languages of lemmas."""
+    values = stored.meta.get("letters")
+    if not isinstance(values, list) or not any(isinstance(value, str) for value in values):
+        first, second = stored.integers("letters", 2, minimum=-MAX_FORM_LETTERS, maximum=MAX_FORM_LETTERS)
+        return first, second
+    if len(values) != 2 or not all(_is_form_kind(value) for value in values):
+        raise DataError(f"expected two kinds of form, found {values!r}").at(stored.folder)
+    return values[0], values[1]
+
+
+def _is_form_kind(value: object) -> bool:
+    """Return whether a value names a kind of form."""
+    if isinstance(value, str):
+        return lemma_language(value) == value
+    return type(value) is int and abs(value) <= MAX_FORM_LETTERS
+
+
+def stored_forms(form_pairs: FormPairs, counts: FormPairCounts) -> StoredForms:
+    """Return the pairs of forms that have a count."""
+    kept = np.flatnonzero(counts.pairs > 0)
+    keys = form_pairs.source[kept].astype(np.int64) * len(form_pairs.forms[1]) + form_pairs.target[kept]
+    return StoredForms(form_pairs.form_kinds, keys, counts.pairs[kept], counts.sides)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Lexicon:
+    """A learned lexicon: likelihood ratios of any words, known or unknown."""
+
+    source_words: list[str]  # ``source_words[0]`` is the padding
+    target_words: list[str]
+    source_counts: Longs  # (V,): how often each source word occurred in the training text
+    target_counts: Longs  # (V,): how often each target word occurred in the training text
+    forms: list[StoredForms]  # one entry for each kind of form
+    smoothing: Smoothing
+    spelling: float  # prior count of two identical forms
+
+    def __repr__(self) -> str:
+        words = f"{len(self.source_words) - 1:,} source and {len(self.target_words) - 1:,} target words"
+        return f"Lexicon of {words}"
+
+    def state(self) -> State:
+        return State(
+            "lexicon",
+            {
+                "spelling": self.spelling,
+                "words": self.smoothing.corpus_size,
+                "pseudo_count": self.smoothing.pseudo_count,
+                "floor": self.smoothing.floor,
+            },
+            {"source_counts": self.source_counts, "target_counts": self.target_counts},
+            words={"source": self.source_words[1:], "target": self.target_words[1:]},
+            parts={f"forms-{k}": stored.state() for k, stored in enumerate(self.forms)},
+        )
+
+    @classmethod
+    def from_state(cls, stored: Stored) -> Lexicon:
+        source = ["", *stored.words("source")]
+        target = ["", *stored.words("target")]
+        V = len(source), len(target)
+        if not stored.parts():
+            raise DataError("expected a lexicon with at least one kind of form, found none").at(stored.folder)
+        smoothing = Smoothing(
+            corpus_size=stored.number("words", minimum=1, maximum=MAX_COUNT),
+            pseudo_count=stored.number("pseudo_count", minimum=1e-6, maximum=1e6),
+            floor=stored.number("floor", minimum=0, maximum=1),
+        )
+        lexicon = cls(
+            source_words=source,
+            target_words=target,
+            source_counts=stored.array("source_counts", "i", (V[0],), minimum=0, maximum=MAX_COUNT),
+            target_counts=stored.array("target_counts", "i", (V[1],), minimum=0, maximum=MAX_COUNT),
+            forms=[StoredForms.from_state(stored.part(name), V) for name in stored.parts()],
+            smoothing=smoothing,
+            spelling=stored.number("spelling", minimum=0, maximum=1000),
+        )
+        lexicon._check_forms(stored)
+        return lexicon
+
+    def _check_forms(self, stored: Stored) -> None:
+        """Raise a DataError if the stored counts are not those of the forms that the words have."""
+        for name, learned, numbers in zip(stored.parts(), self.forms, self.form_numbers, strict=True):
+            expected = len(numbers[0]), len(numbers[1])
+            if learned.shape != expected:
+                what = "counts of {:,} source and {:,} target forms of the words"
+                found = f"found counts of {learned.shape[0]:,} and {learned.shape[1]:,}"
+                place = f"{stored.folder / 'meta.json'}, {stored.prefix}{name}"
+                text = f"expected {what.format(*expected)} for the letters {learned.form_kinds}, {found}"
+                raise DataError(text).at(place)
+
+    @cached_property
+    def form_numbers(self) -> list[tuple[dict[str, int], dict[str, int]]]:
+        """Number of each source form and of each target form, for each kind of form."""
+        sides = self.source_words, self.target_words
+
+        @cache  # two kinds of form may share the forms of a side
+        def numbers_of_forms(side: int, form_kind: FormKind) -> dict[str, int]:
+            if not form_kind:
+                return self.numbers[side]
+            return number_words(dict.fromkeys(map(form_function(form_kind), sides[side])))
+
+        numbers = []
+        for stored in self.forms:
+            source_kind, target_kind = stored.form_kinds
+            numbers.append((numbers_of_forms(0, source_kind), numbers_of_forms(1, target_kind)))
+        return numbers
+
+    @cached_property
+    def numbers(self) -> tuple[dict[str, int], dict[str, int]]:
+        """Number of each source and target word."""
+        return number_words(self.source_words), number_words(self.target_words)
+
+    @property
+    def whole(self) -> StoredForms | None:
+        """The counts of whole words, if there are any."""
+        return self.of_kinds((0, 0))
+
+    @property
+    def lemma_languages(self) -> tuple[str | None, str | None]:
+        """The languages of the lemmas that are forms of the source words, and of the target words."""
+        return self._lemma_language(0), self._lemma_language(1)
+
+    def _lemma_language(self, side: int) -> str | None:
+        """Return the language of the lemmas that are forms of one side (0 or 1); None if there are none."""
+        for stored in self.forms:
+            form_kind = stored.form_kinds[side]
+            if isinstance(form_kind, str):
+                return form_kind
+        return None
+
+    def of_kinds(self, form_kinds: tuple[FormKind, FormKind]) -> StoredForms | None:
+        """Return the counts of the forms of these kinds, if there are any."""
+        return next((stored for stored in self.forms if stored.form_kinds == form_kinds), None)
+
+    def known(self, source: EncodedSide, target: EncodedSide) -> tuple[Longs, Longs]:
+        """Return the number of each source and target word of a text, -1 for unknown words."""
+        return look_up(self.numbers[0], source.words), look_up(self.numbers[1], target.words)
+
+    def frequent(self, count: int) -> tuple[list[str], list[str]]:
+        """Return the most frequent source and target words; words are numbered by falling frequency."""
+        return self.source_words[1 : count + 1], self.target_words[1 : count + 1]
+
+    def translations(self) -> Iterator[CountedWordPair]:
+        """Yield the linked word pairs by falling count; UsageError if whole words have no counts."""
+        whole = self.whole
+        if whole is None:
+            raise UsageError("this lexicon counts parts of words only; it has no translations to list")
+        source, target = np.divmod(whole.keys, len(self.target_words))
+        links = np.asarray(whole.counts, dtype=np.float64)
+        # entries of a word list may have counts without links
+        forward = links / np.maximum(whole.sides[0].linked[source], links)
+        reverse = links / np.maximum(whole.sides[1].linked[target], links)
+        order = np.lexsort((target, source, -links))
+        columns = [column[order].tolist() for column in (source, target, links, forward, reverse)]
+        for s, t, count, p_target, p_source in zip(*columns, strict=True):
+            yield CountedWordPair(self.source_words[s], self.target_words[t], count, p_target, p_source)
+
+    def lookup(self, source: EncodedSide, target: EncodedSide, pairs: PairIndex) -> TextFormCounts:
+        """Return the pairs of forms of a text, with the learned counts."""
+        pairs_of_kinds = []
+        counts = []
+        for n, learned in enumerate(self.forms):
+            form_pairs = make_form_pairs(
+                source, target, pairs, learned.form_kinds, spelling=self.spelling, merge_equal=False
+            )
+            known = self._known_forms(n, 0, source), self._known_forms(n, 1, target)
+            pairs_of_kinds.append(form_pairs)
+            counts.append(_known_counts(form_pairs, learned, known, self.smoothing))
+        return TextFormCounts(pairs_of_kinds, counts, self.smoothing)
+
+    def _known_forms(self, n: int, side: int, text: EncodedSide) -> KnownForms:
+        """Return what this lexicon knows of the forms of kind n on one side (0 or 1) of a text."""
+
+        def look_up_forms() -> KnownForms:
+            stored = self.forms[n]
+            _, forms = forms_of(text, stored.form_kinds[side])
+            numbers = look_up(self.form_numbers[n][side], forms.forms)
+            counts = stored.sides[side].apply(lambda c: np.where(numbers < 0, 0.0, c[numbers]))
+            return KnownForms(numbers, counts)
+
+        return text.memo((self, n, side), look_up_forms)
+
+
+def _known_counts(
+    form_pairs: FormPairs, learned: StoredForms, known: tuple[KnownForms, KnownForms], smoothing: Smoothing
+) -> FormPairCounts:
+    """Return the learned counts of pairs of forms.
+
+    A pair with an unknown form gets the count at which its ratio is `UNKNOWN_RATIO`, without the floor.
+    """
+    source, target = known
+    source_number = source.numbers.take(form_pairs.source)  # (Q,)
+    target_number = target.numbers.take(form_pairs.target)
+    is_unknown = (source_number < 0) | (target_number < 0)
+    keys = source_number * learned.shape[1] + target_number
+    keys[is_unknown] = -1
+    counts = lookup_values(learned.keys, learned.counts, keys)
+    unknown = np.flatnonzero(is_unknown & (form_pairs.source > 0))  # without the padding
+    counts[unknown] = UNKNOWN_RATIO * _counts_by_chance(
+        source.counts, target.counts, form_pairs.source[unknown], form_pairs.target[unknown], smoothing
+    )
+    return FormPairCounts(counts, (source.counts, target.counts))
+
+
+def _counts_by_chance(
+    source: FormCounts, target: FormCounts, at_source: Ints, at_target: Ints, smoothing: Smoothing
+) -> Doubles:
+    """Return the count at which the ratio of pairs of forms is 1: ``(c(e) + s) (c(f) + s) / N``."""
+    counts = (source.linked + smoothing.pseudo_count)[at_source]
+    counts *= (target.linked + smoothing.pseudo_count)[at_target] / smoothing.corpus_size
+    return counts

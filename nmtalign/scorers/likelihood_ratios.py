@@ -1,0 +1,128 @@
+"""Likelihood ratios of word pairs to chance, from the expected counts of their forms.
+
+For each kind of form, the joint counts c(e, f), expected counts of links in both directions at once (the
+product of their posteriors), give the likelihood ratio to chance
+
+    r(e, f) = (c(e, f) + spelling(e, f)) N / ((c(e) + s) (c(f) + s)) + floor
+
+which estimates both p(f|e) / p(f) and p(e|f) / p(e). N is the size of the corpus. The pseudo-count s lowers
+the ratios of rare words; spelling(e, f) grows with the similarity of the spellings. The emission ratio of a
+word pair is the geometric mean of the ratios of its forms.
+
+Axes: P word pairs of a text, Q pairs of forms, V words of a vocabulary, with the padding as word 0.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from nmtalign.arrays import Doubles, Floats, block_slices
+from nmtalign.corpus.parallel import parallel_map
+from nmtalign.positions.position_model import Emissions
+from nmtalign.scorers.form_counts import FormCounts, FormPairCounts
+from nmtalign.scorers.forms import FormPairs
+
+WORD_PAIRS_PER_BLOCK = 1 << 16  # a thread works on one block at a time
+MIN_NULL_COUNT = 1e-3  # stands for the null count of a word that was never unaligned
+MAX_NULL_RATIO = 1000.0
+
+
+class Smoothing(NamedTuple):
+    """Constants of the likelihood ratios."""
+
+    # N: geometric mean of the numbers of source and target words, plus the size of an older model's corpus
+    corpus_size: float
+    pseudo_count: float  # s
+    floor: float
+
+
+class TextFormCounts(NamedTuple):
+    """The pairs of forms of a text with their counts, one entry for each kind of form."""
+
+    form_pairs: Sequence[FormPairs]
+    counts: Sequence[FormPairCounts]
+    smoothing: Smoothing
+
+
+def form_pair_ratios(
+    form_pairs: FormPairs, counts: FormPairCounts, smoothing: Smoothing, workers: int = 1
+) -> Floats:
+    """Return r(e, f) of each pair of forms of one kind, shape (Q,)."""
+    corpus_size, pseudo_count, floor = smoothing
+    ratios = counts.pairs.copy()
+    ratios[form_pairs.similar_pairs] += form_pairs.spelling_counts
+    source_counts, target_counts = counts.sides
+    # the factors N / (c(e) + s) and 1 / (c(f) + s)
+    source_factors = (corpus_size / (source_counts.linked + pseudo_count)).astype(np.float32)
+    target_factors = (1 / (target_counts.linked + pseudo_count)).astype(np.float32)
+
+    def scale(part: slice) -> None:
+        block = ratios[part]
+        block *= source_factors.take(form_pairs.source[part])
+        block *= target_factors.take(form_pairs.target[part])
+        block += np.float32(floor)
+
+    _in_blocks(scale, len(ratios), workers)
+    return ratios
+
+
+def _in_blocks(function: Callable[[slice], None], size: int, workers: int) -> None:
+    """Call a function in several threads, with slices that together cover an array of `size` entries."""
+    slices = list(block_slices(size, WORD_PAIRS_PER_BLOCK))
+    deque(parallel_map(function, slices, workers), maxlen=0)  # runs the map
+
+
+def null_ratios(counts: FormCounts, smoothing: Smoothing) -> Doubles:
+    """Return p(form | null) / p(form) of each form of a side, at most `MAX_NULL_RATIO`."""
+    p_given_null = (counts.null + MIN_NULL_COUNT) / (counts.all_null + 1)
+    p_form = (counts.linked + smoothing.pseudo_count) / smoothing.corpus_size
+    return np.minimum(MAX_NULL_RATIO, p_given_null / p_form)
+
+
+def emission_ratios(form_counts: TextFormCounts, workers: int = 1) -> Emissions:
+    """Average over the kinds of form: geometric mean for word pairs, arithmetic mean for the null word."""
+    return Emissions(
+        pairs=word_pair_ratios(form_counts, workers),
+        source_null=_mean_null_ratios(form_counts, 0),
+        target_null=_mean_null_ratios(form_counts, 1),
+    )
+
+
+def _mean_null_ratios(form_counts: TextFormCounts, side: int) -> Floats:
+    """Return the mean of the null ratios of the forms of each word of one side, shape (V,)."""
+    total: Doubles = np.zeros(len(form_counts.form_pairs[0].numbers[side]))
+    for form_pairs, counts in zip(form_counts.form_pairs, form_counts.counts, strict=True):
+        ratio_of_form = null_ratios(counts.sides[side], form_counts.smoothing)
+        total += ratio_of_form[form_pairs.numbers[side]]
+    return (total / len(form_counts.form_pairs)).astype(np.float32)
+
+
+def word_pair_ratios(form_counts: TextFormCounts, workers: int = 1) -> Floats:
+    """Return the geometric mean of the ratios of each word pair (P,), 0 for the padding."""
+    first = form_counts.form_pairs[0]
+    word_pairs = len(first.source if first.pair is None else first.pair)
+    product = np.ones(word_pairs, dtype=np.float32)
+    for form_pairs, counts in zip(form_counts.form_pairs, form_counts.counts, strict=True):
+        ratios = form_pair_ratios(form_pairs, counts, form_counts.smoothing, workers)
+
+        def multiply(part: slice, form_pairs: FormPairs = form_pairs, ratios: Floats = ratios) -> None:
+            product[part] *= form_pairs.by_word_pair(ratios, part)
+
+        _in_blocks(multiply, word_pairs, workers)
+    kinds = len(form_counts.form_pairs)
+    _in_blocks(lambda part: _take_root(product[part], kinds), word_pairs, workers)
+    product[:1] = 0
+    return product
+
+
+def _take_root(values: Floats, n: int) -> None:
+    """Take the n-th root of each value in place; square roots are faster than powers."""
+    while n % 2 == 0:
+        np.sqrt(values, out=values)
+        n //= 2
+    if n > 1:
+        np.power(values, np.float32(1 / n), out=values)

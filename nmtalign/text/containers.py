@@ -1,0 +1,206 @@
+"""Tables and records of sentence pairs: which columns have the two sides, and what their rows are.
+
+A table is a DataFrame of pandas or polars, a table of pyarrow, a data set of Hugging Face, or a dictionary of
+columns. Records are dictionaries, one for each pair, such as ``{"en": ..., "fr": ...}`` or
+``{"translation": {"en": ..., "fr": ...}}``. None of these packages is imported: their objects are known by
+their attributes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
+
+from nmtalign.display import short_repr
+from nmtalign.errors import DataError, UsageError
+from nmtalign.text.headers import find_side_columns, language_of_column
+from nmtalign.validation import is_iterable
+
+TRANSLATION_COLUMN = "translation"  # whose rows are dictionaries: one text for each language
+ADVICE_ON_COLUMNS = "name both sides, such as `source='en'` and `target='fr'`"
+
+
+class SideNames(NamedTuple):
+    """The names of the columns of both sides, as the caller gives them; None to go by the names."""
+
+    source: Hashable | None = None
+    target: Hashable | None = None
+    languages: tuple[str | None, str | None] = (None, None)  # of the aligner
+
+    @property
+    def are_given(self) -> bool:
+        """Whether the caller names a column."""
+        return self.source is not None or self.target is not None
+
+
+class PairTable(NamedTuple):
+    """The columns of a table."""
+
+    names: Sequence[Hashable]
+    column: Callable[[int], Sequence[Any]]  # the values of a column, by its number
+    frame_index: Any = None  # the index of a DataFrame of pandas
+
+    def rows(self, names: SideNames) -> Iterable[Any]:
+        """Return what should be pairs (source, target)."""
+        if _has_translations(self, names):
+            return record_rows(self.column(list(self.names).index(TRANSLATION_COLUMN)), names)
+        source, target = choose_sides(self.names, names)
+        return zip(self.column(source), self.column(target), strict=True)
+
+
+def as_table(value: Any) -> PairTable | None:
+    """Return the columns of a table; None if the value is not a table.
+
+    UsageError is raised for a table whose rows cannot be read as they are.
+    """
+    if hasattr(value, "itertuples"):  # pandas
+        return PairTable(list(value.columns), lambda k: value.iloc[:, k].tolist(), value.index)
+    if hasattr(value, "collect") and hasattr(value, "collect_schema"):  # a lazy frame of polars
+        raise UsageError(f"expected a table, found a {type(value).__name__}; write table.collect()")
+    if hasattr(value, "iter_rows"):  # polars
+        return PairTable(value.columns, lambda k: value[value.columns[k]].to_list())
+    if isinstance(value, Mapping):
+        return _table_of_mapping(value)
+    names = getattr(value, "column_names", None)
+    if not names or not hasattr(value, "__getitem__"):  # a stream of records has names only
+        return None
+    if hasattr(value, "to_pylist"):  # pyarrow
+        return PairTable(names, lambda k: value.column(k).to_pylist())
+    return PairTable(names, lambda k: list(value[names[k]]))
+
+
+def _table_of_mapping(value: Mapping[Any, Any]) -> PairTable:
+    """Return a dictionary of columns as a table; raise UsageError for any other dictionary."""
+    names = list(value)
+    if names and all(hasattr(part, "column_names") for part in value.values()):
+        found = f"found several parts: {', '.join(map(str, names))}"
+        raise UsageError(f"expected one data set, {found}; choose one: dataset[{names[0]!r}]")
+    for name, column in value.items():
+        if isinstance(column, str | bytes | Mapping) or not is_iterable(column):
+            expected = "expected a dictionary of columns, such as {'en': [...], 'fr': [...]}"
+            advice = "the record of a single pair goes in a list: [record]"
+            raise UsageError(f"{expected}, found {short_repr(column)} as {name!r}; {advice}")
+    lengths = {name: len(column) for name, column in value.items() if hasattr(column, "__len__")}
+    if len(set(lengths.values())) > 1:
+        found = ", ".join(f"{name!r} has {length:,}" for name, length in lengths.items())
+        raise DataError(f"expected columns of the same length, found different ones: {found}")
+    return PairTable(names, lambda k: value[names[k]])
+
+
+def _has_translations(table: PairTable, names: SideNames) -> bool:
+    """Return whether the sides are inside of the column ``translation``."""
+    if TRANSLATION_COLUMN not in table.names:
+        return False
+    if names.are_given and {names.source, names.target} <= {None, *table.names}:
+        return False
+    column = table.column(list(table.names).index(TRANSLATION_COLUMN))
+    return len(column) > 0 and isinstance(column[0], Mapping)
+
+
+def choose_sides(columns: Sequence[Hashable], names: SideNames) -> tuple[int, int]:
+    """Return the numbers of the columns of the source and the target.
+
+    The names that the caller gives come first, then those of the languages of the aligner, then those that
+    :mod:`nmtalign.text.headers` knows. Two columns with other names are source and target, in this order.
+
+    >>> choose_sides(["id", "fr", "en"], SideNames(languages=("en", "fr")))
+    (2, 1)
+    >>> choose_sides(["target", "source"], SideNames()), choose_sides(["a", "b"], SideNames())
+    ((1, 0), (0, 1))
+    """
+    if names.are_given:
+        return _given_sides(columns, names)
+    texts = [str(column) for column in columns]
+    by_language = _sides_of_languages(texts, names.languages)
+    if by_language is not None:
+        return by_language
+    try:
+        sides = find_side_columns(texts)
+    except DataError:  # more than two columns may be sides
+        sides = None
+    if sides is not None:
+        return sides.source, sides.target
+    if len(columns) == 2:
+        return 0, 1
+    found = ", ".join(texts) or "none"
+    raise UsageError(
+        f"expected a table of two columns, found {len(columns)}: {found}; {ADVICE_ON_COLUMNS}, "
+        "or choose source and target: table[['en', 'fr']]"
+    )
+
+
+def _given_sides(columns: Sequence[Hashable], names: SideNames) -> tuple[int, int]:
+    """Return the numbers of the columns that the caller names."""
+    numbers: list[int] = []
+    for parameter, name in (("source", names.source), ("target", names.target)):
+        if name is None:
+            raise UsageError(f"expected names of both sides, found no `{parameter}`; {ADVICE_ON_COLUMNS}")
+        places = [number for number, column in enumerate(columns) if column == name]
+        if len(places) != 1:
+            known = ", ".join(map(str, columns))
+            how_often = "none" if not places else f"{len(places)}"
+            raise UsageError(
+                f"expected a column {name!r} as `{parameter}`, found {how_often} among the columns {known}"
+            )
+        numbers.append(places[0])
+    if numbers[0] == numbers[1]:
+        raise UsageError(f"`source` and `target` name the same column, {names.source!r}; name two")
+    return numbers[0], numbers[1]
+
+
+def _sides_of_languages(
+    columns: Sequence[str], languages: tuple[str | None, str | None]
+) -> tuple[int, int] | None:
+    """Return the columns whose names are the languages of the aligner; None unless each is there once."""
+    numbers: list[int] = []
+    known_columns = [language_of_column(column) for column in columns]
+    for language in languages:
+        code = language_of_column(language) if language else None
+        if code is None or known_columns.count(code) != 1:
+            return None
+        numbers.append(known_columns.index(code))
+    return (numbers[0], numbers[1]) if numbers[0] != numbers[1] else None
+
+
+def record_rows(records: Iterable[Any], names: SideNames) -> Iterator[tuple[Any, Any]]:
+    """Yield the sides of records, which have the keys of the first one; a DataError names a wrong record.
+
+    >>> rows = record_rows([{"translation": {"en": "a cat", "fr": "un chat"}}], SideNames())
+    >>> list(rows)
+    [('a cat', 'un chat')]
+    """
+    rows = iter(records)
+    first = next(rows, None)
+    if first is None:
+        return
+    is_nested = isinstance(first, Mapping) and isinstance(first.get(TRANSLATION_COLUMN), Mapping)
+    keys = list(_inner_record(first, is_nested, 1))
+    source, target = choose_sides(keys, names)
+    for number, row in enumerate(chain([first], rows), 1):
+        record = _inner_record(row, is_nested, number)
+        for key in (keys[source], keys[target]):
+            if key not in record:
+                found = ", ".join(map(str, record))[:80]
+                expected = f"expected a record with the keys {keys[source]!r} and {keys[target]!r}"
+                raise DataError(f"pair {number:,}: {expected}, found {found or 'none'}")
+        yield record[keys[source]], record[keys[target]]
+
+
+def _inner_record(row: Any, is_nested: bool, number: int) -> Mapping[Any, Any]:
+    """Return a record, or the one inside of its key ``translation``."""
+    record = row.get(TRANSLATION_COLUMN) if is_nested and isinstance(row, Mapping) else row
+    if not isinstance(record, Mapping):
+        raise DataError(f"pair {number:,}: expected a record such as the first one, found {short_repr(row)}")
+    return record
+
+
+def words_of_doc(value: Any) -> list[str] | None:
+    """Return the tokens of a ``Doc`` or ``Span`` of spaCy; None for anything else.
+
+    A line break is a token of its own there. It becomes a space, because words have no line breaks, and
+    positions have to be those of the document.
+    """
+    if not (hasattr(value, "vocab") and hasattr(value, "noun_chunks")):
+        return None
+    return [token.text.replace("\n", " ").replace("\r", " ") for token in value]

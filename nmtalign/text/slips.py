@@ -1,0 +1,413 @@
+"""Where the lines of two files slip: from which line on line n belongs to line n + shift of the other file.
+
+Nothing is known of the languages. A pair of lines is measured by the ratio of its lengths, the tokens that
+both lines have, and words that often occur together in this text. For each measure, a histogram over the
+pairs that are believed to be translations is compared with one over random pairs; the logarithm of their
+ratio is the evidence. The best path through the shifts (Viterbi) says which pairs are translations, so the
+histograms can be estimated again. Line numbers in this module count from 0.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from nmtalign.arrays import Doubles, Longs
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+    Score = Callable[[Longs, Longs], Doubles]  # source and target lines -> evidence
+    Measure = Callable[[Longs, Longs], Longs]  # source and target lines -> bins of a histogram
+
+MIN_LINES_FOR_SLIPS = 12  # a shorter text says too little
+MAX_LINES_FOR_SLIPS = 200_000  # of the longer file; more would take minutes
+_LINES_PER_BLOCK = 128  # whose lengths are compared with those of the other file
+_SHIFTS_PER_BLOCK = 2  # best shifts of a block, which become candidates
+_MAX_SHIFTS = 48  # candidates of a text
+_MAX_BLOCK_SHIFT = 4_000  # the largest shift that lengths are searched for
+_CHANGE_COST = 12.0  # evidence (nats) that a change of the shift must gain
+_DISTANCE_COST = 1.5  # times the logarithm of the lines between two shifts
+_LONE_COST = 10.0  # to enter or leave a run of lines that have no partner
+_LONE_EVIDENCE = 0.5  # of a line without a partner, as a share of that of random pairs
+_MAX_EVIDENCE = 3.0  # of one line, so that no line decides alone
+_ROUNDS = 3
+_BORDER_LINES = 4  # around a change of the path, where its exact place is searched
+_BINS = 12
+_MAX_WORD_SHARE = 0.2  # of the lines; words in more lines say little
+_MIN_DICE = 0.2  # of two words that are taken for translations
+_MAX_LEARNED_LINES = 60_000  # from which translations are learned
+_TOKEN = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]|[^\\W\\d_]+|\\d+|[^\\w\\s]"
+)
+
+
+class LineRun(NamedTuple):
+    """Consecutive source lines, whose partners are `shift` lines further in the target."""
+
+    source: range
+    shift: int
+
+    @property
+    def target(self) -> range:
+        """The partners of the source lines."""
+        return range(self.source.start + self.shift, self.source.stop + self.shift)
+
+
+class LineGap(NamedTuple):
+    """Lines between two runs that have no partner; one of the ranges may be empty."""
+
+    source: range
+    target: range
+
+
+def find_line_runs(source: Sequence[str], target: Sequence[str]) -> list[LineRun]:
+    """Return the runs of lines with the same shift, in order; a text without slips is one run.
+
+    Examples
+    --------
+    >>> source = [f"the number {n * n}" for n in range(100)]
+    >>> target = [f"le nombre {n * n}" for n in range(100)]
+    >>> find_line_runs(source, target)
+    [LineRun(source=range(0, 100), shift=0)]
+    >>> target.insert(60, "une ligne de trop")
+    >>> find_line_runs(source, target)
+    [LineRun(source=range(0, 60), shift=0), LineRun(source=range(60, 100), shift=1)]
+    """
+    shorter, longer = sorted((len(source), len(target)))
+    if shorter < MIN_LINES_FOR_SLIPS or longer > MAX_LINES_FOR_SLIPS:
+        return [LineRun(range(shorter), 0)]
+    lines = _Lines(source, target)
+    shifts = _candidate_shifts(lines)
+    evidence = lines.first_evidence(shifts)
+    path = _best_path(evidence, shifts)
+    for _ in range(_ROUNDS):
+        evidence = lines.evidence(shifts, path)
+        path = _best_path(evidence, shifts)
+    return _runs_of_path(path, shifts, evidence, len(target))
+
+
+def find_line_gaps(runs: Sequence[LineRun], source_count: int, target_count: int) -> list[LineGap]:
+    """Return the lines before, between and after the runs.
+
+    Examples
+    --------
+    >>> find_line_gaps([LineRun(range(0, 60), 0), LineRun(range(60, 100), 1)], 100, 101)
+    [LineGap(source=range(60, 60), target=range(60, 61))]
+    """
+    gaps: list[LineGap] = []
+    source_done = target_done = 0
+    for run in (*runs, LineRun(range(source_count, source_count), target_count - source_count)):
+        gap = LineGap(range(source_done, run.source.start), range(target_done, run.target.start))
+        if gap.source or gap.target:
+            gaps.append(gap)
+        source_done, target_done = run.source.stop, run.target.stop
+    return gaps
+
+
+def translation_evidence(source: Sequence[str], target: Sequence[str]) -> Doubles:
+    """Return the evidence (N,) that the pairs of a text are translations; below 0, they look like strangers.
+
+    Most pairs have to be translations, because the text itself is what is learned from.
+    """
+    lines = np.arange(len(source))
+    if len(lines) < MIN_LINES_FOR_SLIPS:
+        return np.zeros(len(lines))
+    score, _ = _Lines(source, target).learned_score(lines, lines)
+    return score(lines, lines)
+
+
+def describe_lines(lines: range) -> str:
+    """Return the numbers of lines, which count from 1 for people.
+
+    Examples
+    --------
+    >>> describe_lines(range(300, 301)), describe_lines(range(300, 1310))
+    ('line 301', 'lines 301 to 1,310')
+    """
+    if len(lines) == 1:
+        return f"line {lines.stop:,}"
+    return f"lines {lines.start + 1:,} to {lines.stop:,}"
+
+
+# --- measures of pairs of lines ------------------------------------------------------------------
+
+
+class _Lines:
+    """The lengths and the words of all lines, and what they say about pairs."""
+
+    def __init__(self, source: Sequence[str], target: Sequence[str]) -> None:
+        self.source_lengths = np.array([len(line) for line in source], float)
+        self.target_lengths = np.array([len(line) for line in target], float)
+        source_tokens = [_TOKEN.findall(line.lower()) for line in source]
+        target_tokens = [_TOKEN.findall(line.lower()) for line in target]
+        source_counts = _line_counts(source_tokens)
+        target_counts = _line_counts(target_tokens)
+        shared = _numbered(source_counts.keys() & target_counts.keys())
+        self._source_words = _word_matrix(source_tokens, _numbered(source_counts))
+        self._target_words = _word_matrix(target_tokens, _numbered(target_counts))
+        self._shared_source = _word_matrix(source_tokens, shared)
+        self._shared_target = _weighted(_word_matrix(target_tokens, shared))
+
+    def first_evidence(self, shifts: Longs) -> Doubles:
+        """Return evidence (N, K + 1) from the lengths, and from the tokens that both lines have.
+
+        The deviations of lengths are those of usual translations.
+        """
+        source = np.log1p(self.source_lengths)
+        target = np.log1p(self.target_lengths)
+        mean = np.median(target) - np.median(source)
+        near_deviation = 0.3
+        far_deviation = max(np.sqrt(np.var(source) + np.var(target)), near_deviation)
+
+        def score(lines: Longs, partners: Longs) -> Doubles:
+            difference = target[partners] - source[lines] - mean
+            near = -0.5 * (difference / near_deviation) ** 2 - np.log(near_deviation)
+            far = -0.5 * (difference / far_deviation) ** 2 - np.log(far_deviation)
+            shared = self._shared_weight(lines, partners)
+            return np.asarray(near - far + 0.1 * np.minimum(shared, 20))
+
+        return self._over_shifts(shifts, score, without_partner=-1.0)
+
+    def evidence(self, shifts: Longs, path: Longs) -> Doubles:
+        """Return evidence (N, K + 1) of all measures, whose histograms are those of a path."""
+        lines = np.flatnonzero(path < len(shifts))
+        partners = lines + shifts[path[lines]]
+        exists = (partners >= 0) & (partners < len(self.target_lengths))
+        lines, partners = lines[exists], partners[exists]
+        if len(lines) < MIN_LINES_FOR_SLIPS:
+            return self.first_evidence(shifts)
+        score, without_partner = self.learned_score(lines, partners)
+        return self._over_shifts(shifts, score, without_partner=without_partner)
+
+    def learned_score(self, lines: Longs, partners: Longs) -> tuple[Score, float]:
+        """Learn the score of a pair from pairs; return it, and its mean over random pairs."""
+        generator = np.random.default_rng(0)
+        strangers = generator.permutation(partners)
+        measures = (self._length_bins, self._shared_bins, self._covered_bins(lines, partners))
+        tables = [_log_ratios(measure(lines, partners), measure(lines, strangers)) for measure in measures]
+
+        def score(lines: Longs, partners: Longs) -> Doubles:
+            total = np.zeros(len(lines))
+            for measure, table in zip(measures, tables, strict=True):
+                total += table[measure(lines, partners)]
+            return total
+
+        return score, float(score(lines, strangers).mean())
+
+    def _over_shifts(self, shifts: Longs, score: Score, *, without_partner: float) -> Doubles:
+        """Return the scores (N, K + 1) of each source line with each shift, and without a partner.
+
+        A shift out of the text counts a little less than a random pair, so that it is no refuge for lines
+        that fit nowhere.
+        """
+        without_partner = max(without_partner, -_MAX_EVIDENCE)
+        scores = np.full((len(self.source_lengths), len(shifts) + 1), without_partner - 0.1)
+        scores[:, -1] = _LONE_EVIDENCE * without_partner
+        for k, shift in enumerate(shifts.tolist()):
+            first = max(0, -shift)
+            last = min(len(self.source_lengths), len(self.target_lengths) - shift)
+            if first < last:
+                lines = np.arange(first, last)
+                scores[lines, k] = np.clip(score(lines, lines + shift), -_MAX_EVIDENCE, _MAX_EVIDENCE)
+        return scores
+
+    def _length_bins(self, lines: Longs, partners: Longs) -> Longs:
+        """Return bins of the difference of lengths, in units that do not depend on the length."""
+        ratio = self.target_lengths.sum() / max(self.source_lengths.sum(), 1)
+        expected = ratio * self.source_lengths[lines]
+        found = self.target_lengths[partners]
+        difference = np.abs(found - expected) / np.sqrt(found + expected + 1)
+        bins: Longs = np.minimum(2 * difference, _BINS - 1).astype(np.int64)
+        return bins
+
+    def _shared_weight(self, lines: Longs, partners: Longs) -> Doubles:
+        products = self._shared_source[lines].multiply(self._shared_target[partners])
+        return np.asarray(products.sum(axis=1), float).ravel()
+
+    def _shared_bins(self, lines: Longs, partners: Longs) -> Longs:
+        return np.minimum(self._shared_weight(lines, partners) / 2, _BINS - 1).astype(np.int64)
+
+    def _covered_bins(self, lines: Longs, partners: Longs) -> Measure:
+        """Learn translations from pairs; return a measure of how many words of a target line they cover."""
+        learned = slice(0, _MAX_LEARNED_LINES)
+        translations = _associated_words(
+            self._source_words[lines[learned]], self._target_words[partners[learned]]
+        )
+        expected_words = self._source_words @ translations
+        expected_words.data[:] = 1
+        weighted_words = _weighted(self._target_words)
+        weights = np.asarray(weighted_words.sum(axis=1), float).ravel()
+
+        def bins(lines: Longs, partners: Longs) -> Longs:
+            products = expected_words[lines].multiply(weighted_words[partners])
+            covered = np.asarray(products.sum(axis=1), float).ravel()
+            share = covered / np.maximum(weights[partners], 1e-9)
+            # the last bin is for lines without words
+            share_bins = np.minimum(share * (_BINS - 1), _BINS - 2).astype(np.int64)
+            return np.where(weights[partners] > 0, share_bins, _BINS - 1)
+
+        return bins
+
+
+def _line_counts(tokens_of_lines: Sequence[Sequence[str]]) -> Counter[str]:
+    """Return in how many lines each token occurs; those in one line or in very many are omitted."""
+    counts: Counter[str] = Counter()
+    for tokens in tokens_of_lines:
+        counts.update(set(tokens))
+    most = max(_MAX_WORD_SHARE * len(tokens_of_lines), 2)
+    return Counter({token: count for token, count in counts.items() if count <= most})
+
+
+def _numbered(tokens: Mapping[str, int] | set[str]) -> dict[str, int]:
+    return {token: number for number, token in enumerate(sorted(tokens))}
+
+
+def _word_matrix(tokens_of_lines: Sequence[Sequence[str]], numbers: Mapping[str, int]) -> csr_matrix:
+    """Return which words (V) occur in which lines (N), as a matrix (N, V) of 0 and 1."""
+    from scipy.sparse import csr_matrix
+
+    columns: list[int] = []
+    offsets = [0]
+    for tokens in tokens_of_lines:
+        columns += {numbers[token] for token in tokens if token in numbers}
+        offsets.append(len(columns))
+    shape = len(tokens_of_lines), max(len(numbers), 1)
+    return csr_matrix((np.ones(len(columns), np.float32), columns, offsets), shape=shape)
+
+
+def _weighted(words: csr_matrix) -> csr_matrix:
+    """Return the matrix with inverse document frequencies as weights."""
+    counts = np.maximum(np.asarray(words.sum(axis=0)).ravel(), 1)
+    weighted = words.copy()
+    weighted.data = np.log(words.shape[0] / counts)[words.indices].astype(np.float32)
+    return weighted
+
+
+def _associated_words(source: csr_matrix, target: csr_matrix) -> csr_matrix:
+    """Return which words (V source, V target) often occur in the same pair, as a matrix of 0 and 1."""
+    from scipy.sparse import csr_matrix
+
+    joint = (source.T @ target).tocoo()
+    source_counts = np.asarray(source.sum(axis=0)).ravel()
+    target_counts = np.asarray(target.sum(axis=0)).ravel()
+    dice = 2 * joint.data / (source_counts[joint.row] + target_counts[joint.col])
+    chosen = (joint.data >= 2) & (dice >= _MIN_DICE)
+    rows, columns = joint.row[chosen], joint.col[chosen]
+    return csr_matrix((np.ones(len(rows), np.float32), (rows, columns)), shape=joint.shape)
+
+
+def _log_ratios(near: Longs, far: Longs) -> Doubles:
+    """Return the log-ratio of two histograms (`_BINS`)."""
+    near_counts = np.bincount(near, minlength=_BINS) + 0.5
+    far_counts = np.bincount(far, minlength=_BINS) + 0.5
+    return np.asarray(np.log(near_counts / near_counts.sum()) - np.log(far_counts / far_counts.sum()))
+
+
+# --- shifts --------------------------------------------------------------------------------------
+
+
+def _candidate_shifts(lines: _Lines) -> Longs:
+    """Return the shifts that are tried: few, equal counts at the end, and those at which lengths agree."""
+    excess = len(lines.target_lengths) - len(lines.source_lengths)
+    votes: Counter[int] = Counter(dict.fromkeys((0, excess), 1_000_000))
+    for shift in range(-3, 4):
+        votes[shift] += 1_000
+        votes[excess + shift] += 1_000
+    source = _standardized(np.log1p(lines.source_lengths))
+    target = _standardized(np.log1p(lines.target_lengths))
+    for first in range(0, len(source) - _LINES_PER_BLOCK // 2, _LINES_PER_BLOCK // 2):
+        block = source[first : first + _LINES_PER_BLOCK]
+        low = max(0, first - _MAX_BLOCK_SHIFT)
+        part = target[low : first + _LINES_PER_BLOCK + _MAX_BLOCK_SHIFT]
+        if len(part) >= len(block):
+            agreement = _correlate(part, block)
+            for place in np.argsort(agreement)[-_SHIFTS_PER_BLOCK:].tolist():
+                votes[low + place - first] += 1
+    return np.array(sorted(shift for shift, _ in votes.most_common(_MAX_SHIFTS)))
+
+
+def _standardized(values: Doubles) -> Doubles:
+    return np.asarray((values - values.mean()) / max(values.std(), 1e-9))
+
+
+def _correlate(signal: Doubles, pattern: Doubles) -> Doubles:
+    """Return the inner product of the pattern with each part of the signal of its length."""
+    # numpy's Fourier transform: scipy.signal takes seconds to import
+    size = 1 << (len(signal) + len(pattern)).bit_length()
+    spectrum = np.fft.rfft(signal, size) * np.conj(np.fft.rfft(pattern, size))
+    places = len(signal) - len(pattern) + 1
+    return np.fft.irfft(spectrum, size)[:places]
+
+
+def _best_path(evidence: Doubles, shifts: Longs) -> Longs:
+    """Return the column (N,) of each row on the path of most evidence, less the cost of its changes.
+
+    The last column of `evidence` (N, K + 1) is that of lines without a partner.
+    """
+    count, width = evidence.shape
+    distances = np.abs(shifts[:, None] - shifts)
+    costs = np.full((width, width), _LONE_COST)  # from a column to a row
+    costs[:-1, :-1] = _CHANGE_COST + _DISTANCE_COST * np.log1p(distances)
+    np.fill_diagonal(costs, 0)
+    best = evidence[0].copy()
+    came_from = np.empty((count, width), np.int16)
+    rows = np.arange(width)
+    for n in range(1, count):
+        totals = best - costs
+        came_from[n] = totals.argmax(axis=1)
+        best = totals[rows, came_from[n]] + evidence[n]
+    path = np.empty(count, np.int64)
+    path[-1] = best.argmax()
+    for n in range(count - 1, 0, -1):
+        path[n - 1] = came_from[n, path[n]]
+    return path
+
+
+def _runs_of_path(path: Longs, shifts: Longs, evidence: Doubles, target_count: int) -> list[LineRun]:
+    """Return the runs of a path, whose partners rise; each change moves to where it explains most lines."""
+    borders = [0, *(np.flatnonzero(np.diff(path)) + 1).tolist(), len(path)]
+    columns = path[borders[:-1]].tolist()
+    lone = len(shifts)  # the column of lines without a partner
+    runs: list[LineRun] = []
+    source_done = target_done = 0
+    for n, column in enumerate(columns):
+        if column == lone:
+            continue
+        shift = int(shifts[column])
+        start, stop = borders[n], borders[n + 1]
+        if n > 0 and columns[n - 1] != lone and runs:
+            # both runs meet here
+            old = runs.pop()
+            missing = max(0, old.shift - shift)  # source lines without a partner
+            line = _best_border(evidence, columns[n - 1], column, (old.source.start, start, stop), missing)
+            if line > old.source.start:
+                runs.append(LineRun(range(old.source.start, line), old.shift))
+            source_done, target_done = line, line + old.shift
+            start = line + missing
+        start = max(start, source_done, target_done - shift)
+        stop = min(stop, target_count - shift)
+        if start < stop:
+            runs.append(LineRun(range(start, stop), shift))
+            source_done, target_done = stop, stop + shift
+    return runs
+
+
+def _best_border(evidence: Doubles, old: int, new: int, lines: tuple[int, int, int], missing: int) -> int:
+    """Return the first line after the old column, so that both columns have most evidence.
+
+    `lines` are the start of the old run, the border on the path, and the end of the new run; the `missing`
+    lines between the runs have no partner.
+    """
+    start, border, stop = lines
+    low = max(start, border - _BORDER_LINES - missing)
+    high = max(low, min(border + _BORDER_LINES, stop - missing))
+    places = np.arange(low, high + 1)
+    before = np.concatenate([[0], np.cumsum(evidence[low : high + missing, old])])
+    after = np.concatenate([[0], np.cumsum(evidence[low : high + missing, new])])
+    gain = before[places - low] + after[-1] - after[places - low + missing]
+    return int(places[gain.argmax()])

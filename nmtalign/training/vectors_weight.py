@@ -1,0 +1,163 @@
+"""The weight of given vectors next to a learned lexicon, fitted to the text without gold links.
+
+The links are those that the aligner expects in the text. In the log-linear mixture of both scorers,
+
+    log r(e, f) = (1 - w) log r_lexicon(e, f) + w log r_vectors(e, f),
+
+w = b / (a + b), with the factors a and b for which softmaxes of ``a log r_lexicon + b log r_vectors`` over
+the words of the other side give these links the greatest likelihood. The lexicon has counted the links
+itself, so it would seem perfect. Therefore each link is predicted by the lexicon without one link of its word
+pair (leaving one out), as a new link would be.
+
+Axes: B pairs of a bucket, T target words, S source words.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from nmtalign.arrays import Doubles, Flags, Floats
+from nmtalign.corpus.text import EncodedText
+from nmtalign.positions.agreement import hmm_posteriors
+from nmtalign.positions.jumps import BothJumpModels
+from nmtalign.scorers.dense import DenseScorer
+from nmtalign.scorers.lexicon import Lexicon
+from nmtalign.scorers.likelihood_ratios import emission_ratios, word_pair_ratios
+from nmtalign.scorers.mixture import interpolated
+from nmtalign.scorers.scorer import MIN_RATIO
+
+MAX_SAMPLE_CELLS = 1 << 17  # of a larger text, every n-th bucket is a sample; one number needs little text
+INITIAL_WEIGHT = 0.5
+ROUNDS = 2  # the expected links of the second round are those of the weight of the first
+NEWTON_STEPS = 6
+INITIAL_FACTORS = np.array([0.5, 0.5])
+MIN_FACTOR, MAX_FACTOR = 1e-3, 10.0
+MIN_CURVATURE = 1e-9  # keeps the equations solvable in a text without links
+# The expected links are partly errors of the lexicon, so the likeliest weight is too close to 1/2. The odds
+# of the weight are raised to this power, which had the least error in scripts/evaluate_vectors_weight.py
+ODDS_POWER = 2.0
+
+
+class BucketPrediction(NamedTuple):
+    """Expected links of a bucket, and the log ratios that predict them, each (T, S, B)."""
+
+    links: Floats
+    lexicon: Floats  # log ratios without one link of the word pair
+    vectors: Floats
+    known: Flags  # whether both words have vectors
+
+
+class Derivatives(NamedTuple):
+    """Derivatives of a log-likelihood by the factors a and b."""
+
+    gradient: Doubles  # (2,)
+    curvature: Doubles  # (2, 2): minus the second derivatives
+
+
+def fit_vectors_weight(
+    lexicon: Lexicon, vectors: DenseScorer, transitions: BothJumpModels, null: float, text: EncodedText
+) -> float:
+    """Return the weight of vectors, from 0 to 1, next to a lexicon that was learned from a text.
+
+    `transitions` and `null` are those of the hidden Markov model.
+    """
+    return sharpened(likeliest_weight(lexicon, vectors, transitions, null, text))
+
+
+def sharpened(weight: float, power: float = ODDS_POWER) -> float:
+    """Return the weight whose odds are a power of those of `weight`.
+
+    >>> round(sharpened(0.75, 2.0), 2)
+    0.9
+    """
+    if not 0 < weight < 1:
+        return weight
+    odds: float = (weight / (1 - weight)) ** power
+    return odds / (1 + odds)
+
+
+def likeliest_weight(
+    lexicon: Lexicon, vectors: DenseScorer, transitions: BothJumpModels, null: float, text: EncodedText
+) -> float:
+    """Return the weight with the greatest likelihood of the expected links; parameters as above."""
+    sample = _sample_of(text)
+    counted = lexicon.lookup(sample.source, sample.target, sample.index)
+    emissions = emission_ratios(counted)
+    less_a_link = [kind._replace(pairs=np.maximum(kind.pairs - 1, 0)) for kind in counted.counts]
+    with_link = np.log(np.maximum(emissions.pairs, MIN_RATIO))
+    without_link = np.log(np.maximum(word_pair_ratios(counted._replace(counts=less_a_link)), MIN_RATIO))
+    known_pairs, log_ratios = vectors.log_ratios(sample)
+    of_vectors = np.full(len(sample.index), np.nan, np.float32)  # NaN: a word has no vector
+    of_vectors[known_pairs] = log_ratios
+
+    weight = INITIAL_WEIGHT
+    for _ in range(ROUNDS):
+        mixed = interpolated(emissions, [replace(vectors, weight=weight)], sample)
+        nulls = mixed.source_null, mixed.target_null
+        buckets = []
+        for bucket, cells in zip(sample.buckets, sample.index.cells, strict=True):
+            ratios = mixed.pairs.take(cells)  # (T, S, B)
+            forward, reverse = hmm_posteriors(
+                bucket, ratios, nulls, transitions, null, agree=False, jumps=False
+            )
+            links = forward.posterior * reverse.posterior.transpose(1, 0, 2)
+            # a cell has lost as much of the link as the cell has of the link
+            of_lexicon = links * without_link.take(cells) + (1 - links) * with_link.take(cells)
+            ratios_of_vectors = of_vectors.take(cells)
+            known = np.isfinite(ratios_of_vectors) & bucket.inside
+            buckets.append(
+                BucketPrediction(links * known, of_lexicon, np.nan_to_num(ratios_of_vectors), known)
+            )
+        a, b = _maximum(buckets).tolist()
+        weight = b / (a + b)
+    return weight
+
+
+def _sample_of(text: EncodedText) -> EncodedText:
+    """Return every n-th bucket of a text, with about `MAX_SAMPLE_CELLS` cells."""
+    period = max(1, math.ceil(text.cells / MAX_SAMPLE_CELLS))
+    return replace(text, buckets=text.buckets[::period])
+
+
+def _maximum(buckets: list[BucketPrediction]) -> Doubles:
+    """Return the factors a and b with the greatest likelihood, by Newton's method; it is concave."""
+    factors = INITIAL_FACTORS
+    for _ in range(NEWTON_STEPS):
+        gradient, curvature = np.zeros(2), np.zeros((2, 2))
+        for bucket in buckets:
+            of_bucket = _derivatives(bucket, factors)
+            gradient += of_bucket.gradient
+            curvature += of_bucket.curvature
+        curvature += MIN_CURVATURE * np.eye(2)
+        factors = np.clip(factors + np.linalg.solve(curvature, gradient), MIN_FACTOR, MAX_FACTOR)
+    return factors
+
+
+def _derivatives(bucket: BucketPrediction, factors: Doubles) -> Derivatives:
+    """Return the derivatives of the log-likelihood of the links of a bucket, in both directions.
+
+    The gradient is the log ratios that the links have, minus those that the softmaxes expect. The curvature
+    is the covariance of the log ratios under the softmaxes.
+    """
+    a, b = factors.astype(np.float32)
+    logits = np.where(bucket.known, a * bucket.lexicon + b * bucket.vectors, -np.inf)
+    gradient, curvature = np.zeros(2), np.zeros((2, 2))
+    for axis in (0, 1):
+        highest = logits.max(axis=axis, keepdims=True)
+        powers = np.exp(logits - np.where(np.isfinite(highest), highest, 0))  # 0 where a word has no vector
+        powers /= np.maximum(powers.sum(axis=axis, keepdims=True), MIN_RATIO)
+        links = bucket.links.sum(axis=axis, dtype=np.float64)
+        means = []
+        for ratios in (bucket.lexicon, bucket.vectors):
+            means.append((powers * ratios).sum(axis=axis, dtype=np.float64))
+        for m, first in enumerate((bucket.lexicon, bucket.vectors)):
+            observed = (bucket.links * first).sum(dtype=np.float64)
+            gradient[m] += observed - (links * means[m]).sum()
+            for n, second in enumerate((bucket.lexicon, bucket.vectors)):
+                of_products = (powers * first * second).sum(axis=axis, dtype=np.float64)
+                curvature[m, n] += (links * (of_products - means[m] * means[n])).sum()
+    return Derivatives(gradient, curvature)

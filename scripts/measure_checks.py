@@ -1,0 +1,217 @@
+"""Measure `nmtalign.check` on honest and on spoiled text.
+
+Each kind of dirt is put into some pairs of a bitext at known lines. The script prints, for each kind, how
+often a finding of a right kind is in the line (recall), and in how many lines with an error or a hint there
+is dirt (precision); for honest text, the number of findings of each kind in 1,000 pairs.
+
+    python scripts/measure_checks.py NAME=SOURCE,TARGET[,OTHER_LANGUAGE] ... [--honest] [--show]
+"""
+
+from __future__ import annotations
+
+import argparse
+import html
+import random
+import time
+import warnings
+from collections import Counter
+from html.entities import codepoint2name
+
+import nmtalign as na
+
+Pair = tuple[str, str]
+LINES_OF_A_KIND = 40
+LINES_OF_A_BLOCK = 150
+EXPECTED = {
+    "copy": {"copy"},
+    "swap": {"swapped"},
+    "language": {"language", "maybe-language", "not-translation"},
+    "one-sided": {"one-sided"},
+    "duplicate": {"duplicate"},
+    "truncated": {"length-ratio", "maybe-length-ratio"},
+    "tab": {"tab"},
+    "bars": {"bars"},
+    "carriage return": {"carriage-return"},
+    "control": {"control-character"},
+    "entities": {"html-entity", "moses-escape"},
+    "moses": {"moses-escape", "html-entity"},
+    "mojibake": {"mojibake"},
+    "address": {"only-addresses"},
+    "number": {"only-numbers"},
+    "stranger": {"not-translation", "low-score"},
+    "one word": {"one-word"},
+}
+
+
+class Spoiler:
+    """Puts dirt into pairs."""
+
+    def __init__(self, pairs: list[Pair], others: list[str], seed: int) -> None:
+        self.random = random.Random(seed)
+        self.honest, self.others = pairs, others
+
+    def spoil(self, kind: str, pair: Pair) -> Pair:
+        """Return a pair with one kind of dirt; the same pair if it cannot have it."""
+        source, target = pair
+        change = getattr(self, "_" + kind.replace(" ", "_").replace("-", "_"))
+        return change(source, target)
+
+    def _copy(self, source: str, target: str) -> Pair:
+        return (source, source) if len(source.split()) > 3 else (source, target)
+
+    def _swap(self, source: str, target: str) -> Pair:
+        return target, source
+
+    def _language(self, source: str, target: str) -> Pair:
+        return (source, self.random.choice(self.others)) if self.others else (source, target)
+
+    def _one_sided(self, source: str, target: str) -> Pair:
+        return (source, "") if self.random.random() < 0.5 else ("", target)
+
+    def _duplicate(self, source: str, target: str) -> Pair:
+        return self.random.choice(self.honest[: len(self.honest) // 50])
+
+    def _truncated(self, source: str, target: str) -> Pair:
+        if self.random.random() < 0.5:
+            return source, target[: max(1, len(target) // 8)]
+        return source, " ".join([target, *(self.random.choice(self.honest)[1] for _ in range(6))])
+
+    def _inside(self, source: str, target: str, sign: str) -> Pair:
+        words = source.split(" ")
+        if len(words) < 2:
+            return source, target
+        place = self.random.randrange(1, len(words))
+        return " ".join(words[:place]) + sign + " ".join(words[place:]), target
+
+    def _tab(self, source: str, target: str) -> Pair:
+        return self._inside(source, target, "\t")
+
+    def _bars(self, source: str, target: str) -> Pair:
+        return self._inside(source, target, " ||| ")
+
+    def _carriage_return(self, source: str, target: str) -> Pair:
+        return self._inside(source, target, "\r")
+
+    def _control(self, source: str, target: str) -> Pair:
+        return self._inside(source, target, self.random.choice(["\x00", "\x07", "\x1b", "\x0b", "\x9c"]))
+
+    def _entities(self, source: str, target: str) -> Pair:
+        named = "".join(f"&{codepoint2name[ord(c)]};" if ord(c) in codepoint2name else c for c in target)
+        return html.escape(source), named
+
+    def _moses(self, source: str, target: str) -> Pair:
+        escapes = {"&": "&amp;", "|": "&#124;", "'": "&apos;", '"': "&quot;", "[": "&#91;", "]": "&#93;"}
+        return source, "".join(escapes.get(character, character) for character in target)
+
+    def _mojibake(self, source: str, target: str) -> Pair:
+        encoding = self.random.choice(["cp1252", "latin-1"])
+        try:
+            return source, target.encode().decode(encoding)
+        except UnicodeDecodeError:
+            return source, target.encode().decode("latin-1")
+
+    def _address(self, source: str, target: str) -> Pair:
+        address = f"https://example.org/{self.random.randrange(10**6)}"
+        return address, address
+
+    def _number(self, source: str, target: str) -> Pair:
+        number = f"{self.random.randrange(10**4)} - {self.random.randrange(10**4)}"
+        return number, number
+
+    def _stranger(self, source: str, target: str) -> Pair:
+        return source, self.random.choice(self.honest)[1]
+
+    def _one_word(self, source: str, target: str) -> Pair:
+        return (source, target.replace(" ", "")) if len(target) > 40 else (source, target)
+
+
+def spoiled_text(pairs: list[Pair], others: list[str], seed: int) -> tuple[list[Pair], dict[int, str]]:
+    """Return the pairs with dirt, and the kind of dirt of each spoiled pair."""
+    spoiler = Spoiler(pairs, others, seed)
+    pairs = list(pairs)
+    count = min(LINES_OF_A_KIND, len(pairs) // 50)
+    block = range(len(pairs) // 2, len(pairs) // 2 + min(LINES_OF_A_BLOCK, len(pairs) // 20))
+    shifted = [pairs[n][1] for n in block]
+    for n, target in zip(block, [*shifted[1:], shifted[0]], strict=True):
+        pairs[n] = pairs[n][0], target
+    dirt = dict.fromkeys(block, "block")
+    free = [n for n in range(len(pairs)) if n not in dirt]
+    spoiler.random.shuffle(free)
+    for kind in EXPECTED:
+        for n in [free.pop() for _ in range(count)]:
+            changed = spoiler.spoil(kind, pairs[n])
+            if changed != pairs[n]:
+                pairs[n], dirt[n] = changed, kind
+    return pairs, dirt
+
+
+def report_honest(name: str, pairs: list[Pair]) -> None:
+    findings = na.check(pairs)
+    rates = Counter(zip(findings["severity"], findings["kind"], strict=True))
+    errors = findings[findings["severity"] == "error"]
+    shares = {kind: round(1000 * count / len(pairs), 1) for (_, kind), count in rates.most_common()}
+    print(f"{name:14} honest: {len(errors)} errors of {len(pairs)} pairs; per 1,000 pairs: {shares}")
+    for kind, group in errors.groupby("kind"):
+        for row in group.head(3).itertuples():
+            print(f"      {kind} {row.line} {row.value}: {[side[:70] for side in pairs[row.line - 1]]}")
+
+
+def report_spoiled(name: str, pairs: list[Pair], others: list[str], seed: int, show: bool) -> None:
+    spoiled, dirt = spoiled_text(pairs, others, seed)
+    start = time.perf_counter()
+    findings = na.check(spoiled)
+    seconds = time.perf_counter() - start
+    kinds_of_line: dict[int, set[str]] = {}
+    right: Counter[tuple[str, str]] = Counter()
+    total: Counter[tuple[str, str]] = Counter()
+    for row in findings.itertuples():
+        lines = range(row.line - 1, row.last)
+        for line in lines:
+            kinds_of_line.setdefault(line, set()).add(row.kind)
+        total[row.severity, row.kind] += 1
+        is_right = any(near in dirt for near in range(row.line - 3, row.line + 2))
+        is_right = row.line - 1 in dirt if row.kind not in ("slip", "no-partner") else is_right
+        right[row.severity, row.kind] += is_right
+        if show and not is_right and row.severity == "error":
+            print("      wrong:", row.kind, row.line, row.value, [s[:60] for s in spoiled[row.line - 1]])
+    recalls = {}
+    for kind in ("block", *EXPECTED):
+        lines = [line for line, of_line in dirt.items() if of_line == kind]
+        expected = EXPECTED.get(kind, {"slip", "no-partner"})
+        hits = sum(bool(kinds_of_line.get(line, set()) & expected) for line in lines)
+        if lines:
+            recalls[kind] = round(hits / len(lines), 2)
+    errors = sum(count for (severity, _), count in total.items() if severity == "error")
+    right_errors = sum(count for (severity, _), count in right.items() if severity == "error")
+    print(
+        f"{name:14} {len(pairs)} pairs, {seconds:.1f} s; precision of {errors} errors"
+        f" {right_errors / max(errors, 1):.3f}; mean recall {sum(recalls.values()) / len(recalls):.2f}"
+    )
+    print("      recall:", recalls)
+    precisions = {kind: f"{right[key]}/{count}" for key, count in sorted(total.items()) for kind in [key[1]]}
+    print("      right findings:", precisions)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("bitexts", nargs="+", metavar="NAME=SOURCE,TARGET[,OTHER]")
+    parser.add_argument("--pairs", type=int, default=5000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--honest", action="store_true", help="check the honest text, too")
+    parser.add_argument("--show", action="store_true", help="print wrong errors")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    for bitext in options.bitexts:
+        name, _, files = bitext.partition("=")
+        source, target, *other = files.split(",")
+        pairs = [tuple(pair) for pair in na.read_bitext(source, target)][: options.pairs]
+        others = [pair.source for pair in na.read_bitext(other[0], other[0])][:2000] if other else []
+        if options.honest:
+            report_honest(name, pairs)
+        report_spoiled(name, pairs, others, options.seed, options.show)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,159 @@
+"""The containers that pairs may be in: tables of several packages, records, documents of spaCy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import nmtalign as na
+from nmtalign.text.bitext import check_pairs, read_pairs
+from nmtalign.text.containers import SideNames, choose_sides
+
+PAIRS = [("the cat", "le chat"), ("a dog", "un chien")]
+COLUMNS = {"fr": ["le chat", "un chien"], "id": [1, 2], "en": ["the cat", "a dog"]}
+RECORDS = [{"fr": french, "en": english} for english, french in PAIRS]
+
+
+def polars() -> Any:
+    return pytest.importorskip("polars").DataFrame(COLUMNS)
+
+
+def arrow() -> Any:
+    return pytest.importorskip("pyarrow").table(COLUMNS)
+
+
+def dataset() -> Any:
+    return pytest.importorskip("datasets").Dataset.from_dict(COLUMNS)
+
+
+def nested_dataset() -> Any:
+    rows = [{"id": n, "translation": record} for n, record in enumerate(RECORDS)]
+    return pytest.importorskip("datasets").Dataset.from_list(rows)
+
+
+CONTAINERS: dict[str, Callable[[], Any]] = {
+    "pandas": lambda: pd.DataFrame(COLUMNS),
+    "columns": lambda: COLUMNS,
+    "records": lambda: RECORDS,
+    "a stream of records": lambda: iter(RECORDS),
+    "records in records": lambda: [{"translation": record} for record in RECORDS],
+    "polars": polars,
+    "pyarrow": arrow,
+    "a batch of pyarrow": lambda: arrow().to_batches()[0],
+    "a data set": dataset,
+    "a stream of a data set": lambda: dataset().to_iterable_dataset(),
+    "a data set of translations": nested_dataset,
+    "a stream of translations": lambda: nested_dataset().to_iterable_dataset(),
+}
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_containers_hold_the_same_pairs(container: str) -> None:
+    languages = ("en", "fr")
+    assert list(check_pairs(CONTAINERS[container](), languages=languages)) == PAIRS
+    assert list(check_pairs(CONTAINERS[container](), source="en", target="fr")) == PAIRS
+    swapped = [pair[::-1] for pair in PAIRS]
+    assert list(check_pairs(CONTAINERS[container](), source="fr", target="en")) == swapped
+
+
+@pytest.mark.parametrize(
+    ("columns", "languages", "sides"),
+    [
+        (["en", "fr"], (None, None), (0, 1)),
+        (["fr", "en"], (None, None), (0, 1)),
+        (["fr", "en"], ("en", "fr"), (1, 0)),
+        (["French", "eng"], ("en", "fr"), (1, 0)),
+        (["text_fr", "text_en", "score"], ("en", "fr"), (1, 0)),
+        (["fr_FR", "en_US", "de"], ("en", "fr"), (1, 0)),
+        (["score", "tgt", "src"], ("en", "fr"), (2, 1)),
+        (["id", "target_text", "source_text"], (None, None), (2, 1)),
+        (["b", "a"], ("en", "fr"), (0, 1)),
+        ([0, 1], (None, None), (0, 1)),
+    ],
+)
+def test_sides_are_known_by_their_names(columns: Any, languages: Any, sides: tuple[int, int]) -> None:
+    assert choose_sides(columns, SideNames(languages=languages)) == sides
+
+
+@pytest.mark.parametrize(
+    ("pairs", "names", "message"),
+    [
+        (lambda: {"a": ["x"], "b": ["y"], "c": ["z"]}, {}, "two columns, found 3: a, b, c; name both sides"),
+        (lambda: {"en": ["x"]}, {}, "two columns, found 1: en"),
+        (lambda: {"en": ["x"], "fr": ["y", "z"]}, {}, "same length, found different ones: 'en' has 1"),
+        (lambda: {"en": "x", "fr": "y"}, {}, "found 'x' as 'en'; the record of a single pair goes in a list"),
+        (lambda: COLUMNS, {"source": "en"}, "found no `target`"),
+        (lambda: COLUMNS, {"source": "en", "target": "de"}, "a column 'de' as `target`, found none among"),
+        (lambda: COLUMNS, {"source": "en", "target": "en"}, "name the same column"),
+        (lambda: PAIRS, {"source": "en", "target": "fr"}, "names of columns of a table, or keys of records"),
+        (lambda: (["a"], ["b"]), {"source": "en", "target": "fr"}, "names of columns"),
+        (lambda: [*RECORDS, {"en": "x"}], {}, "pair 3: expected a record with the keys 'fr' and 'en', found"),
+        (lambda: [*RECORDS, ("a", "b")], {}, "pair 3: expected a record such as the first one"),
+        (lambda: polars().lazy(), {}, r"found a LazyFrame; write table.collect\(\)"),
+        (lambda: {"train": dataset()}, {}, r"found several parts: train; choose one: dataset\['train'\]"),
+    ],
+)
+def test_what_is_refused_says_what_to_write(pairs: Any, names: Any, message: str) -> None:
+    with pytest.raises(na.NmtalignError, match=message):
+        list(check_pairs(pairs(), **names))
+
+
+def test_every_function_that_takes_pairs_takes_named_columns() -> None:
+    names: Any = {"source": "en", "target": "fr"}
+    many = {"fr": COLUMNS["fr"] * 5, "en": COLUMNS["en"] * 5}
+    aligner = na.train(many, **names)
+    assert "cat-chat" in str(aligner.align("the cat", "le chat"))
+    assert aligner.align_batch(COLUMNS, **names)[1].tokens == (("a", "dog"), ("un", "chien"))
+    linked = na.links_from(COLUMNS, similarities=[[[1, 0], [0, 1]]] * 2, **names)
+    assert linked[0].tokens == (("the", "cat"), ("le", "chat"))
+    assert list(na.Bitext(COLUMNS, **names)) == PAIRS
+    vectors = na.load("en_fr_vectors", positions="hmm")
+    assert "fitted on 10 pairs" in na.fit_to(vectors, many, **names).positions.description
+    with pytest.raises(na.UsageError, match="a column 'de'"):
+        na.learn_attention(COLUMNS, "en_fr_vectors", source="de", target="fr")
+
+
+def test_the_index_of_a_frame_survives_in_tables_filters_and_errors() -> None:
+    frame = pd.DataFrame(COLUMNS, index=pd.Index([63, 105], name="row"))
+    batch = na.load().align_batch(frame)
+    assert batch.frame_index is not None
+    assert batch.table().index.tolist() == [63, 63, 105, 105]
+    assert batch.table().index.name == "row"
+    assert frame.join(batch.table())["target_word"].tolist() == ["le", "chat", "un", "chien"]
+    assert batch[np.array([False, True])].table().index.tolist() == [105, 105]
+    assert batch[frame["id"] < 2].table().index.tolist() == [63, 63]
+    assert batch.compare(batch).index.tolist() == [63, 63, 105, 105]
+    assert na.load().align_batch(frame["en"], frame["fr"]).frame_index is not None
+    assert na.load().align_batch(frame["en"], frame["fr"].reset_index(drop=True)).frame_index is None
+    frame.loc[105, "fr"] = None
+    with pytest.raises(na.DataError, match=r"pair 2 \(index np.int64\(105\)\)|pair 2 \(index 105\)"):
+        na.load().align_batch(frame)
+
+
+def test_an_index_of_several_levels_survives() -> None:
+    index = pd.MultiIndex.from_tuples([("a", 1), ("b", 2)], names=["text", "line"])
+    batch = na.load().align_batch(pd.DataFrame(COLUMNS, index=index))
+    assert batch[[1]].table().index.tolist() == [("b", 2)] * 2
+
+
+def test_tokens_of_documents_are_words() -> None:
+    nlp = pytest.importorskip("spacy").blank("en")
+    source, target = nlp("The cat's\n toy"), nlp("le jouet")
+    pair = na.load().align(source, target)
+    assert pair.tokens[0] == ("The", "cat", "'s", "  ", "toy")
+    assert len(pair.tokens[0]) == len(source)
+    batch = na.load().align_batch(nlp.pipe(COLUMNS["en"]), nlp.pipe(COLUMNS["fr"]))
+    assert batch[1].tokens == (("a", "dog"), ("un", "chien"))
+    assert list(check_pairs([(source[:2], target[:1])])) == [(["The", "cat"], ["le"])]
+    assert list(check_pairs([(nlp(""), target[:0])])) == [([], [])]
+    with pytest.raises(na.DataError, match=r"a single pair goes in a list: \[\(source, target\)\]"):
+        list(check_pairs((source, target)))
+
+
+def test_other_containers_have_no_index() -> None:
+    assert read_pairs(PAIRS).frame_index is None
+    assert read_pairs(COLUMNS).frame_index is None

@@ -1,0 +1,110 @@
+"""Lines that slip are found where they begin to, whatever the number of lines that are missing."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from nmtalign import DataError, read_bitext
+from nmtalign.text.slips import LineGap, LineRun, describe_lines, find_line_gaps, find_line_runs
+
+WORDS = 120
+
+
+def text_of_two_languages(count: int, seed: int = 0) -> tuple[list[str], list[str]]:
+    """Return invented lines: each word of one language has one translation in the other."""
+    generator = random.Random(seed)
+    source, target = [], []
+    for _ in range(count):
+        numbers = [generator.randrange(WORDS) for _ in range(generator.randint(3, 12))]
+        source.append(" ".join(f"wort{chr(97 + n % 26)}{chr(97 + n // 26)}" for n in numbers))
+        target.append(" ".join(f"{chr(97 + n // 26)}mo{chr(97 + n % 26)}" for n in reversed(numbers)))
+    return source, target
+
+
+SOURCE, TARGET = text_of_two_languages(300)
+
+
+def runs(source: list[str], target: list[str]) -> list[tuple[int, int, int]]:
+    return [(run.source.start, run.source.stop, run.shift) for run in find_line_runs(source, target)]
+
+
+def test_an_honest_text_is_one_run():
+    assert runs(SOURCE, TARGET) == [(0, 300, 0)]
+
+
+@pytest.mark.parametrize("place", [0, 1, 40, 150, 260])
+@pytest.mark.parametrize("missing", [1, 3, 30])
+def test_missing_lines_of_either_side_are_located(place, missing):
+    fewer = TARGET[:place] + TARGET[place + missing :]
+    before = [(0, place, 0)] if place >= 10 else []  # fewer lines are not worth a change
+    expected = [*before, (place + missing, 300, -missing)]
+    found = runs(SOURCE, fewer)
+    assert found[-1][1:] == expected[-1][1:]
+    assert abs(found[-1][0] - expected[-1][0]) <= (3 if before else 10)
+    mirrored = runs(TARGET[:place] + TARGET[place + missing :], SOURCE)
+    assert mirrored[-1][2] == missing
+
+
+def test_a_shifted_block_begins_and_ends():
+    rotated = TARGET[:100] + TARGET[101:150] + TARGET[100:101] + TARGET[150:]
+    assert runs(SOURCE, rotated) == [(0, 100, 0), (101, 150, -1), (150, 300, 0)]
+
+
+def test_a_text_that_is_shifted_from_its_first_line():
+    assert runs(SOURCE, TARGET[1:] + TARGET[:1]) == [(1, 300, -1)]
+
+
+def test_partners_rise_and_exist():
+    generator = random.Random(1)
+    for seed in range(5):
+        source, target = text_of_two_languages(80, seed)
+        target = [line for line in target if generator.random() < 0.7]
+        done = 0
+        for run in find_line_runs(source, target):
+            assert done <= run.target.start <= run.target.stop <= len(target)
+            assert run.source.stop <= len(source)
+            done = run.target.stop
+
+
+def test_gaps_are_the_lines_of_no_run():
+    found = [LineRun(range(2, 5), 0), LineRun(range(5, 9), 3)]
+    gaps = [LineGap(range(2), range(2)), LineGap(range(5, 5), range(5, 8)), LineGap(range(9, 10), range(0))]
+    assert find_line_gaps(found, 10, 12)[:2] == gaps[:2]
+    assert find_line_gaps(found, 10, 12)[2].source == gaps[2].source
+
+
+def test_few_lines_are_one_run():
+    assert find_line_runs(["a", "b"], ["a"]) == [LineRun(range(1), 0)]
+
+
+def test_lines_are_described():
+    assert describe_lines(range(6, 7)) == "line 7"
+    assert describe_lines(range(6, 9)) == "lines 7 to 9"
+
+
+def write(tmp_path, source: list[str], target: list[str]) -> tuple[str, str]:
+    paths = str(tmp_path / "a.en"), str(tmp_path / "a.fr")
+    for path, lines in zip(paths, (source, target), strict=True):
+        with open(path, "w", encoding="utf-8") as file:
+            file.writelines(f"{line}\n" for line in lines)
+    return paths
+
+
+def test_the_error_of_unequal_files_names_the_line(tmp_path):
+    source, target = write(tmp_path, SOURCE, [*TARGET[:200], "zu viel", *TARGET[200:]])
+    with pytest.raises(DataError, match=rf"seems that line 201 of {target} has no partner; `nmtalign check"):
+        list(read_bitext(source, target))
+
+
+def test_the_error_of_several_gaps_counts_them(tmp_path):
+    paths = write(tmp_path, SOURCE[:90] + SOURCE[93:], TARGET[:200] + TARGET[201:])
+    with pytest.raises(DataError, match=r"lines 91 to 93 of .*a.fr have no partner, and 1 more gaps follow"):
+        list(read_bitext(*paths))
+
+
+def test_the_error_of_few_lines_names_the_command(tmp_path):
+    paths = write(tmp_path, ["a", "b"], ["c"])
+    with pytest.raises(DataError, match=r"line 2 of .*a.en has no partner; `nmtalign check"):
+        list(read_bitext(*paths))
